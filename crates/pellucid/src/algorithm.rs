@@ -1,0 +1,84 @@
+//! The four algorithms a database may be sealed with.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result, Subject};
+
+/// Algorithm of a DEK, named as SQL Server names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// AES-128-GCM.
+    Aes128,
+    /// AES-192-GCM.
+    Aes192,
+    /// AES-256-GCM, the default.
+    #[default]
+    Aes256,
+    /// Three-key triple DES in CBC mode, then HMAC-SHA256. Deprecated; for parity with old systems.
+    TripleDes3Key,
+}
+
+impl Algorithm {
+    /// Every algorithm, in the order of their ids.
+    pub const ALL: [Algorithm; 4] =
+        [Algorithm::Aes128, Algorithm::Aes192, Algorithm::Aes256, Algorithm::TripleDes3Key];
+
+    /// The id on disk (docs/format.md, "Algorithms").
+    pub const fn id(self) -> u8 {
+        match self {
+            Algorithm::Aes128 => 1,
+            Algorithm::Aes192 => 2,
+            Algorithm::Aes256 => 3,
+            Algorithm::TripleDes3Key => 4,
+        }
+    }
+
+    /// The algorithm of an id on disk.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] naming an unknown id.
+    pub fn from_id(id: u8) -> Result<Self> {
+        Self::ALL.into_iter().find(|a| a.id() == id).ok_or_else(|| {
+            Error::unsupported(
+                Subject::Container,
+                format!("algorithm {id} is not known to this version"),
+            )
+        })
+    }
+
+    /// SQL Server's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Algorithm::Aes128 => "AES_128",
+            Algorithm::Aes192 => "AES_192",
+            Algorithm::Aes256 => "AES_256",
+            Algorithm::TripleDes3Key => "TRIPLE_DES_3KEY",
+        }
+    }
+
+    /// Whether new use is advised against.
+    pub const fn is_deprecated(self) -> bool {
+        matches!(self, Algorithm::TripleDes3Key)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|a| a.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
+            Error::unsupported(
+                Subject::Option("algorithm".into()),
+                "not one of AES_128, AES_192, AES_256, TRIPLE_DES_3KEY",
+            )
+        })
+    }
+}

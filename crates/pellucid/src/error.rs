@@ -1,0 +1,138 @@
+//! Errors as typed facts, grouped by who must act.
+//!
+//! Wording: lower case, no final stop, the thing first (`page 17: authentication tag does not match`).
+//! No error carries key material or plaintext, and none says *why* a tag failed.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::PathBuf;
+
+/// What an [`Error`] is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Subject {
+    /// A file as a whole.
+    File(PathBuf),
+    /// The container, when the file's name is known to the caller only.
+    Container,
+    /// Sector 0 of a container (docs/format.md, "Sector 0").
+    SectorZero,
+    /// One of the two header copies, 0 or 1.
+    HeaderCopy(u8),
+    /// A wear sector.
+    Wear,
+    /// A database page; numbers start at 1.
+    Page(u32),
+    /// The header of a WAL.
+    WalHeader,
+    /// A WAL frame; numbers start at 1.
+    Frame(u32),
+    /// The header of a rollback journal segment, by its offset in bytes.
+    JournalHeader(u64),
+    /// A rollback journal record: the page it keeps and its offset in bytes.
+    JournalRecord { page: u32, offset: u64 },
+    /// A block of a temporary file.
+    TempBlock(u64),
+    /// A certificate of the keyring, by name.
+    Certificate(String),
+    /// A protector of a DEK, by its place in the header, from 0.
+    Protector(usize),
+    /// A named key of the keyring ("service master key", "database master key").
+    Key(&'static str),
+    /// An option or argument, by name.
+    Option(Cow<'static, str>),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::File(path) => write!(f, "`{}`", path.display()),
+            Subject::Container => f.write_str("container"),
+            Subject::SectorZero => f.write_str("sector 0"),
+            Subject::HeaderCopy(n) => write!(f, "header copy {n}"),
+            Subject::Wear => f.write_str("wear sector"),
+            Subject::Page(n) => write!(f, "page {n}"),
+            Subject::WalHeader => f.write_str("WAL header"),
+            Subject::Frame(n) => write!(f, "WAL frame {n}"),
+            Subject::JournalHeader(offset) => write!(f, "journal header at byte {offset}"),
+            Subject::JournalRecord { page, offset } => {
+                write!(f, "journal record of page {page} at byte {offset}")
+            }
+            Subject::TempBlock(n) => write!(f, "temporary block {n}"),
+            Subject::Certificate(name) => write!(f, "certificate `{name}`"),
+            Subject::Protector(n) => write!(f, "protector {n}"),
+            Subject::Key(name) => f.write_str(name),
+            Subject::Option(name) => write!(f, "`{name}`"),
+        }
+    }
+}
+
+/// Short text of a cause; static where it can be.
+pub type Cause = Cow<'static, str>;
+
+/// Everything that can go wrong, by who must act.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refused to read or write: look at the disk, the permissions, the space.
+    #[error("{subject}: {source}")]
+    Io { subject: Subject, source: std::io::Error },
+    /// The structure is wrong: damage, or not our format.
+    #[error("{subject}: {cause}")]
+    Corrupt { subject: Subject, cause: Cause },
+    /// The structure is right but a tag does not match: damage or an attack.
+    #[error("{subject}: {cause}")]
+    Unauthentic { subject: Subject, cause: Cause },
+    /// A newer format, an unknown algorithm, or a cost this build refuses.
+    #[error("{subject}: {cause}")]
+    Unsupported { subject: Subject, cause: Cause },
+    /// No protector could be opened with the keys at hand.
+    #[error("{subject}: {cause}")]
+    MissingKey { subject: Subject, cause: Cause },
+    /// The caller asked for something that is not allowed.
+    #[error("{subject}: {cause}")]
+    Misuse { subject: Subject, cause: Cause },
+    /// A stated limit is reached (protectors, writes under one key).
+    #[error("{subject}: {cause}")]
+    LimitReached { subject: Subject, cause: Cause },
+}
+
+/// Result with [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// Structure is wrong.
+    pub fn corrupt(subject: Subject, cause: impl Into<Cause>) -> Self {
+        Error::Corrupt { subject, cause: cause.into() }
+    }
+
+    /// A tag does not match. The cause names the thing, never the reason.
+    pub fn unauthentic(subject: Subject, cause: impl Into<Cause>) -> Self {
+        Error::Unauthentic { subject, cause: cause.into() }
+    }
+
+    /// Unknown version, algorithm or a refused cost.
+    pub fn unsupported(subject: Subject, cause: impl Into<Cause>) -> Self {
+        Error::Unsupported { subject, cause: cause.into() }
+    }
+
+    /// No key at hand opens it.
+    pub fn missing_key(subject: Subject, cause: impl Into<Cause>) -> Self {
+        Error::MissingKey { subject, cause: cause.into() }
+    }
+
+    /// Not allowed.
+    pub fn misuse(subject: Subject, cause: impl Into<Cause>) -> Self {
+        Error::Misuse { subject, cause: cause.into() }
+    }
+
+    /// A stated limit.
+    pub fn limit(subject: Subject, cause: impl Into<Cause>) -> Self {
+        Error::LimitReached { subject, cause: cause.into() }
+    }
+
+    /// The operating system's error about `subject`.
+    pub fn io(subject: Subject, source: std::io::Error) -> Self {
+        Error::Io { subject, source }
+    }
+}

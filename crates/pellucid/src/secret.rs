@@ -1,0 +1,113 @@
+//! Secret bytes: zeroized on drop, never printed, compared in constant time.
+
+use std::fmt;
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::error::{Error, Result, Subject};
+
+/// Fills `bytes` from the system's generator.
+///
+/// # Errors
+/// [`Error::Io`] if the generator fails; nothing may be sealed then.
+pub fn fill_random(bytes: &mut [u8]) -> Result<()> {
+    aws_lc_rs::rand::fill(bytes).map_err(|_| {
+        Error::io(Subject::Key("random generator"), std::io::Error::other("generator failed"))
+    })
+}
+
+/// A 32-byte secret key. `Debug` prints no byte of it; equality takes constant time.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Secret32([u8; 32]);
+
+impl Secret32 {
+    /// Takes over `bytes`; the caller's copy is wiped.
+    pub fn new(bytes: &mut [u8; 32]) -> Self {
+        let secret = Self(*bytes);
+        bytes.zeroize();
+        secret
+    }
+
+    /// A fresh random key.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the generator fails.
+    pub fn random() -> Result<Self> {
+        let mut secret = Self([0; 32]);
+        fill_random(&mut secret.0)?;
+        Ok(secret)
+    }
+
+    /// From a slice of exactly 32 bytes.
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        let mut secret = Self([0; 32]);
+        if bytes.len() != 32 {
+            return None;
+        }
+        secret.0.copy_from_slice(bytes);
+        Some(secret)
+    }
+
+    /// The bytes, for a cipher or a derivation only.
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret32 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret32(..)")
+    }
+}
+
+impl PartialEq for Secret32 {
+    fn eq(&self, other: &Self) -> bool {
+        aws_lc_rs::constant_time::verify_slices_are_equal(&self.0, &other.0).is_ok()
+    }
+}
+
+impl Eq for Secret32 {}
+
+/// The data encryption key of one database; pages are sealed under keys derived from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dek(Secret32);
+
+impl Dek {
+    /// A fresh random DEK.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the generator fails.
+    pub fn random() -> Result<Self> {
+        Secret32::random().map(Self)
+    }
+
+    /// Wraps bytes that were just unwrapped.
+    pub fn from_secret(secret: Secret32) -> Self {
+        Self(secret)
+    }
+
+    /// The bytes, for a derivation or for wrapping only.
+    pub fn expose(&self) -> &[u8; 32] {
+        self.0.expose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_byte_of_a_key() {
+        let dek = Dek::from_secret(Secret32::new(&mut [0xAB; 32]));
+        let shown = format!("{dek:?}");
+        assert!(!shown.to_lowercase().contains("ab,"), "{shown}");
+        assert!(!shown.contains("171"), "{shown}");
+    }
+
+    #[test]
+    fn the_callers_copy_is_wiped() {
+        let mut bytes = [7u8; 32];
+        let _secret = Secret32::new(&mut bytes);
+        assert_eq!(bytes, [0; 32]);
+    }
+}
