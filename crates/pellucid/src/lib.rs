@@ -5,7 +5,14 @@
 pub mod algorithm;
 pub mod cipher;
 pub mod error;
+pub mod header;
+pub mod journal;
+pub mod keys;
+pub mod nonce;
 pub mod secret;
+pub mod sector;
+pub mod unit;
+pub mod wal;
 
 pub use algorithm::Algorithm;
 pub use error::{Error, Result, Subject};
