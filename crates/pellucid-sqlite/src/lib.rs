@@ -1,1 +1,25 @@
+//! The VFS shim: sealed databases under an unmodified SQLite.
+//!
+//! The only crate of the project with unsafe code. It links no SQLite: every function comes from the
+//! table that SQLite hands to an extension.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod api;
+pub mod code;
+pub mod convert;
+mod database;
+pub mod ffi;
+mod file;
+mod journal_file;
+mod link;
+mod lower;
+mod main_file;
+mod overlay;
+mod pool;
+mod registry;
+pub mod seal_request;
+mod temp_file;
+mod vfs;
+mod wal_file;
+
+pub use vfs::{make_default, register, NAME};

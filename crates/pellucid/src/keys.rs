@@ -5,11 +5,12 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use aws_lc_rs::{hkdf, hmac};
+use aws_lc_rs::hmac;
 use zeroize::Zeroizing;
 
 use crate::algorithm::Algorithm;
 use crate::cipher::Cipher;
+use crate::derive::hkdf_sha256;
 use crate::error::{Error, Result, Subject};
 use crate::header::{DekRow, Header};
 use crate::nonce::NonceSource;
@@ -19,22 +20,6 @@ use crate::unit::{self, FileKind, Place, GENERATION_PLAIN};
 /// Writes under one generation before the header moves to the next: 2^30. Random 96-bit nonces allow
 /// 2^32 (NIST SP 800-38D, 8.3); the distance is for writes of other processes and roll-overs put off.
 pub const GENERATION_WRITES: u64 = 1 << 30;
-
-struct Length(usize);
-
-impl hkdf::KeyType for Length {
-    fn len(&self) -> usize {
-        self.0
-    }
-}
-
-/// HKDF-SHA256 of `key` with `salt` and the joined `info` into `out` (RFC 5869).
-pub(crate) fn hkdf_sha256(key: &[u8], salt: &[u8], info: &[&[u8]], out: &mut [u8]) -> Result<()> {
-    let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, salt).extract(key);
-    prk.expand(info, Length(out.len()))
-        .and_then(|okm| okm.fill(out))
-        .map_err(|_| Error::misuse(Subject::Key("derived key"), "length not possible"))
-}
 
 /// The cipher of one generation and file kind.
 pub fn generation_cipher(
