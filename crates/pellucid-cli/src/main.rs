@@ -40,9 +40,6 @@ struct Cli {
     /// Nothing but errors and warnings
     #[arg(long, short, global = true)]
     quiet: bool,
-    /// Answer yes to every question
-    #[arg(long, short, global = true)]
-    yes: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -61,7 +58,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let output = Output::new(cli.json, cli.quiet, cli.yes);
+    let output = Output::new(cli.json, cli.quiet);
     let done = match &cli.command {
         Command::Encrypt(args) => convert::encrypt(args, &output),
         Command::Decrypt(args) => convert::decrypt(args, &output),

@@ -128,14 +128,12 @@ pub struct Output {
     /// JSON for machines.
     pub json: bool,
     quiet: bool,
-    /// Yes to every question.
-    pub yes: bool,
 }
 
 impl Output {
     /// As the global options say.
-    pub fn new(json: bool, quiet: bool, yes: bool) -> Self {
-        Self { json, quiet, yes }
+    pub fn new(json: bool, quiet: bool) -> Self {
+        Self { json, quiet }
     }
 
     /// A line for people.
