@@ -535,7 +535,13 @@ impl State {
 
 unsafe extern "C" fn sector_size(file: *mut File) -> c_int {
     // SAFETY: the file is open.
-    unsafe { (*(*file.cast::<ShimFile>()).state).lower.sector_size() }
+    let state = unsafe { &*(*file.cast::<ShimFile>()).state };
+    let below = state.lower.sector_size();
+    match &state.kind {
+        Kind::Through => below,
+        // A journal's header needs room; a larger sector only removes a promise.
+        _ => below.max(pellucid::sector::SECTOR_BYTES as c_int),
+    }
 }
 
 unsafe extern "C" fn device_characteristics(file: *mut File) -> c_int {

@@ -212,6 +212,10 @@ impl JournalFile {
         let (Some(sector_bytes), Some(page_bytes)) = sizes else {
             return Err(Code(ffi::IOERR_WRITE));
         };
+        if u64::from(sector_bytes) < SECTOR_LEAST {
+            self.link.note(ffi::IOERR_WRITE, "journal sectors below 512 bytes have no room");
+            return Err(Code(ffi::IOERR_WRITE));
+        }
         if offset == 0 {
             let mut id = [0; 16];
             pellucid::secret::fill_random(&mut id).map_err(|error| self.link.report(&error))?;
