@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde::Serialize;
+use crate::output::{Failure, Output};
 
 /// The library's file name; SQLite derives the entry point from it.
 const FILE_NAME: &str = "libpellucid.so";
@@ -18,46 +19,24 @@ const VFS: &str = "pellucid";
 ///
 /// Example: `sqlite3 -cmd ".load $(pellucid extension)" -cmd ".open app.db"`
 #[derive(Debug, clap::Args)]
-pub struct ExtensionArgs {
-    /// Print path, entry point and VFS as one JSON object
-    #[arg(long)]
-    json: bool,
-}
+pub struct ExtensionArgs {}
 
-/// Runs the command.
-pub fn run(args: ExtensionArgs) -> ExitCode {
-    let path = match locate() {
-        Ok(path) => path,
-        Err(error) => {
-            eprintln!("pellucid: error: {error}");
-            eprintln!("pellucid: hint: {}", error.hint());
-            return ExitCode::FAILURE;
-        }
-    };
-    match print(&path, args.json) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("pellucid: error: standard output: {error}");
-            ExitCode::FAILURE
-        }
+/// Runs the command: the path, or with `--json` also entry point and VFS.
+///
+/// # Errors
+/// [`Failure`] if there is no extension to use.
+pub fn run(output: &Output) -> Result<ExitCode, Failure> {
+    let path = locate().map_err(|missing| Failure::new(&missing, missing.hint()))?;
+    if output.json {
+        output.facts(&serde_json::json!({ "path": path, "entry_point": ENTRY_POINT, "vfs": VFS }));
+        return Ok(ExitCode::SUCCESS);
     }
-}
-
-fn print(path: &Path, json: bool) -> std::io::Result<()> {
-    #[derive(Serialize)]
-    struct Answer<'a> {
-        path: &'a Path,
-        entry_point: &'static str,
-        vfs: &'static str,
-    }
+    // As bytes, because a path need not be UTF-8; also when quiet, because it is what was asked for.
     let mut out = std::io::stdout().lock();
-    if json {
-        serde_json::to_writer(&mut out, &Answer { path, entry_point: ENTRY_POINT, vfs: VFS })?;
-    } else {
-        // As bytes: a path need not be UTF-8.
-        out.write_all(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))?;
-    }
-    writeln!(out)
+    out.write_all(path.as_os_str().as_bytes())
+        .and_then(|()| out.write_all(b"\n"))
+        .map_err(|error| Failure::new(format!("standard output: {error}"), "is it closed?"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Why there is no extension to use.

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::extension;
+use crate::output::Failure;
 use program::Program;
 use refusal::Refusal;
 
@@ -46,17 +47,15 @@ pub struct RunArgs {
 }
 
 /// Runs the command; comes back only if the program was not started or had to be waited for.
-pub fn run(args: RunArgs) -> ExitCode {
-    match start(&args) {
-        Ok(code) => code,
-        Err(refusal) => {
-            eprintln!("pellucid: error: {refusal}");
-            if let Some(hint) = refusal.hint() {
-                eprintln!("pellucid: hint: {hint}");
-            }
-            ExitCode::FAILURE
-        }
-    }
+///
+/// # Errors
+/// [`Failure`] if the program was not started: refused, or not there.
+pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    start(args).map_err(|refusal| {
+        let mut failure = Failure::new(&refusal, "");
+        failure.hint = refusal.hint();
+        failure
+    })
 }
 
 fn start(args: &RunArgs) -> Result<ExitCode, Refusal> {

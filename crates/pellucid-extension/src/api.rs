@@ -1,13 +1,8 @@
 //! The few types, codes and table slots of SQLite's C interface that this library needs.
 
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void, CString};
 
-/// A database connection; only ever passed on.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Connection {
-    _opaque: [u8; 0],
-}
+pub use pellucid_sqlite::ffi::{Connection, Vfs};
 
 pub const SQLITE_OK: c_int = 0;
 pub const SQLITE_ERROR: c_int = 1;
@@ -31,17 +26,6 @@ pub type AutoExtensionFn = unsafe extern "C" fn(AutoFn) -> c_int;
 pub type FileControlFn =
     unsafe extern "C" fn(*mut Connection, *const c_char, c_int, *mut c_void) -> c_int;
 
-/// The head of `sqlite3_vfs`, as far as its name (sqlite3.h, "OS Interface Object").
-#[repr(C)]
-#[derive(Debug)]
-pub struct VfsHead {
-    version: c_int,
-    file_size_bytes: c_int,
-    path_max_bytes: c_int,
-    next: *mut VfsHead,
-    pub name: *const c_char,
-}
-
 /// `mprintf`'s place among the pointers of `sqlite3_api_routines`; the table only ever grows at its end.
 const SLOT_MPRINTF: usize = 69;
 
@@ -49,8 +33,9 @@ const SLOT_MPRINTF: usize = 69;
 ///
 /// # Safety
 /// `api` is SQLite's table of functions; `error` is null or can take a pointer.
-pub unsafe fn set_message(api: *const c_void, error: *mut *mut c_char, text: &CStr) {
+pub unsafe fn set_message(api: *const c_void, error: *mut *mut c_char, text: &str) {
     type Mprintf = unsafe extern "C" fn(*const c_char, ...) -> *mut c_char;
+    let Ok(text) = CString::new(text) else { return };
     if error.is_null() {
         return;
     }

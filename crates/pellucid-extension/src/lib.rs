@@ -12,14 +12,14 @@ mod api;
 mod library;
 mod mode;
 mod preload;
+mod registration;
 mod witness;
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use api::{
-    Connection, OpenFn, OpenV2Fn, SQLITE_CANTOPEN, SQLITE_ERROR, SQLITE_OK,
-    SQLITE_OK_LOAD_PERMANENTLY,
+    Connection, OpenFn, OpenV2Fn, SQLITE_CANTOPEN, SQLITE_ERROR, SQLITE_OK_LOAD_PERMANENTLY,
 };
 
 /// The entry point that SQLite derives from the file name `libpellucid.so`.
@@ -39,12 +39,12 @@ pub unsafe extern "C" fn sqlite3_pellucid_init(
             return SQLITE_ERROR;
         }
         // SAFETY: `api` is not null, so it is the table SQLite hands to its entry points.
-        match unsafe { pellucid_sqlite::register(api, true) } {
-            SQLITE_OK => SQLITE_OK_LOAD_PERMANENTLY,
-            code => {
+        match unsafe { registration::register(api) } {
+            Ok(()) => SQLITE_OK_LOAD_PERMANENTLY,
+            Err(why) => {
                 // SAFETY: `error` and `api` are SQLite's, as above.
-                unsafe { api::set_message(api, error, c"the VFS could not be registered") };
-                code
+                unsafe { api::set_message(api, error, why) };
+                SQLITE_ERROR
             }
         }
     })

@@ -17,7 +17,7 @@ use crate::api::{
 };
 use crate::library::{self, Library};
 use crate::mode::{settings, Mode};
-use crate::{guarded, witness};
+use crate::{guarded, registration, witness};
 
 /// What a process gets as exit status whose eager start failed; as a shell says "cannot be executed".
 const EXIT_NOT_STARTED: c_int = 126;
@@ -72,9 +72,7 @@ fn register(library: &Library) -> Result<(), &'static str> {
     let table = functions.table();
     INSIDE.set(false);
     // SAFETY: the table is the one that `library` handed to an automatic extension.
-    if unsafe { pellucid_sqlite::register(table?, true) } != SQLITE_OK {
-        return Err("the VFS could not be registered");
-    }
+    unsafe { registration::register(table?) }?;
     REGISTERED.store(library.base, Ordering::Release);
     Ok(())
 }

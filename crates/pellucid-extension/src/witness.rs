@@ -5,14 +5,11 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::api::{
-    AutoExtensionFn, Connection, FileControlFn, VfsHead, SQLITE_FCNTL_VFS_POINTER, SQLITE_OK,
+    AutoExtensionFn, Connection, FileControlFn, Vfs, SQLITE_FCNTL_VFS_POINTER, SQLITE_OK,
 };
 use crate::guarded;
 use crate::library::Library;
 use crate::mode::settings;
-
-/// Name that the shim registers.
-const VFS_NAME: &CStr = c"pellucid";
 
 /// `sqlite3_file_control` of the library that is listened to.
 static FILE_CONTROL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -65,14 +62,14 @@ unsafe fn uses_the_shim(connection: *mut Connection) -> bool {
     }
     // SAFETY: `listen` stored a `sqlite3_file_control`.
     let control = unsafe { std::mem::transmute::<*mut c_void, FileControlFn>(control) };
-    let mut vfs: *mut VfsHead = null_mut();
+    let mut vfs: *mut Vfs = null_mut();
     let out = (&raw mut vfs).cast();
     // SAFETY: the connection is live, and this file control writes one pointer to a VFS.
     unsafe {
         control(connection, c"main".as_ptr(), SQLITE_FCNTL_VFS_POINTER, out) == SQLITE_OK
             && !vfs.is_null()
             && !(*vfs).name.is_null()
-            && CStr::from_ptr((*vfs).name) == VFS_NAME
+            && CStr::from_ptr((*vfs).name) == pellucid_sqlite::NAME
     }
 }
 

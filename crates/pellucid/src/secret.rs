@@ -1,8 +1,13 @@
 //! Secret bytes: zeroized on drop, never printed, compared in constant time.
 
 use std::fmt;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::OnceLock;
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use aws_lc_rs::hmac;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::{Error, Result, Subject};
 
@@ -11,9 +16,47 @@ use crate::error::{Error, Result, Subject};
 /// # Errors
 /// [`Error::Io`] if the generator fails; nothing may be sealed then.
 pub fn fill_random(bytes: &mut [u8]) -> Result<()> {
-    aws_lc_rs::rand::fill(bytes).map_err(|_| {
-        Error::io(Subject::Key("random generator"), std::io::Error::other("generator failed"))
-    })
+    getrandom::fill(bytes)
+        .map_err(|error| Error::io(Subject::Key("random generator"), std::io::Error::other(error)))
+}
+
+/// Reads a small secret file that nobody but its owner can read.
+///
+/// # Errors
+/// [`Error::Misuse`] if group or others have any right on it, [`Error::Io`] if it cannot be read.
+pub fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let mut file = std::fs::File::open(path).map_err(io)?;
+    let metadata = file.metadata().map_err(io)?;
+    if metadata.is_file() && metadata.mode() & 0o077 != 0 {
+        return Err(Error::misuse(
+            Subject::File(path.to_owned()),
+            format!(
+                "others can read this secret (mode {:04o}); `chmod 600` it",
+                metadata.mode() & 0o7777
+            ),
+        ));
+    }
+    let mut bytes = Zeroizing::new(Vec::with_capacity(SECRET_FILE_BYTES));
+    file.by_ref().take(SECRET_FILE_BYTES as u64).read_to_end(&mut bytes).map_err(io)?;
+    Ok(bytes)
+}
+
+/// No secret file is longer.
+const SECRET_FILE_BYTES: usize = 4096;
+
+/// A value that tells secrets apart within this process and says nothing about them outside of it.
+pub(crate) fn identity(secret: &[u8]) -> [u8; 32] {
+    static KEY: OnceLock<hmac::Key> = OnceLock::new();
+    let key = KEY.get_or_init(|| {
+        let mut bytes = Zeroizing::new([0u8; 32]);
+        // Without randomness nothing is sealed or opened anyway.
+        let _ = fill_random(&mut bytes[..]);
+        hmac::Key::new(hmac::HMAC_SHA256, &bytes[..])
+    });
+    let mut out = [0; 32];
+    out.copy_from_slice(hmac::sign(key, secret).as_ref());
+    out
 }
 
 /// A 32-byte secret key. `Debug` prints no byte of it; equality takes constant time.

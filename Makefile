@@ -1,0 +1,55 @@
+# The project's commands. GNU make; everything behind them is POSIX sh or bash.
+#
+#   make demo [DB=path]     encrypt Northwind (or a copy of DB) and look at it
+#   make test               build and run every test that belongs to each change
+#   make check              formatting, lints, licences
+#   make bench              what encryption costs here
+#   make campaign NAME=..   one of the long tests; without NAME, lists them
+#   make install [PREFIX=/usr/local] [DESTDIR=]
+#   make deps               install, or name, what is missing on this machine
+
+SHELL   := /bin/bash
+CARGO   ?= $(shell command -v cargo || echo $(HOME)/.cargo/bin/cargo)
+PREFIX  ?= /usr/local
+DESTDIR ?=
+RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
+
+.PHONY: help build demo test bench check campaign install uninstall deps
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+deps:
+	@.ci/deps
+
+build: deps
+	$(CARGO) build --release --workspace --locked
+
+demo: deps
+	@demo/run.sh $(if $(DB),DB="$(DB)")
+
+test:
+	@.ci/steps
+
+check:
+	@.ci/steps check
+
+bench: build
+	$(CARGO) bench --workspace --locked
+	$(RELEASE)/lab bench
+
+campaign:
+	@.ci/campaign $(NAME)
+
+# Builds nothing, so that `sudo make install` needs no Rust and leaves no files of root in target/.
+install:
+	@for file in pellucid libpellucid.so; do \
+	  test -f "$(RELEASE)/$$file" || { echo "install: $(RELEASE)/$$file is missing; run 'make build' first" >&2; exit 1; }; \
+	done
+	install -D -m 755 "$(RELEASE)/pellucid" "$(DESTDIR)$(PREFIX)/bin/pellucid"
+	install -D -m 755 "$(RELEASE)/libpellucid.so" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so"
+
+uninstall:
+	rm -f "$(DESTDIR)$(PREFIX)/bin/pellucid" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so"
+	-rmdir "$(DESTDIR)$(PREFIX)/lib/pellucid"

@@ -1,0 +1,128 @@
+//! SQLite's functions, taken from the table that SQLite hands to an extension.
+//!
+//! The table (`sqlite3_api_routines`, sqlite3ext.h) only ever grows at its end, so a slot's number is
+//! fixed; a slot beyond the host's version is never touched.
+
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::ffi::{Connection, Opaque, Statement, Vfs};
+
+static TABLE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The oldest SQLite the shim works with.
+pub const MINIMUM_VERSION: c_int = 3_037_000;
+const VERSION_WITH_DB_NAME: c_int = 3_039_000;
+
+/// The functions of the host's SQLite.
+#[derive(Debug, Clone, Copy)]
+pub struct Api(*const Opaque);
+
+/// Declares safe-to-call getters for slots: `name @ slot: signature`.
+macro_rules! slots {
+    ($($(#[$doc:meta])* $name:ident @ $slot:literal: $signature:ty;)*) => {
+        impl Api {
+            $($(#[$doc])*
+            pub fn $name(self) -> $signature {
+                // SAFETY: the table came from SQLite 3.37 or later (`Api::install`), which fills
+                // every slot below 252; the slot's signature is that of sqlite3ext.h.
+                unsafe { std::mem::transmute::<Opaque, $signature>(*self.0.add($slot)) }
+            })*
+        }
+    };
+}
+
+type Function1 = unsafe extern "C" fn(*mut c_void, c_int, *mut *mut c_void);
+
+slots! {
+    bind_int64 @ 5: unsafe extern "C" fn(*mut Statement, c_int, i64) -> c_int;
+    busy_timeout @ 14: unsafe extern "C" fn(*mut Connection, c_int) -> c_int;
+    column_int64 @ 29: unsafe extern "C" fn(*mut Statement, c_int) -> i64;
+    column_text @ 36: unsafe extern "C" fn(*mut Statement, c_int) -> *const c_char;
+    errmsg @ 53: unsafe extern "C" fn(*mut Connection) -> *const c_char;
+    finalize @ 57: unsafe extern "C" fn(*mut Statement) -> c_int;
+    free @ 58: unsafe extern "C" fn(*mut c_void);
+    libversion_number @ 67: unsafe extern "C" fn() -> c_int;
+    progress_handler @ 75: unsafe extern "C" fn(
+        *mut Connection, c_int, Option<unsafe extern "C" fn(*mut c_void) -> c_int>, *mut c_void);
+    step @ 94: unsafe extern "C" fn(*mut Statement) -> c_int;
+    prepare_v2 @ 116: unsafe extern "C" fn(
+        *mut Connection, *const c_char, c_int, *mut *mut Statement, *mut *const c_char) -> c_int;
+    file_control @ 127:
+        unsafe extern "C" fn(*mut Connection, *const c_char, c_int, *mut c_void) -> c_int;
+    open_v2 @ 135: unsafe extern "C" fn(
+        *const c_char, *mut *mut Connection, c_int, *const c_char) -> c_int;
+    vfs_find @ 141: unsafe extern "C" fn(*const c_char) -> *mut Vfs;
+    vfs_register @ 142: unsafe extern "C" fn(*mut Vfs, c_int) -> c_int;
+    create_function_v2 @ 162: unsafe extern "C" fn(
+        *mut Connection, *const c_char, c_int, c_int, *mut c_void, Option<Function1>,
+        Option<Function1>, Option<unsafe extern "C" fn(*mut c_void)>,
+        Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
+    extended_errcode @ 166: unsafe extern "C" fn(*mut Connection) -> c_int;
+    log_raw @ 167: unsafe extern "C" fn(c_int, *const c_char, ...);
+    close_v2 @ 179: unsafe extern "C" fn(*mut Connection) -> c_int;
+    db_filename @ 180: unsafe extern "C" fn(*mut Connection, *const c_char) -> *const c_char;
+    uri_parameter @ 189: unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char;
+    load_extension @ 196: unsafe extern "C" fn(
+        *mut Connection, *const c_char, *const c_char, *mut *mut c_char) -> c_int;
+    malloc64 @ 197: unsafe extern "C" fn(u64) -> *mut c_void;
+    filename_database @ 246: unsafe extern "C" fn(*const c_char) -> *const c_char;
+    db_name_raw @ 264:
+        unsafe extern "C" fn(*mut Connection, c_int) -> *const c_char;
+}
+
+impl Api {
+    /// Takes over the table of the host. None if its SQLite is too old.
+    ///
+    /// # Safety
+    /// `table` is the `sqlite3_api_routines` pointer SQLite gave to an extension's entry point.
+    pub unsafe fn install(table: *const c_void) -> Option<Self> {
+        let api = Self(table.cast());
+        if table.is_null() {
+            return None;
+        }
+        // SAFETY: the slot exists since SQLite 3.3; the table outlives the process' use of SQLite.
+        if unsafe { api.libversion_number()() } < MINIMUM_VERSION {
+            return None;
+        }
+        TABLE.store(table.cast_mut(), Ordering::Release);
+        Some(api)
+    }
+
+    /// The table taken over before.
+    pub fn get() -> Option<Self> {
+        let table = TABLE.load(Ordering::Acquire);
+        (!table.is_null()).then_some(Self(table.cast_const().cast()))
+    }
+
+    /// The version of the host, as 3_040_001 for 3.40.1.
+    pub fn version(self) -> c_int {
+        // SAFETY: takes no argument and reads a constant.
+        unsafe { self.libversion_number()() }
+    }
+
+    /// A line in the host's error log (errlog.html).
+    pub fn log(self, code: c_int, line: &str) {
+        let Ok(line) = CString::new(line) else { return };
+        // SAFETY: both strings are terminated and live across the call; "%s" takes exactly one.
+        unsafe { self.log_raw()(code, c"%s".as_ptr(), line.as_ptr()) };
+    }
+
+    /// The schema name of the n-th database of a connection; none before SQLite 3.39 or past the end.
+    ///
+    /// # Safety
+    /// `db` is an open connection whose mutex the caller holds.
+    pub unsafe fn db_name(self, db: *mut Connection, n: c_int) -> Option<CString> {
+        if self.version() < VERSION_WITH_DB_NAME {
+            let name = [c"main"].get(usize::try_from(n).ok()?).map(|name| (*name).to_owned());
+            return name;
+        }
+        // SAFETY: `db` by contract; the slot exists since 3.39.
+        let name = unsafe { self.db_name_raw()(db, n) };
+        if name.is_null() {
+            return None;
+        }
+        // SAFETY: SQLite returns a terminated string that lives until the schema changes.
+        Some(unsafe { CStr::from_ptr(name) }.to_owned())
+    }
+}

@@ -1,0 +1,85 @@
+//! Result codes: the one table from typed errors to SQLite's codes, and the log line that goes along.
+//!
+//! The same table stands in docs/guide.md, "Result codes"; a test compares them.
+
+use std::ffi::c_int;
+use std::path::Path;
+
+use pellucid::Error;
+
+use crate::api::Api;
+use crate::ffi;
+
+/// An SQLite result code other than `SQLITE_OK`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code(pub c_int);
+
+/// Result of everything that ends in SQLite.
+pub type Outcome<T> = Result<T, Code>;
+
+impl Code {
+    /// `SQLITE_OK` becomes `Ok`.
+    ///
+    /// # Errors
+    /// Any other code.
+    pub fn check(code: c_int) -> Outcome<()> {
+        match code {
+            ffi::OK => Ok(()),
+            code => Err(Code(code)),
+        }
+    }
+}
+
+/// The code SQLite gets for an error, whatever the file.
+pub fn code_of(error: &Error) -> Code {
+    Code(match error {
+        Error::Io { .. } => ffi::IOERR,
+        Error::Corrupt { .. } => ffi::CORRUPT,
+        Error::Unauthentic { .. } => ffi::IOERR_DATA,
+        Error::Unsupported { .. } => ffi::CANTOPEN,
+        Error::MissingKey { .. } => ffi::AUTH,
+        Error::Misuse { .. } => ffi::PERM,
+        Error::LimitReached { .. } => ffi::FULL,
+        _ => ffi::ERROR,
+    })
+}
+
+/// Logs `error` about `file` and gives the code for SQLite.
+pub fn report(file: &Path, error: &Error) -> Code {
+    let code = code_of(error);
+    let what = error.to_string();
+    note(code.0, file, &what);
+    let line = format!("`{}`: {what}", file.display());
+    LAST.with_borrow_mut(|last| *last = Some(Report { code: code.0, line }));
+    code
+}
+
+/// The last error logged: SQLite itself hands on no more than a number.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// SQLite's result code.
+    pub code: c_int,
+    /// File and cause.
+    pub line: String,
+}
+
+thread_local! {
+    static LAST: std::cell::RefCell<Option<Report>> = const { std::cell::RefCell::new(None) };
+}
+
+/// The last error this thread logged, for a program that wants to tell more than SQLite does.
+pub fn last_report() -> Option<Report> {
+    LAST.with_borrow(Clone::clone)
+}
+
+/// One line about `file` in SQLite's log and, as `PELLUCID_LOG` says, on standard error.
+pub fn note(code: c_int, file: &Path, what: &str) {
+    let line = format!("pellucid: {}: {what}", file.display());
+    if let Some(api) = Api::get() {
+        api.log(code, &line);
+    }
+    if std::env::var_os("PELLUCID_LOG").is_some_and(|to| to == "stderr") {
+        // A closed standard error is no reason to fail the caller's statement.
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
+    }
+}

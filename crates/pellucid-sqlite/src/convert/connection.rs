@@ -1,0 +1,239 @@
+//! A connection of the shim's own, over the host's API table.
+
+use std::ffi::{c_int, c_void, CStr, CString};
+use std::path::Path;
+
+use pellucid::{Error, Subject};
+
+use super::ConvertError;
+use crate::api::Api;
+use crate::ffi::{self, Connection, File};
+
+const FCNTL_FILE_POINTER: c_int = 7;
+/// Statements' steps between two calls of a progress handler.
+const PROGRESS_STEPS: c_int = 20_000;
+
+/// An open connection, closed on drop.
+pub struct Handle<'a> {
+    api: Api,
+    db: *mut Connection,
+    file: String,
+    progress: Option<Box<Box<dyn FnMut() + 'a>>>,
+}
+
+impl std::fmt::Debug for Handle<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Handle<'a> {
+    /// Opens `uri`, which names its VFS itself.
+    pub fn open(file: &Path, uri: &str, flags: c_int) -> Result<Self, ConvertError> {
+        let api = Api::get().ok_or_else(|| {
+            Error::misuse(Subject::Container, "the VFS is not registered in this process")
+        })?;
+        let name = terminated(uri)?;
+        let mut db = std::ptr::null_mut();
+        // SAFETY: the name is terminated; `db` is valid for a write.
+        let code = unsafe {
+            api.open_v2()(name.as_ptr(), &mut db, flags | ffi::OPEN_URI, std::ptr::null())
+        };
+        let handle = Self { api, db, file: file.display().to_string(), progress: None };
+        match code {
+            ffi::OK => Ok(handle),
+            code => Err(handle.error(code)),
+        }
+    }
+
+    /// How long a busy statement waits.
+    pub fn busy_timeout(&self, milliseconds: c_int) {
+        // SAFETY: the connection is open.
+        unsafe { self.api.busy_timeout()(self.db, milliseconds) };
+    }
+
+    /// Calls `tell` now and then while statements run.
+    pub fn on_progress(&mut self, tell: impl FnMut() + 'a) {
+        let mut boxed: Box<Box<dyn FnMut() + 'a>> = Box::new(Box::new(tell));
+        let argument: *mut c_void = std::ptr::from_mut(&mut *boxed).cast();
+        // SAFETY: the box lives until the handler is taken away in drop.
+        unsafe {
+            self.api.progress_handler()(self.db, PROGRESS_STEPS, Some(call_progress), argument)
+        };
+        self.progress = Some(boxed);
+    }
+
+    /// Runs statements for their effect.
+    pub fn run(&self, sql: &str) -> Result<(), ConvertError> {
+        self.rows(sql, |_| ())
+    }
+
+    /// The first column of the first row, as text.
+    pub fn text(&self, sql: &str) -> Result<String, ConvertError> {
+        let mut found = String::new();
+        self.rows(sql, |row| found = row.text(0))?;
+        Ok(found)
+    }
+
+    /// The first column of the first row, as a number.
+    pub fn number(&self, sql: &str) -> Result<i64, ConvertError> {
+        let mut found = 0;
+        self.rows(sql, |row| found = row.number(0))?;
+        Ok(found)
+    }
+
+    /// Runs one statement and shows each row.
+    pub fn rows(&self, sql: &str, mut each: impl FnMut(&Row)) -> Result<(), ConvertError> {
+        let text = terminated(sql)?;
+        let mut statement = std::ptr::null_mut();
+        // SAFETY: the text is terminated; the statement is finalized below.
+        let code = unsafe {
+            self.api.prepare_v2()(self.db, text.as_ptr(), -1, &mut statement, std::ptr::null_mut())
+        };
+        if code != ffi::OK {
+            return Err(self.error(code));
+        }
+        let row = Row { api: self.api, statement };
+        let last = loop {
+            // SAFETY: the statement was prepared and is not finalized.
+            match unsafe { self.api.step()(statement) } {
+                ffi::ROW => each(&row),
+                code => break code,
+            }
+        };
+        let outcome = if last == ffi::DONE { Ok(()) } else { Err(self.error(last)) };
+        // SAFETY: finalized once.
+        unsafe { self.api.finalize()(statement) };
+        outcome
+    }
+
+    /// Loads an extension with its default entry point.
+    pub fn load(&self, extension: &Path) -> Result<(), ConvertError> {
+        let name = terminated(&extension.display().to_string())?;
+        let mut message = std::ptr::null_mut();
+        // SAFETY: the name is terminated; a message is SQLite's to free. Loading by the C function
+        // needs no enabling by SQL.
+        let code = unsafe {
+            self.api.load_extension()(self.db, name.as_ptr(), std::ptr::null(), &mut message)
+        };
+        if code == ffi::OK {
+            return Ok(());
+        }
+        let mut told = String::from("cannot be loaded");
+        if !message.is_null() {
+            // SAFETY: a terminated string of SQLite's, freed once.
+            unsafe {
+                told = CStr::from_ptr(message).to_string_lossy().into_owned();
+                self.api.free()(message.cast());
+            }
+        }
+        Err(ConvertError::Sqlite { file: extension.display().to_string(), code, message: told })
+    }
+
+    /// The file object of the main database.
+    pub fn file(&self) -> Result<*mut File, ConvertError> {
+        let mut file: *mut File = std::ptr::null_mut();
+        let out: *mut c_void = std::ptr::addr_of_mut!(file).cast();
+        // SAFETY: the operation writes one pointer.
+        let code =
+            unsafe { self.api.file_control()(self.db, c"main".as_ptr(), FCNTL_FILE_POINTER, out) };
+        if code != ffi::OK || file.is_null() {
+            return Err(self.error(code));
+        }
+        Ok(file)
+    }
+
+    /// Whether an error means that others hold locks.
+    pub fn is_busy(error: &ConvertError) -> bool {
+        matches!(error, ConvertError::Sqlite { code, .. } if matches!(code & 0xff, ffi::BUSY | 6))
+    }
+
+    fn error(&self, code: c_int) -> ConvertError {
+        if self.db.is_null() {
+            let message = "out of memory".to_owned();
+            return ConvertError::Sqlite { file: self.file.clone(), code, message };
+        }
+        // SAFETY: the connection is open; the message lives until its next call.
+        let (message, code) = unsafe {
+            let message = CStr::from_ptr(self.api.errmsg()(self.db));
+            (message.to_string_lossy().into_owned(), self.api.extended_errcode()(self.db))
+        };
+        ConvertError::Sqlite { file: self.file.clone(), code, message }
+    }
+}
+
+impl Drop for Handle<'_> {
+    fn drop(&mut self) {
+        if self.db.is_null() {
+            return;
+        }
+        // SAFETY: closed once; the progress handler goes before the box it points to.
+        unsafe {
+            self.api.progress_handler()(self.db, 0, None, std::ptr::null_mut());
+            self.api.close_v2()(self.db);
+        }
+    }
+}
+
+unsafe extern "C" fn call_progress(argument: *mut c_void) -> c_int {
+    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        // SAFETY: `on_progress` registered a box that outlives the handler.
+        let tell = unsafe { &mut *argument.cast::<Box<dyn FnMut()>>() };
+        tell();
+    }));
+    c_int::from(told.is_err())
+}
+
+/// A row of a running statement.
+#[derive(Debug)]
+pub struct Row {
+    api: Api,
+    statement: *mut ffi::Statement,
+}
+
+impl Row {
+    /// A column as text; empty for NULL.
+    pub fn text(&self, column: c_int) -> String {
+        // SAFETY: the statement stands on a row; the text lives until the next step.
+        unsafe {
+            let text = self.api.column_text()(self.statement, column);
+            if text.is_null() {
+                return String::new();
+            }
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
+    }
+
+    /// A column as a number.
+    pub fn number(&self, column: c_int) -> i64 {
+        // SAFETY: the statement stands on a row.
+        unsafe { self.api.column_int64()(self.statement, column) }
+    }
+}
+
+fn terminated(text: &str) -> Result<CString, ConvertError> {
+    CString::new(text)
+        .map_err(|_| Error::misuse(Subject::Container, "a zero byte in a name or statement").into())
+}
+
+/// A path as the `file:` part of a URI.
+pub fn uri(path: &Path, query: &str) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte));
+            }
+            byte => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri.push('?');
+    uri.push_str(query);
+    uri
+}
+
+/// A text as an SQL string literal.
+pub fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

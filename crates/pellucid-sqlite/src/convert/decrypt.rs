@@ -1,0 +1,80 @@
+//! Decryption: a container becomes a plain database again, in place.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use pellucid::{Error, Subject};
+
+use super::connection::{literal, uri, Handle};
+use super::encrypt::{next_counter, set_first_page};
+use super::laying::{plain_sector, sync_directory, Laying};
+use super::switch::{check_space, make_copy, Source};
+use super::{ConvertError, Options, Progress, Stage};
+use crate::ffi;
+use crate::file::lower_of_open;
+
+/// Opens the sealed database at `path` for good: afterwards any SQLite reads it.
+///
+/// # Errors
+/// [`ConvertError`]; before the commit point nothing is changed, after it any opener finishes.
+pub fn decrypt(
+    path: &Path,
+    options: &Options,
+    progress: &mut Progress<'_>,
+) -> Result<(), ConvertError> {
+    let sealed_uri = uri(path, "vfs=pellucid&require=sealed");
+    let reader = Handle::open(path, &sealed_uri, ffi::OPEN_READONLY)?;
+    let page_bytes = reader.number("PRAGMA page_size")? as u64;
+    let expected = reader.number("PRAGMA page_count")?.max(0) as u64 * page_bytes;
+    drop(reader);
+    check_space(path, expected + expected / 16)?;
+
+    let mut source = Source::reserve(path, &sealed_uri, options)?;
+    let copy = make_copy(path)?;
+    build_copy(path, &copy, &sealed_uri, options, expected, progress)?;
+    finish_copy(&copy, next_counter(&source.handle)?, source.was_wal)?;
+
+    // SAFETY: the file object of an open connection over the shim; used before it closes.
+    let (lower, link) = unsafe { lower_of_open(source.handle.file()?) }.ok_or_else(|| {
+        Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
+    })?;
+    let file_id = link.header().map_or([0; 16], |header| header.file_id);
+    let sector = plain_sector(file_id, &copy)?.encode(page_bytes as u32);
+    let laying = Laying::open(copy, false)?;
+    source.switch(lower, &sector, laying, progress)
+}
+
+fn build_copy(
+    path: &Path,
+    copy: &Path,
+    sealed_uri: &str,
+    options: &Options,
+    expected: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(), ConvertError> {
+    // The only place where plaintext reaches a disk: the copy is what was asked for.
+    let target = uri(copy, "vfs=unix&reserve=0");
+    let mut reader = Handle::open(path, sealed_uri, ffi::OPEN_READONLY)?;
+    for extension in &options.load {
+        reader.load(extension)?;
+    }
+    reader.busy_timeout(options.timeout.as_millis().min(i32::MAX as u128) as i32);
+    reader.on_progress(|| {
+        let done = std::fs::metadata(copy).map_or(0, |metadata| metadata.len());
+        progress(Stage::Copying, done, expected);
+    });
+    reader.run(&format!("VACUUM INTO {}", literal(&target)))
+}
+
+fn finish_copy(copy: &Path, counter: u32, wal: bool) -> Result<(), ConvertError> {
+    let io = |error| Error::io(Subject::File(copy.to_owned()), error);
+    let file = OpenOptions::new().read(true).write(true).open(copy).map_err(io)?;
+    let mut head = [0; 100];
+    file.read_exact_at(&mut head, 0).map_err(io)?;
+    set_first_page(&mut head, counter, wal);
+    file.write_all_at(&head, 0).map_err(io)?;
+    file.sync_all().map_err(io)?;
+    sync_directory(copy)?;
+    Ok(())
+}

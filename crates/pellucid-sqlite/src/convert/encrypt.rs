@@ -1,0 +1,126 @@
+//! First encryption: a plain database becomes a container, in place.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use pellucid::header::REGION_BYTES;
+use pellucid::keys::ContainerKeys;
+use pellucid::nonce::SystemNonces;
+use pellucid::sector::SECTOR_BYTES;
+use pellucid::unit::{FileKind, Place, TAIL_BYTES};
+use pellucid::{Error, Subject};
+
+use super::connection::{literal, uri, Handle};
+use super::laying::{sync_directory, Laying};
+use super::switch::{check_space, make_copy, Source};
+use super::{schema, ConvertError, Options, Progress, Stage};
+use crate::ffi;
+use crate::lower::Lower;
+use crate::seal_request::{prepare_birth, Birth};
+
+/// Seals the plain database at `path` as `birth` says.
+///
+/// # Errors
+/// [`ConvertError`]; before the commit point nothing is changed, after it any opener finishes.
+pub fn encrypt(
+    path: &Path,
+    birth: Birth,
+    options: &Options,
+    progress: &mut Progress<'_>,
+) -> Result<(), ConvertError> {
+    let lower_uri = uri(path, "vfs=unix");
+    let reader = Handle::open(path, &lower_uri, ffi::OPEN_READONLY)?;
+    schema::check(path, &reader, options)?;
+    let page_bytes = reader.number("PRAGMA page_size")? as usize;
+    let pages = reader.number("PRAGMA page_count")?.max(0) as u64;
+    drop(reader);
+    let expected = expected_bytes(pages, page_bytes);
+    check_space(path, expected + expected / 16)?;
+
+    let mut source = Source::reserve(path, &lower_uri, options)?;
+    let keys = birth.keys()?;
+    let copy = make_copy(path)?;
+    build_copy(path, &copy, birth, options, expected, progress)?;
+    finish_copy(&copy, &keys, page_bytes, next_counter(&source.handle)?, source.was_wal)?;
+
+    // SAFETY: the file object of an open connection over the Unix VFS; used before it closes.
+    let lower = unsafe { Lower::new(source.handle.file()?) };
+    let mut sector = [0; SECTOR_BYTES];
+    let laying = Laying::open(copy.clone(), true)?;
+    std::fs::File::open(&copy)
+        .and_then(|file| file.read_exact_at(&mut sector, 0))
+        .map_err(|error| Error::io(Subject::File(copy.clone()), error))?;
+    source.switch(lower, &sector, laying, progress)
+}
+
+/// The size of the copy: a page loses its tail, which a full database has to make up for.
+fn expected_bytes(pages: u64, page_bytes: usize) -> u64 {
+    let usable = page_bytes.saturating_sub(TAIL_BYTES).max(1) as u64;
+    REGION_BYTES + (pages + 2) * page_bytes as u64 * page_bytes as u64 / usable
+}
+
+fn build_copy(
+    path: &Path,
+    copy: &Path,
+    birth: Birth,
+    options: &Options,
+    expected: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(), ConvertError> {
+    let token = prepare_birth(birth)?;
+    let target = uri(copy, &format!("vfs=pellucid&pellucid_birth={token}"));
+    let mut reader = Handle::open(path, &uri(path, "vfs=unix"), ffi::OPEN_READONLY)?;
+    for extension in &options.load {
+        reader.load(extension)?;
+    }
+    reader.busy_timeout(options.timeout.as_millis().min(i32::MAX as u128) as i32);
+    reader.on_progress(|| {
+        let done = std::fs::metadata(copy).map_or(0, |metadata| metadata.len());
+        progress(Stage::Copying, done, expected);
+    });
+    reader.run(&format!("VACUUM INTO {}", literal(&target)))
+}
+
+/// The change counter after the next commit, so that no connection trusts a page it remembers.
+pub fn next_counter(handle: &Handle<'_>) -> Result<u32, ConvertError> {
+    // SAFETY: the file object of an open connection.
+    let file = unsafe { Lower::new(handle.file()?) };
+    let mut counter = [0; 4];
+    file.read(&mut counter, 24).map_err(|code| ConvertError::Sqlite {
+        file: String::new(),
+        code: code.0,
+        message: "the change counter cannot be read".to_owned(),
+    })?;
+    Ok(u32::from_be_bytes(counter).wrapping_add(1))
+}
+
+/// Sets what `VACUUM INTO` does not keep in page 1, and forces the copy to disk.
+fn finish_copy(
+    copy: &Path,
+    keys: &ContainerKeys,
+    page_bytes: usize,
+    counter: u32,
+    wal: bool,
+) -> Result<(), ConvertError> {
+    let io = |error| Error::io(Subject::File(copy.to_owned()), error);
+    let file = OpenOptions::new().read(true).write(true).open(copy).map_err(io)?;
+    let mut unit = vec![0; page_bytes];
+    file.read_exact_at(&mut unit, REGION_BYTES).map_err(io)?;
+    let mut content = vec![0; page_bytes - TAIL_BYTES];
+    let place = Place::page(keys.file_id(), 1);
+    keys.open(FileKind::Database, &place, &unit, &mut content, || Subject::Page(1))?;
+    set_first_page(&mut content, counter, wal);
+    keys.seal(FileKind::Database, &place, &mut SystemNonces, &content, &mut unit)?;
+    file.write_all_at(&unit, REGION_BYTES).map_err(io)?;
+    file.sync_all().map_err(io)?;
+    sync_directory(copy)?;
+    Ok(())
+}
+
+/// Change counter, "version valid for" and the two format bytes (SQLite file format, 1.3).
+pub fn set_first_page(page: &mut [u8], counter: u32, wal: bool) {
+    page[18..20].fill(if wal { 2 } else { 1 });
+    page[24..28].copy_from_slice(&counter.to_be_bytes());
+    page[92..96].copy_from_slice(&counter.to_be_bytes());
+}

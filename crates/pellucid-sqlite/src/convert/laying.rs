@@ -1,0 +1,242 @@
+//! Laying a copy over its database, and rolling an interrupted one forward.
+//!
+//! The order of writes is the crash safety: sector 0, sync, the rest, sync, what makes the file whole
+//! again, sync, then the copy is removed. Described in docs/format.md, "Laying".
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
+use pellucid::sector::{SectorZero, SECTOR_BYTES};
+use pellucid::{Error, Result, Subject};
+
+use super::copy_path;
+use crate::code::{note, report, Code, Outcome};
+use crate::ffi;
+use crate::lower::{Lower, CALL_BYTES};
+
+/// Where a copy is to be laid, and which kind it is.
+#[derive(Debug)]
+pub struct Laying {
+    copy: File,
+    path: PathBuf,
+    bytes: u64,
+    sealed: bool,
+}
+
+impl Laying {
+    /// Opens the copy at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read.
+    pub fn open(path: PathBuf, sealed: bool) -> Result<Self> {
+        let io = |error| Error::io(Subject::File(path.clone()), error);
+        let copy = File::open(&path).map_err(io)?;
+        let bytes = copy.metadata().map_err(io)?.len();
+        Ok(Self { copy, path, bytes, sealed })
+    }
+
+    /// Lays everything behind sector 0, which says already what is going on.
+    ///
+    /// # Errors
+    /// A code; the file can be rolled forward then.
+    pub fn lay(&self, lower: Lower, progress: &mut dyn FnMut(u64, u64)) -> Outcome<()> {
+        let last = if self.sealed { REGION_BYTES } else { SECTOR_BYTES as u64 };
+        if self.sealed {
+            self.copy_range(lower, SECTOR_BYTES as u64, COPY_OFFSETS[0], &mut |_, _| ())?;
+        }
+        self.copy_range(lower, last, self.bytes, progress)?;
+        lower.truncate(self.bytes)?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        if self.sealed {
+            for offset in COPY_OFFSETS {
+                self.copy_range(lower, offset, offset + COPY_BYTES as u64, &mut |_, _| ())?;
+                lower.sync(ffi::SYNC_NORMAL)?;
+            }
+        } else {
+            self.copy_range(lower, 0, SECTOR_BYTES as u64, &mut |_, _| ())?;
+            lower.sync(ffi::SYNC_NORMAL)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the copy, which is not needed any more.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn remove(self) -> Result<()> {
+        std::fs::remove_file(&self.path)
+            .map_err(|error| Error::io(Subject::File(self.path.clone()), error))?;
+        sync_directory(&self.path)
+    }
+
+    fn copy_range(
+        &self,
+        lower: Lower,
+        from: u64,
+        to: u64,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Outcome<()> {
+        let mut buffer = vec![0; CALL_BYTES];
+        let mut at = from;
+        while at < to {
+            let part = (to - at).min(CALL_BYTES as u64) as usize;
+            self.copy.read_exact_at(&mut buffer[..part], at).map_err(|_| Code(ffi::IOERR_READ))?;
+            lower.write(&buffer[..part], at)?;
+            at += part as u64;
+            progress(at, to);
+        }
+        Ok(())
+    }
+}
+
+/// Syncs the directory `path` lies in.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn sync_directory(path: &Path) -> Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|error| Error::io(Subject::File(directory.to_owned()), error))
+}
+
+/// The sector that begins the way back to a plain database.
+///
+/// # Errors
+/// [`Error::Io`] if the copy cannot be read.
+pub fn plain_sector(file_id: [u8; 16], copy: &Path) -> Result<SectorZero> {
+    let (copy_bytes, copy_sha256) = digest(copy)?;
+    Ok(SectorZero::LayingPlain { file_id, copy_bytes, copy_sha256 })
+}
+
+fn digest(path: &Path) -> Result<(u64, [u8; 32])> {
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let mut file = File::open(path).map_err(io)?;
+    let mut hash = pellucid::hash::Sha256::new();
+    let mut buffer = vec![0; CALL_BYTES];
+    let mut bytes = 0;
+    loop {
+        let read = file.read(&mut buffer).map_err(io)?;
+        if read == 0 {
+            return Ok((bytes, hash.finish()));
+        }
+        hash.update(&buffer[..read]);
+        bytes += read as u64;
+    }
+}
+
+/// What an unfinished laying needs.
+enum Unfinished {
+    Sealed([u8; 16]),
+    Plain(SectorZero),
+}
+
+/// Whether a laying was begun over the file and not finished.
+///
+/// # Errors
+/// The lower VFS's code.
+pub fn is_unfinished(lower: Lower, path: &Path) -> Outcome<bool> {
+    Ok(unfinished(lower)?.is_some_and(|kind| match kind {
+        Unfinished::Plain(_) => true,
+        Unfinished::Sealed(_) => copy_path(path).exists() || may_be_laying(lower),
+    }))
+}
+
+/// A file that is longer than an interrupted birth leaves.
+fn may_be_laying(lower: Lower) -> bool {
+    lower.size().is_ok_and(|size| size > REGION_BYTES)
+}
+
+fn unfinished(lower: Lower) -> Outcome<Option<Unfinished>> {
+    let mut region = vec![0; REGION_BYTES as usize];
+    lower.read(&mut region, 0)?;
+    match SectorZero::parse(&region[..SECTOR_BYTES]) {
+        Ok(Some(SectorZero::Sealed { file_id })) => {
+            let whole = COPY_OFFSETS.iter().enumerate().any(|(copy, offset)| {
+                let bytes = &region[*offset as usize..*offset as usize + COPY_BYTES];
+                !matches!(Header::parse(bytes, copy as u8), Err(Error::Corrupt { .. }))
+            });
+            Ok((!whole).then_some(Unfinished::Sealed(file_id)))
+        }
+        Ok(Some(sector @ SectorZero::LayingPlain { .. })) => Ok(Some(Unfinished::Plain(sector))),
+        _ => Ok(None),
+    }
+}
+
+/// Finishes an interrupted laying under EXCLUSIVE.
+///
+/// # Errors
+/// `SQLITE_BUSY` while another connection is at it; a code after a line in the log naming the copy if
+/// that is missing, is another one, or may not be laid because the file is read-only.
+pub fn roll_forward(lower: Lower, path: &Path, read_only: bool) -> Outcome<()> {
+    if read_only {
+        return Err(report(path, &blocked(path, "and this connection may not write")));
+    }
+    lower.lock(ffi::LOCK_SHARED)?;
+    let finished = lower
+        .lock(ffi::LOCK_RESERVED)
+        .and_then(|()| lower.lock(ffi::LOCK_EXCLUSIVE))
+        .and_then(|()| finish(lower, path));
+    let unlocked = lower.unlock(ffi::LOCK_NONE);
+    finished?;
+    unlocked
+}
+
+fn finish(lower: Lower, path: &Path) -> Outcome<()> {
+    let typed = |error: Error| report(path, &error);
+    // Somebody else may have finished it while this connection waited for the lock.
+    let Some(kind) = unfinished(lower)? else { return Ok(()) };
+    let copy = copy_path(path);
+    let sealed = match kind {
+        Unfinished::Sealed(file_id) => {
+            check_sealed_copy(path, &copy, file_id).map_err(typed)?;
+            true
+        }
+        Unfinished::Plain(sector) => {
+            check_plain_copy(path, &copy, &sector).map_err(typed)?;
+            false
+        }
+    };
+    note(ffi::OK, path, "an encryption or decryption was interrupted; finishing it");
+    let laying = Laying::open(copy, sealed).map_err(typed)?;
+    laying.lay(lower, &mut |_, _| ())?;
+    laying.remove().map_err(typed)
+}
+
+fn check_sealed_copy(path: &Path, copy: &Path, file_id: [u8; 16]) -> Result<()> {
+    let mut sector = [0; SECTOR_BYTES];
+    let read = File::open(copy).and_then(|mut file| file.read_exact(&mut sector));
+    if read.is_err() {
+        return Err(blocked(path, "which is not there"));
+    }
+    match SectorZero::parse(&sector) {
+        Ok(Some(SectorZero::Sealed { file_id: found })) if found == file_id => Ok(()),
+        _ => Err(blocked(path, "and the one there belongs to another database")),
+    }
+}
+
+fn check_plain_copy(path: &Path, copy: &Path, sector: &SectorZero) -> Result<()> {
+    let SectorZero::LayingPlain { copy_bytes, copy_sha256, .. } = sector else { return Ok(()) };
+    match digest(copy) {
+        Ok((bytes, sum)) if bytes == *copy_bytes && sum == *copy_sha256 => Ok(()),
+        Ok(_) => Err(blocked(path, "and the one there is another or damaged")),
+        Err(_) => Err(blocked(path, "which is not there")),
+    }
+}
+
+fn blocked(path: &Path, why: &str) -> Error {
+    Error::corrupt(
+        Subject::Container,
+        format!(
+            "its header is missing: an encryption or decryption was interrupted and is finished \
+             from the copy `{}`, {why}",
+            copy_path(path).display()
+        ),
+    )
+}

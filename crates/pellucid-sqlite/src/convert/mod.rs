@@ -1,0 +1,90 @@
+//! First encryption and decryption of a database in place, keeping the file's inode.
+//!
+//! A copy of the other kind is built beside the file while readers go on; then, under EXCLUSIVE, the
+//! first sector is replaced (the only commit point) and the rest laid over the file. From then on any
+//! opener can finish the work. Described in docs/format.md, "Laying".
+
+pub(crate) mod connection;
+pub mod decrypt;
+pub mod encrypt;
+pub mod holders;
+pub mod laying;
+mod schema;
+mod switch;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pellucid::Error;
+
+/// What both directions take.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How long to wait for other connections to give way.
+    pub timeout: Duration,
+    /// Extensions to load first, for collations and functions the schema needs.
+    pub load: Vec<PathBuf>,
+}
+
+/// Which part of the work is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Building the copy; readers go on.
+    Copying,
+    /// Laying it over the file; everybody waits.
+    Laying,
+}
+
+/// Told now and then how far the work is, in bytes.
+pub type Progress<'a> = dyn FnMut(Stage, u64, u64) + 'a;
+
+/// What went wrong, and what state the file is in.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// An error of ours.
+    #[error(transparent)]
+    Typed(#[from] Error),
+    /// SQLite refused; nothing was changed.
+    #[error("`{file}`: {message} (SQLite code {code})")]
+    Sqlite {
+        /// Which file.
+        file: String,
+        /// SQLite's extended result code.
+        code: i32,
+        /// SQLite's message.
+        message: String,
+    },
+    /// Other connections did not give way in time; nothing was changed.
+    #[error("`{file}` is in use{}", holders::describe(holders))]
+    InUse {
+        /// Which file.
+        file: String,
+        /// Who holds locks on it.
+        holders: Vec<holders::Holder>,
+    },
+    /// The schema needs collations or functions of an application; nothing was changed.
+    #[error("the schema of `{file}` needs what only the application has: {}", missing.join(", "))]
+    Schema {
+        /// Which file.
+        file: String,
+        /// What SQLite said about each object.
+        missing: Vec<String>,
+    },
+    /// Not enough room; nothing was changed.
+    #[error("`{file}`: {needed} bytes are needed beside it and {free} are free")]
+    Space {
+        /// Which file.
+        file: String,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes free.
+        free: u64,
+    },
+}
+
+/// The copy beside a database: its name with `-pellucid` behind.
+pub fn copy_path(database: &std::path::Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push("-pellucid");
+    PathBuf::from(name)
+}

@@ -1,0 +1,159 @@
+//! What both directions share: getting the database for itself, and the commit point.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pellucid::sector::SECTOR_BYTES;
+use pellucid::{Error, Subject};
+
+use super::connection::Handle;
+use super::laying::Laying;
+use super::{copy_path, holders, ConvertError, Options, Progress, Stage};
+use crate::code::Code;
+use crate::ffi;
+use crate::lower::Lower;
+
+const RETRY: Duration = Duration::from_millis(20);
+
+/// A database whose journal mode was WAL and has to be that again, whatever happens.
+pub struct Source<'a> {
+    pub handle: Handle<'a>,
+    pub was_wal: bool,
+    deadline: Instant,
+    path: &'a Path,
+    done: bool,
+}
+
+impl<'a> Source<'a> {
+    /// Opens the database under `uri` and holds RESERVED: readers go on, nobody commits. A WAL
+    /// database leaves WAL mode first, which needs every other connection to close.
+    pub fn reserve(path: &'a Path, uri: &str, options: &Options) -> Result<Self, ConvertError> {
+        let handle = Handle::open(path, uri, ffi::OPEN_READWRITE)?;
+        for extension in &options.load {
+            handle.load(extension)?;
+        }
+        let deadline = Instant::now() + options.timeout;
+        let mut source = Self { handle, was_wal: false, deadline, path, done: false };
+        source.wait(|handle| handle.number("SELECT count(*) FROM sqlite_schema").map(|_| true))?;
+        source.was_wal = source.handle.text("PRAGMA journal_mode")? == "wal";
+        if source.was_wal {
+            source.wait(|handle| Ok(handle.text("PRAGMA journal_mode=DELETE")? == "delete"))?;
+        }
+        source.wait(|handle| handle.run("BEGIN IMMEDIATE").map(|()| true))?;
+        Ok(source)
+    }
+
+    /// Tries until it works or the time is up; then names who is in the way.
+    fn wait(
+        &self,
+        mut attempt: impl FnMut(&Handle<'a>) -> Result<bool, ConvertError>,
+    ) -> Result<(), ConvertError> {
+        loop {
+            match attempt(&self.handle) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if Handle::is_busy(&error) => {}
+                Err(error) => return Err(error),
+            }
+            self.pause()?;
+        }
+    }
+
+    fn pause(&self) -> Result<(), ConvertError> {
+        if Instant::now() < self.deadline {
+            std::thread::sleep(RETRY);
+            return Ok(());
+        }
+        Err(ConvertError::InUse {
+            file: self.path.display().to_string(),
+            holders: holders::find(self.path),
+        })
+    }
+
+    /// Takes EXCLUSIVE, replaces sector 0, which is the commit point, and lays the copy over the file.
+    pub fn switch(
+        &mut self,
+        lower: Lower,
+        sector: &[u8; SECTOR_BYTES],
+        laying: Laying,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), ConvertError> {
+        loop {
+            match lower.lock(ffi::LOCK_EXCLUSIVE) {
+                Ok(()) => break,
+                Err(Code(ffi::BUSY)) => self.pause()?,
+                Err(code) => return Err(failed(self.path, code, "cannot be locked")),
+            }
+        }
+        let io = |code| failed(self.path, code, "the switch was interrupted and can be finished");
+        lower.write(sector, 0).map_err(io)?;
+        lower.sync(ffi::SYNC_NORMAL).map_err(io)?;
+        self.done = true;
+        laying.lay(lower, &mut |at, all| progress(Stage::Laying, at, all)).map_err(io)?;
+        laying.remove()?;
+        Ok(())
+    }
+}
+
+impl Drop for Source<'_> {
+    fn drop(&mut self) {
+        // Nothing was changed in this transaction; ROLLBACK only gives the locks back.
+        let _ = self.handle.run("ROLLBACK");
+        if self.done {
+            return;
+        }
+        let _ = std::fs::remove_file(copy_path(self.path));
+        if self.was_wal {
+            let _ = self.handle.text("PRAGMA journal_mode=WAL");
+        }
+    }
+}
+
+fn failed(path: &Path, Code(code): Code, message: &str) -> ConvertError {
+    ConvertError::Sqlite { file: path.display().to_string(), code, message: message.to_owned() }
+}
+
+/// Refuses to start without room for the copy.
+pub fn check_space(path: &Path, needed: u64) -> Result<(), ConvertError> {
+    use std::os::unix::ffi::OsStrExt;
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let io = || Error::io(Subject::File(directory.to_owned()), std::io::Error::last_os_error());
+    let name = std::ffi::CString::new(directory.as_os_str().as_bytes()).map_err(|_| io())?;
+    // SAFETY: an all-zero `statvfs` is valid; it is filled by the call.
+    let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the name is terminated and `stat` valid for a write.
+    if unsafe { libc::statvfs(name.as_ptr(), &mut stat) } != 0 {
+        return Err(io().into());
+    }
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if free < needed {
+        return Err(ConvertError::Space { file: path.display().to_string(), needed, free });
+    }
+    Ok(())
+}
+
+/// Makes the copy's file, empty, with the owner and mode of the original.
+pub fn make_copy(path: &Path) -> Result<std::path::PathBuf, ConvertError> {
+    use std::os::unix::fs::{fchown, MetadataExt, OpenOptionsExt};
+    let copy = copy_path(path);
+    let io = |error| Error::io(Subject::File(copy.clone()), error);
+    match std::fs::remove_file(&copy) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error).into()),
+        _ => {}
+    }
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&copy)
+        .map_err(io)?;
+    // Another user's opener has to be able to finish an interrupted switch; only root can give a
+    // file away, and an own file has the right owner already.
+    if let Ok(original) = std::fs::metadata(path) {
+        let _ = fchown(&file, Some(original.uid()), Some(original.gid()));
+    }
+    Ok(copy)
+}

@@ -1,0 +1,150 @@
+//! SQLite's C interface, as far as a VFS shim meets it (sqlite3.h, "OS Interface").
+//!
+//! Declared here and not taken from a bindings crate: the shim must never link an SQLite of its own.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// `sqlite3_file`: what every file object begins with.
+#[repr(C)]
+#[derive(Debug)]
+pub struct File {
+    pub methods: *const IoMethods,
+}
+
+/// `sqlite3_io_methods`, versions 1 to 3.
+#[repr(C)]
+#[derive(Debug)]
+pub struct IoMethods {
+    pub version: c_int,
+    pub close: Option<unsafe extern "C" fn(*mut File) -> c_int>,
+    pub read: Option<unsafe extern "C" fn(*mut File, *mut c_void, c_int, i64) -> c_int>,
+    pub write: Option<unsafe extern "C" fn(*mut File, *const c_void, c_int, i64) -> c_int>,
+    pub truncate: Option<unsafe extern "C" fn(*mut File, i64) -> c_int>,
+    pub sync: Option<unsafe extern "C" fn(*mut File, c_int) -> c_int>,
+    pub file_size: Option<unsafe extern "C" fn(*mut File, *mut i64) -> c_int>,
+    pub lock: Option<unsafe extern "C" fn(*mut File, c_int) -> c_int>,
+    pub unlock: Option<unsafe extern "C" fn(*mut File, c_int) -> c_int>,
+    pub check_reserved_lock: Option<unsafe extern "C" fn(*mut File, *mut c_int) -> c_int>,
+    pub file_control: Option<unsafe extern "C" fn(*mut File, c_int, *mut c_void) -> c_int>,
+    pub sector_size: Option<unsafe extern "C" fn(*mut File) -> c_int>,
+    pub device_characteristics: Option<unsafe extern "C" fn(*mut File) -> c_int>,
+    pub shm_map:
+        Option<unsafe extern "C" fn(*mut File, c_int, c_int, c_int, *mut *mut c_void) -> c_int>,
+    pub shm_lock: Option<unsafe extern "C" fn(*mut File, c_int, c_int, c_int) -> c_int>,
+    pub shm_barrier: Option<unsafe extern "C" fn(*mut File)>,
+    pub shm_unmap: Option<unsafe extern "C" fn(*mut File, c_int) -> c_int>,
+    pub fetch: Option<unsafe extern "C" fn(*mut File, i64, c_int, *mut *mut c_void) -> c_int>,
+    pub unfetch: Option<unsafe extern "C" fn(*mut File, i64, *mut c_void) -> c_int>,
+}
+
+/// A function whose signature the shim only hands on.
+pub type Opaque = Option<unsafe extern "C" fn()>;
+
+/// `sqlite3_vfs`, versions 1 to 3.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Vfs {
+    pub version: c_int,
+    pub file_bytes: c_int,
+    pub max_pathname: c_int,
+    pub next: *mut Vfs,
+    pub name: *const c_char,
+    pub app_data: *mut c_void,
+    pub open: Option<
+        unsafe extern "C" fn(*mut Vfs, *const c_char, *mut File, c_int, *mut c_int) -> c_int,
+    >,
+    pub delete: Option<unsafe extern "C" fn(*mut Vfs, *const c_char, c_int) -> c_int>,
+    pub access: Option<unsafe extern "C" fn(*mut Vfs, *const c_char, c_int, *mut c_int) -> c_int>,
+    pub full_pathname:
+        Option<unsafe extern "C" fn(*mut Vfs, *const c_char, c_int, *mut c_char) -> c_int>,
+    pub dl_open: Option<unsafe extern "C" fn(*mut Vfs, *const c_char) -> *mut c_void>,
+    pub dl_error: Option<unsafe extern "C" fn(*mut Vfs, c_int, *mut c_char)>,
+    pub dl_sym: Option<unsafe extern "C" fn(*mut Vfs, *mut c_void, *const c_char) -> Opaque>,
+    pub dl_close: Option<unsafe extern "C" fn(*mut Vfs, *mut c_void)>,
+    pub randomness: Option<unsafe extern "C" fn(*mut Vfs, c_int, *mut c_char) -> c_int>,
+    pub sleep: Option<unsafe extern "C" fn(*mut Vfs, c_int) -> c_int>,
+    pub current_time: Option<unsafe extern "C" fn(*mut Vfs, *mut f64) -> c_int>,
+    pub get_last_error: Option<unsafe extern "C" fn(*mut Vfs, c_int, *mut c_char) -> c_int>,
+    pub current_time_int64: Option<unsafe extern "C" fn(*mut Vfs, *mut i64) -> c_int>,
+    pub set_system_call: Option<unsafe extern "C" fn(*mut Vfs, *const c_char, Opaque) -> c_int>,
+    pub get_system_call: Option<unsafe extern "C" fn(*mut Vfs, *const c_char) -> Opaque>,
+    pub next_system_call: Option<unsafe extern "C" fn(*mut Vfs, *const c_char) -> *const c_char>,
+}
+
+/// `sqlite3`, a connection; only ever handed on.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Connection {
+    _private: [u8; 0],
+}
+
+/// `sqlite3_stmt`, a prepared statement; only ever handed on.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Statement {
+    _private: [u8; 0],
+}
+
+pub const OK: c_int = 0;
+pub const ERROR: c_int = 1;
+pub const PERM: c_int = 3;
+pub const BUSY: c_int = 5;
+pub const NOMEM: c_int = 7;
+pub const READONLY: c_int = 8;
+pub const IOERR: c_int = 10;
+pub const CORRUPT: c_int = 11;
+pub const NOTFOUND: c_int = 12;
+pub const FULL: c_int = 13;
+pub const CANTOPEN: c_int = 14;
+pub const MISUSE: c_int = 21;
+pub const AUTH: c_int = 23;
+pub const ROW: c_int = 100;
+pub const DONE: c_int = 101;
+pub const OK_LOAD_PERMANENTLY: c_int = 256;
+pub const IOERR_READ: c_int = IOERR | (1 << 8);
+pub const IOERR_SHORT_READ: c_int = IOERR | (2 << 8);
+pub const IOERR_WRITE: c_int = IOERR | (3 << 8);
+pub const IOERR_DATA: c_int = IOERR | (32 << 8);
+
+pub const OPEN_READONLY: c_int = 0x1;
+pub const OPEN_READWRITE: c_int = 0x2;
+pub const OPEN_CREATE: c_int = 0x4;
+pub const OPEN_URI: c_int = 0x40;
+pub const OPEN_MAIN_DB: c_int = 0x100;
+pub const OPEN_TEMP_DB: c_int = 0x200;
+pub const OPEN_TRANSIENT_DB: c_int = 0x400;
+pub const OPEN_MAIN_JOURNAL: c_int = 0x800;
+pub const OPEN_TEMP_JOURNAL: c_int = 0x1000;
+pub const OPEN_SUBJOURNAL: c_int = 0x2000;
+pub const OPEN_WAL: c_int = 0x80000;
+
+pub const LOCK_NONE: c_int = 0;
+pub const LOCK_SHARED: c_int = 1;
+pub const LOCK_RESERVED: c_int = 2;
+pub const LOCK_EXCLUSIVE: c_int = 4;
+
+pub const SYNC_NORMAL: c_int = 2;
+
+pub const SHM_UNLOCK: c_int = 1;
+pub const SHM_LOCK: c_int = 2;
+pub const SHM_EXCLUSIVE: c_int = 8;
+/// Lock bytes of a WAL index (walformat.html, 2.3.1).
+pub const WAL_WRITE_LOCK: c_int = 0;
+pub const WAL_CKPT_LOCK: c_int = 1;
+
+pub const FCNTL_SIZE_HINT: c_int = 5;
+pub const FCNTL_CHUNK_SIZE: c_int = 6;
+pub const FCNTL_VFSNAME: c_int = 12;
+pub const FCNTL_MMAP_SIZE: c_int = 18;
+pub const FCNTL_SYNC: c_int = 21;
+pub const FCNTL_COMMIT_PHASETWO: c_int = 22;
+pub const FCNTL_PDB: c_int = 30;
+pub const FCNTL_BEGIN_ATOMIC_WRITE: c_int = 31;
+pub const FCNTL_RESERVE_BYTES: c_int = 38;
+pub const FCNTL_RESET_CACHE: c_int = 42;
+
+/// Promises the shim takes back: an atomic write of SQLite's would be a longer one on disk or none,
+/// and a read of part of a page would go around SQLite's page cache.
+pub const IOCAP_REMOVED: c_int = 0x1ff | IOCAP_BATCH_ATOMIC | IOCAP_SUBPAGE_READ;
+const IOCAP_BATCH_ATOMIC: c_int = 0x4000;
+const IOCAP_SUBPAGE_READ: c_int = 0x8000;

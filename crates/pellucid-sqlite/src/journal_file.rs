@@ -1,0 +1,453 @@
+//! The rollback journal of a sealed database: header sectors marked, each record one sealed unit.
+//!
+//! SQLite writes a record in three pieces and parts of headers alone; the shim gathers a record
+//! before it seals it, and holds sealed records until something could make them needed. The trailing
+//! super-journal record stays as SQLite writes it. Layout: docs/format.md, "Rollback journal".
+
+use std::ffi::c_int;
+use std::rc::Rc;
+
+use pellucid::journal::{
+    open_record, page_number, record_bytes, seal_record, JournalHeader, FIELDS_BYTES, MAGIC,
+    SECTOR_PART_BYTES,
+};
+
+use crate::code::{Code, Outcome};
+use crate::ffi;
+use crate::link::Link;
+use crate::lower::{Lower, ReadEnd, CALL_BYTES};
+use crate::pool::WearKind;
+
+const PENDING_BYTE: u64 = 0x4000_0000;
+/// Smallest sector a header is aligned to; every header offset is a multiple of it.
+const SECTOR_LEAST: u64 = 512;
+/// Bytes after a super-journal's name: length, checksum, magic.
+const SUPER_END_BYTES: u64 = 16;
+
+/// The sealed side of a rollback journal.
+#[derive(Debug)]
+pub struct JournalFile {
+    link: Rc<Link>,
+    lower: Lower,
+    /// Headers known by offset, in ascending order: written here or read.
+    headers: Vec<(u64, JournalHeader)>,
+    /// The identity of the header at offset 0; later headers and all records carry it.
+    id: Option<[u8; 16]>,
+    sector_bytes: u64,
+    page_bytes: usize,
+    /// The record SQLite is writing piece by piece.
+    gathering: Option<(u64, usize)>,
+    record: Vec<u8>,
+    /// From here on SQLite writes the super-journal record, in clear.
+    clear_from: Option<u64>,
+    held: Vec<u8>,
+    held_at: u64,
+    unit: Vec<u8>,
+    /// The record opened last and its offset.
+    opened: Vec<u8>,
+    opened_at: Option<u64>,
+    /// Records from here on were written by this handle and have to open again.
+    written_from: u64,
+    failed: Option<Code>,
+}
+
+impl JournalFile {
+    /// The sealed side of the journal behind `lower`.
+    pub fn new(link: Rc<Link>, lower: Lower) -> Self {
+        Self {
+            link,
+            lower,
+            headers: Vec::new(),
+            id: None,
+            sector_bytes: 0,
+            page_bytes: 0,
+            gathering: None,
+            record: Vec::new(),
+            clear_from: None,
+            held: Vec::new(),
+            held_at: 0,
+            unit: Vec::new(),
+            opened: Vec::new(),
+            opened_at: None,
+            written_from: u64::MAX,
+            failed: None,
+        }
+    }
+
+    /// Writes a piece of the journal.
+    ///
+    /// # Errors
+    /// A code; a failed write of an earlier record is repeated here.
+    pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        if let Some(code) = self.failed {
+            return Err(code);
+        }
+        self.opened_at = None;
+        if self.clear_from.is_some_and(|from| offset >= from) {
+            return self.lower.write(bytes, offset);
+        }
+        if self.gathering.is_some_and(|(at, filled)| offset == at + filled as u64) {
+            return self.gather(bytes);
+        }
+        self.gathering = None;
+        if self.is_record_start(bytes, offset) {
+            return self.begin_record(bytes, offset);
+        }
+        self.flush()?;
+        if offset % SECTOR_LEAST == 0 {
+            return self.write_header(bytes, offset);
+        }
+        if self.headers.iter().any(|(at, _)| offset > *at && offset < at + self.sector_bytes) {
+            // The rest of a header sector repeats the header (`writeJournalHdr`); it carries nothing.
+            return self.lower.write(&vec![0; bytes.len()], offset);
+        }
+        self.link.note(ffi::IOERR_WRITE, &format!("journal write of unknown shape at {offset}"));
+        Err(Code(ffi::IOERR_WRITE))
+    }
+
+    /// A record begins with a write of 4 bytes right behind a header sector or another record.
+    fn is_record_start(&self, bytes: &[u8], offset: u64) -> bool {
+        bytes.len() == 4
+            && self.segment(offset).is_some_and(|(at, _)| {
+                let behind = offset.checked_sub(at + self.sector_bytes);
+                behind.is_some_and(|b| b % record_bytes(self.page_bytes) as u64 == 0)
+            })
+            || bytes.len() == 4 && self.is_lock_page(bytes)
+    }
+
+    fn is_lock_page(&self, bytes: &[u8]) -> bool {
+        self.page_bytes != 0
+            && u64::from(page_number(bytes)) == PENDING_BYTE / self.page_bytes as u64 + 1
+    }
+
+    fn begin_record(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        if self.is_lock_page(bytes) {
+            // No record keeps the lock page: this number begins the super-journal record.
+            self.flush()?;
+            self.clear_from = Some(offset);
+            return self.lower.write(bytes, offset);
+        }
+        self.record.resize(record_bytes(self.page_bytes), 0);
+        self.record[..4].copy_from_slice(bytes);
+        self.gathering = Some((offset, 4));
+        Ok(())
+    }
+
+    fn gather(&mut self, bytes: &[u8]) -> Outcome<()> {
+        let Some((at, filled)) = self.gathering else { return Err(Code(ffi::IOERR_WRITE)) };
+        let end = filled + bytes.len();
+        let Some(place) = self.record.get_mut(filled..end) else {
+            return Err(Code(ffi::IOERR_WRITE));
+        };
+        place.copy_from_slice(bytes);
+        if end < self.record.len() {
+            self.gathering = Some((at, end));
+            return Ok(());
+        }
+        self.gathering = None;
+        self.emit(at)
+    }
+
+    fn emit(&mut self, offset: u64) -> Outcome<()> {
+        let length = self.record.len();
+        let tail = length - 4 - pellucid::unit::TAIL_BYTES..length - 4;
+        if self.record[tail].iter().any(|byte| *byte != 0) {
+            self.link.note(ffi::PERM, "journal record: the reserved bytes of its page are in use");
+            return Err(Code(ffi::PERM));
+        }
+        let id = self.id.ok_or(Code(ffi::IOERR_WRITE))?;
+        let continues = self.held_at + self.held.len() as u64 == offset;
+        if !self.held.is_empty() && (!continues || self.held.len() + length > CALL_BYTES) {
+            self.flush()?;
+        }
+        if self.held.is_empty() {
+            self.held_at = offset;
+        }
+        let start = self.held.len();
+        self.held.resize(start + length, 0);
+        let (record, sealed) = (&mut self.record, &mut self.held[start..]);
+        let outcome = self.link.seal_with(WearKind::Log, |keys, nonces| {
+            seal_record(keys, nonces, &id, offset, record, sealed)
+        });
+        if let Err(code) = outcome {
+            self.held.truncate(start);
+            self.failed = Some(code);
+            return Err(code);
+        }
+        self.written_from = self.written_from.min(offset);
+        Ok(())
+    }
+
+    /// Header sectors: a whole header, its count alone (12 bytes), or zeros that end the journal.
+    fn write_header(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        let zeros = bytes.iter().all(|byte| *byte == 0);
+        if zeros && bytes.len() <= FIELDS_BYTES {
+            self.headers.retain(|(at, _)| *at != offset);
+            return self.lower.write(&[0; SECTOR_PART_BYTES], offset);
+        }
+        let known = self.headers.iter().position(|(at, _)| *at == offset);
+        if bytes.len() < FIELDS_BYTES {
+            let Some(known) = known else { return Err(Code(ffi::IOERR_WRITE)) };
+            self.headers[known].1.fields[..bytes.len()].copy_from_slice(bytes);
+            return self.seal_header(known, SECTOR_PART_BYTES);
+        }
+        if known.is_none() && self.inside_header_sector(offset) {
+            return self.lower.write(&vec![0; bytes.len()], offset);
+        }
+        let mut header = JournalHeader { id: [0; 16], fields: [0; FIELDS_BYTES] };
+        header.fields.copy_from_slice(&bytes[..FIELDS_BYTES]);
+        let sizes = (header.sector_size(), header.page_size());
+        let (Some(sector_bytes), Some(page_bytes)) = sizes else {
+            return Err(Code(ffi::IOERR_WRITE));
+        };
+        if offset == 0 {
+            let mut id = [0; 16];
+            pellucid::secret::fill_random(&mut id).map_err(|error| self.link.report(&error))?;
+            self.id = Some(id);
+            self.headers.clear();
+            self.clear_from = None;
+            self.written_from = u64::MAX;
+        }
+        header.id = self.id.ok_or(Code(ffi::IOERR_WRITE))?;
+        self.sector_bytes = u64::from(sector_bytes);
+        self.page_bytes = page_bytes as usize;
+        self.headers.retain(|(at, _)| *at < offset);
+        self.headers.push((offset, header));
+        self.seal_header(self.headers.len() - 1, bytes.len().max(SECTOR_PART_BYTES))
+    }
+
+    fn inside_header_sector(&self, offset: u64) -> bool {
+        self.headers.iter().any(|(at, _)| offset > *at && offset < at + self.sector_bytes)
+    }
+
+    fn seal_header(&mut self, known: usize, length: usize) -> Outcome<()> {
+        let (offset, header) = &self.headers[known];
+        let part = self
+            .link
+            .seal_with(WearKind::Log, |keys, nonces| header.seal(keys, nonces, *offset))?;
+        let mut sector = vec![0; length];
+        sector[..SECTOR_PART_BYTES].copy_from_slice(&part);
+        self.lower.write(&sector, *offset)
+    }
+
+    /// Writes what is held.
+    ///
+    /// # Errors
+    /// The lower VFS's code; it is remembered until the journal is closed or begun anew.
+    pub fn flush(&mut self) -> Outcome<()> {
+        if let Some(code) = self.failed {
+            return Err(code);
+        }
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let written = self.lower.write(&self.held, self.held_at);
+        self.held.clear();
+        if let Err(code) = written {
+            self.failed = Some(code);
+        }
+        written
+    }
+
+    /// After a failed write a rollback still reads what reached the file: the database was not
+    /// touched since.
+    fn flush_unless_failed(&mut self) -> Outcome<()> {
+        match self.failed {
+            Some(_) => Ok(()),
+            None => self.flush(),
+        }
+    }
+
+    /// Reads a piece of the journal, as SQLite wrote it.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR_DATA` for a record of this handle's own that does not authenticate. One found at
+    /// recovery comes out so that its checksum fails, which ends the playback there, as a torn one
+    /// does.
+    pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        self.flush_unless_failed()?;
+        if let Some(end) = self.read_clear(buffer, offset)? {
+            return Ok(end);
+        }
+        if let Some(end) = self.read_record_part(buffer, offset)? {
+            return Ok(end);
+        }
+        self.read_header_part(buffer, offset)
+    }
+
+    /// The super-journal record at the end, if there is one; zeros where SQLite looks for it and
+    /// there is none.
+    fn read_clear(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<Option<ReadEnd>> {
+        if self.clear_from.is_some_and(|from| offset >= from) {
+            return self.lower.read(buffer, offset).map(Some);
+        }
+        let size = self.lower.size()?;
+        if size < SUPER_END_BYTES + 4 || offset < SECTOR_LEAST {
+            return Ok(None);
+        }
+        let mut end = [0; SUPER_END_BYTES as usize];
+        self.lower.read(&mut end, size - SUPER_END_BYTES)?;
+        let name_bytes = u64::from(page_number(&end));
+        let present = end[8..] == MAGIC && name_bytes > 0 && name_bytes + 20 <= size;
+        if present && offset >= size - SUPER_END_BYTES - name_bytes {
+            return self.lower.read(buffer, offset).map(Some);
+        }
+        let probe = self.headers.is_empty() && offset >= size - SUPER_END_BYTES;
+        if !present && probe && buffer.len() <= 8 {
+            buffer.fill(0);
+            return Ok(Some(ReadEnd::Full));
+        }
+        Ok(None)
+    }
+
+    fn segment(&self, offset: u64) -> Option<(u64, &JournalHeader)> {
+        self.headers.iter().rev().find(|(at, _)| *at <= offset).map(|(at, header)| (*at, header))
+    }
+
+    /// A piece of a record, if `offset` lies in one.
+    fn read_record_part(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<Option<ReadEnd>> {
+        let Some((segment, header)) = self.segment(offset) else { return Ok(None) };
+        let Some(behind) = offset.checked_sub(segment + self.sector_bytes) else {
+            return Ok(None);
+        };
+        let (id, start) = (header.id, header.checksum_start());
+        let length = record_bytes(self.page_bytes);
+        let within = (behind % length as u64) as usize;
+        let at = offset - within as u64;
+        // No part of a record is 8 bytes long: SQLite looks for another header here.
+        let probes_header = offset % SECTOR_LEAST == 0 && buffer.len() == 8;
+        if probes_header || within + buffer.len() > length {
+            return Ok(None);
+        }
+        if self.opened_at != Some(at) {
+            self.unit.resize(length, 0);
+            if self.lower.read(&mut self.unit, at)? == ReadEnd::Short {
+                return self.lower.size().and_then(|size| {
+                    // Part of a record: SQLite's own short read.
+                    buffer.fill(0);
+                    Ok(Some(if size >= offset + buffer.len() as u64 {
+                        ReadEnd::Full
+                    } else {
+                        ReadEnd::Short
+                    }))
+                });
+            }
+            self.open_at(at, &id, start)?;
+        }
+        buffer.copy_from_slice(&self.opened[within..within + buffer.len()]);
+        Ok(Some(ReadEnd::Full))
+    }
+
+    fn open_at(&mut self, at: u64, id: &[u8; 16], checksum_start: u32) -> Outcome<()> {
+        let keys = self.link.keys()?;
+        self.opened.resize(self.unit.len(), 0);
+        if let Err(error) = open_record(&keys, id, at, &self.unit, &mut self.opened) {
+            if at >= self.written_from {
+                return Err(self.link.report(&error));
+            }
+            let line = format!("{error}; playback of the journal ends before it");
+            self.link.note(ffi::OK, &line);
+            // Zeros add nothing to `pager_cksum`, so one more than its start cannot match.
+            let end = self.opened.len() - 4;
+            self.opened[4..end].fill(0);
+            self.opened[end..].copy_from_slice(&checksum_start.wrapping_add(1).to_be_bytes());
+        }
+        self.opened_at = Some(at);
+        Ok(())
+    }
+
+    /// A piece of a header sector, or a probe for one.
+    fn read_header_part(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        let at = offset - offset % SECTOR_LEAST;
+        let within = (offset - at) as usize;
+        let size = self.lower.size()?;
+        let short = size < offset + buffer.len() as u64;
+        buffer.fill(0);
+        let known = self.headers.iter().any(|(known, _)| *known == at);
+        if !short && (known || self.probe(at, size)?) {
+            let found = self.headers.iter().find(|(known, _)| *known == at);
+            if let Some((_, header)) = found {
+                let there = FIELDS_BYTES.saturating_sub(within).min(buffer.len());
+                buffer[..there].copy_from_slice(&header.fields[within..within + there]);
+            }
+        }
+        Ok(if short { ReadEnd::Short } else { ReadEnd::Full })
+    }
+
+    /// Looks for a header at `at`; one of an earlier use of the file has another identity and counts
+    /// as none.
+    fn probe(&mut self, at: u64, size: u64) -> Outcome<bool> {
+        if size < at + SECTOR_PART_BYTES as u64 {
+            return Ok(false);
+        }
+        let mut sector = [0; SECTOR_PART_BYTES];
+        self.lower.read(&mut sector, at)?;
+        if sector.iter().all(|byte| *byte == 0) {
+            return Ok(false);
+        }
+        let keys = self.link.keys()?;
+        let (header, damaged) = match JournalHeader::open(&keys, &sector, at) {
+            Ok(found) => found,
+            Err(error) if at == 0 => {
+                self.link.note(ffi::OK, &format!("{error}; the journal counts as ended"));
+                return Ok(false);
+            }
+            Err(_) => return Ok(false),
+        };
+        if at != 0 && self.id != Some(header.id) {
+            return Ok(false);
+        }
+        if damaged {
+            self.link.note(ffi::OK, "a copy of the journal header is damaged; using the other");
+        }
+        let sizes = (header.sector_size(), header.page_size());
+        if let (Some(sector_bytes), Some(page_bytes)) = sizes {
+            self.sector_bytes = u64::from(sector_bytes);
+            self.page_bytes = page_bytes as usize;
+        }
+        if at == 0 {
+            self.id = Some(header.id);
+            self.headers.clear();
+        }
+        let place = self.headers.partition_point(|(known, _)| *known < at);
+        self.headers.insert(place, (at, header));
+        Ok(true)
+    }
+
+    /// Bytes of the journal.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn size(&mut self) -> Outcome<u64> {
+        self.flush_unless_failed()?;
+        self.lower.size()
+    }
+
+    /// Cuts the journal.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn truncate(&mut self, size: u64) -> Outcome<()> {
+        self.gathering = None;
+        self.opened_at = None;
+        if size == 0 {
+            self.held.clear();
+            self.failed = None;
+        }
+        self.flush_unless_failed()?;
+        self.headers.retain(|(at, _)| *at < size);
+        if self.clear_from.is_some_and(|from| from >= size) {
+            self.clear_from = None;
+        }
+        self.lower.truncate(size)
+    }
+
+    /// Forces the journal to disk.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
+        self.flush()?;
+        self.lower.sync(flags)
+    }
+}

@@ -1,0 +1,612 @@
+//! What the files of one sealed database share: keys, header, nonces, and who holds back writes.
+//!
+//! The database file owns a [`Link`]; its WAL and journal hold it too. SQLite serialises all calls of
+//! one connection, so plain `Rc` and `RefCell` are enough; no borrow is held across a call that could
+//! come back into the shim.
+
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
+use pellucid::keys::{ContainerKeys, GENERATION_WRITES};
+use pellucid::sector::{
+    SectorZero, Wear, SECTOR_BYTES, SQLITE_MAGIC, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET,
+};
+use pellucid::unit::{FileKind, Place};
+use pellucid::{Error, Result, Subject};
+
+use crate::code::{note, report, Code, Outcome};
+use crate::ffi;
+use crate::journal_file::JournalFile;
+use crate::lower::{Lower, ReadEnd};
+use crate::pool::{Pool, WearKind};
+use crate::seal_request::{Birth, Credentials};
+use crate::wal_file::WalFile;
+
+/// The first bytes of header copy 0, compared whenever a lock is taken: magic, version, sequence.
+const HEAD_BYTES: usize = 32;
+const RESERVE_FIRST: u64 = 64;
+const RESERVE_MOST: u64 = 65536;
+
+/// What a database file is.
+#[derive(Debug)]
+pub enum Phase {
+    /// A plain database, or a file SQLite will refuse: handed through.
+    Plain,
+    /// Nothing there yet; it becomes a container with its first write.
+    Unborn(Box<Birth>),
+    /// A container.
+    Sealed,
+}
+
+/// The container as last read.
+#[derive(Debug)]
+struct Container {
+    phase: Phase,
+    keys: Option<Arc<ContainerKeys>>,
+    header: Option<Header>,
+    head: [u8; HEAD_BYTES],
+    /// Header copy 0 is damaged and to be written again when that is allowed.
+    mend: bool,
+}
+
+/// Shared by the files of one database in one connection.
+#[derive(Debug)]
+pub struct Link {
+    path: PathBuf,
+    credentials: Credentials,
+    container: RefCell<Container>,
+    pool: RefCell<Pool>,
+    reserve_next: Cell<[u64; 2]>,
+    lower: Cell<Option<Lower>>,
+    /// Locks held by this connection: the file lock's level, and the WAL index's exclusive ones.
+    pub lock_level: Cell<i32>,
+    pub shm_exclusive: Cell<i32>,
+    pub wal: RefCell<Option<Rc<RefCell<WalFile>>>>,
+    pub journal: RefCell<Option<Rc<RefCell<JournalFile>>>>,
+}
+
+impl Link {
+    /// A link for the database `path`, whose lower file is open.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if no memory can be had for the pool.
+    pub fn new(
+        path: PathBuf,
+        lower: Lower,
+        credentials: Credentials,
+        phase: Phase,
+    ) -> Result<Self> {
+        let keys = match &phase {
+            Phase::Unborn(birth) => Some(birth.keys()?),
+            _ => None,
+        };
+        Ok(Self {
+            path,
+            credentials,
+            container: RefCell::new(Container {
+                phase,
+                keys,
+                header: None,
+                head: [0; HEAD_BYTES],
+                mend: false,
+            }),
+            pool: RefCell::new(Pool::new()?),
+            reserve_next: Cell::new([RESERVE_FIRST; 2]),
+            lower: Cell::new(Some(lower)),
+            lock_level: Cell::new(0),
+            shm_exclusive: Cell::new(0),
+            wal: RefCell::new(None),
+            journal: RefCell::new(None),
+        })
+    }
+
+    /// The database's file name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Forgets the lower file, which is about to be closed.
+    pub fn close(&self) {
+        self.lower.set(None);
+    }
+
+    /// Logs an error about the database and gives SQLite's code.
+    pub fn report(&self, error: &Error) -> Code {
+        report(&self.path, error)
+    }
+
+    /// Logs a line about the database.
+    pub fn note(&self, code: i32, what: &str) {
+        note(code, &self.path, what);
+    }
+
+    /// Whether units are sealed: a container, or one about to be born.
+    pub fn is_sealing(&self) -> bool {
+        !matches!(self.container.borrow().phase, Phase::Plain)
+    }
+
+    /// Whether the container is on disk.
+    pub fn is_born(&self) -> bool {
+        matches!(self.container.borrow().phase, Phase::Sealed)
+    }
+
+    /// Whether the file waits for its first write to become a container.
+    pub fn is_unborn(&self) -> bool {
+        matches!(self.container.borrow().phase, Phase::Unborn(_))
+    }
+
+    /// The page size the header states; none before birth and for plain files.
+    pub fn page_size(&self) -> Option<usize> {
+        self.container.borrow().header.as_ref().map(|header| header.page_size as usize)
+    }
+
+    /// The keys of the container.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR` if there are none: the file is plain.
+    pub fn keys(&self) -> Outcome<Arc<ContainerKeys>> {
+        self.container.borrow().keys.clone().ok_or(Code(ffi::IOERR))
+    }
+
+    /// The header as last read.
+    pub fn header(&self) -> Option<Header> {
+        self.container.borrow().header.clone()
+    }
+
+    fn lower(&self) -> Outcome<Lower> {
+        self.lower.get().ok_or(Code(ffi::IOERR))
+    }
+
+    /// Seals one unit, having counted it.
+    ///
+    /// # Errors
+    /// A code; nothing was sealed then.
+    pub fn seal_with<T>(
+        &self,
+        kind: WearKind,
+        seal: impl FnOnce(&ContainerKeys, &mut Pool) -> Result<T>,
+    ) -> Outcome<T> {
+        if !self.pool.borrow_mut().take_reserved(kind) {
+            self.reserve(kind)?;
+            self.pool.borrow_mut().take_reserved(kind);
+        }
+        let container = self.container.borrow();
+        let keys = container.keys.as_ref().ok_or(Code(ffi::IOERR))?;
+        seal(keys, &mut self.pool.borrow_mut()).map_err(|error| self.report(&error))
+    }
+
+    /// Opens page `page` from its unit into `content`, which is shorter by the tail.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR_DATA` after a line in the log.
+    pub fn open_page(&self, page: u32, unit: &[u8], content: &mut [u8]) -> Outcome<()> {
+        let opened = self.try_open_page(page, unit, content);
+        opened.map_err(|error| self.report(&error))
+    }
+
+    /// As [`Link::open_page`], with the typed error and no line in the log.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] naming the page.
+    pub fn try_open_page(&self, page: u32, unit: &[u8], content: &mut [u8]) -> Result<()> {
+        let container = self.container.borrow();
+        let Some(keys) = container.keys.as_ref() else {
+            return Err(Error::misuse(Subject::Container, "no keys"));
+        };
+        let place = Place::page(keys.file_id(), page);
+        keys.open(FileKind::Database, &place, unit, content, || Subject::Page(page))
+    }
+
+    /// Drops what must not outlive the write or checkpoint lock.
+    pub fn drop_nonces(&self) {
+        self.pool.borrow_mut().drop_nonces();
+    }
+
+    /// Writes out what the WAL and the journal hold back.
+    ///
+    /// # Errors
+    /// The failed write's code, again and again until the transaction is over.
+    pub fn flush(&self) -> Outcome<()> {
+        self.flush_journal()?;
+        let wal = self.wal.borrow().clone();
+        match wal {
+            Some(wal) => wal.try_borrow_mut().map_or(Ok(()), |mut wal| wal.flush()),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes out what the journal holds back; due before anything changes in the database file.
+    ///
+    /// # Errors
+    /// The failed write's code.
+    pub fn flush_journal(&self) -> Outcome<()> {
+        let journal = self.journal.borrow().clone();
+        match journal {
+            Some(journal) => journal.try_borrow_mut().map_or(Ok(()), |mut journal| journal.flush()),
+            None => Ok(()),
+        }
+    }
+
+    /// Forgets a failed flush: the transaction it belonged to is over.
+    pub fn end_transaction(&self) {
+        if let Some(wal) = self.wal.borrow().as_ref() {
+            if let Ok(mut wal) = wal.try_borrow_mut() {
+                wal.end_transaction();
+            }
+        }
+    }
+
+    /// Looks at the header again, because a lock was taken; cheap when nothing changed.
+    ///
+    /// # Errors
+    /// A code if the file is no longer what it was or its header cannot be opened.
+    pub fn refresh(&self) -> Outcome<()> {
+        let lower = self.lower()?;
+        match self.container.borrow().phase {
+            Phase::Sealed => {
+                let mut head = [0; HEAD_BYTES];
+                lower.read(&mut head, COPY_OFFSETS[0])?;
+                if head == self.container.borrow().head {
+                    return Ok(());
+                }
+            }
+            Phase::Plain | Phase::Unborn(_) => {
+                let mut sector = [0; SECTOR_BYTES];
+                if lower.read(&mut sector, 0)? == ReadEnd::Short && lower.size()? == 0 {
+                    return Ok(());
+                }
+                match SectorZero::parse(&sector) {
+                    Ok(None) if self.is_unborn() => return self.refuse_plain(),
+                    Ok(None) => return Ok(()),
+                    Ok(Some(_)) => {}
+                    Err(error) => return Err(self.report(&error)),
+                }
+            }
+        }
+        self.load()
+    }
+
+    fn refuse_plain(&self) -> Outcome<()> {
+        Err(self.report(&Error::misuse(
+            Subject::Container,
+            "another program made a plain database here while a sealed one was asked for; encrypt \
+             it with `pellucid encrypt`",
+        )))
+    }
+
+    /// Reads and authenticates the header.
+    ///
+    /// # Errors
+    /// A code after a line in the log.
+    pub fn load(&self) -> Outcome<()> {
+        let lower = self.lower()?;
+        self.load_from(lower).map_err(|failure| match failure {
+            Failure::Code(code) => code,
+            Failure::Typed(error) => self.report(&error),
+        })
+    }
+
+    fn load_from(&self, lower: Lower) -> std::result::Result<(), Failure> {
+        const ATTEMPTS: usize = 4;
+        let mut attempt = 0;
+        let read = loop {
+            let read = self.read_header(lower)?;
+            attempt += 1;
+            // Somebody may be writing the copy right now.
+            if !read.first_damaged || attempt == ATTEMPTS {
+                break read;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        };
+        let known = self.container.borrow().keys.clone();
+        self.refuse_older(&read.header)?;
+        let keys = self.credentials.unlock(&read.header, &read.bytes, read.copy, known.as_ref())?;
+        if read.first_damaged {
+            self.note(ffi::CORRUPT, "header copy 0 is damaged; using copy 1");
+        }
+        if read.sector_damaged {
+            self.note(ffi::CORRUPT, "sector 0 is damaged; the header behind it is whole");
+        }
+        let mut container = self.container.borrow_mut();
+        let same = container
+            .keys
+            .as_ref()
+            .is_some_and(|k| k.generation() == keys.generation() && k.file_id() == keys.file_id());
+        if !same {
+            self.pool.borrow_mut().drop_reserved();
+        }
+        container.phase = Phase::Sealed;
+        container.keys = Some(keys);
+        container.header = Some(read.header);
+        container.head = read.head;
+        container.mend = read.first_damaged;
+        Ok(())
+    }
+
+    fn read_header(&self, lower: Lower) -> std::result::Result<ReadHeader, Failure> {
+        match ReadHeader::read(lower) {
+            Err(Failure::Typed(error)) => {
+                let mut magic = [0; 16];
+                lower.read(&mut magic, 0)?;
+                if magic != *SQLITE_MAGIC {
+                    return Err(error.into());
+                }
+                Err(Error::misuse(
+                    Subject::Container,
+                    "it was decrypted while this connection was open; open it again",
+                )
+                .into())
+            }
+            read => read,
+        }
+    }
+
+    /// The header of one container never goes back while a connection is open.
+    fn refuse_older(&self, header: &Header) -> Result<()> {
+        let container = self.container.borrow();
+        let known = container.header.as_ref().filter(|known| known.file_id == header.file_id);
+        match known {
+            Some(known) if known.sequence > header.sequence => Err(Error::unauthentic(
+                Subject::Container,
+                format!(
+                    "header {} was put back after header {} was seen",
+                    header.sequence, known.sequence
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the container: the whole header region in one write, before the first page.
+    ///
+    /// # Errors
+    /// A code; the file is still empty or its header region torn then.
+    pub fn give_birth(&self, page_size: u32) -> Outcome<()> {
+        let lower = self.lower()?;
+        let (header, keys) = {
+            let container = self.container.borrow();
+            let (Phase::Unborn(birth), Some(keys)) = (&container.phase, &container.keys) else {
+                return Ok(());
+            };
+            let header = birth.header(page_size);
+            (header.map_err(|error| self.report(&error))?, keys.clone())
+        };
+        let encoded = header.encode(keys.header_key()).map_err(|error| self.report(&error))?;
+        let mut region = vec![0; REGION_BYTES as usize];
+        let sector = SectorZero::Sealed { file_id: header.file_id }.encode(page_size);
+        region[..SECTOR_BYTES].copy_from_slice(&sector);
+        for offset in [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET] {
+            let wear = Wear { generation: header.generation, reserved: RESERVE_MOST };
+            let at = offset as usize;
+            region[at..at + 64].copy_from_slice(&wear.encode(keys.header_key(), offset));
+        }
+        for offset in COPY_OFFSETS {
+            region[offset as usize..offset as usize + COPY_BYTES].copy_from_slice(&encoded[..]);
+        }
+        lower.write(&region, 0)?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        self.adopt(header, keys, &encoded[..HEAD_BYTES]);
+        Ok(())
+    }
+
+    fn adopt(&self, header: Header, keys: Arc<ContainerKeys>, head: &[u8]) {
+        let mut container = self.container.borrow_mut();
+        container.phase = Phase::Sealed;
+        container.keys = Some(keys);
+        container.header = Some(header);
+        container.head.copy_from_slice(head);
+        container.mend = false;
+    }
+
+    /// Changes the header under the locks that allow it: copy 0, sync, copy 1, sync.
+    ///
+    /// # Errors
+    /// A code; the older copy is still whole then.
+    pub fn change_header(&self, change: impl FnOnce(&mut Header)) -> Outcome<()> {
+        let lower = self.lower()?;
+        let (mut header, keys) = {
+            let container = self.container.borrow();
+            match (&container.header, &container.keys) {
+                (Some(header), Some(keys)) => (header.clone(), keys.clone()),
+                _ => return Err(Code(ffi::IOERR)),
+            }
+        };
+        change(&mut header);
+        header.sequence += 1;
+        let typed = |error: Error| self.report(&error);
+        let encoded = header.encode(keys.header_key()).map_err(typed)?;
+        let dek = keys.dek().ok_or(Code(ffi::IOERR))?;
+        let keys = Arc::new(ContainerKeys::new(&header, dek).map_err(typed)?);
+        for offset in COPY_OFFSETS {
+            lower.write(&encoded[..], offset)?;
+            lower.sync(ffi::SYNC_NORMAL)?;
+        }
+        self.adopt(header, keys, &encoded[..HEAD_BYTES]);
+        self.pool.borrow_mut().drop_reserved();
+        Ok(())
+    }
+
+    /// Writes a damaged header copy again; called when the lock for it is held.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn mend_header(&self) -> Outcome<()> {
+        let due = self.container.borrow().mend;
+        if !due {
+            return Ok(());
+        }
+        self.note(ffi::OK, "writing the damaged header copy again");
+        self.change_header(|_| ())
+    }
+
+    /// Reserves writes of the current generation on disk, or moves to the next generation.
+    fn reserve(&self, kind: WearKind) -> Outcome<()> {
+        if !self.is_born() {
+            // Birth itself writes the count for this.
+            self.pool.borrow_mut().add_reserved(kind, RESERVE_MOST);
+            return Ok(());
+        }
+        let lower = self.lower()?;
+        let keys = self.keys()?;
+        let offset = match kind {
+            WearKind::Pages => WEAR_PAGES_OFFSET,
+            WearKind::Log => WEAR_LOG_OFFSET,
+        };
+        let mut bytes = [0; 64];
+        lower.read(&mut bytes, offset)?;
+        let mut next = self.reserve_next.get();
+        let block = next[kind as usize];
+        let wear = match Wear::parse(&bytes, keys.header_key(), offset) {
+            Ok(wear) if wear.generation == keys.generation() => Some(wear.reserved),
+            Ok(wear) if wear.generation < keys.generation() => Some(0),
+            _ => None,
+        };
+        let worn = wear.is_none_or(|reserved| reserved + block > generation_writes());
+        if worn && self.with_header_locks(lower, || self.roll_generation())? {
+            return self.reserve(kind);
+        }
+        let wear = Wear { generation: keys.generation(), reserved: wear.unwrap_or(0) + block };
+        lower.write(&wear.encode(keys.header_key(), offset), offset)?;
+        next[kind as usize] = (block * 2).min(RESERVE_MOST);
+        self.reserve_next.set(next);
+        self.pool.borrow_mut().add_reserved(kind, block);
+        Ok(())
+    }
+
+    fn roll_generation(&self) -> Outcome<()> {
+        let full = self.header().is_some_and(|header| header.generation == u32::MAX - 1);
+        if full {
+            return Err(self.report(&Error::limit(Subject::Container, "no generation is left")));
+        }
+        self.note(ffi::OK, "moving to the next generation of keys");
+        self.change_header(|header| header.generation += 1)
+    }
+
+    /// Runs `change` if the header may be written: under EXCLUSIVE, or with the WAL's write and
+    /// checkpoint locks together, of which a missing one is taken. False if it may not now; the
+    /// distance between 2^30 and 2^32 writes allows to put it off.
+    fn with_header_locks(
+        &self,
+        lower: Lower,
+        change: impl FnOnce() -> Outcome<()>,
+    ) -> Outcome<bool> {
+        if self.lock_level.get() == ffi::LOCK_EXCLUSIVE {
+            change()?;
+            return Ok(true);
+        }
+        let held = self.shm_exclusive.get();
+        let has = |lock: i32| held & (1 << lock) != 0;
+        let missing = match (has(ffi::WAL_WRITE_LOCK), has(ffi::WAL_CKPT_LOCK)) {
+            (true, true) => None,
+            (true, false) => Some(ffi::WAL_CKPT_LOCK),
+            (false, true) => Some(ffi::WAL_WRITE_LOCK),
+            (false, false) => return Ok(false),
+        };
+        let Some(missing) = missing else {
+            change()?;
+            return Ok(true);
+        };
+        match lower.shm_lock(missing, 1, ffi::SHM_LOCK | ffi::SHM_EXCLUSIVE) {
+            ffi::OK => {}
+            ffi::BUSY => return Ok(false),
+            code => return Err(Code(code)),
+        }
+        let changed = change();
+        let given_back = lower.shm_lock(missing, 1, ffi::SHM_UNLOCK | ffi::SHM_EXCLUSIVE);
+        changed?;
+        Code::check(given_back)?;
+        Ok(true)
+    }
+}
+
+/// Writes allowed under a generation; the environment may only lower it.
+fn generation_writes() -> u64 {
+    std::env::var("PELLUCID_GENERATION_WRITES")
+        .ok()
+        .and_then(|limit| limit.parse::<u64>().ok())
+        .map_or(GENERATION_WRITES, |limit| limit.min(GENERATION_WRITES))
+}
+
+/// A code from below, or an error of our own.
+#[derive(Debug)]
+pub enum Failure {
+    /// The lower VFS said so.
+    Code(Code),
+    /// A typed error, not yet logged.
+    Typed(Error),
+}
+
+impl From<Code> for Failure {
+    fn from(code: Code) -> Self {
+        Failure::Code(code)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Typed(error)
+    }
+}
+
+/// The newest whole header copy of a file.
+#[derive(Debug)]
+pub struct ReadHeader {
+    pub header: Header,
+    pub bytes: Box<[u8; COPY_BYTES]>,
+    pub copy: u8,
+    pub first_damaged: bool,
+    pub sector_damaged: bool,
+    pub head: [u8; HEAD_BYTES],
+}
+
+impl ReadHeader {
+    /// Reads sector 0 and both copies.
+    ///
+    /// # Errors
+    /// What is wrong with sector 0 or, if no copy is whole, with copy 0.
+    pub fn read(lower: Lower) -> std::result::Result<Self, Failure> {
+        let mut region = vec![0; REGION_BYTES as usize];
+        lower.read(&mut region, 0)?;
+        Ok(Self::from_region(&region)?)
+    }
+
+    /// The same from the bytes of the header region.
+    ///
+    /// # Errors
+    /// As [`ReadHeader::read`].
+    pub fn from_region(region: &[u8]) -> Result<Self> {
+        let sector = SectorZero::parse(&region[..SECTOR_BYTES]);
+        let copies = COPY_OFFSETS.map(|at| &region[at as usize..at as usize + COPY_BYTES]);
+        let parsed = [Header::parse(copies[0], 0), Header::parse(copies[1], 1)];
+        let first_damaged = matches!(parsed[0], Err(Error::Corrupt { .. }));
+        let (header, copy) = match parsed {
+            [Ok(first), Ok(second)] if second.sequence > first.sequence => (second, 1),
+            [Ok(first), _] => (first, 0),
+            [Err(Error::Corrupt { .. }), Ok(second)] => (second, 1),
+            [Err(Error::Corrupt { .. }), Err(error @ Error::Unsupported { .. })] => {
+                return Err(error)
+            }
+            [Err(error), _] => return Err(error),
+        };
+        let sector_damaged = match sector {
+            Ok(Some(SectorZero::Sealed { file_id })) => {
+                if file_id != header.file_id {
+                    return Err(Error::corrupt(
+                        Subject::SectorZero,
+                        "it names another file id than the header",
+                    ));
+                }
+                false
+            }
+            _ => true,
+        };
+        let mut bytes = Box::new([0; COPY_BYTES]);
+        bytes.copy_from_slice(copies[usize::from(copy)]);
+        let mut head = [0; HEAD_BYTES];
+        head.copy_from_slice(&copies[0][..HEAD_BYTES]);
+        Ok(Self { header, bytes, copy, first_damaged, sector_damaged, head })
+    }
+}

@@ -1,0 +1,185 @@
+//! Nonces ahead and writes reserved, in memory that a forked child does not inherit.
+//!
+//! Two processes that go on with the same nonces under one key would end GCM's authenticity, and
+//! SQLite's own rule (howtocorrupt.html, 2.6) does not stop a program from forking with a connection
+//! open. So the page is wiped by the kernel in a child (`MADV_WIPEONFORK`, Linux 4.14); where that is
+//! not to be had, the process id is compared at each use.
+
+use std::ptr::NonNull;
+
+use pellucid::cipher::NONCE_BYTES;
+use pellucid::nonce::NonceSource;
+use pellucid::secret::fill_random;
+use pellucid::{Error, Result, Subject};
+
+/// At most so many nonces are prepared.
+const AHEAD: usize = 64;
+const AHEAD_FIRST: u32 = 8;
+const PAGE_BYTES: usize = 4096;
+
+/// Which count of writes a seal belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WearKind {
+    /// Pages of the database file.
+    Pages,
+    /// WAL frames and journal records.
+    Log,
+}
+
+#[repr(C)]
+struct Contents {
+    /// Not zero in the process that filled the page.
+    owner: u32,
+    count: u32,
+    batch: u32,
+    _pad: u32,
+    reserved: [u64; 2],
+    nonces: [[u8; NONCE_BYTES]; AHEAD],
+}
+
+/// The pool of one connection.
+#[derive(Debug)]
+pub struct Pool {
+    page: NonNull<Contents>,
+    wiped_on_fork: bool,
+}
+
+impl Pool {
+    /// An empty pool on a page of its own.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if no memory can be mapped.
+    pub fn new() -> Result<Self> {
+        // SAFETY: an anonymous private mapping at no fixed address touches nothing that exists.
+        let page = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                PAGE_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        let failed = || Error::io(Subject::Key("nonce pool"), std::io::Error::last_os_error());
+        let page = NonNull::new(page.cast::<Contents>())
+            .filter(|page| page.as_ptr().cast() != libc::MAP_FAILED)
+            .ok_or_else(failed)?;
+        // SAFETY: the page was just mapped with this length. It is kept out of core dumps too.
+        let wiped_on_fork = unsafe {
+            libc::madvise(page.as_ptr().cast(), PAGE_BYTES, libc::MADV_DONTDUMP);
+            guard_fork(page.as_ptr().cast())
+        };
+        Ok(Self { page, wiped_on_fork })
+    }
+
+    /// Takes one of the writes reserved; false if none is left.
+    pub fn take_reserved(&mut self, kind: WearKind) -> bool {
+        let left = &mut self.contents().reserved[kind as usize];
+        let had = *left > 0;
+        *left = left.saturating_sub(1);
+        had
+    }
+
+    /// Adds writes that were reserved on disk.
+    pub fn add_reserved(&mut self, kind: WearKind, writes: u64) {
+        self.contents().reserved[kind as usize] += writes;
+    }
+
+    /// Forgets every write reserved: they belong to a generation that is over.
+    pub fn drop_reserved(&mut self) {
+        self.contents().reserved = [0; 2];
+    }
+
+    /// Wipes the nonces ahead; called when the write or checkpoint lock is released.
+    pub fn drop_nonces(&mut self) {
+        let contents = self.contents();
+        if contents.count > 0 {
+            contents.nonces = [[0; NONCE_BYTES]; AHEAD];
+            contents.count = 0;
+        }
+        contents.batch = AHEAD_FIRST;
+    }
+
+    fn contents(&mut self) -> &mut Contents {
+        // SAFETY: the page is mapped until drop, page aligned, zeroed by the kernel (every bit
+        // pattern is a valid `Contents`), and reached through `&mut self` alone.
+        let contents = unsafe { self.page.as_mut() };
+        let owner = if self.wiped_on_fork { 1 } else { std::process::id() };
+        if contents.owner != owner {
+            *contents = Contents {
+                owner,
+                count: 0,
+                batch: AHEAD_FIRST,
+                _pad: 0,
+                reserved: [0; 2],
+                nonces: [[0; NONCE_BYTES]; AHEAD],
+            };
+        }
+        contents
+    }
+}
+
+#[cfg(not(feature = "sabotage-fork-guard"))]
+unsafe fn guard_fork(page: *mut libc::c_void) -> bool {
+    // SAFETY: the caller mapped `page` with this length.
+    unsafe { libc::madvise(page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
+}
+
+/// The fork test builds this to show that it would notice a missing guard.
+#[cfg(feature = "sabotage-fork-guard")]
+unsafe fn guard_fork(_page: *mut libc::c_void) -> bool {
+    true
+}
+
+impl NonceSource for Pool {
+    fn next_nonce(&mut self) -> Result<[u8; NONCE_BYTES]> {
+        let contents = self.contents();
+        if contents.count == 0 {
+            let batch = contents.batch.clamp(1, AHEAD as u32);
+            let ahead = &mut contents.nonces[..batch as usize];
+            fill_random(ahead.as_flattened_mut())?;
+            contents.count = batch;
+            contents.batch = (batch * 2).min(AHEAD as u32);
+        }
+        contents.count -= 1;
+        let slot = &mut contents.nonces[contents.count as usize];
+        Ok(std::mem::take(slot))
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.drop_nonces();
+        // SAFETY: the page was mapped by `new` with this length and is not used afterwards.
+        unsafe { libc::munmap(self.page.as_ptr().cast(), PAGE_BYTES) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonces_ahead_grow_to_their_limit_and_are_dropped() {
+        let mut pool = Pool::new().unwrap();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..1000 {
+            assert!(seen.insert(pool.next_nonce().unwrap()));
+            assert!(pool.contents().count <= AHEAD as u32);
+        }
+        pool.drop_nonces();
+        assert!(pool.contents().nonces.as_flattened().iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn reserved_writes_run_out() {
+        let mut pool = Pool::new().unwrap();
+        assert!(!pool.take_reserved(WearKind::Log));
+        pool.add_reserved(WearKind::Log, 2);
+        assert!(pool.take_reserved(WearKind::Log));
+        assert!(!pool.take_reserved(WearKind::Pages));
+        assert!(pool.take_reserved(WearKind::Log));
+        assert!(!pool.take_reserved(WearKind::Log));
+    }
+}

@@ -1,0 +1,92 @@
+//! Which database a journal or WAL belongs to: the open main files of this process, by their names.
+//!
+//! SQLite keeps the names of a database, its journal and its WAL in one piece of memory, so the
+//! address of the database's name says which *connection* a journal belongs to. A shim above that makes
+//! names of its own leaves the path alone to go by. `sqlite3_database_file_object` would crash on such
+//! names: it trusts a pointer in front of them.
+
+use std::ffi::{c_char, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Mutex;
+
+use crate::link::Link;
+
+struct Entry {
+    name: usize,
+    path: PathBuf,
+    /// A counted reference, as `Rc::into_raw` gave it.
+    link: usize,
+}
+
+static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+
+/// Who a journal or WAL belongs to.
+#[derive(Debug)]
+pub enum Partner {
+    /// The connection's own database.
+    Found(Rc<Link>),
+    /// No database of that name is open here: nothing to protect, or nothing to go by.
+    Unknown,
+    /// Several are, and the name does not tell which: opening it plain could leak.
+    Ambiguous,
+}
+
+/// Enters an open main file.
+pub fn enter(name: *const c_char, link: &Rc<Link>) {
+    let entry = Entry {
+        name: name as usize,
+        path: link.path().to_owned(),
+        link: Rc::into_raw(link.clone()) as usize,
+    };
+    open().push(entry);
+}
+
+/// Takes a main file out that is being closed.
+pub fn leave(name: *const c_char, link: &Rc<Link>) {
+    let at = Rc::as_ptr(link) as usize;
+    let mut open = open();
+    if let Some(found) = open.iter().position(|e| e.name == name as usize && e.link == at) {
+        let entry = open.swap_remove(found);
+        drop(open);
+        // SAFETY: `enter` gave this reference to the registry; it is taken back once.
+        drop(unsafe { Rc::from_raw(entry.link as *const Link) });
+    }
+}
+
+/// Finds the database whose name lies at `database`, or else the one that `journal` is named after.
+pub fn find(database: *const c_char, journal: &Path) -> Partner {
+    let open = open();
+    if let Some(entry) = open.iter().find(|entry| entry.name == database as usize) {
+        return Partner::Found(share(entry));
+    }
+    let named_after = |entry: &&Entry| {
+        [OsStr::new("-journal"), OsStr::new("-wal")].iter().any(|suffix| {
+            let mut name = entry.path.as_os_str().to_owned();
+            name.push(suffix);
+            name.as_bytes() == journal.as_os_str().as_bytes()
+        })
+    };
+    let mut by_path = open.iter().filter(named_after);
+    match (by_path.next(), by_path.next()) {
+        (None, _) => Partner::Unknown,
+        (Some(entry), None) => Partner::Found(share(entry)),
+        _ => Partner::Ambiguous,
+    }
+}
+
+fn share(entry: &Entry) -> Rc<Link> {
+    let link = entry.link as *const Link;
+    // SAFETY: the registry holds a reference, so the link is alive. The count is not atomic: the
+    // opener of a journal has its database open and serialised, and it is this one, by the address of
+    // its name or because it is the only one of that path.
+    unsafe {
+        Rc::increment_strong_count(link);
+        Rc::from_raw(link)
+    }
+}
+
+fn open() -> std::sync::MutexGuard<'static, Vec<Entry>> {
+    OPEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,404 @@
+//! Which keys a connection brings, and what a new database is to be sealed with.
+//!
+//! Both come from URI parameters, the environment and the keyring; never from arguments.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use pellucid::certificate::Certificate;
+use pellucid::derive::commitment;
+use pellucid::header::{DekRow, EncryptionState, Header, COPY_BYTES};
+use pellucid::keyring::Keyring;
+use pellucid::keys::{ContainerKeys, HeaderKey};
+use pellucid::protector::{self, Binding, KeyFile, KeySource, Passphrase, Protector, Purpose};
+use pellucid::{Algorithm, Dek, Error, Result, Subject};
+
+/// Keys a connection may open protectors with.
+#[derive(Debug, Default)]
+pub struct Credentials {
+    key_files: Vec<KeyFile>,
+    passphrases: Vec<Passphrase>,
+    /// Distinguishes sets of credentials in the cache of opened headers.
+    identity: Vec<u8>,
+}
+
+/// Keys the program itself offers to every connection it opens, from a prompt or a descriptor.
+static OFFERED: Mutex<Vec<Offer>> = Mutex::new(Vec::new());
+
+/// A key from a prompt or a descriptor.
+#[derive(Debug, Clone)]
+pub enum Offer {
+    /// The content of a key file.
+    KeyFile(KeyFile),
+    /// A passphrase.
+    Passphrase(Passphrase),
+}
+
+/// Offers a key to every connection this process opens from now on.
+pub fn offer(key: Offer) {
+    OFFERED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(key);
+}
+
+/// What was asked for in the URI of one database; names and paths, no secrets.
+#[derive(Debug, Default, Clone)]
+pub struct Request {
+    pub certificate: Option<String>,
+    pub key_file: Option<PathBuf>,
+    pub passphrase_file: Option<PathBuf>,
+    pub algorithm: Option<String>,
+    /// A token of [`prepare_birth`].
+    pub birth: Option<String>,
+    /// `require=sealed`, or `PELLUCID_REQUIRE=1`.
+    pub require: bool,
+}
+
+impl Request {
+    /// Whether the URI itself says how a new database is to be sealed.
+    pub fn names_a_key(&self) -> bool {
+        self.certificate.is_some()
+            || self.key_file.is_some()
+            || self.passphrase_file.is_some()
+            || self.birth.is_some()
+    }
+}
+
+impl Credentials {
+    /// Reads the key files and passphrases the request and the environment name.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a file that others can read, [`Error::Io`] for one that cannot be read.
+    pub fn gather(request: &Request) -> Result<Self> {
+        let mut credentials = Self::default();
+        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let key_files = [request.key_file.clone(), variable("PELLUCID_KEY_FILE")];
+        for path in key_files.into_iter().flatten() {
+            let key = KeyFile::read(&path)?;
+            credentials.identity.extend_from_slice(&key.identity());
+            credentials.key_files.push(key);
+        }
+        let files = [request.passphrase_file.clone(), variable("PELLUCID_PASSPHRASE_FILE")];
+        for path in files.into_iter().flatten() {
+            credentials.add_passphrase(Passphrase::read(&path)?);
+        }
+        let offered = OFFERED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        for offer in offered {
+            match offer {
+                Offer::KeyFile(key) => {
+                    credentials.identity.extend_from_slice(&key.identity());
+                    credentials.key_files.push(key);
+                }
+                Offer::Passphrase(passphrase) => credentials.add_passphrase(passphrase),
+            }
+        }
+        Ok(credentials)
+    }
+
+    fn add_passphrase(&mut self, passphrase: Passphrase) {
+        self.identity.extend_from_slice(&passphrase.identity());
+        self.passphrases.push(passphrase);
+    }
+
+    /// The keys behind `header`, authenticated; `bytes` is the header copy it came from.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if no protector opens, [`Error::Unauthentic`] if the header was not
+    /// written with the DEK, or says that pages are plain although the keyring knows better.
+    pub fn unlock(
+        &self,
+        header: &Header,
+        bytes: &[u8; COPY_BYTES],
+        copy: u8,
+        known: Option<&Arc<ContainerKeys>>,
+    ) -> Result<Arc<ContainerKeys>> {
+        let cache_key = (bytes[COPY_BYTES - 32..].to_vec(), self.identity.clone());
+        if let Some(keys) = cache().get(&cache_key) {
+            return Ok(keys.clone());
+        }
+        let dek = match known.and_then(|keys| known_dek(keys, header, bytes)) {
+            Some(dek) => dek,
+            None => self.unwrap(header)?,
+        };
+        let header_key = HeaderKey::derive(&dek, &header.file_id)?;
+        Header::authenticate(bytes, &header_key, copy)?;
+        check_state(header)?;
+        let keys = Arc::new(ContainerKeys::new(header, &dek)?);
+        cache().insert(cache_key, keys.clone());
+        Ok(keys)
+    }
+
+    fn unwrap(&self, header: &Header) -> Result<Dek> {
+        let row = header.current_dek()?;
+        let binding = Binding {
+            purpose: Purpose::Database,
+            id: &header.file_id,
+            algorithm: row.algorithm,
+            commitment: &row.commitment,
+        };
+        let mut protectors = Vec::with_capacity(header.protectors.len());
+        for bytes in &header.protectors {
+            protectors.push(Protector::decode(bytes)?.0);
+        }
+        protector::unwrap(&protectors, &binding, self)
+    }
+}
+
+impl KeySource for Credentials {
+    fn key_files(&self) -> &[KeyFile] {
+        &self.key_files
+    }
+
+    fn passphrases(&self) -> &[Passphrase] {
+        &self.passphrases
+    }
+
+    fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {
+        let path = Keyring::locate()?;
+        if !path.join("service.key").exists() && std::env::var_os("CREDENTIALS_DIRECTORY").is_none()
+        {
+            return Ok(None);
+        }
+        Keyring::open(&path)?.certificate_by_thumbprint(thumbprint_sha256)
+    }
+}
+
+/// The DEK this connection has already, if it wrote `bytes` too.
+fn known_dek(keys: &ContainerKeys, header: &Header, bytes: &[u8]) -> Option<Dek> {
+    let same = keys.file_id() == &header.file_id;
+    let dek = keys.dek().filter(|_| same)?;
+    Header::authenticate(bytes, keys.header_key(), 0).ok().map(|()| dek.clone())
+}
+
+/// This version seals every page; a header that says otherwise is one put back by somebody.
+fn check_state(header: &Header) -> Result<()> {
+    match header.state {
+        EncryptionState::Encrypted => Ok(()),
+        state => {
+            let remembered = Keyring::locate()
+                .and_then(|path| Keyring::open(&path))
+                .and_then(|keyring| keyring.recall_database(&header.file_id))
+                .unwrap_or_default();
+            if remembered.is_some_and(|memory| memory.sealed) {
+                return Err(Error::unauthentic(
+                    Subject::Container,
+                    format!(
+                        "the header says `{}`, but the keyring knows this database as encrypted: \
+                         an older header was put back",
+                        state.name()
+                    ),
+                ));
+            }
+            Err(Error::unsupported(
+                Subject::Container,
+                format!("state `{}` needs a newer version", state.name()),
+            ))
+        }
+    }
+}
+
+type CacheKey = (Vec<u8>, Vec<u8>);
+
+/// Opened headers of this process, so that a second open pays no private-key operation.
+struct Cache(Mutex<HashMap<CacheKey, Arc<ContainerKeys>>>);
+
+const CACHED: usize = 64;
+
+fn cache() -> &'static Cache {
+    static CACHE: OnceLock<Cache> = OnceLock::new();
+    CACHE.get_or_init(|| Cache(Mutex::new(HashMap::new())))
+}
+
+impl Cache {
+    fn get(&self, key: &CacheKey) -> Option<Arc<ContainerKeys>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get(key).cloned()
+    }
+
+    fn insert(&self, key: CacheKey, keys: Arc<ContainerKeys>) {
+        let mut map = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if map.len() >= CACHED {
+            map.clear();
+        }
+        map.insert(key, keys);
+    }
+}
+
+/// How a new container is to be sealed: a fresh DEK with its protectors.
+#[derive(Debug, Clone)]
+pub struct Birth {
+    dek: Dek,
+    header: Header,
+}
+
+/// What protects the DEK of a new container.
+#[derive(Debug, Clone)]
+pub enum Protection {
+    /// A certificate of the keyring, by name; none for the keyring's own default.
+    Certificate(Option<String>),
+    /// The content of a key file.
+    KeyFile(KeyFile),
+    /// A passphrase.
+    Passphrase(Passphrase),
+}
+
+impl Birth {
+    /// A fresh DEK under the given protections.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if a certificate is not in the keyring.
+    pub fn new(algorithm: Algorithm, protections: &[Protection]) -> Result<Self> {
+        let dek = Dek::random()?;
+        let mut file_id = [0; 16];
+        pellucid::secret::fill_random(&mut file_id)?;
+        let commitment = commitment(&dek, &file_id)?;
+        let binding = Binding {
+            purpose: Purpose::Database,
+            id: &file_id,
+            algorithm,
+            commitment: &commitment,
+        };
+        let mut protectors = Vec::with_capacity(protections.len());
+        for protection in protections {
+            let mut encoded = Vec::new();
+            protection.wrap(&dek, &binding)?.encode(&mut encoded);
+            protectors.push(encoded);
+        }
+        let row = DekRow {
+            first_generation: 1,
+            last_generation: u32::MAX,
+            algorithm,
+            commitment,
+            wrapped: None,
+        };
+        let created = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
+        let header = Header {
+            sequence: 1,
+            file_id,
+            page_size: 4096,
+            state: EncryptionState::Encrypted,
+            generation: 1,
+            created,
+            deks: vec![row],
+            protectors,
+        };
+        Ok(Self { dek, header })
+    }
+
+    /// The identity of the container to come.
+    pub fn file_id(&self) -> &[u8; 16] {
+        &self.header.file_id
+    }
+
+    /// Its keys.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn keys(&self) -> Result<Arc<ContainerKeys>> {
+        ContainerKeys::new(&self.header, &self.dek).map(Arc::new)
+    }
+
+    /// Its first header. The keyring remembers that the database is sealed.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the keyring cannot remember it.
+    pub fn header(&self, page_size: u32) -> Result<Header> {
+        Ok(Header { page_size, ..self.header.clone() })
+    }
+
+    /// What a request and the environment ask a new database to be sealed with; none if nothing does.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] or [`Error::Misuse`] naming what is missing.
+    pub fn requested(request: &Request) -> Result<Option<Self>> {
+        if let Some(token) = &request.birth {
+            return take_birth(token).map(Some);
+        }
+        let mut protections = Vec::new();
+        if let Some(name) = &request.certificate {
+            protections.push(Protection::Certificate(Some(name.clone())));
+        }
+        if let Some(path) = &request.key_file {
+            protections.push(Protection::KeyFile(KeyFile::read(path)?));
+        }
+        if let Some(path) = &request.passphrase_file {
+            protections.push(Protection::Passphrase(Passphrase::read(path)?));
+        }
+        if protections.is_empty() && flag("PELLUCID_ENCRYPT_NEW") {
+            protections = Protection::from_environment()?;
+        }
+        if protections.is_empty() {
+            return Ok(None);
+        }
+        let algorithm = request.algorithm.as_deref().unwrap_or("AES_256").parse()?;
+        Self::new(algorithm, &protections).map(Some)
+    }
+}
+
+impl Protection {
+    /// What `PELLUCID_ENCRYPT_NEW=1` stands for: the key file or passphrase the environment names,
+    /// else the keyring's default certificate.
+    fn from_environment() -> Result<Vec<Self>> {
+        let mut protections = Vec::new();
+        if let Some(path) = std::env::var_os("PELLUCID_KEY_FILE") {
+            protections.push(Protection::KeyFile(KeyFile::read(path.as_ref())?));
+        }
+        if let Some(path) = std::env::var_os("PELLUCID_PASSPHRASE_FILE") {
+            protections.push(Protection::Passphrase(Passphrase::read(path.as_ref())?));
+        }
+        if protections.is_empty() {
+            protections.push(Protection::Certificate(None));
+        }
+        Ok(protections)
+    }
+
+    fn wrap(&self, dek: &Dek, binding: &Binding<'_>) -> Result<Protector> {
+        use pellucid::protector::{wrap, Argon2Cost, Wrapping};
+        match self {
+            Protection::KeyFile(key) => wrap(dek, binding, &Wrapping::KeyFile(key)),
+            Protection::Passphrase(passphrase) => {
+                wrap(dek, binding, &Wrapping::Passphrase(passphrase, Argon2Cost::default()))
+            }
+            Protection::Certificate(name) => {
+                let path = Keyring::locate()?;
+                let certificate = match name {
+                    Some(name) => Keyring::open(&path)?.certificate(name)?,
+                    None => {
+                        let (keyring, _) = Keyring::open_or_create(&path)?;
+                        keyring.ensure_default_certificate()?.0
+                    }
+                };
+                wrap(dek, binding, &Wrapping::Certificate(&certificate))
+            }
+        }
+    }
+}
+
+/// Whether an environment variable is set to 1.
+pub fn flag(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| value == "1")
+}
+
+static PREPARED: Mutex<Vec<(String, Birth)>> = Mutex::new(Vec::new());
+
+/// Keeps a birth for one database that this process is about to create; the token goes into its URI
+/// as `pellucid_birth=`, so that no secret has to.
+///
+/// # Errors
+/// [`Error::Io`] if no randomness can be had.
+pub fn prepare_birth(birth: Birth) -> Result<String> {
+    let mut random = [0; 16];
+    pellucid::secret::fill_random(&mut random)?;
+    let token = format!("{:032x}", u128::from_ne_bytes(random));
+    let mut prepared = PREPARED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    prepared.push((token.clone(), birth));
+    Ok(token)
+}
+
+fn take_birth(token: &str) -> Result<Birth> {
+    let mut prepared = PREPARED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let at = prepared.iter().position(|(known, _)| known == token).ok_or_else(|| {
+        Error::misuse(Subject::Option("pellucid_birth".into()), "not known in this process")
+    })?;
+    Ok(prepared.swap_remove(at).1)
+}

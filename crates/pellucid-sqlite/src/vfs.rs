@@ -1,0 +1,213 @@
+//! The VFS `pellucid`: registered over the platform's VFS, hands everything but `xOpen` through.
+
+use std::ffi::{c_char, c_int, c_void, CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::api::Api;
+use crate::ffi::{self, File, Opaque, Vfs};
+use crate::file;
+use crate::seal_request::{flag, Request};
+
+/// The name to open databases under: `file:app.db?vfs=pellucid`.
+pub const NAME: &CStr = c"pellucid";
+
+/// The registered VFS; made once and never freed, because SQLite keeps the pointer.
+static SHIM: AtomicPtr<Vfs> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Registers the VFS over the host's default one.
+///
+/// # Safety
+/// `table` is the `sqlite3_api_routines` pointer SQLite gave to an extension's entry point.
+pub unsafe fn register(table: *const c_void, make_default: bool) -> c_int {
+    let registered = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: by contract.
+        let Some(api) = (unsafe { Api::install(table) }) else { return ffi::ERROR };
+        register_over_default(api, make_default)
+    }));
+    registered.unwrap_or(ffi::ERROR)
+}
+
+/// Makes the VFS the default again, after `sqlite3_shutdown` undid it. Nothing happens before
+/// [`register`].
+pub fn make_default() -> c_int {
+    match Api::get() {
+        Some(api) => register_over_default(api, true),
+        None => ffi::OK,
+    }
+}
+
+fn register_over_default(api: Api, make_default: bool) -> c_int {
+    // SAFETY: the name is terminated; null asks for the default.
+    let (known, default) =
+        unsafe { (api.vfs_find()(NAME.as_ptr()), api.vfs_find()(std::ptr::null())) };
+    if default.is_null() {
+        return ffi::ERROR;
+    }
+    let mut shim = SHIM.load(Ordering::Acquire);
+    if shim.is_null() {
+        let made = Box::into_raw(Box::new(shim_over(default)));
+        let raced =
+            SHIM.compare_exchange(std::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
+        shim = match raced {
+            Ok(_) => made,
+            Err(first) => first,
+        };
+    }
+    if known == shim && (!make_default || default == shim) {
+        return ffi::OK;
+    }
+    // SAFETY: the structure lives for ever and its lower VFS is one SQLite has registered.
+    unsafe { api.vfs_register()(shim, c_int::from(make_default)) }
+}
+
+fn shim_over(lower: *mut Vfs) -> Vfs {
+    // SAFETY: SQLite gave the pointer; a registered VFS stays valid.
+    let below = unsafe { &*lower };
+    let has = |version: c_int| below.version >= version;
+    Vfs {
+        version: below.version.clamp(1, 3),
+        file_bytes: file::HEAD_BYTES as c_int + below.file_bytes,
+        max_pathname: below.max_pathname,
+        next: std::ptr::null_mut(),
+        name: NAME.as_ptr(),
+        app_data: lower.cast(),
+        open: Some(open),
+        delete: Some(delete),
+        access: Some(access),
+        full_pathname: Some(full_pathname),
+        dl_open: Some(dl_open),
+        dl_error: Some(dl_error),
+        dl_sym: Some(dl_sym),
+        dl_close: Some(dl_close),
+        randomness: Some(randomness),
+        sleep: Some(sleep),
+        current_time: Some(current_time),
+        get_last_error: Some(get_last_error),
+        current_time_int64: below
+            .current_time_int64
+            .filter(|_| has(2))
+            .map(|_| current_time_int64 as unsafe extern "C" fn(*mut Vfs, *mut i64) -> c_int),
+        set_system_call: Some(set_system_call),
+        get_system_call: Some(get_system_call),
+        next_system_call: Some(next_system_call),
+    }
+}
+
+/// The lower VFS of the shim.
+fn below<'a>(vfs: *mut Vfs) -> (*mut Vfs, &'a Vfs) {
+    // SAFETY: SQLite calls with the structure it was given (`register_over_default`), whose
+    // `app_data` is a registered VFS.
+    unsafe {
+        let lower: *mut Vfs = (*vfs).app_data.cast();
+        (lower, &*lower)
+    }
+}
+
+/// What the URI of a main database asks for.
+///
+/// # Safety
+/// `name` is a filename SQLite passed to `xOpen` with `SQLITE_OPEN_MAIN_DB`.
+unsafe fn request_of(name: *const c_char) -> Request {
+    let Some(api) = Api::get() else { return Request::default() };
+    let text = |key: &CStr| {
+        // SAFETY: by contract `name` is one of SQLite's filename objects; the value it returns
+        // lives as long as that.
+        let value = unsafe { api.uri_parameter()(name, key.as_ptr()) };
+        // SAFETY: SQLite's values are terminated.
+        (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes().to_vec())
+    };
+    let string = |key: &CStr| text(key).and_then(|bytes| String::from_utf8(bytes).ok());
+    let path = |key: &CStr| text(key).map(|bytes| PathBuf::from(OsStr::from_bytes(&bytes)));
+    Request {
+        certificate: string(c"certificate"),
+        key_file: path(c"key_file"),
+        passphrase_file: path(c"passphrase_file"),
+        algorithm: string(c"algorithm"),
+        birth: string(c"pellucid_birth"),
+        require: string(c"require").is_some_and(|value| value == "sealed")
+            || flag("PELLUCID_REQUIRE"),
+    }
+}
+
+unsafe extern "C" fn open(
+    vfs: *mut Vfs,
+    name: *const c_char,
+    file: *mut File,
+    flags: c_int,
+    out_flags: *mut c_int,
+) -> c_int {
+    let (lower_vfs, lower) = below(vfs);
+    // SAFETY: SQLite gives `file_bytes` of memory.
+    unsafe { (*file).methods = std::ptr::null() };
+    let opened = catch_unwind(AssertUnwindSafe(|| {
+        let path = if name.is_null() {
+            None
+        } else {
+            // SAFETY: SQLite's names are terminated.
+            Some(PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes())))
+        };
+        let request = if flags & ffi::OPEN_MAIN_DB != 0 && path.is_some() {
+            // SAFETY: a main database's name is one of SQLite's filename objects.
+            unsafe { request_of(name) }
+        } else {
+            Request::default()
+        };
+        let Some(open) = lower.open else { return ffi::CANTOPEN };
+        let mut granted = flags;
+        // SAFETY: the memory behind the shim's head has room for the lower file; the name is handed
+        // down as the same pointer, because URI parameters follow it in memory.
+        unsafe {
+            let lower_file = file::lower_of(file);
+            (*lower_file).methods = std::ptr::null();
+            let code = open(lower_vfs, name, lower_file, flags, &mut granted);
+            if !out_flags.is_null() {
+                *out_flags = granted;
+            }
+            if code != ffi::OK {
+                file::discard(lower_file);
+                return code;
+            }
+            file::open(file, name, path, flags, granted, request)
+        }
+    }));
+    opened.unwrap_or_else(|_| {
+        // SAFETY: no methods: SQLite will not call into the half-open file.
+        unsafe { (*file).methods = std::ptr::null() };
+        ffi::ERROR
+    })
+}
+
+/// Functions that only hand their call to the lower VFS.
+macro_rules! forward {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $missing:expr;)*) => {
+        $(unsafe extern "C" fn $name(vfs: *mut Vfs, $($argument: $type),*) -> $result {
+            let (lower_vfs, lower) = below(vfs);
+            match lower.$name {
+                // SAFETY: SQLite's arguments go through unchanged.
+                Some(call) => unsafe { call(lower_vfs, $($argument),*) },
+                None => $missing,
+            }
+        })*
+    };
+}
+
+forward! {
+    delete(name: *const c_char, sync: c_int) -> c_int = ffi::IOERR;
+    access(name: *const c_char, flags: c_int, out: *mut c_int) -> c_int = ffi::IOERR;
+    full_pathname(name: *const c_char, bytes: c_int, out: *mut c_char) -> c_int = ffi::CANTOPEN;
+    dl_open(name: *const c_char) -> *mut c_void = std::ptr::null_mut();
+    dl_error(bytes: c_int, out: *mut c_char) -> () = ();
+    dl_sym(library: *mut c_void, symbol: *const c_char) -> Opaque = None;
+    dl_close(library: *mut c_void) -> () = ();
+    randomness(bytes: c_int, out: *mut c_char) -> c_int = 0;
+    sleep(microseconds: c_int) -> c_int = 0;
+    current_time(out: *mut f64) -> c_int = ffi::ERROR;
+    get_last_error(bytes: c_int, out: *mut c_char) -> c_int = 0;
+    current_time_int64(out: *mut i64) -> c_int = ffi::ERROR;
+    set_system_call(name: *const c_char, call: Opaque) -> c_int = ffi::NOTFOUND;
+    get_system_call(name: *const c_char) -> Opaque = None;
+    next_system_call(name: *const c_char) -> *const c_char = std::ptr::null();
+}

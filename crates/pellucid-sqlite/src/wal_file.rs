@@ -1,0 +1,425 @@
+//! The WAL of a sealed database: each frame, header and page, is one sealed unit.
+//!
+//! SQLite writes a frame in two or more pieces, rewrites pages in place, and rewrites frame headers
+//! alone; the shim gathers a whole frame before it seals it. Sealed frames of a transaction are held
+//! and written with one call, up to the frame that carries the commit. Layout: docs/format.md, "WAL".
+
+use std::ffi::c_int;
+use std::rc::Rc;
+
+use pellucid::wal::{
+    mark_header, open_frame, seal_frame, unmark_header, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
+};
+use pellucid::{Error, Subject};
+
+use crate::code::{Code, Outcome};
+use crate::ffi;
+use crate::link::Link;
+use crate::lower::{Lower, ReadEnd, CALL_BYTES};
+use crate::pool::WearKind;
+
+/// The sealed side of a WAL file.
+#[derive(Debug)]
+pub struct WalFile {
+    link: Rc<Link>,
+    lower: Lower,
+    page_bytes: usize,
+    /// The frame SQLite is writing piece by piece, as SQLite sees it.
+    gathering: Option<Gathering>,
+    /// The buffer of `gathering`, kept between frames.
+    frame: Vec<u8>,
+    /// Sealed frames not written yet, and where they belong.
+    held: Vec<u8>,
+    held_at: u64,
+    /// One frame as it lies on disk.
+    unit: Vec<u8>,
+    /// The frame opened last, as SQLite sees it.
+    opened: Vec<u8>,
+    /// First frame written in this transaction; those must open again, whatever happens.
+    written_from: u32,
+    failed: Option<Code>,
+    torn_noted: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Gathering {
+    number: u32,
+    filled: usize,
+}
+
+/// Where a byte range lies in the log.
+struct Spot {
+    number: u32,
+    within: usize,
+}
+
+impl WalFile {
+    /// The sealed side of the WAL behind `lower`.
+    pub fn new(link: Rc<Link>, lower: Lower) -> Self {
+        Self {
+            link,
+            lower,
+            page_bytes: 0,
+            gathering: None,
+            frame: Vec::new(),
+            held: Vec::new(),
+            held_at: 0,
+            unit: Vec::new(),
+            opened: Vec::new(),
+            written_from: u32::MAX,
+            failed: None,
+            torn_noted: false,
+        }
+    }
+
+    /// The lower file.
+    pub fn lower(&self) -> Lower {
+        self.lower
+    }
+
+    /// Writes a piece of the log.
+    ///
+    /// # Errors
+    /// A code; a failed write of an earlier frame of the transaction is repeated here.
+    pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        if let Some(code) = self.failed {
+            return Err(code);
+        }
+        if offset < HEADER_BYTES as u64 {
+            return self.write_header(bytes, offset);
+        }
+        self.know_page_size()?;
+        let mut done = 0;
+        while done < bytes.len() {
+            let spot = self.spot(offset + done as u64);
+            let part = (self.frame_bytes() - spot.within).min(bytes.len() - done);
+            self.write_piece(spot, &bytes[done..done + part])?;
+            done += part;
+        }
+        Ok(())
+    }
+
+    fn write_header(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        self.resolve()?;
+        self.flush()?;
+        let mut header = [0; HEADER_BYTES];
+        if offset != 0 || bytes.len() != HEADER_BYTES {
+            return Err(Code(ffi::IOERR_WRITE));
+        }
+        header.copy_from_slice(bytes);
+        let Some(parsed) = WalHeader::parse(&header).filter(|parsed| !parsed.sealed) else {
+            return Err(self.link.report(&Error::misuse(
+                Subject::WalHeader,
+                "SQLite wrote a WAL header this version does not know",
+            )));
+        };
+        mark_header(&mut header);
+        self.set_page_size(parsed.page_size as usize);
+        self.written_from = u32::MAX;
+        self.lower.write(&header, 0)
+    }
+
+    fn write_piece(&mut self, spot: Spot, piece: &[u8]) -> Outcome<()> {
+        let continues =
+            self.gathering.is_some_and(|g| g.number == spot.number && g.filled == spot.within);
+        if !continues {
+            self.resolve()?;
+            if spot.within == 0 {
+                self.gathering = Some(Gathering { number: spot.number, filled: 0 });
+            } else {
+                self.load_for_change(spot.number)?;
+            }
+        }
+        self.frame[spot.within..spot.within + piece.len()].copy_from_slice(piece);
+        match &mut self.gathering {
+            Some(gathering) => {
+                gathering.filled = spot.within + piece.len();
+                if gathering.filled < self.frame.len() {
+                    return Ok(());
+                }
+            }
+            None => {}
+        }
+        self.gathering = None;
+        self.emit(spot.number)
+    }
+
+    /// Brings a written frame back into `frame`, to change a part of it.
+    fn load_for_change(&mut self, number: u32) -> Outcome<()> {
+        self.flush()?;
+        self.read_unit(number)?;
+        let keys = self.link.keys()?;
+        let opened = open_frame(&keys, number, &self.unit, &mut self.frame);
+        opened.map_err(|error| self.link.report(&error))
+    }
+
+    /// Decides about a frame of which only the beginning came: if that is the header of a frame
+    /// already in the log, its checksum was rewritten alone (`walRewriteChecksums`); otherwise the
+    /// rest is still to come, after a sync (`walWriteToLog`).
+    fn resolve(&mut self) -> Outcome<()> {
+        let Some(gathering) = self.gathering else { return Ok(()) };
+        if !self.is_rewrite(gathering)? {
+            return Err(self.link.report(&Error::misuse(
+                Subject::Frame(gathering.number),
+                "SQLite left a frame incomplete",
+            )));
+        }
+        self.gathering = None;
+        self.emit(gathering.number)
+    }
+
+    /// Whether the frame being gathered is already in the log; `frame` is complete then.
+    fn is_rewrite(&mut self, gathering: Gathering) -> Outcome<bool> {
+        if gathering.filled != FRAME_HEADER_BYTES {
+            return Ok(false);
+        }
+        self.flush()?;
+        if self.read_unit(gathering.number)? == ReadEnd::Short {
+            return Ok(false);
+        }
+        let keys = self.link.keys()?;
+        self.opened.resize(self.frame.len(), 0);
+        if open_frame(&keys, gathering.number, &self.unit, &mut self.opened).is_err() {
+            return Ok(false);
+        }
+        // Page and salts must be the same; the commit size and the checksum may change. While
+        // checksums are put off SQLite writes zeros for the salts (`walEncodeFrame`).
+        let same = |range: std::ops::Range<usize>| self.opened[range.clone()] == self.frame[range];
+        let put_off = self.opened[8..16] == [0; 8];
+        if !same(0..4) || !(same(8..16) || put_off) {
+            return Ok(false);
+        }
+        self.frame[FRAME_HEADER_BYTES..].copy_from_slice(&self.opened[FRAME_HEADER_BYTES..]);
+        Ok(true)
+    }
+
+    /// Seals the complete `frame` and holds it, or writes it with all that is held.
+    fn emit(&mut self, number: u32) -> Outcome<()> {
+        let frame_bytes = self.frame.len();
+        let tail = &self.frame[frame_bytes - pellucid::unit::TAIL_BYTES..];
+        if tail.iter().any(|byte| *byte != 0) {
+            return Err(self.link.report(&Error::misuse(
+                Subject::Frame(number),
+                "the reserved bytes of its page are in use",
+            )));
+        }
+        let at = self.offset(number);
+        let continues = self.held_at + self.held.len() as u64 == at;
+        if !self.held.is_empty() && (!continues || self.held.len() + frame_bytes > CALL_BYTES) {
+            self.flush()?;
+        }
+        if self.held.is_empty() {
+            self.held_at = at;
+        }
+        let start = self.held.len();
+        self.held.resize(start + frame_bytes, 0);
+        let (frame, sealed) = (&self.frame, &mut self.held[start..]);
+        let outcome = self.link.seal_with(WearKind::Log, |keys, nonces| {
+            seal_frame(keys, nonces, number, frame, sealed)
+        });
+        if let Err(code) = outcome {
+            self.held.truncate(start);
+            self.failed = Some(code);
+            return Err(code);
+        }
+        self.written_from = self.written_from.min(number);
+        let commits = self.frame[4..8] != [0; 4];
+        if commits || frame_bytes >= CALL_BYTES {
+            return self.flush();
+        }
+        Ok(())
+    }
+
+    /// Writes what is held.
+    ///
+    /// # Errors
+    /// The lower VFS's code; it is remembered until the transaction ends.
+    pub fn flush(&mut self) -> Outcome<()> {
+        if let Some(code) = self.failed {
+            return Err(code);
+        }
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let written = self.lower.write(&self.held, self.held_at);
+        self.held.clear();
+        if let Err(code) = written {
+            self.failed = Some(code);
+        }
+        written
+    }
+
+    /// The transaction is over: a new one starts without its failures.
+    pub fn end_transaction(&mut self) {
+        if self.failed.take().is_some() {
+            self.held.clear();
+            self.gathering = None;
+        }
+        self.written_from = u32::MAX;
+    }
+
+    /// Reads a piece of the log, as SQLite wrote it.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR_DATA` if a page's frame does not authenticate. A frame read with its header is
+    /// being recovered and comes out so that SQLite's own checksum fails instead, which ends the log
+    /// there, as a torn frame does.
+    pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        // After a failed write what was committed before is still there to be read.
+        if self.failed.is_none() {
+            self.resolve_if_rewrite()?;
+            self.flush()?;
+        }
+        if offset < HEADER_BYTES as u64 {
+            return self.read_header(buffer, offset);
+        }
+        self.know_page_size()?;
+        let mut end = ReadEnd::Full;
+        let mut done = 0;
+        while done < buffer.len() {
+            let spot = self.spot(offset + done as u64);
+            let part = (self.frame_bytes() - spot.within).min(buffer.len() - done);
+            if self.read_piece(spot, &mut buffer[done..done + part])? == ReadEnd::Short {
+                end = ReadEnd::Short;
+            }
+            done += part;
+        }
+        Ok(end)
+    }
+
+    fn resolve_if_rewrite(&mut self) -> Outcome<()> {
+        let Some(gathering) = self.gathering else { return Ok(()) };
+        if self.is_rewrite(gathering)? {
+            self.gathering = None;
+            self.emit(gathering.number)?;
+        }
+        Ok(())
+    }
+
+    fn read_header(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        let mut header = [0; HEADER_BYTES];
+        let end = self.lower.read(&mut header, 0)?;
+        if let Some(parsed) = WalHeader::parse(&header).filter(|parsed| parsed.sealed) {
+            self.set_page_size(parsed.page_size as usize);
+        } else if end == ReadEnd::Full {
+            self.link
+                .note(ffi::IOERR_DATA, "WAL header: damaged or not sealed; the WAL is ignored");
+        }
+        unmark_header(&mut header);
+        let from = offset as usize;
+        let part = buffer.len().min(HEADER_BYTES - from);
+        buffer[..part].copy_from_slice(&header[from..from + part]);
+        if part == buffer.len() {
+            return Ok(end);
+        }
+        let rest = self.read(&mut buffer[part..], HEADER_BYTES as u64)?;
+        Ok(if end == ReadEnd::Short { end } else { rest })
+    }
+
+    fn read_piece(&mut self, spot: Spot, piece: &mut [u8]) -> Outcome<ReadEnd> {
+        if self.read_unit(spot.number)? == ReadEnd::Short {
+            piece.fill(0);
+            return Ok(ReadEnd::Short);
+        }
+        let keys = self.link.keys()?;
+        self.opened.resize(self.unit.len(), 0);
+        let mut opened = open_frame(&keys, spot.number, &self.unit, &mut self.opened);
+        if opened.is_err() && self.is_newer_generation(&keys)? {
+            let keys = self.link.keys()?;
+            opened = open_frame(&keys, spot.number, &self.unit, &mut self.opened);
+        }
+        if let Err(error) = opened {
+            let recovering = spot.within < FRAME_HEADER_BYTES && spot.number < self.written_from;
+            if !recovering {
+                return Err(self.link.report(&error));
+            }
+            if !self.torn_noted {
+                self.torn_noted = true;
+                let line = format!("{error}; recovery treats the WAL as ending before it");
+                self.link.note(ffi::OK, &line);
+            }
+            // Page number 0 is never valid (`walDecodeFrame`).
+            self.opened.fill(0);
+        }
+        piece.copy_from_slice(&self.opened[spot.within..spot.within + piece.len()]);
+        Ok(ReadEnd::Full)
+    }
+
+    fn is_newer_generation(&self, keys: &pellucid::keys::ContainerKeys) -> Outcome<bool> {
+        let named = pellucid::unit::generation(&self.unit).unwrap_or(0);
+        if named <= keys.generation() {
+            return Ok(false);
+        }
+        self.link.refresh()?;
+        Ok(self.link.keys()?.generation() > keys.generation())
+    }
+
+    fn read_unit(&mut self, number: u32) -> Outcome<ReadEnd> {
+        let offset = self.offset(number);
+        self.unit.resize(self.frame_bytes(), 0);
+        self.lower.read(&mut self.unit, offset)
+    }
+
+    /// Bytes of the log.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn size(&mut self) -> Outcome<u64> {
+        if self.failed.is_none() {
+            self.flush()?;
+        }
+        self.lower.size()
+    }
+
+    /// Cuts the log.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn truncate(&mut self, size: u64) -> Outcome<()> {
+        self.gathering = None;
+        self.flush()?;
+        self.lower.truncate(size)
+    }
+
+    /// Forces the log to disk.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
+        self.resolve_if_rewrite()?;
+        self.flush()?;
+        self.lower.sync(flags)
+    }
+
+    fn know_page_size(&mut self) -> Outcome<()> {
+        if self.page_bytes != 0 {
+            return Ok(());
+        }
+        let mut header = [0; HEADER_BYTES];
+        self.lower.read(&mut header, 0)?;
+        let parsed = WalHeader::parse(&header).filter(|parsed| parsed.sealed);
+        let page_bytes = parsed.map(|parsed| parsed.page_size as usize);
+        let page_bytes = page_bytes.or_else(|| self.link.page_size());
+        self.set_page_size(page_bytes.ok_or(Code(ffi::IOERR))?);
+        Ok(())
+    }
+
+    fn set_page_size(&mut self, page_bytes: usize) {
+        self.page_bytes = page_bytes;
+        self.frame.resize(page_bytes + FRAME_HEADER_BYTES, 0);
+    }
+
+    fn frame_bytes(&self) -> usize {
+        self.page_bytes + FRAME_HEADER_BYTES
+    }
+
+    fn offset(&self, number: u32) -> u64 {
+        HEADER_BYTES as u64 + u64::from(number - 1) * self.frame_bytes() as u64
+    }
+
+    fn spot(&self, offset: u64) -> Spot {
+        let offset = offset - HEADER_BYTES as u64;
+        let frame_bytes = self.frame_bytes() as u64;
+        Spot { number: (offset / frame_bytes) as u32 + 1, within: (offset % frame_bytes) as usize }
+    }
+}

@@ -1,0 +1,246 @@
+//! X.509 certificates with RSA keys: made here or imported, they wrap DEKs.
+//!
+//! RSA and X.509 are libraries' work (aws-lc-rs, rcgen, x509-parser). Does not store anything
+//! ([`crate::keyring`]).
+
+use std::fmt;
+
+use aws_lc_rs::rsa::{
+    OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey, PublicEncryptingKey,
+    OAEP_SHA256_MGF1SHA256,
+};
+use aws_lc_rs::signature::{
+    RsaKeyPair, UnparsedPublicKey, RSA_PSS_2048_8192_SHA256, RSA_PSS_SHA256,
+};
+use aws_lc_rs::{digest, rand};
+use x509_parser::prelude::{FromDer, X509Certificate};
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result, Subject};
+use crate::secret::{fill_random, Secret32};
+
+/// Bits of a new key.
+pub const RSA_BITS_DEFAULT: usize = 3072;
+/// Bits SQL Server accepts for an imported key.
+pub const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=4096;
+/// How long a certificate is valid when nothing else is said: a year, as SQL Server's.
+pub const VALID_DAYS_DEFAULT: i64 = 365;
+
+/// A certificate without its private key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicCertificate {
+    name: String,
+    der: Vec<u8>,
+    thumbprint: [u8; 32],
+    /// SubjectPublicKeyInfo, DER.
+    public_key: Vec<u8>,
+    subject: String,
+    not_before: i64,
+    not_after: i64,
+    rsa_bits: usize,
+}
+
+impl PublicCertificate {
+    /// Reads a certificate from DER.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is not one; [`Error::Unsupported`] if its key is not RSA of 2048 to
+    /// 4096 bits.
+    pub fn from_der(name: &str, der: &[u8]) -> Result<Self> {
+        let subject = || Subject::Certificate(name.to_owned());
+        let (rest, parsed) = X509Certificate::from_der(der)
+            .map_err(|_| Error::corrupt(subject(), "not an X.509 certificate in DER"))?;
+        if !rest.is_empty() {
+            return Err(Error::corrupt(subject(), "bytes behind the certificate"));
+        }
+        let public_key = parsed.public_key().raw.to_vec();
+        let rsa = PublicEncryptingKey::from_der(&public_key)
+            .map_err(|_| Error::unsupported(subject(), "its key is not an RSA key"))?;
+        let rsa_bits = rsa.key_size_bits();
+        if !RSA_BITS.contains(&rsa_bits) {
+            return Err(Error::unsupported(
+                subject(),
+                format!("its RSA key has {rsa_bits} bits; 2048 to 4096 are supported"),
+            ));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            der: der.to_vec(),
+            thumbprint: sha256(der),
+            public_key,
+            subject: parsed.subject().to_string(),
+            not_before: parsed.validity().not_before.timestamp(),
+            not_after: parsed.validity().not_after.timestamp(),
+            rsa_bits,
+        })
+    }
+
+    /// Its name in the keyring.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The certificate, DER.
+    pub fn der(&self) -> &[u8] {
+        &self.der
+    }
+
+    /// SHA-256 of the DER bytes.
+    pub fn thumbprint(&self) -> &[u8; 32] {
+        &self.thumbprint
+    }
+
+    /// The subject's distinguished name.
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// Valid from and to, in seconds since 1970.
+    pub fn validity(&self) -> (i64, i64) {
+        (self.not_before, self.not_after)
+    }
+
+    /// Bits of its RSA key.
+    pub fn rsa_bits(&self) -> usize {
+        self.rsa_bits
+    }
+
+    /// RSA-OAEP-SHA256 (RFC 8017, 7.1) of `secret`.
+    pub(crate) fn encrypt(&self, secret: &[u8], label: &[u8]) -> Result<Vec<u8>> {
+        let refused = || self.misuse("its public key refuses to encrypt");
+        let key = PublicEncryptingKey::from_der(&self.public_key).map_err(|_| refused())?;
+        let key = OaepPublicEncryptingKey::new(key).map_err(|_| refused())?;
+        let mut out = vec![0; key.ciphertext_size()];
+        key.encrypt(&OAEP_SHA256_MGF1SHA256, secret, &mut out, Some(label))
+            .map_err(|_| refused())?;
+        Ok(out)
+    }
+
+    /// Whether `signature` is this certificate's own, RSA-PSS-SHA256 (RFC 8017, 8.1).
+    pub(crate) fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
+        UnparsedPublicKey::new(&RSA_PSS_2048_8192_SHA256, &self.public_key)
+            .verify(message, signature)
+            .is_ok()
+    }
+
+    fn misuse(&self, cause: &'static str) -> Error {
+        Error::misuse(Subject::Certificate(self.name.clone()), cause)
+    }
+}
+
+/// A certificate with its private key.
+#[derive(Clone)]
+pub struct Certificate {
+    public: PublicCertificate,
+    /// PKCS#8, DER.
+    private_key: Zeroizing<Vec<u8>>,
+    /// When the private key was last backed up, in seconds since 1970.
+    backed_up: Option<u64>,
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificate").field("name", &self.public.name).finish_non_exhaustive()
+    }
+}
+
+impl Certificate {
+    /// Makes a self-signed certificate with a new RSA key.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the key cannot be generated.
+    pub fn generate(name: &str, subject: &str, valid_days: i64) -> Result<Self> {
+        let failed = |cause: rcgen::Error| {
+            Error::io(Subject::Certificate(name.to_owned()), std::io::Error::other(cause))
+        };
+        let pair =
+            rcgen::KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, rcgen::RsaKeySize::_3072)
+                .map_err(failed)?;
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(rcgen::DnType::CommonName, subject);
+        params.not_before = time::OffsetDateTime::now_utc();
+        params.not_after = params.not_before + time::Duration::days(valid_days);
+        let mut serial = [0; 16];
+        fill_random(&mut serial)?;
+        serial[0] &= 0x7f;
+        params.serial_number = Some(rcgen::SerialNumber::from_slice(&serial));
+        let certificate = params.self_signed(&pair).map_err(failed)?;
+        let private_key = Zeroizing::new(pair.serialize_der());
+        Self::from_parts(name, certificate.der(), &private_key, None)
+    }
+
+    /// From DER and PKCS#8 that belong together.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if the private key is another certificate's; as
+    /// [`PublicCertificate::from_der`].
+    pub fn from_parts(
+        name: &str,
+        der: &[u8],
+        private_key: &[u8],
+        backed_up: Option<u64>,
+    ) -> Result<Self> {
+        let public = PublicCertificate::from_der(name, der)?;
+        Ok(Self { public, private_key: Zeroizing::new(private_key.to_vec()), backed_up })
+    }
+
+    /// Refuses a private key that is not this certificate's.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`].
+    pub fn check_pair(&self) -> Result<()> {
+        let signature = self.sign(b"pellucid/1 pair")?;
+        if self.public.verify(b"pellucid/1 pair", &signature) {
+            return Ok(());
+        }
+        Err(self.public.misuse("the private key belongs to another certificate"))
+    }
+
+    /// The public half.
+    pub fn public(&self) -> &PublicCertificate {
+        &self.public
+    }
+
+    /// The private key, PKCS#8 in DER; to be sealed or exported under a password only.
+    pub fn private_key(&self) -> &[u8] {
+        &self.private_key
+    }
+
+    /// When the private key was last backed up; none means that a lost keyring loses every database
+    /// under it.
+    pub fn backed_up(&self) -> Option<u64> {
+        self.backed_up
+    }
+
+    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
+        let refused = || self.public.misuse("its private key refuses to sign");
+        let pair = RsaKeyPair::from_pkcs8(&self.private_key).map_err(|_| refused())?;
+        let mut signature = vec![0; pair.public_modulus_len()];
+        pair.sign(&RSA_PSS_SHA256, &rand::SystemRandom::new(), message, &mut signature)
+            .map_err(|_| refused())?;
+        Ok(signature)
+    }
+
+    pub(crate) fn decrypt(&self, wrapped: &[u8], label: &[u8]) -> Result<Secret32> {
+        let refused = || self.public.misuse("its private key does not open the wrapped key");
+        let key = PrivateDecryptingKey::from_pkcs8(&self.private_key).map_err(|_| refused())?;
+        let key = OaepPrivateDecryptingKey::new(key).map_err(|_| refused())?;
+        let mut out = Zeroizing::new(vec![0; key.min_output_size()]);
+        let secret = key
+            .decrypt(&OAEP_SHA256_MGF1SHA256, wrapped, &mut out, Some(label))
+            .map_err(|_| refused())?;
+        Secret32::from_slice(secret).ok_or_else(refused)
+    }
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut out = [0; 32];
+    out.copy_from_slice(digest::digest(&digest::SHA256, bytes).as_ref());
+    out
+}
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,403 @@
+//! The container header: two copies after sector 0, readable without a key, authenticated with it.
+//!
+//! Layout: docs/format.md, "Header". Does not unwrap keys ([`crate::protector`]) or do I/O.
+
+use aws_lc_rs::digest;
+
+use crate::algorithm::Algorithm;
+use crate::error::{Error, Result, Subject};
+use crate::keys::HeaderKey;
+
+/// Bytes before the first page.
+pub const REGION_BYTES: u64 = 16384;
+/// Bytes of one header copy.
+pub const COPY_BYTES: usize = 7168;
+/// Where the two copies begin.
+pub const COPY_OFFSETS: [u64; 2] = [2048, 2048 + COPY_BYTES as u64];
+/// The format version this build writes, and the newest it reads.
+pub const FORMAT_VERSION: u32 = 1;
+/// At most so many protectors.
+pub const MAX_PROTECTORS: usize = 8;
+
+const MAGIC: &[u8; 16] = b"Pellucid header\0";
+const FIXED_BYTES: usize = 128;
+const ROW_BYTES: usize = 104;
+const WRAPPED_BYTES: usize = 60;
+const MAC_AT: usize = COPY_BYTES - 64;
+const SUM_AT: usize = COPY_BYTES - 32;
+
+/// What the pages of a database are, as SQL Server's `encryption_state` says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EncryptionState {
+    /// All pages plain, each with a tag.
+    Unencrypted = 1,
+    /// A scan is sealing the pages.
+    Encrypting = 2,
+    /// All pages sealed.
+    Encrypted = 3,
+    /// A scan is moving the pages to a new DEK.
+    KeyChange = 4,
+    /// A scan is opening the pages.
+    Decrypting = 5,
+    /// The protectors are being changed.
+    ProtectionChange = 6,
+}
+
+impl EncryptionState {
+    fn from_id(id: u8) -> Result<Self> {
+        use EncryptionState::*;
+        [Unencrypted, Encrypting, Encrypted, KeyChange, Decrypting, ProtectionChange]
+            .into_iter()
+            .find(|state| *state as u8 == id)
+            .ok_or_else(|| {
+                Error::unsupported(
+                    Subject::Container,
+                    format!("encryption state {id} is not known to this version"),
+                )
+            })
+    }
+
+    /// Lower-case words for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EncryptionState::Unencrypted => "unencrypted",
+            EncryptionState::Encrypting => "encrypting",
+            EncryptionState::Encrypted => "encrypted",
+            EncryptionState::KeyChange => "key change",
+            EncryptionState::Decrypting => "decrypting",
+            EncryptionState::ProtectionChange => "protection change",
+        }
+    }
+}
+
+/// One DEK and the generations sealed under it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DekRow {
+    /// First generation of this DEK.
+    pub first_generation: u32,
+    /// Last one; `u32::MAX` while the DEK is current.
+    pub last_generation: u32,
+    /// Algorithm of all its generations.
+    pub algorithm: Algorithm,
+    /// What commits to the DEK, so that a protector cannot bring another.
+    pub commitment: [u8; 32],
+    /// An older DEK, wrapped under the current one; none for the current.
+    pub wrapped: Option<[u8; WRAPPED_BYTES]>,
+}
+
+/// The fields of a header copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// Grows by one with each change.
+    pub sequence: u64,
+    /// The container's random identity.
+    pub file_id: [u8; 16],
+    /// SQLite's page size, in bytes.
+    pub page_size: u32,
+    /// What the pages are.
+    pub state: EncryptionState,
+    /// The generation new units are sealed under; from 1.
+    pub generation: u32,
+    /// When the container was made, in seconds since 1970.
+    pub created: u64,
+    /// The DEKs, the current one last.
+    pub deks: Vec<DekRow>,
+    /// The protectors of the current DEK, encoded ([`crate::protector::Protector::decode`]).
+    pub protectors: Vec<Vec<u8>>,
+}
+
+impl Header {
+    /// The row of the current DEK.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if there is none.
+    pub fn current_dek(&self) -> Result<&DekRow> {
+        self.deks
+            .iter()
+            .find(|row| row.wrapped.is_none())
+            .ok_or_else(|| Error::corrupt(Subject::Container, "header lists no current DEK"))
+    }
+
+    /// The algorithm new pages are sealed with.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if there is no current DEK.
+    pub fn algorithm(&self) -> Result<Algorithm> {
+        self.current_dek().map(|row| row.algorithm)
+    }
+
+    /// The bytes of a copy, authenticated under `key`.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`] if DEKs and protectors do not fit.
+    pub fn encode(&self, key: &HeaderKey) -> Result<Box<[u8; COPY_BYTES]>> {
+        let body = self.encode_body()?;
+        let mut copy = Box::new([0u8; COPY_BYTES]);
+        copy[..body.len()].copy_from_slice(&body);
+        let mac = key.sign(&[&copy[..MAC_AT]]);
+        copy[MAC_AT..SUM_AT].copy_from_slice(&mac);
+        let sum = digest::digest(&digest::SHA256, &copy[..SUM_AT]);
+        copy[SUM_AT..].copy_from_slice(sum.as_ref());
+        Ok(copy)
+    }
+
+    fn encode_body(&self) -> Result<Vec<u8>> {
+        let used = FIXED_BYTES
+            + self.deks.len() * ROW_BYTES
+            + self.protectors.iter().map(Vec::len).sum::<usize>();
+        if self.protectors.len() > MAX_PROTECTORS || used > MAC_AT || self.deks.len() > 255 {
+            return Err(Error::limit(
+                Subject::Container,
+                format!(
+                    "{} protectors and {} keys do not fit into the header ({used} of {MAC_AT} \
+                     bytes, {MAX_PROTECTORS} protectors at most)",
+                    self.protectors.len(),
+                    self.deks.len()
+                ),
+            ));
+        }
+        let mut out = Vec::with_capacity(used);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
+        out.extend_from_slice(&(used as u32).to_be_bytes());
+        out.extend_from_slice(&self.sequence.to_be_bytes());
+        out.extend_from_slice(&self.file_id);
+        out.extend_from_slice(&self.page_size.to_be_bytes());
+        out.push(self.state as u8);
+        out.push(self.protectors.len() as u8);
+        out.push(self.deks.len() as u8);
+        out.push(0);
+        out.extend_from_slice(&self.generation.to_be_bytes());
+        out.extend_from_slice(&self.created.to_be_bytes());
+        out.resize(FIXED_BYTES, 0);
+        for row in &self.deks {
+            out.extend_from_slice(&row.first_generation.to_be_bytes());
+            out.extend_from_slice(&row.last_generation.to_be_bytes());
+            out.push(row.algorithm.id());
+            out.push(u8::from(row.wrapped.is_none()));
+            out.extend_from_slice(&[0; 2]);
+            out.extend_from_slice(&row.commitment);
+            out.extend_from_slice(&row.wrapped.unwrap_or([0; WRAPPED_BYTES]));
+        }
+        self.protectors.iter().for_each(|protector| out.extend_from_slice(protector));
+        Ok(out)
+    }
+
+    /// Reads copy number `copy` without a key. Nothing in it may be trusted before
+    /// [`Header::authenticate`].
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a torn or damaged copy, [`Error::Unsupported`] for a newer format or an
+    /// unknown algorithm.
+    pub fn parse(bytes: &[u8], copy: u8) -> Result<Self> {
+        let damaged = |cause: &'static str| Error::corrupt(Subject::HeaderCopy(copy), cause);
+        if bytes.len() != COPY_BYTES || bytes[..16] != MAGIC[..] {
+            return Err(damaged("not a header"));
+        }
+        let sum = digest::digest(&digest::SHA256, &bytes[..SUM_AT]);
+        if sum.as_ref() != &bytes[SUM_AT..] {
+            return Err(damaged("torn or damaged: its checksum does not match"));
+        }
+        let mut fields = Fields(&bytes[16..MAC_AT]);
+        let version = fields.u32().ok_or_else(|| damaged("too short"))?;
+        if version != FORMAT_VERSION {
+            return Err(Error::unsupported(
+                Subject::Container,
+                format!(
+                    "format version {version} is newer than {FORMAT_VERSION}, the newest this \
+                     version reads"
+                ),
+            ));
+        }
+        Self::parse_fields(&mut fields)?.ok_or_else(|| damaged("its fields run over its end"))
+    }
+
+    fn parse_fields(fields: &mut Fields<'_>) -> Result<Option<Self>> {
+        let mut read = || {
+            let _used = fields.u32()?;
+            Some((
+                fields.u64()?,
+                fields.array::<16>()?,
+                fields.u32()?,
+                fields.array::<4>()?,
+                fields.u32()?,
+                fields.u64()?,
+                fields.take(FIXED_BYTES - 68)?,
+            ))
+        };
+        let Some((sequence, file_id, page_size, kinds, generation, created, _)) = read() else {
+            return Ok(None);
+        };
+        let [state, protectors, deks, _] = kinds;
+        if !page_size.is_power_of_two() || !(512..=65536).contains(&page_size) {
+            return Ok(None);
+        }
+        if usize::from(protectors) > MAX_PROTECTORS {
+            return Err(Error::limit(
+                Subject::Container,
+                format!("{protectors} protectors, more than {MAX_PROTECTORS}"),
+            ));
+        }
+        let state = EncryptionState::from_id(state)?;
+        let mut rows = Vec::with_capacity(usize::from(deks));
+        for _ in 0..deks {
+            match parse_row(fields)? {
+                Some(row) => rows.push(row),
+                None => return Ok(None),
+            }
+        }
+        let mut list = Vec::with_capacity(usize::from(protectors));
+        for _ in 0..protectors {
+            let Some(length) = fields.0.get(2..4) else { return Ok(None) };
+            let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+            match fields.take(4 + length) {
+                Some(bytes) => list.push(bytes.to_vec()),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(Self {
+            sequence,
+            file_id,
+            page_size,
+            state,
+            generation,
+            created,
+            deks: rows,
+            protectors: list,
+        }))
+    }
+
+    /// Whether the copy in `bytes` was written by somebody who has the DEK.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if not.
+    pub fn authenticate(bytes: &[u8], key: &HeaderKey, copy: u8) -> Result<()> {
+        if bytes.len() == COPY_BYTES && key.verify(&[&bytes[..MAC_AT]], &bytes[MAC_AT..SUM_AT]) {
+            return Ok(());
+        }
+        Err(Error::unauthentic(Subject::HeaderCopy(copy), "authentication tag does not match"))
+    }
+}
+
+fn parse_row(fields: &mut Fields<'_>) -> Result<Option<DekRow>> {
+    let mut read = || {
+        Some((
+            fields.u32()?,
+            fields.u32()?,
+            fields.array::<4>()?,
+            fields.array::<32>()?,
+            fields.array::<WRAPPED_BYTES>()?,
+        ))
+    };
+    let Some((first, last, [algorithm, current, ..], commitment, wrapped)) = read() else {
+        return Ok(None);
+    };
+    Ok(Some(DekRow {
+        first_generation: first,
+        last_generation: last,
+        algorithm: Algorithm::from_id(algorithm)?,
+        commitment,
+        wrapped: (current == 0).then_some(wrapped),
+    }))
+}
+
+/// A cursor over big-endian fields.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::{Dek, Secret32};
+
+    fn header() -> Header {
+        Header {
+            sequence: 3,
+            file_id: [9; 16],
+            page_size: 4096,
+            state: EncryptionState::Encrypted,
+            generation: 1,
+            created: 1_700_000_000,
+            deks: vec![DekRow {
+                first_generation: 1,
+                last_generation: u32::MAX,
+                algorithm: Algorithm::Aes256,
+                commitment: [5; 32],
+                wrapped: None,
+            }],
+            protectors: vec![vec![1, 0, 0, 3, 7, 7, 7], vec![9, 0, 0, 0]],
+        }
+    }
+
+    fn key() -> HeaderKey {
+        HeaderKey::derive(&Dek::from_secret(Secret32::new(&mut [1; 32])), &[9; 16]).unwrap()
+    }
+
+    #[test]
+    fn a_header_reads_back_and_every_flipped_bit_is_seen_without_the_key() {
+        let mut bytes = *header().encode(&key()).unwrap();
+        assert_eq!(Header::parse(&bytes, 0).unwrap(), header());
+        Header::authenticate(&bytes, &key(), 0).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(matches!(Header::parse(&bytes, 0), Err(Error::Corrupt { .. })), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn another_dek_does_not_authenticate_it() {
+        let bytes = header().encode(&key()).unwrap();
+        let other =
+            HeaderKey::derive(&Dek::from_secret(Secret32::new(&mut [2; 32])), &[9; 16]).unwrap();
+        let refused = Header::authenticate(&bytes[..], &other, 1);
+        assert!(matches!(refused, Err(Error::Unauthentic { .. })));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let mut full = header();
+        full.protectors = vec![vec![1, 0, 3, 232]; 9];
+        assert!(matches!(full.encode(&key()), Err(Error::LimitReached { .. })));
+        full.protectors = vec![vec![0; 1004]; 8];
+        assert!(matches!(full.encode(&key()), Err(Error::LimitReached { .. })));
+    }
+
+    #[test]
+    fn a_newer_version_and_an_unknown_algorithm_are_named() {
+        let resum = |bytes: &mut [u8; COPY_BYTES]| {
+            let sum = digest::digest(&digest::SHA256, &bytes[..SUM_AT]);
+            bytes[SUM_AT..].copy_from_slice(sum.as_ref());
+        };
+        let mut bytes = *header().encode(&key()).unwrap();
+        bytes[19] = 2;
+        resum(&mut bytes);
+        let told = Header::parse(&bytes, 0).unwrap_err().to_string();
+        assert!(told.contains("format version 2"), "{told}");
+        let mut bytes = *header().encode(&key()).unwrap();
+        bytes[FIXED_BYTES + 8] = 77;
+        resum(&mut bytes);
+        let told = Header::parse(&bytes, 0).unwrap_err().to_string();
+        assert!(told.contains("algorithm 77"), "{told}");
+    }
+}

@@ -1,0 +1,173 @@
+//! One small sealed file of the keyring, replaced atomically.
+//!
+//! Layout: docs/format-keys.md, "Sealed file".
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use crate::algorithm::Algorithm;
+use crate::cipher::Cipher;
+use crate::derive::hkdf_sha256;
+use crate::error::{Error, Result, Subject};
+use crate::secret::{fill_random, Secret32};
+
+const MAGIC: &[u8; 16] = b"Pellucid key\0\0\0\0";
+const VERSION: u16 = 1;
+/// Magic 16, version 2, type 1, zero 1, check value of the parent key 16, nonce 12.
+const HEADER_BYTES: usize = 48;
+const CHECK_BYTES: usize = 16;
+const TAG_BYTES: usize = 16;
+
+/// What is in the file; each kind is sealed under a key of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    MasterKey = 1,
+    Certificate = 2,
+    Database = 3,
+}
+
+/// A sealed file by path.
+#[derive(Debug)]
+pub(super) struct SealedFile {
+    path: PathBuf,
+    kind: Kind,
+    /// Bound by the tag, so that no file passes for another.
+    name: String,
+}
+
+impl SealedFile {
+    pub(super) fn new(path: PathBuf, kind: Kind, name: &str) -> Self {
+        Self { path, kind, name: name.to_owned() }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The content; none if the file is not there.
+    pub(super) fn read(&self, parent: &Secret32) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let subject = || Subject::File(self.path.clone());
+        let bytes = match std::fs::read(&self.path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(subject(), error)),
+        };
+        if bytes.len() < HEADER_BYTES + TAG_BYTES || bytes[..16] != MAGIC[..] {
+            return Err(Error::corrupt(subject(), "not a file of a keyring, or truncated"));
+        }
+        let (header, rest) = bytes.split_at(HEADER_BYTES);
+        let version = u16::from_be_bytes([header[16], header[17]]);
+        if version != VERSION {
+            return Err(Error::unsupported(
+                subject(),
+                format!("version {version} is newer than {VERSION}"),
+            ));
+        }
+        if header[20..36] != self.check_value(parent)? {
+            return Err(Error::missing_key(
+                subject(),
+                "it was sealed under another key: the keyring's files do not belong together",
+            ));
+        }
+        let (ciphertext, tag) = rest.split_at(rest.len() - TAG_BYTES);
+        let (Some(nonce), Some(tag)) = (header.last_chunk::<12>(), tag.first_chunk()) else {
+            return Err(Error::corrupt(subject(), "truncated"));
+        };
+        let mut content = Zeroizing::new(vec![0; ciphertext.len()]);
+        self.cipher(parent)?
+            .open(nonce, &self.aad(header), ciphertext, tag, &mut content)
+            .map_err(|_| Error::unauthentic(subject(), "damaged: its tag does not match"))?;
+        Ok(Some(content))
+    }
+
+    /// Makes the file; false if there is one already.
+    pub(super) fn create(&self, parent: &Secret32, content: &[u8]) -> Result<bool> {
+        let temporary = self.write_temporary(parent, content)?;
+        link_new(&temporary, &self.path)
+    }
+
+    /// Makes the file, or puts it in the place of the one there.
+    pub(super) fn replace(&self, parent: &Secret32, content: &[u8]) -> Result<()> {
+        let temporary = self.write_temporary(parent, content)?;
+        std::fs::rename(&temporary, &self.path)
+            .map_err(|error| Error::io(Subject::File(self.path.clone()), error))?;
+        sync_parent(&self.path)
+    }
+
+    fn write_temporary(&self, parent: &Secret32, content: &[u8]) -> Result<PathBuf> {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + content.len() + TAG_BYTES);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_be_bytes());
+        bytes.extend_from_slice(&[self.kind as u8, 0]);
+        bytes.extend_from_slice(&self.check_value(parent)?);
+        let mut nonce = [0; 12];
+        fill_random(&mut nonce)?;
+        bytes.extend_from_slice(&nonce);
+        let aad = self.aad(&bytes);
+        let mut ciphertext = vec![0; content.len()];
+        let mut tag = [0; TAG_BYTES];
+        self.cipher(parent)?.seal(&nonce, &aad, content, &mut ciphertext, &mut tag)?;
+        bytes.extend_from_slice(&ciphertext);
+        bytes.extend_from_slice(&tag);
+        let temporary = temporary_name(&self.path)?;
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&temporary)
+            .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
+            .map_err(|error| Error::io(Subject::File(temporary.clone()), error))?;
+        Ok(temporary)
+    }
+
+    fn aad(&self, header: &[u8]) -> Vec<u8> {
+        [header, self.name.as_bytes()].concat()
+    }
+
+    fn cipher(&self, parent: &Secret32) -> Result<Cipher> {
+        let mut key = Zeroizing::new([0u8; 32]);
+        let info: [&[u8]; 2] = [b"pellucid/1 keyring", &[self.kind as u8]];
+        hkdf_sha256(parent.expose(), b"", &info, &mut key[..])?;
+        Cipher::new(Algorithm::Aes256, &key[..])
+    }
+
+    /// Tells a wrong parent key from a damaged file.
+    fn check_value(&self, parent: &Secret32) -> Result<[u8; CHECK_BYTES]> {
+        let mut value = [0; CHECK_BYTES];
+        hkdf_sha256(parent.expose(), b"", &[b"pellucid/1 key check"], &mut value)?;
+        Ok(value)
+    }
+}
+
+/// A name beside `path` that no other process takes.
+pub(super) fn temporary_name(path: &Path) -> Result<PathBuf> {
+    let mut random = [0; 8];
+    fill_random(&mut random)?;
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{:016x}", u64::from_be_bytes(random)));
+    Ok(path.with_file_name(name))
+}
+
+/// Gives the temporary file its name if that is free; false if it is not. The temporary name goes.
+pub(super) fn link_new(temporary: &Path, path: &Path) -> Result<bool> {
+    let linked = std::fs::hard_link(temporary, path);
+    let _ = std::fs::remove_file(temporary);
+    match linked {
+        Ok(()) => sync_parent(path).map(|()| true),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(Error::io(Subject::File(path.to_owned()), error)),
+    }
+}
+
+fn sync_parent(path: &Path) -> Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    File::open(parent)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|error| Error::io(Subject::File(parent.to_owned()), error))
+}

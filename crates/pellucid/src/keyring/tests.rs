@@ -1,0 +1,84 @@
+//! A keyring is made once, reopens, and says what is wrong with it.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+#[test]
+fn what_was_made_is_there_when_it_is_opened_again() {
+    let home = tempfile::tempdir().unwrap();
+    assert!(matches!(Keyring::open(home.path()), Err(Error::MissingKey { .. })));
+    let (keyring, made) = Keyring::open_or_create(home.path()).unwrap();
+    assert!(made.service_master_key.is_some() && made.database_master_key.is_some());
+    let (certificate, fresh) = keyring.ensure_default_certificate().unwrap();
+    assert!(fresh);
+    certificate.check_pair().unwrap();
+    let again = Keyring::open(home.path()).unwrap();
+    let found = again.certificate_by_thumbprint(certificate.public().thumbprint()).unwrap();
+    assert_eq!(found.unwrap().public(), certificate.public());
+    assert_eq!(Keyring::open_or_create(home.path()).unwrap().1, Made::default());
+    let memory = DatabaseMemory { sequence: 7, sealed: true };
+    again.remember_database(&[1; 16], memory).unwrap();
+    assert_eq!(again.recall_database(&[1; 16]).unwrap(), Some(memory));
+    assert_eq!(again.recall_database(&[2; 16]).unwrap(), None);
+}
+
+#[test]
+fn two_at_once_end_with_the_same_keys() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path();
+    let keys: Vec<Secret32> = std::thread::scope(|scope| {
+        let makers: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| Keyring::open_or_create(path).unwrap().0.master_key))
+            .collect();
+        makers.into_iter().map(|maker| maker.join().unwrap()).collect()
+    });
+    assert!(keys.iter().all(|key| *key == keys[0]));
+}
+
+#[test]
+fn each_kind_of_trouble_has_its_own_error() {
+    let home = tempfile::tempdir().unwrap();
+    Keyring::open_or_create(home.path()).unwrap();
+    let service = home.path().join("service.key");
+    let master = home.path().join("keyring/master.key");
+    let good = std::fs::read(&master).unwrap();
+
+    std::fs::set_permissions(&service, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let told = Keyring::open(home.path()).unwrap_err();
+    assert!(matches!(told, Error::Misuse { .. }) && told.to_string().contains("chmod"), "{told}");
+    std::fs::set_permissions(&service, std::fs::Permissions::from_mode(0o600)).unwrap();
+
+    let mut damaged = good.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(&master, damaged).unwrap();
+    assert!(matches!(Keyring::open(home.path()), Err(Error::Unauthentic { .. })));
+
+    std::fs::write(&master, &good).unwrap();
+    let right = std::fs::read(&service).unwrap();
+    std::fs::write(&service, [9; 32]).unwrap();
+    assert!(matches!(Keyring::open(home.path()), Err(Error::MissingKey { .. })));
+    std::fs::write(&service, right).unwrap();
+    let told = Keyring::open(home.path()).unwrap().certificate("nobody").unwrap_err().to_string();
+    assert!(told.contains("`nobody`") && told.contains("not in the keyring"), "{told}");
+    assert!(Keyring::open(home.path()).unwrap().certificate("../x").is_err());
+}
+
+#[test]
+fn opening_writes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    Keyring::open_or_create(home.path()).unwrap();
+    let list = || {
+        let mut names: Vec<_> = std::fs::read_dir(home.path().join("keyring"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        names.sort();
+        names
+    };
+    let before = list();
+    let keyring = Keyring::open(home.path()).unwrap();
+    let _ = keyring.certificate("nobody");
+    let _ = keyring.recall_database(&[0; 16]);
+    assert_eq!(before, list());
+}

@@ -1,0 +1,304 @@
+//! What is derived from a DEK, and the ciphers of one container.
+//!
+//! Derivations: docs/format.md, "Derivations". A [`ContainerKeys`] is one authenticated header turned
+//! into ciphers; a later header needs a new one.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use aws_lc_rs::hmac;
+use zeroize::Zeroizing;
+
+use crate::algorithm::Algorithm;
+use crate::cipher::Cipher;
+use crate::derive::hkdf_sha256;
+use crate::error::{Error, Result, Subject};
+use crate::header::{DekRow, Header};
+use crate::nonce::NonceSource;
+use crate::secret::{Dek, Secret32};
+use crate::unit::{self, FileKind, Place, GENERATION_PLAIN};
+
+/// Writes under one generation before the header moves to the next: 2^30. Random 96-bit nonces allow
+/// 2^32 (NIST SP 800-38D, 8.3); the distance is for writes of other processes and roll-overs put off.
+pub const GENERATION_WRITES: u64 = 1 << 30;
+
+/// The cipher of one generation and file kind.
+pub fn generation_cipher(
+    dek: &Dek,
+    file_id: &[u8; 16],
+    generation: u32,
+    algorithm: Algorithm,
+    kind: FileKind,
+) -> Result<Cipher> {
+    let mut key = Zeroizing::new([0u8; 32]);
+    let key = &mut key[..Cipher::key_bytes(algorithm)];
+    let info: [&[u8]; 3] =
+        [b"pellucid/1 unit", &generation.to_be_bytes(), &[algorithm.id(), kind as u8]];
+    hkdf_sha256(dek.expose(), file_id, &info, key)?;
+    Cipher::new(algorithm, key)
+}
+
+/// The key that authenticates headers and wear sectors.
+#[derive(Debug)]
+pub struct HeaderKey(hmac::Key);
+
+impl HeaderKey {
+    /// Derives it; the key commits to the DEK because HMAC-SHA256 is collision resistant.
+    ///
+    /// # Errors
+    /// None in practice: the lengths are constant.
+    pub fn derive(dek: &Dek, file_id: &[u8; 16]) -> Result<Self> {
+        let mut key = Zeroizing::new([0u8; 32]);
+        hkdf_sha256(dek.expose(), file_id, &[b"pellucid/1 header"], &mut key[..])?;
+        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &key[..])))
+    }
+
+    /// HMAC-SHA256 over the parts.
+    pub fn sign(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&self.0);
+        parts.iter().for_each(|part| context.update(part));
+        let mut tag = [0; 32];
+        tag.copy_from_slice(context.sign().as_ref());
+        tag
+    }
+
+    /// Whether `tag` is the HMAC over the parts, in constant time.
+    pub fn verify(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
+        aws_lc_rs::constant_time::verify_slices_are_equal(&self.sign(parts), tag).is_ok()
+    }
+}
+
+/// One DEK with the generations it is used for.
+struct DekRange {
+    first: u32,
+    last: u32,
+    algorithm: Algorithm,
+    dek: Dek,
+}
+
+/// The ciphers of one container, shared by all connections of a process.
+pub struct ContainerKeys {
+    file_id: [u8; 16],
+    generation: u32,
+    ranges: Vec<DekRange>,
+    header_key: HeaderKey,
+    current: [OnceLock<Arc<Cipher>>; 3],
+    older: Mutex<Vec<(u32, FileKind, Arc<Cipher>)>>,
+}
+
+impl std::fmt::Debug for ContainerKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ContainerKeys")
+            .field("generation", &self.generation)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ContainerKeys {
+    /// The keys behind `header`, which `dek` must already have authenticated.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if an older DEK does not unwrap under the current one.
+    pub fn new(header: &Header, dek: &Dek) -> Result<Self> {
+        let header_key = HeaderKey::derive(dek, &header.file_id)?;
+        let mut ranges = Vec::with_capacity(header.deks.len());
+        for row in &header.deks {
+            let dek = match row.wrapped {
+                None => dek.clone(),
+                Some(_) => row.unwrap_older(dek, &header.file_id)?,
+            };
+            ranges.push(DekRange {
+                first: row.first_generation,
+                last: row.last_generation,
+                algorithm: row.algorithm,
+                dek,
+            });
+        }
+        Ok(Self {
+            file_id: header.file_id,
+            generation: header.generation,
+            ranges,
+            header_key,
+            current: [OnceLock::new(), OnceLock::new(), OnceLock::new()],
+            older: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// The file id all units are bound to.
+    pub fn file_id(&self) -> &[u8; 16] {
+        &self.file_id
+    }
+
+    /// The generation new units are sealed under.
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// The key of headers and wear sectors.
+    pub fn header_key(&self) -> &HeaderKey {
+        &self.header_key
+    }
+
+    /// The current DEK, to seal a changed header or wrap it anew.
+    pub fn dek(&self) -> Option<&Dek> {
+        self.range(self.generation).map(|range| &range.dek)
+    }
+
+    /// Seals `plaintext` into `unit` under the current generation.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if no nonce can be had.
+    pub fn seal(
+        &self,
+        kind: FileKind,
+        place: &Place,
+        nonces: &mut dyn NonceSource,
+        plaintext: &[u8],
+        unit: &mut [u8],
+    ) -> Result<()> {
+        let cipher = self.current(kind)?;
+        let nonce = nonces.next_nonce()?;
+        unit::seal(cipher, self.generation, &nonce, place, plaintext, unit)
+    }
+
+    /// Opens `unit` into `plaintext`.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] naming `subject`; `plaintext` is zeroed then.
+    pub fn open(
+        &self,
+        kind: FileKind,
+        place: &Place,
+        unit: &[u8],
+        plaintext: &mut [u8],
+        subject: impl FnOnce() -> Subject,
+    ) -> Result<()> {
+        let named = unit::generation(unit).unwrap_or(GENERATION_PLAIN);
+        let opened = if named == self.generation {
+            unit::open(self.current(kind)?, place, unit, plaintext)
+        } else {
+            match self.older(named, kind)? {
+                Some(cipher) => unit::open(&cipher, place, unit, plaintext),
+                None => {
+                    plaintext.fill(0);
+                    return Err(unlisted(named, unit, subject()));
+                }
+            }
+        };
+        if opened {
+            return Ok(());
+        }
+        Err(Error::unauthentic(subject(), "authentication tag does not match"))
+    }
+
+    fn current(&self, kind: FileKind) -> Result<&Arc<Cipher>> {
+        let slot = self.current.get(kind as usize - 1).ok_or_else(|| {
+            Error::misuse(Subject::Container, "temporary files have keys of their own")
+        })?;
+        if let Some(cipher) = slot.get() {
+            return Ok(cipher);
+        }
+        let cipher = self.derive(self.generation, kind)?.ok_or_else(|| {
+            Error::corrupt(Subject::Container, "header lists no key for its own generation")
+        })?;
+        Ok(slot.get_or_init(|| Arc::new(cipher)))
+    }
+
+    fn older(&self, generation: u32, kind: FileKind) -> Result<Option<Arc<Cipher>>> {
+        const KEPT: usize = 16;
+        let mut older = self.older.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some((_, _, cipher)) = older.iter().find(|(g, k, _)| *g == generation && *k == kind)
+        {
+            return Ok(Some(cipher.clone()));
+        }
+        let Some(cipher) = self.derive(generation, kind)? else { return Ok(None) };
+        let cipher = Arc::new(cipher);
+        if older.len() == KEPT {
+            older.remove(0);
+        }
+        older.push((generation, kind, cipher.clone()));
+        Ok(Some(cipher))
+    }
+
+    fn derive(&self, generation: u32, kind: FileKind) -> Result<Option<Cipher>> {
+        let Some(range) = self.range(generation) else { return Ok(None) };
+        generation_cipher(&range.dek, &self.file_id, generation, range.algorithm, kind).map(Some)
+    }
+
+    fn range(&self, generation: u32) -> Option<&DekRange> {
+        let listed = generation != GENERATION_PLAIN && generation <= self.generation;
+        self.ranges
+            .iter()
+            .find(|range| listed && range.first <= generation && generation <= range.last)
+    }
+}
+
+fn unlisted(generation: u32, unit: &[u8], subject: Subject) -> Error {
+    if unit.iter().all(|byte| *byte == 0) {
+        return Error::unauthentic(subject, "all bytes are zero: never sealed, or wiped");
+    }
+    Error::unauthentic(
+        subject,
+        format!("sealed under generation {generation}, which the header does not list"),
+    )
+}
+
+/// Random key of one temporary file; exists only in memory.
+#[derive(Debug)]
+pub struct TemporaryKey(Cipher);
+
+impl TemporaryKey {
+    /// A fresh key.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the generator fails.
+    pub fn random() -> Result<Self> {
+        let key = Secret32::random()?;
+        Ok(Self(Cipher::new(Algorithm::Aes256, key.expose())?))
+    }
+
+    /// Seals block `block`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if no nonce can be had.
+    pub fn seal(
+        &self,
+        block: u64,
+        nonces: &mut dyn NonceSource,
+        plaintext: &[u8],
+        unit: &mut [u8],
+    ) -> Result<()> {
+        unit::seal(&self.0, 1, &nonces.next_nonce()?, &Place::temporary(block), plaintext, unit)
+    }
+
+    /// Opens block `block`.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] naming the block.
+    pub fn open(&self, block: u64, unit: &[u8], plaintext: &mut [u8]) -> Result<()> {
+        if unit::open(&self.0, &Place::temporary(block), unit, plaintext) {
+            return Ok(());
+        }
+        Err(Error::unauthentic(Subject::TempBlock(block), "authentication tag does not match"))
+    }
+}
+
+impl DekRow {
+    /// The DEK of an older row, unwrapped under the current one.
+    fn unwrap_older(&self, current: &Dek, file_id: &[u8; 16]) -> Result<Dek> {
+        let wrapped = self.wrapped.as_ref().ok_or_else(|| {
+            Error::misuse(Subject::Container, "the current DEK is wrapped by protectors")
+        })?;
+        let mut kek = Zeroizing::new([0u8; 32]);
+        hkdf_sha256(current.expose(), file_id, &[b"pellucid/1 older DEK"], &mut kek[..])?;
+        let cipher = Cipher::new(Algorithm::Aes256, &kek[..])?;
+        let mut dek = Zeroizing::new([0u8; 32]);
+        let parts = (wrapped.first_chunk::<12>(), wrapped.last_chunk::<16>());
+        let (Some(nonce), Some(tag)) = parts else {
+            return Err(Error::corrupt(Subject::Container, "wrapped DEK is too short"));
+        };
+        cipher
+            .open(nonce, &self.first_generation.to_be_bytes(), &wrapped[12..44], tag, &mut dek[..])
+            .map_err(|_| Error::unauthentic(Subject::Container, "an older DEK does not unwrap"))?;
+        Ok(Dek::from_secret(Secret32::new(&mut dek)))
+    }
+}

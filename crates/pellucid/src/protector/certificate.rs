@@ -1,0 +1,147 @@
+//! A DEK under a certificate: RSA-OAEP, and a signature that proves who wrapped it.
+//!
+//! Whoever holds the public half could wrap a DEK of their own and so read what is written later; the
+//! signature by the certificate's private key is what stops that. It is checked before the
+//! ciphertext is looked at.
+
+use super::{Binding, KeySource};
+use crate::certificate::{Certificate, PublicCertificate};
+use crate::error::{Error, Result, Subject};
+use crate::secret::Dek;
+
+const THUMBPRINT_BYTES: usize = 32;
+
+/// The payload of a certificate protector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateProtector {
+    name: String,
+    thumbprint: [u8; THUMBPRINT_BYTES],
+    wrapped: Vec<u8>,
+    signature: Vec<u8>,
+    recovery: bool,
+}
+
+impl CertificateProtector {
+    pub(super) fn wrap(
+        dek: &Dek,
+        binding: &Binding<'_>,
+        certificate: &Certificate,
+    ) -> Result<Self> {
+        let mut protector = Self::wrap_recovery(dek, binding, certificate.public())?;
+        protector.recovery = false;
+        protector.signature = certificate.sign(&protector.signed(binding))?;
+        Ok(protector)
+    }
+
+    pub(super) fn wrap_recovery(
+        dek: &Dek,
+        binding: &Binding<'_>,
+        certificate: &PublicCertificate,
+    ) -> Result<Self> {
+        Ok(Self {
+            name: certificate.name().chars().take(MOST_NAME_CHARS).collect(),
+            thumbprint: *certificate.thumbprint(),
+            wrapped: certificate.encrypt(dek.expose(), &label(binding))?,
+            signature: Vec::new(),
+            recovery: true,
+        })
+    }
+
+    pub(super) fn unwrap(&self, binding: &Binding<'_>, keys: &dyn KeySource) -> Result<Dek> {
+        if self.recovery && !keys.allow_recovery() {
+            return Err(Error::missing_key(
+                Subject::Container,
+                format!("{} is for recovery and was not asked for", self.describe()),
+            ));
+        }
+        let Some(certificate) = keys.certificate(&self.thumbprint)? else {
+            return Err(Error::missing_key(
+                Subject::Container,
+                format!("{} is not in the keyring", self.describe()),
+            ));
+        };
+        if !self.recovery && !certificate.public().verify(&self.signed(binding), &self.signature) {
+            return Err(Error::unauthentic(
+                Subject::Certificate(self.name.clone()),
+                "the protector was not made by this certificate: the key may be somebody else's",
+            ));
+        }
+        let secret = certificate.decrypt(&self.wrapped, &label(binding)).map_err(|_| {
+            Error::unauthentic(
+                Subject::Certificate(self.name.clone()),
+                "the wrapped key does not open",
+            )
+        })?;
+        Ok(Dek::from_secret(secret))
+    }
+
+    /// What the signature covers.
+    fn signed(&self, binding: &Binding<'_>) -> Vec<u8> {
+        let mut message = b"pellucid/1 protector".to_vec();
+        message.extend_from_slice(&binding.bytes());
+        message.extend_from_slice(&self.thumbprint);
+        message.extend_from_slice(&self.wrapped);
+        message
+    }
+
+    /// Whether it was made with the public half alone.
+    pub fn is_recovery(&self) -> bool {
+        self.recovery
+    }
+
+    /// The name the certificate had when it wrapped the key; a hint only.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// SHA-256 of the certificate's DER bytes.
+    pub fn thumbprint(&self) -> &[u8; THUMBPRINT_BYTES] {
+        &self.thumbprint
+    }
+
+    /// One line for people.
+    pub fn describe(&self) -> String {
+        let thumbprint = crate::certificate::hex(&self.thumbprint);
+        format!("certificate `{}` (SHA-256 thumbprint {thumbprint})", self.name)
+    }
+
+    pub(super) fn payload(&self) -> Vec<u8> {
+        let mut payload = vec![self.name.len() as u8];
+        payload.extend_from_slice(self.name.as_bytes());
+        payload.extend_from_slice(&self.thumbprint);
+        for part in [&self.wrapped, &self.signature] {
+            payload.extend_from_slice(&(part.len() as u16).to_be_bytes());
+            payload.extend_from_slice(part);
+        }
+        payload
+    }
+
+    pub(super) fn parse(payload: &[u8], recovery: bool) -> Option<Self> {
+        let mut rest = payload;
+        let mut take = |bytes: usize| {
+            let (part, behind) = rest.split_at_checked(bytes)?;
+            rest = behind;
+            Some(part)
+        };
+        let name_bytes = usize::from(*take(1)?.first()?);
+        let name = String::from_utf8(take(name_bytes)?.to_vec()).ok()?;
+        let thumbprint = take(THUMBPRINT_BYTES)?.try_into().ok()?;
+        let mut part = || {
+            let length = u16::from_be_bytes(take(2)?.try_into().ok()?);
+            take(usize::from(length)).map(<[u8]>::to_vec)
+        };
+        let (wrapped, signature) = (part()?, part()?);
+        rest.is_empty().then_some(Self { name, thumbprint, wrapped, signature, recovery })
+    }
+}
+
+/// A name of so many characters has at most 255 bytes.
+const MOST_NAME_CHARS: usize = 63;
+
+/// The OAEP label binds purpose and id.
+fn label(binding: &Binding<'_>) -> Vec<u8> {
+    let mut label = b"pellucid/1".to_vec();
+    label.push(binding.purpose as u8);
+    label.extend_from_slice(binding.id);
+    label
+}

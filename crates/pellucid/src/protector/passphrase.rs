@@ -1,0 +1,186 @@
+//! A DEK under a passphrase, stretched by Argon2id (RFC 9106).
+
+use std::fmt;
+use std::path::Path;
+
+use argon2::{Algorithm as Argon2Kind, Argon2, Params, Version};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::{unwrap_symmetric, wrap_symmetric, Binding, Wrapped, TYPE_PASSPHRASE};
+use crate::error::{Error, Result, Subject};
+use crate::secret::{fill_random, Dek, Secret32};
+
+const SALT_BYTES: usize = 16;
+/// What an untrusted header may ask for: 1 GiB, 16 passes, 16 lanes.
+const MOST_KIB: u32 = 1 << 20;
+const MOST_PASSES: u32 = 16;
+const MOST_LANES: u32 = 16;
+
+/// A passphrase, zeroized on drop.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Passphrase(Vec<u8>);
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(..)")
+    }
+}
+
+impl Passphrase {
+    /// From bytes, without a line end.
+    pub fn new(bytes: &[u8]) -> Self {
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        Self(bytes.strip_suffix(b"\r").unwrap_or(bytes).to_vec())
+    }
+
+    /// Reads the first line of a file that nobody else can read.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if others can read it or it is empty; [`Error::Io`].
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = crate::secret::read_private(path)?;
+        let passphrase = Self::new(&bytes);
+        if passphrase.0.is_empty() {
+            return Err(Error::misuse(Subject::File(path.to_owned()), "the passphrase is empty"));
+        }
+        Ok(passphrase)
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The bytes, for a derivation only.
+    pub fn expose(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Tells passphrases apart in memory without holding one.
+    pub fn identity(&self) -> [u8; 32] {
+        crate::secret::identity(&self.0)
+    }
+}
+
+/// What one guess costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Argon2Cost {
+    /// Memory in KiB.
+    pub memory_kib: u32,
+    /// Passes over it.
+    pub passes: u32,
+    /// Lanes.
+    pub lanes: u32,
+}
+
+impl Default for Argon2Cost {
+    /// RFC 9106, 4: the second recommended option.
+    fn default() -> Self {
+        Self { memory_kib: 64 * 1024, passes: 3, lanes: 4 }
+    }
+}
+
+impl fmt::Display for Argon2Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Argon2id, {} MiB, {} passes", self.memory_kib / 1024, self.passes)
+    }
+}
+
+impl Argon2Cost {
+    /// Refuses, before any work, what would burn memory or hours, and what protects nothing.
+    fn check(self) -> Result<Self> {
+        let above =
+            self.memory_kib > MOST_KIB || self.passes > MOST_PASSES || self.lanes > MOST_LANES;
+        let below = self.passes == 0 || self.lanes == 0 || self.memory_kib < 8 * self.lanes;
+        if above || below {
+            return Err(Error::unsupported(
+                Subject::Container,
+                format!(
+                    "a passphrase protector asks for {} KiB, {} passes, {} lanes of Argon2id; at \
+                     most {MOST_KIB}, {MOST_PASSES}, {MOST_LANES} are allowed",
+                    self.memory_kib, self.passes, self.lanes
+                ),
+            ));
+        }
+        Ok(self)
+    }
+
+    /// Stretches a passphrase.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a cost outside the limits.
+    pub fn stretch(self, passphrase: &Passphrase, salt: &[u8; SALT_BYTES]) -> Result<Secret32> {
+        let cost = self.check()?;
+        let refused = || Error::unsupported(Subject::Container, "Argon2id refuses its parameters");
+        let params = Params::new(cost.memory_kib, cost.passes, cost.lanes, Some(32))
+            .map_err(|_| refused())?;
+        let mut kek = Zeroizing::new([0u8; 32]);
+        Argon2::new(Argon2Kind::Argon2id, Version::V0x13, params)
+            .hash_password_into(passphrase.expose(), salt, &mut kek[..])
+            .map_err(|_| refused())?;
+        Ok(Secret32::new(&mut kek))
+    }
+}
+
+/// The payload of a passphrase protector: cost, salt, wrapped DEK.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassphraseProtector {
+    cost: Argon2Cost,
+    salt: [u8; SALT_BYTES],
+    wrapped: Wrapped,
+}
+
+impl PassphraseProtector {
+    pub(super) fn wrap(
+        dek: &Dek,
+        binding: &Binding<'_>,
+        passphrase: &Passphrase,
+        cost: Argon2Cost,
+    ) -> Result<Self> {
+        let mut salt = [0; SALT_BYTES];
+        fill_random(&mut salt)?;
+        let kek = cost.stretch(passphrase, &salt)?;
+        let wrapped = wrap_symmetric(&kek, TYPE_PASSPHRASE, binding, dek)?;
+        Ok(Self { cost, salt, wrapped })
+    }
+
+    pub(super) fn unwrap(&self, binding: &Binding<'_>, passphrases: &[Passphrase]) -> Result<Dek> {
+        self.cost.check()?;
+        for passphrase in passphrases {
+            let kek = self.cost.stretch(passphrase, &self.salt)?;
+            if let Some(dek) = unwrap_symmetric(&kek, TYPE_PASSPHRASE, binding, &self.wrapped) {
+                return Ok(dek);
+            }
+        }
+        Err(Error::missing_key(
+            Subject::Container,
+            match passphrases {
+                [] => "it needs its passphrase (`passphrase_file=` or `PELLUCID_PASSPHRASE_FILE`)",
+                _ => "wrong passphrase",
+            },
+        ))
+    }
+
+    /// What one guess costs.
+    pub fn cost(&self) -> Argon2Cost {
+        self.cost
+    }
+
+    pub(super) fn payload(&self) -> Vec<u8> {
+        let mut payload = Vec::with_capacity(12 + SALT_BYTES + self.wrapped.len());
+        for number in [self.cost.memory_kib, self.cost.passes, self.cost.lanes] {
+            payload.extend_from_slice(&number.to_be_bytes());
+        }
+        payload.extend_from_slice(&self.salt);
+        payload.extend_from_slice(&self.wrapped);
+        payload
+    }
+
+    pub(super) fn parse(payload: &[u8]) -> Option<Self> {
+        let number = |at: usize| payload.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
+        let cost = Argon2Cost { memory_kib: number(0)?, passes: number(4)?, lanes: number(8)? };
+        let salt = payload.get(12..12 + SALT_BYTES)?.try_into().ok()?;
+        let wrapped = payload.get(12 + SALT_BYTES..)?.try_into().ok()?;
+        Some(Self { cost, salt, wrapped })
+    }
+}

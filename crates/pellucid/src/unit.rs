@@ -1,0 +1,132 @@
+//! The sealed unit: ciphertext followed by a 32-byte tail, bound to its place by its AAD.
+//!
+//! Layout: docs/format.md, "Sealed unit". Pages, frames, records and blocks are all units.
+
+use crate::cipher::{Cipher, NONCE_BYTES, TAG_BYTES};
+use crate::error::{Error, Result, Subject};
+
+/// Bytes that a unit is longer than its plaintext: nonce 12, generation 4, tag 16.
+pub const TAIL_BYTES: usize = NONCE_BYTES + 4 + TAG_BYTES;
+/// The generation that means "not sealed, authenticated only".
+pub const GENERATION_PLAIN: u32 = 0;
+
+const EXTRA_BYTES: usize = 20;
+const AAD_BYTES: usize = 4 + 4 + 16 + 8 + EXTRA_BYTES;
+
+/// What kind of file a unit lies in; each kind has its own key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FileKind {
+    /// The database file.
+    Database = 1,
+    /// The write-ahead log.
+    Wal = 2,
+    /// The rollback journal.
+    Journal = 3,
+    /// A temporary file.
+    Temporary = 4,
+}
+
+/// The place of a unit: everything its tag binds besides the ciphertext.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    kind: FileKind,
+    file_id: [u8; 16],
+    position: u64,
+    extra: [u8; EXTRA_BYTES],
+}
+
+impl Place {
+    /// A page of the database file; numbers start at 1.
+    pub fn page(file_id: &[u8; 16], page: u32) -> Self {
+        Self::new(FileKind::Database, file_id, u64::from(page))
+    }
+
+    /// A WAL frame; `clear` are bytes 0-15 of its header: page, commit size, salts.
+    pub fn frame(file_id: &[u8; 16], frame: u32, clear: &[u8; 16]) -> Self {
+        let mut place = Self::new(FileKind::Wal, file_id, u64::from(frame));
+        place.extra[..16].copy_from_slice(clear);
+        place
+    }
+
+    /// A journal record at `offset` that keeps `page`; headers use page numbers that no page has.
+    pub fn journal(file_id: &[u8; 16], journal_id: &[u8; 16], offset: u64, page: u32) -> Self {
+        let mut place = Self::new(FileKind::Journal, file_id, offset);
+        place.extra[..16].copy_from_slice(journal_id);
+        place.extra[16..].copy_from_slice(&page.to_be_bytes());
+        place
+    }
+
+    /// A block of a temporary file, from 0.
+    pub fn temporary(block: u64) -> Self {
+        Self::new(FileKind::Temporary, &[0; 16], block)
+    }
+
+    fn new(kind: FileKind, file_id: &[u8; 16], position: u64) -> Self {
+        Self { kind, file_id: *file_id, position, extra: [0; EXTRA_BYTES] }
+    }
+
+    fn aad(&self, generation: u32) -> [u8; AAD_BYTES] {
+        let mut aad = [0; AAD_BYTES];
+        aad[0] = 1;
+        aad[1] = self.kind as u8;
+        aad[4..8].copy_from_slice(&generation.to_be_bytes());
+        aad[8..24].copy_from_slice(&self.file_id);
+        aad[24..32].copy_from_slice(&self.position.to_be_bytes());
+        aad[32..].copy_from_slice(&self.extra);
+        aad
+    }
+}
+
+/// Seals `plaintext` into `unit`, which is [`TAIL_BYTES`] longer.
+///
+/// # Errors
+/// [`Error::Misuse`] if the lengths do not fit.
+pub fn seal(
+    cipher: &Cipher,
+    generation: u32,
+    nonce: &[u8; NONCE_BYTES],
+    place: &Place,
+    plaintext: &[u8],
+    unit: &mut [u8],
+) -> Result<()> {
+    if unit.len() != plaintext.len() + TAIL_BYTES {
+        return Err(Error::misuse(Subject::Container, "unit and plaintext do not fit"));
+    }
+    let (ciphertext, tail) = unit.split_at_mut(plaintext.len());
+    let mut tag = [0; TAG_BYTES];
+    cipher.seal(nonce, &place.aad(generation), plaintext, ciphertext, &mut tag)?;
+    tail[..NONCE_BYTES].copy_from_slice(nonce);
+    tail[NONCE_BYTES..NONCE_BYTES + 4].copy_from_slice(&generation.to_be_bytes());
+    tail[NONCE_BYTES + 4..].copy_from_slice(&tag);
+    Ok(())
+}
+
+/// The generation a unit names in its tail.
+pub fn generation(unit: &[u8]) -> Option<u32> {
+    let at = unit.len().checked_sub(TAG_BYTES + 4)?;
+    Some(u32::from_be_bytes(unit.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Opens `unit` into `plaintext`, which is [`TAIL_BYTES`] shorter. False if it does not authenticate;
+/// `plaintext` is zeroed then.
+#[must_use]
+pub fn open(cipher: &Cipher, place: &Place, unit: &[u8], plaintext: &mut [u8]) -> bool {
+    let Some((ciphertext, nonce, generation, tag)) = split(unit, plaintext.len()) else {
+        plaintext.fill(0);
+        return false;
+    };
+    cipher.open(nonce, &place.aad(generation), ciphertext, tag, plaintext).is_ok()
+}
+
+type Parts<'a> = (&'a [u8], &'a [u8; NONCE_BYTES], u32, &'a [u8; TAG_BYTES]);
+
+fn split(unit: &[u8], plaintext_bytes: usize) -> Option<Parts<'_>> {
+    if unit.len() != plaintext_bytes + TAIL_BYTES {
+        return None;
+    }
+    let (ciphertext, tail) = unit.split_at(plaintext_bytes);
+    let nonce = tail.first_chunk::<NONCE_BYTES>()?;
+    let tag = tail.last_chunk::<TAG_BYTES>()?;
+    Some((ciphertext, nonce, generation(unit)?, tag))
+}

@@ -1,0 +1,189 @@
+//! The sealed WAL: SQLite's layout and size, its header marked, each frame one sealed unit.
+//!
+//! Layout: docs/format.md, "WAL". A frame keeps SQLite's place and length:
+//! `[page 4][commit 4][salts 8]` in clear, then the checksum and the content sealed, then the tail.
+
+use crate::error::Result;
+use crate::keys::ContainerKeys;
+use crate::nonce::NonceSource;
+use crate::unit::{FileKind, Place, TAIL_BYTES};
+use crate::Subject;
+
+/// Bytes of a WAL header (SQLite file format, 4.1).
+pub const HEADER_BYTES: usize = 32;
+/// Bytes of a frame header (SQLite file format, 4.1).
+pub const FRAME_HEADER_BYTES: usize = 24;
+/// Bytes of a frame header that stay readable: page number, commit size, salts.
+pub const FRAME_CLEAR_BYTES: usize = 16;
+
+const VERSION_SQLITE: u32 = 3_007_000;
+/// What stands in place of the version: SQLite answers CANTOPEN to it and deletes nothing.
+const VERSION_SEALED: u32 = 0x5045_4C01;
+const MAGIC: u32 = 0x377f_0682;
+
+/// The parts of a WAL header the shim needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WalHeader {
+    /// Page size, in bytes.
+    pub page_size: u32,
+    /// Whether it is the header of a sealed WAL.
+    pub sealed: bool,
+}
+
+impl WalHeader {
+    /// Reads a header whose checksum is right; none for anything else.
+    pub fn parse(header: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let magic = word(header, 0);
+        let page_size = word(header, 8);
+        let sized = page_size.is_power_of_two() && (512..=65536).contains(&page_size);
+        if magic & !1 != MAGIC || !sized || checksum(header) != (word(header, 24), word(header, 28))
+        {
+            return None;
+        }
+        let sealed = match word(header, 4) {
+            VERSION_SEALED => true,
+            VERSION_SQLITE => false,
+            _ => return None,
+        };
+        Some(Self { page_size, sealed })
+    }
+}
+
+/// Turns SQLite's header into the one on disk.
+pub fn mark_header(header: &mut [u8; HEADER_BYTES]) {
+    set_version(header, VERSION_SEALED);
+}
+
+/// Turns the header on disk into SQLite's. One that is not marked or not whole comes out with a
+/// checksum that does not match, so that SQLite finds no frame behind it.
+pub fn unmark_header(header: &mut [u8; HEADER_BYTES]) {
+    if WalHeader::parse(header).is_some_and(|h| h.sealed) {
+        set_version(header, VERSION_SQLITE);
+    } else if word(header, 0) & !1 == MAGIC {
+        let (first, _) = checksum(header);
+        header[24..28].copy_from_slice(&(!first).to_be_bytes());
+    }
+}
+
+/// Seals a whole frame in place; `scratch` has its length and ends up as the frame on disk.
+///
+/// # Errors
+/// [`crate::Error::Io`] if no nonce can be had.
+pub fn seal_frame(
+    keys: &ContainerKeys,
+    nonces: &mut dyn NonceSource,
+    number: u32,
+    frame: &[u8],
+    sealed: &mut [u8],
+) -> Result<()> {
+    let clear = clear_part(frame);
+    let place = Place::frame(keys.file_id(), number, &clear);
+    let content = frame.len() - TAIL_BYTES;
+    sealed[..FRAME_CLEAR_BYTES].copy_from_slice(&clear);
+    keys.seal(
+        FileKind::Wal,
+        &place,
+        nonces,
+        &frame[FRAME_CLEAR_BYTES..content],
+        &mut sealed[FRAME_CLEAR_BYTES..],
+    )
+}
+
+/// Opens a whole frame from disk into `frame` of the same length, its tail zero.
+///
+/// # Errors
+/// [`crate::Error::Unauthentic`] naming the frame; `frame` is zeroed behind its clear bytes then.
+pub fn open_frame(
+    keys: &ContainerKeys,
+    number: u32,
+    sealed: &[u8],
+    frame: &mut [u8],
+) -> Result<()> {
+    let clear = clear_part(sealed);
+    let place = Place::frame(keys.file_id(), number, &clear);
+    let content = frame.len() - TAIL_BYTES;
+    frame[..FRAME_CLEAR_BYTES].copy_from_slice(&clear);
+    frame[content..].fill(0);
+    keys.open(
+        FileKind::Wal,
+        &place,
+        &sealed[FRAME_CLEAR_BYTES..],
+        &mut frame[FRAME_CLEAR_BYTES..content],
+        || Subject::Frame(number),
+    )
+}
+
+fn clear_part(frame: &[u8]) -> [u8; FRAME_CLEAR_BYTES] {
+    let mut clear = [0; FRAME_CLEAR_BYTES];
+    clear.copy_from_slice(&frame[..FRAME_CLEAR_BYTES]);
+    clear
+}
+
+fn set_version(header: &mut [u8; HEADER_BYTES], version: u32) {
+    header[4..8].copy_from_slice(&version.to_be_bytes());
+    let (first, second) = checksum(header);
+    header[24..28].copy_from_slice(&first.to_be_bytes());
+    header[28..32].copy_from_slice(&second.to_be_bytes());
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_be_bytes(word)
+}
+
+/// SQLite's WAL checksum over the first 24 bytes (SQLite file format, 4.2); the magic number's last
+/// bit says in which byte order the words are read.
+fn checksum(header: &[u8; HEADER_BYTES]) -> (u32, u32) {
+    let big_endian = header[3] & 1 == 1;
+    let read = |at: usize| {
+        let value = word(header, at);
+        if big_endian {
+            value
+        } else {
+            value.swap_bytes()
+        }
+    };
+    (0..24).step_by(8).fold((0u32, 0u32), |(first, second), at| {
+        let first = first.wrapping_add(read(at)).wrapping_add(second);
+        (first, second.wrapping_add(read(at + 4)).wrapping_add(first))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The header of a WAL that SQLite 3.40.1 wrote for a database of 4096-byte pages.
+    fn sqlite_header() -> [u8; HEADER_BYTES] {
+        let mut header = [0; HEADER_BYTES];
+        header[..4].copy_from_slice(&(MAGIC).to_be_bytes());
+        header[8..12].copy_from_slice(&4096u32.to_be_bytes());
+        header[16..24].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        set_version(&mut header, VERSION_SQLITE);
+        header
+    }
+
+    #[test]
+    fn marking_is_undone_exactly_and_keeps_the_checksum_right() {
+        for magic in [MAGIC, MAGIC | 1] {
+            let mut header = sqlite_header();
+            header[..4].copy_from_slice(&magic.to_be_bytes());
+            set_version(&mut header, VERSION_SQLITE);
+            let original = header;
+            mark_header(&mut header);
+            assert_ne!(header, original);
+            let parsed = WalHeader::parse(&header).unwrap();
+            assert_eq!(parsed, WalHeader { page_size: 4096, sealed: true });
+            unmark_header(&mut header);
+            assert_eq!(header, original);
+        }
+    }
+
+    #[test]
+    fn a_plain_header_beside_a_sealed_database_is_made_useless() {
+        let mut header = sqlite_header();
+        unmark_header(&mut header);
+        assert_eq!(WalHeader::parse(&header), None);
+    }
+}
