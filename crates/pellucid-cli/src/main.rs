@@ -3,8 +3,10 @@
 
 mod check;
 mod convert;
+mod extension;
 mod keys;
 mod output;
+mod run;
 mod status;
 
 use std::process::ExitCode;
@@ -54,6 +56,8 @@ enum Command {
     Status(status::StatusArgs),
     /// Authenticate every page and run SQLite's own check
     Check(check::CheckArgs),
+    Run(run::RunArgs),
+    Extension(extension::ExtensionArgs),
 }
 
 fn main() -> ExitCode {
@@ -64,6 +68,8 @@ fn main() -> ExitCode {
         Command::Decrypt(args) => convert::decrypt(args, &output),
         Command::Status(args) => status::run(args, &output),
         Command::Check(args) => check::run(args, &output),
+        Command::Run(args) => run::run(args),
+        Command::Extension(_) => extension::run(&output),
     };
     match done {
         Ok(code) => code,
