@@ -84,6 +84,7 @@ const KINDS: &[(&str, &[&str])] = &[
             "protector-runs-over",
             "no-protector",
             "argon2-cost-too-high",
+            "argon2-lanes-too-many",
             "no-key",
             "wrong-key",
             "wrong-passphrase",
