@@ -83,6 +83,7 @@ const KINDS: &[(&str, &[&str])] = &[
             "too-many-protectors",
             "protector-runs-over",
             "no-protector",
+            "control-character-in-name",
             "argon2-cost-too-high",
             "argon2-lanes-too-many",
             "no-key",

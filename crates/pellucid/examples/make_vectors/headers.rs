@@ -109,6 +109,13 @@ pub fn cases() -> Result<Vec<Case>> {
         with_cert.failing("missing-certificate", "missing-key", "is not in the keyring"),
         &other,
     ));
+    let mut escape = by_certificate.clone();
+    escape[5] = 0x1b;
+    cases.push(
+        with_cert
+            .failing("control-character-in-name", "corrupt", "a protector's fields do not fit")
+            .with_body(&sealed(&[escape])?),
+    );
     cases.extend(substitutions(&with_cert, &certificate, &good, &key_file)?);
     cases.extend(older_dek(&good, &by_key_file)?);
     cases.extend(structure(&good, &with_passphrase, &by_key_file)?);
