@@ -393,6 +393,7 @@ impl Link {
         }
         lower.write(&region, 0)?;
         lower.sync(ffi::SYNC_NORMAL)?;
+        self.credentials.remember(&encoded, &keys);
         self.adopt(header, keys, &encoded[..HEAD_BYTES]);
         Ok(())
     }
