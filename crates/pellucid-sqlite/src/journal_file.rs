@@ -367,8 +367,10 @@ impl JournalFile {
         if !short && (known || self.probe(at, size)?) {
             let found = self.headers.iter().find(|(known, _)| *known == at);
             if let Some((_, header)) = found {
-                let there = FIELDS_BYTES.saturating_sub(within).min(buffer.len());
-                buffer[..there].copy_from_slice(&header.fields[within..within + there]);
+                // SQLite looks for a super-journal at the end of the file, behind the fields.
+                let fields = header.fields.get(within..).unwrap_or(&[]);
+                let there = fields.len().min(buffer.len());
+                buffer[..there].copy_from_slice(&fields[..there]);
             }
         }
         Ok(if short { ReadEnd::Short } else { ReadEnd::Full })
