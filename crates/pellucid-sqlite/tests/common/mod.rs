@@ -1,10 +1,11 @@
 //! What the shim's integration tests share: the built extension, a stock `sqlite3`, a place to work in.
 #![allow(dead_code)] // each test uses a part
 
+use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, Once, OnceLock};
+use std::sync::{Once, OnceLock};
 
 /// The environment that would change what the shim does; tests set what they need.
 const SWITCHES: [&str; 6] = [
@@ -57,7 +58,9 @@ pub fn load(library: &Path) {
     }
 }
 
-static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
+thread_local! {
+    static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Collects SQLite's error log in this process; to be called before the first connection.
 pub fn collect_log() {
@@ -66,16 +69,16 @@ pub fn collect_log() {
         // SAFETY: SQLite is not initialised yet in this process.
         unsafe {
             rusqlite::trace::config_log(Some(|_, line| {
-                LOG.lock().unwrap_or_else(|e| e.into_inner()).push(line.to_owned());
+                LOG.with_borrow_mut(|log| log.push(line.to_owned()));
             }))
             .unwrap();
         }
     });
 }
 
-/// The lines logged since the last call.
+/// The lines this thread's work logged since the last call.
 pub fn take_log() -> Vec<String> {
-    std::mem::take(&mut LOG.lock().unwrap_or_else(|e| e.into_inner()))
+    LOG.with_borrow_mut(std::mem::take)
 }
 
 /// A folder of its own with a key file in it.
