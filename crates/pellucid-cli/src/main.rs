@@ -1,1 +1,81 @@
-fn main() {}
+//! `pellucid`: encrypts SQLite databases, runs programs over them, checks them.
+#![forbid(unsafe_code)]
+
+mod check;
+mod convert;
+mod extension;
+mod keys;
+mod output;
+mod run;
+mod status;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use output::Output;
+
+/// Exit statuses; `run` returns the program's own.
+mod exit {
+    /// It could not be done.
+    pub const FAILED: u8 = 1;
+    /// Damage was found.
+    pub const DAMAGE: u8 = 3;
+    /// Something needs attention (`status --check`).
+    pub const ATTENTION: u8 = 4;
+}
+
+/// Transparent encryption for SQLite databases.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pellucid",
+    version,
+    propagate_version = true,
+    after_help = "Example:\n  pellucid encrypt app.db\n  pellucid run -- python3 app.py\n\nExit \
+                  status: 0 done, 1 failed, 2 usage, 3 damage found, 4 attention needed (status \
+                  --check); run returns the program's own."
+)]
+struct Cli {
+    /// Facts as JSON on standard output
+    #[arg(long, global = true)]
+    json: bool,
+    /// Nothing but errors and warnings
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Encrypt plain databases in place
+    Encrypt(convert::EncryptArgs),
+    /// Turn encrypted databases back into plain ones, in place
+    Decrypt(convert::DecryptArgs),
+    /// Show what is encrypted, under which keys, and what needs attention
+    Status(status::StatusArgs),
+    /// Authenticate every page and run SQLite's own check
+    Check(check::CheckArgs),
+    Run(run::RunArgs),
+    Extension(extension::ExtensionArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let output = Output::new(cli.json, cli.quiet);
+    let done = match &cli.command {
+        Command::Encrypt(args) => convert::encrypt(args, &output),
+        Command::Decrypt(args) => convert::decrypt(args, &output),
+        Command::Status(args) => status::run(args, &output),
+        Command::Check(args) => check::run(args, &output),
+        Command::Run(args) => run::run(args),
+        Command::Extension(_) => extension::run(&output),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failure) => {
+            output.failure(&failure);
+            ExitCode::from(failure.exit)
+        }
+    }
+}

@@ -47,8 +47,29 @@ pub fn code_of(error: &Error) -> Code {
 /// Logs `error` about `file` and gives the code for SQLite.
 pub fn report(file: &Path, error: &Error) -> Code {
     let code = code_of(error);
-    note(code.0, file, &error.to_string());
+    let what = error.to_string();
+    note(code.0, file, &what);
+    let line = format!("`{}`: {what}", file.display());
+    LAST.with_borrow_mut(|last| *last = Some(Report { code: code.0, line }));
     code
+}
+
+/// The last error logged: SQLite itself hands on no more than a number.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// SQLite's result code.
+    pub code: c_int,
+    /// File and cause.
+    pub line: String,
+}
+
+thread_local! {
+    static LAST: std::cell::RefCell<Option<Report>> = const { std::cell::RefCell::new(None) };
+}
+
+/// The last error this thread logged, for a program that wants to tell more than SQLite does.
+pub fn last_report() -> Option<Report> {
+    LAST.with_borrow(Clone::clone)
 }
 
 /// One line about `file` in SQLite's log and, as `PELLUCID_LOG` says, on standard error.

@@ -480,13 +480,25 @@ impl Database {
         }
         let page_bytes =
             if size == 0 { self.link.page_size().unwrap_or(4096) } else { stated_page_size(&head) };
-        let usable = size % page_bytes as u64 == 0 && head[RESERVED_AT] as usize == TAIL_BYTES;
-        if size > 0 && !usable {
+        if size > 0 && head[RESERVED_AT] as usize != TAIL_BYTES {
             return Err(self.link.report(&Error::corrupt(
                 Subject::Page(1),
-                "a new page size was begun but page 1 does not state it",
+                format!(
+                    "a new page size was begun, but page 1 reserves {} bytes a page and not \
+                     {TAIL_BYTES}",
+                    head[RESERVED_AT]
+                ),
             )));
         }
+        // Page 1 counts the pages of the new database; SQLite cuts what lies behind only after this.
+        // The lock page, if it is the last one, is left out in pieces of the old size.
+        let counted = u64::from(u32::from_be_bytes([head[28], head[29], head[30], head[31]]));
+        let size = match counted * page_bytes as u64 {
+            0 => size.next_multiple_of(page_bytes as u64),
+            counted => counted,
+        };
+        let mut overlay = overlay;
+        overlay.truncate(size)?;
         let image = self.complete(overlay)?;
         if self.link.page_size() != Some(page_bytes) {
             self.link.change_header(|header| header.page_size = page_bytes as u32)?;

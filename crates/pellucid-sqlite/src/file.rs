@@ -145,11 +145,33 @@ pub unsafe fn open(
 const TEMPORARY: c_int =
     ffi::OPEN_TEMP_DB | ffi::OPEN_TRANSIENT_DB | ffi::OPEN_TEMP_JOURNAL | ffi::OPEN_SUBJOURNAL;
 
-/// The lower file and the file id behind an open main database; none unless it is sealed.
+/// The lower file and the link behind an open main database; none unless it is sealed.
 ///
 /// # Safety
 /// `file` is the file object of an open connection, and is not closed while the handle is used.
-pub unsafe fn lower_of_open(file: *mut File) -> Option<(Lower, [u8; 16])> {
+pub unsafe fn lower_of_open(file: *mut File) -> Option<(Lower, Rc<Link>)> {
+    // SAFETY: by contract.
+    let state = unsafe { state_of_open(file) }?;
+    match &state.kind {
+        Kind::Main(main) if main.link().is_born() => Some((state.lower, main.link().clone())),
+        _ => None,
+    }
+}
+
+/// The lower file of the WAL that an open sealed database has; none if it has none.
+///
+/// # Safety
+/// As [`lower_of_open`].
+pub unsafe fn wal_of_open(file: *mut File) -> Option<Lower> {
+    // SAFETY: by contract.
+    let (_, link) = unsafe { lower_of_open(file) }?;
+    let wal = link.wal.borrow();
+    wal.as_ref().map(|wal| wal.borrow().lower())
+}
+
+/// # Safety
+/// As [`lower_of_open`].
+unsafe fn state_of_open<'a>(file: *mut File) -> Option<&'a State> {
     let mut found: *mut File = std::ptr::null_mut();
     // SAFETY: by contract; the control is answered by the shim alone and writes one pointer.
     unsafe {
@@ -157,11 +179,7 @@ pub unsafe fn lower_of_open(file: *mut File) -> Option<(Lower, [u8; 16])> {
         if control(file, FCNTL_SELF, std::ptr::addr_of_mut!(found).cast()) != ffi::OK {
             return None;
         }
-        let state = &*(*found.as_ref().map(std::ptr::from_ref)?.cast::<ShimFile>()).state;
-        match &state.kind {
-            Kind::Main(main) => main.file_id().map(|id| (state.lower, id)),
-            _ => None,
-        }
+        (!found.is_null()).then(|| &*(*found.cast::<ShimFile>()).state)
     }
 }
 
@@ -517,7 +535,13 @@ impl State {
 
 unsafe extern "C" fn sector_size(file: *mut File) -> c_int {
     // SAFETY: the file is open.
-    unsafe { (*(*file.cast::<ShimFile>()).state).lower.sector_size() }
+    let state = unsafe { &*(*file.cast::<ShimFile>()).state };
+    let below = state.lower.sector_size();
+    match &state.kind {
+        Kind::Through => below,
+        // A journal's header needs room; a larger sector only removes a promise.
+        _ => below.max(pellucid::sector::SECTOR_BYTES as c_int),
+    }
 }
 
 unsafe extern "C" fn device_characteristics(file: *mut File) -> c_int {

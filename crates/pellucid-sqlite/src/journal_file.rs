@@ -110,9 +110,9 @@ impl JournalFile {
         bytes.len() == 4
             && self.segment(offset).is_some_and(|(at, _)| {
                 let behind = offset.checked_sub(at + self.sector_bytes);
-                behind.is_some_and(|b| b % record_bytes(self.page_bytes) as u64 == 0)
+                let records = |b: u64| b % record_bytes(self.page_bytes) as u64 == 0;
+                behind.is_some_and(|b| records(b) || offset % SECTOR_LEAST == 0)
             })
-            || bytes.len() == 4 && self.is_lock_page(bytes)
     }
 
     fn is_lock_page(&self, bytes: &[u8]) -> bool {
@@ -121,20 +121,32 @@ impl JournalFile {
     }
 
     fn begin_record(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
-        if self.is_lock_page(bytes) {
-            // No record keeps the lock page: this number begins the super-journal record.
-            self.flush()?;
-            self.clear_from = Some(offset);
-            return self.lower.write(bytes, offset);
-        }
         self.record.resize(record_bytes(self.page_bytes), 0);
         self.record[..4].copy_from_slice(bytes);
+        if self.is_lock_page(bytes) {
+            // No record keeps the lock page: this number begins the super-journal record.
+            return self.begin_clear(offset);
+        }
         self.gathering = Some((offset, 4));
         Ok(())
     }
 
+    /// Writes the page number that begins the super-journal record, in clear as all behind it.
+    fn begin_clear(&mut self, offset: u64) -> Outcome<()> {
+        self.flush()?;
+        self.clear_from = Some(offset);
+        self.lower.write(&self.record[..4], offset)
+    }
+
     fn gather(&mut self, bytes: &[u8]) -> Outcome<()> {
         let Some((at, filled)) = self.gathering else { return Err(Code(ffi::IOERR_WRITE)) };
+        if filled == 4 && bytes.len() != self.page_bytes {
+            // Not a page: a super-journal's name, under an SQLite whose lock page was moved
+            // (SQLITE_TESTCTRL_PENDING_BYTE).
+            self.gathering = None;
+            self.begin_clear(at)?;
+            return self.lower.write(bytes, at + 4);
+        }
         let end = filled + bytes.len();
         let Some(place) = self.record.get_mut(filled..end) else {
             return Err(Code(ffi::IOERR_WRITE));
@@ -200,6 +212,10 @@ impl JournalFile {
         let (Some(sector_bytes), Some(page_bytes)) = sizes else {
             return Err(Code(ffi::IOERR_WRITE));
         };
+        if u64::from(sector_bytes) < SECTOR_LEAST {
+            self.link.note(ffi::IOERR_WRITE, "journal sectors below 512 bytes have no room");
+            return Err(Code(ffi::IOERR_WRITE));
+        }
         if offset == 0 {
             let mut id = [0; 16];
             pellucid::secret::fill_random(&mut id).map_err(|error| self.link.report(&error))?;
@@ -367,8 +383,9 @@ impl JournalFile {
         if !short && (known || self.probe(at, size)?) {
             let found = self.headers.iter().find(|(known, _)| *known == at);
             if let Some((_, header)) = found {
-                let there = FIELDS_BYTES.saturating_sub(within).min(buffer.len());
-                buffer[..there].copy_from_slice(&header.fields[within..within + there]);
+                let fields = header.fields.get(within..).unwrap_or_default();
+                let there = fields.len().min(buffer.len());
+                buffer[..there].copy_from_slice(&fields[..there]);
             }
         }
         Ok(if short { ReadEnd::Short } else { ReadEnd::Full })

@@ -5,11 +5,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod api;
+pub mod audit;
 pub mod code;
 pub mod convert;
 mod database;
 pub mod ffi;
 mod file;
+pub mod inspect;
 mod journal_file;
 mod link;
 mod lower;

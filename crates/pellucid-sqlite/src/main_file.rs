@@ -72,11 +72,6 @@ impl MainFile {
         self.link.is_sealing()
     }
 
-    /// The container's identity, once it is on disk.
-    pub fn file_id(&self) -> Option<[u8; 16]> {
-        self.link.header().map(|header| header.file_id)
-    }
-
     /// Reads at SQLite's offset.
     ///
     /// # Errors

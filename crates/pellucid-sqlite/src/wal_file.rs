@@ -72,6 +72,11 @@ impl WalFile {
         }
     }
 
+    /// The lower file.
+    pub fn lower(&self) -> Lower {
+        self.lower
+    }
+
     /// Writes a piece of the log.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The keyring: the only home of key material, one small sealed file for each key and certificate.
 //!
-//! Layout: docs/format-keys.md, "Keyring". Reading never writes. Opening a database needs no other
+//! Layout: docs/format.md, "Keyring". Reading never writes. Opening a database needs no other
 //! database and no lock.
 
 mod instance;

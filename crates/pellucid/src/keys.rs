@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::algorithm::Algorithm;
 use crate::cipher::Cipher;
-use crate::derive::hkdf_sha256;
+use crate::derive::{commitment, hkdf_sha256};
 use crate::error::{Error, Result, Subject};
 use crate::header::{DekRow, Header};
 use crate::nonce::NonceSource;
@@ -252,7 +252,14 @@ impl TemporaryKey {
     /// # Errors
     /// [`Error::Io`] if the generator fails.
     pub fn random() -> Result<Self> {
-        let key = Secret32::random()?;
+        Self::from_secret(&Secret32::random()?)
+    }
+
+    /// From a key that was just made, or from a test vector's.
+    ///
+    /// # Errors
+    /// None in practice: the length is constant.
+    pub fn from_secret(key: &Secret32) -> Result<Self> {
         Ok(Self(Cipher::new(Algorithm::Aes256, key.expose())?))
     }
 
@@ -283,22 +290,71 @@ impl TemporaryKey {
 }
 
 impl DekRow {
+    /// Wraps `older`, which sealed the generations `first` to `last`, under `current`: the row that
+    /// stays in the header after a rekey.
+    ///
+    /// The wrapping key serves one file and one current DEK; the nonce is random, because the same
+    /// rows are wrapped again whenever the current DEK changes. The AAD binds the first generation.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if no nonce can be had.
+    pub fn wrap_older(
+        older: &Dek,
+        generations: std::ops::RangeInclusive<u32>,
+        algorithm: Algorithm,
+        current: &Dek,
+        file_id: &[u8; 16],
+        nonces: &mut dyn NonceSource,
+    ) -> Result<Self> {
+        let first = *generations.start();
+        let mut wrapped = [0; 60];
+        let (nonce, mut tag) = (nonces.next_nonce()?, [0; 16]);
+        older_cipher(current, file_id)?.seal(
+            &nonce,
+            &first.to_be_bytes(),
+            older.expose(),
+            &mut wrapped[12..44],
+            &mut tag,
+        )?;
+        wrapped[..12].copy_from_slice(&nonce);
+        wrapped[44..].copy_from_slice(&tag);
+        Ok(Self {
+            first_generation: first,
+            last_generation: *generations.end(),
+            algorithm,
+            commitment: commitment(older, file_id)?,
+            wrapped: Some(wrapped),
+        })
+    }
+
     /// The DEK of an older row, unwrapped under the current one.
     fn unwrap_older(&self, current: &Dek, file_id: &[u8; 16]) -> Result<Dek> {
         let wrapped = self.wrapped.as_ref().ok_or_else(|| {
             Error::misuse(Subject::Container, "the current DEK is wrapped by protectors")
         })?;
-        let mut kek = Zeroizing::new([0u8; 32]);
-        hkdf_sha256(current.expose(), file_id, &[b"pellucid/1 older DEK"], &mut kek[..])?;
-        let cipher = Cipher::new(Algorithm::Aes256, &kek[..])?;
         let mut dek = Zeroizing::new([0u8; 32]);
         let parts = (wrapped.first_chunk::<12>(), wrapped.last_chunk::<16>());
         let (Some(nonce), Some(tag)) = parts else {
             return Err(Error::corrupt(Subject::Container, "wrapped DEK is too short"));
         };
-        cipher
+        let unauthentic = || Error::unauthentic(Subject::Container, "an older DEK does not unwrap");
+        older_cipher(current, file_id)?
             .open(nonce, &self.first_generation.to_be_bytes(), &wrapped[12..44], tag, &mut dek[..])
-            .map_err(|_| Error::unauthentic(Subject::Container, "an older DEK does not unwrap"))?;
-        Ok(Dek::from_secret(Secret32::new(&mut dek)))
+            .map_err(|_| unauthentic())?;
+        let dek = Dek::from_secret(Secret32::new(&mut dek));
+        let found = commitment(&dek, file_id)?;
+        aws_lc_rs::constant_time::verify_slices_are_equal(&found, &self.commitment)
+            .map_err(|_| unauthentic())?;
+        Ok(dek)
     }
 }
+
+/// What wraps the older DEKs of a file.
+fn older_cipher(current: &Dek, file_id: &[u8; 16]) -> Result<Cipher> {
+    let mut kek = Zeroizing::new([0u8; 32]);
+    hkdf_sha256(current.expose(), file_id, &[b"pellucid/1 older DEK"], &mut kek[..])?;
+    Cipher::new(Algorithm::Aes256, &kek[..])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Protectors: how the DEK of a database is wrapped in its container header.
 //!
-//! Layout: docs/format-keys.md, "Protectors". Several stand side by side; one is enough to open.
+//! Layout: docs/format.md, "Protectors". Several stand side by side; one is enough to open.
 
 mod certificate;
 mod key_file;

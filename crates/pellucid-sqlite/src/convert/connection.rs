@@ -21,6 +21,12 @@ pub struct Handle<'a> {
     progress: Option<Box<Box<dyn FnMut() + 'a>>>,
 }
 
+impl std::fmt::Debug for Handle<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
 impl<'a> Handle<'a> {
     /// Opens `uri`, which names its VFS itself.
     pub fn open(file: &Path, uri: &str, flags: c_int) -> Result<Self, ConvertError> {
@@ -179,6 +185,7 @@ unsafe extern "C" fn call_progress(argument: *mut c_void) -> c_int {
 }
 
 /// A row of a running statement.
+#[derive(Debug)]
 pub struct Row {
     api: Api,
     statement: *mut ffi::Statement,

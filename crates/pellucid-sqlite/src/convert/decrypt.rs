@@ -36,9 +36,10 @@ pub fn decrypt(
     finish_copy(&copy, next_counter(&source.handle)?, source.was_wal)?;
 
     // SAFETY: the file object of an open connection over the shim; used before it closes.
-    let (lower, file_id) = unsafe { lower_of_open(source.handle.file()?) }.ok_or_else(|| {
+    let (lower, link) = unsafe { lower_of_open(source.handle.file()?) }.ok_or_else(|| {
         Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
     })?;
+    let file_id = link.header().map_or([0; 16], |header| header.file_id);
     let sector = plain_sector(file_id, &copy)?.encode(page_bytes as u32);
     let laying = Laying::open(copy, false)?;
     source.switch(lower, &sector, laying, progress)

@@ -1,9 +1,9 @@
 //! One small sealed file of the keyring, replaced atomically.
 //!
-//! Layout: docs/format-keys.md, "Sealed file".
+//! Layout: docs/format.md, "Sealed file".
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,8 @@ const VERSION: u16 = 1;
 const HEADER_BYTES: usize = 48;
 const CHECK_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
+/// A certificate of 4096 bits with its key has about 5 KiB.
+const FILE_BYTES_MOST: u64 = 65536;
 
 /// What is in the file; each kind is sealed under a key of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +54,17 @@ impl SealedFile {
     /// The content; none if the file is not there.
     pub(super) fn read(&self, parent: &Secret32) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let subject = || Subject::File(self.path.clone());
-        let bytes = match std::fs::read(&self.path) {
-            Ok(bytes) => bytes,
+        let mut bytes = Vec::new();
+        match File::open(&self.path)
+            .and_then(|file| file.take(FILE_BYTES_MOST + 1).read_to_end(&mut bytes))
+        {
+            Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io(subject(), error)),
-        };
+        }
+        if bytes.len() as u64 > FILE_BYTES_MOST {
+            return Err(Error::corrupt(subject(), "longer than any file of a keyring"));
+        }
         if bytes.len() < HEADER_BYTES + TAG_BYTES || bytes[..16] != MAGIC[..] {
             return Err(Error::corrupt(subject(), "not a file of a keyring, or truncated"));
         }

@@ -54,6 +54,10 @@ fn each_kind_of_trouble_has_its_own_error() {
     std::fs::write(&master, damaged).unwrap();
     assert!(matches!(Keyring::open(home.path()), Err(Error::Unauthentic { .. })));
 
+    std::fs::write(&master, [good.clone(), vec![0; 65536]].concat()).unwrap();
+    let told = Keyring::open(home.path()).unwrap_err();
+    assert!(matches!(told, Error::Corrupt { .. }) && told.to_string().contains("longer"), "{told}");
+
     std::fs::write(&master, &good).unwrap();
     let right = std::fs::read(&service).unwrap();
     std::fs::write(&service, [9; 32]).unwrap();

@@ -1,0 +1,30 @@
+//! Registers the VFS in a program that carries its own SQLite: the program itself and the lab.
+//!
+//! A crate of its own because of linkage: `libpellucid.so` must never link an SQLite, and Cargo
+//! unifies the features of a workspace.
+
+use std::ffi::{c_char, c_int};
+
+use rusqlite::ffi;
+
+unsafe extern "C" fn entry(
+    _db: *mut ffi::sqlite3,
+    _message: *mut *mut c_char,
+    api: *const ffi::sqlite3_api_routines,
+) -> c_int {
+    // SAFETY: SQLite calls an automatic extension with its API table.
+    unsafe { pellucid_sqlite::register(api.cast(), false) }
+}
+
+/// Registers the VFS `pellucid` in the bundled SQLite; not as default.
+///
+/// # Errors
+/// SQLite's error if the automatic extension could not run.
+pub fn register() -> rusqlite::Result<()> {
+    // SAFETY: `entry` is an extension's entry point (auto_extension.html) and lives for ever.
+    let code = unsafe { ffi::sqlite3_auto_extension(Some(entry)) };
+    if code != ffi::SQLITE_OK {
+        return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+    }
+    rusqlite::Connection::open_in_memory().map(|_| ())
+}

@@ -1,0 +1,272 @@
+//! `encrypt` and `decrypt`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use pellucid::certificate::hex;
+use pellucid::keyring::{DatabaseMemory, Keyring, WARNING_33091};
+use pellucid::Algorithm;
+use pellucid_sqlite::convert::{decrypt as open_for_good, encrypt as seal, Options, Stage};
+use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_sqlite::seal_request::{Birth, Protection};
+
+use crate::keys::{key_file, passphrase, OpenWith};
+use crate::output::{bytes, date, seconds, Failure, Output, Unit};
+
+/// What `encrypt` takes.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pellucid encrypt app.db\n  pellucid encrypt app.db --key-file \
+                        app.key --algorithm AES_128"
+)]
+pub struct EncryptArgs {
+    /// Plain databases
+    #[arg(required = true, value_name = "DB")]
+    databases: Vec<PathBuf>,
+    /// A certificate of the keyring, by name; one is made when none is named and none is there
+    #[arg(long, value_name = "NAME")]
+    certificate: Option<String>,
+    #[command(flatten)]
+    with: OpenWith,
+    /// AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
+    #[arg(long, default_value = "AES_256")]
+    algorithm: String,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+/// What `decrypt` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pellucid decrypt app.db")]
+pub struct DecryptArgs {
+    /// Encrypted databases
+    #[arg(required = true, value_name = "DB")]
+    databases: Vec<PathBuf>,
+    #[command(flatten)]
+    with: OpenWith,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+#[derive(Debug, Args)]
+struct Waiting {
+    /// Seconds to wait for other connections to give way
+    #[arg(long, default_value_t = 10, value_name = "SECONDS")]
+    timeout: u64,
+    /// An extension with the collations and functions the schema needs
+    #[arg(long, value_name = "FILE")]
+    load: Vec<PathBuf>,
+}
+
+impl Waiting {
+    fn options(&self) -> Options {
+        Options { timeout: Duration::from_secs(self.timeout), load: self.load.clone() }
+    }
+}
+
+/// Encrypts each database.
+pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let algorithm: Algorithm = args.algorithm.parse()?;
+    if algorithm.is_deprecated() {
+        output.warning(format!("{algorithm} is deprecated and slow; AES_256 is the default"));
+    }
+    for database in &args.databases {
+        require_plain(database)?;
+    }
+    let protections = protections(args, output)?;
+    pellucid_bundled::register()
+        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    for database in &args.databases {
+        encrypt_one(database, algorithm, &protections, args, output)
+            .map_err(|failure| failure.about(database))?;
+    }
+    warn_about_backup(&protections, output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn require_plain(database: &Path) -> Result<(), Failure> {
+    match inspect(database)?.kind {
+        Kind::Plain => Ok(()),
+        Kind::Sealed(_) => Err(Failure::new("it is encrypted already", "see `pellucid status`")),
+        Kind::Empty => Err(Failure::new(
+            "it is empty: there is nothing to encrypt",
+            "`pellucid run --encrypt-new` makes new databases encrypted from the start",
+        )),
+        Kind::Unfinished => Err(Failure::new(
+            "an encryption or decryption of it was interrupted",
+            "`pellucid check` opens it, which finishes the work",
+        )),
+        Kind::Damaged(error) => Err(error.into()),
+        _ => {
+            let mut failure = Failure::new("not an SQLite database", "look at the path");
+            failure.kind = "not-a-database";
+            Err(failure)
+        }
+    }
+    .map_err(|failure| failure.about(database))
+}
+
+/// What the DEKs are wrapped with; makes a keyring and a certificate where nothing is named.
+fn protections(args: &EncryptArgs, output: &Output) -> Result<Vec<Protection>, Failure> {
+    let mut protections = Vec::new();
+    if let Some(path) = &args.with.key_file {
+        protections.push(Protection::KeyFile(key_file(path)?));
+    }
+    if let Some(path) = &args.with.passphrase_file {
+        protections.push(Protection::Passphrase(passphrase(path, true)?));
+    }
+    if let Some(name) = &args.certificate {
+        Keyring::open(&Keyring::locate()?)?.certificate(name)?;
+        protections.push(Protection::Certificate(Some(name.clone())));
+    }
+    if protections.is_empty() {
+        make_default_certificate(output)?;
+        protections.push(Protection::Certificate(None));
+    }
+    Ok(protections)
+}
+
+fn make_default_certificate(output: &Output) -> Result<(), Failure> {
+    let (keyring, made) = Keyring::open_or_create(&Keyring::locate()?)?;
+    if let Some(path) = made.service_master_key {
+        output.line(format!("made  service master key    {}", path.display()));
+    }
+    if let Some(path) = made.database_master_key {
+        output.line(format!("made  database master key   {}", path.display()));
+    }
+    let (certificate, fresh) = keyring.ensure_default_certificate()?;
+    if fresh {
+        let public = certificate.public();
+        output.line(format!(
+            "made  certificate `{}`    {} (RSA-{}, valid to {}, SHA-256 thumbprint {})",
+            public.name(),
+            keyring.home().join("keyring/certificates").join(public.name()).display(),
+            public.rsa_bits(),
+            date(public.validity().1),
+            hex(public.thumbprint()),
+        ));
+    }
+    Ok(())
+}
+
+fn encrypt_one(
+    database: &Path,
+    algorithm: Algorithm,
+    protections: &[Protection],
+    args: &EncryptArgs,
+    output: &Output,
+) -> Result<(), Failure> {
+    let started = Instant::now();
+    let birth = Birth::new(algorithm, protections)?;
+    let file_id = *birth.file_id();
+    remember(protections, &file_id, true)?;
+    let bar = output.progress("", Unit::Bytes);
+    seal::encrypt(database, birth, &args.waiting.options(), &mut |stage, done, all| {
+        bar.set_message(stage_name(stage, "encrypting"));
+        bar.set_length(all.max(done));
+        bar.set_position(done);
+    })?;
+    bar.finish_and_clear();
+    let size = std::fs::metadata(database).map_or(0, |metadata| metadata.len());
+    let under: Vec<String> = protections.iter().map(describe).collect();
+    output.line(format!(
+        "{}: encrypted, {algorithm} under {}, {} in {}",
+        database.display(),
+        under.join(" and "),
+        bytes(size),
+        seconds(started.elapsed()),
+    ));
+    output.facts(&serde_json::json!({
+        "database": database, "state": "encrypted", "algorithm": algorithm.name(),
+        "protectors": under, "bytes": size, "file_id": hex(&file_id),
+        "seconds": started.elapsed().as_secs_f64(),
+    }));
+    Ok(())
+}
+
+fn stage_name(stage: Stage, verb: &str) -> String {
+    match stage {
+        Stage::Copying => format!("{verb} beside the file"),
+        Stage::Laying => "laying it over the file".to_owned(),
+    }
+}
+
+fn describe(protection: &Protection) -> String {
+    match protection {
+        Protection::Certificate(name) => {
+            let name = name.as_deref().unwrap_or(pellucid::keyring::DEFAULT_CERTIFICATE);
+            format!("certificate `{name}`")
+        }
+        Protection::KeyFile(_) => "a key file".to_owned(),
+        Protection::Passphrase(_) => "a passphrase".to_owned(),
+    }
+}
+
+/// The keyring remembers what was encrypted, so that an older header cannot switch it off.
+fn remember(protections: &[Protection], file_id: &[u8; 16], sealed: bool) -> Result<(), Failure> {
+    if protections.iter().any(|p| matches!(p, Protection::Certificate(_))) {
+        let keyring = Keyring::open(&Keyring::locate()?)?;
+        keyring.remember_database(file_id, DatabaseMemory { sequence: 1, sealed })?;
+    }
+    Ok(())
+}
+
+fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), Failure> {
+    for protection in protections {
+        let Protection::Certificate(name) = protection else { continue };
+        let keyring = Keyring::open(&Keyring::locate()?)?;
+        let name = name.as_deref().unwrap_or(pellucid::keyring::DEFAULT_CERTIFICATE);
+        if keyring.certificate(name)?.backed_up().is_none() {
+            eprintln!("{WARNING_33091}");
+            output.line(format!(
+                "Until certificates can be exported, keep a copy of the instance directory `{}` in \
+                 a safe place.",
+                keyring.home().display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Decrypts each database.
+pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure> {
+    args.with.offer()?;
+    for database in &args.databases {
+        match inspect(database)?.kind {
+            Kind::Plain => {
+                return Err(
+                    Failure::new("it is not encrypted", "see `pellucid status`").about(database)
+                )
+            }
+            Kind::Damaged(error) => return Err(Failure::from(error).about(database)),
+            _ => {}
+        }
+    }
+    pellucid_bundled::register()
+        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    for database in &args.databases {
+        let started = Instant::now();
+        let bar = output.progress("", Unit::Bytes);
+        open_for_good::decrypt(database, &args.waiting.options(), &mut |stage, done, all| {
+            bar.set_message(stage_name(stage, "decrypting"));
+            bar.set_length(all.max(done));
+            bar.set_position(done);
+        })
+        .map_err(|error| Failure::from(error).about(database))?;
+        bar.finish_and_clear();
+        let size = std::fs::metadata(database).map_or(0, |metadata| metadata.len());
+        output.line(format!(
+            "{}: decrypted, {} in {}",
+            database.display(),
+            bytes(size),
+            seconds(started.elapsed())
+        ));
+        output.facts(&serde_json::json!({
+            "database": database, "state": "plain", "bytes": size,
+            "seconds": started.elapsed().as_secs_f64(),
+        }));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,132 @@
+//! `pellucid extension`: where the loadable extension is.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::output::{Failure, Output};
+
+/// The library's file name; SQLite derives the entry point from it.
+const FILE_NAME: &str = "libpellucid.so";
+const ENTRY_POINT: &str = "sqlite3_pellucid_init";
+const VFS: &str = "pellucid";
+
+/// Print the path of the loadable extension
+///
+/// Example: `sqlite3 -cmd ".load $(pellucid extension)" -cmd ".open app.db"`
+#[derive(Debug, clap::Args)]
+pub struct ExtensionArgs {}
+
+/// Runs the command: the path, or with `--json` also entry point and VFS.
+///
+/// # Errors
+/// [`Failure`] if there is no extension to use.
+pub fn run(output: &Output) -> Result<ExitCode, Failure> {
+    let path = locate().map_err(|missing| Failure::new(&missing, missing.hint()))?;
+    if output.json {
+        output.facts(&serde_json::json!({ "path": path, "entry_point": ENTRY_POINT, "vfs": VFS }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    // As bytes, because a path need not be UTF-8; also when quiet, because it is what was asked for.
+    let mut out = std::io::stdout().lock();
+    out.write_all(path.as_os_str().as_bytes())
+        .and_then(|()| out.write_all(b"\n"))
+        .map_err(|error| Failure::new(format!("standard output: {error}"), "is it closed?"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Why there is no extension to use.
+#[derive(Debug)]
+pub enum Missing {
+    /// `PELLUCID_EXTENSION` names something that is not there.
+    Named(PathBuf, std::io::Error),
+    /// Nothing in the usual places.
+    Nowhere(Vec<PathBuf>),
+    /// Everybody may change what would be loaded.
+    Writable(PathBuf),
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Missing::Named(path, error) => {
+                write!(f, "`PELLUCID_EXTENSION` names `{}`: {error}", path.display())
+            }
+            Missing::Nowhere(_) => write!(f, "`{FILE_NAME}` was not found"),
+            Missing::Writable(path) => {
+                write!(f, "everybody may write to `{}`, so it is not loaded", path.display())
+            }
+        }
+    }
+}
+
+impl Missing {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Missing::Named(..) => format!("set it to the path of `{FILE_NAME}`, or unset it"),
+            Missing::Nowhere(tried) => {
+                let tried: Vec<_> =
+                    tried.iter().map(|path| format!("`{}`", path.display())).collect();
+                format!(
+                    "looked for {}; build it by `cargo build --release -p pellucid-extension` or set `PELLUCID_EXTENSION`",
+                    tried.join(" and ")
+                )
+            }
+            Missing::Writable(path) => format!("`chmod o-w {}`", path.display()),
+        }
+    }
+}
+
+/// Finds the library: `PELLUCID_EXTENSION`, beside the program, or in `../lib/pellucid` from there.
+///
+/// # Errors
+/// [`Missing`], also for a library that others could exchange.
+pub fn locate() -> Result<PathBuf, Missing> {
+    let found = match std::env::var_os("PELLUCID_EXTENSION").filter(|path| !path.is_empty()) {
+        Some(path) => named(path)?,
+        None => usual()?,
+    };
+    for path in [Some(found.as_path()), found.parent()].into_iter().flatten() {
+        if writable_by_all(path) {
+            return Err(Missing::Writable(path.to_owned()));
+        }
+    }
+    Ok(found)
+}
+
+fn named(path: OsString) -> Result<PathBuf, Missing> {
+    let path = PathBuf::from(path);
+    let found = path.canonicalize().map_err(|error| Missing::Named(path, error))?;
+    if found.is_file() {
+        return Ok(found);
+    }
+    Err(Missing::Named(found, std::io::Error::other("not a file")))
+}
+
+fn usual() -> Result<PathBuf, Missing> {
+    let mut tried = Vec::new();
+    let program = std::env::current_exe().and_then(|path| path.canonicalize());
+    if let Some(directory) = program.as_deref().ok().and_then(Path::parent) {
+        for place in [directory.join(FILE_NAME), directory.join("../lib/pellucid").join(FILE_NAME)]
+        {
+            match place.canonicalize() {
+                Ok(found) if found.is_file() => return Ok(found),
+                _ => tried.push(place),
+            }
+        }
+    }
+    Err(Missing::Nowhere(tried))
+}
+
+/// A directory with the sticky bit keeps others from exchanging what is not theirs.
+fn writable_by_all(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| {
+        let mode = data.permissions().mode();
+        mode & 0o002 != 0 && !(data.is_dir() && mode & 0o1000 != 0)
+    })
+}

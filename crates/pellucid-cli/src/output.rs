@@ -1,0 +1,215 @@
+//! What people and machines read: errors with hints, progress, numbers with units.
+
+use std::fmt::Display;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pellucid::Error;
+use pellucid_sqlite::convert::ConvertError;
+
+use crate::exit;
+
+/// An error for the person at the terminal.
+#[derive(Debug)]
+pub struct Failure {
+    /// What happened, to which file.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+    /// The exit status.
+    pub exit: u8,
+    /// A word for machines.
+    pub kind: &'static str,
+}
+
+impl Failure {
+    /// An error that says what to do.
+    pub fn new(message: impl Display, hint: impl Display) -> Self {
+        let hint = Some(hint.to_string());
+        Self { message: message.to_string(), hint, exit: exit::FAILED, kind: "failed" }
+    }
+
+    /// The same about `file`.
+    pub fn about(mut self, file: &std::path::Path) -> Self {
+        let name = format!("`{}`", file.display());
+        if !self.message.contains(&name) {
+            self.message = format!("{name}: {}", self.message);
+        }
+        self
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let (kind, exit, hint) = match &error {
+            Error::Io { source, .. } => {
+                let full = source.raw_os_error() == Some(libc::ENOSPC);
+                ("io", exit::FAILED, full.then_some("make room on the disk and try again"))
+            }
+            Error::Corrupt { .. } => (
+                "corrupt",
+                exit::DAMAGE,
+                Some("restore a backup; `pellucid check` names what is damaged"),
+            ),
+            Error::Unauthentic { .. } => (
+                "unauthentic",
+                exit::DAMAGE,
+                Some("somebody or something changed the file; restore a backup"),
+            ),
+            Error::Unsupported { .. } => {
+                ("unsupported", exit::FAILED, Some("a newer version of pellucid may read it"))
+            }
+            Error::MissingKey { .. } => (
+                "missing-key",
+                exit::FAILED,
+                Some(
+                    "bring the key: `--key-file`, `--passphrase-file`, or the instance directory \
+                     with the certificate in `PELLUCID_HOME`",
+                ),
+            ),
+            Error::Misuse { .. } => ("misuse", exit::FAILED, None),
+            Error::LimitReached { .. } => ("limit-reached", exit::FAILED, None),
+            _ => ("failed", exit::FAILED, None),
+        };
+        Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, kind }
+    }
+}
+
+impl From<ConvertError> for Failure {
+    fn from(error: ConvertError) -> Self {
+        let message = error.to_string();
+        let (kind, hint) = match error {
+            ConvertError::Typed(error) => return error.into(),
+            ConvertError::Sqlite { code, .. } => return sqlite_failure(code, message),
+            ConvertError::InUse { .. } => {
+                ("in-use", "close the other connections, or wait longer with `--timeout`")
+            }
+            ConvertError::Schema { .. } => (
+                "schema",
+                "load what the application has with `--load EXTENSION`; nothing was changed",
+            ),
+            ConvertError::Space { .. } => ("space", "make room; nothing was changed"),
+        };
+        Self { message, hint: Some(hint.to_owned()), exit: exit::FAILED, kind }
+    }
+}
+
+/// SQLite's code back to the kinds of the one table.
+fn sqlite_failure(code: i32, message: String) -> Failure {
+    let last = pellucid_sqlite::code::last_report().filter(|report| report.code == code);
+    let message = last.map_or(message, |report| report.line);
+    let (kind, exit, hint) = match code & 0xff {
+        26 => ("not-a-database", exit::FAILED, "this is neither an SQLite database nor sealed"),
+        23 => (
+            "missing-key",
+            exit::FAILED,
+            "bring the key: `--key-file`, `--passphrase-file`, or the instance directory with the \
+             certificate in `PELLUCID_HOME`",
+        ),
+        5 | 6 => ("in-use", exit::FAILED, "close the other connections, or wait with `--timeout`"),
+        11 => ("corrupt", exit::DAMAGE, "restore a backup; `pellucid check` names what is damaged"),
+        10 if code == pellucid_sqlite::ffi::IOERR_DATA => (
+            "unauthentic",
+            exit::DAMAGE,
+            "somebody or something changed the file; restore a backup",
+        ),
+        13 => ("full", exit::FAILED, "make room on the disk and try again"),
+        14 => ("cannot-open", exit::FAILED, "look at the path and its permissions"),
+        8 => ("read-only", exit::FAILED, "the file or its directory cannot be written"),
+        _ => ("sqlite", exit::FAILED, "nothing was changed"),
+    };
+    Failure { message, hint: Some(hint.to_owned()), exit, kind }
+}
+
+/// How to talk.
+#[derive(Debug)]
+pub struct Output {
+    /// JSON for machines.
+    pub json: bool,
+    quiet: bool,
+}
+
+impl Output {
+    /// As the global options say.
+    pub fn new(json: bool, quiet: bool) -> Self {
+        Self { json, quiet }
+    }
+
+    /// A line for people.
+    pub fn line(&self, line: impl Display) {
+        if !self.json && !self.quiet {
+            println!("{line}");
+        }
+    }
+
+    /// A warning: shown even when quiet.
+    pub fn warning(&self, text: impl Display) {
+        eprintln!("pellucid: warning: {text}");
+    }
+
+    /// Facts for machines.
+    pub fn facts(&self, facts: &serde_json::Value) {
+        if self.json {
+            println!("{facts}");
+        }
+    }
+
+    /// An error with its hint.
+    pub fn failure(&self, failure: &Failure) {
+        self.facts(&serde_json::json!({
+            "error": failure.message, "hint": failure.hint, "kind": failure.kind,
+        }));
+        eprintln!("pellucid: error: {}", failure.message);
+        if let Some(hint) = &failure.hint {
+            eprintln!("pellucid: hint: {hint}");
+        }
+    }
+
+    /// A bar that shows rate and time left once the work takes longer than a second.
+    pub fn progress(&self, what: &str, unit: Unit) -> ProgressBar {
+        let bar = ProgressBar::new(0);
+        let shown = !self.quiet && !self.json && std::io::stderr().is_terminal();
+        if !shown {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+            return bar;
+        }
+        let template = match unit {
+            Unit::Bytes => {
+                "{msg:<28} {bar:30} {bytes:>10} of {total_bytes}  {bytes_per_sec}  {eta} left"
+            }
+            Unit::Pages => "{msg:<28} {bar:30} {pos:>10} of {len} pages  {per_sec}  {eta} left",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+        bar
+    }
+}
+
+/// What a progress bar counts.
+#[derive(Debug, Clone, Copy)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Pages.
+    Pages,
+}
+
+/// `1.2 MiB`.
+pub fn bytes(count: u64) -> String {
+    indicatif::BinaryBytes(count).to_string()
+}
+
+/// `0.05 s`.
+pub fn seconds(duration: Duration) -> String {
+    format!("{:.2} s", duration.as_secs_f64())
+}
+
+/// `2027-11-21`, from seconds since 1970.
+pub fn date(seconds: i64) -> String {
+    time::OffsetDateTime::from_unix_timestamp(seconds)
+        .map_or_else(|_| "?".to_owned(), |at| at.date().to_string())
+}

@@ -1,0 +1,85 @@
+//! `pellucid run`: starts an unmodified program with the shim in front of its SQLite.
+//!
+//! The program is examined first ([`program`], [`binary`]): one that the preload cannot reach is refused, with what
+//! to do instead, before it could write a database in clear. Not examined is what the program starts in turn: its
+//! children inherit the preload, and those out of its reach go on without it.
+
+mod binary;
+mod environment;
+mod plain;
+mod program;
+mod refusal;
+mod supervise;
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use crate::extension;
+use crate::output::Failure;
+use program::Program;
+use refusal::Refusal;
+
+/// Start a program, unchanged, with the shim in front of its SQLite
+///
+/// Works for dynamically linked programs that use the system's SQLite; others are refused, with what to do instead.
+/// The program's exit status is passed on (128 + n if signal n ended it). Children of the program inherit the shim.
+///
+/// Examples: `pellucid run -- sqlite3 app.db`, `pellucid run --encrypt-new -- python3 app.py`
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// Seal the databases that the program makes; fails if the shim was never entered or a plain one appeared
+    #[arg(long)]
+    encrypt_new: bool,
+    /// Put the shim in place while the program is loaded, not at its first open (chosen by itself for PHP)
+    ///
+    /// For programs that find SQLite's functions by themselves, past the preload. SQLite is initialized then, and
+    /// the program's own `sqlite3_config` calls are refused by it.
+    #[arg(long)]
+    eager: bool,
+    /// Make it an error to open or create a database that is not sealed
+    #[arg(long)]
+    require_sealed: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command; comes back only if the program was not started or had to be waited for.
+///
+/// # Errors
+/// [`Failure`] if the program was not started: refused, or not there.
+pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    start(args).map_err(|refusal| {
+        let mut failure = Failure::new(&refusal, "");
+        failure.hint = refusal.hint();
+        failure
+    })
+}
+
+fn start(args: &RunArgs) -> Result<ExitCode, Refusal> {
+    let (name, arguments) = args.command.split_first().ok_or(Refusal::Nothing)?;
+    let program = Program::find(name, arguments)?;
+    let library = extension::locate().map_err(Refusal::Extension)?;
+    let preload = environment::preload(&library)?;
+    for binary in &program.binaries {
+        binary::examine(binary, &preload, &library)?;
+    }
+
+    let eager = args.eager || program.needs_eager();
+    let mut command = Command::new(&program.path);
+    command.arg0(name).args(arguments);
+    environment::set(&mut command, preload, args, eager);
+    if args.encrypt_new {
+        return supervise::supervise(command, &program.path, &watched(arguments));
+    }
+    // Only an error comes back.
+    let error = command.exec();
+    Err(Refusal::NotStarted(program.path, error))
+}
+
+/// Where a new database of the program is looked for: the working directory, and files named as arguments.
+fn watched(arguments: &[OsString]) -> Vec<&Path> {
+    arguments.iter().map(Path::new).collect()
+}

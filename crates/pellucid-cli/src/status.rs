@@ -1,0 +1,247 @@
+//! `status`: the one honest screen, warnings first.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::Table;
+use pellucid::certificate::hex;
+use pellucid::keyring::Keyring;
+use pellucid::protector::Protector;
+use pellucid::Error;
+use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
+
+use crate::exit;
+use crate::output::{bytes, date, Failure, Output};
+
+/// What `status` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pellucid status app.db\n  pellucid status --check *.db")]
+pub struct StatusArgs {
+    /// Databases; without any, the keyring alone
+    #[arg(value_name = "DB")]
+    databases: Vec<PathBuf>,
+    /// Exit with 4 if anything needs attention
+    #[arg(long)]
+    check: bool,
+}
+
+/// A certificate is called out so many days before it expires.
+const EXPIRY_DAYS: i64 = 30;
+const DAY_SECONDS: i64 = 86_400;
+
+/// Shows databases and keyring.
+pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let mut warnings = Vec::new();
+    let keyring = keyring_rows(&mut warnings);
+    let mut rows = Vec::new();
+    for database in &args.databases {
+        let found = inspect(database).map_err(|error| Failure::from(error).about(database))?;
+        warn_about(&found, &mut warnings);
+        rows.push(found);
+    }
+    for warning in &warnings {
+        output.warning(warning);
+    }
+    if !rows.is_empty() && !output.json {
+        output.line(database_table(&rows));
+    }
+    if let Some(table) = &keyring.table {
+        output.line(format!("Keyring {}", keyring.home.display()));
+        output.line(table);
+    }
+    output.facts(&serde_json::json!({
+        "warnings": warnings,
+        "databases": rows.iter().map(facts).collect::<Vec<_>>(),
+        "keyring": keyring.facts,
+    }));
+    let attention = args.check && !warnings.is_empty();
+    Ok(if attention { ExitCode::from(exit::ATTENTION) } else { ExitCode::SUCCESS })
+}
+
+fn warn_about(found: &Inspection, warnings: &mut Vec<String>) {
+    let name = found.path.display();
+    match &found.kind {
+        Kind::Plain => warnings.push(format!("`{name}` is NOT encrypted")),
+        Kind::Unfinished => warnings.push(format!(
+            "`{name}`: an encryption or decryption was interrupted; `pellucid check` finishes it"
+        )),
+        Kind::Damaged(error) => warnings.push(format!("`{name}`: {error}")),
+        Kind::Sealed(sealed) => {
+            if sealed.first_copy_damaged {
+                warnings.push(format!("`{name}`: header copy 0 is damaged, copy 1 is in use"));
+            }
+            if sealed.sector_damaged {
+                warnings
+                    .push(format!("`{name}`: sector 0 is damaged, the header behind it is whole"));
+            }
+            if sealed.header.algorithm().is_ok_and(pellucid::Algorithm::is_deprecated) {
+                warnings.push(format!("`{name}`: its algorithm is deprecated"));
+            }
+        }
+        _ => {}
+    }
+    if let (Some(copy), false) = (&found.copy, matches!(found.kind, Kind::Unfinished)) {
+        warnings.push(format!(
+            "`{}` is left over from an interrupted conversion; the next one removes it",
+            copy.display()
+        ));
+    }
+}
+
+fn database_table(rows: &[Inspection]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+        "database",
+        "state",
+        "algorithm",
+        "size",
+        "pages",
+        "generation",
+        "opens with",
+    ]);
+    for found in rows {
+        let name = found.path.display().to_string();
+        let size = bytes(found.bytes);
+        let row = match &found.kind {
+            Kind::Sealed(sealed) => {
+                let header = &sealed.header;
+                let pages = pages(found, sealed);
+                vec![
+                    name,
+                    header.state.name().to_owned(),
+                    header.algorithm().map_or("?".to_owned(), |a| a.name().to_owned()),
+                    size,
+                    format!("{pages} of {} bytes", header.page_size),
+                    header.generation.to_string(),
+                    protectors(sealed).join("\n"),
+                ]
+            }
+            kind => vec![name, kind_name(kind).to_owned(), String::new(), size],
+        };
+        table.add_row(row);
+    }
+    table
+}
+
+fn pages(found: &Inspection, sealed: &SealedHeader) -> u64 {
+    let region = pellucid::header::REGION_BYTES;
+    found.bytes.saturating_sub(region) / u64::from(sealed.header.page_size)
+}
+
+fn protectors(sealed: &SealedHeader) -> Vec<String> {
+    let describe = |bytes: &Vec<u8>| match Protector::decode(bytes) {
+        Ok((protector, _)) => short(&protector),
+        Err(error) => error.to_string(),
+    };
+    sealed.header.protectors.iter().map(describe).collect()
+}
+
+fn short(protector: &Protector) -> String {
+    match protector {
+        Protector::Certificate(p) => {
+            let print = hex(&p.thumbprint()[..8]);
+            format!("certificate `{}` ({print}..)", p.name())
+        }
+        other => other.describe(),
+    }
+}
+
+fn kind_name(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Empty => "empty",
+        Kind::Plain => "PLAIN",
+        Kind::Sealed(_) => "encrypted",
+        Kind::Unfinished => "interrupted",
+        Kind::Damaged(_) => "DAMAGED",
+        _ => "not a database",
+    }
+}
+
+fn facts(found: &Inspection) -> serde_json::Value {
+    let mut facts = serde_json::json!({
+        "database": found.path, "kind": kind_name(&found.kind), "bytes": found.bytes,
+        "copy": found.copy, "logs": found.logs,
+    });
+    match &found.kind {
+        Kind::Sealed(sealed) => {
+            let header = &sealed.header;
+            facts["state"] = header.state.name().into();
+            facts["algorithm"] = header.algorithm().map_or("", |a| a.name()).into();
+            facts["page_size"] = header.page_size.into();
+            facts["pages"] = pages(found, sealed).into();
+            facts["generation"] = header.generation.into();
+            facts["sequence"] = header.sequence.into();
+            facts["file_id"] = hex(&header.file_id).into();
+            facts["protectors"] = protectors(sealed).into();
+        }
+        Kind::Damaged(error) => facts["error"] = error.to_string().into(),
+        _ => {}
+    }
+    facts
+}
+
+struct KeyringRows {
+    home: PathBuf,
+    table: Option<Table>,
+    facts: serde_json::Value,
+}
+
+fn keyring_rows(warnings: &mut Vec<String>) -> KeyringRows {
+    let home = Keyring::locate().unwrap_or_default();
+    let mut rows = KeyringRows { home: home.clone(), table: None, facts: serde_json::Value::Null };
+    let certificates = match Keyring::open(&home).and_then(|keyring| keyring.certificates()) {
+        Ok(certificates) => certificates,
+        Err(Error::MissingKey { .. }) if !Path::new(&home).join("service.key").exists() => {
+            return rows
+        }
+        Err(error) => {
+            warnings.push(format!("the keyring cannot be used: {error}"));
+            return rows;
+        }
+    };
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+        "certificate",
+        "key",
+        "valid to",
+        "backed up",
+        "SHA-256 thumbprint",
+    ]);
+    let now =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+    let mut list = Vec::new();
+    for certificate in &certificates {
+        let public = certificate.public();
+        let expires = public.validity().1;
+        let backed_up = certificate.backed_up().map(|at| date(at as i64));
+        if backed_up.is_none() {
+            warnings.push(format!(
+                "certificate `{}` has no backup: if this keyring is lost, so is every database \
+                 under it",
+                public.name()
+            ));
+        }
+        if expires < now {
+            warnings.push(format!("certificate `{}` expired on {}", public.name(), date(expires)));
+        } else if expires - now < EXPIRY_DAYS * DAY_SECONDS {
+            warnings.push(format!("certificate `{}` expires on {}", public.name(), date(expires)));
+        }
+        table.add_row(vec![
+            public.name().to_owned(),
+            format!("RSA-{}", public.rsa_bits()),
+            date(expires),
+            backed_up.clone().unwrap_or_else(|| "NEVER".to_owned()),
+            hex(public.thumbprint()),
+        ]);
+        list.push(serde_json::json!({
+            "name": public.name(), "rsa_bits": public.rsa_bits(), "valid_to": date(expires),
+            "backed_up": backed_up, "thumbprint_sha256": hex(public.thumbprint()),
+        }));
+    }
+    rows.table = Some(table);
+    rows.facts = serde_json::json!({"home": home, "certificates": list});
+    rows
+}
