@@ -107,8 +107,7 @@ pub fn key_beside(database: &Path) -> PathBuf {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let key = database.parent().unwrap().parent().unwrap().join("crash.key");
-    let options =
-        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&key);
+    let options = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&key);
     if let Ok(mut file) = options {
         file.write_all(&std::array::from_fn::<u8, 32, _>(|n| n as u8 ^ 0x5a)).unwrap();
     }
@@ -192,7 +191,8 @@ pub fn run_counted(mut command: Command, dir: &Path, at: Option<u64>, torn: bool
     }
     let output = command.output().unwrap();
     let calls = std::fs::read_to_string(&count).ok().and_then(|text| text.trim().parse().ok());
-    let killed = std::os::unix::process::ExitStatusExt::signal(&output.status) == Some(libc::SIGKILL);
+    let killed =
+        std::os::unix::process::ExitStatusExt::signal(&output.status) == Some(libc::SIGKILL);
     Ended { output, calls, killed }
 }
 

@@ -43,7 +43,8 @@ pub fn put(connection: &Connection, id: i64, version: i64) -> rusqlite::Result<(
 
 /// Every row proved; (id, version) in order.
 pub fn read(connection: &Connection) -> rusqlite::Result<Vec<(i64, i64)>> {
-    let mut statement = connection.prepare("SELECT id, version, payload, sum FROM t ORDER BY id")?;
+    let mut statement =
+        connection.prepare("SELECT id, version, payload, sum FROM t ORDER BY id")?;
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
