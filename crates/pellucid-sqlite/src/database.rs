@@ -139,7 +139,7 @@ impl Database {
         let content = page_bytes - TAIL_BYTES;
         if let Some(unit) = self.ahead.unit(number, page_bytes) {
             page[content..].fill(0);
-            self.link.open_page(number, unit, &mut page[..content])?;
+            self.open_unit(number, unit, &mut page[..content])?;
             self.ahead.next = number + 1;
             return Ok(ReadEnd::Full);
         }
@@ -153,27 +153,26 @@ impl Database {
             return Ok(ReadEnd::Short);
         }
         page[content..].fill(0);
-        self.open_unit(number, page_bytes, &mut page[..content])?;
+        self.open_unit(number, &self.unit, &mut page[..content])?;
         if number == 1 {
             self.first.keep(&self.unit[content..], page);
         }
         Ok(ReadEnd::Full)
     }
 
-    /// Opens the unit just read. Another process may have moved on to a generation we have not seen
-    /// yet; then the header is read again and the page tried once more.
-    fn open_unit(&mut self, number: u32, page_bytes: usize, content: &mut [u8]) -> Outcome<()> {
-        if number as u64 == PENDING_BYTE / page_bytes as u64 + 1
-            && self.unit.iter().all(|byte| *byte == 0)
-        {
+    /// Opens a unit just read. Another process may have moved on to a generation we have not seen
+    /// yet; then the header is read again first.
+    fn open_unit(&self, number: u32, unit: &[u8], content: &mut [u8]) -> Outcome<()> {
+        let lock_page = PENDING_BYTE / unit.len() as u64 + 1;
+        if u64::from(number) == lock_page && unit.iter().all(|byte| *byte == 0) {
             content.fill(0);
             return Ok(());
         }
-        let named = pellucid::unit::generation(&self.unit).unwrap_or(0);
-        if named > self.link.keys()?.generation() {
+        let named = pellucid::unit::generation(unit).unwrap_or(0);
+        if self.link.is_newer(named) {
             self.link.refresh()?;
         }
-        self.link.open_page(number, &self.unit, content)
+        self.link.open_page(number, unit, content)
     }
 
     /// After a short read: whether the page is there after all. Part of a page is damage.

@@ -160,6 +160,11 @@ impl Link {
         self.lower.get().ok_or(Code(ffi::IOERR))
     }
 
+    /// Whether a unit's generation is one that the header as last read does not know yet.
+    pub fn is_newer(&self, generation: u32) -> bool {
+        self.container.borrow().keys.as_ref().is_some_and(|keys| generation > keys.generation())
+    }
+
     /// Seals one unit, having counted it.
     ///
     /// # Errors
@@ -394,6 +399,7 @@ impl Link {
         lower.sync(ffi::SYNC_NORMAL)?;
         lower.write(&region[..SECTOR_BYTES], 0)?;
         lower.sync(ffi::SYNC_NORMAL)?;
+        self.credentials.remember(&encoded, &keys);
         self.adopt(header, keys, &encoded[..HEAD_BYTES]);
         Ok(())
     }
@@ -464,13 +470,14 @@ impl Link {
         let mut bytes = [0; 64];
         lower.read(&mut bytes, offset)?;
         let mut next = self.reserve_next.get();
-        let block = next[kind as usize];
+        let limit = generation_writes();
+        let block = next[kind as usize].min((limit / 4).max(1));
         let wear = match Wear::parse(&bytes, keys.header_key(), offset) {
             Ok(wear) if wear.generation == keys.generation() => Some(wear.reserved),
             Ok(wear) if wear.generation < keys.generation() => Some(0),
             _ => None,
         };
-        let worn = wear.is_none_or(|reserved| reserved + block > generation_writes());
+        let worn = wear.is_none_or(|reserved| reserved + block > limit);
         let rolled = worn && self.with_header_locks(lower, || self.roll_generation())?;
         let (keys, used) = if rolled { (self.keys()?, 0) } else { (keys, wear.unwrap_or(0)) };
         let wear = Wear { generation: keys.generation(), reserved: used + block };

@@ -220,8 +220,11 @@ impl MainFile {
         if exclusive {
             held.set(held.get() | mask);
         }
-        let matters = !exclusive || mask & (WRITE_MASK | CKPT_MASK) != 0;
-        match if matters { self.link.refresh() } else { Ok(()) } {
+        // A reader needs no fresh header: a generation it has not seen makes it look again
+        // (`Database`, `WalFile`), and a WAL database cannot change its page size or become plain
+        // while this connection is open. Who may seal looks before anything else.
+        let seals = exclusive && mask & (WRITE_MASK | CKPT_MASK) != 0;
+        match if seals { self.link.refresh() } else { Ok(()) } {
             Ok(()) => ffi::OK,
             Err(Code(code)) => {
                 if exclusive {

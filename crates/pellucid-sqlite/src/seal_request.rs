@@ -111,7 +111,7 @@ impl Credentials {
         copy: u8,
         known: Option<&Arc<ContainerKeys>>,
     ) -> Result<Arc<ContainerKeys>> {
-        let cache_key = (bytes[COPY_BYTES - 32..].to_vec(), self.identity.clone());
+        let cache_key = self.cache_key(bytes);
         if let Some(keys) = cache().get(&cache_key) {
             return Ok(keys.clone());
         }
@@ -125,6 +125,17 @@ impl Credentials {
         let keys = Arc::new(ContainerKeys::new(header, &dek)?);
         cache().insert(cache_key, keys.clone());
         Ok(keys)
+    }
+
+    /// Keeps the keys of a header this process has written itself.
+    pub fn remember(&self, bytes: &[u8; COPY_BYTES], keys: &Arc<ContainerKeys>) {
+        cache().insert(self.cache_key(bytes), keys.clone());
+    }
+
+    /// A header's checksum and the credentials it was opened with: other credentials have to open it
+    /// themselves.
+    fn cache_key(&self, bytes: &[u8; COPY_BYTES]) -> CacheKey {
+        (bytes[COPY_BYTES - 32..].to_vec(), self.identity.clone())
     }
 
     fn unwrap(&self, header: &Header) -> Result<Dek> {

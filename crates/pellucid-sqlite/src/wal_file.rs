@@ -323,11 +323,14 @@ impl WalFile {
         }
         let keys = self.link.keys()?;
         self.opened.resize(self.unit.len(), 0);
-        let mut opened = open_frame(&keys, spot.number, &self.unit, &mut self.opened);
-        if opened.is_err() && self.is_newer_generation(&keys)? {
-            let keys = self.link.keys()?;
-            opened = open_frame(&keys, spot.number, &self.unit, &mut self.opened);
-        }
+        let named = pellucid::unit::generation(&self.unit).unwrap_or(0);
+        let keys = if self.link.is_newer(named) {
+            self.link.refresh()?;
+            self.link.keys()?
+        } else {
+            keys
+        };
+        let opened = open_frame(&keys, spot.number, &self.unit, &mut self.opened);
         if let Err(error) = opened {
             let recovering = spot.within < FRAME_HEADER_BYTES && spot.number < self.written_from;
             if !recovering {
@@ -343,15 +346,6 @@ impl WalFile {
         }
         piece.copy_from_slice(&self.opened[spot.within..spot.within + piece.len()]);
         Ok(ReadEnd::Full)
-    }
-
-    fn is_newer_generation(&self, keys: &pellucid::keys::ContainerKeys) -> Outcome<bool> {
-        let named = pellucid::unit::generation(&self.unit).unwrap_or(0);
-        if named <= keys.generation() {
-            return Ok(false);
-        }
-        self.link.refresh()?;
-        Ok(self.link.keys()?.generation() > keys.generation())
     }
 
     fn read_unit(&mut self, number: u32) -> Outcome<ReadEnd> {

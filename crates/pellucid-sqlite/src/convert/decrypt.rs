@@ -10,7 +10,7 @@ use super::connection::{literal, uri, Handle};
 use super::encrypt::{next_counter, set_first_page};
 use super::laying::{plain_sector, sync_directory, Laying};
 use super::switch::{check_space, make_copy, Source};
-use super::{ConvertError, Options, Progress, Stage};
+use super::{schema, ConvertError, Options, Progress, Stage};
 use crate::ffi;
 use crate::file::lower_of_open;
 
@@ -33,6 +33,8 @@ pub fn decrypt(
     let mut source = Source::reserve(path, &sealed_uri, options)?;
     let copy = make_copy(path)?;
     build_copy(path, &copy, &sealed_uri, options, expected, progress)?;
+    let order = schema::order(&source.handle)?;
+    schema::restore_order(path, &uri(&copy, "vfs=unix"), &order)?;
     finish_copy(&copy, next_counter(&source.handle)?, source.was_wal)?;
 
     // SAFETY: the file object of an open connection over the shim; used before it closes.

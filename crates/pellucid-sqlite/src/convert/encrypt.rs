@@ -42,6 +42,8 @@ pub fn encrypt(
     let keys = birth.keys()?;
     let copy = make_copy(path)?;
     build_copy(path, &copy, birth, options, expected, progress)?;
+    let order = schema::order(&source.handle)?;
+    schema::restore_order(path, &uri(&copy, "vfs=pellucid"), &order)?;
     finish_copy(&copy, &keys, page_bytes, next_counter(&source.handle)?, source.was_wal)?;
 
     // SAFETY: the file object of an open connection over the Unix VFS; used before it closes.

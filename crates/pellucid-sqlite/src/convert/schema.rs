@@ -1,4 +1,5 @@
-//! Finds collations and functions that only the application has, before anything is written.
+//! What a conversion has to know of the schema: names only the application has, and the order of its
+//! rows, which `VACUUM INTO` changes and dumps show.
 
 use std::path::Path;
 
@@ -38,4 +39,46 @@ pub fn check(path: &Path, source: &Handle<'_>, options: &Options) -> Result<(), 
         return Ok(());
     }
     Err(ConvertError::Schema { file: path.display().to_string(), missing })
+}
+
+/// More than any rowid of the schema table.
+const ASIDE: i64 = 1 << 40;
+
+/// The schema's rows in their order: `(rowid, type, name)`.
+pub type Order = Vec<(i64, String, String)>;
+
+/// Reads the order of the schema's rows.
+///
+/// # Errors
+/// SQLite's.
+pub fn order(source: &Handle<'_>) -> Result<Order, ConvertError> {
+    let mut order = Vec::new();
+    source.rows("SELECT rowid, type, name FROM sqlite_schema", |row| {
+        order.push((row.number(0), row.text(1), row.text(2)));
+    })?;
+    Ok(order)
+}
+
+/// Puts the rows of the copy under `uri` into that order: `VACUUM INTO` writes virtual tables, views
+/// and triggers last.
+///
+/// # Errors
+/// SQLite's.
+pub fn restore_order(path: &Path, uri: &str, order: &Order) -> Result<(), ConvertError> {
+    use super::connection::literal;
+    let copy = Handle::open(path, uri, ffi::OPEN_READWRITE)?;
+    copy.run("PRAGMA synchronous=OFF")?;
+    copy.run("PRAGMA journal_mode=MEMORY")?;
+    copy.run("PRAGMA writable_schema=ON")?;
+    copy.run("BEGIN")?;
+    for (rowid, kind, name) in order {
+        copy.run(&format!(
+            "UPDATE sqlite_schema SET rowid={} WHERE type={} AND name={}",
+            rowid + ASIDE,
+            literal(kind),
+            literal(name)
+        ))?;
+    }
+    copy.run(&format!("UPDATE sqlite_schema SET rowid=rowid-{ASIDE} WHERE rowid>{ASIDE}"))?;
+    copy.run("COMMIT")
 }

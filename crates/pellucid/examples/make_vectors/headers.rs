@@ -109,6 +109,13 @@ pub fn cases() -> Result<Vec<Case>> {
         with_cert.failing("missing-certificate", "missing-key", "is not in the keyring"),
         &other,
     ));
+    let mut escape = by_certificate.clone();
+    escape[5] = 0x1b;
+    cases.push(
+        with_cert
+            .failing("control-character-in-name", "corrupt", "a protector's fields do not fit")
+            .with_body(&sealed(&[escape])?),
+    );
     cases.extend(substitutions(&with_cert, &certificate, &good, &key_file)?);
     cases.extend(older_dek(&good, &by_key_file)?);
     cases.extend(structure(&good, &with_passphrase, &by_key_file)?);
@@ -184,6 +191,7 @@ fn structure(good: &Case, with_passphrase: &Case, by_key_file: &[u8]) -> Result<
     let mut forged = good.body.clone();
     forged[24 + 7] = 9;
     let costly = |copy: &mut [u8]| copy[128 + 104 + 4..][..4].copy_from_slice(&[0, 0x20, 0, 0]);
+    let lanes = |copy: &mut [u8]| copy[128 + 104 + 12..][..4].copy_from_slice(&[0x80, 0, 0, 0]);
     let patch = |at: usize, value: u8| patched(&good.body, |copy| copy[at] = value);
     let unknown = [&[9, 0, 0, 2][..], &[1, 2]].concat();
     Ok(vec![
@@ -209,6 +217,9 @@ fn structure(good: &Case, with_passphrase: &Case, by_key_file: &[u8]) -> Result<
         with_passphrase
             .failing("argon2-cost-too-high", "unsupported", "asks for 2097152 KiB")
             .with_body(&patched(&with_passphrase.body, costly)?),
+        with_passphrase
+            .failing("argon2-lanes-too-many", "unsupported", "2147483648 lanes of Argon2id")
+            .with_body(&patched(&with_passphrase.body, lanes)?),
         good.failing("no-key", "missing-key", "it needs its key file").with("key-file", ""),
         good.failing("wrong-key", "missing-key", "wrong key")
             .with_bytes("key-file", &key_bytes(65)),

@@ -39,7 +39,12 @@ impl CertificateProtector {
         certificate: &PublicCertificate,
     ) -> Result<Self> {
         Ok(Self {
-            name: certificate.name().chars().take(MOST_NAME_CHARS).collect(),
+            name: certificate
+                .name()
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(MOST_NAME_CHARS)
+                .collect(),
             thumbprint: *certificate.thumbprint(),
             wrapped: certificate.encrypt(dek.expose(), &label(binding))?,
             signature: Vec::new(),
@@ -124,7 +129,11 @@ impl CertificateProtector {
             Some(part)
         };
         let name_bytes = usize::from(*take(1)?.first()?);
+        // It is printed before anything is authenticated: no escape sequences for a terminal.
         let name = String::from_utf8(take(name_bytes)?.to_vec()).ok()?;
+        if name.chars().any(char::is_control) {
+            return None;
+        }
         let thumbprint = take(THUMBPRINT_BYTES)?.try_into().ok()?;
         let mut part = || {
             let length = u16::from_be_bytes(take(2)?.try_into().ok()?);

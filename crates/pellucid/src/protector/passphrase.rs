@@ -91,7 +91,8 @@ impl Argon2Cost {
     fn check(self) -> Result<Self> {
         let above =
             self.memory_kib > MOST_KIB || self.passes > MOST_PASSES || self.lanes > MOST_LANES;
-        let below = self.passes == 0 || self.lanes == 0 || self.memory_kib < 8 * self.lanes;
+        let below =
+            self.passes == 0 || self.lanes == 0 || self.memory_kib < self.lanes.saturating_mul(8);
         if above || below {
             return Err(Error::unsupported(
                 Subject::Container,

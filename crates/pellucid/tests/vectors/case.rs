@@ -79,7 +79,9 @@ impl Case {
 
     /// The same inputs, put wrong: another kind, another outcome.
     pub fn failing(&self, kind: &str, expect: &str, error: &str) -> Self {
-        self.clone().with("kind", kind).with("expect", expect).with("error", error)
+        let mut case = self.clone().with("kind", kind).with("expect", expect);
+        case.fields.insert(3, ("error".to_owned(), error.to_owned()));
+        case
     }
 
     pub fn to_text(&self) -> String {
