@@ -61,6 +61,45 @@ impl Lower {
         Ok(end)
     }
 
+    /// Copies from the lower VFS's own mapping, if it has one that reaches so far. Never more than a
+    /// copy: what lies in a shared mapping may change between authentication and use.
+    pub fn read_mapped(&self, buffer: &mut [u8], offset: u64) -> bool {
+        let (Some(fetch), Some(unfetch)) = (self.methods().fetch, self.methods().unfetch) else {
+            return false;
+        };
+        let mut page = std::ptr::null_mut();
+        // SAFETY: `page` is valid for a write; methods of version 3 have both functions.
+        let code = unsafe { fetch(self.0, offset as i64, buffer.len() as c_int, &mut page) };
+        if code != ffi::OK || page.is_null() {
+            return false;
+        }
+        // SAFETY: the lower VFS gives `buffer.len()` readable bytes until they are given back. The
+        // copy is the only access, and SQLite's locks keep the file from being cut meanwhile.
+        unsafe {
+            std::ptr::copy_nonoverlapping(page.cast::<u8>(), buffer.as_mut_ptr(), buffer.len());
+            unfetch(self.0, offset as i64, page);
+        }
+        true
+    }
+
+    /// Lets the lower VFS map up to `bytes` of the file.
+    pub fn allow_mapping(&self, mut bytes: i64) {
+        if self.version() >= 3 {
+            // SAFETY: the operation takes an `sqlite3_int64 *`.
+            unsafe {
+                self.file_control(ffi::FCNTL_MMAP_SIZE, std::ptr::addr_of_mut!(bytes).cast());
+            }
+        }
+    }
+
+    /// Drops the mapping, so that the next read maps the file as long as it is then.
+    pub fn drop_mapping(&self) {
+        if let Some(unfetch) = self.methods().unfetch.filter(|_| self.version() >= 3) {
+            // SAFETY: a null page asks for just that (`sqlite3_io_methods.xUnfetch`).
+            unsafe { unfetch(self.0, 0, std::ptr::null_mut()) };
+        }
+    }
+
     /// Writes all of `bytes`.
     ///
     /// # Errors
