@@ -140,7 +140,9 @@ impl CertificateProtector {
             take(usize::from(length)).map(<[u8]>::to_vec)
         };
         let (wrapped, signature) = (part()?, part()?);
-        rest.is_empty().then_some(Self { name, thumbprint, wrapped, signature, recovery })
+        // A signed one that only says "recovery" would be opened with its signature unread.
+        let whole = rest.is_empty() && (!recovery || signature.is_empty());
+        whole.then_some(Self { name, thumbprint, wrapped, signature, recovery })
     }
 }
 

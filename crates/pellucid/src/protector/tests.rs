@@ -133,7 +133,7 @@ fn every_flipped_bit_of_a_key_file_protector_is_refused() {
     bound(&dek, |binding| {
         let mut bytes = Vec::new();
         wrap(&dek, binding, &Wrapping::KeyFile(&key)).unwrap().encode(&mut bytes);
-        for bit in 16..bytes.len() * 8 {
+        for bit in 0..bytes.len() * 8 {
             bytes[bit / 8] ^= 1 << (bit % 8);
             let opened = Protector::decode(&bytes).and_then(|(p, _)| unwrap(&[p], binding, &keys));
             assert!(opened.is_err(), "bit {bit}");
@@ -172,4 +172,25 @@ fn nothing_secret_is_printed() {
     assert!(!shown.contains("171") && !shown.contains("sesame"), "{shown}");
     let certificate = Certificate::generate("app", "App", 10).unwrap();
     assert!(format!("{certificate:?}").len() < 100);
+}
+
+#[test]
+fn flags_are_known_or_refused() {
+    for kind in [TYPE_KEY_FILE, TYPE_PASSPHRASE, TYPE_CERTIFICATE] {
+        let told = Protector::decode(&[kind, 2, 0, 0]).unwrap_err();
+        assert!(matches!(told, Error::Unsupported { .. }), "{told}");
+        assert!(told.to_string().contains("flag 2"), "{told}");
+    }
+}
+
+#[test]
+fn a_signed_protector_does_not_pass_for_one_of_recovery() {
+    let dek = Dek::random().unwrap();
+    let certificate = Certificate::generate("app", "App", 10).unwrap();
+    bound(&dek, |binding| {
+        let mut bytes = Vec::new();
+        wrap(&dek, binding, &Wrapping::Certificate(&certificate)).unwrap().encode(&mut bytes);
+        bytes[1] = FLAG_RECOVERY;
+        assert!(matches!(Protector::decode(&bytes), Err(Error::Corrupt { .. })));
+    });
 }
