@@ -194,13 +194,15 @@ pub trait KeySource {
 ///
 /// # Errors
 /// [`Error::MissingKey`] saying for each protector what was missing or wrong;
-/// [`Error::Unauthentic`] for a protector that was not made by its certificate.
+/// [`Error::Unauthentic`] for a protector that was not made by its certificate. What is wrong with
+/// the keyring itself only if no other protector opens either.
 pub fn unwrap(
     protectors: &[Protector],
     binding: &Binding<'_>,
     keys: &dyn KeySource,
 ) -> Result<Dek> {
     let mut reasons = Vec::new();
+    let mut trouble = None;
     let mut order: Vec<&Protector> = protectors.iter().collect();
     order.sort_by_key(|protector| match protector {
         Protector::KeyFile(_) => 0,
@@ -210,7 +212,15 @@ pub fn unwrap(
     for protector in order {
         let opened = match protector {
             Protector::KeyFile(p) => p.unwrap(binding, keys.key_files()),
-            Protector::Certificate(p) => p.unwrap(binding, keys),
+            Protector::Certificate(p) => match p.find(keys) {
+                Ok(certificate) => p.unwrap(binding, &certificate),
+                Err(missing @ Error::MissingKey { .. }) => Err(missing),
+                // A broken keyring is what the other protectors are there for.
+                Err(error) => {
+                    trouble.get_or_insert(error);
+                    continue;
+                }
+            },
             Protector::Passphrase(p) => p.unwrap(binding, keys.passphrases()),
         };
         match opened {
@@ -218,6 +228,9 @@ pub fn unwrap(
             Err(Error::MissingKey { cause, .. }) => reasons.push(cause.into_owned()),
             Err(error) => return Err(error),
         }
+    }
+    if let Some(trouble) = trouble {
+        return Err(trouble);
     }
     if reasons.is_empty() {
         reasons.push("the header has no protector".to_owned());

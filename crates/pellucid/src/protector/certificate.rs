@@ -52,19 +52,24 @@ impl CertificateProtector {
         })
     }
 
-    pub(super) fn unwrap(&self, binding: &Binding<'_>, keys: &dyn KeySource) -> Result<Dek> {
+    /// The certificate that opens it, from the keyring.
+    pub(super) fn find(&self, keys: &dyn KeySource) -> Result<Certificate> {
         if self.recovery && !keys.allow_recovery() {
             return Err(Error::missing_key(
                 Subject::Container,
                 format!("{} is for recovery and was not asked for", self.describe()),
             ));
         }
-        let Some(certificate) = keys.certificate(&self.thumbprint)? else {
-            return Err(Error::missing_key(
+        keys.certificate(&self.thumbprint)?.ok_or_else(|| {
+            Error::missing_key(
                 Subject::Container,
                 format!("{} is not in the keyring", self.describe()),
-            ));
-        };
+            )
+        })
+    }
+
+    /// Opens it with the certificate that [`Self::find`] found.
+    pub(super) fn unwrap(&self, binding: &Binding<'_>, certificate: &Certificate) -> Result<Dek> {
         if !self.recovery && !certificate.public().verify(&self.signed(binding), &self.signature) {
             return Err(Error::unauthentic(
                 Subject::Certificate(self.name.clone()),

@@ -194,3 +194,38 @@ fn a_signed_protector_does_not_pass_for_one_of_recovery() {
         assert!(matches!(Protector::decode(&bytes), Err(Error::Corrupt { .. })));
     });
 }
+
+/// A keyring that is there and cannot be read.
+struct BrokenKeyring(Vec<Passphrase>);
+
+impl KeySource for BrokenKeyring {
+    fn key_files(&self) -> &[KeyFile] {
+        &[]
+    }
+    fn passphrases(&self) -> &[Passphrase] {
+        &self.0
+    }
+    fn certificate(&self, _: &[u8; 32]) -> Result<Option<Certificate>> {
+        Err(Error::unauthentic(Subject::Key("keyring"), "damaged"))
+    }
+}
+
+#[test]
+fn a_broken_keyring_does_not_stand_before_a_passphrase() {
+    let dek = Dek::random().unwrap();
+    let passphrase = Passphrase::new(b"x");
+    let certificate = Certificate::generate("app", "App", 10).unwrap();
+    bound(&dek, |binding| {
+        let protectors = [
+            wrap(&dek, binding, &Wrapping::Certificate(&certificate)).unwrap(),
+            wrap(&dek, binding, &Wrapping::Passphrase(&passphrase, CHEAP)).unwrap(),
+        ];
+        let opened = unwrap(&protectors, binding, &BrokenKeyring(vec![passphrase.clone()]));
+        assert_eq!(opened.unwrap(), dek);
+        let wrong = Passphrase::new(b"y");
+        for passphrases in [vec![], vec![wrong]] {
+            let told = unwrap(&protectors, binding, &BrokenKeyring(passphrases));
+            assert!(matches!(told, Err(Error::Unauthentic { .. })), "{told:?}");
+        }
+    });
+}
