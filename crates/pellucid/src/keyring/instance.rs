@@ -49,6 +49,21 @@ pub(super) fn make_directories(home: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether anything is there that is sealed under the database master key.
+pub(super) fn has_children(home: &Path) -> Result<bool> {
+    for directory in ["keyring/certificates", "keyring/databases"] {
+        let path = home.join(directory);
+        let io = |error| Error::io(Subject::File(path.clone()), error);
+        for entry in std::fs::read_dir(&path).map_err(io)? {
+            let name = entry.map_err(io)?.file_name();
+            if !name.as_encoded_bytes().starts_with(b".") {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// The service master key: systemd's credential, else the instance's file; none if neither is there.
 pub(super) fn read_service_key(home: &Path) -> Result<Option<Secret32>> {
     let credential = std::env::var_os("CREDENTIALS_DIRECTORY")

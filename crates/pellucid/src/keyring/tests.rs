@@ -86,3 +86,28 @@ fn opening_writes_nothing() {
     let _ = keyring.recall_database(&[0; 16]);
     assert_eq!(before, list());
 }
+
+#[test]
+fn a_lost_key_is_never_replaced_while_something_is_sealed_under_it() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    for (lost, of) in [("service.key", "service master key"), ("keyring/master.key", "database")] {
+        keyring.remember_database(&[1; 16], DatabaseMemory { sequence: 1, sealed: true }).unwrap();
+        let path = home.path().join(lost);
+        let kept = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let told = Keyring::open_or_create(home.path()).unwrap_err();
+        assert!(matches!(told, Error::MissingKey { .. }), "{told}");
+        assert!(told.to_string().contains(of), "{told}");
+        assert!(!path.exists(), "{lost} was made anew");
+        std::fs::write(&path, kept).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    Keyring::open(home.path()).unwrap().recall_database(&[1; 16]).unwrap().unwrap();
+    let both = ["service.key", "keyring/master.key"].map(|lost| home.path().join(lost));
+    for path in &both {
+        std::fs::remove_file(path).unwrap();
+    }
+    assert!(matches!(Keyring::open_or_create(home.path()), Err(Error::MissingKey { .. })));
+    assert!(both.iter().all(|path| !path.exists()));
+}
