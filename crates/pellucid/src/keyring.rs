@@ -148,15 +148,21 @@ impl Keyring {
     /// The certificate with this SHA-256 thumbprint.
     ///
     /// # Errors
-    /// What is wrong with a file of the keyring.
+    /// What is wrong with a file of the keyring, if the certificate is in no other: it may be the one.
     pub fn certificate_by_thumbprint(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
+        let mut trouble = None;
         for name in self.certificate_names()? {
-            let found = self.read_certificate(&name)?;
-            if let Some(found) = found.filter(|c| c.public().thumbprint() == thumbprint) {
-                return Ok(Some(found));
+            match self.read_certificate(&name) {
+                Ok(Some(found)) if found.public().thumbprint() == thumbprint => {
+                    return Ok(Some(found));
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    trouble.get_or_insert(error);
+                }
             }
         }
-        Ok(None)
+        trouble.map_or(Ok(None), Err)
     }
 
     /// All certificates, by name.

@@ -111,3 +111,18 @@ fn a_lost_key_is_never_replaced_while_something_is_sealed_under_it() {
     assert!(matches!(Keyring::open_or_create(home.path()), Err(Error::MissingKey { .. })));
     assert!(both.iter().all(|path| !path.exists()));
 }
+
+#[test]
+fn one_damaged_certificate_does_not_hide_the_others() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let good = keyring.create_certificate("b", "B", 10).unwrap();
+    let file = home.path().join("keyring/certificates/b");
+    // Sealed under another name, it does not open: a damaged file without a second RSA key.
+    std::fs::copy(&file, file.with_file_name("a")).unwrap();
+    let found = keyring.certificate_by_thumbprint(good.public().thumbprint()).unwrap();
+    assert_eq!(found.unwrap().public(), good.public());
+    // The wanted one may be the damaged one: that is not the same as "not there".
+    let told = keyring.certificate_by_thumbprint(&[0; 32]);
+    assert!(matches!(told, Err(Error::Unauthentic { .. })), "{told:?}");
+}
