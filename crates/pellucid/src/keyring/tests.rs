@@ -126,3 +126,30 @@ fn one_damaged_certificate_does_not_hide_the_others() {
     let told = keyring.certificate_by_thumbprint(&[0; 32]);
     assert!(matches!(told, Err(Error::Unauthentic { .. })), "{told:?}");
 }
+
+#[test]
+fn a_write_that_fails_leaves_nothing_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let databases = home.path().join("keyring/databases");
+    // A directory in the place of the file: the rename fails.
+    std::fs::create_dir(databases.join(crate::certificate::hex(&[1; 16]))).unwrap();
+    let told = keyring.remember_database(&[1; 16], DatabaseMemory::default());
+    assert!(matches!(told, Err(Error::Io { .. })), "{told:?}");
+    assert_eq!(std::fs::read_dir(databases).unwrap().count(), 1);
+}
+
+#[test]
+fn a_certificate_is_read_in_less_than_a_millisecond() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let thumbprint = *keyring.create_certificate("b", "B", 10).unwrap().public().thumbprint();
+    let fastest = (0..20)
+        .map(|_| {
+            let started = std::time::Instant::now();
+            keyring.certificate_by_thumbprint(&thumbprint).unwrap().unwrap();
+            started.elapsed()
+        })
+        .min();
+    assert!(fastest.unwrap().as_micros() < 1000, "{fastest:?}");
+}
