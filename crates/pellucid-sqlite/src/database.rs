@@ -239,6 +239,10 @@ impl Database {
         page[content..].fill(0);
         for _ in 0..FIRST_PAGE_ATTEMPTS {
             if self.lower.read(&mut self.unit, start)? == ReadEnd::Short {
+                // Without a lock part of a page may be what a hot journal is about to take back.
+                if unlocked && self.lower.size()? > start {
+                    continue;
+                }
                 return self.read_page(1, page);
             }
             if self.link.try_open_page(1, &self.unit, &mut page[..content]).is_ok() {

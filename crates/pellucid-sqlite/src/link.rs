@@ -264,6 +264,9 @@ impl Link {
                     return Ok(());
                 }
                 match SectorZero::parse(&sector) {
+                    Ok(None) if self.is_unborn() && is_unfinished_birth(lower, &sector)? => {
+                        return Ok(())
+                    }
                     Ok(None) if self.is_unborn() => return self.refuse_plain(),
                     Ok(None) => return Ok(()),
                     Ok(Some(_)) => {}
@@ -365,10 +368,10 @@ impl Link {
         }
     }
 
-    /// Makes the container: the whole header region in one write, before the first page.
+    /// Makes the container: the header region before the first page, its sector 0 last.
     ///
     /// # Errors
-    /// A code; the file is still empty or its header region torn then.
+    /// A code; the file is still empty or an unfinished birth then.
     pub fn give_birth(&self, page_size: u32) -> Outcome<()> {
         let lower = self.lower()?;
         let (header, keys) = {
@@ -391,7 +394,10 @@ impl Link {
         for offset in COPY_OFFSETS {
             region[offset as usize..offset as usize + COPY_BYTES].copy_from_slice(&encoded[..]);
         }
-        lower.write(&region, 0)?;
+        // Sector 0 last: without it the file still counts as empty, wherever this is interrupted.
+        lower.write(&region[SECTOR_BYTES..], SECTOR_BYTES as u64)?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        lower.write(&region[..SECTOR_BYTES], 0)?;
         lower.sync(ffi::SYNC_NORMAL)?;
         self.credentials.remember(&encoded, &keys);
         self.adopt(header, keys, &encoded[..HEAD_BYTES]);
@@ -472,10 +478,9 @@ impl Link {
             _ => None,
         };
         let worn = wear.is_none_or(|reserved| reserved + block > limit);
-        if worn && self.with_header_locks(lower, || self.roll_generation())? {
-            return self.reserve(kind);
-        }
-        let wear = Wear { generation: keys.generation(), reserved: wear.unwrap_or(0) + block };
+        let rolled = worn && self.with_header_locks(lower, || self.roll_generation())?;
+        let (keys, used) = if rolled { (self.keys()?, 0) } else { (keys, wear.unwrap_or(0)) };
+        let wear = Wear { generation: keys.generation(), reserved: used + block };
         lower.write(&wear.encode(keys.header_key(), offset), offset)?;
         next[kind as usize] = (block * 2).min(RESERVE_MOST);
         self.reserve_next.set(next);
@@ -527,6 +532,15 @@ impl Link {
         Code::check(given_back)?;
         Ok(true)
     }
+}
+
+/// Whether a birth was interrupted before its sector 0: the file holds no page then.
+///
+/// # Errors
+/// The lower VFS's code.
+pub fn is_unfinished_birth(lower: Lower, first: &[u8]) -> Outcome<bool> {
+    let blank = first[..SECTOR_BYTES].iter().all(|byte| *byte == 0);
+    Ok(blank && (1..=REGION_BYTES).contains(&lower.size()?))
 }
 
 /// Writes allowed under a generation; the environment may only lower it.

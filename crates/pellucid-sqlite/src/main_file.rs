@@ -41,7 +41,11 @@ impl MainFile {
             lower.read(&mut first, 0)?;
         }
         let credentials = Credentials::gather(&request).map_err(typed)?;
-        let kind = classify(lower, size, &first).map_err(typed)?;
+        let interrupted = crate::link::is_unfinished_birth(lower, &first)?;
+        let kind = match interrupted {
+            true => FileClass::Empty,
+            false => classify(lower, size, &first).map_err(typed)?,
+        };
         let phase = match kind {
             FileClass::Sealed => Phase::Sealed,
             FileClass::Empty => match Birth::requested(&request).map_err(typed)? {
@@ -51,6 +55,13 @@ impl MainFile {
             FileClass::Plain => Phase::Plain,
         };
         if matches!(phase, Phase::Plain) {
+            if interrupted {
+                return Err(typed(Error::corrupt(
+                    Subject::Container,
+                    "its birth was interrupted and it holds nothing; name a key to begin it again, \
+                     or remove it",
+                )));
+            }
             refuse_plain(kind, &request).map_err(typed)?;
         }
         let sealed = matches!(phase, Phase::Sealed);
