@@ -90,21 +90,33 @@ impl Keyring {
     /// Opens the keyring, or makes what is missing. Two processes that do so at once end with the
     /// same keys.
     ///
+    /// A key is only made where nothing is sealed under the one it would replace: keys are made from
+    /// the top and never removed, so a child without its parent is a loss, not a beginning.
+    ///
     /// # Errors
-    /// As [`Keyring::open`]; [`Error::Io`] if a file cannot be written.
+    /// As [`Keyring::open`], also for a lost key; [`Error::Io`] if a file cannot be written.
     pub fn open_or_create(home: &Path) -> Result<(Self, Made)> {
         let mut made = Made::default();
+        let path = home.join("keyring/master.key");
         instance::make_directories(home)?;
         let service_key = match instance::read_service_key(home)? {
             Some(key) => key,
+            // Looked at in this order: another process makes the parent first.
+            None if path.exists() || instance::has_children(home)? => {
+                instance::read_service_key(home)?.ok_or_else(|| {
+                    lost(SMK, home.join("service.key"), "; systemd may have it as a credential")
+                })?
+            }
             None => {
                 made.service_master_key = instance::make_service_key(home)?;
                 instance::read_service_key(home)?
                     .ok_or_else(|| Error::missing_key(SMK, "it vanished after it was made"))?
             }
         };
-        let path = home.join("keyring/master.key");
         if !path.exists() {
+            if instance::has_children(home)? && !path.exists() {
+                return Err(lost(DMK, path, ""));
+            }
             let file = SealedFile::new(path.clone(), Kind::MasterKey, "");
             let fresh = Secret32::random()?;
             if file.create(&service_key, fresh.expose())? {
@@ -136,15 +148,21 @@ impl Keyring {
     /// The certificate with this SHA-256 thumbprint.
     ///
     /// # Errors
-    /// What is wrong with a file of the keyring.
+    /// What is wrong with a file of the keyring, if the certificate is in no other: it may be the one.
     pub fn certificate_by_thumbprint(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
+        let mut trouble = None;
         for name in self.certificate_names()? {
-            let found = self.read_certificate(&name)?;
-            if let Some(found) = found.filter(|c| c.public().thumbprint() == thumbprint) {
-                return Ok(Some(found));
+            match self.read_certificate(&name) {
+                Ok(Some(found)) if found.public().thumbprint() == thumbprint => {
+                    return Ok(Some(found));
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    trouble.get_or_insert(error);
+                }
             }
         }
-        Ok(None)
+        trouble.map_or(Ok(None), Err)
     }
 
     /// All certificates, by name.
@@ -247,6 +265,16 @@ impl Keyring {
         let path = self.home.join("keyring/databases").join(&name);
         SealedFile::new(path, Kind::Database, &name)
     }
+}
+
+fn lost(key: Subject, path: PathBuf, hint: &str) -> Error {
+    Error::missing_key(
+        key,
+        format!(
+            "`{}` is not there, and what is sealed under it is; put back the file{hint}",
+            path.display()
+        ),
+    )
 }
 
 /// A certificate's name is a file's name: letters, digits, `-`, `_`, `.`, at most 63, not first a dot.

@@ -72,13 +72,18 @@ const TYPE_KEY_FILE: u8 = 1;
 const TYPE_PASSPHRASE: u8 = 2;
 const TYPE_CERTIFICATE: u8 = 3;
 
+/// The one flag there is; no tag or signature covers it, so any other is refused.
+const FLAG_RECOVERY: u8 = 1;
+
 impl Protector {
     /// Appends `[type 1][flags 1][length 2][payload]`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let (kind, flags, payload) = match self {
             Protector::KeyFile(p) => (TYPE_KEY_FILE, 0, p.payload()),
             Protector::Passphrase(p) => (TYPE_PASSPHRASE, 0, p.payload()),
-            Protector::Certificate(p) => (TYPE_CERTIFICATE, u8::from(p.is_recovery()), p.payload()),
+            Protector::Certificate(p) => {
+                (TYPE_CERTIFICATE, if p.is_recovery() { FLAG_RECOVERY } else { 0 }, p.payload())
+            }
         };
         out.extend_from_slice(&[kind, flags]);
         out.extend_from_slice(&(payload.len() as u16).to_be_bytes());
@@ -88,24 +93,30 @@ impl Protector {
     /// Reads one; the second value is its length.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] naming an unknown type, [`Error::Corrupt`] if the fields do not fit.
+    /// [`Error::Unsupported`] naming an unknown type or flag, [`Error::Corrupt`] if the fields do not
+    /// fit.
     pub fn decode(bytes: &[u8]) -> Result<(Self, usize)> {
         let corrupt = || Error::corrupt(Subject::Container, "a protector's fields do not fit");
         let [kind, flags, high, low, rest @ ..] = bytes else { return Err(corrupt()) };
         let length = usize::from(u16::from_be_bytes([*high, *low]));
         let payload = rest.get(..length).ok_or_else(corrupt)?;
-        let protector = match *kind {
-            TYPE_KEY_FILE => KeyFileProtector::parse(payload).map(Protector::KeyFile),
-            TYPE_PASSPHRASE => PassphraseProtector::parse(payload).map(Protector::Passphrase),
-            TYPE_CERTIFICATE => {
-                CertificateProtector::parse(payload, flags & 1 == 1).map(Protector::Certificate)
+        let unknown = |what: &str, value: u8| {
+            Error::unsupported(
+                Subject::Container,
+                format!("protector {what} {value} is not known to this version"),
+            )
+        };
+        let protector = match (*kind, *flags) {
+            (TYPE_KEY_FILE, 0) => KeyFileProtector::parse(payload).map(Protector::KeyFile),
+            (TYPE_PASSPHRASE, 0) => PassphraseProtector::parse(payload).map(Protector::Passphrase),
+            (TYPE_CERTIFICATE, 0 | FLAG_RECOVERY) => {
+                CertificateProtector::parse(payload, *flags == FLAG_RECOVERY)
+                    .map(Protector::Certificate)
             }
-            kind => {
-                return Err(Error::unsupported(
-                    Subject::Container,
-                    format!("protector type {kind} is not known to this version"),
-                ))
+            (TYPE_KEY_FILE | TYPE_PASSPHRASE | TYPE_CERTIFICATE, flags) => {
+                return Err(unknown("flag", flags))
             }
+            (kind, _) => return Err(unknown("type", kind)),
         };
         Ok((protector.ok_or_else(corrupt)?, 4 + length))
     }
@@ -183,13 +194,15 @@ pub trait KeySource {
 ///
 /// # Errors
 /// [`Error::MissingKey`] saying for each protector what was missing or wrong;
-/// [`Error::Unauthentic`] for a protector that was not made by its certificate.
+/// [`Error::Unauthentic`] for a protector that was not made by its certificate. What is wrong with
+/// the keyring itself only if no other protector opens either.
 pub fn unwrap(
     protectors: &[Protector],
     binding: &Binding<'_>,
     keys: &dyn KeySource,
 ) -> Result<Dek> {
     let mut reasons = Vec::new();
+    let mut trouble = None;
     let mut order: Vec<&Protector> = protectors.iter().collect();
     order.sort_by_key(|protector| match protector {
         Protector::KeyFile(_) => 0,
@@ -199,7 +212,15 @@ pub fn unwrap(
     for protector in order {
         let opened = match protector {
             Protector::KeyFile(p) => p.unwrap(binding, keys.key_files()),
-            Protector::Certificate(p) => p.unwrap(binding, keys),
+            Protector::Certificate(p) => match p.find(keys) {
+                Ok(certificate) => p.unwrap(binding, &certificate),
+                Err(missing @ Error::MissingKey { .. }) => Err(missing),
+                // A broken keyring is what the other protectors are there for.
+                Err(error) => {
+                    trouble.get_or_insert(error);
+                    continue;
+                }
+            },
             Protector::Passphrase(p) => p.unwrap(binding, keys.passphrases()),
         };
         match opened {
@@ -207,6 +228,9 @@ pub fn unwrap(
             Err(Error::MissingKey { cause, .. }) => reasons.push(cause.into_owned()),
             Err(error) => return Err(error),
         }
+    }
+    if let Some(trouble) = trouble {
+        return Err(trouble);
     }
     if reasons.is_empty() {
         reasons.push("the header has no protector".to_owned());

@@ -1,15 +1,17 @@
 //! The instance directory and the service master key in it.
 
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::sealed_file::{link_new, temporary_name};
+use super::sealed_file::{link_new, write_temporary};
 use crate::error::{Error, Result, Subject};
 use crate::secret::Secret32;
 
 const CONFIG: &str = "/etc/pellucid.conf";
 const CREDENTIAL: &str = "pellucid-smk";
+const SERVICE_KEY_BYTES: usize = 32;
 
 pub(super) fn locate() -> Result<PathBuf> {
     if let Some(home) = std::env::var_os("PELLUCID_HOME").filter(|home| !home.is_empty()) {
@@ -49,17 +51,35 @@ pub(super) fn make_directories(home: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether anything is there that is sealed under the database master key.
+pub(super) fn has_children(home: &Path) -> Result<bool> {
+    for directory in ["keyring/certificates", "keyring/databases"] {
+        let path = home.join(directory);
+        let io = |error| Error::io(Subject::File(path.clone()), error);
+        for entry in std::fs::read_dir(&path).map_err(io)? {
+            let name = entry.map_err(io)?.file_name();
+            if !name.as_encoded_bytes().starts_with(b".") {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// The service master key: systemd's credential, else the instance's file; none if neither is there.
 pub(super) fn read_service_key(home: &Path) -> Result<Option<Secret32>> {
     let credential = std::env::var_os("CREDENTIALS_DIRECTORY")
         .map(|directory| Path::new(&directory).join(CREDENTIAL))
         .filter(|path| path.exists());
     let path = credential.unwrap_or_else(|| home.join("service.key"));
-    let metadata = match std::fs::metadata(&path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io(Subject::File(path), error)),
+    let io = |error| Error::io(Subject::File(path.clone()), error);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io(error)),
     };
+    // The opened file's own mode: a name may lead elsewhere a moment later.
+    let metadata = file.metadata().map_err(io)?;
     let shared_by_group = metadata.mode() & 0o027 == 0 && is_system_instance(home);
     if metadata.mode() & 0o077 != 0 && !shared_by_group {
         return Err(Error::misuse(
@@ -70,9 +90,8 @@ pub(super) fn read_service_key(home: &Path) -> Result<Option<Secret32>> {
             ),
         ));
     }
-    let bytes = std::fs::read(&path)
-        .map(zeroize::Zeroizing::new)
-        .map_err(|error| Error::io(Subject::File(path.clone()), error))?;
+    let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(SERVICE_KEY_BYTES + 1));
+    file.take(SERVICE_KEY_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(io)?;
     Secret32::from_slice(&bytes)
         .map(Some)
         .ok_or_else(|| Error::corrupt(Subject::File(path), "a service master key has 32 bytes"))
@@ -86,15 +105,6 @@ fn is_system_instance(home: &Path) -> bool {
 /// Makes the service master key; none if another process was faster.
 pub(super) fn make_service_key(home: &Path) -> Result<Option<PathBuf>> {
     let path = home.join("service.key");
-    let temporary = temporary_name(&path)?;
-    let io = |error| Error::io(Subject::File(path.clone()), error);
-    let key = Secret32::random()?;
-    std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(key.expose()).and_then(|()| file.sync_all()))
-        .map_err(io)?;
+    let temporary = write_temporary(&path, Secret32::random()?.expose())?;
     Ok(link_new(&temporary, &path)?.then_some(path))
 }

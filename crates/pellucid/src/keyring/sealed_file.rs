@@ -102,8 +102,10 @@ impl SealedFile {
     /// Makes the file, or puts it in the place of the one there.
     pub(super) fn replace(&self, parent: &Secret32, content: &[u8]) -> Result<()> {
         let temporary = self.write_temporary(parent, content)?;
-        std::fs::rename(&temporary, &self.path)
-            .map_err(|error| Error::io(Subject::File(self.path.clone()), error))?;
+        std::fs::rename(&temporary, &self.path).map_err(|error| {
+            let _ = std::fs::remove_file(&temporary);
+            Error::io(Subject::File(self.path.clone()), error)
+        })?;
         sync_parent(&self.path)
     }
 
@@ -122,15 +124,7 @@ impl SealedFile {
         self.cipher(parent)?.seal(&nonce, &aad, content, &mut ciphertext, &mut tag)?;
         bytes.extend_from_slice(&ciphertext);
         bytes.extend_from_slice(&tag);
-        let temporary = temporary_name(&self.path)?;
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temporary)
-            .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
-            .map_err(|error| Error::io(Subject::File(temporary.clone()), error))?;
-        Ok(temporary)
+        write_temporary(&self.path, &bytes)
     }
 
     fn aad(&self, header: &[u8]) -> Vec<u8> {
@@ -152,8 +146,22 @@ impl SealedFile {
     }
 }
 
+/// Writes and syncs a file that only its owner can read, under a name beside `path`; nothing is left
+/// of it after an error, on a full disk for one.
+pub(super) fn write_temporary(path: &Path, content: &[u8]) -> Result<PathBuf> {
+    let temporary = temporary_name(path)?;
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(io)?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(|error| {
+        let _ = std::fs::remove_file(&temporary);
+        io(error)
+    })?;
+    Ok(temporary)
+}
+
 /// A name beside `path` that no other process takes.
-pub(super) fn temporary_name(path: &Path) -> Result<PathBuf> {
+fn temporary_name(path: &Path) -> Result<PathBuf> {
     let mut random = [0; 8];
     fill_random(&mut random)?;
     let mut name = std::ffi::OsString::from(".");

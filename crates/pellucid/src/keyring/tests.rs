@@ -86,3 +86,70 @@ fn opening_writes_nothing() {
     let _ = keyring.recall_database(&[0; 16]);
     assert_eq!(before, list());
 }
+
+#[test]
+fn a_lost_key_is_never_replaced_while_something_is_sealed_under_it() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    for (lost, of) in [("service.key", "service master key"), ("keyring/master.key", "database")] {
+        keyring.remember_database(&[1; 16], DatabaseMemory { sequence: 1, sealed: true }).unwrap();
+        let path = home.path().join(lost);
+        let kept = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let told = Keyring::open_or_create(home.path()).unwrap_err();
+        assert!(matches!(told, Error::MissingKey { .. }), "{told}");
+        assert!(told.to_string().contains(of), "{told}");
+        assert!(!path.exists(), "{lost} was made anew");
+        std::fs::write(&path, kept).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    Keyring::open(home.path()).unwrap().recall_database(&[1; 16]).unwrap().unwrap();
+    let both = ["service.key", "keyring/master.key"].map(|lost| home.path().join(lost));
+    for path in &both {
+        std::fs::remove_file(path).unwrap();
+    }
+    assert!(matches!(Keyring::open_or_create(home.path()), Err(Error::MissingKey { .. })));
+    assert!(both.iter().all(|path| !path.exists()));
+}
+
+#[test]
+fn one_damaged_certificate_does_not_hide_the_others() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let good = keyring.create_certificate("b", "B", 10).unwrap();
+    let file = home.path().join("keyring/certificates/b");
+    // Sealed under another name, it does not open: a damaged file without a second RSA key.
+    std::fs::copy(&file, file.with_file_name("a")).unwrap();
+    let found = keyring.certificate_by_thumbprint(good.public().thumbprint()).unwrap();
+    assert_eq!(found.unwrap().public(), good.public());
+    // The wanted one may be the damaged one: that is not the same as "not there".
+    let told = keyring.certificate_by_thumbprint(&[0; 32]);
+    assert!(matches!(told, Err(Error::Unauthentic { .. })), "{told:?}");
+}
+
+#[test]
+fn a_write_that_fails_leaves_nothing_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let databases = home.path().join("keyring/databases");
+    // A directory in the place of the file: the rename fails.
+    std::fs::create_dir(databases.join(crate::certificate::hex(&[1; 16]))).unwrap();
+    let told = keyring.remember_database(&[1; 16], DatabaseMemory::default());
+    assert!(matches!(told, Err(Error::Io { .. })), "{told:?}");
+    assert_eq!(std::fs::read_dir(databases).unwrap().count(), 1);
+}
+
+#[test]
+fn a_certificate_is_read_in_less_than_a_millisecond() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let thumbprint = *keyring.create_certificate("b", "B", 10).unwrap().public().thumbprint();
+    let fastest = (0..20)
+        .map(|_| {
+            let started = std::time::Instant::now();
+            keyring.certificate_by_thumbprint(&thumbprint).unwrap().unwrap();
+            started.elapsed()
+        })
+        .min();
+    assert!(fastest.unwrap().as_micros() < 1000, "{fastest:?}");
+}

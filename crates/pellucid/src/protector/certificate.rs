@@ -52,19 +52,24 @@ impl CertificateProtector {
         })
     }
 
-    pub(super) fn unwrap(&self, binding: &Binding<'_>, keys: &dyn KeySource) -> Result<Dek> {
+    /// The certificate that opens it, from the keyring.
+    pub(super) fn find(&self, keys: &dyn KeySource) -> Result<Certificate> {
         if self.recovery && !keys.allow_recovery() {
             return Err(Error::missing_key(
                 Subject::Container,
                 format!("{} is for recovery and was not asked for", self.describe()),
             ));
         }
-        let Some(certificate) = keys.certificate(&self.thumbprint)? else {
-            return Err(Error::missing_key(
+        keys.certificate(&self.thumbprint)?.ok_or_else(|| {
+            Error::missing_key(
                 Subject::Container,
                 format!("{} is not in the keyring", self.describe()),
-            ));
-        };
+            )
+        })
+    }
+
+    /// Opens it with the certificate that [`Self::find`] found.
+    pub(super) fn unwrap(&self, binding: &Binding<'_>, certificate: &Certificate) -> Result<Dek> {
         if !self.recovery && !certificate.public().verify(&self.signed(binding), &self.signature) {
             return Err(Error::unauthentic(
                 Subject::Certificate(self.name.clone()),
@@ -140,7 +145,9 @@ impl CertificateProtector {
             take(usize::from(length)).map(<[u8]>::to_vec)
         };
         let (wrapped, signature) = (part()?, part()?);
-        rest.is_empty().then_some(Self { name, thumbprint, wrapped, signature, recovery })
+        // A signed one that only says "recovery" would be opened with its signature unread.
+        let whole = rest.is_empty() && (!recovery || signature.is_empty());
+        whole.then_some(Self { name, thumbprint, wrapped, signature, recovery })
     }
 }
 

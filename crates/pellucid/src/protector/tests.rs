@@ -133,7 +133,7 @@ fn every_flipped_bit_of_a_key_file_protector_is_refused() {
     bound(&dek, |binding| {
         let mut bytes = Vec::new();
         wrap(&dek, binding, &Wrapping::KeyFile(&key)).unwrap().encode(&mut bytes);
-        for bit in 16..bytes.len() * 8 {
+        for bit in 0..bytes.len() * 8 {
             bytes[bit / 8] ^= 1 << (bit % 8);
             let opened = Protector::decode(&bytes).and_then(|(p, _)| unwrap(&[p], binding, &keys));
             assert!(opened.is_err(), "bit {bit}");
@@ -172,4 +172,60 @@ fn nothing_secret_is_printed() {
     assert!(!shown.contains("171") && !shown.contains("sesame"), "{shown}");
     let certificate = Certificate::generate("app", "App", 10).unwrap();
     assert!(format!("{certificate:?}").len() < 100);
+}
+
+#[test]
+fn flags_are_known_or_refused() {
+    for kind in [TYPE_KEY_FILE, TYPE_PASSPHRASE, TYPE_CERTIFICATE] {
+        let told = Protector::decode(&[kind, 2, 0, 0]).unwrap_err();
+        assert!(matches!(told, Error::Unsupported { .. }), "{told}");
+        assert!(told.to_string().contains("flag 2"), "{told}");
+    }
+}
+
+#[test]
+fn a_signed_protector_does_not_pass_for_one_of_recovery() {
+    let dek = Dek::random().unwrap();
+    let certificate = Certificate::generate("app", "App", 10).unwrap();
+    bound(&dek, |binding| {
+        let mut bytes = Vec::new();
+        wrap(&dek, binding, &Wrapping::Certificate(&certificate)).unwrap().encode(&mut bytes);
+        bytes[1] = FLAG_RECOVERY;
+        assert!(matches!(Protector::decode(&bytes), Err(Error::Corrupt { .. })));
+    });
+}
+
+/// A keyring that is there and cannot be read.
+struct BrokenKeyring(Vec<Passphrase>);
+
+impl KeySource for BrokenKeyring {
+    fn key_files(&self) -> &[KeyFile] {
+        &[]
+    }
+    fn passphrases(&self) -> &[Passphrase] {
+        &self.0
+    }
+    fn certificate(&self, _: &[u8; 32]) -> Result<Option<Certificate>> {
+        Err(Error::unauthentic(Subject::Key("keyring"), "damaged"))
+    }
+}
+
+#[test]
+fn a_broken_keyring_does_not_stand_before_a_passphrase() {
+    let dek = Dek::random().unwrap();
+    let passphrase = Passphrase::new(b"x");
+    let certificate = Certificate::generate("app", "App", 10).unwrap();
+    bound(&dek, |binding| {
+        let protectors = [
+            wrap(&dek, binding, &Wrapping::Certificate(&certificate)).unwrap(),
+            wrap(&dek, binding, &Wrapping::Passphrase(&passphrase, CHEAP)).unwrap(),
+        ];
+        let opened = unwrap(&protectors, binding, &BrokenKeyring(vec![passphrase.clone()]));
+        assert_eq!(opened.unwrap(), dek);
+        let wrong = Passphrase::new(b"y");
+        for passphrases in [vec![], vec![wrong]] {
+            let told = unwrap(&protectors, binding, &BrokenKeyring(passphrases));
+            assert!(matches!(told, Err(Error::Unauthentic { .. })), "{told:?}");
+        }
+    });
 }
