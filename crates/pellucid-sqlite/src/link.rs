@@ -465,10 +465,13 @@ impl Link {
             _ => None,
         };
         let worn = wear.is_none_or(|reserved| reserved + block > generation_writes());
-        if worn && self.with_header_locks(lower, || self.roll_generation())? {
-            return self.reserve(kind);
-        }
-        let wear = Wear { generation: keys.generation(), reserved: wear.unwrap_or(0) + block };
+        // Nothing is sealed under a new generation yet, whatever the sector says.
+        let rolled = worn && self.with_header_locks(lower, || self.roll_generation())?;
+        let (keys, reserved) = match rolled {
+            true => (self.keys()?, 0),
+            false => (keys, wear.unwrap_or(0)),
+        };
+        let wear = Wear { generation: keys.generation(), reserved: reserved + block };
         lower.write(&wear.encode(keys.header_key(), offset), offset)?;
         next[kind as usize] = (block * 2).min(RESERVE_MOST);
         self.reserve_next.set(next);
