@@ -36,8 +36,8 @@ check:
 	@.ci/steps check
 
 bench: build
-	$(CARGO) bench --workspace --locked
-	$(RELEASE)/lab bench
+	$(CARGO) bench -p pellucid-lab --locked
+	$(RELEASE)/lab purchase
 
 campaign:
 	@.ci/campaign $(NAME)

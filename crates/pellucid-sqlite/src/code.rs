@@ -49,12 +49,10 @@ pub fn report(file: &Path, error: &Error) -> Code {
     let code = code_of(error);
     let what = error.to_string();
     note(code.0, file, &what);
-    let line = format!("`{}`: {what}", file.display());
-    LAST.with_borrow_mut(|last| *last = Some(Report { code: code.0, line }));
     code
 }
 
-/// The last error logged: SQLite itself hands on no more than a number.
+/// The last line logged: SQLite itself hands on no more than a number.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// SQLite's result code.
@@ -67,9 +65,9 @@ thread_local! {
     static LAST: std::cell::RefCell<Option<Report>> = const { std::cell::RefCell::new(None) };
 }
 
-/// The last error this thread logged, for a program that wants to tell more than SQLite does.
+/// Takes the last line this thread logged, for a program that wants to tell more than SQLite does.
 pub fn last_report() -> Option<Report> {
-    LAST.with_borrow(Clone::clone)
+    LAST.with_borrow_mut(Option::take)
 }
 
 /// One line about `file` in SQLite's log and, as `PELLUCID_LOG` says, on standard error.
@@ -78,6 +76,9 @@ pub fn note(code: c_int, file: &Path, what: &str) {
     if let Some(api) = Api::get() {
         api.log(code, &line);
     }
+    LAST.with_borrow_mut(|last| {
+        *last = Some(Report { code, line: format!("`{}`: {what}", file.display()) });
+    });
     if std::env::var_os("PELLUCID_LOG").is_some_and(|to| to == "stderr") {
         // A closed standard error is no reason to fail the caller's statement.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());

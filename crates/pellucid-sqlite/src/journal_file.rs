@@ -278,8 +278,7 @@ impl JournalFile {
     ///
     /// # Errors
     /// `SQLITE_IOERR_DATA` for a record of this handle's own that does not authenticate. One found at
-    /// recovery comes out so that its checksum fails, which ends the playback there, as a torn one
-    /// does.
+    /// recovery comes out as page 0, which ends the playback there, as a torn one does.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
         self.flush_unless_failed()?;
         if let Some(end) = self.read_clear(buffer, offset)? {
@@ -326,7 +325,7 @@ impl JournalFile {
         let Some(behind) = offset.checked_sub(segment + self.sector_bytes) else {
             return Ok(None);
         };
-        let (id, start) = (header.id, header.checksum_start());
+        let id = header.id;
         let length = record_bytes(self.page_bytes);
         let within = (behind % length as u64) as usize;
         let at = offset - within as u64;
@@ -348,13 +347,13 @@ impl JournalFile {
                     }))
                 });
             }
-            self.open_at(at, &id, start)?;
+            self.open_at(at, &id)?;
         }
         buffer.copy_from_slice(&self.opened[within..within + buffer.len()]);
         Ok(Some(ReadEnd::Full))
     }
 
-    fn open_at(&mut self, at: u64, id: &[u8; 16], checksum_start: u32) -> Outcome<()> {
+    fn open_at(&mut self, at: u64, id: &[u8; 16]) -> Outcome<()> {
         let keys = self.link.keys()?;
         self.opened.resize(self.unit.len(), 0);
         if let Err(error) = open_record(&keys, id, at, &self.unit, &mut self.opened) {
@@ -363,10 +362,9 @@ impl JournalFile {
             }
             let line = format!("{error}; playback of the journal ends before it");
             self.link.note(ffi::OK, &line);
-            // Zeros add nothing to `pager_cksum`, so one more than its start cannot match.
-            let end = self.opened.len() - 4;
-            self.opened[4..end].fill(0);
-            self.opened[end..].copy_from_slice(&checksum_start.wrapping_add(1).to_be_bytes());
+            // Page number 0 ends the playback (`pager_playback_one_page`), as a checksum that does not
+            // match would.
+            self.opened.fill(0);
         }
         self.opened_at = Some(at);
         Ok(())

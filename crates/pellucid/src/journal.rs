@@ -42,11 +42,6 @@ impl JournalHeader {
         Some(self.word(24)).filter(|n| n.is_power_of_two() && (512..=65536).contains(n))
     }
 
-    /// What the record checksums begin with.
-    pub fn checksum_start(&self) -> u32 {
-        self.word(12)
-    }
-
     fn word(&self, at: usize) -> u32 {
         let mut word = [0; 4];
         word.copy_from_slice(&self.fields[at..at + 4]);

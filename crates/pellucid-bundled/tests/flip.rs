@@ -1,0 +1,366 @@
+//! Goal: no flipped bit, no moved page and no torn header ever gives wrong data or a crash.
+//!
+//! Method: a small container, its WAL and its hot journal; each byte is changed bit by bit and the
+//! whole content read. Allowed are the right data, or an error with a line in the log that names the
+//! thing. For a WAL: also the state after an earlier commit, for a journal: also the very state plain
+//! SQLite reaches when it finds the same record broken; both with a line in the log.
+//! `PELLUCID_FLIP=all` tries each bit; without it each byte has one of its bits flipped.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use pellucid_sqlite::code::last_report;
+use rusqlite::{Connection, OpenFlags};
+
+const PAGE: usize = 512;
+const REGION: usize = 16384;
+
+struct Bench {
+    directory: tempfile::TempDir,
+    key: PathBuf,
+}
+
+impl Bench {
+    fn new() -> Self {
+        pellucid_bundled::register().unwrap();
+        // In memory where that is to be had: each of some ten thousand trials syncs.
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let key = directory.path().join("key");
+        fs::write(&key, [7; 32]).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+        Self { directory, key }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn sealed(&self, name: &str) -> rusqlite::Result<Connection> {
+        let uri = format!(
+            "file:{}?vfs=pellucid&key_file={}",
+            self.path(name).display(),
+            self.key.display()
+        );
+        Connection::open_with_flags(uri, OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI)
+    }
+
+    /// The same, plain, with the same reserved bytes, so that it has the same pages.
+    fn plain(&self, name: &str) -> Connection {
+        let uri = format!("file:{}?vfs=unix", self.path(name).display());
+        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(uri, flags).unwrap();
+        let mut reserve: i32 = 32;
+        // SAFETY: the operation takes an `int *`; the connection is open.
+        unsafe {
+            rusqlite::ffi::sqlite3_file_control(
+                connection.handle(),
+                c"main".as_ptr(),
+                rusqlite::ffi::SQLITE_FCNTL_RESERVE_BYTES,
+                std::ptr::addr_of_mut!(reserve).cast(),
+            );
+        }
+        connection
+    }
+}
+
+/// The whole content as text.
+fn dump(connection: &Connection) -> rusqlite::Result<String> {
+    let mut all = String::new();
+    for sql in [
+        "SELECT type || name || coalesce(sql, '') FROM sqlite_schema",
+        "SELECT id || ':' || body FROM t ORDER BY id",
+        "SELECT id || ':' || body FROM t INDEXED BY i ORDER BY body",
+    ] {
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            all.push_str(&row.get::<_, String>(0)?);
+            all.push('\n');
+        }
+    }
+    Ok(all)
+}
+
+fn fill(connection: &Connection) {
+    connection
+        .execute_batch(
+            "PRAGMA page_size=512; CREATE TABLE t(id INTEGER PRIMARY KEY, body TEXT);
+             CREATE INDEX i ON t(body);
+             WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 40)
+             INSERT INTO t SELECT x, printf('row %d %s', x, hex(x * 7919)) FROM c;",
+        )
+        .unwrap();
+}
+
+fn patch(path: &Path, at: usize, bytes: &[u8]) {
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(bytes, at as u64).unwrap();
+}
+
+/// All bits, or one that is another for each byte.
+fn bits(at: usize) -> Vec<u8> {
+    if std::env::var_os("PELLUCID_FLIP").is_some_and(|v| v == "all") {
+        return (0..8).collect();
+    }
+    vec![(at % 8) as u8]
+}
+
+/// Right data, or an error with its line in the log.
+fn judge(found: rusqlite::Result<String>, right: &str, what: &str) -> bool {
+    let logged = last_report();
+    match found {
+        Ok(found) => {
+            assert!(found == right, "{what}: WRONG DATA");
+            true
+        }
+        Err(error) => {
+            let logged = logged.unwrap_or_else(|| panic!("{what}: {error}, and nothing logged"));
+            assert!(logged.line.contains(": "), "{what}: {}", logged.line);
+            false
+        }
+    }
+}
+
+#[test]
+fn every_byte_of_a_container() {
+    let bench = Bench::new();
+    let connection = bench.sealed("a.db").unwrap();
+    fill(&connection);
+    let right = dump(&connection).unwrap();
+    drop(connection);
+    let path = bench.path("a.db");
+    let good = fs::read(&path).unwrap();
+    let read = || bench.sealed("a.db").and_then(|connection| dump(&connection));
+    let (mut rights, mut errors) = (0, 0);
+    for (at, byte) in good.iter().enumerate() {
+        for bit in bits(at) {
+            patch(&path, at, &[byte ^ (1 << bit)]);
+            last_report();
+            if judge(read(), &right, &format!("byte {at} bit {bit}")) {
+                rights += 1;
+            } else {
+                errors += 1;
+            }
+            patch(&path, at, &[*byte]);
+            assert!(fs::metadata(&path).unwrap().len() as usize == good.len(), "byte {at}");
+        }
+    }
+    println!("{} bytes: {rights} times the right data, {errors} times an error", good.len());
+    assert!(errors > 1000 && rights > 1000);
+    assert_eq!(read().unwrap(), right);
+}
+
+#[test]
+fn pages_moved_and_headers_torn() {
+    let bench = Bench::new();
+    for name in ["a.db", "b.db"] {
+        fill(&bench.sealed(name).unwrap());
+    }
+    let right = dump(&bench.sealed("a.db").unwrap()).unwrap();
+    let path = bench.path("a.db");
+    let (good, other) = (fs::read(&path).unwrap(), fs::read(bench.path("b.db")).unwrap());
+    let page = |file: &[u8], n: usize| file[REGION + (n - 1) * PAGE..REGION + n * PAGE].to_vec();
+    let at = |n: usize| REGION + (n - 1) * PAGE;
+    let try_it = |what: &str, change: &dyn Fn(), opens: bool| {
+        fs::write(&path, &good).unwrap();
+        change();
+        last_report();
+        let found = bench.sealed("a.db").and_then(|connection| dump(&connection));
+        assert_eq!(judge(found, &right, what), opens, "{what}");
+    };
+    try_it("nothing", &|| (), true);
+    try_it(
+        "pages 2 and 3 swapped",
+        &|| {
+            patch(&path, at(2), &page(&good, 3));
+            patch(&path, at(3), &page(&good, 2));
+        },
+        false,
+    );
+    try_it("page 2 from another file", &|| patch(&path, at(2), &page(&other, 2)), false);
+    try_it("page 3 zeroed", &|| patch(&path, at(3), &[0; PAGE]), false);
+    try_it("header copy 0 torn", &|| patch(&path, 2048 + 3000, &[1; 500]), true);
+    try_it("header copy 1 torn", &|| patch(&path, 9216 + 3000, &[1; 500]), true);
+    try_it(
+        "both torn",
+        &|| {
+            patch(&path, 2048 + 3000, &[1; 500]);
+            patch(&path, 9216 + 3000, &[1; 500]);
+        },
+        false,
+    );
+    try_it("sector 0 wiped", &|| patch(&path, 0, &[0; 512]), true);
+    try_it(
+        "header of another file",
+        &|| {
+            patch(&path, 2048, &other[2048..REGION]);
+        },
+        false,
+    );
+    try_it("the whole header region of another file", &|| patch(&path, 0, &other[..REGION]), false);
+    try_it(
+        "cut in the middle of a page",
+        &|| {
+            let file = OpenOptions::new().write(true).open(&path).unwrap();
+            file.set_len((good.len() - 100) as u64).unwrap();
+        },
+        false,
+    );
+    try_it(
+        "cut within the header",
+        &|| {
+            OpenOptions::new().write(true).open(&path).unwrap().set_len(9000).unwrap();
+        },
+        false,
+    );
+}
+
+/// Copies of the files a killed process would leave.
+fn leave(bench: &Bench, from: &str, suffix: &str) -> (Vec<u8>, Vec<u8>) {
+    let log = bench.path(&format!("{from}{suffix}"));
+    (fs::read(bench.path(from)).unwrap(), fs::read(log).unwrap())
+}
+
+fn put(bench: &Bench, name: &str, suffix: &str, files: &(Vec<u8>, Vec<u8>)) {
+    for rest in ["-wal", "-shm", "-journal"] {
+        let _ = fs::remove_file(bench.path(&format!("{name}{rest}")));
+    }
+    fs::write(bench.path(name), &files.0).unwrap();
+    fs::write(bench.path(&format!("{name}{suffix}")), &files.1).unwrap();
+}
+
+#[test]
+fn every_byte_of_a_wal() {
+    let bench = Bench::new();
+    let connection = bench.sealed("a.db").unwrap();
+    fill(&connection);
+    connection.execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0").unwrap();
+    let mut states = vec![dump(&connection).unwrap()];
+    for n in 0..4 {
+        connection
+            .execute_batch(&format!("UPDATE t SET body = body || 'v{n}' WHERE id % 13 = {n}"))
+            .unwrap();
+        states.push(dump(&connection).unwrap());
+    }
+    let files = leave(&bench, "a.db", "-wal");
+    let right = states.pop().unwrap();
+    let read = || bench.sealed("w.db").and_then(|connection| dump(&connection));
+    put(&bench, "w.db", "-wal", &files);
+    assert_eq!(read().unwrap(), right);
+    let mut counts = [0; 3];
+    for at in 0..files.1.len() {
+        for bit in bits(at) {
+            let mut damaged = (files.0.clone(), files.1.clone());
+            damaged.1[at] ^= 1 << bit;
+            put(&bench, "w.db", "-wal", &damaged);
+            last_report();
+            let found = read();
+            match &found {
+                Ok(data) if states.contains(data) => {
+                    assert!(last_report().is_some(), "byte {at} bit {bit}: nothing logged");
+                    counts[1] += 1;
+                }
+                _ => {
+                    let right = judge(found, &right, &format!("WAL byte {at} bit {bit}"));
+                    counts[if right { 0 } else { 2 }] += 1;
+                }
+            }
+        }
+    }
+    println!(
+        "{} bytes of WAL: right {}, earlier commit {}, error {}",
+        files.1.len(),
+        counts[0],
+        counts[1],
+        counts[2]
+    );
+    assert!(counts[1] > 1000);
+}
+
+/// A transaction that has spilled: the database is half written, the journal is hot.
+fn spill(connection: &Connection) {
+    connection
+        .execute_batch(
+            "PRAGMA cache_size=2; BEGIN; UPDATE t SET body = 'changed ' || body WHERE id > 5;
+             UPDATE t SET body = 'twice ' || body;",
+        )
+        .unwrap();
+}
+
+/// Where the records of a plain journal begin and end (SQLite file format, 3).
+fn records(journal: &[u8]) -> Vec<(usize, usize)> {
+    let magic = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    let word = |at: usize| u32::from_be_bytes(journal[at..at + 4].try_into().unwrap()) as usize;
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at + 28 <= journal.len() && journal[at..at + 8] == magic {
+        let (count, sector) = (word(at + 8), word(at + 20));
+        let start = at + sector;
+        found.extend((0..count).map(|n| (start + n * (PAGE + 8), start + (n + 1) * (PAGE + 8))));
+        at = (start + count * (PAGE + 8)).next_multiple_of(sector);
+    }
+    found
+}
+
+#[test]
+fn every_byte_of_a_hot_journal() {
+    let bench = Bench::new();
+    let sealed = bench.sealed("a.db").unwrap();
+    fill(&sealed);
+    let right = dump(&sealed).unwrap();
+    spill(&sealed);
+    let files = leave(&bench, "a.db", "-journal");
+    let plain = bench.plain("p.db");
+    fill(&plain);
+    spill(&plain);
+    let reference = leave(&bench, "p.db", "-journal");
+    let records = records(&reference.1);
+    assert_eq!(files.1.len(), reference.1.len(), "the same workload writes the same journal");
+    assert!(records.len() > 5, "the transaction has to spill");
+
+    // What plain SQLite makes of each broken record.
+    let of_plain: Vec<Option<String>> = records
+        .iter()
+        .map(|(_, end)| {
+            let mut broken = (reference.0.clone(), reference.1.clone());
+            broken.1[end - 1] ^= 1;
+            put(&bench, "q.db", "-journal", &broken);
+            dump(&Connection::open(bench.path("q.db")).unwrap()).ok()
+        })
+        .collect();
+
+    let read = || bench.sealed("j.db").and_then(|connection| dump(&connection));
+    put(&bench, "j.db", "-journal", &files);
+    assert_eq!(read().unwrap(), right, "a hot journal is played back");
+    let mut counts = [0; 3];
+    for at in 0..files.1.len() {
+        for bit in bits(at) {
+            let mut damaged = (files.0.clone(), files.1.clone());
+            damaged.1[at] ^= 1 << bit;
+            put(&bench, "j.db", "-journal", &damaged);
+            last_report();
+            let found = read();
+            let logged = last_report();
+            let what = format!("journal byte {at} bit {bit}");
+            if found.as_ref().is_ok_and(|data| *data == right) {
+                counts[0] += 1;
+                continue;
+            }
+            assert!(logged.is_some(), "{what}: {found:?}, and nothing logged");
+            let hit = records.iter().position(|(start, end)| *start <= at && at < *end);
+            let Some(hit) = hit else { panic!("{what} lies in no record: {found:?}") };
+            assert!(found.ok() == of_plain[hit], "{what}: not what plain SQLite makes of it");
+            counts[if of_plain[hit].is_some() { 1 } else { 2 }] += 1;
+        }
+    }
+    println!(
+        "{} bytes of journal: right {}, as plain {}, error as plain {}",
+        files.1.len(),
+        counts[0],
+        counts[1],
+        counts[2]
+    );
+    assert!(counts[0] > 100 && counts[1] + counts[2] > 1000);
+}

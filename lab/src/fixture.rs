@@ -1,0 +1,128 @@
+//! Databases for runs: one template for each side, and a fresh copy of it for each run.
+//!
+//! A copy is written out in full (never a shared extent), so it lies in the page cache; then it is
+//! synced, and the machine is given a moment to write what is left, so that no run pays for it.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::machine::dirty_kib;
+use crate::pool;
+use crate::scenario::purchase::{Size, MARKER};
+use crate::side::Side;
+use crate::worker::{Order, Report, Task};
+
+/// Unwritten data that a quiet machine may have.
+const QUIET_KIB: u64 = 1024;
+/// A shared machine may never be quiet; the record says how much was left.
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
+const COPY_BUFFER_BYTES: usize = 1 << 20;
+
+/// The template of one side.
+#[derive(Debug)]
+pub struct Fixture {
+    pub side: Side,
+    pub size: Size,
+    pub file_bytes: u64,
+    pub page_size_bytes: u32,
+    dir: PathBuf,
+    template: PathBuf,
+}
+
+impl Fixture {
+    /// Makes the template in `dir`, an absolute path, and makes sure that it is what `side` claims.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it is not; whatever else kept it from being made.
+    pub fn prepare(side: Side, size: Size, seed: u64, dir: PathBuf) -> Result<Self> {
+        fs::create_dir(&dir).map_err(Error::io(dir.display().to_string()))?;
+        let template = dir.join("template.db");
+        let mut fixture = Self { side, size, file_bytes: 0, page_size_bytes: 0, dir, template };
+        let path = fixture.template.clone();
+        fixture.single(&path, Task::Prepare { seed })?;
+        fixture.side.check_file(&path, MARKER)?;
+        fixture.file_bytes = length(&path)?;
+        match fixture.single(&path, Task::Check)? {
+            Report::Checked { purchases, page_size_bytes } if purchases == size.purchases => {
+                fixture.page_size_bytes = page_size_bytes;
+                Ok(fixture)
+            }
+            other => Err(Error::invalid(format!("the new database answers {other:?}"))),
+        }
+    }
+
+    /// Instance directory of the workers.
+    pub fn home(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A fresh copy, warm and synced, and how much unwritten data the machine had then, in KiB.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn copy(&self) -> Result<(PathBuf, u64)> {
+        let path = self.dir.join("run.db");
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let file = self.dir.join(format!("run.db{suffix}"));
+            match fs::remove_file(&file) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io(file.display().to_string())(error));
+                }
+                _ => {}
+            }
+        }
+        copy_whole(&self.template, &path).map_err(Error::io(path.display().to_string()))?;
+        let start = Instant::now();
+        let mut dirty = dirty_kib();
+        while dirty > QUIET_KIB && start.elapsed() < LONGEST_WAIT {
+            std::thread::sleep(Duration::from_millis(20));
+            dirty = dirty_kib();
+        }
+        Ok((path, dirty))
+    }
+
+    /// Makes sure that the database of a finished run is sound and holds the purchases it started
+    /// with and `inserted` more, and gives its length.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if not.
+    pub fn verify(&self, path: &Path, inserted: u64) -> Result<u64> {
+        let expected = self.size.purchases + inserted;
+        match self.single(path, Task::Check)? {
+            Report::Checked { purchases, .. } if purchases == expected => length(path),
+            other => Err(Error::invalid(format!(
+                "{}: {expected} purchases were acknowledged, the database answers {other:?}",
+                self.side.name
+            ))),
+        }
+    }
+
+    fn single(&self, path: &Path, task: Task) -> Result<Report> {
+        let order = Order { side: self.side.clone(), path: path.into(), size: self.size, task };
+        pool::single(&order, &self.dir)
+    }
+}
+
+fn length(path: &Path) -> Result<u64> {
+    fs::metadata(path).map(|meta| meta.len()).map_err(Error::io(path.display().to_string()))
+}
+
+fn copy_whole(from: &Path, to: &Path) -> std::io::Result<()> {
+    let (mut source, mut target) = (File::open(from)?, File::create_new(to)?);
+    let mut buffer = vec![0; COPY_BUFFER_BYTES];
+    loop {
+        let bytes = source.read(&mut buffer)?;
+        if bytes == 0 {
+            break;
+        }
+        target.write_all(&buffer[..bytes])?;
+    }
+    target.sync_all()?;
+    if let Some(dir) = to.parent() {
+        File::open(dir)?.sync_all()?;
+    }
+    Ok(())
+}

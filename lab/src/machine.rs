@@ -1,0 +1,258 @@
+//! What a figure depends on and a reader cannot see: the machine, and who else was using it.
+//!
+//! Everything is read from /proc; what a system does not tell is left empty, never guessed.
+
+use std::fs;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::statistics::{Histogram, Latency};
+
+/// Features that decide which code the cipher runs.
+const CPU_FLAGS: [&str; 12] = [
+    "aes",
+    "vaes",
+    "pclmulqdq",
+    "vpclmulqdq",
+    "avx2",
+    "avx512f",
+    "avx512vl",
+    "sha_ni",
+    "pmull",
+    "sha2",
+    "sve",
+    "hypervisor",
+];
+/// The unit of /proc/stat (proc(5), USER_HZ): 100 on every Linux that Rust supports.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Machine {
+    pub cpu: String,
+    pub cores: usize,
+    pub cpu_flags: Vec<&'static str>,
+    pub memory_mib: u64,
+    pub kernel: String,
+    pub file_system: String,
+    pub device: String,
+    /// Of 4 KiB overwritten and synced with fdatasync in the lab's directory.
+    pub fdatasync: Latency,
+    pub load_average: String,
+    pub sqlite: &'static str,
+    pub sqlite_source: String,
+    pub tree: Option<String>,
+    pub lab_profile: &'static str,
+    /// Variables that may steer the shim.
+    pub environment: Vec<String>,
+}
+
+impl Machine {
+    /// Looks at this machine; `dir` is where the databases will lie.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if `dir` cannot be written, [`Error::Sqlite`] if SQLite does not answer.
+    pub fn describe(dir: &Path) -> Result<Self> {
+        let cpuinfo = read("/proc/cpuinfo");
+        let value = |key: &str| {
+            cpuinfo
+                .lines()
+                .find_map(|line| line.split_once(':').filter(|(k, _)| k.trim() == key))
+                .map(|(_, value)| value.trim().to_string())
+        };
+        let flags = value("flags").or_else(|| value("Features")).unwrap_or_default();
+        let has = |flag: &&str| flags.split(' ').any(|found| found == *flag);
+        let (file_system, device) = mounted(&read("/proc/self/mountinfo"), dir);
+        let source = rusqlite::Connection::open_in_memory()
+            .and_then(|c| c.query_row("SELECT sqlite_source_id()", [], |row| row.get(0)))
+            .map_err(Error::sqlite("SQLite's own version"))?;
+        Ok(Self {
+            cpu: value("model name").unwrap_or_default(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            cpu_flags: CPU_FLAGS.into_iter().filter(has).collect(),
+            memory_mib: meminfo_kib("MemTotal") / 1024,
+            kernel: read("/proc/sys/kernel/osrelease").trim().into(),
+            file_system,
+            device,
+            fdatasync: measure_fdatasync(dir)?,
+            load_average: read("/proc/loadavg").trim().into(),
+            sqlite: rusqlite::version(),
+            sqlite_source: source,
+            tree: tree(),
+            lab_profile: if cfg!(debug_assertions) { "debug" } else { "release" },
+            environment: std::env::vars()
+                .filter(|(name, _)| name.starts_with("PELLUCID_") && !name.ends_with("_FILE"))
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect(),
+        })
+    }
+
+    /// One line for the reader of a table.
+    pub fn line(&self) -> String {
+        format!(
+            "{} x {} ({}), Linux {}, {}, fdatasync {:.0} us, SQLite {}, tree {}",
+            self.cores,
+            if self.cpu.is_empty() { "unnamed CPU" } else { &self.cpu },
+            self.cpu_flags.join(" "),
+            self.kernel,
+            self.file_system,
+            self.fdatasync.p50_us,
+            self.sqlite,
+            self.tree.as_deref().unwrap_or("unknown"),
+        )
+    }
+}
+
+/// Processor time of the whole machine since it started, seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Busy {
+    all: f64,
+    /// Taken by the hypervisor for other guests.
+    stolen: f64,
+}
+
+impl Busy {
+    pub fn now() -> Self {
+        Self::parse(&read("/proc/stat"))
+    }
+
+    /// Fields: user nice system idle iowait irq softirq steal (proc(5), /proc/stat).
+    fn parse(stat: &str) -> Self {
+        let first = stat.lines().next().unwrap_or_default();
+        let fields: Vec<f64> =
+            first.split_whitespace().skip(1).map(|field| field.parse().unwrap_or(0.0)).collect();
+        let sum = |places: &[usize]| -> f64 {
+            places.iter().filter_map(|place| fields.get(*place)).sum::<f64>() / TICKS_PER_SECOND
+        };
+        Self { all: sum(&[0, 1, 2, 5, 6]), stolen: sum(&[7]) }
+    }
+
+    /// Seconds of processor time since `self` that were used, and that were stolen.
+    pub fn elapsed(self) -> (f64, f64) {
+        let now = Self::now();
+        (now.all - self.all, now.stolen - self.stolen)
+    }
+}
+
+/// Processor seconds of this process, all threads; `None` where the kernel keeps no schedstats.
+pub fn own_cpu_seconds() -> Option<f64> {
+    let mut ns = 0.0;
+    for task in fs::read_dir("/proc/self/task").ok()?.flatten() {
+        let schedstat = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        ns += schedstat.split(' ').next()?.parse::<f64>().ok()?;
+    }
+    Some(ns / 1e9)
+}
+
+/// KiB that wait to be written or are being written.
+pub fn dirty_kib() -> u64 {
+    meminfo_kib("Dirty") + meminfo_kib("Writeback")
+}
+
+fn meminfo_kib(key: &str) -> u64 {
+    read("/proc/meminfo")
+        .lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix(':')?.trim().split(' ').next())
+        .and_then(|kib| kib.parse().ok())
+        .unwrap_or(0)
+}
+
+fn measure_fdatasync(dir: &Path) -> Result<Latency> {
+    const SYNCS: usize = 50;
+    let path = dir.join("fdatasync");
+    let mut latencies = Histogram::default();
+    let mut measure = || -> std::io::Result<()> {
+        let mut file = fs::File::create(&path)?;
+        file.write_all(&[1; 4096])?;
+        file.sync_all()?;
+        for _ in 0..SYNCS {
+            file.seek(SeekFrom::Start(0))?;
+            let start = Instant::now();
+            file.write_all(&[2; 4096])?;
+            file.sync_data()?;
+            latencies.add(as_ns(start.elapsed()));
+        }
+        fs::remove_file(&path)
+    };
+    measure().map_err(Error::io(path.display().to_string()))?;
+    Ok(latencies.latency())
+}
+
+/// Nanoseconds, which fit 64 bits for 584 years.
+pub fn as_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Type and source of the mount that holds `dir`: the longest mount point that is a prefix.
+fn mounted(mountinfo: &str, dir: &Path) -> (String, String) {
+    let mut best = (0, String::new(), String::new());
+    for line in mountinfo.lines() {
+        let Some((mount, device)) = line.split_once(" - ") else { continue };
+        let point = mount.split(' ').nth(4).unwrap_or_default();
+        let mut device = device.split(' ');
+        if dir.starts_with(point) && point.len() >= best.0 {
+            let mut next = || device.next().unwrap_or_default().to_string();
+            best = (point.len(), next(), next());
+        }
+    }
+    (best.1, best.2)
+}
+
+/// Commit of the tree that the lab runs in, marked if it differs from it; records do not count.
+fn tree() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--", ":/", ":(top,exclude)lab/records"])?;
+    Some(if changed.is_empty() { commit } else { format!("{commit}-changed") })
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deepest_mount_is_the_one_that_counts() {
+        let mountinfo = "22 1 254:0 / / rw - ext4 /dev/vda rw\n\
+             40 22 0:30 / /data rw,noatime shared:1 - xfs /dev/vdb rw\n\
+             41 22 0:31 / /dat rw - tmpfs tmpfs rw\n";
+        let at = |dir: &str| mounted(mountinfo, Path::new(dir));
+        assert_eq!(at("/data/x"), ("xfs".into(), "/dev/vdb".into()));
+        assert_eq!(at("/database"), ("ext4".into(), "/dev/vda".into()));
+    }
+
+    #[test]
+    fn busy_time_leaves_idle_and_waiting_out() {
+        let busy = Busy::parse("cpu  100 200 300 9999 8888 10 20 700 5 5\ncpu0 1 1 1\n");
+        assert_eq!((busy.all, busy.stolen), (6.3, 7.0));
+        assert_eq!(Busy::parse("").all, 0.0);
+    }
+
+    #[test]
+    fn own_time_grows_with_work() {
+        let Some(before) = own_cpu_seconds() else { return };
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(60) {
+            std::hint::black_box(0);
+        }
+        assert!(own_cpu_seconds().unwrap() > before);
+    }
+
+    #[test]
+    fn this_machine_has_a_description() {
+        let dir = tempfile::tempdir().unwrap();
+        let machine = Machine::describe(dir.path()).unwrap();
+        assert!(machine.cores > 0 && machine.fdatasync.operations == 50);
+        assert!(machine.line().contains(rusqlite::version()), "{}", machine.line());
+    }
+}

@@ -1,0 +1,170 @@
+//! One side of a comparison: how its databases are opened, everything else being equal.
+
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::extension;
+
+/// The first bytes of a plain database (sqlite.org/fileformat.html, 1.3.1).
+pub const PLAIN_MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+const KEY_BYTES: u64 = 32;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Side {
+    pub name: String,
+    /// `None` is plain SQLite over its own VFS.
+    pub seal: Option<Seal>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Seal {
+    pub extension: PathBuf,
+    pub key_file: PathBuf,
+}
+
+impl Side {
+    pub fn plain(name: &str) -> Self {
+        Self { name: name.into(), seal: None }
+    }
+
+    pub fn sealed(name: &str, extension: PathBuf, key_file: PathBuf) -> Self {
+        Self { name: name.into(), seal: Some(Seal { extension, key_file }) }
+    }
+
+    /// Brings into this process what the side needs. Call once, before [`Side::open`].
+    ///
+    /// # Errors
+    /// As [`extension::load`].
+    pub fn load(&self) -> Result<()> {
+        self.seal.as_ref().map_or(Ok(()), |seal| extension::load(&seal.extension))
+    }
+
+    /// Opens the database at `path`, an absolute path; makes it if `create`.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`]
+    pub fn open(&self, path: &Path, create: bool) -> Result<Connection> {
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
+        let what = || format!("{} database `{}`", self.name, path.display());
+        let connection =
+            Connection::open_with_flags(self.uri(path), flags).map_err(Error::sqlite(what()))?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(Error::sqlite(what()))?;
+        Ok(connection)
+    }
+
+    fn uri(&self, path: &Path) -> String {
+        let path = percent_encoded(path);
+        match &self.seal {
+            None => format!("file:{path}?vfs=unix"),
+            Some(seal) => {
+                format!("file:{path}?vfs=pellucid&key_file={}", percent_encoded(&seal.key_file))
+            }
+        }
+    }
+
+    /// Makes sure that the file at `path` is what the side claims: plain SQLite shows its magic and
+    /// `marker`, a text that one of its rows holds; a sealed file shows neither.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if not; the comparison would be of plain with plain.
+    pub fn check_file(&self, path: &Path, marker: &str) -> Result<()> {
+        let bytes = std::fs::read(path).map_err(Error::io(path.display().to_string()))?;
+        let magic = bytes.starts_with(PLAIN_MAGIC);
+        let text = bytes.windows(marker.len()).any(|window| window == marker.as_bytes());
+        let plain = self.seal.is_none();
+        if (magic, text) != (plain, plain) {
+            return Err(Error::invalid(format!(
+                "{} database `{}`: SQLite's magic {}, a row's text {}",
+                self.name,
+                path.display(),
+                if magic { "seen" } else { "not seen" },
+                if text { "seen" } else { "not seen" },
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Writes a key file of 32 random bytes, readable by its owner only.
+///
+/// # Errors
+/// [`Error::Io`]
+pub fn write_key_file(path: &Path) -> Result<()> {
+    let what = || format!("key file `{}`", path.display());
+    let mut key = Vec::new();
+    std::fs::File::open("/dev/urandom")
+        .and_then(|random| random.take(KEY_BYTES).read_to_end(&mut key))
+        .map_err(Error::io("/dev/urandom"))?;
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(&key))
+        .map_err(Error::io(what()))
+}
+
+/// As sqlite.org/uri.html wants it, 3.1: everything but the plainest characters as `%HH`.
+fn percent_encoded(path: &Path) -> String {
+    let mut encoded = String::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                encoded.push(char::from(*byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn uris_survive_any_path() {
+        let side = Side::plain("plain");
+        assert_eq!(side.uri(Path::new("/a b/c?d#e%.db")), "file:/a%20b/c%3Fd%23e%25.db?vfs=unix");
+        let side = Side::sealed("sealed", "/x.so".into(), "/k&y".into());
+        assert_eq!(side.uri(Path::new("/d.db")), "file:/d.db?vfs=pellucid&key_file=/k%26y");
+    }
+
+    #[test]
+    fn a_key_file_is_private_and_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        write_key_file(&path).unwrap();
+        let metadata = std::fs::metadata(&path).unwrap();
+        assert_eq!((metadata.len(), metadata.permissions().mode() & 0o777), (32, 0o600));
+        assert!(write_key_file(&path).is_err());
+    }
+
+    #[test]
+    fn a_side_that_is_not_what_it_claims_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a ?.db");
+        let plain = Side::plain("plain");
+        let connection = plain.open(&path, true).unwrap();
+        connection.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES ('marker')").unwrap();
+        drop(connection);
+        plain.check_file(&path, "marker").unwrap();
+        assert!(plain.check_file(&path, "other").is_err());
+        let sealed = Side::sealed("sealed", "/x.so".into(), "/k".into());
+        let error = sealed.check_file(&path, "marker").unwrap_err().to_string();
+        assert!(error.contains("SQLite's magic seen"), "{error}");
+    }
+}

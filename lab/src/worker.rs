@@ -1,0 +1,227 @@
+//! A process of its own for each piece of work on a database: `lab worker`, started by [`crate::pool`].
+//!
+//! It reads one [`Order`] from standard input, a JSON line. For a run it then answers `ready`, waits
+//! for `start UNIX_NANOSECONDS`, works, and answers with one [`Report`] line. Only workers open
+//! databases: the lab itself keeps no lock, no cache and no shim.
+
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::machine::{as_ns, own_cpu_seconds};
+use crate::random::Random;
+use crate::scenario::mix::{Mix, Operation};
+use crate::scenario::purchase::{self, Client, Size};
+use crate::side::Side;
+use crate::statistics::{Histogram, SparseHistogram};
+
+/// A start further away than this is a clock that was set, not an order to wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const WARM_READS: u64 = 1000;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Order {
+    pub side: Side,
+    pub path: PathBuf,
+    pub size: Size,
+    pub task: Task,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Task {
+    /// Make the database and fill it.
+    Prepare {
+        seed: u64,
+    },
+    Run(Run),
+    /// Check the database and count its purchases.
+    Check,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Run {
+    pub mix: Mix,
+    pub synchronous: Synchronous,
+    pub limit: Limit,
+    /// Names the sequence of rows; both sides of a round get the same.
+    pub seed: Vec<u64>,
+    pub worker: u64,
+}
+
+/// When a worker stops.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    Seconds(f64),
+    /// For each worker.
+    Operations(u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "UPPERCASE")]
+#[value(rename_all = "UPPER")]
+pub enum Synchronous {
+    Normal,
+    Full,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Report {
+    Prepared,
+    Ran(Ran),
+    Checked { purchases: u64, page_size_bytes: u32 },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Ran {
+    /// Operations that ended within the limit, in the order of [`Operation::ALL`].
+    pub latencies: [SparseHistogram; 3],
+    /// Inserts that were committed, also after the limit.
+    pub committed_inserts: u64,
+    pub elapsed_s: f64,
+    /// Of this process from start to end of the work, all threads.
+    pub cpu_s: Option<f64>,
+    pub busy: u64,
+}
+
+impl Synchronous {
+    pub fn name(self) -> &'static str {
+        match self {
+            Synchronous::Normal => "NORMAL",
+            Synchronous::Full => "FULL",
+        }
+    }
+}
+
+/// Does what standard input orders.
+///
+/// # Errors
+/// Whatever keeps it from doing so; the lab then drops the run.
+pub fn serve() -> Result<()> {
+    let order: Order = serde_json::from_str(&line()?)
+        .map_err(|error| Error::invalid(format!("worker: not an order: {error}")))?;
+    order.side.load()?;
+    let report = match &order.task {
+        Task::Prepare { seed } => prepare(&order, *seed)?,
+        Task::Run(task) => Report::Ran(run(&order, task)?),
+        Task::Check => {
+            let connection = order.side.open(&order.path, false)?;
+            let page_size_bytes = connection
+                .query_row("PRAGMA page_size", [], |row| row.get(0))
+                .map_err(Error::sqlite("PRAGMA page_size"))?;
+            Report::Checked { purchases: purchase::check(&connection)?, page_size_bytes }
+        }
+    };
+    let report = serde_json::to_string(&report)
+        .map_err(|error| Error::invalid(format!("worker: {error}")))?;
+    say(&report)
+}
+
+fn prepare(order: &Order, seed: u64) -> Result<Report> {
+    let mut connection = order.side.open(&order.path, true)?;
+    set_wal(&connection)?;
+    purchase::fill(&mut connection, order.size, seed)?;
+    connection.close().map_err(|(_, error)| Error::sqlite("closing the new database")(error))?;
+    let left: Vec<_> = ["-wal", "-journal"]
+        .into_iter()
+        .filter(|suffix| {
+            let mut path = order.path.clone().into_os_string();
+            path.push(suffix);
+            PathBuf::from(path).exists()
+        })
+        .collect();
+    if left.is_empty() {
+        Ok(Report::Prepared)
+    } else {
+        Err(Error::invalid(format!("the closed database left {left:?} behind")))
+    }
+}
+
+fn run(order: &Order, task: &Run) -> Result<Ran> {
+    let connection = order.side.open(&order.path, false)?;
+    set_wal(&connection)?;
+    connection
+        .pragma_update(None, "synchronous", task.synchronous.name())
+        .map_err(Error::sqlite("PRAGMA synchronous"))?;
+    warm(&connection, order.size, task)?;
+
+    let mut seed = task.seed.clone();
+    seed.push(task.worker);
+    let mut client = Client::new(&connection, order.size, Random::of(&seed))?;
+    say("ready")?;
+    wait_for_start(&line()?)?;
+
+    let mut latencies = [(); 3].map(|()| Histogram::default());
+    let mut committed_inserts = 0;
+    let cpu = own_cpu_seconds();
+    let start = Instant::now();
+    let mut last = start;
+    for turn in 0.. {
+        if matches!(task.limit, Limit::Operations(operations) if turn >= operations) {
+            break;
+        }
+        // Workers begin at different places of the mix, so that they do not go in step.
+        let operation = task.mix.operation(turn + task.worker);
+        client.perform(operation)?;
+        committed_inserts += u64::from(operation == Operation::Insert);
+        let now = Instant::now();
+        if matches!(task.limit, Limit::Seconds(seconds) if (now - start).as_secs_f64() > seconds) {
+            break;
+        }
+        latencies[operation as usize].add(as_ns(now - last));
+        last = now;
+    }
+    Ok(Ran {
+        latencies: latencies.map(|histogram| histogram.sparse()),
+        committed_inserts,
+        elapsed_s: start.elapsed().as_secs_f64(),
+        cpu_s: own_cpu_seconds().zip(cpu).map(|(end, start)| end - start),
+        busy: client.busy,
+    })
+}
+
+/// Opens files, maps the WAL's index, and brings a part of the database into this process's cache,
+/// so that none of it counts as work.
+fn warm(connection: &Connection, size: Size, task: &Run) -> Result<()> {
+    let random = Random::of(&[task.worker, WARM_READS]);
+    let mut client = Client::new(connection, size, random)?;
+    (0..WARM_READS).try_for_each(|_| client.perform(Operation::Read))
+}
+
+fn set_wal(connection: &Connection) -> Result<()> {
+    let mode: String = connection
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .map_err(Error::sqlite("PRAGMA journal_mode"))?;
+    if mode == "wal" {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("journal_mode is {mode} where WAL was asked for")))
+    }
+}
+
+fn wait_for_start(line: &str) -> Result<()> {
+    let start = line
+        .strip_prefix("start ")
+        .and_then(|ns| ns.parse().ok())
+        .map(|ns| UNIX_EPOCH + Duration::from_nanos(ns))
+        .ok_or_else(|| Error::invalid("worker: not a start"))?;
+    if let Ok(wait) = start.duration_since(SystemTime::now()) {
+        std::thread::sleep(wait.min(LONGEST_WAIT));
+    }
+    Ok(())
+}
+
+fn line() -> Result<String> {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).map_err(Error::io("worker: standard input"))?;
+    Ok(line.trim_end().to_string())
+}
+
+fn say(line: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::io("worker: standard output"))
+}

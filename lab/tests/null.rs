@@ -1,0 +1,113 @@
+//! Goal: the whole way from the command line to records, through real worker processes.
+//!
+//! Method: plain against plain, small and short. No figure is judged: other work on the machine must
+//! not fail a test; what is judged is that each run did what it was asked to and said so.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn lab(dir: &Path, line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lab"))
+        .args(line.split_whitespace())
+        .args(["--vendors", "40", "--cards", "400", "--purchases", "2000"])
+        .args(["--dir".as_ref(), dir.as_os_str()])
+        .args(["--records".as_ref(), dir.join("records.jsonl").as_os_str()])
+        .output()
+        .unwrap()
+}
+
+fn records(dir: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(dir.join("records.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn of_kind<'a>(records: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    records.iter().filter(|record| record["record"] == kind).collect()
+}
+
+#[test]
+fn plain_against_plain_for_a_fifth_of_a_second() {
+    let dir = tempfile::tempdir().unwrap();
+    let output =
+        lab(dir.path(), "null --seconds 0.2 --rounds 5 --processes 1,3 --mix 4/3/3 --sync NORMAL");
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    assert!(out.contains("again / plain") && out.contains("min..max"), "{out}");
+
+    let records = records(dir.path());
+    let session = of_kind(&records, "session")[0];
+    assert_eq!(session["scenario"], "null");
+    assert_eq!(session["file_bytes"][0], session["file_bytes"][1]);
+    assert_eq!(session["page_size_bytes"][0], 4096);
+    assert!(session["machine"]["cores"].as_u64().unwrap() > 0);
+
+    let runs = of_kind(&records, "run");
+    assert_eq!(runs.len(), 2 * 6 * 2);
+    let order: Vec<_> = runs[..4].iter().map(|run| run["side"].as_str().unwrap()).collect();
+    assert_eq!(order, ["plain", "again", "again", "plain"]);
+    for run in &runs {
+        assert_eq!(run["session"], session["session"]);
+        let count = |kind: &str| run[kind]["operations"].as_u64().unwrap();
+        assert_eq!(count("all"), count("read") + count("update") + count("insert"));
+        assert!(count("read") > 0 && count("update") > 0 && count("insert") > 0, "{run}");
+        assert!(run["all"]["p99_us"].as_f64() >= run["all"]["p50_us"].as_f64());
+    }
+    let cells = of_kind(&records, "cell");
+    assert_eq!(cells.len(), 2);
+    for cell in cells {
+        assert_eq!(cell["ratios"].as_array().unwrap().len(), 5);
+        let ratio = |name: &str| cell["ratio"][name].as_f64().unwrap();
+        assert!(ratio("min") <= ratio("median") && ratio("median") <= ratio("max"));
+    }
+    let left: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["records.jsonl"], "databases are removed");
+}
+
+#[test]
+fn a_fixed_number_of_operations_is_done_by_each_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = lab(
+        dir.path(),
+        "null --json --operations 200 --rounds 5 --processes 2 --mix 0/5/5 --sync FULL",
+    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let records = records(dir.path());
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(printed.lines().count(), records.len());
+    for run in of_kind(&records, "run") {
+        assert_eq!(run["all"]["operations"], 400);
+        assert_eq!(run["insert"]["operations"], 200);
+    }
+}
+
+#[test]
+fn a_minimum_that_is_not_met_is_exit_1() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = lab(
+        dir.path(),
+        "null --operations 50 --rounds 5 --processes 1 --mix 1/0/0 --sync NORMAL --minimum 1000",
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("below 1000"));
+}
+
+#[test]
+fn a_missing_extension_is_named_and_leaves_no_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = lab(dir.path(), "purchase --extension /nowhere/libpellucid.so");
+    assert_eq!(output.status.code(), Some(1));
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("/nowhere/libpellucid.so") && err.contains("--extension"), "{err}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn too_few_rounds_are_a_usage_error() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(lab(dir.path(), "null --rounds 2").status.code(), Some(2));
+}
