@@ -180,8 +180,9 @@ pub fn told(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"))
 }
 
-/// Runs under killat; with `at` the child dies before that call.
-pub fn run_counted(mut command: Command, dir: &Path, at: Option<u64>, torn: bool) -> Ended {
+/// Runs under killat; with `at` the child dies before that call, or with `torn` other than 0 in the
+/// middle of it, having written whole units of so many bytes.
+pub fn run_counted(mut command: Command, dir: &Path, at: Option<u64>, torn: u32) -> Ended {
     let count = dir.parent().unwrap().join("calls");
     let _ = std::fs::remove_file(&count);
     command
@@ -191,8 +192,8 @@ pub fn run_counted(mut command: Command, dir: &Path, at: Option<u64>, torn: bool
     if let Some(at) = at {
         command.env("KILL_AT", at.to_string());
     }
-    if torn {
-        command.env("KILL_TORN", "1");
+    if torn > 0 {
+        command.env("KILL_TORN", torn.to_string());
     }
     let output = command.output().unwrap();
     let calls = std::fs::read_to_string(&count).ok().and_then(|text| text.trim().parse().ok());
