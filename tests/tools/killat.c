@@ -8,7 +8,7 @@
  *
  *   KILL_DIR=dir         count only files whose path begins so
  *   KILL_AT=N            SIGKILL before the N-th call, counted from 1
- *   KILL_TORN=1          if the N-th call is a write, its first half is written before
+ *   KILL_TORN=unit       if the N-th call is a write, its first half, in whole units, is written before
  *   KILL_COUNT_FILE=path where the total goes at exit
  *
  * Build: gcc -O2 -shared -fPIC -o killat.so killat.c -ldl
@@ -29,7 +29,7 @@
 
 static atomic_long calls;
 static long kill_at;
-static int torn;
+static size_t torn;
 static const char *dir;
 static size_t dir_length;
 static const char *count_file;
@@ -42,7 +42,8 @@ static void die(void) {
 __attribute__((constructor)) static void start(void) {
     const char *at = getenv("KILL_AT");
     kill_at = at ? atol(at) : 0;
-    torn = getenv("KILL_TORN") != NULL;
+    const char *unit = getenv("KILL_TORN");
+    torn = unit ? (size_t)atol(unit) : 0;
     dir = getenv("KILL_DIR");
     dir_length = dir ? strlen(dir) : 0;
     count_file = getenv("KILL_COUNT_FILE");
@@ -87,7 +88,7 @@ static int is_last(void) {
 ssize_t write(int fd, const void *data, size_t bytes) {
     NEXT(write);
     if (fd_counts(fd) && is_last()) {
-        if (torn) next(fd, data, bytes / 2);
+        if (torn) next(fd, data, bytes / 2 / torn * torn);
         die();
     }
     return next(fd, data, bytes);
@@ -96,7 +97,7 @@ ssize_t write(int fd, const void *data, size_t bytes) {
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at) {
     NEXT(pwrite);
     if (fd_counts(fd) && is_last()) {
-        if (torn) next(fd, data, bytes / 2, at);
+        if (torn) next(fd, data, bytes / 2 / torn * torn, at);
         die();
     }
     return next(fd, data, bytes, at);
@@ -105,7 +106,7 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at) {
 ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t at) {
     NEXT(pwrite64);
     if (fd_counts(fd) && is_last()) {
-        if (torn) next(fd, data, bytes / 2, at);
+        if (torn) next(fd, data, bytes / 2 / torn * torn, at);
         die();
     }
     return next(fd, data, bytes, at);

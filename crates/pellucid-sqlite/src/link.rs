@@ -252,9 +252,13 @@ impl Link {
         let lower = self.lower()?;
         match self.container.borrow().phase {
             Phase::Sealed => {
-                let mut head = [0; HEAD_BYTES];
-                lower.read(&mut head, COPY_OFFSETS[0])?;
-                if head == self.container.borrow().head {
+                // One call for both: what a killed decryption began must not be written to.
+                let mut start = [0; COPY_OFFSETS[0] as usize + HEAD_BYTES];
+                lower.read(&mut start, 0)?;
+                if SectorZero::begins_laying(&start) {
+                    return Err(self.report(&was_decrypted()));
+                }
+                if start[COPY_OFFSETS[0] as usize..] == self.container.borrow().head {
                     return Ok(());
                 }
             }
@@ -342,11 +346,7 @@ impl Link {
                 if magic != *SQLITE_MAGIC {
                     return Err(error.into());
                 }
-                Err(Error::misuse(
-                    Subject::Container,
-                    "it was decrypted while this connection was open; open it again",
-                )
-                .into())
+                Err(was_decrypted().into())
             }
             read => read,
         }
@@ -541,6 +541,13 @@ impl Link {
 pub fn is_unfinished_birth(lower: Lower, first: &[u8]) -> Outcome<bool> {
     let blank = first[..SECTOR_BYTES].iter().all(|byte| *byte == 0);
     Ok(blank && (1..=REGION_BYTES).contains(&lower.size()?))
+}
+
+fn was_decrypted() -> Error {
+    Error::misuse(
+        Subject::Container,
+        "it was decrypted while this connection was open; open it again",
+    )
 }
 
 /// Writes allowed under a generation; the environment may only lower it.

@@ -163,11 +163,11 @@ fn kill_everywhere(over: Over, work: &Work) {
     copy_files(&model, &live);
     let before = state(over, &database);
     copy_files(&model, &live);
-    let calls = run_counted(starter(work.name, over, &database), &live, None, false).whole();
+    let calls = run_counted(starter(work.name, over, &database), &live, None, 0).whole();
     let after = state(over, &database);
     assert!(calls > 5, "{}: only {calls} calls: nothing to be killed at", work.name);
     let (mut old, mut new) = (0, 0);
-    for torn in [false, true] {
+    for torn in [0, 1] {
         for at in 1..=calls {
             copy_files(&model, &live);
             let ended = run_counted(starter(work.name, over, &database), &live, Some(at), torn);
@@ -224,9 +224,9 @@ fn birth_of_a_database() {
             std::fs::create_dir_all(&live).unwrap();
         };
         fresh();
-        let calls = run_counted(starter("birth", over, &database), &live, None, false).whole();
+        let calls = run_counted(starter("birth", over, &database), &live, None, 0).whole();
         let whole: Vec<_> = (1..=20).map(|id| (id, 1)).collect();
-        for torn in [false, true] {
+        for torn in [0, 1] {
             for at in 1..=calls {
                 fresh();
                 let ended = run_counted(starter("birth", over, &database), &live, Some(at), torn);
@@ -259,12 +259,12 @@ fn a_deleted_journal_is_noticed() {
         copy_files(&model, &live);
         let before = state(over, &database);
         copy_files(&model, &live);
-        let calls = run_counted(starter("delete", over, &database), &live, None, false).whole();
+        let calls = run_counted(starter("delete", over, &database), &live, None, 0).whole();
         let after = state(over, &database);
         let mut noticed = 0;
         for at in 1..=calls {
             copy_files(&model, &live);
-            run_counted(starter("delete", over, &database), &live, Some(at), false);
+            run_counted(starter("delete", over, &database), &live, Some(at), 0);
             let _ = std::fs::remove_file(live.join("x.db-journal"));
             let found = std::panic::catch_unwind(|| state(over, &database));
             noticed += usize::from(!found.is_ok_and(|found| found == before || found == after));

@@ -64,6 +64,11 @@ impl SectorZero {
         sector
     }
 
+    /// Whether a sector begins as one that leads back to a plain database; it may be damaged.
+    pub fn begins_laying(sector: &[u8]) -> bool {
+        sector.starts_with(MAGIC_LAYING_PLAIN)
+    }
+
     /// Reads a sector; none if it is not one of ours.
     ///
     /// # Errors

@@ -25,6 +25,7 @@ pub fn decrypt(
 ) -> Result<(), ConvertError> {
     let sealed_uri = uri(path, "vfs=pellucid&require=sealed");
     let reader = Handle::open(path, &sealed_uri, ffi::OPEN_READONLY)?;
+    reader.busy_timeout(options.timeout_ms());
     let page_bytes = reader.number("PRAGMA page_size")? as u64;
     let expected = reader.number("PRAGMA page_count")?.max(0) as u64 * page_bytes;
     drop(reader);
@@ -61,7 +62,7 @@ fn build_copy(
     for extension in &options.load {
         reader.load(extension)?;
     }
-    reader.busy_timeout(options.timeout.as_millis().min(i32::MAX as u128) as i32);
+    reader.busy_timeout(options.timeout_ms());
     reader.on_progress(|| {
         let done = std::fs::metadata(copy).map_or(0, |metadata| metadata.len());
         progress(Stage::Copying, done, expected);

@@ -31,6 +31,7 @@ pub fn encrypt(
 ) -> Result<(), ConvertError> {
     let lower_uri = uri(path, "vfs=unix");
     let reader = Handle::open(path, &lower_uri, ffi::OPEN_READONLY)?;
+    reader.busy_timeout(options.timeout_ms());
     schema::check(path, &reader, options)?;
     let page_bytes = reader.number("PRAGMA page_size")? as usize;
     let pages = reader.number("PRAGMA page_count")?.max(0) as u64;
@@ -76,7 +77,7 @@ fn build_copy(
     for extension in &options.load {
         reader.load(extension)?;
     }
-    reader.busy_timeout(options.timeout.as_millis().min(i32::MAX as u128) as i32);
+    reader.busy_timeout(options.timeout_ms());
     reader.on_progress(|| {
         let done = std::fs::metadata(copy).map_or(0, |metadata| metadata.len());
         progress(Stage::Copying, done, expected);

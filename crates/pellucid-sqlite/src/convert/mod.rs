@@ -26,6 +26,13 @@ pub struct Options {
     pub load: Vec<PathBuf>,
 }
 
+impl Options {
+    /// The timeout as SQLite takes it.
+    fn timeout_ms(&self) -> std::ffi::c_int {
+        self.timeout.as_millis().try_into().unwrap_or(std::ffi::c_int::MAX)
+    }
+}
+
 /// Which part of the work is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {

@@ -133,7 +133,8 @@ pub fn preload(source: &str) -> PathBuf {
         return path.clone();
     }
     // Kept beside the build, so that nothing is left in /tmp by a killed test.
-    let to = built("libpellucid.so").with_file_name(format!("crash-tools-{}", std::process::id()));
+    let to = built("libpellucid.so")
+        .with_file_name("crash-tools-".to_owned() + &std::process::id().to_string());
     std::fs::create_dir_all(&to).unwrap();
     let library = to.join(source).with_extension("so");
     let compiled = Command::new("gcc")
@@ -148,10 +149,14 @@ pub fn preload(source: &str) -> PathBuf {
     library
 }
 
-/// Removes what [`preload`] built in this process.
-pub fn clean_tools() {
-    let to = built("libpellucid.so").with_file_name(format!("crash-tools-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(to);
+/// Lets every database opened from now on find the key of [`key_beside`], which is always the same.
+pub fn key_in_environment() {
+    static SET: OnceLock<()> = OnceLock::new();
+    SET.get_or_init(|| {
+        let beside = preload("killat.c").with_file_name("keys").join("x.db");
+        std::fs::create_dir_all(beside.parent().unwrap()).unwrap();
+        std::env::set_var("PELLUCID_KEY_FILE", key_beside(&beside));
+    });
 }
 
 /// This test binary again, in the role of a child: it runs `child_entry`, which does what `CRASH_ROLE`
@@ -175,8 +180,9 @@ pub fn told(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"))
 }
 
-/// Runs under killat; with `at` the child dies before that call.
-pub fn run_counted(mut command: Command, dir: &Path, at: Option<u64>, torn: bool) -> Ended {
+/// Runs under killat; with `at` the child dies before that call, or with `torn` other than 0 in the
+/// middle of it, having written whole units of so many bytes.
+pub fn run_counted(mut command: Command, dir: &Path, at: Option<u64>, torn: u32) -> Ended {
     let count = dir.parent().unwrap().join("calls");
     let _ = std::fs::remove_file(&count);
     command
@@ -186,8 +192,8 @@ pub fn run_counted(mut command: Command, dir: &Path, at: Option<u64>, torn: bool
     if let Some(at) = at {
         command.env("KILL_AT", at.to_string());
     }
-    if torn {
-        command.env("KILL_TORN", "1");
+    if torn > 0 {
+        command.env("KILL_TORN", torn.to_string());
     }
     let output = command.output().unwrap();
     let calls = std::fs::read_to_string(&count).ok().and_then(|text| text.trim().parse().ok());
