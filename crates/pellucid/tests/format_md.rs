@@ -199,6 +199,8 @@ fn headers() {
         rows[0].parse::<usize>().unwrap(),
         rows[1].strip_suffix(" each").unwrap().parse::<usize>().unwrap(),
     );
+    let (fixed, begin) = layout.before("DEKs");
+    assert_eq!(fixed.is_without_gaps(), begin);
     let used = rows_at + 2 * row_bytes + 7;
 
     assert_eq!(layout.of("`Pellucid header", &copy[..]), literal(layout.field("`Pellucid header")));

@@ -129,6 +129,14 @@ impl Table {
         end
     }
 
+    /// The rows before the one of `field`, and where that one begins.
+    pub fn before(&self, field: &str) -> (Self, usize) {
+        let end = self.rows.iter().position(|row| row[2].starts_with(field)).expect(field);
+        let rows = self.rows[..end].to_vec();
+        let begin = self.value(&self.rows[end][0]).expect(field);
+        (Self { rows, values: self.values.clone() }, begin)
+    }
+
     /// The bytes of `object` at `field`.
     pub fn of<'a>(&self, field: &str, object: &'a [u8]) -> &'a [u8] {
         &object[self.at(field)]

@@ -1,5 +1,7 @@
 //! "Key envelopes" of docs/format.md: protectors and the keyring.
 
+use std::os::unix::fs::MetadataExt;
+
 use aws_lc_rs::signature::{UnparsedPublicKey, RSA_PSS_2048_8192_SHA256};
 use pellucid::certificate::{hex, Certificate, RSA_BITS};
 use pellucid::cipher::Cipher;
@@ -231,6 +233,8 @@ fn keyring_files() {
         .collect();
     let [service, master, sealed_certificate, database] = &files[..] else { panic!("4 files") };
     assert_eq!(service.len(), 32);
+    let mode = std::fs::metadata(home.path().join("service.key")).unwrap().mode() & 0o7777;
+    section.says(&format!("mode {mode:04o} | service master key, {} raw bytes", service.len()));
     let master = open_file(&section, service, 1, "", master);
     assert_eq!(master.len(), 32);
 
@@ -240,7 +244,9 @@ fn keyring_files() {
     assert_eq!(layout.of("when its private key was last backed up", &content), [0; 8]);
     assert_eq!(layout.of("d, length", &content), (der.len() as u32).to_be_bytes());
     assert_eq!(layout.of("certificate, DER", &content), der);
-    assert_eq!(&content[layout.at("certificate, DER").end..], certificate.private_key());
+    let (fields, key_at) = layout.before("private key");
+    assert_eq!(fields.is_without_gaps(), key_at);
+    assert_eq!(&content[key_at..], certificate.private_key());
 
     let content = open_file(&section, &master, 3, &id, database);
     let layout = section.from("A database's").table(0);
