@@ -17,6 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     let records = bytes.get(SECTOR_PART_BYTES..).unwrap_or_default();
     let mut record = vec![0; record_bytes(512)];
     for (at, sealed) in records.chunks_exact(record_bytes(512)).enumerate() {
-        let _ = open_record(&keys, &id, 1024 + (at * record_bytes(512)) as u64, sealed, &mut record);
+        let _ =
+            open_record(&keys, &id, 1024 + (at * record_bytes(512)) as u64, sealed, &mut record);
     }
 });

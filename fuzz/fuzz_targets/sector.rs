@@ -13,7 +13,8 @@ fuzz_target!(|bytes: &[u8]| {
     sector[..length].copy_from_slice(&bytes[..length]);
     checksum(&mut sector);
     let _ = SectorZero::parse(&sector);
-    if let (Some(wear), Ok(key)) = (bytes.first_chunk::<64>(), HeaderKey::derive(&dek(), &FILE_ID)) {
+    if let (Some(wear), Ok(key)) = (bytes.first_chunk::<64>(), HeaderKey::derive(&dek(), &FILE_ID))
+    {
         let _ = Wear::parse(wear, &key, WEAR_PAGES_OFFSET);
     }
 });
