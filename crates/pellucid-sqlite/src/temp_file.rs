@@ -17,7 +17,7 @@ use crate::lower::{Lower, ReadEnd};
 use crate::pool::Pool;
 
 /// Plaintext bytes of a block.
-pub const BLOCK_BYTES: usize = 4096;
+pub const BLOCK_BYTES: usize = pellucid::unit::TEMPORARY_BLOCK_BYTES;
 const UNIT_BYTES: usize = BLOCK_BYTES + TAIL_BYTES;
 /// Blocks kept opened, and written back when another needs the place.
 const KEPT_BLOCKS: usize = 16;

@@ -7,6 +7,8 @@ use crate::error::{Error, Result, Subject};
 
 /// Bytes that a unit is longer than its plaintext: nonce 12, generation 4, tag 16.
 pub const TAIL_BYTES: usize = NONCE_BYTES + 4 + TAG_BYTES;
+/// Plaintext bytes of a block of a temporary file.
+pub const TEMPORARY_BLOCK_BYTES: usize = 4096;
 /// The generation that means "not sealed, authenticated only".
 pub const GENERATION_PLAIN: u32 = 0;
 

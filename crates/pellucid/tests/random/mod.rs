@@ -1,5 +1,7 @@
 //! Repeatable random bytes for tests (splitmix64), and the keys of a container.
 
+#![allow(dead_code)] // each test takes what it needs
+
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header};
 use pellucid::keys::ContainerKeys;
