@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pellucid::certificate::hex;
-use pellucid::keyring::{DatabaseMemory, Keyring, WARNING_33091};
+use pellucid::keyring::{Keyring, WARNING_33091};
 use pellucid::Algorithm;
 use pellucid_sqlite::convert::{decrypt as open_for_good, encrypt as seal, Options, Stage};
 use pellucid_sqlite::inspect::{inspect, Kind};
@@ -161,7 +161,6 @@ fn encrypt_one(
     let started = Instant::now();
     let birth = Birth::new(algorithm, protections)?;
     let file_id = *birth.file_id();
-    remember(protections, &file_id, true)?;
     let bar = output.progress("", Unit::Bytes);
     seal::encrypt(database, birth, &args.waiting.options(), &mut |stage, done, all| {
         bar.set_message(stage_name(stage, "encrypting"));
@@ -202,15 +201,6 @@ fn describe(protection: &Protection) -> String {
         Protection::KeyFile(_) => "a key file".to_owned(),
         Protection::Passphrase(_) => "a passphrase".to_owned(),
     }
-}
-
-/// The keyring remembers what was encrypted, so that an older header cannot switch it off.
-fn remember(protections: &[Protection], file_id: &[u8; 16], sealed: bool) -> Result<(), Failure> {
-    if protections.iter().any(|p| matches!(p, Protection::Certificate(_))) {
-        let keyring = Keyring::open(&Keyring::locate()?)?;
-        keyring.remember_database(file_id, DatabaseMemory { sequence: 1, sealed })?;
-    }
-    Ok(())
 }
 
 fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), Failure> {

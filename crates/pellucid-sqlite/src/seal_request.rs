@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pellucid::certificate::Certificate;
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header, COPY_BYTES};
-use pellucid::keyring::Keyring;
+use pellucid::keyring::{DatabaseMemory, Keyring};
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::protector::{self, Binding, KeyFile, KeySource, Passphrase, Protector, Purpose};
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
@@ -379,9 +379,24 @@ impl Protection {
                         keyring.ensure_default_certificate()?.0
                     }
                 };
+                remember(&path, binding.id);
                 wrap(dek, binding, &Wrapping::Certificate(&certificate))
             }
         }
+    }
+}
+
+/// The keyring remembers that the database is sealed, so that an older header cannot switch it off. A
+/// keyring that may only be read does not keep anybody from encrypting.
+fn remember(home: &std::path::Path, file_id: &[u8; 16]) {
+    let memory = DatabaseMemory { sequence: 1, sealed: true };
+    let remembered = Keyring::open(home).and_then(|k| k.remember_database(file_id, memory));
+    if let Err(error) = remembered {
+        crate::code::note(
+            crate::ffi::OK,
+            home,
+            &format!("a new database is not remembered: {error}"),
+        );
     }
 }
 
