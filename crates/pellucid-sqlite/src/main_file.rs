@@ -33,12 +33,13 @@ impl MainFile {
     /// A code after a line in the log: no key, damage, or a plain file where a sealed one is required.
     pub fn open(path: PathBuf, lower: Lower, read_only: bool, request: Request) -> Outcome<Self> {
         let typed = |error: Error| report(&path, &error);
-        let size = lower.size()?;
+        let mut size = lower.size()?;
         let mut first = [0; SECTOR_BYTES];
         lower.read(&mut first, 0)?;
         if size > 0 && laying::is_unfinished(lower, &path)? {
             laying::roll_forward(lower, &path, read_only)?;
             lower.read(&mut first, 0)?;
+            size = lower.size()?;
         }
         let credentials = Credentials::gather(&request).map_err(typed)?;
         let interrupted = crate::link::is_unfinished_birth(lower, &first)?;
@@ -297,16 +298,19 @@ fn classify(lower: Lower, size: u64, first: &[u8]) -> Result<FileClass, Error> {
         return Ok(FileClass::Plain);
     }
     let sector = SectorZero::parse(first);
-    if matches!(sector, Ok(Some(_))) {
+    // Birth writes the whole region with one call. What is shorter was cut, and its pages with it: it
+    // must not pass for an empty database.
+    let whole = size >= REGION_BYTES;
+    if whole && matches!(sector, Ok(Some(_))) {
         return Ok(FileClass::Sealed);
     }
     // Not a sector 0 of ours, or a damaged one: the header copies behind it still tell.
-    if size >= REGION_BYTES && crate::link::ReadHeader::read(lower).is_ok() {
+    if whole && crate::link::ReadHeader::read(lower).is_ok() {
         return Ok(FileClass::Sealed);
     }
     if first.starts_with(b"Pellucid ") {
         return Err(match sector {
-            Err(error) => error,
+            Err(error) if whole => error,
             _ => Error::corrupt(
                 Subject::Container,
                 format!("truncated: {size} of its first {REGION_BYTES} bytes are there"),
