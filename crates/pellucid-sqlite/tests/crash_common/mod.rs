@@ -107,9 +107,18 @@ pub fn key_beside(database: &Path) -> PathBuf {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let key = database.parent().unwrap().parent().unwrap().join("crash.key");
-    let options = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&key);
-    if let Ok(mut file) = options {
-        file.write_all(&std::array::from_fn::<u8, 32, _>(|n| n as u8 ^ 0x5a)).unwrap();
+    if !key.exists() {
+        let fresh = key.with_extension(format!("{}.new", std::process::id()));
+        let options = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&fresh);
+        let bytes = std::array::from_fn::<u8, 32, _>(|n| n as u8 ^ 0x5a);
+        options.unwrap().write_all(&bytes).unwrap();
+        // Whole for whoever looks; a thread that was faster wrote the same.
+        let _ = std::fs::rename(&fresh, &key);
     }
     key
 }
@@ -125,27 +134,32 @@ pub fn scratch() -> tempfile::TempDir {
     made.unwrap()
 }
 
-/// Compiles a preload library from tests/tools.
+/// Where the tools and the key of [`key_in_environment`] lie.
+fn tools() -> PathBuf {
+    built("libpellucid.so").with_file_name("crash-tools")
+}
+
+/// Compiles a preload library from tests/tools, unless it is there already.
 pub fn preload(source: &str) -> PathBuf {
-    static MADE: OnceLock<std::sync::Mutex<Vec<(String, PathBuf)>>> = OnceLock::new();
-    let mut made = MADE.get_or_init(Default::default).lock().unwrap();
-    if let Some((_, path)) = made.iter().find(|(name, _)| name == source) {
-        return path.clone();
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock();
+    let source = root().join("tests/tools").join(source);
+    let library = tools().join(source.file_name().unwrap()).with_extension("so");
+    let changed = |path: &Path| path.metadata().and_then(|about| about.modified()).ok();
+    if changed(&library) > changed(&source) {
+        return library;
     }
-    // Kept beside the build, so that nothing is left in /tmp by a killed test.
-    let to = built("libpellucid.so")
-        .with_file_name("crash-tools-".to_owned() + &std::process::id().to_string());
-    std::fs::create_dir_all(&to).unwrap();
-    let library = to.join(source).with_extension("so");
+    std::fs::create_dir_all(tools()).unwrap();
+    // Other test processes may be at it; the rename makes it whole for all.
+    let fresh = library.with_extension(format!("{}.new", std::process::id()));
     let compiled = Command::new("gcc")
         .args(["-O2", "-Wall", "-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(root().join("tests/tools").join(source))
+        .args([&fresh, &source])
         .arg("-ldl")
         .status()
         .expect("gcc is needed to build tests/tools");
-    assert!(compiled.success(), "gcc failed on tests/tools/{source}");
-    made.push((source.to_owned(), library.clone()));
+    assert!(compiled.success(), "gcc failed on {}", source.display());
+    std::fs::rename(&fresh, &library).unwrap();
     library
 }
 
@@ -153,7 +167,7 @@ pub fn preload(source: &str) -> PathBuf {
 pub fn key_in_environment() {
     static SET: OnceLock<()> = OnceLock::new();
     SET.get_or_init(|| {
-        let beside = preload("killat.c").with_file_name("keys").join("x.db");
+        let beside = tools().join("keys/x.db");
         std::fs::create_dir_all(beside.parent().unwrap()).unwrap();
         std::env::set_var("PELLUCID_KEY_FILE", key_beside(&beside));
     });
