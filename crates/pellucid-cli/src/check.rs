@@ -8,6 +8,7 @@ use clap::Args;
 use pellucid_sqlite::audit::{audit, Audit};
 use pellucid_sqlite::inspect::{inspect, Kind};
 
+use crate::convert::not_a_database;
 use crate::exit;
 use crate::keys::OpenWith;
 use crate::output::{seconds, Failure, Output, Unit};
@@ -38,13 +39,10 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
     let mut clean = true;
     for database in &args.databases {
-        if let Kind::Plain = inspect(database)?.kind {
-            return Err(Failure::new(
-                "not encrypted: there is nothing to authenticate",
-                "`PRAGMA integrity_check` checks a plain database",
-            )
-            .about(database));
-        }
+        inspect(database)
+            .map_err(Failure::from)
+            .and_then(|found| authenticable(&found.kind))
+            .map_err(|failure| failure.about(database))?;
         let started = Instant::now();
         let bar = output.progress("authenticating pages", Unit::Pages);
         let found = audit(database, args.physical_only, &mut |done, all| {
@@ -57,6 +55,23 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
         show(database, &found, started, args.physical_only, output);
     }
     Ok(if clean { ExitCode::SUCCESS } else { ExitCode::from(exit::DAMAGE) })
+}
+
+/// Only a container has something to authenticate; one that cannot be read is for the audit to name.
+fn authenticable(kind: &Kind) -> Result<(), Failure> {
+    match kind {
+        Kind::Plain => Err(Failure::new(
+            "not encrypted: there is nothing to authenticate",
+            "`PRAGMA integrity_check` checks a plain database",
+        )
+        .kind("plain")),
+        Kind::Empty => {
+            Err(Failure::new("it is empty: there is nothing to authenticate", "look at the path")
+                .kind("empty"))
+        }
+        Kind::NotADatabase => Err(not_a_database()),
+        _ => Ok(()),
+    }
 }
 
 fn show(

@@ -89,23 +89,28 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
 fn require_plain(database: &Path) -> Result<(), Failure> {
     match inspect(database)?.kind {
         Kind::Plain => Ok(()),
-        Kind::Sealed(_) => Err(Failure::new("it is encrypted already", "see `pellucid status`")),
+        Kind::Sealed(_) => {
+            Err(Failure::new("it is encrypted already", "see `pellucid status`").kind("sealed"))
+        }
         Kind::Empty => Err(Failure::new(
             "it is empty: there is nothing to encrypt",
             "`pellucid run --encrypt-new` makes new databases encrypted from the start",
-        )),
+        )
+        .kind("empty")),
         Kind::Unfinished => Err(Failure::new(
             "an encryption or decryption of it was interrupted",
             "`pellucid check` opens it, which finishes the work",
         )),
         Kind::Damaged(error) => Err(error.into()),
-        _ => {
-            let mut failure = Failure::new("not an SQLite database", "look at the path");
-            failure.kind = "not-a-database";
-            Err(failure)
-        }
+        _ => Err(not_a_database()),
     }
     .map_err(|failure| failure.about(database))
+}
+
+/// Neither plain nor sealed.
+pub fn not_a_database() -> Failure {
+    Failure::new("neither an SQLite database nor an encrypted one", "look at the path")
+        .kind("not-a-database")
 }
 
 /// What the DEKs are wrapped with; makes a keyring and a certificate where nothing is named.
@@ -225,14 +230,18 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
     args.with.offer()?;
     for database in &args.databases {
         match inspect(database)?.kind {
+            Kind::Sealed(_) | Kind::Unfinished => Ok(()),
             Kind::Plain => {
-                return Err(
-                    Failure::new("it is not encrypted", "see `pellucid status`").about(database)
-                )
+                Err(Failure::new("it is not encrypted", "see `pellucid status`").kind("plain"))
             }
-            Kind::Damaged(error) => return Err(Failure::from(error).about(database)),
-            _ => {}
+            Kind::Empty => {
+                Err(Failure::new("it is empty: there is nothing to decrypt", "look at the path")
+                    .kind("empty"))
+            }
+            Kind::Damaged(error) => Err(error.into()),
+            _ => Err(not_a_database()),
         }
+        .map_err(|failure: Failure| failure.about(database))?;
     }
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;

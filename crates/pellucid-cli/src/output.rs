@@ -30,9 +30,22 @@ impl Failure {
         Self { message: message.to_string(), hint, exit: exit::FAILED, kind: "failed" }
     }
 
+    /// A word for machines other than `failed`.
+    pub fn kind(mut self, kind: &'static str) -> Self {
+        self.kind = kind;
+        self
+    }
+
     /// The same about `file`.
     pub fn about(mut self, file: &std::path::Path) -> Self {
         let name = format!("`{}`", file.display());
+        // The shim names files by their absolute paths; the person's own name for it is enough.
+        if let Ok(absolute) = std::path::absolute(file) {
+            let named = format!("`{}`: ", absolute.display());
+            if let Some(rest) = self.message.strip_prefix(&named) {
+                self.message = rest.to_owned();
+            }
+        }
         if !self.message.contains(&name) {
             self.message = format!("{name}: {}", self.message);
         }
@@ -44,8 +57,15 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let (kind, exit, hint) = match &error {
             Error::Io { source, .. } => {
-                let full = source.raw_os_error() == Some(libc::ENOSPC);
-                ("io", exit::FAILED, full.then_some("make room on the disk and try again"))
+                let hint = match source.raw_os_error() {
+                    Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => {
+                        return full(error.to_string())
+                    }
+                    Some(libc::ENOENT) => Some("look at the path"),
+                    Some(libc::EACCES) => Some("look at the permissions of the file"),
+                    _ => None,
+                };
+                ("io", exit::FAILED, hint)
             }
             Error::Corrupt { .. } => (
                 "corrupt",
@@ -95,10 +115,17 @@ impl From<ConvertError> for Failure {
     }
 }
 
+/// No room, whoever noticed.
+fn full(message: String) -> Failure {
+    Failure::new(message, "make room on the disk and try again").kind("full")
+}
+
 /// SQLite's code back to the kinds of the one table.
 fn sqlite_failure(code: i32, message: String) -> Failure {
-    let last = pellucid_sqlite::code::last_report().filter(|report| report.code == code);
-    let message = last.map_or(message, |report| report.line);
+    // What the shim itself reported last, if this is about it: SQLite may have cut the code to its first byte.
+    let last = pellucid_sqlite::code::last_report().filter(|last| last.code & 0xff == code & 0xff);
+    let ours = last.is_some();
+    let (code, message) = last.map_or((code, message), |report| (report.code, report.line));
     let (kind, exit, hint) = match code & 0xff {
         26 => ("not-a-database", exit::FAILED, "this is neither an SQLite database nor sealed"),
         23 => (
@@ -114,7 +141,8 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
             exit::DAMAGE,
             "somebody or something changed the file; restore a backup",
         ),
-        13 => ("full", exit::FAILED, "make room on the disk and try again"),
+        13 => return full(message),
+        14 if ours => ("unsupported", exit::FAILED, "a newer version of pellucid may read it"),
         14 => ("cannot-open", exit::FAILED, "look at the path and its permissions"),
         8 => ("read-only", exit::FAILED, "the file or its directory cannot be written"),
         _ => ("sqlite", exit::FAILED, "nothing was changed"),

@@ -15,6 +15,7 @@ use pellucid::wal::{open_frame, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES};
 
 use crate::convert::connection::{uri, Handle};
 use crate::convert::ConvertError;
+use crate::database::truncated;
 use crate::ffi;
 use crate::file::{lower_of_open, wal_of_open};
 use crate::link::Link;
@@ -54,11 +55,8 @@ pub fn audit(
     physical_only: bool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Audit, ConvertError> {
-    let handle = Handle::open(path, &uri(path, "vfs=pellucid"), ffi::OPEN_READONLY)?;
-    handle.busy_timeout(10_000);
+    let (handle, began) = begin(path)?;
     let mut audit = Audit::default();
-    // The schema may be unreadable; its damage is found below, page by page.
-    let began = handle.run("BEGIN").and_then(|()| handle.number("SELECT 1 FROM sqlite_schema"));
     let sealed = handle.file()?;
     // SAFETY: the file object of an open connection, used before that closes.
     let (lower, link) = unsafe { lower_of_open(sealed) }.ok_or_else(|| {
@@ -88,6 +86,31 @@ pub fn audit(
     Ok(audit)
 }
 
+type Outcome = Result<(), ConvertError>;
+
+/// A connection in a read transaction. The schema may be unreadable; its damage is found later, page by page.
+///
+/// A transaction that was interrupted is rolled back first, as by any program that opens the database.
+fn begin(path: &Path) -> Result<(Handle<'static>, Outcome), ConvertError> {
+    let open = |flags| -> Result<(Handle<'static>, Outcome), ConvertError> {
+        let handle = Handle::open(path, &uri(path, "vfs=pellucid"), flags)?;
+        handle.busy_timeout(10_000);
+        let began = handle.run("BEGIN").and_then(|()| handle.run("SELECT 1 FROM sqlite_schema"));
+        Ok((handle, began))
+    };
+    let interrupted = |began: &Outcome| matches!(began, Err(ConvertError::Sqlite { code, .. }) if code & 0xff == ffi::READONLY);
+    let (handle, began) = open(ffi::OPEN_READONLY)?;
+    if !interrupted(&began) {
+        return Ok((handle, began));
+    }
+    drop(handle);
+    let (handle, began) = open(ffi::OPEN_READWRITE)?;
+    if interrupted(&began) {
+        return Err(began.err().unwrap_or_else(|| io(crate::code::Code(ffi::READONLY))));
+    }
+    Ok((handle, began))
+}
+
 fn io(code: crate::code::Code) -> ConvertError {
     ConvertError::Sqlite { file: String::new(), code: code.0, message: "cannot be read".to_owned() }
 }
@@ -112,7 +135,11 @@ fn check_pages(
         lower.read(units, REGION_BYTES + (next - 1) * page_bytes as u64).map_err(io)?;
         for (index, unit) in units.chunks_exact_mut(page_bytes).enumerate() {
             let number = next as u32 + index as u32;
-            if u64::from(number) != lock_page {
+            let there = size - u64::from(number - 1) * page_bytes as u64;
+            if there < page_bytes as u64 {
+                let cut = truncated(number, there, page_bytes);
+                audit.damaged_pages.push((number, cut.to_string(), None));
+            } else if u64::from(number) != lock_page {
                 check_page(lower, link, number, unit, &mut content, audit)?;
             }
         }

@@ -228,10 +228,7 @@ impl Database {
             return Ok(false);
         }
         if size < start + page_bytes as u64 {
-            return Err(self.link.report(&Error::corrupt(
-                Subject::Page(number),
-                format!("truncated: {} of its {page_bytes} bytes are there", size - start),
-            )));
+            return Err(self.link.report(&truncated(number, size - start, page_bytes)));
         }
         Ok(true)
     }
@@ -605,6 +602,14 @@ impl ReadAhead {
         self.first = 0;
         self.units.clear();
     }
+}
+
+/// The file ends inside the page.
+pub fn truncated(number: u32, there: u64, page_bytes: usize) -> Error {
+    Error::corrupt(
+        Subject::Page(number),
+        format!("truncated: {there} of its {page_bytes} bytes are there"),
+    )
 }
 
 fn disk_offset(number: u32, page_bytes: usize) -> u64 {

@@ -13,6 +13,7 @@ use pellucid::{Error, Result, Subject};
 
 use crate::convert::copy_path;
 use crate::link::ReadHeader;
+use crate::main_file::truncated;
 
 /// What was found.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ fn kind_of(region: &[u8], has_copy: bool) -> Kind {
     let ours = region.starts_with(b"Pellucid ");
     if region.len() < REGION_BYTES as usize {
         return if ours {
-            Kind::Damaged(Error::corrupt(Subject::Container, "truncated"))
+            Kind::Damaged(truncated(region.len() as u64))
         } else {
             Kind::NotADatabase
         };

@@ -171,10 +171,7 @@ impl MainFile {
     /// An empty plain file that another process filled in the meantime may be refused here.
     fn check_required(&self) -> Outcome<()> {
         if self.require && !self.link.is_sealing() {
-            return Err(self.link.report(&Error::misuse(
-                Subject::Container,
-                "a plain database, where a sealed one is required",
-            )));
+            return Err(self.link.report(&plain_where_sealed_is_required()));
         }
         Ok(())
     }
@@ -311,21 +308,28 @@ fn classify(lower: Lower, size: u64, first: &[u8]) -> Result<FileClass, Error> {
     if first.starts_with(b"Pellucid ") {
         return Err(match sector {
             Err(error) if whole => error,
-            _ => Error::corrupt(
-                Subject::Container,
-                format!("truncated: {size} of its first {REGION_BYTES} bytes are there"),
-            ),
+            _ => truncated(size),
         });
     }
     Ok(FileClass::Plain)
 }
 
+/// The file ends inside its header region.
+pub fn truncated(size: u64) -> Error {
+    Error::corrupt(
+        Subject::Container,
+        format!("truncated: {size} of its first {REGION_BYTES} bytes are there"),
+    )
+}
+
+/// `require=sealed` or `PELLUCID_REQUIRE`, and a database that is not.
+pub fn plain_where_sealed_is_required() -> Error {
+    Error::misuse(Subject::Container, "a plain database, where a sealed one is required")
+}
+
 fn refuse_plain(class: FileClass, request: &Request) -> Result<(), Error> {
     if request.require {
-        return Err(Error::misuse(
-            Subject::Container,
-            "a plain database, where a sealed one is required",
-        ));
+        return Err(plain_where_sealed_is_required());
     }
     if class == FileClass::Plain && request.names_a_key() {
         return Err(Error::misuse(

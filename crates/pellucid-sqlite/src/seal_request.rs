@@ -61,6 +61,11 @@ impl Request {
             || self.passphrase_file.is_some()
             || self.birth.is_some()
     }
+
+    /// Whether a new database would be a plain one where that is refused.
+    pub fn forbids_birth(&self) -> bool {
+        self.require && !self.names_a_key() && !flag("PELLUCID_ENCRYPT_NEW")
+    }
 }
 
 impl Credentials {

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::api::Api;
+use crate::code::report;
 use crate::ffi::{self, File, Opaque, Vfs};
 use crate::file;
+use crate::main_file::plain_where_sealed_is_required;
 use crate::seal_request::{flag, Request};
 
 /// The name to open databases under: `file:app.db?vfs=pellucid`.
@@ -155,6 +157,12 @@ unsafe extern "C" fn open(
         } else {
             Request::default()
         };
+        if let Some(path) = path.as_ref().filter(|_| flags & ffi::OPEN_CREATE != 0) {
+            // What would be refused as soon as it is there is not made.
+            if request.forbids_birth() && !path.exists() {
+                return report(path, &plain_where_sealed_is_required()).0;
+            }
+        }
         let Some(open) = lower.open else { return ffi::CANTOPEN };
         let mut granted = flags;
         // SAFETY: the memory behind the shim's head has room for the lower file; the name is handed

@@ -176,7 +176,11 @@ fn unfinished(lower: Lower) -> Outcome<Option<Unfinished>> {
 /// that is missing, is another one, or may not be laid because the file is read-only.
 pub fn roll_forward(lower: Lower, path: &Path, read_only: bool) -> Outcome<()> {
     if read_only {
-        return Err(report(path, &blocked(path, "and this connection may not write")));
+        let error = match copy_path(path).exists() {
+            true => blocked(path, "and this connection may not write"),
+            false => headless(path),
+        };
+        return Err(report(path, &error));
     }
     lower.lock(ffi::LOCK_SHARED)?;
     let finished = lower
@@ -213,7 +217,7 @@ fn check_sealed_copy(path: &Path, copy: &Path, file_id: [u8; 16]) -> Result<()> 
     let mut sector = [0; SECTOR_BYTES];
     let read = File::open(copy).and_then(|mut file| file.read_exact(&mut sector));
     if read.is_err() {
-        return Err(blocked(path, "which is not there"));
+        return Err(headless(path));
     }
     match SectorZero::parse(&sector) {
         Ok(Some(SectorZero::Sealed { file_id: found })) if found == file_id => Ok(()),
@@ -228,6 +232,18 @@ fn check_plain_copy(path: &Path, copy: &Path, sector: &SectorZero) -> Result<()>
         Ok(_) => Err(blocked(path, "and the one there is another or damaged")),
         Err(_) => Err(blocked(path, "which is not there")),
     }
+}
+
+/// Damage to both header copies and a conversion whose copy was deleted look the same.
+fn headless(path: &Path) -> Error {
+    Error::corrupt(
+        Subject::Container,
+        format!(
+            "both copies of its header are damaged or missing, and there is no copy of an \
+             interrupted conversion beside it (`{}`)",
+            copy_path(path).display()
+        ),
+    )
 }
 
 fn blocked(path: &Path, why: &str) -> Error {

@@ -1,0 +1,191 @@
+//! A private place for each test: a directory with databases, keys and a keyring, and what programs said there.
+#![allow(dead_code)] // each test file uses its own part
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use pellucid::hash::Sha256;
+use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS};
+
+/// The program under test.
+pub const PELLUCID: &str = env!("CARGO_BIN_EXE_pellucid");
+
+/// A directory that is gone with the test.
+pub struct Place(tempfile::TempDir);
+
+/// What a program said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Said {
+    /// Of a command that has to succeed.
+    pub fn succeeded(self) -> String {
+        assert_eq!(self.code, 0, "{self:?}");
+        self.stdout
+    }
+
+    /// Both streams.
+    pub fn all(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+}
+
+/// Path, mode and SHA-256 of every file below a directory.
+pub type Snapshot = BTreeMap<PathBuf, (u32, [u8; 32])>;
+
+impl Place {
+    pub fn new() -> Self {
+        Place(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A command in this place, with nothing of the caller's environment.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.0.path()).env_clear().stdin(Stdio::null());
+        command.env("PATH", "/usr/bin:/bin").env("HOME", self.0.path());
+        command.env("PELLUCID_HOME", self.path("keys")).env("LC_ALL", "C.UTF-8");
+        command
+    }
+
+    pub fn pellucid(&self, arguments: &[&str]) -> Said {
+        said(self.command(PELLUCID).args(arguments))
+    }
+
+    /// `sqlite3 NAME SQL`, the stock one, without the shim.
+    pub fn sqlite3(&self, name: &str, sql: &str) -> Said {
+        said(self.command("/usr/bin/sqlite3").args(["-batch", name, sql]))
+    }
+
+    /// A plain database with two hundred rows.
+    pub fn plain(&self, name: &str) -> PathBuf {
+        let sql = "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+            INSERT INTO t SELECT i, printf('row %d %s', i, hex(zeroblob(60))) FROM n;";
+        self.sqlite3(name, sql).succeeded();
+        self.path(name)
+    }
+
+    /// A sealed database with the same rows.
+    pub fn sealed(&self, name: &str, options: &[&str]) -> PathBuf {
+        let path = self.plain(name);
+        self.pellucid(&[&["encrypt", name], options].concat()).succeeded();
+        path
+    }
+
+    /// A file with `bytes` that nobody else can read.
+    pub fn secret(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        path
+    }
+
+    /// A library to preload, from a source beside this file.
+    pub fn compile_preload(&self, source: &str) -> PathBuf {
+        let library = self.path(source).with_extension("so");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support").join(source);
+        let mut command = Command::new("cc");
+        command.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).arg(source);
+        said(command.arg("-ldl")).succeeded();
+        library
+    }
+
+    /// The state of all files here.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut files = Snapshot::new();
+        let mut directories = vec![self.0.path().to_owned()];
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    directories.push(path);
+                    continue;
+                }
+                let mode = path.symlink_metadata().unwrap().permissions().mode();
+                let digest = sha256(&std::fs::read(&path).unwrap());
+                files.insert(path, (mode, digest));
+            }
+        }
+        files
+    }
+}
+
+/// Runs a command to its end.
+pub fn said(command: &mut Command) -> Said {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let code = output.status.code().or(output.status.signal().map(|signal| 128 + signal));
+    Said {
+        code: code.expect("a status"),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Runs a command with `input` on its standard input.
+pub fn said_with(command: &mut Command, input: &str) -> Said {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The programs here read all of it before they answer.
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(bytes);
+    hash.finish()
+}
+
+/// Changes the file's bytes in place.
+pub fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = std::fs::read(path).unwrap();
+    change(&mut bytes);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// Changes both header copies and makes their checksums right again (docs/format.md, "Header").
+pub fn edit_headers(path: &Path, change: impl Fn(&mut [u8])) {
+    edit(path, |bytes| {
+        for at in COPY_OFFSETS {
+            let copy = &mut bytes[at as usize..at as usize + COPY_BYTES];
+            change(copy);
+            let sum = sha256(&copy[..COPY_BYTES - 32]);
+            copy[COPY_BYTES - 32..].copy_from_slice(&sum);
+        }
+    });
+}
+
+/// The fields of header copy 0.
+pub fn header(path: &Path) -> Header {
+    let bytes = std::fs::read(path).unwrap();
+    let at = COPY_OFFSETS[0] as usize;
+    Header::parse(&bytes[at..at + COPY_BYTES], 0).unwrap()
+}
+
+/// The loadable extension, which Cargo builds beside the program only with the whole workspace.
+pub fn extension(place: &Place) -> String {
+    let said = place.pellucid(&["extension"]);
+    assert_eq!(said.code, 0, "`cargo build --workspace` has to come first: {said:?}");
+    said.stdout.trim_end().to_owned()
+}
