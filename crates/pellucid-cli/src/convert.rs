@@ -62,7 +62,7 @@ struct Waiting {
 
 impl Waiting {
     fn options(&self) -> Options {
-        Options { timeout: Duration::from_secs(self.timeout), load: self.load.clone() }
+        Options::new(Duration::from_secs(self.timeout), self.load.clone())
     }
 }
 

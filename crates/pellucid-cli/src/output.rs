@@ -107,7 +107,8 @@ impl From<ConvertError> for Failure {
             }
             ConvertError::Schema { .. } => (
                 "schema",
-                "load what the application has with `--load EXTENSION`; nothing was changed",
+                "load it with `--load EXTENSION`, or have the application load the extension and call \
+                 `SELECT pellucid_encrypt()`; nothing was changed",
             ),
             ConvertError::Space { .. } => ("space", "make room; nothing was changed"),
         };

@@ -19,7 +19,8 @@ use std::ffi::{c_char, c_int, c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use api::{
-    Connection, OpenFn, OpenV2Fn, SQLITE_CANTOPEN, SQLITE_ERROR, SQLITE_OK_LOAD_PERMANENTLY,
+    Connection, OpenFn, OpenV2Fn, SQLITE_CANTOPEN, SQLITE_ERROR, SQLITE_OK,
+    SQLITE_OK_LOAD_PERMANENTLY,
 };
 
 /// The entry point that SQLite derives from the file name `libpellucid.so`.
@@ -30,7 +31,7 @@ use api::{
 /// Called by SQLite: `error` is null or takes one message, `api` is SQLite's table of functions.
 #[no_mangle]
 pub unsafe extern "C" fn sqlite3_pellucid_init(
-    _connection: *mut Connection,
+    connection: *mut Connection,
     error: *mut *mut c_char,
     api: *const c_void,
 ) -> c_int {
@@ -40,7 +41,11 @@ pub unsafe extern "C" fn sqlite3_pellucid_init(
         }
         // SAFETY: `api` is not null, so it is the table SQLite hands to its entry points.
         match unsafe { registration::register(api) } {
-            Ok(()) => SQLITE_OK_LOAD_PERMANENTLY,
+            // SAFETY: the connection is the one that loads the extension.
+            Ok(()) => match unsafe { pellucid_sqlite::define_functions(connection) } {
+                SQLITE_OK => SQLITE_OK_LOAD_PERMANENTLY,
+                code => code,
+            },
             Err(why) => {
                 // SAFETY: `error` and `api` are SQLite's, as above.
                 unsafe { api::set_message(api, error, why) };

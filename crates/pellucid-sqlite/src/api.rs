@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::ffi::{Connection, Opaque, Statement, Vfs};
+use crate::ffi::{Connection, Context, Opaque, Statement, Value, Vfs};
 
 static TABLE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -32,32 +32,52 @@ macro_rules! slots {
     };
 }
 
-type Function1 = unsafe extern "C" fn(*mut c_void, c_int, *mut *mut c_void);
+type Function = unsafe extern "C" fn(*mut Context, c_int, *mut *mut Value);
+type Final = unsafe extern "C" fn(*mut Context);
+type Collation =
+    unsafe extern "C" fn(*mut c_void, c_int, *const c_void, c_int, *const c_void) -> c_int;
+type Destructor = unsafe extern "C" fn(*mut c_void);
 
 slots! {
     bind_int64 @ 5: unsafe extern "C" fn(*mut Statement, c_int, i64) -> c_int;
+    bind_text @ 10: unsafe extern "C" fn(
+        *mut Statement, c_int, *const c_char, c_int, Option<Destructor>) -> c_int;
+    bind_value @ 12: unsafe extern "C" fn(*mut Statement, c_int, *const Value) -> c_int;
     busy_timeout @ 14: unsafe extern "C" fn(*mut Connection, c_int) -> c_int;
     column_int64 @ 29: unsafe extern "C" fn(*mut Statement, c_int) -> i64;
     column_text @ 36: unsafe extern "C" fn(*mut Statement, c_int) -> *const c_char;
+    column_value @ 39: unsafe extern "C" fn(*mut Statement, c_int) -> *mut Value;
     errmsg @ 53: unsafe extern "C" fn(*mut Connection) -> *const c_char;
     finalize @ 57: unsafe extern "C" fn(*mut Statement) -> c_int;
     free @ 58: unsafe extern "C" fn(*mut c_void);
+    get_autocommit @ 60: unsafe extern "C" fn(*mut Connection) -> c_int;
     libversion_number @ 67: unsafe extern "C" fn() -> c_int;
     progress_handler @ 75: unsafe extern "C" fn(
         *mut Connection, c_int, Option<unsafe extern "C" fn(*mut c_void) -> c_int>, *mut c_void);
+    reset @ 77: unsafe extern "C" fn(*mut Statement) -> c_int;
+    result_error @ 80: unsafe extern "C" fn(*mut Context, *const c_char, c_int);
+    /// The destructor as a number: -1 stands for `SQLITE_TRANSIENT`.
+    result_text @ 85: unsafe extern "C" fn(*mut Context, *const c_char, c_int, isize);
+    result_value @ 89: unsafe extern "C" fn(*mut Context, *mut Value);
     step @ 94: unsafe extern "C" fn(*mut Statement) -> c_int;
+    user_data @ 101: unsafe extern "C" fn(*mut Context) -> *mut c_void;
+    value_text @ 109: unsafe extern "C" fn(*mut Value) -> *const c_char;
     prepare_v2 @ 116: unsafe extern "C" fn(
         *mut Connection, *const c_char, c_int, *mut *mut Statement, *mut *const c_char) -> c_int;
+    clear_bindings @ 118: unsafe extern "C" fn(*mut Statement) -> c_int;
+    create_collation_v2 @ 126: unsafe extern "C" fn(
+        *mut Connection, *const c_char, c_int, *mut c_void, Option<Collation>,
+        Option<Destructor>) -> c_int;
     file_control @ 127:
         unsafe extern "C" fn(*mut Connection, *const c_char, c_int, *mut c_void) -> c_int;
     open_v2 @ 135: unsafe extern "C" fn(
         *const c_char, *mut *mut Connection, c_int, *const c_char) -> c_int;
     vfs_find @ 141: unsafe extern "C" fn(*const c_char) -> *mut Vfs;
     vfs_register @ 142: unsafe extern "C" fn(*mut Vfs, c_int) -> c_int;
+    context_db_handle @ 149: unsafe extern "C" fn(*mut Context) -> *mut Connection;
     create_function_v2 @ 162: unsafe extern "C" fn(
-        *mut Connection, *const c_char, c_int, c_int, *mut c_void, Option<Function1>,
-        Option<Function1>, Option<unsafe extern "C" fn(*mut c_void)>,
-        Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
+        *mut Connection, *const c_char, c_int, c_int, *mut c_void, Option<Function>,
+        Option<Function>, Option<Final>, Option<Destructor>) -> c_int;
     extended_errcode @ 166: unsafe extern "C" fn(*mut Connection) -> c_int;
     log_raw @ 167: unsafe extern "C" fn(c_int, *const c_char, ...);
     close_v2 @ 179: unsafe extern "C" fn(*mut Connection) -> c_int;

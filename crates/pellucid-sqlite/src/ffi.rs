@@ -85,6 +85,20 @@ pub struct Statement {
     _private: [u8; 0],
 }
 
+/// `sqlite3_context`, a running SQL function; only ever handed on.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Context {
+    _private: [u8; 0],
+}
+
+/// `sqlite3_value`; only ever handed on.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Value {
+    _private: [u8; 0],
+}
+
 pub const OK: c_int = 0;
 pub const ERROR: c_int = 1;
 pub const PERM: c_int = 3;

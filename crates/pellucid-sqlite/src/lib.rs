@@ -11,6 +11,7 @@ pub mod convert;
 mod database;
 pub mod ffi;
 mod file;
+mod functions;
 pub mod inspect;
 mod journal_file;
 mod link;
@@ -24,4 +25,5 @@ mod temp_file;
 mod vfs;
 mod wal_file;
 
+pub use functions::define as define_functions;
 pub use vfs::{make_default, register, NAME};

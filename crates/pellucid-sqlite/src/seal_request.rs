@@ -354,7 +354,7 @@ impl Birth {
 impl Protection {
     /// What `PELLUCID_ENCRYPT_NEW=1` stands for: the key file or passphrase the environment names,
     /// else the keyring's default certificate.
-    fn from_environment() -> Result<Vec<Self>> {
+    pub fn from_environment() -> Result<Vec<Self>> {
         let mut protections = Vec::new();
         if let Some(path) = std::env::var_os("PELLUCID_KEY_FILE") {
             protections.push(Protection::KeyFile(KeyFile::read(path.as_ref())?));

@@ -287,8 +287,9 @@ impl Inner {
     }
 
     fn forget_stored(&mut self, from: u64) {
-        self.stored.truncate(from.div_ceil(64) as usize);
-        if let Some(last) = self.stored.last_mut().filter(|_| from % 64 != 0) {
+        let word = (from / 64) as usize;
+        self.stored.truncate(word + 1);
+        if let Some(last) = self.stored.get_mut(word) {
             *last &= (1 << (from % 64)) - 1;
         }
     }

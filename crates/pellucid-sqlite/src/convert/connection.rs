@@ -1,13 +1,14 @@
 //! A connection of the shim's own, over the host's API table.
 
 use std::ffi::{c_int, c_void, CStr, CString};
+use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use pellucid::{Error, Subject};
 
-use super::ConvertError;
+use super::{ConvertError, Options};
 use crate::api::Api;
-use crate::ffi::{self, Connection, File};
+use crate::ffi::{self, Connection, Context, File, Value};
 
 const FCNTL_FILE_POINTER: c_int = 7;
 /// Statements' steps between two calls of a progress handler.
@@ -84,15 +85,7 @@ impl<'a> Handle<'a> {
 
     /// Runs one statement and shows each row.
     pub fn rows(&self, sql: &str, mut each: impl FnMut(&Row)) -> Result<(), ConvertError> {
-        let text = terminated(sql)?;
-        let mut statement = std::ptr::null_mut();
-        // SAFETY: the text is terminated; the statement is finalized below.
-        let code = unsafe {
-            self.api.prepare_v2()(self.db, text.as_ptr(), -1, &mut statement, std::ptr::null_mut())
-        };
-        if code != ffi::OK {
-            return Err(self.error(code));
-        }
+        let statement = self.prepare(sql)?;
         let row = Row { api: self.api, statement };
         let last = loop {
             // SAFETY: the statement was prepared and is not finalized.
@@ -107,8 +100,109 @@ impl<'a> Handle<'a> {
         outcome
     }
 
+    /// A connection of somebody else's, which must not be closed.
+    pub fn borrowed(api: Api, db: *mut Connection) -> ManuallyDrop<Self> {
+        // SAFETY: the connection is open; the name lives across the call, and null stands for none.
+        let name = unsafe {
+            let name = api.db_filename()(db, c"main".as_ptr());
+            if name.is_null() {
+                c""
+            } else {
+                CStr::from_ptr(name)
+            }
+        };
+        let file = name.to_string_lossy().into_owned();
+        ManuallyDrop::new(Self { api, db, file, progress: None })
+    }
+
+    /// Gives the connection what the schema may need besides SQLite's own.
+    pub fn equip(&self, options: &Options) -> Result<(), ConvertError> {
+        for extension in &options.load {
+            self.load(extension)?;
+        }
+        options.lender.as_ref().map_or(Ok(()), |lender| lender.lend(self))
+    }
+
+    /// SQLite's pointer.
+    pub fn raw(&self) -> *mut Connection {
+        self.db
+    }
+
+    /// Whether no transaction was begun.
+    pub fn autocommit(&self) -> bool {
+        // SAFETY: the connection is open.
+        unsafe { self.api.get_autocommit()(self.db) != 0 }
+    }
+
+    /// The file of the main database, if it is one.
+    pub fn main_path(&self) -> Option<&CStr> {
+        // SAFETY: the connection is open; the name lives as long as its main database.
+        unsafe {
+            let name = self.api.db_filename()(self.db, c"main".as_ptr());
+            (!name.is_null()).then(|| CStr::from_ptr(name))
+        }
+    }
+
+    /// A collation of that name that compares nothing: good for parsing a schema, for nothing else.
+    pub fn make_up_collation(&self, name: &str) -> Result<(), ConvertError> {
+        let name = terminated(name)?;
+        // SAFETY: the connection is open, the name terminated; no data goes with the collation.
+        let code = unsafe {
+            self.api.create_collation_v2()(
+                self.db,
+                name.as_ptr(),
+                UTF8,
+                std::ptr::null_mut(),
+                Some(compare_nothing),
+                None,
+            )
+        };
+        self.check(code)
+    }
+
+    /// A function of that name, with any number of arguments, that gives NULL.
+    pub fn make_up_function(&self, name: &str) -> Result<(), ConvertError> {
+        let name = terminated(name)?;
+        // SAFETY: as above.
+        let code = unsafe {
+            self.api.create_function_v2()(
+                self.db,
+                name.as_ptr(),
+                -1,
+                UTF8 | DETERMINISTIC,
+                std::ptr::null_mut(),
+                Some(give_null),
+                None,
+                None,
+                None,
+            )
+        };
+        self.check(code)
+    }
+
+    fn check(&self, code: c_int) -> Result<(), ConvertError> {
+        match code {
+            ffi::OK => Ok(()),
+            code => Err(self.error(code)),
+        }
+    }
+
+    /// A statement, which the caller finalizes.
+    pub fn prepare(&self, sql: &str) -> Result<*mut ffi::Statement, ConvertError> {
+        let text = terminated(sql)?;
+        let mut statement = std::ptr::null_mut();
+        // SAFETY: the text is terminated; `statement` is valid for a write.
+        let code = unsafe {
+            self.api.prepare_v2()(self.db, text.as_ptr(), -1, &mut statement, std::ptr::null_mut())
+        };
+        if code != ffi::OK {
+            return Err(self.error(code));
+        }
+        Ok(statement)
+    }
+
     /// Loads an extension with its default entry point.
-    pub fn load(&self, extension: &Path) -> Result<(), ConvertError> {
+    fn load(&self, extension: &Path) -> Result<(), ConvertError> {
         let name = terminated(&extension.display().to_string())?;
         let mut message = std::ptr::null_mut();
         // SAFETY: the name is terminated; a message is SQLite's to free. Loading by the C function
@@ -148,7 +242,8 @@ impl<'a> Handle<'a> {
         matches!(error, ConvertError::Sqlite { code, .. } if matches!(code & 0xff, ffi::BUSY | 6))
     }
 
-    fn error(&self, code: c_int) -> ConvertError {
+    /// What SQLite said last.
+    pub fn error(&self, code: c_int) -> ConvertError {
         if self.db.is_null() {
             let message = "out of memory".to_owned();
             return ConvertError::Sqlite { file: self.file.clone(), code, message };
@@ -174,6 +269,21 @@ impl Drop for Handle<'_> {
         }
     }
 }
+
+const UTF8: c_int = 1;
+const DETERMINISTIC: c_int = 0x800;
+
+unsafe extern "C" fn compare_nothing(
+    _: *mut c_void,
+    _: c_int,
+    _: *const c_void,
+    _: c_int,
+    _: *const c_void,
+) -> c_int {
+    0
+}
+
+unsafe extern "C" fn give_null(_: *mut Context, _: c_int, _: *mut *mut Value) {}
 
 unsafe extern "C" fn call_progress(argument: *mut c_void) -> c_int {
     let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -236,4 +346,9 @@ pub fn uri(path: &Path, query: &str) -> String {
 /// A text as an SQL string literal.
 pub fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
+}
+
+/// A name as SQL quotes it.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }

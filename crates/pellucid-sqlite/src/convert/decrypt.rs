@@ -35,7 +35,7 @@ pub fn decrypt(
     let copy = make_copy(path)?;
     build_copy(path, &copy, &sealed_uri, options, expected, progress)?;
     let order = schema::order(&source.handle)?;
-    schema::restore_order(path, &uri(&copy, "vfs=unix"), &order)?;
+    schema::restore_order(path, &uri(&copy, "vfs=unix"), &order, options)?;
     finish_copy(&copy, next_counter(&source.handle)?, source.was_wal)?;
 
     // SAFETY: the file object of an open connection over the shim; used before it closes.
@@ -58,10 +58,10 @@ fn build_copy(
 ) -> Result<(), ConvertError> {
     // The only place where plaintext reaches a disk: the copy is what was asked for.
     let target = uri(copy, "vfs=unix&reserve=0");
-    let mut reader = Handle::open(path, sealed_uri, ffi::OPEN_READONLY)?;
-    for extension in &options.load {
-        reader.load(extension)?;
-    }
+    // For writing, though it writes nothing: SQLite 3.40 cannot VACUUM INTO from a connection that may only read when an
+    // index is on a function of the application's.
+    let mut reader = Handle::open(path, sealed_uri, ffi::OPEN_READWRITE)?;
+    reader.equip(options)?;
     reader.busy_timeout(options.timeout_ms());
     reader.on_progress(|| {
         let done = std::fs::metadata(copy).map_or(0, |metadata| metadata.len());

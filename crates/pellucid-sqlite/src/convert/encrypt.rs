@@ -13,6 +13,7 @@ use pellucid::{Error, Subject};
 
 use super::connection::{literal, uri, Handle};
 use super::laying::{sync_directory, Laying};
+use super::lending::Lender;
 use super::switch::{check_space, make_copy, Source};
 use super::{schema, ConvertError, Options, Progress, Stage};
 use crate::ffi;
@@ -31,6 +32,7 @@ pub fn encrypt(
 ) -> Result<(), ConvertError> {
     let lower_uri = uri(path, "vfs=unix");
     let reader = Handle::open(path, &lower_uri, ffi::OPEN_READONLY)?;
+    reader.equip(options)?;
     reader.busy_timeout(options.timeout_ms());
     schema::check(path, &reader, options)?;
     let page_bytes = reader.number("PRAGMA page_size")? as usize;
@@ -44,9 +46,16 @@ pub fn encrypt(
     let copy = make_copy(path)?;
     build_copy(path, &copy, birth, options, expected, progress)?;
     let order = schema::order(&source.handle)?;
-    schema::restore_order(path, &uri(&copy, "vfs=pellucid"), &order)?;
+    schema::restore_order(path, &uri(&copy, "vfs=pellucid"), &order, options)?;
     finish_copy(&copy, &keys, page_bytes, next_counter(&source.handle)?, source.was_wal)?;
 
+    if options.lender.as_ref().is_some_and(Lender::failed) {
+        return Err(Error::misuse(
+            Subject::File(path.to_owned()),
+            "a collation of the application failed; nothing was changed",
+        )
+        .into());
+    }
     // SAFETY: the file object of an open connection over the Unix VFS; used before it closes.
     let lower = unsafe { Lower::new(source.handle.file()?) };
     let mut sector = [0; SECTOR_BYTES];
@@ -73,10 +82,10 @@ fn build_copy(
 ) -> Result<(), ConvertError> {
     let token = prepare_birth(birth)?;
     let target = uri(copy, &format!("vfs=pellucid&pellucid_birth={token}"));
-    let mut reader = Handle::open(path, &uri(path, "vfs=unix"), ffi::OPEN_READONLY)?;
-    for extension in &options.load {
-        reader.load(extension)?;
-    }
+    // For writing, though it writes nothing: SQLite 3.40 cannot VACUUM INTO from a connection that may only read when an
+    // index is on a function of the application's.
+    let mut reader = Handle::open(path, &uri(path, "vfs=unix"), ffi::OPEN_READWRITE)?;
+    reader.equip(options)?;
     reader.busy_timeout(options.timeout_ms());
     reader.on_progress(|| {
         let done = std::fs::metadata(copy).map_or(0, |metadata| metadata.len());

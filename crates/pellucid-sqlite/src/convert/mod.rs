@@ -9,6 +9,7 @@ pub mod decrypt;
 pub mod encrypt;
 pub mod holders;
 pub mod laying;
+pub(crate) mod lending;
 mod schema;
 mod switch;
 
@@ -24,9 +25,18 @@ pub struct Options {
     pub timeout: Duration,
     /// Extensions to load first, for collations and functions the schema needs.
     pub load: Vec<PathBuf>,
+    /// The application's connection, where it is that which asks.
+    pub(crate) lender: Option<lending::Lender>,
+    /// The database is to be in WAL mode afterwards, although it is not now.
+    pub(crate) was_wal: bool,
 }
 
 impl Options {
+    /// What a program takes that has no connection of its own.
+    pub fn new(timeout: Duration, load: Vec<PathBuf>) -> Self {
+        Self { timeout, load, lender: None, was_wal: false }
+    }
+
     /// The timeout as SQLite takes it.
     fn timeout_ms(&self) -> std::ffi::c_int {
         self.timeout.as_millis().try_into().unwrap_or(std::ffi::c_int::MAX)

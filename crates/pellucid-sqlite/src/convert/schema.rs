@@ -13,9 +13,7 @@ use crate::ffi;
 /// [`ConvertError::Schema`] with SQLite's words for each object that cannot be built.
 pub fn check(path: &Path, source: &Handle<'_>, options: &Options) -> Result<(), ConvertError> {
     let trial = Handle::open(path, ":memory:", ffi::OPEN_READWRITE | ffi::OPEN_CREATE)?;
-    for extension in &options.load {
-        trial.load(extension)?;
-    }
+    trial.equip(options)?;
     let encoding = source.text("PRAGMA encoding")?;
     trial.run(&format!("PRAGMA encoding={}", super::connection::literal(&encoding)))?;
     let mut objects = Vec::new();
@@ -26,19 +24,45 @@ pub fn check(path: &Path, source: &Handle<'_>, options: &Options) -> Result<(), 
     )?;
     let mut missing = Vec::new();
     for (kind, name, sql) in objects {
-        if let Err(ConvertError::Sqlite { message, .. }) = trial.run(&sql) {
-            let names_missing = message.starts_with("no such collation sequence")
-                || message.starts_with("no such function")
-                || message.starts_with("unknown function");
-            if names_missing {
-                missing.push(format!("{message} ({kind} `{name}`)"));
+        // SQLite tells one missing name at a time; each is made up, so that the next one is told.
+        while let Err(ConvertError::Sqlite { message, .. }) = trial.run(&sql) {
+            let Some(need) = Need::of(&message) else { break };
+            let told = format!("{message} ({kind} `{name}`)");
+            if missing.contains(&told) {
+                break;
             }
+            missing.push(told);
+            need.make_up(&trial)?;
         }
     }
     if missing.is_empty() {
         return Ok(());
     }
     Err(ConvertError::Schema { file: path.display().to_string(), missing })
+}
+
+/// A name that SQLite does not know.
+enum Need {
+    Collation(String),
+    Function(String),
+}
+
+impl Need {
+    /// From SQLite's message (src/build.c, src/resolve.c).
+    fn of(message: &str) -> Option<Self> {
+        let after = |prefix| message.strip_prefix(prefix).map(str::to_owned);
+        let collation = after("no such collation sequence: ").map(Self::Collation);
+        let function = after("no such function: ")
+            .or_else(|| after("unknown function: ")?.strip_suffix("()").map(str::to_owned));
+        collation.or(function.map(Self::Function))
+    }
+
+    fn make_up(&self, trial: &Handle<'_>) -> Result<(), ConvertError> {
+        match self {
+            Self::Collation(name) => trial.make_up_collation(name),
+            Self::Function(name) => trial.make_up_function(name),
+        }
+    }
 }
 
 /// More than any rowid of the schema table.
@@ -64,9 +88,15 @@ pub fn order(source: &Handle<'_>) -> Result<Order, ConvertError> {
 ///
 /// # Errors
 /// SQLite's.
-pub fn restore_order(path: &Path, uri: &str, order: &Order) -> Result<(), ConvertError> {
+pub fn restore_order(
+    path: &Path,
+    uri: &str,
+    order: &Order,
+    options: &Options,
+) -> Result<(), ConvertError> {
     use super::connection::literal;
     let copy = Handle::open(path, uri, ffi::OPEN_READWRITE)?;
+    copy.equip(options)?;
     copy.run("PRAGMA synchronous=OFF")?;
     copy.run("PRAGMA journal_mode=MEMORY")?;
     copy.run("PRAGMA writable_schema=ON")?;

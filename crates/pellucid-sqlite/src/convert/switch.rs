@@ -29,14 +29,13 @@ impl<'a> Source<'a> {
     /// database leaves WAL mode first, which needs every other connection to close.
     pub fn reserve(path: &'a Path, uri: &str, options: &Options) -> Result<Self, ConvertError> {
         let handle = Handle::open(path, uri, ffi::OPEN_READWRITE)?;
-        for extension in &options.load {
-            handle.load(extension)?;
-        }
+        handle.equip(options)?;
         let deadline = Instant::now() + options.timeout;
         let mut source = Self { handle, was_wal: false, deadline, path, done: false };
         source.wait(|handle| handle.number("SELECT count(*) FROM sqlite_schema").map(|_| true))?;
-        source.was_wal = source.handle.text("PRAGMA journal_mode")? == "wal";
-        if source.was_wal {
+        source.was_wal = options.was_wal;
+        if source.handle.text("PRAGMA journal_mode")? == "wal" {
+            source.was_wal = true;
             source.wait(|handle| Ok(handle.text("PRAGMA journal_mode=DELETE")? == "delete"))?;
         }
         source.wait(|handle| handle.run("BEGIN IMMEDIATE").map(|()| true))?;
