@@ -472,14 +472,17 @@ impl Link {
         let mut next = self.reserve_next.get();
         let limit = generation_writes();
         let block = next[kind as usize].min((limit / 4).max(1));
-        let wear = match Wear::parse(&bytes, keys.header_key(), offset) {
-            Ok(wear) if wear.generation == keys.generation() => Some(wear.reserved),
-            Ok(wear) if wear.generation < keys.generation() => Some(0),
-            _ => None,
+        // What cannot be read counts as worn out. A count of a later generation means that an older header came back, by
+        // a disk that lost a write or by somebody's hand: no generation that was in use is gone through a second time.
+        let (reserved, known) = match Wear::parse(&bytes, keys.header_key(), offset) {
+            Ok(wear) if wear.generation == keys.generation() => (wear.reserved, wear.generation),
+            Ok(wear) if wear.generation < keys.generation() => (0, keys.generation()),
+            Ok(wear) => (limit, wear.generation),
+            Err(_) => (limit, keys.generation()),
         };
-        let worn = wear.is_none_or(|reserved| reserved + block > limit);
-        let rolled = worn && self.with_header_locks(lower, || self.roll_generation())?;
-        let (keys, used) = if rolled { (self.keys()?, 0) } else { (keys, wear.unwrap_or(0)) };
+        let worn = reserved.saturating_add(block) > limit;
+        let rolled = worn && self.with_header_locks(lower, || self.roll_generation(known))?;
+        let (keys, used) = if rolled { (self.keys()?, 0) } else { (keys, reserved) };
         let wear = Wear { generation: keys.generation(), reserved: used + block };
         lower.write(&wear.encode(keys.header_key(), offset), offset)?;
         next[kind as usize] = (block * 2).min(RESERVE_MOST);
@@ -488,13 +491,12 @@ impl Link {
         Ok(())
     }
 
-    fn roll_generation(&self) -> Outcome<()> {
-        let full = self.header().is_some_and(|header| header.generation == u32::MAX - 1);
-        if full {
+    fn roll_generation(&self, from: u32) -> Outcome<()> {
+        if from >= u32::MAX - 1 {
             return Err(self.report(&Error::limit(Subject::Container, "no generation is left")));
         }
         self.note(ffi::OK, "moving to the next generation of keys");
-        self.change_header(|header| header.generation += 1)
+        self.change_header(|header| header.generation = from + 1)
     }
 
     /// Runs `change` if the header may be written: under EXCLUSIVE, or with the WAL's write and

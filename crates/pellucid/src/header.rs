@@ -201,6 +201,9 @@ impl Header {
         }
         let mut fields = Fields(&bytes[16..MAC_AT]);
         let version = fields.u32().ok_or_else(|| damaged("too short"))?;
+        if version == 0 {
+            return Err(damaged("format version 0 does not exist"));
+        }
         if version != FORMAT_VERSION {
             return Err(Error::unsupported(
                 Subject::Container,
