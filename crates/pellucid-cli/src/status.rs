@@ -85,8 +85,10 @@ fn warn_about(found: &Inspection, warnings: &mut Vec<String>) {
     }
     if let (Some(copy), false) = (&found.copy, matches!(found.kind, Kind::Unfinished)) {
         warnings.push(format!(
-            "`{}` is left over from an interrupted conversion; the next one removes it",
-            copy.display()
+            "`{}` is left over from an interrupted conversion{}; the next one removes it",
+            copy.display(),
+            // Only a decryption builds a plain copy beside a sealed database.
+            if matches!(found.kind, Kind::Sealed(_)) { " and may hold plain pages" } else { "" },
         ));
     }
 }

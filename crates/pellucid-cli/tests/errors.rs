@@ -360,6 +360,20 @@ fn a_second_encryption_and_a_wrong_argument_are_refused() {
     assert_eq!(place.pellucid(&["status", "--check", "three.db"]).code, 4);
 }
 
+#[test]
+fn what_a_killed_decryption_leaves_is_told() {
+    let place = Place::new();
+    key_file(&place);
+    assert_eq!(place.pellucid(&["status", "--check", "app.db"]).code, 0);
+    place.secret("app.db-pellucid", b"SQLite format 3");
+    let told = place.pellucid(&["status", "--check", "app.db"]);
+    assert_eq!(told.code, 4, "{told:?}");
+    let line = "app.db-pellucid` is left over from an interrupted conversion and may hold plain";
+    assert!(told.stderr.contains(line), "{told:?}");
+    place.pellucid(&["decrypt", "app.db", "--key-file", "right.key"]).succeeded();
+    assert!(!place.path("app.db-pellucid").exists());
+}
+
 /// A preload lets a number of bytes through and then answers every write as a full disk does: any machine can do that,
 /// a small file system of its own needs rights.
 #[test]
