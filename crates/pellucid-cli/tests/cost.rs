@@ -5,7 +5,9 @@
 //! Memory: children with few and with many connections, each of which reads, writes, and spills its cache; the growth
 //! of VmHWM with their number is the cost of one. What a process maps once, the library itself, drops out and is
 //! printed apart. Time: from before connect to the first row read, first and second time in a process; medians of
-//! the paired differences. Only an optimised build is held to the limits; a debug build prints the figures.
+//! the paired differences. Only an optimised build is held to the limits; a debug build prints the figures. Times are
+//! held to four times their limits, which catches a mistake and not a busy machine; PELLUCID_HOLD_COST=1, on an idle
+//! one, holds them to the limits themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -139,5 +141,6 @@ fn an_open_costs_at_most_3_ms_and_the_second_0_2_ms_above_plain() {
     }
     println!("first open above plain, ms: {}", spread(&first));
     println!("second open above plain, ms: {}", spread(&second));
-    assert!(!held() || (median(first) <= 3.0 && median(second) <= 0.2));
+    let slack = if std::env::var_os("PELLUCID_HOLD_COST").is_some() { 1.0 } else { 4.0 };
+    assert!(!held() || (median(first) <= 3.0 * slack && median(second) <= 0.2 * slack));
 }
