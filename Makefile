@@ -26,8 +26,12 @@ deps:
 build: deps
 	$(CARGO) build --release --workspace --locked
 
+# Make exports DB, so that any name will do.
 demo: deps
-	@demo/run.sh $(if $(DB),DB="$(DB)")
+	@echo "Building; the first time takes minutes"
+	@mkdir -p target
+	@$(CARGO) build --release --workspace --locked >target/demo-build.log 2>&1 || { cat target/demo-build.log >&2; exit 1; }
+	@$(RELEASE)/pellucid demo --directory target/demo $${DB:+-- "$$DB"}
 
 test:
 	@.ci/steps

@@ -2,8 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,11 +29,7 @@ pub fn run(output: &Output) -> Result<ExitCode, Failure> {
         output.facts(&serde_json::json!({ "path": path, "entry_point": ENTRY_POINT, "vfs": VFS }));
         return Ok(ExitCode::SUCCESS);
     }
-    // As bytes, because a path need not be UTF-8; also when quiet, because it is what was asked for.
-    let mut out = std::io::stdout().lock();
-    out.write_all(path.as_os_str().as_bytes())
-        .and_then(|()| out.write_all(b"\n"))
-        .map_err(|error| Failure::new(format!("standard output: {error}"), "is it closed?"))?;
+    output.path(&path)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,6 +3,7 @@
 
 mod check;
 mod convert;
+mod demo;
 mod extension;
 mod keys;
 mod output;
@@ -58,6 +59,7 @@ enum Command {
     Check(check::CheckArgs),
     Run(run::RunArgs),
     Extension(extension::ExtensionArgs),
+    Demo(demo::DemoArgs),
 }
 
 fn main() -> ExitCode {
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args, &output),
         Command::Run(args) => run::run(args),
         Command::Extension(_) => extension::run(&output),
+        Command::Demo(args) => demo::run(args, &output),
     };
     match done {
         Ok(code) => code,

@@ -1,7 +1,9 @@
 //! What people and machines read: errors with hints, progress, numbers with units.
 
 use std::fmt::Display;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -37,7 +39,7 @@ impl Failure {
     }
 
     /// The same about `file`.
-    pub fn about(mut self, file: &std::path::Path) -> Self {
+    pub fn about(mut self, file: &Path) -> Self {
         let name = format!("`{}`", file.display());
         // The shim names files by their absolute paths; the person's own name for it is enough.
         if let Ok(absolute) = std::path::absolute(file) {
@@ -157,12 +159,37 @@ pub struct Output {
     /// JSON for machines.
     pub json: bool,
     quiet: bool,
+    colour: bool,
 }
 
 impl Output {
     /// As the global options say.
     pub fn new(json: bool, quiet: bool) -> Self {
-        Self { json, quiet }
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        Self { json, quiet, colour: !plain && std::io::stdout().is_terminal() }
+    }
+
+    /// Whether nothing but the answer is wanted on standard output.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet && !self.json
+    }
+
+    /// `text` in bold, where colours are shown.
+    pub fn bold(&self, text: impl Display) -> String {
+        self.styled("1", text)
+    }
+
+    /// `text` dimmed, where colours are shown.
+    pub fn dim(&self, text: impl Display) -> String {
+        self.styled("2", text)
+    }
+
+    fn styled(&self, code: &str, text: impl Display) -> String {
+        if self.colour {
+            return format!("\x1b[{code}m{text}\x1b[0m");
+        }
+        text.to_string()
     }
 
     /// A line for people.
@@ -175,6 +202,17 @@ impl Output {
     /// A warning: shown even when quiet.
     pub fn warning(&self, text: impl Display) {
         eprintln!("pellucid: warning: {text}");
+    }
+
+    /// A path alone, also when quiet, because it is what was asked for; as bytes, because it need not be UTF-8.
+    ///
+    /// # Errors
+    /// [`Failure`] if standard output cannot be written.
+    pub fn path(&self, path: &Path) -> Result<(), Failure> {
+        let mut out = std::io::stdout().lock();
+        out.write_all(path.as_os_str().as_bytes())
+            .and_then(|()| out.write_all(b"\n"))
+            .map_err(|error| Failure::new(format!("standard output: {error}"), "is it closed?"))
     }
 
     /// Facts for machines.

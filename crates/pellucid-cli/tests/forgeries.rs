@@ -24,7 +24,8 @@ fn refused(place: &Place, exit: i32, kind: &str, says: &str, sqlite: &str) {
         let mut command = place.command(PELLUCID);
         command.env("PELLUCID_KEY_FILE", "right.key").args(["--json", subcommand, "app.db"]);
         let told = said(&mut command);
-        let facts: serde_json::Value = serde_json::from_str(&told.stdout).expect(&told.all());
+        let facts: serde_json::Value =
+            serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told:?}"));
         assert_eq!((told.code, facts["kind"].as_str().unwrap()), (exit, kind), "{told:?}");
         assert!(told.stderr.contains(says), "{told:?}");
     }

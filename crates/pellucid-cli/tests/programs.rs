@@ -19,14 +19,17 @@ const WRITE: &str = "BEGIN; INSERT INTO t SELECT a + 1000, b || 'x' FROM t WHERE
     UPDATE t SET b = b || '!' WHERE a % 7 = 0; DELETE FROM t WHERE a = 13; COMMIT";
 const READ: &str = "SELECT count(*) || '/' || sum(a) || '/' || sum(length(b)) FROM t";
 
+/// A command line for: database name, statements, query.
+type CommandLine = fn(&str, &str, &str) -> Vec<String>;
+
 /// A program of the distribution.
 struct Program {
     path: &'static str,
     package: &'static str,
-    /// Its command line for: database name, statements, query. Prints the one value of the query.
-    arguments: fn(&str, &str, &str) -> Vec<String>,
+    /// Prints the one value of the query.
+    arguments: CommandLine,
     /// Arguments that have it load the extension first; none if it cannot. `%EXT%` and `%DIR%` stand for the path.
-    loading: Option<fn(&str, &str, &str) -> Vec<String>>,
+    loading: Option<CommandLine>,
 }
 
 fn words(list: &[&str]) -> Vec<String> {

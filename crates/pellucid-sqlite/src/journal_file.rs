@@ -337,14 +337,14 @@ impl JournalFile {
         if self.opened_at != Some(at) {
             self.unit.resize(length, 0);
             if self.lower.read(&mut self.unit, at)? == ReadEnd::Short {
-                return self.lower.size().and_then(|size| {
+                return self.lower.size().map(|size| {
                     // Part of a record: SQLite's own short read.
                     buffer.fill(0);
-                    Ok(Some(if size >= offset + buffer.len() as u64 {
+                    Some(if size >= offset + buffer.len() as u64 {
                         ReadEnd::Full
                     } else {
                         ReadEnd::Short
-                    }))
+                    })
                 });
             }
             self.open_at(at, &id)?;

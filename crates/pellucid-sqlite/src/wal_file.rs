@@ -131,14 +131,11 @@ impl WalFile {
             }
         }
         self.frame[spot.within..spot.within + piece.len()].copy_from_slice(piece);
-        match &mut self.gathering {
-            Some(gathering) => {
-                gathering.filled = spot.within + piece.len();
-                if gathering.filled < self.frame.len() {
-                    return Ok(());
-                }
+        if let Some(gathering) = &mut self.gathering {
+            gathering.filled = spot.within + piece.len();
+            if gathering.filled < self.frame.len() {
+                return Ok(());
             }
-            None => {}
         }
         self.gathering = None;
         self.emit(spot.number)

@@ -1,0 +1,79 @@
+//! `demo`: a database, what a thief sees, one command, the same programs, a flipped bit, a picture.
+//!
+//! Checks what it shows, and fails when something is not as it says. The programs are real child processes; what a
+//! thief sees is read here, byte by byte, without a key.
+
+mod commands;
+mod dump;
+mod image;
+mod pages;
+mod picture;
+mod place;
+mod source;
+mod svg;
+mod walk;
+mod words;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::output::{Failure, Output};
+use commands::{Commands, Program};
+use image::io;
+use walk::Walk;
+
+/// Show what encryption does, with a database of its own or a copy of one of yours
+///
+/// Everything happens in one directory, with keys of its own there. Ends with a picture of the database before and
+/// after.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pellucid demo\n  pellucid demo app.db --directory /tmp/shown")]
+pub struct DemoArgs {
+    /// A plain database, of which a copy is shown; without one, Northwind
+    #[arg(value_name = "DB")]
+    database: Option<PathBuf>,
+    /// Where to work: a new directory, or that of an earlier demo, which is emptied
+    #[arg(long, value_name = "DIR", default_value = "pellucid-demo")]
+    directory: PathBuf,
+}
+
+/// Shows it all.
+///
+/// # Errors
+/// [`Failure`] if something is missing, or is not as shown.
+pub fn run(args: &DemoArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let original = args.database.as_deref();
+    let mut keep = None;
+    if let Some(original) = original {
+        source::require_plain(original)?;
+        keep = Some(original.canonicalize().map_err(|error| io(original, error))?);
+    }
+    let directory = place::prepare(&args.directory, keep.as_deref())?;
+    let commands = Commands::new(directory.clone(), output)?;
+    let walk = Walk { programs: programs(&commands, output)?, commands, directory, output };
+    walk.go(original)
+}
+
+/// Those of the two programs that are there.
+fn programs(commands: &Commands, output: &Output) -> Result<Vec<Program>, Failure> {
+    let (there, missing): (Vec<_>, Vec<_>) =
+        Program::ALL.into_iter().partition(|program| commands.has(*program));
+    let install = |programs: &[Program]| {
+        let names: Vec<_> = programs.iter().map(|program| program.name()).collect();
+        format!("`apt install {}` brings", names.join(" "))
+    };
+    if there.is_empty() {
+        let message = "neither `sqlite3` nor `python3` is there, so no program can be shown";
+        return Err(Failure::new(message, format!("on Debian, {} them", install(&missing))));
+    }
+    for program in &missing {
+        output.warning(format!(
+            "`{}` is not there; going on without it (on Debian, {} it)",
+            program.name(),
+            install(&missing)
+        ));
+    }
+    Ok(there)
+}
