@@ -7,7 +7,7 @@
 
 mod support;
 
-use pellucid::certificate::Certificate;
+use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
 use pellucid::header::{EncryptionState, Header, COPY_OFFSETS};
 use pellucid::keyring::{DatabaseMemory, Keyring};
@@ -142,7 +142,9 @@ fn key_substitution_is_refused() {
     let forgeries: [fn(&Dek, &Binding<'_>, &Certificate) -> Protector; 2] = [
         // Another certificate's signature over the right bytes, but for its thumbprint.
         |dek, binding, ours| {
-            let theirs = Certificate::generate("pellucid", "pellucid", 365).unwrap();
+            let theirs =
+                Certificate::generate("pellucid", &CertificateRequest::new("pellucid", 365))
+                    .unwrap();
             let (Protector::Certificate(real), Protector::Certificate(signed)) = (
                 wrap(dek, binding, &Wrapping::Recovery(ours.public())).unwrap(),
                 wrap(dek, binding, &Wrapping::Certificate(&theirs)).unwrap(),

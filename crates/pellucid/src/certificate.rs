@@ -3,6 +3,9 @@
 //! RSA and X.509 are libraries' work (aws-lc-rs, rcgen, x509-parser). Does not store anything
 //! ([`crate::keyring`]).
 
+mod export;
+mod import;
+
 use std::fmt;
 
 use aws_lc_rs::rsa::{
@@ -16,13 +19,18 @@ use aws_lc_rs::{digest, rand};
 use x509_parser::prelude::{FromDer, X509Certificate};
 use zeroize::Zeroizing;
 
+pub use import::{import, Imported};
+
 use crate::error::{Error, Result, Subject};
+use crate::message;
 use crate::secret::{fill_random, Secret32};
 
 /// Bits of a new key.
 pub const RSA_BITS_DEFAULT: usize = 3072;
 /// Bits SQL Server accepts for an imported key.
 pub const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=4096;
+/// The longest common name (RFC 5280, ub-common-name).
+pub const SUBJECT_CHARS_MOST: usize = 64;
 /// How long a certificate is valid when nothing else is said: a year, as SQL Server's.
 pub const VALID_DAYS_DEFAULT: i64 = 365;
 
@@ -100,6 +108,23 @@ impl PublicCertificate {
         (self.not_before, self.not_after)
     }
 
+    /// SHA-1 of the DER bytes: the thumbprint SQL Server shows. For showing only, never for looking up.
+    pub fn sha1_thumbprint(&self) -> [u8; 20] {
+        let mut out = [0; 20];
+        let hash = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, &self.der);
+        out.copy_from_slice(hash.as_ref());
+        out
+    }
+
+    /// Whether it is valid at `now`, in seconds since 1970.
+    pub fn is_valid_at(&self, now: i64) -> bool {
+        (self.not_before..=self.not_after).contains(&now)
+    }
+
+    pub(crate) fn as_subject(&self) -> Subject {
+        Subject::Certificate(self.name.clone())
+    }
+
     /// Bits of its RSA key.
     pub fn rsa_bits(&self) -> usize {
         self.rsa_bits
@@ -144,23 +169,70 @@ impl fmt::Debug for Certificate {
     }
 }
 
+/// What a new certificate is to be.
+#[derive(Debug, Clone)]
+pub struct CertificateRequest {
+    /// Its common name.
+    pub subject: String,
+    /// Valid from, in seconds since 1970.
+    pub not_before: i64,
+    /// Valid to, in seconds since 1970.
+    pub not_after: i64,
+    /// Bits of its RSA key: 2048, 3072 or 4096.
+    pub rsa_bits: usize,
+}
+
+impl CertificateRequest {
+    /// RSA-3072, valid from now for `days`.
+    pub fn new(subject: &str, days: i64) -> Self {
+        let now = time::OffsetDateTime::now_utc().unix_timestamp();
+        Self {
+            subject: subject.to_owned(),
+            not_before: now,
+            not_after: now.saturating_add(days.saturating_mul(24 * 3600)),
+            rsa_bits: RSA_BITS_DEFAULT,
+        }
+    }
+}
+
 impl Certificate {
     /// Makes a self-signed certificate with a new RSA key.
     ///
     /// # Errors
-    /// [`Error::Io`] if the key cannot be generated.
-    pub fn generate(name: &str, subject: &str, valid_days: i64) -> Result<Self> {
+    /// Messages 15213 for a validity that ends before it starts; [`Error::Misuse`] for a subject or key size that is
+    /// not possible; [`Error::Io`] if the key cannot be generated.
+    pub fn generate(name: &str, request: &CertificateRequest) -> Result<Self> {
         let failed = |cause: rcgen::Error| {
             Error::io(Subject::Certificate(name.to_owned()), std::io::Error::other(cause))
         };
+        let misuse =
+            |cause: &'static str| Err(Error::misuse(Subject::Certificate(name.to_owned()), cause));
+        let size = match request.rsa_bits {
+            2048 => rcgen::RsaKeySize::_2048,
+            3072 => rcgen::RsaKeySize::_3072,
+            4096 => rcgen::RsaKeySize::_4096,
+            _ => return misuse("its RSA key has 2048, 3072 or 4096 bits"),
+        };
+        if request.not_after < request.not_before {
+            return Err(Error::message(message::VALIDITY_REVERSED, ""));
+        }
+        let instant = |seconds| time::OffsetDateTime::from_unix_timestamp(seconds);
+        let (Ok(not_before), Ok(not_after)) =
+            (instant(request.not_before), instant(request.not_after))
+        else {
+            return misuse("its validity lies outside of the years that a certificate can state");
+        };
+        let subject_chars = request.subject.chars().count();
+        if subject_chars == 0 || subject_chars > SUBJECT_CHARS_MOST {
+            return misuse("its subject has 1 to 64 characters");
+        }
         let pair =
-            rcgen::KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, rcgen::RsaKeySize::_3072)
-                .map_err(failed)?;
+            rcgen::KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, size).map_err(failed)?;
         let mut params = rcgen::CertificateParams::default();
         params.distinguished_name = rcgen::DistinguishedName::new();
-        params.distinguished_name.push(rcgen::DnType::CommonName, subject);
-        params.not_before = time::OffsetDateTime::now_utc();
-        params.not_after = params.not_before + time::Duration::days(valid_days);
+        params.distinguished_name.push(rcgen::DnType::CommonName, request.subject.as_str());
+        params.not_before = not_before;
+        params.not_after = not_after;
         let mut serial = [0; 16];
         fill_random(&mut serial)?;
         serial[0] &= 0x7f;
@@ -188,13 +260,13 @@ impl Certificate {
     /// Refuses a private key that is not this certificate's.
     ///
     /// # Errors
-    /// [`Error::Misuse`].
+    /// Message 15474.
     pub fn check_pair(&self) -> Result<()> {
-        let signature = self.sign(b"pellucid/1 pair")?;
+        let signature = self.sign(b"pellucid/1 pair").unwrap_or_default();
         if self.public.verify(b"pellucid/1 pair", &signature) {
             return Ok(());
         }
-        Err(self.public.misuse("the private key belongs to another certificate"))
+        Err(Error::message(message::KEYS_DO_NOT_MATCH, "certificate"))
     }
 
     /// The public half.
@@ -211,6 +283,13 @@ impl Certificate {
     /// under it.
     pub fn backed_up(&self) -> Option<u64> {
         self.backed_up
+    }
+
+    /// The same, its private key backed up just now.
+    pub(crate) fn backed_up_now(mut self) -> Self {
+        let now = time::OffsetDateTime::now_utc().unix_timestamp();
+        self.backed_up = u64::try_from(now).ok();
+        self
     }
 
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {

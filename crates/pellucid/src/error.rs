@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::message::Message;
+
 /// What an [`Error`] is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -92,6 +94,9 @@ pub enum Error {
     /// The caller asked for something that is not allowed.
     #[error("{subject}: {cause}")]
     Misuse { subject: Subject, cause: Cause },
+    /// One of SQL Server's own messages, which administrators know by its number.
+    #[error("{text}")]
+    Message { message: Message, text: Cause },
     /// A stated limit is reached (protectors, writes under one key).
     #[error("{subject}: {cause}")]
     LimitReached { subject: Subject, cause: Cause },
@@ -119,6 +124,11 @@ impl Error {
     /// No key at hand opens it.
     pub fn missing_key(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::MissingKey { subject, cause: cause.into() }
+    }
+
+    /// SQL Server's message with its argument.
+    pub fn message(message: Message, argument: &str) -> Self {
+        Error::Message { message, text: message.with(argument) }
     }
 
     /// Not allowed.

@@ -3,15 +3,25 @@
 //! Layout: docs/format.md, "Keyring". Reading never writes. Opening a database needs no other
 //! database and no lock.
 
+mod certificates;
 mod instance;
+mod lock;
+mod master;
+mod password_file;
 mod sealed_file;
 
 use std::path::{Path, PathBuf};
 
+pub use certificates::Stored;
+pub use master::{
+    back_up_service_key, check_password, read_key_backup, Change, Lost, PASSWORD_CHARS_LEAST,
+};
+pub use password_file::MasterKey;
+
 use zeroize::Zeroizing;
 
-use crate::certificate::{Certificate, VALID_DAYS_DEFAULT};
 use crate::error::{Error, Result, Subject};
+use crate::message;
 use crate::secret::Secret32;
 use sealed_file::{Kind, SealedFile};
 
@@ -69,22 +79,36 @@ impl Keyring {
     /// [`Error::MissingKey`] if there is none, or the service master key is another one;
     /// [`Error::Misuse`] if others can read it; [`Error::Unauthentic`] if a file is damaged.
     pub fn open(home: &Path) -> Result<Self> {
-        let service_key = instance::read_service_key(home)?.ok_or_else(|| {
-            Error::missing_key(
-                SMK,
-                format!(
-                    "no keyring in `{}`; set `PELLUCID_HOME` to the one that has the keys",
-                    home.display()
-                ),
-            )
-        })?;
-        let file = SealedFile::new(home.join("keyring/master.key"), Kind::MasterKey, "");
-        let bytes = file.read(&service_key)?.ok_or_else(|| {
-            Error::missing_key(DMK, format!("`{}` is not there", file.path().display()))
-        })?;
-        let master_key = Secret32::from_slice(&bytes)
-            .ok_or_else(|| Error::corrupt(Subject::File(file.path().to_owned()), "wrong length"))?;
+        let file = master::master_file(home);
+        // A second look, because a service master key may be exchanged meanwhile.
+        let mut opened = Self::read_master_key(home, &file);
+        if matches!(opened, Err(Error::MissingKey { .. })) {
+            opened = Self::read_master_key(home, &file);
+        }
+        let master_key = opened?.ok_or_else(|| Error::message(message::MASTER_KEY_MISSING, ""))?;
         Ok(Self { home: home.to_owned(), master_key })
+    }
+
+    fn read_master_key(home: &Path, file: &SealedFile) -> Result<Option<Secret32>> {
+        let service_key = instance::service_key(home)?;
+        let read = match (file.read(&service_key), instance::read_next_service_key(home)?) {
+            (Err(Error::MissingKey { .. }), Some(next)) => file.read(&next),
+            (read, _) => read,
+        };
+        read?.map(|bytes| master::as_key(file, &bytes)).transpose()
+    }
+
+    /// A file below the database master key. While that is exchanged some are sealed under the next one already.
+    fn read(&self, file: &SealedFile) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let read = file.read(&self.master_key);
+        if !matches!(read, Err(Error::MissingKey { .. })) {
+            return read;
+        }
+        let later = match master::next_file(&self.home).read(&instance::service_key(&self.home)?) {
+            Ok(Some(bytes)) => master::as_key(file, &bytes)?,
+            _ => Self::open(&self.home)?.master_key,
+        };
+        file.read(&later).or(read)
     }
 
     /// Opens the keyring, or makes what is missing. Two processes that do so at once end with the
@@ -114,6 +138,9 @@ impl Keyring {
             }
         };
         if !path.exists() {
+            if !master::passwords(home)?.is_empty() && !path.exists() {
+                return Err(Error::message(message::MASTER_KEY_MISSING, ""));
+            }
             if instance::has_children(home)? && !path.exists() {
                 return Err(lost(DMK, path, ""));
             }
@@ -126,115 +153,20 @@ impl Keyring {
         Ok((Self::open(home)?, made))
     }
 
+    /// Waits until nobody else changes the keyring; the keyring as it is then.
+    fn begin_change(&self) -> Result<(Change, Self)> {
+        let change = Change::begin(&self.home)?;
+        // Opened by its password only, it has no other way.
+        let now = match master::master_path(&self.home).exists() {
+            true => Self::open(&self.home)?,
+            false => Self { home: self.home.clone(), master_key: self.master_key.clone() },
+        };
+        Ok((change, now))
+    }
+
     /// The instance directory.
     pub fn home(&self) -> &Path {
         &self.home
-    }
-
-    /// The certificate `name`.
-    ///
-    /// # Errors
-    /// [`Error::MissingKey`] if it is not in the keyring.
-    pub fn certificate(&self, name: &str) -> Result<Certificate> {
-        check_name(name)?;
-        self.read_certificate(name)?.ok_or_else(|| {
-            Error::missing_key(
-                Subject::Certificate(name.to_owned()),
-                format!("not in the keyring `{}`", self.home.display()),
-            )
-        })
-    }
-
-    /// The certificate with this SHA-256 thumbprint.
-    ///
-    /// # Errors
-    /// What is wrong with a file of the keyring, if the certificate is in no other: it may be the one.
-    pub fn certificate_by_thumbprint(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
-        let mut trouble = None;
-        for name in self.certificate_names()? {
-            match self.read_certificate(&name) {
-                Ok(Some(found)) if found.public().thumbprint() == thumbprint => {
-                    return Ok(Some(found));
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    trouble.get_or_insert(error);
-                }
-            }
-        }
-        trouble.map_or(Ok(None), Err)
-    }
-
-    /// All certificates, by name.
-    ///
-    /// # Errors
-    /// What is wrong with a file of the keyring.
-    pub fn certificates(&self) -> Result<Vec<Certificate>> {
-        let names = self.certificate_names()?;
-        let mut found = Vec::with_capacity(names.len());
-        for name in names {
-            found.extend(self.read_certificate(&name)?);
-        }
-        Ok(found)
-    }
-
-    fn certificate_names(&self) -> Result<Vec<String>> {
-        let directory = self.home.join("keyring/certificates");
-        let io = |error| Error::io(Subject::File(directory.clone()), error);
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(&directory).map_err(io)? {
-            let name = entry.map_err(io)?.file_name();
-            names.extend(name.into_string().ok().filter(|name| check_name(name).is_ok()));
-        }
-        names.sort();
-        Ok(names)
-    }
-
-    /// Makes a certificate.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] if the name is taken or not possible.
-    pub fn create_certificate(&self, name: &str, subject: &str, days: i64) -> Result<Certificate> {
-        check_name(name)?;
-        let certificate = Certificate::generate(name, subject, days)?;
-        if self.certificate_file(name).create(&self.master_key, &encode(&certificate))? {
-            return Ok(certificate);
-        }
-        Err(Error::misuse(
-            Subject::Certificate(name.to_owned()),
-            "there is one of that name already",
-        ))
-    }
-
-    /// The certificate used when none is named, made when it is missing; the second value says so.
-    ///
-    /// # Errors
-    /// As [`Keyring::certificate`] and [`Keyring::create_certificate`].
-    pub fn ensure_default_certificate(&self) -> Result<(Certificate, bool)> {
-        if let Some(found) = self.read_certificate(DEFAULT_CERTIFICATE)? {
-            return Ok((found, false));
-        }
-        match self.create_certificate(DEFAULT_CERTIFICATE, "Pellucid", VALID_DAYS_DEFAULT) {
-            Ok(made) => Ok((made, true)),
-            // Another process was faster; its certificate is as good.
-            Err(Error::Misuse { .. }) => self.certificate(DEFAULT_CERTIFICATE).map(|c| (c, false)),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn read_certificate(&self, name: &str) -> Result<Option<Certificate>> {
-        let file = self.certificate_file(name);
-        let Some(bytes) = file.read(&self.master_key)? else { return Ok(None) };
-        decode(name, &bytes)
-            .ok_or_else(|| {
-                Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
-            })?
-            .map(Some)
-    }
-
-    fn certificate_file(&self, name: &str) -> SealedFile {
-        let path = self.home.join("keyring/certificates").join(name);
-        SealedFile::new(path, Kind::Certificate, name)
     }
 
     /// What is remembered of the database with this file id.
@@ -243,7 +175,7 @@ impl Keyring {
     /// [`Error::Unauthentic`] if the file is damaged.
     pub fn recall_database(&self, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
         let file = self.database_file(file_id);
-        let Some(bytes) = file.read(&self.master_key)? else { return Ok(None) };
+        let Some(bytes) = self.read(&file)? else { return Ok(None) };
         let (Some(sequence), Some(sealed)) = (bytes.first_chunk::<8>(), bytes.get(8)) else {
             return Err(Error::corrupt(Subject::File(file.path().to_owned()), "wrong length"));
         };
@@ -257,7 +189,8 @@ impl Keyring {
     pub fn remember_database(&self, file_id: &[u8; 16], memory: DatabaseMemory) -> Result<()> {
         let mut bytes = memory.sequence.to_be_bytes().to_vec();
         bytes.push(u8::from(memory.sealed));
-        self.database_file(file_id).replace(&self.master_key, &bytes)
+        let now = self.begin_change()?;
+        self.database_file(file_id).replace(&now.1.master_key, &bytes)
     }
 
     fn database_file(&self, file_id: &[u8; 16]) -> SealedFile {
@@ -275,37 +208,6 @@ fn lost(key: Subject, path: PathBuf, hint: &str) -> Error {
             path.display()
         ),
     )
-}
-
-/// A certificate's name is a file's name: letters, digits, `-`, `_`, `.`, at most 63, not first a dot.
-fn check_name(name: &str) -> Result<()> {
-    let possible = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if !name.is_empty() && name.len() <= 63 && !name.starts_with('.') && name.chars().all(possible)
-    {
-        return Ok(());
-    }
-    Err(Error::misuse(
-        Subject::Certificate(name.to_owned()),
-        "a name has 1 to 63 letters, digits, `-`, `_` or `.`, and does not begin with a dot",
-    ))
-}
-
-/// `[backed up 8][DER length 4][DER][PKCS#8]`.
-fn encode(certificate: &Certificate) -> Zeroizing<Vec<u8>> {
-    let (der, key) = (certificate.public().der(), certificate.private_key());
-    let mut bytes = Zeroizing::new(Vec::with_capacity(12 + der.len() + key.len()));
-    bytes.extend_from_slice(&certificate.backed_up().unwrap_or(0).to_be_bytes());
-    bytes.extend_from_slice(&(der.len() as u32).to_be_bytes());
-    bytes.extend_from_slice(der);
-    bytes.extend_from_slice(key);
-    bytes
-}
-
-fn decode(name: &str, bytes: &[u8]) -> Option<Result<Certificate>> {
-    let backed_up = u64::from_be_bytes(*bytes.first_chunk()?);
-    let length = u32::from_be_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
-    let (der, key) = bytes.get(12..)?.split_at_checked(length)?;
-    Some(Certificate::from_parts(name, der, key, (backed_up != 0).then_some(backed_up)))
 }
 
 #[cfg(test)]

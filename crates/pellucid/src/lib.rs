@@ -12,6 +12,7 @@ pub mod header;
 pub mod journal;
 pub mod keyring;
 pub mod keys;
+pub mod message;
 pub mod nonce;
 pub mod protector;
 pub mod secret;

@@ -13,7 +13,7 @@ mod random;
 use std::os::unix::fs::PermissionsExt;
 
 use aws_lc_rs::digest;
-use pellucid::certificate::Certificate;
+use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
 use pellucid::header::Header;
 use pellucid::journal::{self, JournalHeader};
@@ -100,7 +100,7 @@ fn binding<'a>(commitment: &'a [u8; 32]) -> Binding<'a> {
 
 /// A key file's, a passphrase's and a certificate's protector.
 fn protectors(key_file: &KeyFile) -> Vec<Vec<u8>> {
-    let certificate = Certificate::generate("app", "App", 1).unwrap();
+    let certificate = Certificate::generate("app", &CertificateRequest::new("App", 1)).unwrap();
     let passphrase = Passphrase::new(b"word");
     let cost = Argon2Cost { memory_kib: 64, passes: 1, lanes: 1 };
     let commitment = commitment(&dek(), &FILE_ID).unwrap();

@@ -1,7 +1,7 @@
 //! Vectors of headers: each protector, older DEKs, and what somebody may have done to them.
 
 use aws_lc_rs::digest;
-use pellucid::certificate::Certificate;
+use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, Header, COPY_BYTES};
 use pellucid::keys::{generation_cipher, HeaderKey};
@@ -73,7 +73,7 @@ pub fn cases() -> Result<Vec<Case>> {
     let by_key_file = wrapped(&dek(), &FILE_ID, &Wrapping::KeyFile(&key_file))?;
     let passphrase = Passphrase::new(PASSPHRASE.as_bytes());
     let by_passphrase = wrapped(&dek(), &FILE_ID, &Wrapping::Passphrase(&passphrase, CHEAP))?;
-    let certificate = Certificate::generate("app", "Vectors", 365)?;
+    let certificate = Certificate::generate("app", &CertificateRequest::new("Vectors", 365))?;
     let by_certificate = wrapped(&dek(), &FILE_ID, &Wrapping::Certificate(&certificate))?;
     let recovery = wrapped(&dek(), &FILE_ID, &Wrapping::Recovery(certificate.public()))?;
 
@@ -104,7 +104,7 @@ pub fn cases() -> Result<Vec<Case>> {
             .failing("recovery-not-asked-for", "missing-key", "is for recovery")
             .with("allow-recovery", "no"),
     ];
-    let other = Certificate::generate("other", "Somebody", 365)?;
+    let other = Certificate::generate("other", &CertificateRequest::new("Somebody", 365))?;
     cases.push(with_certificate(
         with_cert.failing("missing-certificate", "missing-key", "is not in the keyring"),
         &other,

@@ -1,7 +1,7 @@
 //! Vectors of the keyring's files, sealed here from docs/format.md and not by the keyring's code.
 
 use aws_lc_rs::hkdf;
-use pellucid::certificate::{hex, Certificate};
+use pellucid::certificate::{hex, Certificate, CertificateRequest};
 use pellucid::cipher::Cipher;
 use pellucid::{Algorithm, Result};
 
@@ -52,7 +52,7 @@ pub fn cases() -> Result<Vec<Case>> {
     };
     let good = case("master-key", "keyring/master.key", &master_file);
 
-    let certificate = Certificate::generate("app", "Vectors", 365)?;
+    let certificate = Certificate::generate("app", &CertificateRequest::new("Vectors", 365))?;
     let (der, key) = (certificate.public().der(), certificate.private_key());
     let mut content = 1_700_000_000u64.to_be_bytes().to_vec();
     content.extend_from_slice(&(der.len() as u32).to_be_bytes());

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::sealed_file::{link_new, write_temporary};
+use super::sealed_file::{link_new, sync_parent, write_temporary};
 use crate::error::{Error, Result, Subject};
 use crate::secret::Secret32;
 
@@ -41,37 +41,104 @@ pub(super) fn locate() -> Result<PathBuf> {
 
 pub(super) fn make_directories(home: &Path) -> Result<()> {
     for directory in ["", "keyring", "keyring/certificates", "keyring/databases"] {
-        let path = if directory.is_empty() { home.to_owned() } else { home.join(directory) };
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&path)
-            .map_err(|error| Error::io(Subject::File(path), error))?;
+        match directory {
+            "" => make_directory(home)?,
+            _ => make_directory(&home.join(directory))?,
+        }
     }
     Ok(())
+}
+
+pub(super) fn make_directory(path: &Path) -> Result<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| Error::io(Subject::File(path.to_owned()), error))
+}
+
+/// The files of a directory, in order; those being written begin with a dot and are left out.
+pub(super) fn names_in(directory: &Path) -> Result<Vec<String>> {
+    let io = |error| Error::io(Subject::File(directory.to_owned()), error);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(io)? {
+        let name = entry.map_err(io)?.file_name();
+        names.extend(name.into_string().ok().filter(|name| !name.starts_with('.')));
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Whether anything is there that is sealed under the database master key.
 pub(super) fn has_children(home: &Path) -> Result<bool> {
     for directory in ["keyring/certificates", "keyring/databases"] {
-        let path = home.join(directory);
-        let io = |error| Error::io(Subject::File(path.clone()), error);
-        for entry in std::fs::read_dir(&path).map_err(io)? {
-            let name = entry.map_err(io)?.file_name();
-            if !name.as_encoded_bytes().starts_with(b".") {
-                return Ok(true);
-            }
+        if !names_in(&home.join(directory))?.is_empty() {
+            return Ok(true);
         }
     }
     Ok(false)
 }
 
+fn credential() -> Option<PathBuf> {
+    std::env::var_os("CREDENTIALS_DIRECTORY")
+        .map(|directory| Path::new(&directory).join(CREDENTIAL))
+        .filter(|path| path.exists())
+}
+
+/// Whether the service master key is systemd's to change.
+pub(super) fn comes_from_credential() -> bool {
+    credential().is_some()
+}
+
 /// The service master key: systemd's credential, else the instance's file; none if neither is there.
 pub(super) fn read_service_key(home: &Path) -> Result<Option<Secret32>> {
-    let credential = std::env::var_os("CREDENTIALS_DIRECTORY")
-        .map(|directory| Path::new(&directory).join(CREDENTIAL))
-        .filter(|path| path.exists());
-    let path = credential.unwrap_or_else(|| home.join("service.key"));
+    read_key(home, credential().unwrap_or_else(|| home.join("service.key")))
+}
+
+/// The service master key.
+pub(super) fn service_key(home: &Path) -> Result<Secret32> {
+    read_service_key(home)?.ok_or_else(|| {
+        Error::missing_key(
+            Subject::Key("service master key"),
+            format!(
+                "no keyring in `{}`; set `PELLUCID_HOME` to the one that has the keys",
+                home.display()
+            ),
+        )
+    })
+}
+
+/// The one that is about to take the service master key's place.
+pub(super) fn read_next_service_key(home: &Path) -> Result<Option<Secret32>> {
+    read_key(home, next_path(home))
+}
+
+fn next_path(home: &Path) -> PathBuf {
+    home.join("service.next")
+}
+
+pub(super) fn put_next_service_key(home: &Path, key: &Secret32) -> Result<()> {
+    let path = next_path(home);
+    let temporary = write_temporary(&path, key.expose())?;
+    rename(&temporary, &path)
+}
+
+pub(super) fn adopt_next_service_key(home: &Path) -> Result<()> {
+    rename(&next_path(home), &home.join("service.key"))
+}
+
+pub(super) fn drop_next_service_key(home: &Path) -> Result<()> {
+    let path = next_path(home);
+    std::fs::remove_file(&path).map_err(|error| Error::io(Subject::File(path.clone()), error))?;
+    sync_parent(&path)
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    std::fs::rename(from, to).map_err(|error| Error::io(Subject::File(to.to_owned()), error))?;
+    sync_parent(to)
+}
+
+fn read_key(home: &Path, path: PathBuf) -> Result<Option<Secret32>> {
     let io = |error| Error::io(Subject::File(path.clone()), error);
     let file = match File::open(&path) {
         Ok(file) => file,

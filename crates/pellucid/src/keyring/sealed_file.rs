@@ -13,13 +13,14 @@ use crate::algorithm::Algorithm;
 use crate::cipher::Cipher;
 use crate::derive::hkdf_sha256;
 use crate::error::{Error, Result, Subject};
+use crate::message;
 use crate::secret::{fill_random, Secret32};
 
 const MAGIC: &[u8; 16] = b"Pellucid key\0\0\0\0";
 const VERSION: u16 = 1;
 /// Magic 16, version 2, type 1, zero 1, check value of the parent key 16, nonce 12.
 const HEADER_BYTES: usize = 48;
-const CHECK_BYTES: usize = 16;
+pub(super) const CHECK_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
 /// A certificate of 4096 bits with its key has about 5 KiB.
 const FILE_BYTES_MOST: u64 = 65536;
@@ -76,7 +77,7 @@ impl SealedFile {
                 format!("version {version} is newer than {VERSION}"),
             ));
         }
-        if header[20..36] != self.check_value(parent)? {
+        if header[20..36] != check_value(parent)? {
             return Err(Error::missing_key(
                 subject(),
                 "it was sealed under another key: the keyring's files do not belong together",
@@ -114,7 +115,7 @@ impl SealedFile {
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&VERSION.to_be_bytes());
         bytes.extend_from_slice(&[self.kind as u8, 0]);
-        bytes.extend_from_slice(&self.check_value(parent)?);
+        bytes.extend_from_slice(&check_value(parent)?);
         let mut nonce = [0; 12];
         fill_random(&mut nonce)?;
         bytes.extend_from_slice(&nonce);
@@ -137,13 +138,13 @@ impl SealedFile {
         hkdf_sha256(parent.expose(), b"", &info, &mut key[..])?;
         Cipher::new(Algorithm::Aes256, &key[..])
     }
+}
 
-    /// Tells a wrong parent key from a damaged file.
-    fn check_value(&self, parent: &Secret32) -> Result<[u8; CHECK_BYTES]> {
-        let mut value = [0; CHECK_BYTES];
-        hkdf_sha256(parent.expose(), b"", &[b"pellucid/1 key check"], &mut value)?;
-        Ok(value)
-    }
+/// Tells a wrong key from a damaged file.
+pub(super) fn check_value(key: &Secret32) -> Result<[u8; CHECK_BYTES]> {
+    let mut value = [0; CHECK_BYTES];
+    hkdf_sha256(key.expose(), b"", &[b"pellucid/1 key check"], &mut value)?;
+    Ok(value)
 }
 
 /// Writes and syncs a file that only its owner can read, under a name beside `path`; nothing is left
@@ -181,7 +182,17 @@ pub(super) fn link_new(temporary: &Path, path: &Path) -> Result<bool> {
     }
 }
 
-fn sync_parent(path: &Path) -> Result<()> {
+/// Writes a new file for its owner only; one that is there is left alone (message 15240).
+pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
+    let temporary = write_temporary(path, bytes)?;
+    match link_new(&temporary, path)? {
+        true => Ok(()),
+        false => Err(Error::message(message::FILE_EXISTS, &path.display().to_string())),
+    }
+}
+
+/// Syncs the directory `path` lies in.
+pub(super) fn sync_parent(path: &Path) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     File::open(parent)
         .and_then(|directory| directory.sync_all())

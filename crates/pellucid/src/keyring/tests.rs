@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::certificate::CertificateRequest;
 
 #[test]
 fn what_was_made_is_there_when_it_is_opened_again() {
@@ -116,7 +117,7 @@ fn a_lost_key_is_never_replaced_while_something_is_sealed_under_it() {
 fn one_damaged_certificate_does_not_hide_the_others() {
     let home = tempfile::tempdir().unwrap();
     let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
-    let good = keyring.create_certificate("b", "B", 10).unwrap();
+    let good = keyring.create_certificate("b", &CertificateRequest::new("B", 10)).unwrap();
     let file = home.path().join("keyring/certificates/b");
     // Sealed under another name, it does not open: a damaged file without a second RSA key.
     std::fs::copy(&file, file.with_file_name("a")).unwrap();
@@ -143,7 +144,11 @@ fn a_write_that_fails_leaves_nothing_behind() {
 fn a_certificate_is_read_in_less_than_a_millisecond() {
     let home = tempfile::tempdir().unwrap();
     let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
-    let thumbprint = *keyring.create_certificate("b", "B", 10).unwrap().public().thumbprint();
+    let thumbprint = *keyring
+        .create_certificate("b", &CertificateRequest::new("B", 10))
+        .unwrap()
+        .public()
+        .thumbprint();
     let fastest = (0..20)
         .map(|_| {
             let started = std::time::Instant::now();

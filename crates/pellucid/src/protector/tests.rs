@@ -1,6 +1,7 @@
 //! Every protector opens with its key, and each kind of failure has its own words.
 
 use super::*;
+use crate::certificate::CertificateRequest;
 
 struct Keys {
     key_files: Vec<KeyFile>,
@@ -56,7 +57,7 @@ fn three_kinds_side_by_side_each_open_alone() {
     let dek = Dek::random().unwrap();
     let key = KeyFile::random().unwrap();
     let passphrase = Passphrase::new(b"correct horse\n");
-    let certificate = Certificate::generate("app", "App", 10).unwrap();
+    let certificate = Certificate::generate("app", &CertificateRequest::new("App", 10)).unwrap();
     bound(&dek, |binding| {
         let all = [
             wrap(&dek, binding, &Wrapping::KeyFile(&key)).unwrap(),
@@ -88,8 +89,8 @@ fn three_kinds_side_by_side_each_open_alone() {
 #[test]
 fn a_key_put_in_by_somebody_with_the_public_half_is_refused() {
     let foreign = Dek::random().unwrap();
-    let certificate = Certificate::generate("app", "App", 10).unwrap();
-    let attacker = Certificate::generate("other", "Other", 10).unwrap();
+    let certificate = Certificate::generate("app", &CertificateRequest::new("App", 10)).unwrap();
+    let attacker = Certificate::generate("other", &CertificateRequest::new("Other", 10)).unwrap();
     let keys = Keys { certificates: vec![certificate.clone()], ..Keys::none() };
     bound(&foreign, |binding| {
         let mut forged =
@@ -170,7 +171,7 @@ fn nothing_secret_is_printed() {
     let key = KeyFile::parse(&[0xAB; 32]).unwrap();
     let shown = format!("{key:?} {:?}", Passphrase::new(b"sesame"));
     assert!(!shown.contains("171") && !shown.contains("sesame"), "{shown}");
-    let certificate = Certificate::generate("app", "App", 10).unwrap();
+    let certificate = Certificate::generate("app", &CertificateRequest::new("App", 10)).unwrap();
     assert!(format!("{certificate:?}").len() < 100);
 }
 
@@ -186,7 +187,7 @@ fn flags_are_known_or_refused() {
 #[test]
 fn a_signed_protector_does_not_pass_for_one_of_recovery() {
     let dek = Dek::random().unwrap();
-    let certificate = Certificate::generate("app", "App", 10).unwrap();
+    let certificate = Certificate::generate("app", &CertificateRequest::new("App", 10)).unwrap();
     bound(&dek, |binding| {
         let mut bytes = Vec::new();
         wrap(&dek, binding, &Wrapping::Certificate(&certificate)).unwrap().encode(&mut bytes);
@@ -214,7 +215,7 @@ impl KeySource for BrokenKeyring {
 fn a_broken_keyring_does_not_stand_before_a_passphrase() {
     let dek = Dek::random().unwrap();
     let passphrase = Passphrase::new(b"x");
-    let certificate = Certificate::generate("app", "App", 10).unwrap();
+    let certificate = Certificate::generate("app", &CertificateRequest::new("App", 10)).unwrap();
     bound(&dek, |binding| {
         let protectors = [
             wrap(&dek, binding, &Wrapping::Certificate(&certificate)).unwrap(),

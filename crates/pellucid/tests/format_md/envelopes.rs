@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 
 use aws_lc_rs::signature::{UnparsedPublicKey, RSA_PSS_2048_8192_SHA256};
-use pellucid::certificate::{hex, Certificate, RSA_BITS};
+use pellucid::certificate::{hex, Certificate, CertificateRequest, RSA_BITS};
 use pellucid::cipher::Cipher;
 use pellucid::derive::commitment;
 use pellucid::keyring::{DatabaseMemory, Keyring, DEFAULT_CERTIFICATE};
@@ -145,7 +145,7 @@ fn passphrase_protectors() {
 fn certificate_protectors() {
     let section = Doc::read().section("### Protectors");
     section.says(&format!("an RSA key of {} to {} bits", RSA_BITS.start(), RSA_BITS.end()));
-    let certificate = Certificate::generate("app", "App", 1).unwrap();
+    let certificate = Certificate::generate("app", &CertificateRequest::new("App", 1)).unwrap();
     let public = certificate.public();
     let rsa_bytes = public.rsa_bits() / 8;
     let signed = wrap(&Wrapping::Certificate(&certificate));

@@ -1,0 +1,287 @@
+//! The certificates of a keyring: made, imported, looked up, exported, dropped.
+
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use super::sealed_file::{sync_parent, write_new, Kind, SealedFile};
+use super::{instance, Keyring, DEFAULT_CERTIFICATE};
+use crate::certificate::{
+    Certificate, CertificateRequest, Imported, PublicCertificate, VALID_DAYS_DEFAULT,
+};
+use crate::error::{Error, Result, Subject};
+use crate::message;
+use crate::protector::Passphrase;
+
+impl Keyring {
+    /// The certificate `name` with its private key.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if it is not in the keyring, or its private key is not.
+    pub fn certificate(&self, name: &str) -> Result<Certificate> {
+        match self.stored_certificate(name)? {
+            Stored::Whole(certificate) => Ok(certificate),
+            Stored::Public(public) => Err(without_key(&public)),
+        }
+    }
+
+    /// The certificate `name`, with or without its private key.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if it is not in the keyring.
+    pub fn stored_certificate(&self, name: &str) -> Result<Stored> {
+        check_name(name)?;
+        self.read_certificate(name)?.ok_or_else(|| {
+            Error::missing_key(
+                Subject::Certificate(name.to_owned()),
+                format!("not in the keyring `{}`", self.home.display()),
+            )
+        })
+    }
+
+    /// The certificate with this SHA-256 thumbprint, with its private key.
+    ///
+    /// # Errors
+    /// What is wrong with a file of the keyring, if the certificate is in no other: it may be the one.
+    pub fn certificate_by_thumbprint(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
+        let mut trouble = None;
+        for name in self.certificate_names()? {
+            match self.read_certificate(&name) {
+                Ok(Some(found)) if found.public().thumbprint() == thumbprint => match found {
+                    Stored::Whole(certificate) => return Ok(Some(certificate)),
+                    Stored::Public(public) => trouble = Some(without_key(&public)),
+                },
+                Ok(_) => {}
+                Err(error) => {
+                    trouble.get_or_insert(error);
+                }
+            }
+        }
+        trouble.map_or(Ok(None), Err)
+    }
+
+    /// All certificates, by name.
+    ///
+    /// # Errors
+    /// What is wrong with a file of the keyring.
+    pub fn certificates(&self) -> Result<Vec<Stored>> {
+        let names = self.certificate_names()?;
+        let mut found = Vec::with_capacity(names.len());
+        for name in names {
+            found.extend(self.read_certificate(&name)?);
+        }
+        Ok(found)
+    }
+
+    fn certificate_names(&self) -> Result<Vec<String>> {
+        let mut names = instance::names_in(&self.home.join("keyring/certificates"))?;
+        names.retain(|name| check_name(name).is_ok());
+        Ok(names)
+    }
+
+    /// Makes a certificate.
+    ///
+    /// # Errors
+    /// Message 15232 if the name is taken; as [`Certificate::generate`].
+    pub fn create_certificate(
+        &self,
+        name: &str,
+        request: &CertificateRequest,
+    ) -> Result<Certificate> {
+        check_name(name)?;
+        if self.certificate_file(name).path().exists() {
+            return Err(Error::message(message::CERTIFICATE_EXISTS, name));
+        }
+        let certificate = Certificate::generate(name, request)?;
+        self.add(name, &Stored::Whole(certificate.clone()))?;
+        Ok(certificate)
+    }
+
+    /// Takes an imported certificate in. One that another is there for is refused: two names for one certificate would
+    /// let a drop look like a loss.
+    ///
+    /// # Errors
+    /// Message 15232.
+    pub fn add_certificate(&self, imported: Imported) -> Result<Stored> {
+        let stored = match imported {
+            Imported::Whole(certificate) => Stored::Whole(certificate),
+            Imported::Public(public) => Stored::Public(public),
+        };
+        let name = stored.public().name().to_owned();
+        check_name(&name)?;
+        for other in self.certificates()? {
+            if other.public().thumbprint() == stored.public().thumbprint() {
+                return Err(Error::message(message::CERTIFICATE_EXISTS, other.public().name()));
+            }
+        }
+        self.add(&name, &stored)?;
+        Ok(stored)
+    }
+
+    fn add(&self, name: &str, stored: &Stored) -> Result<()> {
+        let (_change, now) = self.begin_change()?;
+        match self.certificate_file(name).create(&now.master_key, &encode(stored))? {
+            true => Ok(()),
+            false => Err(Error::message(message::CERTIFICATE_EXISTS, name)),
+        }
+    }
+
+    /// Writes the certificate as PEM and, with `private_key`, its key as encrypted PKCS#8: two new files or none. The
+    /// keyring remembers that the key was backed up.
+    ///
+    /// # Errors
+    /// Messages 15240, 15246 and 33062.
+    pub fn export_certificate(
+        &self,
+        name: &str,
+        path: &Path,
+        private_key: Option<(&Path, &Passphrase)>,
+    ) -> Result<()> {
+        let stored = self.stored_certificate(name)?;
+        let pem = stored.public().to_pem()?;
+        let Some((key_path, password)) = private_key else {
+            return write_new(path, pem.as_bytes());
+        };
+        let Stored::Whole(certificate) = stored else {
+            return Err(Error::message(message::NO_PRIVATE_KEY, name));
+        };
+        super::check_password(password)?;
+        let key = certificate.to_encrypted_pem(password)?;
+        write_new(key_path, key.as_bytes())?;
+        if let Err(error) = write_new(path, pem.as_bytes()) {
+            let _ = std::fs::remove_file(key_path);
+            return Err(error);
+        }
+        let (_change, now) = self.begin_change()?;
+        let stored = Stored::Whole(certificate.backed_up_now());
+        self.certificate_file(name).replace(&now.master_key, &encode(&stored))
+    }
+
+    /// Takes a certificate out of the keyring.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if it is not there.
+    pub fn drop_certificate(&self, name: &str) -> Result<()> {
+        check_name(name)?;
+        let _change = self.begin_change()?;
+        let file = self.certificate_file(name);
+        if !file.path().exists() {
+            self.stored_certificate(name)?;
+        }
+        std::fs::remove_file(file.path())
+            .map_err(|error| Error::io(Subject::File(file.path().to_owned()), error))?;
+        sync_parent(file.path())
+    }
+
+    /// The certificate used when none is named, made when it is missing; the second value says so.
+    ///
+    /// # Errors
+    /// As [`Keyring::certificate`] and [`Keyring::create_certificate`].
+    pub fn ensure_default_certificate(&self) -> Result<(Certificate, bool)> {
+        if self.read_certificate(DEFAULT_CERTIFICATE)?.is_some() {
+            return self.certificate(DEFAULT_CERTIFICATE).map(|found| (found, false));
+        }
+        let request = CertificateRequest::new("Pellucid", VALID_DAYS_DEFAULT);
+        match self.create_certificate(DEFAULT_CERTIFICATE, &request) {
+            Ok(made) => Ok((made, true)),
+            // Another process was faster; its certificate is as good.
+            Err(Error::Message { message: message::CERTIFICATE_EXISTS, .. }) => {
+                self.certificate(DEFAULT_CERTIFICATE).map(|c| (c, false))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_certificate(&self, name: &str) -> Result<Option<Stored>> {
+        let file = self.certificate_file(name);
+        let Some(bytes) = self.read(&file)? else { return Ok(None) };
+        decode(name, &bytes)
+            .ok_or_else(|| {
+                Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
+            })?
+            .map(Some)
+    }
+
+    fn certificate_file(&self, name: &str) -> SealedFile {
+        let path = self.home.join("keyring/certificates").join(name);
+        SealedFile::new(path, Kind::Certificate, name)
+    }
+}
+
+/// A certificate as the keyring has it.
+#[derive(Debug, Clone)]
+pub enum Stored {
+    /// With its private key.
+    Whole(Certificate),
+    /// Without: good for recovery protectors only.
+    Public(PublicCertificate),
+}
+
+impl Stored {
+    /// The public half.
+    pub fn public(&self) -> &PublicCertificate {
+        match self {
+            Stored::Whole(certificate) => certificate.public(),
+            Stored::Public(public) => public,
+        }
+    }
+
+    /// When its private key was last backed up, in seconds since 1970.
+    pub fn backed_up(&self) -> Option<u64> {
+        match self {
+            Stored::Whole(certificate) => certificate.backed_up(),
+            Stored::Public(_) => None,
+        }
+    }
+
+    /// Whether the keyring has its private key.
+    pub fn has_private_key(&self) -> bool {
+        matches!(self, Stored::Whole(_))
+    }
+}
+
+fn without_key(public: &PublicCertificate) -> Error {
+    Error::missing_key(
+        Subject::Certificate(public.name().to_owned()),
+        "its private key is not in the keyring; import it",
+    )
+}
+
+/// A certificate's name is a file's name: letters, digits, `-`, `_`, `.`, at most 63, not first a dot.
+fn check_name(name: &str) -> Result<()> {
+    let possible = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !name.is_empty() && name.len() <= 63 && !name.starts_with('.') && name.chars().all(possible)
+    {
+        return Ok(());
+    }
+    Err(Error::misuse(
+        Subject::Certificate(name.to_owned()),
+        "a name has 1 to 63 letters, digits, `-`, `_` or `.`, and does not begin with a dot",
+    ))
+}
+
+/// `[backed up 8][DER length 4][DER][PKCS#8]`; no PKCS#8 for one without its private key.
+fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
+    let der = stored.public().der();
+    let key: &[u8] = match stored {
+        Stored::Whole(certificate) => certificate.private_key(),
+        Stored::Public(_) => &[],
+    };
+    let mut bytes = Zeroizing::new(Vec::with_capacity(12 + der.len() + key.len()));
+    bytes.extend_from_slice(&stored.backed_up().unwrap_or(0).to_be_bytes());
+    bytes.extend_from_slice(&(der.len() as u32).to_be_bytes());
+    bytes.extend_from_slice(der);
+    bytes.extend_from_slice(key);
+    bytes
+}
+
+fn decode(name: &str, bytes: &[u8]) -> Option<Result<Stored>> {
+    let backed_up = u64::from_be_bytes(*bytes.first_chunk()?);
+    let length = u32::from_be_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
+    let (der, key) = bytes.get(12..)?.split_at_checked(length)?;
+    if key.is_empty() {
+        return Some(PublicCertificate::from_der(name, der).map(Stored::Public));
+    }
+    let backed_up = (backed_up != 0).then_some(backed_up);
+    Some(Certificate::from_parts(name, der, key, backed_up).map(Stored::Whole))
+}

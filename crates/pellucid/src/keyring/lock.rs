@@ -1,0 +1,29 @@
+//! One writer at a time: whoever changes a keyring holds an advisory lock. Readers take none.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::error::{Error, Result, Subject};
+
+/// The lock, given back on drop.
+#[derive(Debug)]
+pub(super) struct Lock(#[allow(dead_code, reason = "closing it gives the lock back")] File);
+
+impl Lock {
+    /// Waits for it.
+    pub(super) fn take(home: &Path) -> Result<Self> {
+        let path = home.join("keyring/lock");
+        let io = |error| Error::io(Subject::File(path.clone()), error);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io)?;
+        file.lock().map_err(io)?;
+        Ok(Self(file))
+    }
+}

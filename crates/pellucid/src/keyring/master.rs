@@ -1,0 +1,382 @@
+//! The two master keys: passwords, backup, restore, and regeneration with everything below sealed anew.
+//!
+//! A new key lies beside the old one (`service.next`, `keyring/master.next`) until everything below is sealed under it;
+//! then it takes the old one's name. At each moment every file opens under one of the two, so readers need no lock and
+//! whoever changes the keyring next finishes what was interrupted. Described in docs/format.md, "Keyring".
+
+use std::path::{Path, PathBuf};
+
+use super::lock::Lock;
+use super::password_file::{self, MasterKey};
+use super::sealed_file::{check_value, sync_parent, write_new, Kind, SealedFile};
+use super::{instance, Keyring};
+use crate::error::{Error, Result, Subject};
+use crate::message;
+use crate::protector::{Argon2Cost, Passphrase};
+use crate::secret::Secret32;
+
+/// What a regeneration or restoration cannot carry over: files that do not open under the present key.
+pub type Lost = Vec<PathBuf>;
+
+/// A keyring while nobody else changes it.
+#[derive(Debug)]
+pub struct Change {
+    home: PathBuf,
+    _lock: Lock,
+}
+
+impl Change {
+    /// Waits for other changes to end, and finishes one that was interrupted.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; what is wrong with a file that has to be carried over.
+    pub fn begin(home: &Path) -> Result<Self> {
+        let change = Self { home: home.to_owned(), _lock: Lock::take(home)? };
+        change.finish_service()?;
+        change.finish_database()?;
+        Ok(change)
+    }
+
+    /// The database master key under a password of its own as well.
+    ///
+    /// # Errors
+    /// Message 33062 for a password that is too short.
+    pub fn add_password(&self, keyring: &Keyring, password: &Passphrase) -> Result<()> {
+        check_password(password)?;
+        let bytes = password_file::seal(
+            MasterKey::Database,
+            &keyring.master_key,
+            password,
+            Argon2Cost::default(),
+        )?;
+        let number = passwords(&self.home)?.last().map_or(1, |(number, _)| number + 1);
+        let directory = self.home.join("keyring/passwords");
+        instance::make_directory(&directory)?;
+        write_new(&directory.join(number.to_string()), &bytes)
+    }
+
+    /// Takes a password away.
+    ///
+    /// # Errors
+    /// Message 15465 if it is none of them; [`Error::Misuse`] if nothing else would open the key.
+    pub fn drop_password(&self, password: &Passphrase) -> Result<()> {
+        let all = passwords(&self.home)?;
+        let (_, path) = find_password(&all, password)?;
+        if all.len() == 1 && !master_path(&self.home).exists() {
+            return Err(only_way());
+        }
+        remove(&path)
+    }
+
+    /// The database master key no longer opens by itself: a password is needed.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if there is no password.
+    pub fn drop_service_encryption(&self, keyring: &Keyring) -> Result<()> {
+        let check = check_value(&keyring.master_key)?;
+        let opens = |path: &PathBuf| {
+            std::fs::read(path)
+                .is_ok_and(|bytes| password_file::stated_check(&bytes) == Some(check))
+        };
+        if !passwords(&self.home)?.iter().any(|(_, path)| opens(path)) {
+            return Err(only_way());
+        }
+        remove(&master_path(&self.home))
+    }
+
+    /// The database master key opens by itself.
+    ///
+    /// # Errors
+    /// As [`Keyring::open`] for the service master key.
+    pub fn add_service_encryption(&self, keyring: &Keyring) -> Result<()> {
+        let service = instance::service_key(&self.home)?;
+        master_file(&self.home).replace(&service, keyring.master_key.expose())
+    }
+
+    /// A new database master key, or `key` as it was backed up; everything below is sealed anew. Its old passwords go;
+    /// `password` is the new one.
+    ///
+    /// # Errors
+    /// Message 15329 naming what does not open under the present key, unless `force`; then that is lost and listed.
+    pub fn replace_database_key(
+        &self,
+        present: Option<&Keyring>,
+        key: Option<Secret32>,
+        password: Option<&Passphrase>,
+        force: bool,
+    ) -> Result<Lost> {
+        let fresh = key.map_or_else(Secret32::random, Ok)?;
+        let mut lost = Lost::new();
+        for file in children(&self.home)? {
+            if !opens(&file, present.map(|keyring| &keyring.master_key), &fresh)? {
+                lost.push(file.path().to_owned());
+            }
+        }
+        if !lost.is_empty() && !force {
+            return Err(Error::message(message::CURRENT_KEY_UNREADABLE, ""));
+        }
+        if let Some(password) = password {
+            check_password(password)?;
+        }
+        let service = instance::service_key(&self.home)?;
+        // Whoever finishes this after an interruption needs the present key, or has to know that there is none.
+        match present {
+            Some(present) => {
+                master_file(&self.home).replace(&service, present.master_key.expose())?
+            }
+            None if master_path(&self.home).exists() => remove(&master_path(&self.home))?,
+            None => {}
+        }
+        let next = next_file(&self.home);
+        next.replace(&service, fresh.expose())?;
+        if let Some(password) = password {
+            let bytes =
+                password_file::seal(MasterKey::Database, &fresh, password, Argon2Cost::default())?;
+            let directory = self.home.join("keyring/passwords");
+            instance::make_directory(&directory)?;
+            let number = passwords(&self.home)?.last().map_or(1, |(number, _)| number + 1);
+            write_new(&directory.join(number.to_string()), &bytes)?;
+        }
+        if let Some(present) = present {
+            self.carry_over(&present.master_key, &fresh)?;
+        }
+        self.put_in_place(&fresh)?;
+        Ok(lost)
+    }
+
+    /// A new service master key, or `key` as it was backed up; the database master key is sealed under it.
+    ///
+    /// # Errors
+    /// Message 15329 if the database master key does not open under the present or the new one, unless `force`; then
+    /// the database master key opens by its passwords only, or is lost.
+    pub fn replace_service_key(&self, key: Option<Secret32>, force: bool) -> Result<()> {
+        if instance::comes_from_credential() {
+            return Err(Error::misuse(
+                Subject::Key("service master key"),
+                "it comes from systemd's credential `pellucid-smk`; change it there",
+            ));
+        }
+        let fresh = key.map_or_else(Secret32::random, Ok)?;
+        let file = master_file(&self.home);
+        let present = instance::read_service_key(&self.home)?;
+        let content = match &present {
+            Some(present) => file.read(present).or_else(|_| file.read(&fresh)),
+            None => file.read(&fresh),
+        };
+        let content = match content {
+            Err(_) if force => None,
+            Err(_) => return Err(Error::message(message::CURRENT_KEY_UNREADABLE, "")),
+            Ok(content) => content,
+        };
+        instance::put_next_service_key(&self.home, &fresh)?;
+        match content {
+            Some(content) => file.replace(&fresh, &content)?,
+            None if file.path().exists() => remove(file.path())?,
+            None => {}
+        }
+        instance::adopt_next_service_key(&self.home)
+    }
+
+    /// An interrupted change of the service master key: forward if the database master key is sealed under the new one,
+    /// else back.
+    fn finish_service(&self) -> Result<()> {
+        let Some(next) = instance::read_next_service_key(&self.home)? else { return Ok(()) };
+        let file = master_file(&self.home);
+        let under_present = match instance::read_service_key(&self.home)? {
+            Some(present) => file.read(&present).is_ok_and(|content| content.is_some()),
+            None => false,
+        };
+        match under_present || file.read(&next).is_err() {
+            true => instance::drop_next_service_key(&self.home),
+            false => instance::adopt_next_service_key(&self.home),
+        }
+    }
+
+    /// An interrupted change of the database master key goes forward.
+    fn finish_database(&self) -> Result<()> {
+        let next = next_file(&self.home);
+        if !next.path().exists() {
+            return Ok(());
+        }
+        let service = instance::service_key(&self.home)?;
+        let Some(fresh) = next.read(&service)? else { return Ok(()) };
+        let fresh = as_key(&next, &fresh)?;
+        if let Some(present) = master_file(&self.home).read(&service)? {
+            let present = as_key(&master_file(&self.home), &present)?;
+            self.carry_over(&present, &fresh)?;
+        }
+        self.put_in_place(&fresh)
+    }
+
+    /// Seals everything below anew; what opens under neither key stays as it is.
+    fn carry_over(&self, present: &Secret32, fresh: &Secret32) -> Result<()> {
+        for file in children(&self.home)? {
+            if let Ok(Some(content)) = file.read(present) {
+                file.replace(fresh, &content)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_in_place(&self, fresh: &Secret32) -> Result<()> {
+        let path = master_path(&self.home);
+        std::fs::rename(next_file(&self.home).path(), &path)
+            .map_err(|error| Error::io(Subject::File(path.clone()), error))?;
+        sync_parent(&path)?;
+        let check = check_value(fresh)?;
+        for (_, path) in passwords(&self.home)? {
+            let stale = std::fs::read(&path)
+                .is_ok_and(|bytes| password_file::stated_check(&bytes) != Some(check));
+            if stale {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Keyring {
+    /// Opens a keyring by a password of its database master key.
+    ///
+    /// # Errors
+    /// Messages 15465 and 15581.
+    pub fn open_by_password(home: &Path, password: &Passphrase) -> Result<Self> {
+        let all = passwords(home)?;
+        if all.is_empty() {
+            return Err(Error::message(message::MASTER_KEY_MISSING, ""));
+        }
+        let (master_key, _) = find_password(&all, password)?;
+        Ok(Self { home: home.to_owned(), master_key })
+    }
+
+    /// Writes the database master key under a password to a new file.
+    ///
+    /// # Errors
+    /// Messages 15240 and 33062.
+    pub fn back_up_database_key(&self, path: &Path, password: &Passphrase) -> Result<()> {
+        check_password(password)?;
+        let cost = Argon2Cost::default();
+        let bytes = password_file::seal(MasterKey::Database, &self.master_key, password, cost)?;
+        write_new(path, &bytes)
+    }
+}
+
+/// Writes the service master key under a password to a new file.
+///
+/// # Errors
+/// Messages 15240 and 33062; as [`Keyring::open`] for the service master key.
+pub fn back_up_service_key(home: &Path, path: &Path, password: &Passphrase) -> Result<()> {
+    check_password(password)?;
+    let key = instance::service_key(home)?;
+    let bytes = password_file::seal(MasterKey::Service, &key, password, Argon2Cost::default())?;
+    write_new(path, &bytes)
+}
+
+/// Reads a backup of a master key.
+///
+/// # Errors
+/// Messages 15317 and 15465.
+pub fn read_key_backup(kind: MasterKey, path: &Path, password: &Passphrase) -> Result<Secret32> {
+    password_file::read(kind, path, password)
+}
+
+/// SQL Server's policy asks for eight characters; what stretches them makes more of it than rules about their kinds.
+pub const PASSWORD_CHARS_LEAST: usize = 8;
+
+/// Refuses a password that guessing would find.
+///
+/// # Errors
+/// Message 33062.
+pub fn check_password(password: &Passphrase) -> Result<()> {
+    let chars = match std::str::from_utf8(password.expose()) {
+        Ok(text) => text.chars().count(),
+        Err(_) => password.expose().len(),
+    };
+    match chars >= PASSWORD_CHARS_LEAST {
+        true => Ok(()),
+        false => {
+            let least = PASSWORD_CHARS_LEAST.to_string();
+            Err(Error::message(message::PASSWORD_TOO_SHORT, &least))
+        }
+    }
+}
+
+pub(super) fn master_path(home: &Path) -> PathBuf {
+    home.join("keyring/master.key")
+}
+
+pub(super) fn master_file(home: &Path) -> SealedFile {
+    SealedFile::new(master_path(home), Kind::MasterKey, "")
+}
+
+pub(super) fn next_file(home: &Path) -> SealedFile {
+    SealedFile::new(home.join("keyring/master.next"), Kind::MasterKey, "")
+}
+
+pub(super) fn as_key(file: &SealedFile, bytes: &[u8]) -> Result<Secret32> {
+    Secret32::from_slice(bytes)
+        .ok_or_else(|| Error::corrupt(Subject::File(file.path().to_owned()), "wrong length"))
+}
+
+fn opens(file: &SealedFile, present: Option<&Secret32>, fresh: &Secret32) -> Result<bool> {
+    for key in present.into_iter().chain([fresh]) {
+        match file.read(key) {
+            Ok(_) => return Ok(true),
+            Err(error @ Error::Io { .. }) => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(false)
+}
+
+/// Everything sealed under the database master key.
+fn children(home: &Path) -> Result<Vec<SealedFile>> {
+    let mut found = Vec::new();
+    for (directory, kind) in [("certificates", Kind::Certificate), ("databases", Kind::Database)] {
+        let directory = home.join("keyring").join(directory);
+        for name in instance::names_in(&directory)? {
+            found.push(SealedFile::new(directory.join(&name), kind, &name));
+        }
+    }
+    Ok(found)
+}
+
+/// The passwords of the database master key, by number.
+pub(super) fn passwords(home: &Path) -> Result<Vec<(u32, PathBuf)>> {
+    let directory = home.join("keyring/passwords");
+    if !directory.exists() {
+        return Ok(Vec::new());
+    }
+    let mut found: Vec<(u32, PathBuf)> = instance::names_in(&directory)?
+        .into_iter()
+        .filter_map(|name| Some((name.parse().ok()?, directory.join(name))))
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// The key that `password` opens, and its file.
+fn find_password(all: &[(u32, PathBuf)], password: &Passphrase) -> Result<(Secret32, PathBuf)> {
+    let mut trouble = Error::message(message::PASSWORD_INVALID, "");
+    // The newest first: a stale one may be left of a change that was interrupted.
+    for (_, path) in all.iter().rev() {
+        match password_file::read(MasterKey::Database, path, password) {
+            Ok(key) => return Ok((key, path.clone())),
+            Err(Error::Message { message: message::PASSWORD_INVALID, .. }) => {}
+            Err(error) => trouble = error,
+        }
+    }
+    Err(trouble)
+}
+
+fn only_way() -> Error {
+    Error::misuse(
+        Subject::Key("database master key"),
+        "nothing else opens it: add a password, or encryption by the service master key, first",
+    )
+}
+
+fn remove(path: &Path) -> Result<()> {
+    std::fs::remove_file(path).map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
+    sync_parent(path)
+}

@@ -1,0 +1,116 @@
+//! SQL Server's own messages, word for word, for what has one (shared by the program and the statements).
+//!
+//! Source: SQL Server 2022's list of database engine errors. `%s` stands for one argument.
+
+use std::borrow::Cow;
+
+/// A message by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Its number, as `sys.messages` has it.
+    pub number: u16,
+    /// Its severity: 10 informs, 16 is an error a user can mend.
+    pub severity: u8,
+    /// Its text.
+    pub text: &'static str,
+}
+
+impl Message {
+    const fn error(number: u16, text: &'static str) -> Self {
+        Self { number, severity: 16, text }
+    }
+
+    /// The text with its argument.
+    pub fn with(&self, argument: &str) -> Cow<'static, str> {
+        match self.text.contains("%s") {
+            true => Cow::Owned(self.text.replacen("%s", argument, 1)),
+            false => Cow::Borrowed(self.text),
+        }
+    }
+}
+
+/// A certificate, key or private key file that cannot be read as one.
+pub const FILE_NOT_VALID: Message = Message::error(
+    15208,
+    "The certificate, asymmetric key, or private key file is not valid or does not exist; or you do \
+     not have permissions for it.",
+);
+/// Expires before it starts.
+pub const VALIDITY_REVERSED: Message = Message::error(
+    15213,
+    "Warning: The certificate you created has an invalid validity period; its expiration date \
+     precedes its start date.",
+);
+/// Made or imported although it is over.
+pub const CREATED_EXPIRED: Message =
+    Message::error(15214, "Warning: The certificate you created is expired.");
+/// Made for the future.
+pub const CREATED_FUTURE: Message = Message::error(
+    15215,
+    "Warning: The certificate you created is not yet valid; its start date is in the future.",
+);
+/// A name or a certificate that is there already.
+pub const CERTIFICATE_EXISTS: Message = Message::error(
+    15232,
+    "A certificate with name '%s' already exists or this certificate already has been added to the \
+     database.",
+);
+/// A file that would be overwritten.
+pub const FILE_EXISTS: Message = Message::error(
+    15240,
+    "Cannot write into file '%s'. Verify that you have write permissions, that the file path is \
+     valid, and that the file does not already exist.",
+);
+/// The certificate is there without its private key.
+pub const NO_PRIVATE_KEY: Message = Message::error(
+    15246,
+    "Cannot dump the private key of certificate '%s' because the private key cannot be found.",
+);
+/// A master key file that is not one.
+pub const MASTER_KEY_FILE: Message = Message {
+    number: 15317,
+    severity: 10,
+    text: "The master key file does not exist or has invalid format.",
+};
+/// What is below a master key cannot be opened any more.
+pub const CURRENT_KEY_UNREADABLE: Message = Message::error(
+    15329,
+    "The current master key cannot be decrypted. If this is a database master key, you should \
+     attempt to open it in the session before performing this operation. The FORCE option can be \
+     used to ignore this error and continue the operation but the data encrypted by the old master \
+     key will be lost.",
+);
+/// The password of a private key or key file.
+pub const PASSWORD_INVALID: Message = Message::error(15465, "The private key password is invalid.");
+/// The two halves do not belong together.
+pub const KEYS_DO_NOT_MATCH: Message = Message::error(
+    15474,
+    "Invalid private key. The private key does not match the public key of the %s.",
+);
+/// There is a database master key already.
+pub const MASTER_KEY_EXISTS: Message = Message::error(
+    15578,
+    "There is already a master key in the database. Please drop it before performing this \
+     statement.",
+);
+/// There is no database master key, or it does not open by itself.
+pub const MASTER_KEY_MISSING: Message = Message::error(
+    15581,
+    "Please create a master key in the database or open the master key in the session before \
+     performing this operation.",
+);
+/// A password too short.
+pub const PASSWORD_TOO_SHORT: Message = Message::error(
+    33062,
+    "Password validation failed. The password does not meet SQL Server password policy requirements \
+     because it is too short. The password must be at least %s characters.",
+);
+/// Dropping what databases need.
+pub const CERTIFICATE_IN_USE: Message = Message::error(
+    33127,
+    "The %s cannot be dropped because it is used by one or more databases to encrypt a Database \
+     Encryption Key.",
+);
+/// Opening without the certificate.
+pub const CERTIFICATE_NOT_FOUND: Message =
+    Message::error(33111, "Cannot find server %s with thumbprint '%s'.");
