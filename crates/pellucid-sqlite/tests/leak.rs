@@ -5,6 +5,7 @@
 //! (`tools/capture.c`). Sealed, no 8-byte window of the marker (UTF-8 or UTF-16) may appear in any write or in any
 //! file left; plain, it must appear in every kind of file, which proves that the recorder sees each of them.
 //! Both runs must answer the same, so the sealed one did the same work.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
 

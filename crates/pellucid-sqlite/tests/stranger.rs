@@ -6,6 +6,7 @@
 //! database, WAL and journal must be byte for byte as before. Afterwards the shim must find every acknowledged
 //! commit. [`strangers_get_their_way_with_a_plain_database`] runs the same commands over a plain database, where
 //! each of them works: that is the proof that the tests can fail.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
 

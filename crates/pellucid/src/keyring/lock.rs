@@ -23,7 +23,8 @@ impl Lock {
             .mode(0o600)
             .open(&path)
             .map_err(io)?;
-        file.lock().map_err(io)?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
+            .map_err(|error| io(error.into()))?;
         Ok(Self(file))
     }
 }
