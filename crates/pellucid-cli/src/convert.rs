@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pellucid::certificate::hex;
-use pellucid::keyring::{Keyring, WARNING_33091};
+use pellucid::keyring::{Keyring, Made};
+use pellucid::message;
 use pellucid::Algorithm;
 use pellucid_sqlite::convert::{decrypt as open_for_good, encrypt as seal, Options, Stage};
 use pellucid_sqlite::inspect::{inspect, Kind};
@@ -135,12 +136,7 @@ fn protections(args: &EncryptArgs, output: &Output) -> Result<Vec<Protection>, F
 
 fn make_default_certificate(output: &Output) -> Result<(), Failure> {
     let (keyring, made) = Keyring::open_or_create(&Keyring::locate()?)?;
-    if let Some(path) = made.service_master_key {
-        output.line(format!("made  service master key    {}", path.display()));
-    }
-    if let Some(path) = made.database_master_key {
-        output.line(format!("made  database master key   {}", path.display()));
-    }
+    say_made(&made, output);
     let (certificate, fresh) = keyring.ensure_default_certificate()?;
     if fresh {
         let public = certificate.public();
@@ -154,6 +150,16 @@ fn make_default_certificate(output: &Output) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// Which master keys had to be made.
+pub fn say_made(made: &Made, output: &Output) {
+    if let Some(path) = &made.service_master_key {
+        output.line(format!("made  service master key    {}", path.display()));
+    }
+    if let Some(path) = &made.database_master_key {
+        output.line(format!("made  database master key   {}", path.display()));
+    }
 }
 
 fn encrypt_one(
@@ -203,6 +209,7 @@ fn describe(protection: &Protection) -> String {
             let name = name.as_deref().unwrap_or(pellucid::keyring::DEFAULT_CERTIFICATE);
             format!("certificate `{name}`")
         }
+        Protection::Recovery(public) => format!("recovery certificate `{}`", public.name()),
         Protection::KeyFile(_) => "a key file".to_owned(),
         Protection::Passphrase(_) => "a passphrase".to_owned(),
     }
@@ -214,11 +221,10 @@ fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), 
         let keyring = Keyring::open(&Keyring::locate()?)?;
         let name = name.as_deref().unwrap_or(pellucid::keyring::DEFAULT_CERTIFICATE);
         if keyring.certificate(name)?.backed_up().is_none() {
-            eprintln!("{WARNING_33091}");
+            eprintln!("{}", message::NOT_BACKED_UP.text);
             output.line(format!(
-                "Until certificates can be exported, keep a copy of the instance directory `{}` in \
-                 a safe place.",
-                keyring.home().display()
+                "To back it up: pellucid cert export {name} --cert-file {name}.pem --key-file \
+                 {name}.key --password-file -"
             ));
         }
     }

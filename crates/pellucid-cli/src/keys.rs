@@ -19,6 +19,9 @@ pub struct OpenWith {
     /// A file whose first line is the passphrase; `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     pub passphrase_file: Option<PathBuf>,
+    /// Also open it by a recovery certificate
+    #[arg(long)]
+    pub recovery: bool,
 }
 
 impl OpenWith {
@@ -29,6 +32,9 @@ impl OpenWith {
         }
         if let Some(path) = &self.passphrase_file {
             offer(Offer::Passphrase(passphrase(path, false)?));
+        }
+        if self.recovery {
+            offer(Offer::Recovery);
         }
         Ok(())
     }

@@ -1,12 +1,15 @@
 //! `pellucid`: encrypts SQLite databases, runs programs over them, checks them.
 #![forbid(unsafe_code)]
 
+mod cert;
 mod check;
 mod convert;
 mod demo;
 mod extension;
+mod key;
 mod keys;
 mod output;
+mod protector;
 mod run;
 mod status;
 
@@ -57,6 +60,12 @@ enum Command {
     Status(status::StatusArgs),
     /// Authenticate every page and run SQLite's own check
     Check(check::CheckArgs),
+    /// Certificates: make, list, show, export, import, drop
+    Cert(cert::CertArgs),
+    /// Master keys: status, backup, restore, regenerate, passwords
+    Key(key::KeyArgs),
+    /// What opens a database: add, drop, list
+    Protector(protector::ProtectorArgs),
     Run(run::RunArgs),
     Extension(extension::ExtensionArgs),
     Demo(demo::DemoArgs),
@@ -70,6 +79,9 @@ fn main() -> ExitCode {
         Command::Decrypt(args) => convert::decrypt(args, &output),
         Command::Status(args) => status::run(args, &output),
         Command::Check(args) => check::run(args, &output),
+        Command::Cert(args) => cert::run(args, &output),
+        Command::Key(args) => key::run(args, &output),
+        Command::Protector(args) => protector::run(args, &output),
         Command::Run(args) => run::run(args),
         Command::Extension(_) => extension::run(&output),
         Command::Demo(args) => demo::run(args, &output),

@@ -23,13 +23,27 @@ pub struct Failure {
     pub exit: u8,
     /// A word for machines.
     pub kind: &'static str,
+    /// SQL Server's number of the message, if it is one of its.
+    pub number: Option<u16>,
 }
 
 impl Failure {
     /// An error that says what to do.
     pub fn new(message: impl Display, hint: impl Display) -> Self {
         let hint = Some(hint.to_string());
-        Self { message: message.to_string(), hint, exit: exit::FAILED, kind: "failed" }
+        Self {
+            message: message.to_string(),
+            hint,
+            exit: exit::FAILED,
+            kind: "failed",
+            number: None,
+        }
+    }
+
+    /// SQL Server's number of the message.
+    pub fn number(mut self, number: u16) -> Self {
+        self.number = Some(number);
+        self
     }
 
     /// A word for machines other than `failed`.
@@ -90,11 +104,31 @@ impl From<Error> for Failure {
                      with the certificate in `PELLUCID_HOME`",
                 ),
             ),
+            Error::Message { message, .. } => {
+                let mut failure = Failure::new(error.to_string(), hint_for(message.number));
+                failure.hint = failure.hint.filter(|hint| !hint.is_empty());
+                return failure.kind("message").number(message.number);
+            }
             Error::Misuse { .. } => ("misuse", exit::FAILED, None),
             Error::LimitReached { .. } => ("limit-reached", exit::FAILED, None),
             _ => ("failed", exit::FAILED, None),
         };
-        Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, kind }
+        Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, kind, number: None }
+    }
+}
+
+/// What to do about one of SQL Server's messages, which say what happened only.
+fn hint_for(number: u16) -> &'static str {
+    match number {
+        15208 => "PEM, DER, PKCS#8, PFX and PVK are read",
+        15232 => "choose another name, or drop the one there",
+        15240 => "nothing is overwritten: name a file that is not there",
+        15317 => "this is no backup of that key, or a damaged one",
+        15329 => "`--force` goes on and says what is lost",
+        15465 => "bring the password with `--password-file`",
+        15474 => "bring the private key that belongs to the certificate",
+        15581 => "`pellucid key status` shows what opens the database master key",
+        _ => "",
     }
 }
 
@@ -114,7 +148,7 @@ impl From<ConvertError> for Failure {
             ),
             ConvertError::Space { .. } => ("space", "make room; nothing was changed"),
         };
-        Self { message, hint: Some(hint.to_owned()), exit: exit::FAILED, kind }
+        Failure::new(message, hint).kind(kind)
     }
 }
 
@@ -150,7 +184,7 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
         8 => ("read-only", exit::FAILED, "the file or its directory cannot be written"),
         _ => ("sqlite", exit::FAILED, "nothing was changed"),
     };
-    Failure { message, hint: Some(hint.to_owned()), exit, kind }
+    Failure { exit, ..Failure::new(message, hint).kind(kind) }
 }
 
 /// How to talk.
@@ -226,8 +260,12 @@ impl Output {
     pub fn failure(&self, failure: &Failure) {
         self.facts(&serde_json::json!({
             "error": failure.message, "hint": failure.hint, "kind": failure.kind,
+            "message": failure.number,
         }));
-        eprintln!("pellucid: error: {}", failure.message);
+        match failure.number {
+            Some(number) => eprintln!("pellucid: error: {} ({number})", failure.message),
+            None => eprintln!("pellucid: error: {}", failure.message),
+        }
         if let Some(hint) = &failure.hint {
             eprintln!("pellucid: hint: {hint}");
         }
@@ -279,4 +317,9 @@ pub fn seconds(duration: Duration) -> String {
 pub fn date(seconds: i64) -> String {
     time::OffsetDateTime::from_unix_timestamp(seconds)
         .map_or_else(|_| "?".to_owned(), |at| at.date().to_string())
+}
+
+/// Seconds since 1970.
+pub fn now() -> i64 {
+    time::OffsetDateTime::now_utc().unix_timestamp()
 }

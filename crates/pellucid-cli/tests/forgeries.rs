@@ -90,7 +90,8 @@ fn an_old_header_that_says_unencrypted_is_refused_where_the_keyring_knows_better
     let place = Place::new();
     let old = unencrypted_header(&place);
     let (keyring, _) = Keyring::open_or_create(&place.path("keys")).unwrap();
-    keyring.remember_database(&old.file_id, DatabaseMemory { sequence: 1, sealed: true }).unwrap();
+    let memory = DatabaseMemory { sequence: 1, sealed: true, ..Default::default() };
+    keyring.remember_database(&old.file_id, &memory).unwrap();
     refused(&place, 3, "unauthentic", "an older header was put back", "disk I/O error");
 }
 

@@ -37,7 +37,7 @@ pub fn code_of(error: &Error) -> Code {
         Error::Corrupt { .. } => ffi::CORRUPT,
         Error::Unauthentic { .. } => ffi::IOERR_DATA,
         Error::Unsupported { .. } => ffi::CANTOPEN,
-        Error::MissingKey { .. } => ffi::AUTH,
+        Error::MissingKey { .. } | Error::Message { .. } => ffi::AUTH,
         Error::Misuse { .. } => ffi::PERM,
         Error::LimitReached { .. } => ffi::FULL,
         _ => ffi::ERROR,

@@ -19,6 +19,7 @@ mod lower;
 mod main_file;
 mod overlay;
 mod pool;
+pub mod protectors;
 mod registry;
 pub mod seal_request;
 mod temp_file;

@@ -394,6 +394,7 @@ impl Link {
         for offset in COPY_OFFSETS {
             region[offset as usize..offset as usize + COPY_BYTES].copy_from_slice(&encoded[..]);
         }
+        crate::seal_request::remember(&header, &self.path);
         // Sector 0 last: without it the file still counts as empty, wherever this is interrupted.
         lower.write(&region[SECTOR_BYTES..], SECTOR_BYTES as u64)?;
         lower.sync(ffi::SYNC_NORMAL)?;
@@ -502,7 +503,10 @@ impl Link {
     /// Runs `change` if the header may be written: under EXCLUSIVE, or with the WAL's write and
     /// checkpoint locks together, of which a missing one is taken. False if it may not now; the
     /// distance between 2^30 and 2^32 writes allows to put it off.
-    fn with_header_locks(
+    ///
+    /// # Errors
+    /// A code.
+    pub fn with_header_locks(
         &self,
         lower: Lower,
         change: impl FnOnce() -> Outcome<()>,

@@ -3,10 +3,10 @@
 //! Both come from URI parameters, the environment and the keyring; never from arguments.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use pellucid::certificate::Certificate;
+use pellucid::certificate::{Certificate, PublicCertificate};
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header, COPY_BYTES};
 use pellucid::keyring::{DatabaseMemory, Keyring};
@@ -19,6 +19,7 @@ use pellucid::{Algorithm, Dek, Error, Result, Subject};
 pub struct Credentials {
     key_files: Vec<KeyFile>,
     passphrases: Vec<Passphrase>,
+    recovery: bool,
     /// Distinguishes sets of credentials in the cache of opened headers.
     identity: Vec<u8>,
 }
@@ -33,6 +34,8 @@ pub enum Offer {
     KeyFile(KeyFile),
     /// A passphrase.
     Passphrase(Passphrase),
+    /// Leave to use recovery protectors.
+    Recovery,
 }
 
 /// Offers a key to every connection this process opens from now on.
@@ -74,7 +77,7 @@ impl Credentials {
     /// # Errors
     /// [`Error::Misuse`] for a file that others can read, [`Error::Io`] for one that cannot be read.
     pub fn gather(request: &Request) -> Result<Self> {
-        let mut credentials = Self::default();
+        let mut credentials = Self { recovery: flag("PELLUCID_RECOVERY"), ..Self::default() };
         let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let key_files = [request.key_file.clone(), variable("PELLUCID_KEY_FILE")];
         for path in key_files.into_iter().flatten() {
@@ -94,6 +97,7 @@ impl Credentials {
                     credentials.key_files.push(key);
                 }
                 Offer::Passphrase(passphrase) => credentials.add_passphrase(passphrase),
+                Offer::Recovery => credentials.recovery = true,
             }
         }
         Ok(credentials)
@@ -166,6 +170,10 @@ impl KeySource for Credentials {
 
     fn passphrases(&self) -> &[Passphrase] {
         &self.passphrases
+    }
+
+    fn allow_recovery(&self) -> bool {
+        self.recovery
     }
 
     fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {
@@ -250,6 +258,8 @@ pub struct Birth {
 pub enum Protection {
     /// A certificate of the keyring, by name; none for the keyring's own default.
     Certificate(Option<String>),
+    /// A certificate without its private key, which opens only when recovery is asked for.
+    Recovery(Box<PublicCertificate>),
     /// The content of a key file.
     KeyFile(KeyFile),
     /// A passphrase.
@@ -368,9 +378,14 @@ impl Protection {
         Ok(protections)
     }
 
-    fn wrap(&self, dek: &Dek, binding: &Binding<'_>) -> Result<Protector> {
+    /// Wraps a DEK.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if a certificate is not in the keyring.
+    pub fn wrap(&self, dek: &Dek, binding: &Binding<'_>) -> Result<Protector> {
         use pellucid::protector::{wrap, Argon2Cost, Wrapping};
         match self {
+            Protection::Recovery(public) => wrap(dek, binding, &Wrapping::Recovery(public)),
             Protection::KeyFile(key) => wrap(dek, binding, &Wrapping::KeyFile(key)),
             Protection::Passphrase(passphrase) => {
                 wrap(dek, binding, &Wrapping::Passphrase(passphrase, Argon2Cost::default()))
@@ -384,24 +399,54 @@ impl Protection {
                         keyring.ensure_default_certificate()?.0
                     }
                 };
-                remember(&path, binding.id);
                 wrap(dek, binding, &Wrapping::Certificate(&certificate))
             }
         }
     }
 }
 
-/// The keyring remembers that the database is sealed, so that an older header cannot switch it off. A
-/// keyring that may only be read does not keep anybody from encrypting.
-fn remember(home: &std::path::Path, file_id: &[u8; 16]) {
-    let memory = DatabaseMemory { sequence: 1, sealed: true };
-    let remembered = Keyring::open(home).and_then(|k| k.remember_database(file_id, memory));
+/// SHA-256 thumbprints of the certificates among a header's protectors.
+fn certificates_of(header: &Header) -> Vec<[u8; 32]> {
+    let thumbprint = |bytes: &Vec<u8>| match Protector::decode(bytes) {
+        Ok((Protector::Certificate(protector), _)) => Some(*protector.thumbprint()),
+        _ => None,
+    };
+    header.protectors.iter().filter_map(thumbprint).collect()
+}
+
+/// The keyring remembers that the database is sealed, so that an older header cannot switch it off, and which of its
+/// certificates it needs. A keyring that may only be read does not keep anybody from encrypting.
+pub fn remember(header: &Header, path: &Path) {
+    let certificates = certificates_of(header);
+    if certificates.is_empty() {
+        return;
+    }
+    let memory = DatabaseMemory {
+        sequence: header.sequence,
+        sealed: true,
+        certificates,
+        path: crate::convert::original_path(path),
+    };
+    let remembered = Keyring::locate()
+        .and_then(|home| Keyring::open(&home))
+        .and_then(|keyring| keyring.remember_database(&header.file_id, &memory));
     if let Err(error) = remembered {
-        crate::code::note(
-            crate::ffi::OK,
-            home,
-            &format!("a new database is not remembered: {error}"),
-        );
+        let what = format!("the keyring does not remember the database: {error}");
+        crate::code::note(crate::ffi::OK, path, &what);
+    }
+}
+
+/// The database is plain now.
+pub fn forget(header: &Header, path: &Path) {
+    if certificates_of(header).is_empty() {
+        return;
+    }
+    let forgotten = Keyring::locate()
+        .and_then(|home| Keyring::open(&home))
+        .and_then(|keyring| keyring.forget_database(&header.file_id));
+    if let Err(error) = forgotten {
+        let what = format!("the keyring still remembers the database as encrypted: {error}");
+        crate::code::note(crate::ffi::OK, path, &what);
     }
 }
 

@@ -19,7 +19,7 @@ use aws_lc_rs::{digest, rand};
 use x509_parser::prelude::{FromDer, X509Certificate};
 use zeroize::Zeroizing;
 
-pub use import::{import, Imported};
+pub use import::{import, Imported, FILE_BYTES_MOST};
 
 use crate::error::{Error, Result, Subject};
 use crate::message;

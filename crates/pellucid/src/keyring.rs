@@ -4,6 +4,8 @@
 //! database and no lock.
 
 mod certificates;
+mod databases;
+mod description;
 mod instance;
 mod lock;
 mod master;
@@ -13,6 +15,8 @@ mod sealed_file;
 use std::path::{Path, PathBuf};
 
 pub use certificates::Stored;
+pub use databases::DatabaseMemory;
+pub use description::Description;
 pub use master::{
     back_up_service_key, check_password, read_key_backup, Change, Lost, PASSWORD_CHARS_LEAST,
 };
@@ -24,13 +28,6 @@ use crate::error::{Error, Result, Subject};
 use crate::message;
 use crate::secret::Secret32;
 use sealed_file::{Kind, SealedFile};
-
-/// SQL Server's message 33091.
-pub const WARNING_33091: &str = "Warning: The certificate used for encrypting the database \
-    encryption key has not been backed up. You should immediately back up the certificate and the \
-    private key associated with the certificate. If the certificate ever becomes unavailable or if \
-    you must restore or attach the database on another server, you must have backups of both the \
-    certificate and the private key or you will not be able to open the database.";
 
 /// The name of the certificate that is made when none is there.
 pub const DEFAULT_CERTIFICATE: &str = "pellucid";
@@ -45,15 +42,6 @@ pub struct Made {
     pub service_master_key: Option<PathBuf>,
     /// The database master key's file.
     pub database_master_key: Option<PathBuf>,
-}
-
-/// What the keyring remembers of a database.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DatabaseMemory {
-    /// The header sequence it was last seen at.
-    pub sequence: u64,
-    /// Whether it was encrypted.
-    pub sealed: bool,
 }
 
 /// An opened keyring: the database master key is at hand.
@@ -164,39 +152,17 @@ impl Keyring {
         Ok((change, now))
     }
 
+    /// Makes the instance's directories, where they are missing.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn make_directories(home: &Path) -> Result<()> {
+        instance::make_directories(home)
+    }
+
     /// The instance directory.
     pub fn home(&self) -> &Path {
         &self.home
-    }
-
-    /// What is remembered of the database with this file id.
-    ///
-    /// # Errors
-    /// [`Error::Unauthentic`] if the file is damaged.
-    pub fn recall_database(&self, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
-        let file = self.database_file(file_id);
-        let Some(bytes) = self.read(&file)? else { return Ok(None) };
-        let (Some(sequence), Some(sealed)) = (bytes.first_chunk::<8>(), bytes.get(8)) else {
-            return Err(Error::corrupt(Subject::File(file.path().to_owned()), "wrong length"));
-        };
-        Ok(Some(DatabaseMemory { sequence: u64::from_be_bytes(*sequence), sealed: *sealed == 1 }))
-    }
-
-    /// Remembers a database.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the file cannot be written.
-    pub fn remember_database(&self, file_id: &[u8; 16], memory: DatabaseMemory) -> Result<()> {
-        let mut bytes = memory.sequence.to_be_bytes().to_vec();
-        bytes.push(u8::from(memory.sealed));
-        let now = self.begin_change()?;
-        self.database_file(file_id).replace(&now.1.master_key, &bytes)
-    }
-
-    fn database_file(&self, file_id: &[u8; 16]) -> SealedFile {
-        let name = crate::certificate::hex(file_id);
-        let path = self.home.join("keyring/databases").join(&name);
-        SealedFile::new(path, Kind::Database, &name)
     }
 }
 

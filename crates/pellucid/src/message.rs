@@ -105,6 +105,16 @@ pub const PASSWORD_TOO_SHORT: Message = Message::error(
     "Password validation failed. The password does not meet SQL Server password policy requirements \
      because it is too short. The password must be at least %s characters.",
 );
+/// A certificate that only this keyring has.
+pub const NOT_BACKED_UP: Message = Message {
+    number: 33091,
+    severity: 10,
+    text: "Warning: The certificate used for encrypting the database encryption key has not been \
+           backed up. You should immediately back up the certificate and the private key associated \
+           with the certificate. If the certificate ever becomes unavailable or if you must restore \
+           or attach the database on another server, you must have backups of both the certificate \
+           and the private key or you will not be able to open the database.",
+};
 /// Dropping what databases need.
 pub const CERTIFICATE_IN_USE: Message = Message::error(
     33127,

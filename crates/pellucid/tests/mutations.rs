@@ -246,7 +246,7 @@ fn keyring_files(random: &mut Random, cases: usize) {
     let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
     keyring.ensure_default_certificate().unwrap();
-    keyring.remember_database(&FILE_ID, Default::default()).unwrap();
+    keyring.remember_database(&FILE_ID, &Default::default()).unwrap();
     let files = ["service.key", "keyring/master.key", "keyring/certificates/pellucid"]
         .map(|name| (home.path().join(name), std::fs::read(home.path().join(name)).unwrap()));
     for _ in 0..cases {

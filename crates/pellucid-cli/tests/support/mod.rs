@@ -94,12 +94,24 @@ impl Place {
 
     /// A library to preload, from a source beside this file.
     pub fn compile_preload(&self, source: &str) -> PathBuf {
-        let library = self.path(source).with_extension("so");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support").join(source);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support").join(source);
+        self.compile_library(&path, &source.replace(".c", ".so"))
+    }
+
+    /// A library to preload, from any source.
+    pub fn compile_library(&self, source: &Path, name: &str) -> PathBuf {
+        let library = self.path(name);
         let mut command = Command::new("cc");
         command.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).arg(source);
         said(command.arg("-ldl")).succeeded();
         library
+    }
+
+    /// Copies every file and directory to another place.
+    pub fn copy_to(&self, other: &Place) {
+        let mut command = Command::new("cp");
+        command.arg("-a").arg(self.0.path().join(".")).arg(other.0.path());
+        said(&mut command).succeeded();
     }
 
     /// The state of all files here.

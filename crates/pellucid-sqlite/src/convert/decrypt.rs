@@ -13,6 +13,7 @@ use super::switch::{check_space, make_copy, Source};
 use super::{schema, ConvertError, Options, Progress, Stage};
 use crate::ffi;
 use crate::file::lower_of_open;
+use crate::seal_request::forget;
 
 /// Opens the sealed database at `path` for good: afterwards any SQLite reads it.
 ///
@@ -42,10 +43,15 @@ pub fn decrypt(
     let (lower, link) = unsafe { lower_of_open(source.handle.file()?) }.ok_or_else(|| {
         Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
     })?;
-    let file_id = link.header().map_or([0; 16], |header| header.file_id);
+    let header = link.header();
+    let file_id = header.as_ref().map_or([0; 16], |header| header.file_id);
     let sector = plain_sector(file_id, &copy)?.encode(page_bytes as u32);
     let laying = Laying::open(copy, false)?;
-    source.switch(lower, &sector, laying, progress)
+    source.switch(lower, &sector, laying, progress)?;
+    if let Some(header) = header {
+        forget(&header, path);
+    }
+    Ok(())
 }
 
 fn build_copy(

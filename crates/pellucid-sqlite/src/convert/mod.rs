@@ -99,6 +99,14 @@ pub enum ConvertError {
     },
 }
 
+/// The database that a copy belongs to; any other path as it is.
+pub(crate) fn original_path(path: &std::path::Path) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = path.as_os_str().as_bytes();
+    let original = bytes.strip_suffix(b"-pellucid").unwrap_or(bytes);
+    PathBuf::from(std::ffi::OsStr::from_bytes(original))
+}
+
 /// The copy beside a database: its name with `-pellucid` behind.
 pub fn copy_path(database: &std::path::Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();

@@ -85,6 +85,11 @@ fn credential() -> Option<PathBuf> {
         .filter(|path| path.exists())
 }
 
+/// Where the service master key is, if it is there.
+pub(super) fn service_key_path(home: &Path) -> Option<PathBuf> {
+    credential().or_else(|| Some(home.join("service.key"))).filter(|path| path.exists())
+}
+
 /// Whether the service master key is systemd's to change.
 pub(super) fn comes_from_credential() -> bool {
     credential().is_some()

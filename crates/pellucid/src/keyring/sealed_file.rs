@@ -193,7 +193,10 @@ pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// Syncs the directory `path` lies in.
 pub(super) fn sync_parent(path: &Path) -> Result<()> {
-    let parent = path.parent().unwrap_or(Path::new("."));
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
     File::open(parent)
         .and_then(|directory| directory.sync_all())
         .map_err(|error| Error::io(Subject::File(parent.to_owned()), error))

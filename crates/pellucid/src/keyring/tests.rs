@@ -18,8 +18,13 @@ fn what_was_made_is_there_when_it_is_opened_again() {
     let found = again.certificate_by_thumbprint(certificate.public().thumbprint()).unwrap();
     assert_eq!(found.unwrap().public(), certificate.public());
     assert_eq!(Keyring::open_or_create(home.path()).unwrap().1, Made::default());
-    let memory = DatabaseMemory { sequence: 7, sealed: true };
-    again.remember_database(&[1; 16], memory).unwrap();
+    let memory = DatabaseMemory {
+        sequence: 7,
+        sealed: true,
+        certificates: vec![[3; 32], [4; 32]],
+        path: "/a/b.db".into(),
+    };
+    again.remember_database(&[1; 16], &memory).unwrap();
     assert_eq!(again.recall_database(&[1; 16]).unwrap(), Some(memory));
     assert_eq!(again.recall_database(&[2; 16]).unwrap(), None);
 }
@@ -93,7 +98,7 @@ fn a_lost_key_is_never_replaced_while_something_is_sealed_under_it() {
     let home = tempfile::tempdir().unwrap();
     let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
     for (lost, of) in [("service.key", "service master key"), ("keyring/master.key", "database")] {
-        keyring.remember_database(&[1; 16], DatabaseMemory { sequence: 1, sealed: true }).unwrap();
+        keyring.remember_database(&[1; 16], &DatabaseMemory::default()).unwrap();
         let path = home.path().join(lost);
         let kept = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -135,7 +140,7 @@ fn a_write_that_fails_leaves_nothing_behind() {
     let databases = home.path().join("keyring/databases");
     // A directory in the place of the file: the rename fails.
     std::fs::create_dir(databases.join(crate::certificate::hex(&[1; 16]))).unwrap();
-    let told = keyring.remember_database(&[1; 16], DatabaseMemory::default());
+    let told = keyring.remember_database(&[1; 16], &DatabaseMemory::default());
     assert!(matches!(told, Err(Error::Io { .. })), "{told:?}");
     assert_eq!(std::fs::read_dir(databases).unwrap().count(), 1);
 }

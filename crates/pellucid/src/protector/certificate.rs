@@ -61,11 +61,21 @@ impl CertificateProtector {
             ));
         }
         keys.certificate(&self.thumbprint)?.ok_or_else(|| {
+            // SQL Server's message 33111.
             Error::missing_key(
                 Subject::Container,
-                format!("{} is not in the keyring", self.describe()),
+                format!(
+                    "{} is not in the keyring: Cannot find server certificate with thumbprint \
+                     '0x{}'.",
+                    self.describe_by_name(),
+                    crate::certificate::hex(&self.thumbprint).to_uppercase()
+                ),
             )
         })
+    }
+
+    fn describe_by_name(&self) -> String {
+        format!("certificate `{}`", self.name)
     }
 
     /// Opens it with the certificate that [`Self::find`] found.

@@ -218,8 +218,13 @@ fn keyring_files() {
     let home = tempfile::tempdir().unwrap();
     let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
     let (certificate, _) = keyring.ensure_default_certificate().unwrap();
-    let memory = DatabaseMemory { sequence: 0x0102_0304, sealed: true };
-    keyring.remember_database(&FILE_ID, memory).unwrap();
+    let memory = DatabaseMemory {
+        sequence: 0x0102_0304,
+        sealed: true,
+        certificates: vec![[0xc1; 32], [0xc2; 32]],
+        path: "/srv/app.db".into(),
+    };
+    keyring.remember_database(&FILE_ID, &memory).unwrap();
     let id = hex(&FILE_ID);
     let files: Vec<Vec<u8>> = section
         .table(0)
@@ -249,8 +254,15 @@ fn keyring_files() {
     assert_eq!(&content[key_at..], certificate.private_key());
 
     let content = open_file(&section, &master, 3, &id, database);
-    let layout = section.from("A database's").table(0);
-    assert_eq!(layout.is_without_gaps(), content.len());
+    let layout = section.from("A database's").table(0).with(&[("t", 64)]);
+    let (fields, path_at) = layout.before("where it lay");
+    assert_eq!(fields.is_without_gaps(), path_at);
+    assert_eq!(&content[path_at..], b"/srv/app.db");
+    assert_eq!(layout.of("number of certificates", &content), [2]);
+    assert_eq!(
+        layout.of("their SHA-256 thumbprints", &content),
+        memory.certificates.as_flattened()
+    );
     assert_eq!(layout.of("header sequence", &content), 0x0102_0304u64.to_be_bytes());
     assert_eq!(layout.of("1 if it was encrypted", &content), [1]);
 
@@ -259,4 +271,60 @@ fn keyring_files() {
     section.says("No file is longer than 65536 bytes");
     let told = Keyring::open(home.path()).unwrap_err().to_string();
     assert!(told.contains("longer"), "{told}");
+}
+
+#[test]
+fn password_files() {
+    let section = Doc::read().section("### Keyring");
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let path = home.path().join("master.backup");
+    let password = Passphrase::new(b"a Pa55word");
+    keyring.back_up_database_key(&path, &password).unwrap();
+    let file = std::fs::read(&path).unwrap();
+
+    let section = section.from("**Password file**");
+    let layout = section.table(0);
+    assert_eq!(layout.is_without_gaps(), file.len());
+    section.says(&format!("{} bytes; AES-256-GCM", file.len()));
+    assert_eq!(layout.of("`Pellucid secret", &file), literal(layout.field("`Pellucid secret")));
+    assert_eq!(layout.of("version, 1", &file), 1u16.to_be_bytes());
+    assert_eq!(layout.field("kind"), "kind: 1 service master key, 2 database master key");
+    assert_eq!(layout.of("kind", &file), [2]);
+    let number = |field| u32::from_be_bytes(layout.of(field, &file).try_into().unwrap());
+    let cost = Argon2Cost {
+        memory_kib: number("memory"),
+        passes: number("passes"),
+        lanes: number("lanes"),
+    };
+    assert_eq!(cost, Argon2Cost::default());
+    section.says("`Argon2id(password, salt; memory, passes, lanes)`, AAD = bytes 0-75");
+    let kek = cost.stretch(&password, layout.of("salt", &file).try_into().unwrap()).unwrap();
+    let mut key = [0; 32];
+    Cipher::new(Algorithm::Aes256, kek.expose())
+        .unwrap()
+        .open(
+            layout.of("nonce", &file).try_into().unwrap(),
+            &file[..layout.at("nonce").end],
+            layout.of("key, encrypted", &file),
+            layout.of("tag", &file).try_into().unwrap(),
+            &mut key,
+        )
+        .unwrap();
+    let master = std::fs::read(home.path().join("keyring/master.key")).unwrap();
+    let service = std::fs::read(home.path().join("service.key")).unwrap();
+    let section = Doc::read().section("### Keyring");
+    assert_eq!(open_file(&section, &service, 1, "", &master), key);
+    let info = section.info("check value");
+    let check = hkdf_sha256(&key, b"", &[info.as_bytes()], 16);
+    assert_eq!(layout.of("check value", &file), check);
+    let sum = layout.at("SHA-256 of bytes 0-123");
+    assert_eq!(sum.start, 124);
+    assert_eq!(&file[sum], hash(&file[..124]));
+}
+
+fn hash(bytes: &[u8]) -> [u8; 32] {
+    let mut hash = pellucid::hash::Sha256::new();
+    hash.update(bytes);
+    hash.finish()
 }

@@ -347,6 +347,7 @@ fn keyring(case: &Case) -> Result<()> {
         let memory = DatabaseMemory {
             sequence: case.number("sequence"),
             sealed: case.text("sealed") == "yes",
+            ..Default::default()
         };
         assert_eq!(keyring.recall_database(&case.array("file-id"))?, Some(memory));
     }

@@ -1,0 +1,320 @@
+//! `cert`: certificates of the keyring.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, Table};
+use pellucid::certificate::{
+    hex, import, CertificateRequest, PublicCertificate, FILE_BYTES_MOST, VALID_DAYS_DEFAULT,
+};
+use pellucid::keyring::{Keyring, Stored};
+use pellucid::message::{self, Message};
+use pellucid::Error;
+use pellucid_sqlite::inspect::{inspect, Kind};
+
+use crate::keys::passphrase;
+use crate::output::{date, now, Failure, Output};
+
+/// What `cert` does.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pellucid cert export pellucid --cert-file pellucid.pem --key-file \
+                  pellucid.key --password-file -"
+)]
+pub struct CertArgs {
+    #[command(subcommand)]
+    command: CertCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum CertCommand {
+    /// Make a self-signed certificate with a new RSA key
+    Create(CreateArgs),
+    /// List the certificates of the keyring
+    List,
+    /// Show one certificate
+    Show(NameArgs),
+    /// Write a certificate, and its private key under a password, to new files: the backup that saves your databases
+    Export(FilesArgs),
+    /// Take in a certificate that was exported here or made elsewhere: PEM, DER, PKCS#8, PFX, PVK
+    Import(FilesArgs),
+    /// Remove a certificate from the keyring
+    Drop(DropArgs),
+}
+
+#[derive(Debug, Args)]
+struct NameArgs {
+    /// Its name in the keyring
+    name: String,
+}
+
+#[derive(Debug, Args)]
+struct CreateArgs {
+    /// Its name in the keyring: letters, digits, `-`, `_`, `.`
+    name: String,
+    /// Its common name, 1 to 64 characters; the name if not given
+    #[arg(long)]
+    subject: Option<String>,
+    /// First day, YYYY-MM-DD; today if not given
+    #[arg(long, value_name = "DATE", value_parser = day)]
+    start: Option<i64>,
+    /// Last day, YYYY-MM-DD; a year after the first if not given
+    #[arg(long, value_name = "DATE", value_parser = day)]
+    expiry: Option<i64>,
+    /// Size of its RSA key
+    #[arg(long, default_value_t = 3072, value_parser = clap::value_parser!(u16).range(2048..=4096))]
+    bits: u16,
+}
+
+#[derive(Debug, Args)]
+struct FilesArgs {
+    /// Its name in the keyring
+    name: String,
+    /// The certificate; for an import also a PFX file, which has the key in it
+    #[arg(long, value_name = "FILE")]
+    cert_file: PathBuf,
+    /// Its private key
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// A file whose first line is the password of the private key; `-` reads standard input, or asks at a terminal
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct DropArgs {
+    /// Its name in the keyring
+    name: String,
+    /// Also if databases need it: they cannot be opened afterwards
+    #[arg(long)]
+    force: bool,
+}
+
+/// `YYYY-MM-DD` or SQL Server's `YYYYMMDD`, as the seconds since 1970 at its beginning.
+fn day(text: &str) -> Result<i64, String> {
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    let dashes = text.len() - digits.len();
+    let number = |range: std::ops::Range<usize>| digits.get(range)?.parse::<i32>().ok();
+    let parsed = (digits.len() == 8 && (dashes == 0 || dashes == 2))
+        .then(|| Some((number(0..4)?, number(4..6)?, number(6..8)?)))
+        .flatten()
+        .and_then(|(year, month, day)| {
+            let month = time::Month::try_from(u8::try_from(month).ok()?).ok()?;
+            time::Date::from_calendar_date(year, month, u8::try_from(day).ok()?).ok()
+        });
+    parsed
+        .map(|date| date.midnight().assume_utc().unix_timestamp())
+        .ok_or_else(|| "a day is written YYYY-MM-DD".to_owned())
+}
+
+/// Does it.
+pub fn run(args: &CertArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let home = Keyring::locate()?;
+    match &args.command {
+        CertCommand::Create(args) => create(&home, args, output),
+        CertCommand::List => list(&Keyring::open(&home)?, output),
+        CertCommand::Show(args) => {
+            show(&Keyring::open(&home)?.stored_certificate(&args.name)?, output);
+            Ok(())
+        }
+        CertCommand::Export(args) => export(&Keyring::open(&home)?, args, output),
+        CertCommand::Import(args) => take_in(&home, args, output),
+        CertCommand::Drop(args) => drop_one(&Keyring::open(&home)?, args, output),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn create(home: &Path, args: &CreateArgs, output: &Output) -> Result<(), Failure> {
+    let (keyring, made) = Keyring::open_or_create(home)?;
+    crate::convert::say_made(&made, output);
+    let subject = args.subject.as_deref().unwrap_or(&args.name);
+    let mut request = CertificateRequest::new(subject, VALID_DAYS_DEFAULT);
+    request.rsa_bits = usize::from(args.bits);
+    if let Some(start) = args.start {
+        request.not_before = start;
+        request.not_after = start + VALID_DAYS_DEFAULT * DAY_SECONDS;
+    }
+    if let Some(expiry) = args.expiry {
+        // Valid on its last day, too.
+        request.not_after = expiry + DAY_SECONDS - 1;
+    }
+    let certificate = keyring.create_certificate(&args.name, &request)?;
+    warn_about_validity(certificate.public(), output);
+    show(&Stored::Whole(certificate), output);
+    output.warning(message::NOT_BACKED_UP.text);
+    Ok(())
+}
+
+const DAY_SECONDS: i64 = 24 * 3600;
+
+fn warn_about_validity(public: &PublicCertificate, output: &Output) {
+    let (from, to) = public.validity();
+    let warn = |message: Message| output.warning(message.text.trim_start_matches("Warning: "));
+    if to < now() {
+        warn(message::CREATED_EXPIRED);
+    } else if from > now() {
+        warn(message::CREATED_FUTURE);
+    }
+}
+
+fn list(keyring: &Keyring, output: &Output) -> Result<(), Failure> {
+    let certificates = keyring.certificates()?;
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+        "certificate",
+        "subject",
+        "key",
+        "valid from",
+        "valid to",
+        "private key",
+        "backed up",
+    ]);
+    for stored in &certificates {
+        let public = stored.public();
+        table.add_row([
+            public.name().to_owned(),
+            public.subject().to_owned(),
+            format!("RSA-{}", public.rsa_bits()),
+            date(public.validity().0),
+            date(public.validity().1),
+            if stored.has_private_key() { "yes" } else { "no" }.to_owned(),
+            backed_up(stored),
+        ]);
+    }
+    output.line(table);
+    output.facts(&serde_json::json!({
+        "certificates": certificates.iter().map(facts).collect::<Vec<_>>(),
+    }));
+    Ok(())
+}
+
+fn backed_up(stored: &Stored) -> String {
+    match (stored.has_private_key(), stored.backed_up()) {
+        (false, _) => String::new(),
+        (true, Some(at)) => date(at as i64),
+        (true, None) => "NEVER".to_owned(),
+    }
+}
+
+fn show(stored: &Stored, output: &Output) {
+    let public = stored.public();
+    let mut table = Table::new();
+    table.load_preset(comfy_table::presets::NOTHING);
+    for (what, value) in [
+        ("certificate", public.name().to_owned()),
+        ("subject", public.subject().to_owned()),
+        ("key", format!("RSA-{}", public.rsa_bits())),
+        ("valid", format!("{} to {}", date(public.validity().0), date(public.validity().1))),
+        ("private key", if stored.has_private_key() { "in the keyring" } else { "no" }.to_owned()),
+        ("backed up", backed_up(stored)),
+        ("SHA-256 thumbprint", hex(public.thumbprint())),
+        ("SHA-1 thumbprint", hex(&public.sha1_thumbprint())),
+    ] {
+        table.add_row([what.to_owned(), value]);
+    }
+    output.line(table);
+    output.facts(&facts(stored));
+}
+
+fn facts(stored: &Stored) -> serde_json::Value {
+    let public = stored.public();
+    serde_json::json!({
+        "name": public.name(), "subject": public.subject(), "rsa_bits": public.rsa_bits(),
+        "valid_from": date(public.validity().0), "valid_to": date(public.validity().1),
+        "private_key": stored.has_private_key(),
+        "backed_up": stored.backed_up().map(|at| date(at as i64)),
+        "thumbprint_sha256": hex(public.thumbprint()),
+        "thumbprint_sha1": hex(&public.sha1_thumbprint()),
+    })
+}
+
+fn export(keyring: &Keyring, args: &FilesArgs, output: &Output) -> Result<(), Failure> {
+    let password = match (&args.key_file, &args.password_file) {
+        (None, _) => None,
+        (Some(_), None) => {
+            return Err(Failure::new(
+                "a private key is exported under a password only",
+                "name it with `--password-file`, or `--password-file -` to be asked",
+            )
+            .kind("usage"))
+        }
+        (Some(_), Some(path)) => Some(passphrase(path, true)?),
+    };
+    let private_key = args.key_file.as_deref().zip(password.as_ref());
+    keyring.export_certificate(&args.name, &args.cert_file, private_key)?;
+    output.line(format!("wrote  certificate   {}", args.cert_file.display()));
+    match &args.key_file {
+        Some(path) => output.line(format!("wrote  private key   {}", path.display())),
+        None => output.warning(
+            "the private key was not exported: with the certificate alone no database can be opened",
+        ),
+    }
+    output.facts(&serde_json::json!({
+        "name": args.name, "certificate_file": args.cert_file, "key_file": args.key_file,
+    }));
+    Ok(())
+}
+
+/// Reads a file that is no secret, or one that is under a password.
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MOST as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|_| Failure::from(Error::message(message::FILE_NOT_VALID, "")).about(path))?;
+    Ok(bytes)
+}
+
+fn take_in(home: &Path, args: &FilesArgs, output: &Output) -> Result<(), Failure> {
+    let certificate = read(&args.cert_file)?;
+    let key = args.key_file.as_deref().map(read).transpose()?.map(zeroize::Zeroizing::new);
+    let password = args.password_file.as_deref().map(|path| passphrase(path, false)).transpose()?;
+    let imported =
+        import(&args.name, &certificate, key.as_ref().map(|key| &key[..]), password.as_ref())?;
+    let (keyring, made) = Keyring::open_or_create(home)?;
+    crate::convert::say_made(&made, output);
+    let stored = keyring.add_certificate(imported)?;
+    warn_about_validity(stored.public(), output);
+    show(&stored, output);
+    Ok(())
+}
+
+fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), Failure> {
+    let stored = keyring.stored_certificate(&args.name)?;
+    let mut users = keyring.databases_under(stored.public().thumbprint())?;
+    // A plain one was meant to be encrypted once, and was not.
+    users.retain(|path| !inspect(path).is_ok_and(|found| matches!(found.kind, Kind::Plain)));
+    if !users.is_empty() {
+        let names: Vec<String> = users.iter().map(|path| format!("`{}`", path.display())).collect();
+        if !args.force {
+            return Err(Failure::new(
+                message::CERTIFICATE_IN_USE.with("certificate"),
+                format!("used by {}; `--force` drops it all the same", names.join(", ")),
+            )
+            .kind("in-use")
+            .number(message::CERTIFICATE_IN_USE.number));
+        }
+        output.warning(format!("no longer opened by it: {}", names.join(", ")));
+    }
+    keyring.drop_certificate(&args.name)?;
+    output.line(format!("dropped  certificate `{}`", args.name));
+    output.facts(&serde_json::json!({"name": args.name, "dropped": true, "used_by": users}));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::day;
+
+    #[test]
+    fn days_are_read_as_sql_server_and_people_write_them() {
+        assert_eq!(day("1970-01-02"), Ok(86_400));
+        assert_eq!(day("19700102"), Ok(86_400));
+        for wrong in
+            ["", "1970", "1970-13-01", "1970-02-30", "1970/01/02", "197O0102", "1-9-7-0-01"]
+        {
+            assert!(day(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! `key`: the two master keys of the instance.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use pellucid::keyring::{back_up_service_key, read_key_backup, Change, Keyring, Lost, MasterKey};
+use pellucid::message;
+use pellucid::protector::Passphrase;
+use pellucid::Error;
+
+use crate::keys::passphrase;
+use crate::output::{Failure, Output};
+
+/// What `key` does.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pellucid key backup master --file master.backup --password-file -\n  \
+                  pellucid key regenerate service"
+)]
+pub struct KeyArgs {
+    #[command(subcommand)]
+    command: KeyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum KeyCommand {
+    /// Show which master keys are there and what opens them
+    Status,
+    /// Write a master key under a password to a new file
+    Backup(BackupArgs),
+    /// Put a master key back from its backup, and seal everything below it anew
+    Restore(RestoreArgs),
+    /// Make a new master key, and seal everything below it anew
+    Regenerate(RegenerateArgs),
+    /// Passwords that open the database master key
+    Password(PasswordArgs),
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Which {
+    /// The service master key, the root of the instance
+    Service,
+    /// The database master key, which seals the certificates
+    Master,
+}
+
+impl Which {
+    fn name(self) -> &'static str {
+        match self {
+            Which::Service => "service master key",
+            Which::Master => "database master key",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+struct BackupArgs {
+    /// Which key
+    which: Which,
+    /// The file to write; one that is there is not overwritten
+    #[arg(long, value_name = "FILE")]
+    file: PathBuf,
+    /// A file whose first line is the password; `-` reads standard input, or asks at a terminal
+    #[arg(long, value_name = "FILE")]
+    password_file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct RestoreArgs {
+    #[command(flatten)]
+    backup: BackupArgs,
+    /// Also if something cannot be opened any more afterwards; says what
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, Args)]
+struct RegenerateArgs {
+    /// Which key
+    which: Which,
+    /// Also if something cannot be opened any more afterwards; says what
+    #[arg(long)]
+    force: bool,
+    /// For the database master key: a file with the password that opens it from now on; old passwords go
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct PasswordArgs {
+    #[command(subcommand)]
+    command: PasswordCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PasswordCommand {
+    /// A password that opens the database master key as well
+    Add(PasswordFile),
+    /// Take a password away
+    Drop(PasswordFile),
+}
+
+#[derive(Debug, Args)]
+struct PasswordFile {
+    /// A file whose first line is the password; `-` reads standard input, or asks at a terminal
+    #[arg(long, value_name = "FILE")]
+    password_file: PathBuf,
+}
+
+/// Does it.
+pub fn run(args: &KeyArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let home = Keyring::locate()?;
+    match &args.command {
+        KeyCommand::Status => status(&home, output),
+        KeyCommand::Backup(args) => backup(&home, args, output),
+        KeyCommand::Restore(args) => restore(&home, args, output),
+        KeyCommand::Regenerate(args) => regenerate(&home, args, output),
+        KeyCommand::Password(args) => password(&home, args, output),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status(home: &Path, output: &Output) -> Result<(), Failure> {
+    let found = Keyring::describe(home)?;
+    let yes = |present| if present { "there" } else { "MISSING" };
+    output.line(format!("instance              {}", home.display()));
+    output.line(format!(
+        "service master key    {}",
+        match &found.service_key {
+            Some(path) => format!("{} ({})", yes(true), path.display()),
+            None => yes(false).to_owned(),
+        }
+    ));
+    output.line(format!(
+        "database master key   {}, opened by {}",
+        yes(found.exists()),
+        found.opened_by()
+    ));
+    output.line(format!("certificates          {}", found.certificates));
+    output.facts(&serde_json::json!({
+        "home": home, "service_master_key": found.service_key,
+        "encrypted_by_service_master_key": found.encrypted_by_service_key,
+        "passwords": found.passwords, "certificates": found.certificates,
+    }));
+    Ok(())
+}
+
+fn backup(home: &Path, args: &BackupArgs, output: &Output) -> Result<(), Failure> {
+    let password = passphrase(&args.password_file, true)?;
+    match args.which {
+        Which::Service => back_up_service_key(home, &args.file, &password)?,
+        Which::Master => Keyring::open(home)?.back_up_database_key(&args.file, &password)?,
+    }
+    output.line(format!("wrote  {}   {}", args.which.name(), args.file.display()));
+    output.facts(&serde_json::json!({"key": args.which.name(), "file": args.file}));
+    Ok(())
+}
+
+fn restore(home: &Path, args: &RestoreArgs, output: &Output) -> Result<(), Failure> {
+    let which = args.backup.which;
+    let password = passphrase(&args.backup.password_file, false)?;
+    let kind = match which {
+        Which::Service => MasterKey::Service,
+        Which::Master => MasterKey::Database,
+    };
+    let key = read_key_backup(kind, &args.backup.file, &password)
+        .map_err(|error| Failure::from(error).about(&args.backup.file))?;
+    Keyring::make_directories(home)?;
+    let change = Change::begin(home)?;
+    let lost = match which {
+        Which::Service => {
+            change.replace_service_key(Some(key), args.force)?;
+            Lost::new()
+        }
+        Which::Master => {
+            let present = present(home)?;
+            change.replace_database_key(present.as_ref(), Some(key), None, args.force)?
+        }
+    };
+    say(which, "restored", &lost, output);
+    Ok(())
+}
+
+fn regenerate(home: &Path, args: &RegenerateArgs, output: &Output) -> Result<(), Failure> {
+    let change = Change::begin(home)?;
+    let lost = match args.which {
+        Which::Service => {
+            if args.password_file.is_some() {
+                return Err(Failure::new(
+                    "the service master key has no password",
+                    "leave `--password-file` out",
+                )
+                .kind("usage"));
+            }
+            change.replace_service_key(None, args.force)?;
+            Lost::new()
+        }
+        Which::Master => {
+            let password =
+                args.password_file.as_deref().map(|path| passphrase(path, true)).transpose()?;
+            let present = present(home)?;
+            if present.is_none() && !args.force {
+                return Err(Error::message(message::CURRENT_KEY_UNREADABLE, "").into());
+            }
+            change.replace_database_key(present.as_ref(), None, password.as_ref(), args.force)?
+        }
+    };
+    say(args.which, "regenerated", &lost, output);
+    Ok(())
+}
+
+/// The present database master key; none if it is lost or does not open.
+fn present(home: &Path) -> Result<Option<Keyring>, Failure> {
+    match Keyring::open(home) {
+        Ok(keyring) => Ok(Some(keyring)),
+        Err(error @ Error::Io { .. }) => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+fn say(which: Which, what: &str, lost: &Lost, output: &Output) {
+    for path in lost {
+        output.warning(format!(
+            "`{}` does not open any more: it was sealed under another key",
+            path.display()
+        ));
+    }
+    output.line(format!("{what}  {}; everything below is sealed under it", which.name()));
+    output.facts(&serde_json::json!({"key": which.name(), "done": what, "lost": lost}));
+}
+
+fn password(home: &Path, args: &PasswordArgs, output: &Output) -> Result<(), Failure> {
+    let change = Change::begin(home)?;
+    let done = match &args.command {
+        PasswordCommand::Add(args) => {
+            let password: Passphrase = passphrase(&args.password_file, true)?;
+            change.add_password(&Keyring::open(home)?, &password)?;
+            "added"
+        }
+        PasswordCommand::Drop(args) => {
+            change.drop_password(&passphrase(&args.password_file, false)?)?;
+            "dropped"
+        }
+    };
+    output.line(format!("{done}  a password of the database master key"));
+    output.facts(&serde_json::json!({"password": done}));
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! `protector`: what opens a database; several at once.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, Table};
+use pellucid::keyring::Keyring;
+use pellucid::protector::Protector;
+use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
+use pellucid_sqlite::protectors;
+use pellucid_sqlite::seal_request::Protection;
+
+use crate::convert::not_a_database;
+use crate::keys::{key_file, passphrase, OpenWith};
+use crate::output::{Failure, Output};
+
+/// What `protector` does.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pellucid protector list app.db\n  pellucid protector add app.db \
+                  --new-passphrase-file -\n  pellucid protector drop app.db --number 2"
+)]
+pub struct ProtectorArgs {
+    #[command(subcommand)]
+    command: ProtectorCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ProtectorCommand {
+    /// List what opens a database; needs no key
+    List(DatabaseArgs),
+    /// Let one thing more open it
+    Add(AddArgs),
+    /// Let one thing open it no longer; the last one stays
+    Drop(DropArgs),
+}
+
+#[derive(Debug, Args)]
+struct DatabaseArgs {
+    /// An encrypted database
+    database: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct AddArgs {
+    /// An encrypted database
+    database: PathBuf,
+    #[command(flatten)]
+    new: NewProtector,
+    #[command(flatten)]
+    with: OpenWith,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct NewProtector {
+    /// A certificate of the keyring
+    #[arg(long, value_name = "NAME")]
+    certificate: Option<String>,
+    /// A certificate of the keyring that opens it only when asked to; its private key may lie elsewhere
+    #[arg(long, value_name = "NAME")]
+    recovery_certificate: Option<String>,
+    /// A file with a raw key
+    #[arg(long, value_name = "FILE")]
+    new_key_file: Option<PathBuf>,
+    /// A file whose first line is the new passphrase; `-` reads standard input, or asks at a terminal
+    #[arg(long, value_name = "FILE")]
+    new_passphrase_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct DropArgs {
+    /// An encrypted database
+    database: PathBuf,
+    /// Its number in `protector list`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    number: u16,
+    #[command(flatten)]
+    with: OpenWith,
+}
+
+/// Does it.
+pub fn run(args: &ProtectorArgs, output: &Output) -> Result<ExitCode, Failure> {
+    match &args.command {
+        ProtectorCommand::List(args) => list(&args.database, output)?,
+        ProtectorCommand::Add(args) => {
+            sealed(&args.database)?;
+            args.with.offer()?;
+            let protection = args.new.protection()?;
+            begin()?;
+            protectors::add(&args.database, &protection)
+                .map_err(|error| Failure::from(error).about(&args.database))?;
+            list(&args.database, output)?;
+        }
+        ProtectorCommand::Drop(args) => {
+            sealed(&args.database)?;
+            args.with.offer()?;
+            begin()?;
+            protectors::drop(&args.database, usize::from(args.number) - 1)
+                .map_err(|error| Failure::from(error).about(&args.database))?;
+            output.warning(
+                "copies and backups made before still open with what was dropped: their data \
+                 encryption key is the same",
+            );
+            list(&args.database, output)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn begin() -> Result<(), Failure> {
+    pellucid_bundled::register()
+        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))
+}
+
+impl NewProtector {
+    fn protection(&self) -> Result<Protection, Failure> {
+        if let Some(name) = &self.certificate {
+            return Ok(Protection::Certificate(Some(name.clone())));
+        }
+        if let Some(name) = &self.recovery_certificate {
+            let stored = Keyring::open(&Keyring::locate()?)?.stored_certificate(name)?;
+            return Ok(Protection::Recovery(Box::new(stored.public().clone())));
+        }
+        if let Some(path) = &self.new_key_file {
+            return Ok(Protection::KeyFile(key_file(path)?));
+        }
+        match &self.new_passphrase_file {
+            Some(path) => Ok(Protection::Passphrase(passphrase(path, true)?)),
+            None => Err(Failure::new("nothing is named", "see `pellucid protector add --help`")),
+        }
+    }
+}
+
+fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
+    match inspect(database).map_err(|error| Failure::from(error).about(database))?.kind {
+        Kind::Sealed(header) => Ok(header),
+        Kind::Plain => Err(Failure::new(
+            "it is not encrypted: nothing protects it",
+            "`pellucid encrypt` encrypts it",
+        )
+        .kind("plain")),
+        Kind::Damaged(error) => Err(error.into()),
+        Kind::Unfinished => Err(Failure::new(
+            "an encryption or decryption of it was interrupted",
+            "`pellucid check` opens it, which finishes the work",
+        )),
+        _ => Err(not_a_database()),
+    }
+    .map_err(|failure: Failure| failure.about(database))
+}
+
+fn list(database: &Path, output: &Output) -> Result<(), Failure> {
+    let found = sealed(database)?;
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["number", "opened by"]);
+    let mut facts = Vec::new();
+    for (index, bytes) in found.header.protectors.iter().enumerate() {
+        let told = match Protector::decode(bytes) {
+            Ok((Protector::Certificate(protector), _)) if protector.is_recovery() => {
+                format!("for recovery: {}", protector.describe())
+            }
+            Ok((protector, _)) => protector.describe(),
+            Err(error) => error.to_string(),
+        };
+        table.add_row([(index + 1).to_string(), told.clone()]);
+        facts.push(serde_json::json!({"number": index + 1, "opened_by": told}));
+    }
+    output.line(table);
+    output.facts(&serde_json::json!({"database": database, "protectors": facts}));
+    Ok(())
+}
