@@ -76,6 +76,13 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     for database in &args.databases {
         require_plain(database)?;
     }
+    let other_key = args.with.key_file.is_some() || args.with.passphrase_file.is_some();
+    if args.certificate.is_some() || !other_key {
+        let home = Keyring::locate()?;
+        for database in &args.databases {
+            crate::owner::check(database, &home).map_err(|failure| failure.about(database))?;
+        }
+    }
     let protections = protections(args, output)?;
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;

@@ -6,9 +6,11 @@ mod check;
 mod convert;
 mod demo;
 mod extension;
+mod init;
 mod key;
 mod keys;
 mod output;
+mod owner;
 mod protector;
 mod run;
 mod status;
@@ -60,6 +62,8 @@ enum Command {
     Status(status::StatusArgs),
     /// Authenticate every page and run SQLite's own check
     Check(check::CheckArgs),
+    /// Make an instance: the directory with your keys
+    Init(init::InitArgs),
     /// Certificates: make, list, show, export, import, drop
     Cert(cert::CertArgs),
     /// Master keys: status, backup, restore, regenerate, passwords
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         Command::Decrypt(args) => convert::decrypt(args, &output),
         Command::Status(args) => status::run(args, &output),
         Command::Check(args) => check::run(args, &output),
+        Command::Init(args) => init::run(args, &output),
         Command::Cert(args) => cert::run(args, &output),
         Command::Key(args) => key::run(args, &output),
         Command::Protector(args) => protector::run(args, &output),

@@ -152,6 +152,19 @@ impl Keyring {
         Ok((change, now))
     }
 
+    /// Makes the directories of an instance that a group of service accounts may read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn make_system_directories(home: &Path, group: u32) -> Result<()> {
+        instance::make_system_directories(home, group)
+    }
+
+    /// The file that names the system instance.
+    pub fn config_path() -> PathBuf {
+        instance::config_path()
+    }
+
     /// Makes the instance's directories, where they are missing.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::sealed_file::{link_new, sync_parent, write_temporary};
@@ -13,11 +13,16 @@ const CONFIG: &str = "/etc/pellucid.conf";
 const CREDENTIAL: &str = "pellucid-smk";
 const SERVICE_KEY_BYTES: usize = 32;
 
+/// The file that names the system instance's directory, `home = PATH`; `PELLUCID_CONFIG` names another one.
+pub(super) fn config_path() -> PathBuf {
+    std::env::var_os("PELLUCID_CONFIG").map_or_else(|| PathBuf::from(CONFIG), PathBuf::from)
+}
+
 pub(super) fn locate() -> Result<PathBuf> {
     if let Some(home) = std::env::var_os("PELLUCID_HOME").filter(|home| !home.is_empty()) {
         return Ok(PathBuf::from(home));
     }
-    if let Ok(config) = std::fs::read_to_string(CONFIG) {
+    if let Ok(config) = std::fs::read_to_string(config_path()) {
         let home = config.lines().find_map(|line| {
             let (key, value) = line.split_once('=')?;
             (key.trim() == "home").then(|| PathBuf::from(value.trim()))
@@ -50,11 +55,33 @@ pub(super) fn make_directories(home: &Path) -> Result<()> {
 }
 
 pub(super) fn make_directory(path: &Path) -> Result<()> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
+    let shared = path.parent().and_then(group_of);
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.and_then(|()| shared.map_or(Ok(()), |group| share_directory(path, group)))
         .map_err(|error| Error::io(Subject::File(path.to_owned()), error))
+}
+
+fn share_directory(path: &Path, group: u32) -> std::io::Result<()> {
+    if group_of(path) == Some(group) {
+        return Ok(());
+    }
+    std::os::unix::fs::chown(path, None, Some(group))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o750))
+}
+
+/// Makes the directory of a system instance: 0750, for `group` to read; and what is in it.
+pub(super) fn make_system_directories(home: &Path, group: u32) -> Result<()> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o750).create(home);
+    made.and_then(|()| std::os::unix::fs::chown(home, None, Some(group)))
+        .and_then(|()| std::fs::set_permissions(home, std::fs::Permissions::from_mode(0o750)))
+        .map_err(|error| Error::io(Subject::File(home.to_owned()), error))?;
+    make_directories(home)
+}
+
+/// The group that may read in a directory of a system instance (0750); none in a private one.
+pub(super) fn group_of(directory: &Path) -> Option<u32> {
+    let metadata = std::fs::metadata(directory).ok()?;
+    (metadata.mode() & 0o7777 == 0o750).then(|| metadata.gid())
 }
 
 /// The files of a directory, in order; those being written begin with a dot and are left out.

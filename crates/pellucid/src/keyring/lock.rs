@@ -1,7 +1,7 @@
 //! One writer at a time: whoever changes a keyring holds an advisory lock. Readers take none.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::error::{Error, Result, Subject};
@@ -23,6 +23,11 @@ impl Lock {
             .mode(0o600)
             .open(&path)
             .map_err(io)?;
+        // A group that may read may wait for changes, too.
+        if let Some(group) = super::instance::group_of(&home.join("keyring")) {
+            let _ = std::os::unix::fs::fchown(&file, None, Some(group));
+            let _ = file.set_permissions(PermissionsExt::from_mode(0o660));
+        }
         rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
             .map_err(|error| io(error.into()))?;
         Ok(Self(file))

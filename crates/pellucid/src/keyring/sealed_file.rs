@@ -4,11 +4,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
+use super::instance;
 use crate::algorithm::Algorithm;
 use crate::cipher::Cipher;
 use crate::derive::hkdf_sha256;
@@ -147,14 +148,22 @@ pub(super) fn check_value(key: &Secret32) -> Result<[u8; CHECK_BYTES]> {
     Ok(value)
 }
 
-/// Writes and syncs a file that only its owner can read, under a name beside `path`; nothing is left
-/// of it after an error, on a full disk for one.
+/// Writes and syncs a file that only its owner can read, and the group of a system instance, under a
+/// name beside `path`; nothing is left of it after an error, on a full disk for one.
 pub(super) fn write_temporary(path: &Path, content: &[u8]) -> Result<PathBuf> {
     let temporary = temporary_name(path)?;
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(io)?;
-    file.write_all(content).and_then(|()| file.sync_all()).map_err(|error| {
+    let shared = instance::group_of(path.parent().unwrap_or(Path::new(".")));
+    let share = |file: &File| match shared {
+        Some(group) => std::os::unix::fs::fchown(file, None, Some(group))
+            .and_then(|()| file.set_permissions(std::fs::Permissions::from_mode(0o640))),
+        None => Ok(()),
+    };
+    let written =
+        share(&file).and_then(|()| file.write_all(content)).and_then(|()| file.sync_all());
+    written.map_err(|error| {
         let _ = std::fs::remove_file(&temporary);
         io(error)
     })?;

@@ -1,0 +1,91 @@
+//! `init`: makes an instance, for oneself or for a machine's services.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use nix::unistd::{Gid, Group, Uid};
+use pellucid::keyring::Keyring;
+
+use crate::output::{Failure, Output};
+
+/// What `init` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pellucid init\n  sudo pellucid init --system")]
+pub struct InitArgs {
+    /// For services: a directory that the group `pellucid` may read, named in /etc/pellucid.conf; needs root
+    #[arg(long)]
+    system: bool,
+    /// The directory of a system instance
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/pellucid", requires = "system")]
+    directory: PathBuf,
+    /// The group of accounts that may read it; made if it is not there
+    #[arg(long, value_name = "NAME", default_value = "pellucid", requires = "system")]
+    group: String,
+}
+
+/// Makes it, or says that it is there.
+pub fn run(args: &InitArgs, output: &Output) -> Result<ExitCode, Failure> {
+    if args.system {
+        return system(&args.directory, &args.group, output);
+    }
+    let home = Keyring::locate()?;
+    make_keys(&home, output)?;
+    output.facts(&serde_json::json!({"home": home, "system": false}));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn make_keys(home: &Path, output: &Output) -> Result<(), Failure> {
+    let (_, made) = Keyring::open_or_create(home)?;
+    crate::convert::say_made(&made, output);
+    output.line(format!("instance  {}", home.display()));
+    Ok(())
+}
+
+fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure> {
+    if !Uid::effective().is_root() {
+        return Err(Failure::new(
+            "a system instance is made by root",
+            "`sudo pellucid init --system`; without `--system` an instance of your own is made",
+        ));
+    }
+    let config = Keyring::config_path();
+    let wanted = format!("home = {}\n", home.display());
+    match std::fs::read_to_string(&config) {
+        Ok(found) if found.trim() != wanted.trim() => {
+            return Err(Failure::new(
+                format!("`{}` names another instance: {}", config.display(), found.trim()),
+                "use that one, or change the file",
+            ))
+        }
+        _ => {}
+    }
+    let id = group_id(group)?;
+    Keyring::make_system_directories(home, id.as_raw())?;
+    make_keys(home, output)?;
+    std::fs::write(&config, wanted).map_err(|error| {
+        Failure::new(format!("`{}`: {error}", config.display()), "it names the instance for all")
+    })?;
+    output.line(format!("wrote     {}", config.display()));
+    output.line(format!(
+        "Services open databases as members of the group `{group}`: usermod -aG {group} USER"
+    ));
+    output.facts(&serde_json::json!({"home": home, "system": true, "group": group}));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The group's number; it is made if it is not there.
+fn group_id(name: &str) -> Result<Gid, Failure> {
+    let find = || Group::from_name(name).ok().flatten().map(|group| group.gid);
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    let made = Command::new("groupadd").args(["--system", name]).status();
+    find().ok_or_else(|| {
+        let why = made.map_or_else(|error| error.to_string(), |status| status.to_string());
+        Failure::new(
+            format!("the group `{name}` cannot be made: groupadd: {why}"),
+            format!("make it yourself: groupadd --system {name}"),
+        )
+    })
+}
