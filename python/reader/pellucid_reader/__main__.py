@@ -1,0 +1,100 @@
+"""Turns a container into a plain database: `python3 -m pellucid_reader IN.db OUT.db` and where the keys are.
+
+Exit: 0 done, 1 failed, 2 usage, 3 damage found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .container import read_pages
+from .errors import MissingKey, ReaderError
+from .keyring import Keyring, exported_certificate
+from .protector import Certificate, KeysAtHand, passphrase_bytes
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="pellucid_reader",
+        description="Reads a sealed database that nobody has open, with the WAL or hot journal beside it, "
+        "and writes a plain one.",
+        epilog="Exit status: 0 done, 1 failed, 2 usage, 3 damage found.",
+    )
+    parser.add_argument("source", metavar="IN.db", type=Path)
+    parser.add_argument("target", metavar="OUT.db", type=Path, help="must not exist")
+    parser.add_argument("--key-file", type=Path, help="32 raw bytes or 64 hexadecimal digits")
+    parser.add_argument("--passphrase-file", type=Path)
+    parser.add_argument("--keyring", metavar="DIR", type=Path, help="the instance directory, with service.key")
+    parser.add_argument("--cert-file", type=Path, help="an exported certificate, PEM")
+    parser.add_argument("--key-file-pem", type=Path, help="its private key, PKCS#8 in PEM")
+    parser.add_argument("--password-file", type=Path, help="the password of the private key")
+    parser.add_argument("--allow-recovery", action="store_true", help="use protectors that are for recovery, too")
+    options = parser.parse_args(arguments)
+    if not (options.key_file or options.passphrase_file or options.keyring or options.cert_file):
+        parser.error("one of --key-file, --passphrase-file, --keyring and --cert-file is needed")
+    if bool(options.cert_file) != bool(options.key_file_pem):
+        parser.error("--cert-file and --key-file-pem go together")
+    if options.password_file and not options.key_file_pem:
+        parser.error("--password-file is for --key-file-pem")
+    return options
+
+
+def keys_at_hand(options: argparse.Namespace) -> KeysAtHand:
+    exported = None
+    if options.cert_file:
+        password = passphrase_bytes(options.password_file.read_bytes()) if options.password_file else None
+        exported = exported_certificate(options.cert_file.read_bytes(), options.key_file_pem.read_bytes(), password)
+    keyring = Keyring(options.keyring) if options.keyring else None
+
+    def find_certificate(thumbprint: bytes) -> Certificate:
+        if exported and exported.thumbprint == thumbprint:
+            return exported
+        if keyring:
+            return keyring.find_certificate(thumbprint)
+        raise MissingKey("is not at hand")
+
+    return KeysAtHand(
+        key_file=options.key_file.read_bytes() if options.key_file else None,
+        passphrase=options.passphrase_file.read_bytes() if options.passphrase_file else None,
+        find_certificate=find_certificate if exported or keyring else None,
+        allow_recovery=options.allow_recovery,
+    )
+
+
+def convert(options: argparse.Namespace) -> None:
+    for suffix in ("-wal", "-journal"):
+        left_over = options.target.with_name(options.target.name + suffix)
+        if os.path.lexists(left_over):  # SQLite would apply it to what is written here
+            raise FileExistsError(17, "File exists", str(left_over))
+    pages = read_pages(
+        options.source, keys_at_hand(options), lambda line: print(f"pellucid_reader: note: {line}", file=sys.stderr)
+    )
+    # 0600: what was sealed is in clear from here on.
+    target = os.open(options.target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        with os.fdopen(target, "wb") as file:
+            file.writelines(pages)
+    except BaseException:
+        options.target.unlink()  # half a database is none
+        raise
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parse_arguments(arguments)
+    try:
+        convert(options)
+    except ReaderError as error:
+        print(f"pellucid_reader: error: {error}", file=sys.stderr)
+        return error.exit_status
+    except OSError as error:
+        print(f"pellucid_reader: error: {error.filename or options.source}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,209 @@
+"""The header region: sector 0 and the two header copies (docs/format.md, "Container").
+
+Wear is left alone: it counts writes, and a reader makes none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from .errors import Corrupt, LimitReached, Unauthentic, Unsupported
+from .protector import Protector, parse_protector
+from .unit import Algorithm, Dek, Opener, commitment, hkdf
+
+REGION_BYTES = 16384
+COPY_OFFSETS = (2048, 9216)
+COPY_BYTES = 7168
+FORMAT_VERSION = 1
+PROTECTORS_MAX = 8
+DEK_ROW_BYTES = 104
+ROWS_OFFSET = 128
+MAC_OFFSET = 7104
+SUM_OFFSET = 7136
+
+
+class State(IntEnum):
+    UNENCRYPTED = 1
+    ENCRYPTING = 2
+    ENCRYPTED = 3
+    KEY_CHANGE = 4
+    DECRYPTING = 5
+    PROTECTION_CHANGE = 6
+
+
+@dataclass(frozen=True)
+class Sector0:
+    laying: bool
+    file_id: bytes
+    copy_bytes: int
+    copy_sha256: bytes
+
+
+def parse_sector_0(sector: bytes) -> Sector0 | None:
+    """None if it is neither of ours. Its page size is a decoy and not looked at."""
+    magic = sector[:16]
+    if len(sector) < 512 or magic not in (b"Pellucid sealed\0", b"Pellucid laying\0"):
+        return None
+    if hashlib.sha256(sector[:480]).digest() != sector[480:512]:
+        raise Corrupt("sector 0: its checksum does not match")
+    return Sector0(
+        laying=magic == b"Pellucid laying\0",
+        file_id=sector[24:40],
+        copy_bytes=int.from_bytes(sector[48:56], "big"),
+        copy_sha256=sector[56:88],
+    )
+
+
+@dataclass(frozen=True)
+class DekRow:
+    first_generation: int
+    last_generation: int
+    algorithm: Algorithm
+    current: bool
+    commitment: bytes
+    wrapped: bytes
+
+
+@dataclass(frozen=True)
+class Header:
+    """One whole copy. Nothing in it is authentic before `opener` has returned."""
+
+    copy: int
+    raw: bytes
+    sequence: int
+    file_id: bytes
+    page_size: int
+    state: State
+    generation: int
+    birth: int
+    rows: Sequence[DekRow]
+    protectors: Sequence[Protector]
+
+    @property
+    def current_row(self) -> DekRow:
+        return next(row for row in self.rows if row.current)
+
+    def opener(self, dek: bytes) -> Opener:
+        """Authenticates the header with its DEK, then unwraps the older ones."""
+        key = hkdf(dek, self.file_id, b"pellucid/1 header")
+        mac = hmac.digest(key, self.raw[:MAC_OFFSET], "sha256")
+        if not hmac.compare_digest(mac, self.raw[MAC_OFFSET:SUM_OFFSET]):
+            raise Unauthentic(f"header copy {self.copy}: authentication tag does not match")
+        wrapping_key = hkdf(dek, self.file_id, b"pellucid/1 older DEK")
+        deks = [
+            Dek(
+                row.first_generation,
+                row.last_generation,
+                row.algorithm,
+                dek if row.current else self._unwrap_older(row, wrapping_key),
+            )
+            for row in self.rows
+        ]
+        return Opener(self.file_id, self.generation, deks)
+
+    def _unwrap_older(self, row: DekRow, wrapping_key: bytes) -> bytes:
+        aad = row.first_generation.to_bytes(4, "big")
+        try:
+            dek = AESGCM(wrapping_key).decrypt(row.wrapped[:12], row.wrapped[12:], aad)
+        except InvalidTag:
+            dek = b""
+        if not hmac.compare_digest(commitment(dek, self.file_id), row.commitment):
+            raise Unauthentic(f"header copy {self.copy}: an older DEK does not unwrap")
+        return dek
+
+
+def parse_header(raw: bytes, copy: int) -> Header:
+    thing = f"header copy {copy}"
+    if raw[:16] != b"Pellucid header\0":
+        raise Corrupt(f"{thing}: not a header")
+    # The sum before the version: a damaged version number is damage, and the other copy may be whole.
+    if len(raw) < COPY_BYTES or hashlib.sha256(raw[:SUM_OFFSET]).digest() != raw[SUM_OFFSET:]:
+        raise Corrupt(f"{thing}: torn or damaged")
+    version = int.from_bytes(raw[16:20], "big")
+    if version == 0:
+        raise Corrupt(f"{thing}: format version 0")
+    if version > FORMAT_VERSION:
+        raise Unsupported(f"{thing}: format version {version} is newer than {FORMAT_VERSION}")
+
+    page_size = int.from_bytes(raw[48:52], "big")
+    if page_size not in (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536):
+        raise Corrupt(f"{thing}: page size {page_size}")
+    try:
+        state = State(raw[52])
+    except ValueError:
+        raise Unsupported(f"{thing}: encryption state {raw[52]} is not known") from None
+    if raw[53] > PROTECTORS_MAX:
+        raise LimitReached(f"{thing}: {raw[53]} protectors, more than {PROTECTORS_MAX}")
+
+    used = int.from_bytes(raw[20:24], "big")
+    protectors_offset = ROWS_OFFSET + DEK_ROW_BYTES * raw[54]
+    if not protectors_offset <= used <= MAC_OFFSET:
+        raise Corrupt(f"{thing}: its fields run over its end")
+    offsets = range(ROWS_OFFSET, protectors_offset, DEK_ROW_BYTES)
+    rows = [_parse_row(raw[at : at + DEK_ROW_BYTES], thing) for at in offsets]
+    if sum(row.current for row in rows) != 1:
+        raise Corrupt(f"{thing}: not one current DEK")
+
+    protectors = []
+    offset = protectors_offset
+    for _ in range(raw[53]):
+        end = offset + 4 + int.from_bytes(raw[offset + 2 : offset + 4], "big")
+        if end > used:
+            raise Corrupt(f"{thing}: its fields run over its end")
+        protectors.append(parse_protector(raw[offset:end]))
+        offset = end
+    return Header(
+        copy=copy,
+        raw=raw,
+        sequence=int.from_bytes(raw[24:32], "big"),
+        file_id=raw[32:48],
+        page_size=page_size,
+        state=state,
+        generation=int.from_bytes(raw[56:60], "big"),
+        birth=int.from_bytes(raw[60:68], "big"),
+        rows=rows,
+        protectors=protectors,
+    )
+
+
+def _parse_row(row: bytes, thing: str) -> DekRow:
+    try:
+        algorithm = Algorithm(row[8])
+    except ValueError:
+        raise Unsupported(f"{thing}: algorithm {row[8]} is not known") from None
+    return DekRow(
+        first_generation=int.from_bytes(row[0:4], "big"),
+        last_generation=int.from_bytes(row[4:8], "big"),
+        algorithm=algorithm,
+        current=row[9] == 1,
+        commitment=row[12:44],
+        wrapped=row[44:104],
+    )
+
+
+def choose_header(region: bytes, file_id: bytes | None) -> Header:
+    """The whole copy with the higher sequence; with a file id, only of that file.
+
+    Raises what the first copy that cannot be used says if there is none.
+    """
+    headers, problems = [], []
+    for copy, offset in enumerate(COPY_OFFSETS):
+        try:
+            header = parse_header(region[offset : offset + COPY_BYTES], copy)
+        except Corrupt as problem:
+            problems.append(problem)
+            continue
+        if file_id is not None and header.file_id != file_id:
+            problems.append(Corrupt(f"header copy {copy}: of another file than sector 0"))
+        else:
+            headers.append(header)
+    if not headers:
+        raise problems[0]
+    return max(headers, key=lambda header: header.sequence)

@@ -1,0 +1,219 @@
+"""Protectors: what wraps a DEK in the header, and the opening of it (docs/format.md, "Key envelopes")."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from . import argon2id
+from .errors import Corrupt, MissingKey, ReaderError, Unauthentic, Unsupported
+from .unit import commitment, hkdf
+
+if TYPE_CHECKING:
+    from .header import Header
+
+KEY_FILE, PASSPHRASE, CERTIFICATE = 1, 2, 3
+RECOVERY_FLAG = 1
+NAME_BYTES_MAX = 252
+MEMORY_KIB_MAX, PASSES_MAX, LANES_MAX = 1048576, 16, 16
+PURPOSE_DATABASE = b"\1"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    certificate: x509.Certificate
+    private_key: rsa.RSAPrivateKey = field(repr=False)
+
+    @property
+    def thumbprint(self) -> bytes:
+        return hashlib.sha256(self.certificate.public_bytes(Encoding.DER)).digest()
+
+
+@dataclass
+class KeysAtHand:
+    """`find_certificate` takes a SHA-256 thumbprint; it raises MissingKey, or what is wrong with the keyring."""
+
+    key_file: bytes | None = None
+    passphrase: bytes | None = None
+    find_certificate: Callable[[bytes], Certificate] | None = None
+    allow_recovery: bool = False
+
+
+@dataclass(frozen=True)
+class Protector:
+    type: int
+    wrapped: bytes
+    recovery: bool = False
+    salt: bytes = b""
+    memory_kib: int = 0
+    passes: int = 0
+    lanes: int = 0
+    name: str = ""
+    thumbprint: bytes = b""
+    signature: bytes = b""
+
+
+def parse_protector(raw: bytes) -> Protector:
+    """`raw` is all of one protector."""
+    type_, flags, payload = raw[0], raw[1], raw[4:]
+    if type_ not in (KEY_FILE, PASSPHRASE, CERTIFICATE):
+        raise Unsupported(f"protector type {type_} is not known")
+    if flags not in ((0, RECOVERY_FLAG) if type_ == CERTIFICATE else (0,)):
+        raise Unsupported(f"protector flags {flags} are not known")
+    if type_ == CERTIFICATE:
+        return _parse_certificate(payload, flags == RECOVERY_FLAG)
+    if len(payload) != (76 if type_ == KEY_FILE else 88):
+        raise Corrupt("a protector's fields do not fit")
+    if type_ == KEY_FILE:
+        return Protector(type_, salt=payload[:16], wrapped=payload[16:])
+    memory_kib, passes, lanes = (int.from_bytes(payload[at : at + 4], "big") for at in (0, 4, 8))
+    return Protector(
+        type_, memory_kib=memory_kib, passes=passes, lanes=lanes, salt=payload[12:28], wrapped=payload[28:]
+    )
+
+
+def _parse_certificate(payload: bytes, recovery: bool) -> Protector:
+    parts = _Parts(payload)
+    name_bytes = parts.take(parts.number(1))
+    thumbprint = parts.take(32)
+    wrapped = parts.take(parts.number(2))
+    signature = parts.take(parts.number(2))
+    if parts.rest or len(name_bytes) > NAME_BYTES_MAX or (recovery and signature):
+        raise Corrupt("a protector's fields do not fit")
+    try:
+        name = name_bytes.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Corrupt("a protector's fields do not fit") from None
+    if any(unicodedata.category(character) == "Cc" for character in name):
+        raise Corrupt("a protector's fields do not fit")
+    return Protector(CERTIFICATE, wrapped, recovery, name=name, thumbprint=thumbprint, signature=signature)
+
+
+@dataclass
+class _Parts:
+    rest: bytes
+
+    def take(self, length: int) -> bytes:
+        if length > len(self.rest):
+            raise Corrupt("a protector's fields do not fit")
+        part, self.rest = self.rest[:length], self.rest[length:]
+        return part
+
+    def number(self, length: int) -> int:
+        return int.from_bytes(self.take(length), "big")
+
+
+def key_file_bytes(content: bytes) -> bytes:
+    """The key in a key file."""
+    if len(content) == 32:
+        return content
+    digits = content
+    for line_end in (b"\r\n", b"\n"):
+        if digits.endswith(line_end):
+            digits = digits[: -len(line_end)]
+            break
+    if len(digits) == 64 and all(digit in b"0123456789abcdefABCDEF" for digit in digits):
+        return bytes.fromhex(digits.decode("ascii"))
+    raise MissingKey("key file: neither 32 bytes nor 64 hexadecimal digits")
+
+
+def passphrase_bytes(content: bytes) -> bytes:
+    """The passphrase in a passphrase file."""
+    for line_end in (b"\r\n", b"\n"):
+        if content.endswith(line_end):
+            return content[: -len(line_end)]
+    return content
+
+
+def unwrap(header: Header, keys: KeysAtHand) -> bytes:
+    """The current DEK. The header is not authentic yet: `Header.opener` says whether it is."""
+    row = header.current_row
+    binding = PURPOSE_DATABASE + header.file_id + bytes([row.algorithm]) + row.commitment
+    reasons: list[str] = []
+    for type_ in (KEY_FILE, CERTIFICATE, PASSPHRASE):  # in the order of their cost
+        for protector in header.protectors:
+            if protector.type != type_:
+                continue
+            try:
+                dek = _unwrap_one(protector, keys, header.file_id, binding)
+            except MissingKey as reason:
+                reasons.append(str(reason))
+                continue
+            if len(dek) != 32 or not hmac.compare_digest(commitment(dek, header.file_id), row.commitment):
+                raise Unauthentic("a protector brings another key than the header's")
+            return dek
+    raise MissingKey("; ".join(reasons) or "the header has no protector")
+
+
+def _unwrap_one(protector: Protector, keys: KeysAtHand, file_id: bytes, binding: bytes) -> bytes:
+    """Raises MissingKey if the protector is to be passed over."""
+    if protector.type == CERTIFICATE:
+        return _unwrap_certificate(protector, keys, file_id, binding)
+    if protector.type == KEY_FILE:
+        if keys.key_file is None:
+            raise MissingKey("it needs its key file")
+        kek = hkdf(key_file_bytes(keys.key_file), protector.salt, b"pellucid/1 key-file")
+        wrong = "wrong key"
+    else:
+        if keys.passphrase is None:
+            raise MissingKey("it needs its passphrase")
+        kek = _passphrase_kek(protector, passphrase_bytes(keys.passphrase))
+        wrong = "wrong passphrase"
+    aad = bytes([protector.type]) + binding
+    try:
+        return AESGCM(kek).decrypt(protector.wrapped[:12], protector.wrapped[12:], aad)
+    except InvalidTag:
+        raise MissingKey(wrong) from None
+
+
+def _passphrase_kek(protector: Protector, passphrase: bytes) -> bytes:
+    memory_kib, passes, lanes = protector.memory_kib, protector.passes, protector.lanes
+    if memory_kib > MEMORY_KIB_MAX:
+        raise Unsupported(f"the passphrase asks for {memory_kib} KiB, more than {MEMORY_KIB_MAX}")
+    if not 1 <= passes <= PASSES_MAX:
+        raise Unsupported(f"{passes} passes of Argon2id")
+    if not 1 <= lanes <= LANES_MAX:
+        raise Unsupported(f"{lanes} lanes of Argon2id")
+    if memory_kib < 8 * lanes:
+        raise Unsupported(f"{memory_kib} KiB are too few for {lanes} lanes of Argon2id")
+    return argon2id.derive(passphrase, protector.salt, memory_kib, passes, lanes)
+
+
+def _unwrap_certificate(protector: Protector, keys: KeysAtHand, file_id: bytes, binding: bytes) -> bytes:
+    called = f"certificate `{protector.name}` ({protector.thumbprint.hex()}, SHA-256)"
+    if protector.recovery and not keys.allow_recovery:
+        raise MissingKey(f"{called} is for recovery")
+    if keys.find_certificate is None:
+        raise MissingKey(f"it needs {called}")
+    try:
+        certificate = keys.find_certificate(protector.thumbprint)
+    except ReaderError as problem:  # a damaged keyring is what a second protector is for
+        raise MissingKey(f"{called}: {problem}") from None
+    public_key = certificate.private_key.public_key()
+    if not 2048 <= public_key.key_size <= 4096:
+        raise Unsupported(f"{called}: an RSA key of {public_key.key_size} bits")
+    if not protector.recovery:
+        # Before the ciphertext is looked at: anybody can wrap a DEK of their own for a public key.
+        signed = b"pellucid/1 protector" + binding + protector.thumbprint + protector.wrapped
+        pss = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=32)
+        try:
+            public_key.verify(protector.signature, signed, pss, hashes.SHA256())
+        except InvalidSignature:
+            raise Unauthentic(f"a protector was not made by this certificate: {called}") from None
+    label = b"pellucid/1" + PURPOSE_DATABASE + file_id
+    oaep = padding.OAEP(mgf=padding.MGF1(hashes.SHA256()), algorithm=hashes.SHA256(), label=label)
+    try:
+        return certificate.private_key.decrypt(protector.wrapped, oaep)
+    except ValueError:
+        raise MissingKey(f"{called} does not unwrap") from None

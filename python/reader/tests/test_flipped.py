@@ -1,0 +1,90 @@
+"""Goal: no flipped byte of a container gives other content.
+
+Method: a small container under a key file; one byte at a time is changed, at every position of sector 0 and at
+positions sampled elsewhere with a printed seed (PELLUCID_SEED repeats a run). Reading it has to give the same content or an error
+of damage, never another error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import unittest
+
+from pellucid_reader.container import read_pages
+from pellucid_reader.errors import Corrupt, Unauthentic, Unsupported
+from pellucid_reader.header import COPY_BYTES, COPY_OFFSETS, REGION_BYTES, SUM_OFFSET
+from pellucid_reader.protector import KeysAtHand
+
+from .program import Workshop, sqlite
+
+SAMPLES = 1500
+
+
+class Flipped(unittest.TestCase):
+    def setUp(self) -> None:
+        self.workshop = Workshop()
+        self.addCleanup(self.workshop.close)
+
+    def test_each_is_an_error_or_nothing(self) -> None:
+        plain = self.workshop.path("plain")
+        sqlite(
+            plain, "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 'one'), (2, zeroblob(900));", "PRAGMA page_size=512"
+        )
+        sealed = self.workshop.sealed(plain)
+        keys = KeysAtHand(key_file=self.workshop.key_file.read_bytes())
+        whole = b"".join(read_pages(sealed, keys))
+        raw = sealed.read_bytes()
+
+        seed = int(os.environ.get("PELLUCID_SEED") or random.randrange(2**32))
+        print(f"test_flipped: PELLUCID_SEED={seed}")
+        chance = random.Random(seed)
+        positions = {*range(512), *chance.sample(range(512, len(raw)), SAMPLES)}
+        for copy in COPY_OFFSETS:
+            positions.update(chance.sample(range(copy, copy + 400), 100))
+        positions.update(chance.sample(range(REGION_BYTES, len(raw)), 400))
+
+        found = 0
+        with open(sealed, "r+b") as file:
+            for position in sorted(positions):
+                file.seek(position)
+                file.write(bytes([raw[position] ^ chance.randrange(1, 256)]))
+                file.flush()
+                try:
+                    self.assertEqual(b"".join(read_pages(sealed, keys)), whole, f"byte {position}, seed {seed}")
+                    self.assertLess(position, REGION_BYTES, "a page may not change unnoticed")
+                except (Corrupt, Unauthentic):
+                    found += 1
+                finally:
+                    file.seek(position)
+                    file.write(raw[position : position + 1])
+                    file.flush()
+        self.assertGreaterEqual(found, 400)
+        self.assertEqual(sealed.read_bytes(), raw)
+
+    def test_edited_in_both_header_copies(self) -> None:
+        """The kinds of refusal that format.md states, in a header whose SHA-256 does or does not match."""
+        plain = self.workshop.path("plain")
+        sqlite(plain, "CREATE TABLE t (a);", "PRAGMA page_size=512")
+        sealed = self.workshop.sealed(plain)
+        keys = KeysAtHand(key_file=self.workshop.key_file.read_bytes())
+        whole = sealed.read_bytes()
+        flags_offset = 128 + 104 + 1
+        for what, offset, value, resummed, expected in (
+            ("a damaged version", 19, 2, False, Corrupt),
+            ("a newer version", 19, 2, True, Unsupported),
+            ("state unencrypted", 52, 1, True, Unsupported),
+            ("a birth that is not signed for", 67, whole[2048 + 67] ^ 1, True, Unauthentic),
+            ("a key file for recovery", flags_offset, 1, True, Unsupported),
+        ):
+            with self.subTest(what):
+                raw = bytearray(whole)
+                for copy in COPY_OFFSETS:
+                    raw[copy + offset] = value
+                    if resummed:
+                        summed = hashlib.sha256(raw[copy : copy + SUM_OFFSET]).digest()
+                        raw[copy + SUM_OFFSET : copy + COPY_BYTES] = summed
+                sealed.write_bytes(raw)
+                with self.assertRaises(expected):
+                    list(read_pages(sealed, keys))

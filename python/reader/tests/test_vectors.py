@@ -1,0 +1,211 @@
+"""Goal: what vectors/ states is what this reader makes of each object, success and failure.
+
+Method: one test for each file. A failure has to be of the kind stated; the message is the program's own and is not
+compared. Resealing (`nonce`) is left out: a reader seals nothing.
+
+| object | met by the reader |
+|---|---|
+| `header`, `sector-0`, `keyring`, `page`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `unit` | yes |
+| `temporary-block` | no: its key is gone with its process. Opened here as a unit, because the page says how |
+| `keyring` of a database | no: it guards states that version 1 does not open. Opened here as a sealed file |
+| `wear` | no: it counts writes, and a reader makes none. Its HMAC is computed here, because the page says how |
+"""
+
+from __future__ import annotations
+
+import hmac
+import unittest
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_der_private_key
+
+from pellucid_reader import errors, journal, keyring, wal
+from pellucid_reader.container import open_page
+from pellucid_reader.header import State, parse_header, parse_sector_0
+from pellucid_reader.protector import Certificate, KeysAtHand, unwrap
+from pellucid_reader.unit import (
+    Algorithm,
+    Dek,
+    FileKind,
+    Opener,
+    associated_data,
+    generation_key,
+    hkdf,
+    open_unit,
+)
+
+VECTORS = Path(__file__).resolve().parents[3] / "vectors"
+FAILURES = {
+    "unauthentic": errors.Unauthentic,
+    "corrupt": errors.Corrupt,
+    "unsupported": errors.Unsupported,
+    "missing-key": errors.MissingKey,
+    "limit": errors.LimitReached,
+}
+FOREVER = 2**32 - 1
+
+
+class Case:
+    """One file: its lines by key, and the object's bytes."""
+
+    def __init__(self, path: Path):
+        head, _, body = path.read_text("utf-8").partition("\n\n")
+        self.lines: dict[str, str] = {}
+        key = ""
+        for line in head.split("\n"):
+            if line.startswith("  "):
+                self.lines[key] += line[2:]
+            else:
+                key, _, value = line.partition(":")
+                self.lines[key] = value.strip()
+        self.body = bytes.fromhex("".join(body.split()))
+
+    def __getitem__(self, key: str) -> str:
+        return self.lines[key]
+
+    def bytes(self, key: str) -> bytes:
+        return bytes.fromhex(self.lines.get(key, ""))
+
+    def number(self, key: str) -> int:
+        return int(self.lines[key])
+
+    def opener(self) -> Opener:
+        dek = Dek(1, FOREVER, Algorithm[self["algorithm"]], self.bytes("dek"))
+        return Opener(self.bytes("file-id"), self.number("generation"), [dek])
+
+
+class Vectors(unittest.TestCase):
+    def check(self, path: Path) -> None:
+        case = Case(path)
+        self.assertEqual(path.name, f"{case['object']}_{case['kind']}")
+        open_object = getattr(self, "open_" + case["object"].replace("-", "_"))
+        if case["expect"] == "success":
+            open_object(case)
+        else:
+            with self.assertRaises(FAILURES[case["expect"]]) as raised:
+                open_object(case)
+            self.assertIs(type(raised.exception), FAILURES[case["expect"]])
+
+    def open_unit(self, case: Case) -> None:
+        algorithm, generation = Algorithm[case["algorithm"]], case.number("generation")
+        file_id = case.bytes("file-id")
+        key = generation_key(case.bytes("dek"), file_id, generation, algorithm, FileKind.DATABASE)
+        self.assertEqual(key, case.bytes("generation-key"))
+        aad = associated_data(FileKind.DATABASE, generation, file_id, case.number("position"))
+        self.assertEqual(aad, case.bytes("aad"))
+        self.assertEqual(open_unit(algorithm, key, aad, case.body), case.bytes("plaintext"))
+
+    def open_page(self, case: Case) -> None:
+        page = open_page(case.body, case.number("position"), case.opener())
+        self.assertEqual(page, case.bytes("plaintext") + bytes(32))
+
+    def open_wal_header(self, case: Case) -> None:
+        self.assertEqual(wal.open_wal_header(case.body), case.bytes("sqlite"))
+
+    def open_wal_frame(self, case: Case) -> None:
+        self.assertEqual(wal.open_frame(case.body, case.number("frame"), case.opener()), case.bytes("sqlite"))
+
+    def open_journal_header(self, case: Case) -> None:
+        opened = journal.open_journal_header(case.body, case.number("offset"), case.opener())
+        self.assertEqual(opened, (case.bytes("journal-id"), case.bytes("sqlite"), case["damaged"] == "yes"))
+
+    def open_journal_record(self, case: Case) -> None:
+        record = journal.open_record(case.body, case.number("offset"), case.bytes("journal-id"), case.opener())
+        self.assertEqual(record, case.bytes("sqlite"))
+
+    def open_temporary_block(self, case: Case) -> None:
+        aad = associated_data(FileKind.TEMPORARY, 1, bytes(16), case.number("position"))
+        plaintext = open_unit(Algorithm.AES_256, case.bytes("key"), aad, case.body)
+        if plaintext is None:
+            raise errors.Unauthentic
+        self.assertEqual(plaintext, case.bytes("plaintext"))
+
+    def open_sector_0(self, case: Case) -> None:
+        sector = parse_sector_0(case.body)
+        if case["says"] == "nothing":
+            self.assertIsNone(sector)
+            return
+        self.assertEqual(sector.laying, case["says"] == "laying")
+        self.assertEqual(sector.file_id, case.bytes("file-id"))
+        decoy = 32768 if case.number("page-size") == 65536 else 1
+        self.assertEqual(int.from_bytes(case.body[16:18], "big"), decoy)
+        if sector.laying:
+            self.assertEqual(sector.copy_bytes, case.number("copy-bytes"))
+            self.assertEqual(sector.copy_sha256, case.bytes("copy-sha256"))
+
+    def open_wear(self, case: Case) -> None:
+        self.assertEqual(case.body[:8], b"PELWEAR\0")
+        key = hkdf(case.bytes("dek"), case.bytes("file-id"), b"pellucid/1 header")
+        mac = hmac.digest(key, case.number("offset").to_bytes(8, "big") + case.body[:32], "sha256")
+        if mac != case.body[32:64]:
+            raise errors.Unauthentic
+        self.assertEqual(int.from_bytes(case.body[8:12], "big"), case.number("generation"))
+        self.assertEqual(int.from_bytes(case.body[16:24], "big"), case.number("reserved"))
+
+    def open_header(self, case: Case) -> None:
+        at_hand = None
+        if case.bytes("certificate"):
+            at_hand = Certificate(
+                x509.load_der_x509_certificate(case.bytes("certificate")),
+                load_der_private_key(case.bytes("private-key"), None),
+            )
+
+        def find_certificate(thumbprint: bytes) -> Certificate:
+            if at_hand is None or at_hand.thumbprint != thumbprint:
+                raise errors.MissingKey("is not in the keyring")
+            return at_hand
+
+        keys = KeysAtHand(
+            key_file=case.bytes("key-file") or None,
+            passphrase=case.lines["passphrase"].encode() if "passphrase" in case.lines else None,
+            find_certificate=find_certificate,
+            allow_recovery=case.lines.get("allow-recovery") == "yes",
+        )
+        header = parse_header(case.body, case.number("copy"))
+        dek = unwrap(header, keys)
+        opener = header.opener(dek)
+        self.assertEqual(dek, case.bytes("dek"))
+        self.assertEqual(header.file_id, case.bytes("file-id"))
+        self.assertEqual(header.current_row.algorithm, Algorithm[case["algorithm"]])
+        self.assertEqual(header.state, State[case["state"].upper().replace(" ", "_").replace("-", "_")])
+        self.assertEqual(
+            [header.generation, header.sequence, header.page_size, header.birth],
+            [case.number(key) for key in ("generation", "sequence", "page-size", "created")],
+        )
+        if "older-dek" in case.lines:
+            self.assertIn(case.bytes("older-dek"), [row.key for row in opener.deks])
+            self.assertEqual(open_page(case.bytes("older-page"), 7, opener), case.bytes("plaintext") + bytes(32))
+
+    def open_keyring(self, case: Case) -> None:
+        folder, _, name = case["path"].rpartition("/")
+        dmk = case.bytes("database-master-key")
+        master_key_file = case.body if name == "master.key" else case.bytes("master-key-file")
+        opened = keyring.open_sealed_file(master_key_file, case.bytes("service-key"), keyring.KeyKind.MASTER_KEY, "")
+        self.assertEqual(opened, dmk)
+        if folder.endswith("certificates"):
+            content = keyring.open_sealed_file(case.body, dmk, keyring.KeyKind.CERTIFICATE, name)
+            certificate = keyring.parse_certificate(content)
+            self.assertEqual(int.from_bytes(content[:8], "big"), case.number("backed-up"))
+            der = case.bytes("certificate")
+            self.assertEqual(certificate.certificate, x509.load_der_x509_certificate(der))
+            self.assertEqual(content[12 + len(der) :], case.bytes("private-key"))
+        elif folder.endswith("databases"):
+            content = keyring.open_sealed_file(case.body, dmk, keyring.KeyKind.DATABASE, name)
+            expected = case.number("sequence").to_bytes(8, "big") + bytes([case["sealed"] == "yes"])
+            self.assertEqual(content, expected)
+
+
+def _add(path: Path) -> None:
+    setattr(Vectors, "test_" + path.name.replace("-", "_"), lambda self: self.check(path))
+
+
+for _path in sorted(VECTORS.glob("*_*")):
+    _add(_path)
+
+
+class Complete(unittest.TestCase):
+    def test_every_vector_is_run(self) -> None:
+        files = [path for path in VECTORS.iterdir() if path.name != "README.md"]
+        self.assertGreaterEqual(len(files), 89)
+        self.assertEqual(len(files), sum(name.startswith("test_") for name in vars(Vectors)))
