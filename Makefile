@@ -46,14 +46,21 @@ bench: build
 campaign:
 	@.ci/campaign $(NAME)
 
-# Builds nothing, so that `sudo make install` needs no Rust and leaves no files of root in target/.
+# By rename: a library that running programs have mapped is never written to. Builds nothing, so that `sudo make install` needs no Rust and leaves no files of root in target/.
 install:
 	@for file in pellucid libpellucid.so; do \
 	  test -f "$(RELEASE)/$$file" || { echo "install: $(RELEASE)/$$file is missing; run 'make build' first" >&2; exit 1; }; \
 	done
-	install -D -m 755 "$(RELEASE)/pellucid" "$(DESTDIR)$(PREFIX)/bin/pellucid"
-	install -D -m 755 "$(RELEASE)/libpellucid.so" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so"
+	install -D -m 755 "$(RELEASE)/pellucid" "$(DESTDIR)$(PREFIX)/bin/.pellucid.new"
+	install -D -m 755 "$(RELEASE)/libpellucid.so" "$(DESTDIR)$(PREFIX)/lib/pellucid/.libpellucid.so.new"
+	mv -f "$(DESTDIR)$(PREFIX)/lib/pellucid/.libpellucid.so.new" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so"
+	mv -f "$(DESTDIR)$(PREFIX)/bin/.pellucid.new" "$(DESTDIR)$(PREFIX)/bin/pellucid"
+	"$(RELEASE)/pellucid" --quiet manual "$(DESTDIR)$(PREFIX)/share"
 
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/pellucid" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so"
 	-rmdir "$(DESTDIR)$(PREFIX)/lib/pellucid"
+	rm -f "$(DESTDIR)$(PREFIX)"/share/man/man1/pellucid*.1 \
+	  "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/pellucid" \
+	  "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pellucid" \
+	  "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pellucid.fish"

@@ -16,6 +16,11 @@ unsafe extern "C" fn entry(
     unsafe { pellucid_sqlite::register(api.cast(), false) }
 }
 
+/// The version of the bundled SQLite, as `3.40.1`.
+pub fn version() -> &'static str {
+    rusqlite::version()
+}
+
 /// Registers the VFS `pellucid` in the bundled SQLite; not as default.
 ///
 /// # Errors

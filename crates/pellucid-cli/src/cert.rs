@@ -77,7 +77,7 @@ struct FilesArgs {
     /// Its private key
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// A file whose first line is the password of the private key; `-` reads standard input, or asks at a terminal
+    /// A file with the password of the private key, without its last line end; `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }

@@ -61,7 +61,7 @@ struct BackupArgs {
     /// The file to write; one that is there is not overwritten
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
-    /// A file whose first line is the password; `-` reads standard input, or asks at a terminal
+    /// A file with the password, without its last line end; `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     password_file: PathBuf,
 }
@@ -103,7 +103,7 @@ enum PasswordCommand {
 
 #[derive(Debug, Args)]
 struct PasswordFile {
-    /// A file whose first line is the password; `-` reads standard input, or asks at a terminal
+    /// A file with the password, without its last line end; `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     password_file: PathBuf,
 }

@@ -16,7 +16,7 @@ pub struct OpenWith {
     /// A file with a raw key: 32 bytes or 64 hexadecimal digits; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// A file whose first line is the passphrase; `-` reads standard input, or asks at a terminal
+    /// A file with the passphrase, without its last line end; `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     pub passphrase_file: Option<PathBuf>,
     /// Also open it by a recovery certificate

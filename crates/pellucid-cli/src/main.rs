@@ -5,10 +5,12 @@ mod cert;
 mod check;
 mod convert;
 mod demo;
+mod doctor;
 mod extension;
 mod init;
 mod key;
 mod keys;
+mod manual;
 mod output;
 mod owner;
 mod protector;
@@ -70,9 +72,14 @@ enum Command {
     Key(key::KeyArgs),
     /// What opens a database: add, drop, list
     Protector(protector::ProtectorArgs),
+    /// Look at this machine, its keys and their databases, and say what to do
+    Doctor(doctor::DoctorArgs),
     Run(run::RunArgs),
     Extension(extension::ExtensionArgs),
     Demo(demo::DemoArgs),
+    /// Write man pages and shell completions
+    #[command(hide = true)]
+    Manual(manual::ManualArgs),
 }
 
 fn main() -> ExitCode {
@@ -87,8 +94,10 @@ fn main() -> ExitCode {
         Command::Cert(args) => cert::run(args, &output),
         Command::Key(args) => key::run(args, &output),
         Command::Protector(args) => protector::run(args, &output),
+        Command::Doctor(_) => doctor::run(&output),
         Command::Run(args) => run::run(args),
         Command::Extension(_) => extension::run(&output),
+        Command::Manual(args) => manual::run(args, &output),
         Command::Demo(args) => demo::run(args, &output),
     };
     match done {

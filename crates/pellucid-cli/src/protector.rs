@@ -64,7 +64,7 @@ struct NewProtector {
     /// A file with a raw key
     #[arg(long, value_name = "FILE")]
     new_key_file: Option<PathBuf>,
-    /// A file whose first line is the new passphrase; `-` reads standard input, or asks at a terminal
+    /// A file with the new passphrase, without its last line end; `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     new_passphrase_file: Option<PathBuf>,
 }

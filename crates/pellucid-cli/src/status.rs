@@ -13,6 +13,7 @@ use pellucid::protector::Protector;
 use pellucid::Error;
 use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
 
+use crate::doctor::EXPIRY_DAYS;
 use crate::exit;
 use crate::output::{bytes, date, Failure, Output};
 
@@ -28,8 +29,6 @@ pub struct StatusArgs {
     check: bool,
 }
 
-/// A certificate is called out so many days before it expires.
-const EXPIRY_DAYS: i64 = 30;
 const DAY_SECONDS: i64 = 86_400;
 
 /// Shows databases and keyring.

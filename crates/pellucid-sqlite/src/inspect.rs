@@ -82,12 +82,16 @@ pub fn inspect(path: &Path) -> Result<Inspection> {
             (bytes > 0).then_some((PathBuf::from(name), bytes))
         })
         .collect();
-    let kind = kind_of(&region, copy.is_some());
+    let is_whole = metadata.len() <= REGION_BYTES;
+    let kind = kind_of(&region, copy.is_some(), is_whole);
     Ok(Inspection { path: path.to_owned(), bytes: metadata.len(), kind, copy, logs })
 }
 
-fn kind_of(region: &[u8], has_copy: bool) -> Kind {
-    if region.is_empty() {
+/// `is_whole`: nothing lies behind `region`.
+fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
+    // An interrupted birth leaves zeros in sector 0 and no page.
+    let unborn = is_whole && region.iter().take(SECTOR_BYTES).all(|byte| *byte == 0);
+    if region.is_empty() || unborn {
         return Kind::Empty;
     }
     if region.starts_with(SQLITE_MAGIC) {

@@ -1,0 +1,232 @@
+//! `doctor`: looks at this machine, its keys and the databases they know, and says what to do.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use pellucid::certificate::hex;
+use pellucid::keyring::{DatabaseMemory, Keyring, Stored};
+use pellucid::protector::Protector;
+use pellucid_sqlite::inspect::{inspect, Kind};
+
+use crate::exit;
+use crate::output::{date, now, Failure, Output};
+
+/// What `doctor` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pellucid doctor\n  pellucid --json doctor")]
+pub struct DoctorArgs {}
+
+const DAY_SECONDS: i64 = 86_400;
+/// A certificate is called out so many days before it expires.
+pub const EXPIRY_DAYS: i64 = 30;
+/// A backup older than this may be one that nobody finds again.
+const BACKUP_DAYS: i64 = 90;
+
+/// One look.
+struct Finding {
+    what: &'static str,
+    told: String,
+    /// What to do, where something needs attention.
+    todo: Option<String>,
+}
+
+impl Finding {
+    fn good(what: &'static str, told: impl Into<String>) -> Self {
+        Self { what, told: told.into(), todo: None }
+    }
+
+    fn bad(what: &'static str, told: impl Into<String>, todo: impl Into<String>) -> Self {
+        Self { what, told: told.into(), todo: Some(todo.into()) }
+    }
+}
+
+/// Looks at everything; exit 4 if something needs attention.
+pub fn run(output: &Output) -> Result<ExitCode, Failure> {
+    let mut findings = vec![
+        Finding::good(
+            "version",
+            format!(
+                "pellucid {}, SQLite {} inside",
+                env!("CARGO_PKG_VERSION"),
+                pellucid_bundled::version()
+            ),
+        ),
+        processor(),
+        extension(),
+    ];
+    match Keyring::locate() {
+        Ok(home) => keyring(&home, &mut findings),
+        Err(error) => {
+            findings.push(Finding::bad("keyring", error.to_string(), "set PELLUCID_HOME"))
+        }
+    }
+    for finding in &findings {
+        let mark = if finding.todo.is_some() { output.bold("!!") } else { "ok".to_owned() };
+        output.line(format!("{mark}  {:<12} {}", finding.what, finding.told));
+        if let Some(todo) = &finding.todo {
+            output.line(format!("{:17}{todo}", ""));
+        }
+    }
+    output.facts(&serde_json::json!({
+        "findings": findings.iter().map(|finding| serde_json::json!({
+            "what": finding.what, "told": finding.told, "todo": finding.todo,
+        })).collect::<Vec<_>>(),
+    }));
+    let attention = findings.iter().any(|finding| finding.todo.is_some());
+    Ok(if attention { ExitCode::from(exit::ATTENTION) } else { ExitCode::SUCCESS })
+}
+
+fn processor() -> Finding {
+    let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = flags.lines().find(|line| line.starts_with("flags") || line.starts_with("Features"));
+    let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
+    let known = ["aes", "pclmulqdq", "vaes", "vpclmulqdq", "avx512f", "pmull"];
+    let there: Vec<&str> = known.into_iter().filter(|flag| words.contains(flag)).collect();
+    match there.contains(&"aes") {
+        true => Finding::good("processor", there.join(" ")),
+        false => Finding::bad(
+            "processor",
+            "no AES instructions",
+            "encryption works and is many times slower; use a processor, or a kind of virtual machine, that has them",
+        ),
+    }
+}
+
+fn extension() -> Finding {
+    match crate::extension::locate() {
+        Ok(path) => Finding::good("extension", path.display().to_string()),
+        Err(missing) => Finding::bad("extension", missing.to_string(), missing.hint()),
+    }
+}
+
+fn keyring(home: &Path, findings: &mut Vec<Finding>) {
+    let shown = home.display();
+    if !home.join("keyring").exists() {
+        findings.push(Finding::good(
+            "keyring",
+            format!("none yet; `{shown}` will be made on first use"),
+        ));
+        return;
+    }
+    let opened = Keyring::open(home).and_then(|keyring| {
+        let certificates = keyring.certificates()?;
+        Ok((keyring, certificates))
+    });
+    let (keyring, certificates) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            let todo =
+                "`pellucid key status` shows what is there; `pellucid key restore` puts a key back";
+            findings.push(Finding::bad("keyring", error.to_string(), todo));
+            return;
+        }
+    };
+    findings
+        .push(Finding::good("keyring", format!("{shown}, certificates: {}", certificates.len())));
+    for stored in &certificates {
+        certificate(stored, findings);
+    }
+    match keyring.databases() {
+        Ok(databases) => {
+            for memory in databases {
+                database(&memory, &certificates, findings);
+            }
+        }
+        Err(error) => findings.push(Finding::bad(
+            "databases",
+            error.to_string(),
+            "restore the directory of the instance from a backup",
+        )),
+    }
+}
+
+fn certificate(stored: &Stored, findings: &mut Vec<Finding>) {
+    let public = stored.public();
+    let (name, now) = (public.name(), now());
+    let export = format!(
+        "pellucid cert export {name} --cert-file {name}.pem --key-file {name}.key --password-file -"
+    );
+    let mut bad =
+        |told: String, todo: String| findings.push(Finding::bad("certificate", told, todo));
+    if stored.has_private_key() {
+        match stored.backed_up().map(|at| at as i64) {
+            None => bad(
+                format!("`{name}` has NO backup: if this keyring is lost, so are its databases"),
+                export,
+            ),
+            Some(at) if now - at > BACKUP_DAYS * DAY_SECONDS => {
+                bad(
+                    format!("`{name}` was last backed up on {}", date(at)),
+                    format!("see that the backup is still found, or: {export}"),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+    let (from, to) = public.validity();
+    let another = "it still opens databases; make another for new ones with `pellucid cert create`";
+    if to < now {
+        bad(format!("`{name}` expired on {}", date(to)), another.to_owned());
+    } else if to - now < EXPIRY_DAYS * DAY_SECONDS {
+        bad(format!("`{name}` expires on {}", date(to)), another.to_owned());
+    }
+    if from > now {
+        bad(
+            format!("`{name}` is valid only from {}", date(from)),
+            "is the clock right?".to_owned(),
+        );
+    }
+}
+
+/// Whether a remembered database is there and the keyring still opens it.
+fn database(memory: &DatabaseMemory, certificates: &[Stored], findings: &mut Vec<Finding>) {
+    if memory.path.as_os_str().is_empty() || !memory.path.exists() {
+        return;
+    }
+    let shown = memory.path.display();
+    let finding = match inspect(&memory.path).map(|found| found.kind) {
+        Ok(Kind::Sealed(sealed)) => {
+            let mut missing = None;
+            for bytes in &sealed.header.protectors {
+                match Protector::decode(bytes) {
+                    Ok((Protector::Certificate(protector), _)) => {
+                        let has = certificates.iter().any(|stored| {
+                            stored.has_private_key()
+                                && stored.public().thumbprint() == protector.thumbprint()
+                        });
+                        if has {
+                            return;
+                        }
+                        missing = Some((protector.name().to_owned(), hex(protector.thumbprint())));
+                    }
+                    // A passphrase or key file is not the keyring's to judge.
+                    _ => return,
+                }
+            }
+            let Some((name, thumbprint)) = missing else { return };
+            Finding::bad(
+                "database",
+                format!(
+                    "`{shown}`: its certificate `{name}` is gone (SHA-256 thumbprint {thumbprint})"
+                ),
+                "import it from its backup with `pellucid cert import`",
+            )
+        }
+        Ok(Kind::Unfinished) => Finding::bad(
+            "database",
+            format!("`{shown}`: an encryption or decryption was interrupted"),
+            "`pellucid check` finishes it",
+        ),
+        Ok(Kind::Damaged(error)) => {
+            Finding::bad("database", format!("`{shown}`: {error}"), "restore a backup")
+        }
+        Ok(Kind::Plain) => Finding::bad(
+            "database",
+            format!("`{shown}` is PLAIN, and the keyring knows it as encrypted"),
+            "find out who put it there; `pellucid encrypt` encrypts it",
+        ),
+        _ => return,
+    };
+    findings.push(finding);
+}

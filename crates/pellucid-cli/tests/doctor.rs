@@ -1,0 +1,83 @@
+//! Goal: `doctor` and `status` call out each thing that costs people their databases, by name and with what to do.
+//!
+//! Method: each trouble is made in a place of its own, and is gone again from the answer once it is mended.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use support::{edit, Place, Said};
+
+fn told(place: &Place) -> Said {
+    place.pellucid(&["doctor"])
+}
+
+#[track_caller]
+fn calls_out(place: &Place, what: &str, todo: &str) {
+    let said = told(place);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(
+        said.stdout.lines().any(|line| line.starts_with("!!") && line.contains(what)),
+        "{said:?}"
+    );
+    assert!(said.stdout.contains(todo), "{said:?}");
+}
+
+fn export(place: &Place) {
+    place.secret("password", b"a Pa55word of some length");
+    let words = "cert export pellucid --cert-file a.pem --key-file a.key --password-file password";
+    place.pellucid(&words.split(' ').collect::<Vec<_>>()).succeeded();
+}
+
+#[test]
+fn a_machine_in_order_has_nothing_called_out() {
+    let place = Place::new();
+    assert_eq!(told(&place).code, 0, "{:?}", told(&place));
+    place.sealed("app.db", &[]);
+    calls_out(&place, "`pellucid` has NO backup", "pellucid cert export pellucid");
+    export(&place);
+    let said = told(&place);
+    assert_eq!(said.code, 0, "{said:?}");
+    let facts: serde_json::Value =
+        serde_json::from_str(&place.pellucid(&["--json", "doctor"]).stdout).unwrap();
+    assert!(facts["findings"].as_array().unwrap().iter().all(|one| one["todo"].is_null()));
+}
+
+#[test]
+fn certificates_that_are_over_or_gone_are_called_out() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    export(&place);
+    let create = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        place.pellucid(&[&["cert", "create"], &words[..]].concat()).succeeded();
+    };
+    create("over --start 2020-01-01 --expiry 2020-12-31");
+    calls_out(&place, "`over` expired on 2020-12-31", "make another");
+    create("early --start 2090-01-01 --expiry 2090-12-31");
+    calls_out(&place, "`early` is valid only from 2090-01-01", "clock");
+    for name in ["over", "early"] {
+        place.pellucid(&["cert", "drop", name]).succeeded();
+    }
+    assert_eq!(told(&place).code, 0);
+    place.pellucid(&["cert", "drop", "pellucid", "--force"]).succeeded();
+    calls_out(&place, "its certificate `pellucid` is gone", "pellucid cert import");
+}
+
+#[test]
+fn databases_that_are_not_what_the_keyring_knows_are_called_out() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    export(&place);
+    let sealed = std::fs::read(place.path("app.db")).unwrap();
+    edit(&place.path("app.db"), |bytes| bytes.truncate(9000));
+    calls_out(&place, "truncated: 9000 of its first 16384", "restore a backup");
+    std::fs::remove_file(place.path("app.db")).unwrap();
+    assert_eq!(told(&place).code, 0, "one that is gone is nobody's trouble");
+    place.plain("app.db");
+    calls_out(&place, "app.db` is PLAIN", "pellucid encrypt");
+    std::fs::write(place.path("app.db"), sealed).unwrap();
+    assert_eq!(told(&place).code, 0);
+
+    std::fs::remove_file(place.path("keys/keyring/master.key")).unwrap();
+    calls_out(&place, "keyring", "pellucid key restore");
+}
