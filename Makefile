@@ -6,6 +6,7 @@
 #   make bench              what encryption costs here
 #   make campaign NAME=..   one of the long tests; without NAME, lists them
 #   make install [PREFIX=/usr/local] [DESTDIR=]
+#   make package            a Debian package and a Python wheel, in target/packages
 #   make deps               install, or name, what is missing on this machine
 
 SHELL   := /bin/bash
@@ -14,7 +15,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: help build demo test bench check campaign install uninstall deps
+.PHONY: help build demo test bench check campaign install uninstall package deps
 .DEFAULT_GOAL := help
 
 help:
@@ -45,6 +46,10 @@ bench: build
 
 campaign:
 	@.ci/campaign $(NAME)
+
+package: build
+	packaging/deb.sh
+	packaging/wheel.sh
 
 # By rename: a library that running programs have mapped is never written to. Builds nothing, so that `sudo make install` needs no Rust and leaves no files of root in target/.
 install:
