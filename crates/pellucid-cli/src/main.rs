@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use output::Output;
+use rustix::process::DumpableBehavior;
 
 /// Exit statuses; `run` returns the program's own.
 mod exit {
@@ -82,7 +83,14 @@ enum Command {
     Manual(manual::ManualArgs),
 }
 
+#[global_allocator]
+static MEMORY: pellucid_sqlite::memory::Guarded = pellucid_sqlite::memory::Guarded;
+
 fn main() -> ExitCode {
+    pellucid_sqlite::memory::guard();
+    if let Err(error) = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        eprintln!("pellucid: warning: core dumps of this process stay on: {error}");
+    }
     let cli = Cli::parse();
     let output = Output::new(cli.json, cli.quiet);
     let done = match &cli.command {

@@ -23,6 +23,10 @@ use api::{
     SQLITE_OK_LOAD_PERMANENTLY,
 };
 
+/// Keys lie in memory that core dumps do not get, whatever the application does with its own.
+#[global_allocator]
+static MEMORY: pellucid_sqlite::memory::Guarded = pellucid_sqlite::memory::Guarded;
+
 /// The entry point that SQLite derives from the file name `libpellucid.so`.
 ///
 /// Registers again after each `sqlite3_shutdown()`, as SQLite asks of an entry point.

@@ -20,6 +20,7 @@ static TABLE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// # Safety
 /// `table` is the table that SQLite handed to an extension.
 pub unsafe fn register(table: *const c_void) -> Result<(), &'static str> {
+    pellucid_sqlite::memory::guard();
     let table = table.cast_mut();
     let before = TABLE.compare_exchange(null_mut(), table, Ordering::AcqRel, Ordering::Acquire);
     if before.is_err_and(|other| other != table) {

@@ -17,6 +17,7 @@ mod journal_file;
 mod link;
 mod lower;
 mod main_file;
+pub mod memory;
 mod overlay;
 mod pool;
 pub mod protectors;

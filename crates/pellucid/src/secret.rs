@@ -60,13 +60,16 @@ pub(crate) fn identity(secret: &[u8]) -> [u8; 32] {
 }
 
 /// A 32-byte secret key. `Debug` prints no byte of it; equality takes constant time.
+///
+/// Boxed, so that a move leaves no copy behind: the key lies once, where the allocator of the program keeps keys.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct Secret32([u8; 32]);
+pub struct Secret32(Box<[u8; 32]>);
 
 impl Secret32 {
     /// Takes over `bytes`; the caller's copy is wiped.
     pub fn new(bytes: &mut [u8; 32]) -> Self {
-        let secret = Self(*bytes);
+        let mut secret = Self(Box::new([0; 32]));
+        secret.0.copy_from_slice(bytes);
         bytes.zeroize();
         secret
     }
@@ -76,14 +79,14 @@ impl Secret32 {
     /// # Errors
     /// [`Error::Io`] if the generator fails.
     pub fn random() -> Result<Self> {
-        let mut secret = Self([0; 32]);
-        fill_random(&mut secret.0)?;
+        let mut secret = Self(Box::new([0; 32]));
+        fill_random(&mut secret.0[..])?;
         Ok(secret)
     }
 
     /// From a slice of exactly 32 bytes.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
-        let mut secret = Self([0; 32]);
+        let mut secret = Self(Box::new([0; 32]));
         if bytes.len() != 32 {
             return None;
         }
@@ -105,7 +108,7 @@ impl fmt::Debug for Secret32 {
 
 impl PartialEq for Secret32 {
     fn eq(&self, other: &Self) -> bool {
-        aws_lc_rs::constant_time::verify_slices_are_equal(&self.0, &other.0).is_ok()
+        aws_lc_rs::constant_time::verify_slices_are_equal(&self.0[..], &other.0[..]).is_ok()
     }
 }
 
