@@ -4,17 +4,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, Table};
 use pellucid::certificate::{
     hex, import, CertificateRequest, PublicCertificate, FILE_BYTES_MOST, VALID_DAYS_DEFAULT,
 };
 use pellucid::keyring::{Keyring, Stored};
-use pellucid::message::{self, Message};
+use pellucid::message;
 use pellucid::Error;
 use pellucid_sqlite::inspect::{inspect, Kind};
 
 use crate::keys::passphrase;
-use crate::output::{date, now, Failure, Output};
+use crate::output::{self, date, now, table, Failure, Output};
 
 /// What `cert` does.
 #[derive(Debug, Args)]
@@ -142,7 +141,7 @@ fn create(home: &Path, args: &CreateArgs, output: &Output) -> Result<(), Failure
     let certificate = keyring.create_certificate(&args.name, &request)?;
     warn_about_validity(certificate.public(), output);
     show(&Stored::Whole(certificate), output);
-    output.warning(message::NOT_BACKED_UP.text);
+    output.message(&message::NOT_BACKED_UP);
     Ok(())
 }
 
@@ -150,34 +149,23 @@ const DAY_SECONDS: i64 = 24 * 3600;
 
 fn warn_about_validity(public: &PublicCertificate, output: &Output) {
     let (from, to) = public.validity();
-    let warn = |message: Message| output.warning(message.text.trim_start_matches("Warning: "));
     if to < now() {
-        warn(message::CREATED_EXPIRED);
+        output.message(&message::CREATED_EXPIRED);
     } else if from > now() {
-        warn(message::CREATED_FUTURE);
+        output.message(&message::CREATED_FUTURE);
     }
 }
 
 fn list(keyring: &Keyring, output: &Output) -> Result<(), Failure> {
     let certificates = keyring.certificates()?;
-    let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
-        "certificate",
-        "subject",
-        "key",
-        "valid from",
-        "valid to",
-        "private key",
-        "backed up",
-    ]);
+    let mut table = table(["certificate", "subject", "key", "valid", "private key", "backed up"]);
     for stored in &certificates {
         let public = stored.public();
         table.add_row([
             public.name().to_owned(),
             public.subject().to_owned(),
             format!("RSA-{}", public.rsa_bits()),
-            date(public.validity().0),
-            date(public.validity().1),
+            format!("{} to {}", date(public.validity().0), date(public.validity().1)),
             if stored.has_private_key() { "yes" } else { "no" }.to_owned(),
             backed_up(stored),
         ]);
@@ -199,8 +187,7 @@ fn backed_up(stored: &Stored) -> String {
 
 fn show(stored: &Stored, output: &Output) {
     let public = stored.public();
-    let mut table = Table::new();
-    table.load_preset(comfy_table::presets::NOTHING);
+    let mut table = output::list();
     for (what, value) in [
         ("certificate", public.name().to_owned()),
         ("subject", public.subject().to_owned()),
@@ -213,6 +200,7 @@ fn show(stored: &Stored, output: &Output) {
     ] {
         table.add_row([what.to_owned(), value]);
     }
+    output::pad(&mut table);
     output.line(table);
     output.facts(&facts(stored));
 }

@@ -228,7 +228,7 @@ fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), 
         let keyring = Keyring::open(&Keyring::locate()?)?;
         let name = name.as_deref().unwrap_or(pellucid::keyring::DEFAULT_CERTIFICATE);
         if keyring.certificate(name)?.backed_up().is_none() {
-            eprintln!("{}", message::NOT_BACKED_UP.text);
+            output.message(&message::NOT_BACKED_UP);
             output.line(format!(
                 "To back it up: pellucid cert export {name} --cert-file {name}.pem --key-file \
                  {name}.key --password-file -"

@@ -10,7 +10,7 @@ use pellucid::protector::Protector;
 use pellucid_sqlite::inspect::{inspect, Kind};
 
 use crate::exit;
-use crate::output::{date, now, Failure, Output};
+use crate::output::{self, date, now, Failure, Output};
 
 /// What `doctor` takes.
 #[derive(Debug, Args)]
@@ -61,13 +61,18 @@ pub fn run(output: &Output) -> Result<ExitCode, Failure> {
             findings.push(Finding::bad("keyring", error.to_string(), "set PELLUCID_HOME"))
         }
     }
+    let mut shown = output::list();
     for finding in &findings {
-        let mark = if finding.todo.is_some() { output.bold("!!") } else { "ok".to_owned() };
-        output.line(format!("{mark}  {:<12} {}", finding.what, finding.told));
-        if let Some(todo) = &finding.todo {
-            output.line(format!("{:17}{todo}", ""));
-        }
+        match &finding.todo {
+            None => shown.add_row(["ok", finding.what, &finding.told]),
+            Some(todo) => {
+                let told = format!("{}\n{todo}", finding.told);
+                shown.add_row(["!!", finding.what, &told])
+            }
+        };
     }
+    output::pad(&mut shown);
+    output.line(shown);
     output.facts(&serde_json::json!({
         "findings": findings.iter().map(|finding| serde_json::json!({
             "what": finding.what, "told": finding.told, "todo": finding.todo,

@@ -6,6 +6,7 @@ mod check;
 mod convert;
 mod demo;
 mod doctor;
+mod events;
 mod extension;
 mod init;
 mod key;
@@ -75,6 +76,8 @@ enum Command {
     Protector(protector::ProtectorArgs),
     /// Look at this machine, its keys and their databases, and say what to do
     Doctor(doctor::DoctorArgs),
+    /// Who did what to which key and database: the event log of the instance
+    Events(events::EventsArgs),
     Run(run::RunArgs),
     Extension(extension::ExtensionArgs),
     Demo(demo::DemoArgs),
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Key(args) => key::run(args, &output),
         Command::Protector(args) => protector::run(args, &output),
         Command::Doctor(_) => doctor::run(&output),
+        Command::Events(args) => events::run(args, &output),
         Command::Run(args) => run::run(args),
         Command::Extension(_) => extension::run(&output),
         Command::Manual(args) => manual::run(args, &output),

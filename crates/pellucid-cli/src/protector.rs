@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, Table};
 use pellucid::keyring::Keyring;
 use pellucid::protector::Protector;
 use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
@@ -13,7 +12,7 @@ use pellucid_sqlite::seal_request::Protection;
 
 use crate::convert::not_a_database;
 use crate::keys::{key_file, passphrase, OpenWith};
-use crate::output::{Failure, Output};
+use crate::output::{table, Failure, Output};
 
 /// What `protector` does.
 #[derive(Debug, Args)]
@@ -153,8 +152,7 @@ fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
 
 fn list(database: &Path, output: &Output) -> Result<(), Failure> {
     let found = sealed(database)?;
-    let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["number", "opened by"]);
+    let mut table = table(["number", "opened by"]);
     let mut facts = Vec::new();
     for (index, bytes) in found.header.protectors.iter().enumerate() {
         let told = match Protector::decode(bytes) {

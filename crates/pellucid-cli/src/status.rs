@@ -1,29 +1,33 @@
 //! `status`: the one honest screen, warnings first.
 
+mod prometheus;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::Table;
 use pellucid::certificate::hex;
-use pellucid::keyring::Keyring;
+use pellucid::keyring::{Keyring, Stored};
 use pellucid::protector::Protector;
 use pellucid::Error;
 use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
 
 use crate::doctor::EXPIRY_DAYS;
 use crate::exit;
-use crate::output::{bytes, date, Failure, Output};
+use crate::output::{bytes, date, table, Failure, Output};
 
 /// What `status` takes.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pellucid status app.db\n  pellucid status --check *.db")]
 pub struct StatusArgs {
-    /// Databases; without any, the keyring alone
+    /// Databases; without any, those the keyring knows
     #[arg(value_name = "DB")]
     databases: Vec<PathBuf>,
+    /// Metrics for Prometheus (text format), as node_exporter's textfile collector takes them
+    #[arg(long)]
+    prometheus: bool,
     /// Exit with 4 if anything needs attention
     #[arg(long)]
     check: bool,
@@ -36,10 +40,15 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
     let mut warnings = Vec::new();
     let keyring = keyring_rows(&mut warnings);
     let mut rows = Vec::new();
-    for database in &args.databases {
+    let named = !args.databases.is_empty();
+    for database in if named { &args.databases } else { &keyring.databases } {
         let found = inspect(database).map_err(|error| Failure::from(error).about(database))?;
         warn_about(&found, &mut warnings);
         rows.push(found);
+    }
+    if args.prometheus {
+        output.text(&prometheus::metrics(&rows, &keyring.certificates, warnings.len()))?;
+        return Ok(attention(args, &warnings));
     }
     for warning in &warnings {
         output.warning(warning);
@@ -48,7 +57,8 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         output.line(database_table(&rows));
     }
     if let Some(table) = &keyring.table {
-        output.line(format!("Keyring {}", keyring.home.display()));
+        let above = if rows.is_empty() { "" } else { "\n" };
+        output.line(format!("{above}Keyring {}", keyring.home.display()));
         output.line(table);
     }
     output.facts(&serde_json::json!({
@@ -56,8 +66,16 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         "databases": rows.iter().map(facts).collect::<Vec<_>>(),
         "keyring": keyring.facts,
     }));
+    Ok(attention(args, &warnings))
+}
+
+fn attention(args: &StatusArgs, warnings: &[String]) -> ExitCode {
     let attention = args.check && !warnings.is_empty();
-    Ok(if attention { ExitCode::from(exit::ATTENTION) } else { ExitCode::SUCCESS })
+    if attention {
+        ExitCode::from(exit::ATTENTION)
+    } else {
+        ExitCode::SUCCESS
+    }
 }
 
 fn warn_about(found: &Inspection, warnings: &mut Vec<String>) {
@@ -93,30 +111,18 @@ fn warn_about(found: &Inspection, warnings: &mut Vec<String>) {
 }
 
 fn database_table(rows: &[Inspection]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
-        "database",
-        "state",
-        "algorithm",
-        "size",
-        "pages",
-        "generation",
-        "opens with",
-    ]);
+    let mut table = table(["database", "state", "algorithm", "size", "opens with"]);
     for found in rows {
         let name = found.path.display().to_string();
         let size = bytes(found.bytes);
         let row = match &found.kind {
             Kind::Sealed(sealed) => {
                 let header = &sealed.header;
-                let pages = pages(found, sealed);
                 vec![
                     name,
                     header.state.name().to_owned(),
                     header.algorithm().map_or("?".to_owned(), |a| a.name().to_owned()),
                     size,
-                    format!("{pages} of {} bytes", header.page_size),
-                    header.generation.to_string(),
                     protectors(sealed).join("\n"),
                 ]
             }
@@ -186,15 +192,26 @@ fn facts(found: &Inspection) -> serde_json::Value {
 
 struct KeyringRows {
     home: PathBuf,
+    certificates: Vec<Stored>,
+    /// The encrypted databases it knows, as far as they are still there.
+    databases: Vec<PathBuf>,
     table: Option<Table>,
     facts: serde_json::Value,
 }
 
 fn keyring_rows(warnings: &mut Vec<String>) -> KeyringRows {
     let home = Keyring::locate().unwrap_or_default();
-    let mut rows = KeyringRows { home: home.clone(), table: None, facts: serde_json::Value::Null };
-    let certificates = match Keyring::open(&home).and_then(|keyring| keyring.certificates()) {
-        Ok(certificates) => certificates,
+    let mut rows = KeyringRows {
+        home: home.clone(),
+        certificates: Vec::new(),
+        databases: Vec::new(),
+        table: None,
+        facts: serde_json::Value::Null,
+    };
+    let opened = Keyring::open(&home)
+        .and_then(|keyring| Ok((keyring.certificates()?, keyring.databases()?)));
+    let (certificates, databases) = match opened {
+        Ok(found) => found,
         Err(Error::MissingKey { .. }) if !Path::new(&home).join("service.key").exists() => {
             return rows
         }
@@ -203,14 +220,7 @@ fn keyring_rows(warnings: &mut Vec<String>) -> KeyringRows {
             return rows;
         }
     };
-    let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
-        "certificate",
-        "key",
-        "valid to",
-        "backed up",
-        "SHA-256 thumbprint",
-    ]);
+    let mut table = table(["certificate", "key", "valid to", "backed up", "SHA-256 thumbprint"]);
     let now =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
     let mut list = Vec::new();
@@ -235,13 +245,21 @@ fn keyring_rows(warnings: &mut Vec<String>) -> KeyringRows {
             format!("RSA-{}", public.rsa_bits()),
             date(expires),
             backed_up.clone().unwrap_or_else(|| "NEVER".to_owned()),
-            hex(public.thumbprint()),
+            format!("{}..", hex(&public.thumbprint()[..8])),
         ]);
         list.push(serde_json::json!({
             "name": public.name(), "rsa_bits": public.rsa_bits(), "valid_to": date(expires),
             "backed_up": backed_up, "thumbprint_sha256": hex(public.thumbprint()),
         }));
     }
+    rows.databases = databases
+        .into_iter()
+        .filter(|memory| memory.sealed && memory.path.is_file())
+        .map(|memory| memory.path)
+        .collect();
+    rows.databases.sort();
+    rows.databases.dedup();
+    rows.certificates = certificates;
     rows.table = Some(table);
     rows.facts = serde_json::json!({"home": home, "certificates": list});
     rows

@@ -81,3 +81,46 @@ fn databases_that_are_not_what_the_keyring_knows_are_called_out() {
     std::fs::remove_file(place.path("keys/keyring/master.key")).unwrap();
     calls_out(&place, "keyring", "pellucid key restore");
 }
+
+/// Without a name, `status` shows what the keyring knows; as metrics, too.
+#[test]
+fn status_knows_the_databases_and_tells_prometheus() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.sealed("raw \"1\".db", &[]);
+    place.pellucid(&["decrypt", "raw \"1\".db"]).succeeded();
+    let shown = place.pellucid(&["status"]).succeeded();
+    assert!(shown.contains("/app.db") && !shown.contains("raw"), "{shown}");
+    let metrics = |words: &[&str]| {
+        let told = place.pellucid(&[&["status", "--prometheus"], words].concat());
+        assert_eq!(told.code, 0, "{told:?}");
+        told.stdout
+    };
+    let value = |text: &str, start: &str| {
+        let line = text.lines().find(|line| line.starts_with(start));
+        let line = line.unwrap_or_else(|| panic!("no `{start}` in {text}"));
+        line.rsplit(' ').next().unwrap().parse::<i64>().unwrap()
+    };
+    let text = metrics(&[]);
+    let of_app = format!("{{database=\"{}\"}}", place.path("app.db").display());
+    assert_eq!(value(&text, &format!("pellucid_database_encryption_state{of_app}")), 3);
+    let bytes = std::fs::metadata(place.path("app.db")).unwrap().len();
+    assert_eq!(value(&text, &format!("pellucid_database_size_bytes{of_app}")), bytes as i64);
+    let certificate = "{certificate=\"pellucid\",thumbprint_sha256=\"";
+    let backup = format!("pellucid_certificate_backup_timestamp_seconds{certificate}");
+    assert_eq!(value(&text, &backup), 0);
+    assert_eq!(value(&text, "pellucid_warnings "), 1);
+    export(&place);
+    let text = metrics(&["raw \"1\".db"]);
+    assert!(value(&text, &backup) > 1_700_000_000);
+    let expiry =
+        value(&text, &format!("pellucid_certificate_expiry_timestamp_seconds{certificate}"));
+    assert!(expiry > value(&text, &backup));
+    assert_eq!(
+        value(&text, "pellucid_database_encryption_state{database=\"raw \\\"1\\\".db\"}"),
+        0
+    );
+    assert_eq!(value(&text, "pellucid_warnings "), 1, "one plain database");
+    let told = place.pellucid(&["status", "--prometheus", "--check", "raw \"1\".db"]);
+    assert_eq!(told.code, 4, "{told:?}");
+}

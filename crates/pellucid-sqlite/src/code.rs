@@ -70,7 +70,7 @@ pub fn last_report() -> Option<Report> {
     LAST.with_borrow_mut(Option::take)
 }
 
-/// One line about `file` in SQLite's log and, as `PELLUCID_LOG` says, on standard error.
+/// One line about `file` in SQLite's log and, as `PELLUCID_LOG` says, on standard error or in syslog.
 pub fn note(code: c_int, file: &Path, what: &str) {
     let line = format!("pellucid: {}: {what}", file.display());
     if let Some(api) = Api::get() {
@@ -79,8 +79,19 @@ pub fn note(code: c_int, file: &Path, what: &str) {
     LAST.with_borrow_mut(|last| {
         *last = Some(Report { code, line: format!("`{}`: {what}", file.display()) });
     });
-    if std::env::var_os("PELLUCID_LOG").is_some_and(|to| to == "stderr") {
+    let to = std::env::var_os("PELLUCID_LOG").unwrap_or_default();
+    if to == "stderr" {
         // A closed standard error is no reason to fail the caller's statement.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
+    } else if to == "syslog" {
+        syslog(&line);
     }
+}
+
+/// By the host's own connection to syslog and under its name; the facility is the user's.
+fn syslog(line: &str) {
+    // A path may have any byte but NUL; what it was read from had none.
+    let Ok(line) = std::ffi::CString::new(line) else { return };
+    // SAFETY: the format takes one string, and `line` is one.
+    unsafe { libc::syslog(libc::LOG_USER | libc::LOG_WARNING, c"%s".as_ptr(), line.as_ptr()) };
 }

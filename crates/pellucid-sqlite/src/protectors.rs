@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use pellucid::header::Header;
+use pellucid::keyring::{Action, Event};
 use pellucid::protector::{Binding, Protector, Purpose};
 use pellucid::secret::Dek;
 use pellucid::{Error, Result, Subject};
 
 use crate::convert::connection::{uri, Handle};
-use crate::convert::{holders, ConvertError};
+use crate::convert::{full_name, holders, ConvertError};
 use crate::ffi;
 use crate::file::lower_of_open;
 use crate::seal_request::{remember, Protection};
@@ -21,7 +22,7 @@ const TIMEOUT_MS: std::ffi::c_int = 20_000;
 /// # Errors
 /// [`ConvertError`]; nothing was changed then.
 pub fn add(path: &Path, protection: &Protection) -> std::result::Result<(), ConvertError> {
-    change(path, |header, dek| {
+    change(path, Action::Added, |header, dek| {
         let encoded = wrap(header, dek, protection)?;
         header.protectors.push(encoded);
         Ok(())
@@ -33,7 +34,7 @@ pub fn add(path: &Path, protection: &Protection) -> std::result::Result<(), Conv
 /// # Errors
 /// [`Error::Misuse`] if there is none there, or it is the last one.
 pub fn drop(path: &Path, index: usize) -> std::result::Result<(), ConvertError> {
-    change(path, |header, _| {
+    change(path, Action::Dropped, |header, _| {
         let refuse = |why: &'static str| Err(Error::misuse(Subject::Protector(index), why));
         match header.protectors.len() {
             count if index >= count => refuse("there is none of that number"),
@@ -62,6 +63,7 @@ fn wrap(header: &Header, dek: &Dek, protection: &Protection) -> Result<Vec<u8>> 
 
 fn change(
     path: &Path,
+    action: Action,
     edit: impl FnOnce(&mut Header, &Dek) -> Result<()>,
 ) -> std::result::Result<(), ConvertError> {
     let uri = uri(path, "vfs=pellucid&require=sealed");
@@ -86,6 +88,7 @@ fn change(
     // An earlier look, for a typed error: too many protectors.
     header.encode(keys.header_key())?;
     let protectors = header.protectors.clone();
+    Event::new(action, "protector of database").of(full_name(path)).record_here()?;
     let changed = link
         .with_header_locks(lower, || {
             link.change_header(|header| header.protectors.clone_from(&protectors))

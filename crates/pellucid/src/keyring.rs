@@ -6,6 +6,7 @@
 mod certificates;
 mod databases;
 mod description;
+mod events;
 mod instance;
 mod lock;
 mod master;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub use certificates::Stored;
 pub use databases::DatabaseMemory;
 pub use description::Description;
+pub use events::{read_events, Action, Event};
 pub use master::{
     back_up_service_key, check_password, read_key_backup, Change, Lost, PASSWORD_CHARS_LEAST,
 };
@@ -120,6 +122,7 @@ impl Keyring {
                 })?
             }
             None => {
+                Event::new(Action::Created, "service master key").record(home)?;
                 made.service_master_key = instance::make_service_key(home)?;
                 instance::read_service_key(home)?
                     .ok_or_else(|| Error::missing_key(SMK, "it vanished after it was made"))?
@@ -134,6 +137,7 @@ impl Keyring {
             }
             let file = SealedFile::new(path.clone(), Kind::MasterKey, "");
             let fresh = Secret32::random()?;
+            Event::new(Action::Created, "database master key").record(home)?;
             if file.create(&service_key, fresh.expose())? {
                 made.database_master_key = Some(path);
             }

@@ -126,7 +126,11 @@ impl Place {
                     continue;
                 }
                 let mode = path.symlink_metadata().unwrap().permissions().mode();
-                let digest = sha256(&std::fs::read(&path).unwrap());
+                let content = match std::fs::read_link(&path) {
+                    Ok(target) => target.into_os_string().into_encoded_bytes(),
+                    Err(_) => std::fs::read(&path).unwrap(),
+                };
+                let digest = sha256(&content);
                 files.insert(path, (mode, digest));
             }
         }

@@ -4,13 +4,14 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use pellucid::keyring::{Action, Event};
 use pellucid::{Error, Subject};
 
 use super::connection::{literal, uri, Handle};
 use super::encrypt::{next_counter, set_first_page};
 use super::laying::{plain_sector, sync_directory, Laying};
 use super::switch::{check_space, make_copy, Source};
-use super::{schema, ConvertError, Options, Progress, Stage};
+use super::{full_name, schema, ConvertError, Options, Progress, Stage};
 use crate::ffi;
 use crate::file::lower_of_open;
 use crate::seal_request::forget;
@@ -33,6 +34,7 @@ pub fn decrypt(
     check_space(path, expected + expected / 16)?;
 
     let mut source = Source::reserve(path, &sealed_uri, options)?;
+    Event::new(Action::Decrypted, "database").of(full_name(path)).record_here()?;
     let copy = make_copy(path)?;
     build_copy(path, &copy, &sealed_uri, options, expected, progress)?;
     let order = schema::order(&source.handle)?;

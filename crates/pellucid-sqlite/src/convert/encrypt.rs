@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use pellucid::header::REGION_BYTES;
+use pellucid::keyring::{Action, Event};
 use pellucid::keys::ContainerKeys;
 use pellucid::nonce::SystemNonces;
 use pellucid::sector::SECTOR_BYTES;
@@ -15,7 +16,7 @@ use super::connection::{literal, uri, Handle};
 use super::laying::{sync_directory, Laying};
 use super::lending::Lender;
 use super::switch::{check_space, make_copy, Source};
-use super::{schema, ConvertError, Options, Progress, Stage};
+use super::{full_name, schema, ConvertError, Options, Progress, Stage};
 use crate::ffi;
 use crate::lower::Lower;
 use crate::seal_request::{prepare_birth, Birth};
@@ -43,6 +44,7 @@ pub fn encrypt(
 
     let mut source = Source::reserve(path, &lower_uri, options)?;
     let keys = birth.keys()?;
+    Event::new(Action::Encrypted, "database").of(full_name(path)).record_here()?;
     let copy = make_copy(path)?;
     build_copy(path, &copy, birth, options, expected, progress)?;
     let order = schema::order(&source.handle)?;

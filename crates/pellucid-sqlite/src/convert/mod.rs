@@ -107,6 +107,11 @@ pub(crate) fn original_path(path: &std::path::Path) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(original))
 }
 
+/// A database's whole path, for the event log.
+pub(crate) fn full_name(path: &std::path::Path) -> String {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
 /// The copy beside a database: its name with `-pellucid` behind.
 pub fn copy_path(database: &std::path::Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();

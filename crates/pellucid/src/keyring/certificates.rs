@@ -4,8 +4,8 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use super::sealed_file::{sync_parent, write_new, Kind, SealedFile};
-use super::{instance, Keyring, DEFAULT_CERTIFICATE};
+use super::sealed_file::{check_new, sync_parent, write_new, Kind, SealedFile};
+use super::{instance, Action, Event, Keyring, DEFAULT_CERTIFICATE};
 use crate::certificate::{
     Certificate, CertificateRequest, Imported, PublicCertificate, VALID_DAYS_DEFAULT,
 };
@@ -93,7 +93,7 @@ impl Keyring {
             return Err(Error::message(message::CERTIFICATE_EXISTS, name));
         }
         let certificate = Certificate::generate(name, request)?;
-        self.add(name, &Stored::Whole(certificate.clone()))?;
+        self.add(name, &Stored::Whole(certificate.clone()), Action::Created)?;
         Ok(certificate)
     }
 
@@ -114,16 +114,20 @@ impl Keyring {
                 return Err(Error::message(message::CERTIFICATE_EXISTS, other.public().name()));
             }
         }
-        self.add(&name, &stored)?;
+        self.add(&name, &stored, Action::Imported)?;
         Ok(stored)
     }
 
-    fn add(&self, name: &str, stored: &Stored) -> Result<()> {
+    fn add(&self, name: &str, stored: &Stored, action: Action) -> Result<()> {
         let (_change, now) = self.begin_change()?;
-        match self.certificate_file(name).create(&now.master_key, &encode(stored))? {
-            true => Ok(()),
-            false => Err(Error::message(message::CERTIFICATE_EXISTS, name)),
+        let file = self.certificate_file(name);
+        if !file.path().exists() {
+            event(action, "certificate", stored.public()).record(&self.home)?;
+            if file.create(&now.master_key, &encode(stored))? {
+                return Ok(());
+            }
         }
+        Err(Error::message(message::CERTIFICATE_EXISTS, name))
     }
 
     /// Writes the certificate as PEM and, with `private_key`, its key as encrypted PKCS#8: two new files or none. The
@@ -140,13 +144,18 @@ impl Keyring {
         let stored = self.stored_certificate(name)?;
         let pem = stored.public().to_pem()?;
         let Some((key_path, password)) = private_key else {
+            check_new(path)?;
+            event(Action::Exported, "certificate", stored.public()).record(&self.home)?;
             return write_new(path, pem.as_bytes());
         };
         let Stored::Whole(certificate) = stored else {
             return Err(Error::message(message::NO_PRIVATE_KEY, name));
         };
         super::check_password(password)?;
+        check_new(key_path)?;
+        check_new(path)?;
         let key = certificate.to_encrypted_pem(password)?;
+        event(Action::BackedUp, "private key", certificate.public()).record(&self.home)?;
         write_new(key_path, key.as_bytes())?;
         if let Err(error) = write_new(path, pem.as_bytes()) {
             let _ = std::fs::remove_file(key_path);
@@ -168,9 +177,18 @@ impl Keyring {
         if !file.path().exists() {
             self.stored_certificate(name)?;
         }
+        self.dropped(name).record(&self.home)?;
         std::fs::remove_file(file.path())
             .map_err(|error| Error::io(Subject::File(file.path().to_owned()), error))?;
         sync_parent(file.path())
+    }
+
+    /// A damaged one can be dropped too; its thumbprint is not known then.
+    fn dropped(&self, name: &str) -> Event {
+        match self.read_certificate(name) {
+            Ok(Some(stored)) => event(Action::Dropped, "certificate", stored.public()),
+            _ => Event::new(Action::Dropped, "certificate").of(name),
+        }
     }
 
     /// The certificate used when none is named, made when it is missing; the second value says so.
@@ -206,6 +224,10 @@ impl Keyring {
         let path = self.home.join("keyring/certificates").join(name);
         SealedFile::new(path, Kind::Certificate, name)
     }
+}
+
+fn event(action: Action, subject: &'static str, public: &PublicCertificate) -> Event {
+    Event::new(action, subject).of(public.name()).thumbprint(public.thumbprint())
 }
 
 /// A certificate as the keyring has it.

@@ -8,12 +8,15 @@ use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
 use super::password_file::{self, MasterKey};
-use super::sealed_file::{check_value, sync_parent, write_new, Kind, SealedFile};
-use super::{instance, Keyring};
+use super::sealed_file::{check_new, check_value, sync_parent, write_new, Kind, SealedFile};
+use super::{instance, Action, Event, Keyring};
 use crate::error::{Error, Result, Subject};
 use crate::message;
 use crate::protector::{Argon2Cost, Passphrase};
 use crate::secret::Secret32;
+
+const PASSWORD: &str = "password of the database master key";
+const SERVICE_ENCRYPTION: &str = "encryption of the database master key by the service master key";
 
 /// What a regeneration or restoration cannot carry over: files that do not open under the present key.
 pub type Lost = Vec<PathBuf>;
@@ -51,6 +54,7 @@ impl Change {
         )?;
         let number = passwords(&self.home)?.last().map_or(1, |(number, _)| number + 1);
         let directory = self.home.join("keyring/passwords");
+        self.record(Event::new(Action::Added, PASSWORD))?;
         instance::make_directory(&directory)?;
         write_new(&directory.join(number.to_string()), &bytes)
     }
@@ -65,6 +69,7 @@ impl Change {
         if all.len() == 1 && !master_path(&self.home).exists() {
             return Err(only_way());
         }
+        self.record(Event::new(Action::Dropped, PASSWORD))?;
         remove(&path)
     }
 
@@ -81,6 +86,7 @@ impl Change {
         if !passwords(&self.home)?.iter().any(|(_, path)| opens(path)) {
             return Err(only_way());
         }
+        self.record(Event::new(Action::Dropped, SERVICE_ENCRYPTION))?;
         remove(&master_path(&self.home))
     }
 
@@ -90,6 +96,7 @@ impl Change {
     /// As [`Keyring::open`] for the service master key.
     pub fn add_service_encryption(&self, keyring: &Keyring) -> Result<()> {
         let service = instance::service_key(&self.home)?;
+        self.record(Event::new(Action::Added, SERVICE_ENCRYPTION))?;
         master_file(&self.home).replace(&service, keyring.master_key.expose())
     }
 
@@ -105,6 +112,7 @@ impl Change {
         password: Option<&Passphrase>,
         force: bool,
     ) -> Result<Lost> {
+        let action = if key.is_some() { Action::Restored } else { Action::Regenerated };
         let fresh = key.map_or_else(Secret32::random, Ok)?;
         let mut lost = Lost::new();
         for file in children(&self.home)? {
@@ -119,6 +127,7 @@ impl Change {
             check_password(password)?;
         }
         let service = instance::service_key(&self.home)?;
+        self.record(Event::new(action, "database master key").forced(force))?;
         // Whoever finishes this after an interruption needs the present key, or has to know that there is none.
         match present {
             Some(present) => {
@@ -156,6 +165,7 @@ impl Change {
                 "it comes from systemd's credential `pellucid-smk`; change it there",
             ));
         }
+        let action = if key.is_some() { Action::Restored } else { Action::Regenerated };
         let fresh = key.map_or_else(Secret32::random, Ok)?;
         let file = master_file(&self.home);
         let present = instance::read_service_key(&self.home)?;
@@ -168,6 +178,7 @@ impl Change {
             Err(_) => return Err(Error::message(message::CURRENT_KEY_UNREADABLE, "")),
             Ok(content) => content,
         };
+        self.record(Event::new(action, "service master key").forced(force))?;
         instance::put_next_service_key(&self.home, &fresh)?;
         match content {
             Some(content) => file.replace(&fresh, &content)?,
@@ -175,6 +186,10 @@ impl Change {
             None => {}
         }
         instance::adopt_next_service_key(&self.home)
+    }
+
+    fn record(&self, event: Event) -> Result<()> {
+        event.record(&self.home)
     }
 
     /// An interrupted change of the service master key: forward if the database master key is sealed under the new one,
@@ -255,6 +270,8 @@ impl Keyring {
     /// Messages 15240 and 33062.
     pub fn back_up_database_key(&self, path: &Path, password: &Passphrase) -> Result<()> {
         check_password(password)?;
+        check_new(path)?;
+        Event::new(Action::BackedUp, "database master key").record(&self.home)?;
         let cost = Argon2Cost::default();
         let bytes = password_file::seal(MasterKey::Database, &self.master_key, password, cost)?;
         write_new(path, &bytes)
@@ -268,6 +285,8 @@ impl Keyring {
 pub fn back_up_service_key(home: &Path, path: &Path, password: &Passphrase) -> Result<()> {
     check_password(password)?;
     let key = instance::service_key(home)?;
+    check_new(path)?;
+    Event::new(Action::BackedUp, "service master key").record(home)?;
     let bytes = password_file::seal(MasterKey::Service, &key, password, Argon2Cost::default())?;
     write_new(path, &bytes)
 }

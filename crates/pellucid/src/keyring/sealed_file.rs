@@ -191,6 +191,14 @@ pub(super) fn link_new(temporary: &Path, path: &Path) -> Result<bool> {
     }
 }
 
+/// An early look, before anything is recorded: [`write_new`] decides.
+pub(super) fn check_new(path: &Path) -> Result<()> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(Error::message(message::FILE_EXISTS, &path.display().to_string())),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Writes a new file for its owner only; one that is there is left alone (message 15240).
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
     let temporary = write_temporary(path, bytes)?;

@@ -1,0 +1,184 @@
+//! Errors for people and machines: what happened, what to do next, and with which exit status.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use pellucid::Error;
+use pellucid_sqlite::convert::ConvertError;
+
+use crate::exit;
+
+/// An error for the person at the terminal.
+#[derive(Debug)]
+pub struct Failure {
+    /// What happened, to which file.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+    /// The exit status.
+    pub exit: u8,
+    /// A word for machines.
+    pub kind: &'static str,
+    /// SQL Server's number of the message, if it is one of its.
+    pub number: Option<u16>,
+}
+
+impl Failure {
+    /// An error that says what to do.
+    pub fn new(message: impl Display, hint: impl Display) -> Self {
+        let hint = Some(hint.to_string());
+        Self {
+            message: message.to_string(),
+            hint,
+            exit: exit::FAILED,
+            kind: "failed",
+            number: None,
+        }
+    }
+
+    /// SQL Server's number of the message.
+    pub fn number(mut self, number: u16) -> Self {
+        self.number = Some(number);
+        self
+    }
+
+    /// A word for machines other than `failed`.
+    pub fn kind(mut self, kind: &'static str) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// The same about `file`.
+    pub fn about(mut self, file: &Path) -> Self {
+        let name = format!("`{}`", file.display());
+        // The shim names files by their absolute paths; the person's own name for it is enough.
+        if let Ok(absolute) = std::path::absolute(file) {
+            let named = format!("`{}`: ", absolute.display());
+            if let Some(rest) = self.message.strip_prefix(&named) {
+                self.message = rest.to_owned();
+            }
+        }
+        if !self.message.contains(&name) {
+            self.message = format!("{name}: {}", self.message);
+        }
+        self
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let (kind, exit, hint) = match &error {
+            Error::Io { source, .. } => {
+                let hint = match source.raw_os_error() {
+                    Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => {
+                        return full(error.to_string())
+                    }
+                    Some(libc::ENOENT) => Some("look at the path"),
+                    Some(libc::EACCES) => Some("look at the permissions of the file"),
+                    _ => None,
+                };
+                ("io", exit::FAILED, hint)
+            }
+            Error::Corrupt { .. } => (
+                "corrupt",
+                exit::DAMAGE,
+                Some("restore a backup; `pellucid check` names what is damaged"),
+            ),
+            Error::Unauthentic { .. } => (
+                "unauthentic",
+                exit::DAMAGE,
+                Some("somebody or something changed the file; restore a backup"),
+            ),
+            Error::Unsupported { .. } => {
+                ("unsupported", exit::FAILED, Some("a newer version of pellucid may read it"))
+            }
+            Error::MissingKey { .. } => (
+                "missing-key",
+                exit::FAILED,
+                Some(
+                    "bring the key: `--key-file`, `--passphrase-file`, or the instance directory \
+                     with the certificate in `PELLUCID_HOME`",
+                ),
+            ),
+            Error::Message { message, .. } => {
+                let mut failure = Failure::new(error.to_string(), hint_for(message.number));
+                failure.hint = failure.hint.filter(|hint| !hint.is_empty());
+                return failure.kind("message").number(message.number);
+            }
+            Error::Misuse { .. } => ("misuse", exit::FAILED, None),
+            Error::LimitReached { .. } => ("limit-reached", exit::FAILED, None),
+            _ => ("failed", exit::FAILED, None),
+        };
+        Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, kind, number: None }
+    }
+}
+
+/// What to do about one of SQL Server's messages, which say what happened only.
+fn hint_for(number: u16) -> &'static str {
+    match number {
+        15208 => "PEM, DER, PKCS#8, PFX and PVK are read",
+        15232 => "choose another name, or drop the one there",
+        15240 => "nothing is overwritten: name a file that is not there",
+        15317 => "this is no backup of that key, or a damaged one",
+        15329 => "`--force` goes on and says what is lost",
+        15465 => "bring the password with `--password-file`",
+        15474 => "bring the private key that belongs to the certificate",
+        15581 => "`pellucid key status` shows what opens the database master key",
+        _ => "",
+    }
+}
+
+impl From<ConvertError> for Failure {
+    fn from(error: ConvertError) -> Self {
+        let message = error.to_string();
+        let (kind, hint) = match error {
+            ConvertError::Typed(error) => return error.into(),
+            ConvertError::Sqlite { code, .. } => return sqlite_failure(code, message),
+            ConvertError::InUse { .. } => {
+                ("in-use", "close the other connections, or wait longer with `--timeout`")
+            }
+            ConvertError::Schema { .. } => (
+                "schema",
+                "load it with `--load EXTENSION`, or have the application load the extension and call \
+                 `SELECT pellucid_encrypt()`; nothing was changed",
+            ),
+            ConvertError::Space { .. } => ("space", "make room; nothing was changed"),
+        };
+        Failure::new(message, hint).kind(kind)
+    }
+}
+
+/// No room, whoever noticed.
+fn full(message: String) -> Failure {
+    Failure::new(message, "make room on the disk and try again").kind("full")
+}
+
+/// SQLite's code back to the kinds of the one table.
+fn sqlite_failure(code: i32, message: String) -> Failure {
+    // What the shim itself reported last, if this is about it: SQLite may have cut the code to its first byte.
+    let last = pellucid_sqlite::code::last_report().filter(|last| last.code & 0xff == code & 0xff);
+    let ours = last.is_some();
+    let (code, message) = last.map_or((code, message), |report| (report.code, report.line));
+    let (kind, exit, hint) = match code & 0xff {
+        26 => ("not-a-database", exit::FAILED, "this is neither an SQLite database nor sealed"),
+        23 => (
+            "missing-key",
+            exit::FAILED,
+            "bring the key: `--key-file`, `--passphrase-file`, or the instance directory with the \
+             certificate in `PELLUCID_HOME`",
+        ),
+        5 | 6 => ("in-use", exit::FAILED, "close the other connections, or wait with `--timeout`"),
+        11 => ("corrupt", exit::DAMAGE, "restore a backup; `pellucid check` names what is damaged"),
+        10 if code == pellucid_sqlite::ffi::IOERR_DATA => (
+            "unauthentic",
+            exit::DAMAGE,
+            "somebody or something changed the file; restore a backup",
+        ),
+        13 => return full(message),
+        14 if ours => ("unsupported", exit::FAILED, "a newer version of pellucid may read it"),
+        14 => ("cannot-open", exit::FAILED, "look at the path and its permissions"),
+        8 => ("read-only", exit::FAILED, "the file or its directory cannot be written"),
+        _ => ("sqlite", exit::FAILED, "nothing was changed"),
+    };
+    Failure { exit, ..Failure::new(message, hint).kind(kind) }
+}
