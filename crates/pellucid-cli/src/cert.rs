@@ -284,6 +284,7 @@ fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), F
             .number(message::CERTIFICATE_IN_USE.number));
         }
         output.warning(format!("no longer opened by it: {}", names.join(", ")));
+        output.confirm("Drop it?")?;
     }
     keyring.drop_certificate(&args.name)?;
     output.line(format!("dropped  certificate `{}`", args.name));

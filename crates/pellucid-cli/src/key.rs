@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use pellucid::keyring::{back_up_service_key, read_key_backup, Change, Keyring, Lost, MasterKey};
 use pellucid::message;
 use pellucid::protector::Passphrase;
+use pellucid::secret::Secret32;
 use pellucid::Error;
 
 use crate::keys::passphrase;
@@ -35,6 +36,10 @@ enum KeyCommand {
     Regenerate(RegenerateArgs),
     /// Passwords that open the database master key
     Password(PasswordArgs),
+    /// Let the service master key open the database master key, which a password opens now
+    Open(PasswordFile),
+    /// Let only its passwords open the database master key: nothing under it opens until `key open`
+    Close,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -117,6 +122,8 @@ pub fn run(args: &KeyArgs, output: &Output) -> Result<ExitCode, Failure> {
         KeyCommand::Restore(args) => restore(&home, args, output),
         KeyCommand::Regenerate(args) => regenerate(&home, args, output),
         KeyCommand::Password(args) => password(&home, args, output),
+        KeyCommand::Open(args) => open(&home, args, output),
+        KeyCommand::Close => close(&home, output),
     }?;
     Ok(ExitCode::SUCCESS)
 }
@@ -128,7 +135,7 @@ fn status(home: &Path, output: &Output) -> Result<(), Failure> {
     output.line(format!(
         "service master key    {}",
         match &found.service_key {
-            Some(path) => format!("{} ({})", yes(true), path.display()),
+            Some(source) => format!("{} ({source})", yes(true)),
             None => yes(false).to_owned(),
         }
     ));
@@ -139,7 +146,7 @@ fn status(home: &Path, output: &Output) -> Result<(), Failure> {
     ));
     output.line(format!("certificates          {}", found.certificates));
     output.facts(&serde_json::json!({
-        "home": home, "service_master_key": found.service_key,
+        "home": home, "service_master_key": found.service_key.map(|source| source.to_string()),
         "encrypted_by_service_master_key": found.encrypted_by_service_key,
         "passwords": found.passwords, "certificates": found.certificates,
     }));
@@ -168,23 +175,25 @@ fn restore(home: &Path, args: &RestoreArgs, output: &Output) -> Result<(), Failu
         .map_err(|error| Failure::from(error).about(&args.backup.file))?;
     Keyring::make_directories(home)?;
     let change = Change::begin(home)?;
-    let lost = match which {
+    match which {
         Which::Service => {
+            warn_about_service_key(home, Some(&key), args.force, output)?;
             change.replace_service_key(Some(key), args.force)?;
-            Lost::new()
         }
         Which::Master => {
             let present = present(home)?;
-            change.replace_database_key(present.as_ref(), Some(key), None, args.force)?
+            let lost = change.would_lose(present.as_ref(), Some(&key))?;
+            warn_about(&lost, args.force, output)?;
+            change.replace_database_key(present.as_ref(), Some(key), None, args.force)?;
         }
-    };
-    say(which, "restored", &lost, output);
+    }
+    say(which, "restored", output);
     Ok(())
 }
 
 fn regenerate(home: &Path, args: &RegenerateArgs, output: &Output) -> Result<(), Failure> {
     let change = Change::begin(home)?;
-    let lost = match args.which {
+    match args.which {
         Which::Service => {
             if args.password_file.is_some() {
                 return Err(Failure::new(
@@ -193,8 +202,8 @@ fn regenerate(home: &Path, args: &RegenerateArgs, output: &Output) -> Result<(),
                 )
                 .kind("usage"));
             }
+            warn_about_service_key(home, None, args.force, output)?;
             change.replace_service_key(None, args.force)?;
-            Lost::new()
         }
         Which::Master => {
             let password =
@@ -203,11 +212,49 @@ fn regenerate(home: &Path, args: &RegenerateArgs, output: &Output) -> Result<(),
             if present.is_none() && !args.force {
                 return Err(Error::message(message::CURRENT_KEY_UNREADABLE, "").into());
             }
-            change.replace_database_key(present.as_ref(), None, password.as_ref(), args.force)?
+            let lost = change.would_lose(present.as_ref(), None)?;
+            warn_about(&lost, args.force, output)?;
+            change.replace_database_key(present.as_ref(), None, password.as_ref(), args.force)?;
         }
-    };
-    say(args.which, "regenerated", &lost, output);
+    }
+    say(args.which, "regenerated", output);
     Ok(())
+}
+
+/// Before FORCE: what is lost by it.
+fn warn_about(lost: &Lost, force: bool, output: &Output) -> Result<(), Failure> {
+    if lost.is_empty() || !force {
+        return Ok(());
+    }
+    for path in lost {
+        output.warning(format!(
+            "`{}` will be lost: it does not open under the present key",
+            path.display()
+        ));
+    }
+    output.confirm("Lose it for good?")
+}
+
+/// Before FORCE: without the present service master key the database master key opens by its passwords only.
+fn warn_about_service_key(
+    home: &Path,
+    next: Option<&Secret32>,
+    force: bool,
+    output: &Output,
+) -> Result<(), Failure> {
+    if !force || Keyring::opens_by_service_key(home, next)? {
+        return Ok(());
+    }
+    let found = Keyring::describe(home)?;
+    output.warning(match (found.exists(), found.passwords) {
+        (false, _) => return Ok(()),
+        (true, 0) => {
+            "the database master key will be lost, and every certificate under it: it does not open \
+             under the present service master key and has no password"
+        }
+        _ => "the database master key will open by its passwords only",
+    });
+    output.confirm("Go on?")
 }
 
 /// The present database master key; none if it is lost or does not open.
@@ -219,15 +266,9 @@ fn present(home: &Path) -> Result<Option<Keyring>, Failure> {
     }
 }
 
-fn say(which: Which, what: &str, lost: &Lost, output: &Output) {
-    for path in lost {
-        output.warning(format!(
-            "`{}` does not open any more: it was sealed under another key",
-            path.display()
-        ));
-    }
+fn say(which: Which, what: &str, output: &Output) {
     output.line(format!("{what}  {}; everything below is sealed under it", which.name()));
-    output.facts(&serde_json::json!({"key": which.name(), "done": what, "lost": lost}));
+    output.facts(&serde_json::json!({"key": which.name(), "done": what}));
 }
 
 fn password(home: &Path, args: &PasswordArgs, output: &Output) -> Result<(), Failure> {
@@ -245,5 +286,22 @@ fn password(home: &Path, args: &PasswordArgs, output: &Output) -> Result<(), Fai
     };
     output.line(format!("{done}  a password of the database master key"));
     output.facts(&serde_json::json!({"password": done}));
+    Ok(())
+}
+
+fn open(home: &Path, args: &PasswordFile, output: &Output) -> Result<(), Failure> {
+    let change = Change::begin(home)?;
+    let keyring = Keyring::open_by_password(home, &passphrase(&args.password_file, false)?)?;
+    change.add_service_encryption(&keyring)?;
+    output.line("opened  the database master key: it opens by itself from now on");
+    output.facts(&serde_json::json!({"key": Which::Master.name(), "done": "opened"}));
+    Ok(())
+}
+
+fn close(home: &Path, output: &Output) -> Result<(), Failure> {
+    let change = Change::begin(home)?;
+    change.drop_service_encryption(&Keyring::open(home)?)?;
+    output.line("closed  the database master key: only its passwords open it from now on");
+    output.facts(&serde_json::json!({"key": Which::Master.name(), "done": "closed"}));
     Ok(())
 }

@@ -52,6 +52,9 @@ struct Cli {
     /// Nothing but errors and warnings
     #[arg(long, short, global = true)]
     quiet: bool,
+    /// Ask nothing: yes to every question
+    #[arg(long, short, global = true)]
+    yes: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -95,7 +98,7 @@ fn main() -> ExitCode {
         eprintln!("pellucid: warning: core dumps of this process stay on: {error}");
     }
     let cli = Cli::parse();
-    let output = Output::new(cli.json, cli.quiet);
+    let output = Output::new(cli.json, cli.quiet, cli.yes);
     let done = match &cli.command {
         Command::Encrypt(args) => convert::encrypt(args, &output),
         Command::Decrypt(args) => convert::decrypt(args, &output),

@@ -21,15 +21,16 @@ pub struct Output {
     /// JSON for machines.
     pub json: bool,
     quiet: bool,
+    yes: bool,
     colour: bool,
 }
 
 impl Output {
     /// As the global options say.
-    pub fn new(json: bool, quiet: bool) -> Self {
+    pub fn new(json: bool, quiet: bool, yes: bool) -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        Self { json, quiet, colour: !plain && std::io::stdout().is_terminal() }
+        Self { json, quiet, yes, colour: !plain && std::io::stdout().is_terminal() }
     }
 
     /// Whether nothing but the answer is wanted on standard output.
@@ -64,6 +65,27 @@ impl Output {
     /// A warning: shown even when quiet.
     pub fn warning(&self, text: impl Display) {
         eprintln!("pellucid: warning: {text}");
+    }
+
+    /// Asks before something cannot be undone; only at a terminal, and not with `--yes`: a script has decided already.
+    ///
+    /// # Errors
+    /// [`Failure`] unless the answer is yes; nothing was changed then.
+    pub fn confirm(&self, question: &str) -> Result<(), Failure> {
+        if self.yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Ok(());
+        }
+        eprint!("pellucid: {question} [y/N] ");
+        let mut answer = String::new();
+        // An unreadable answer is no yes.
+        let _ = std::io::stdin().read_line(&mut answer);
+        match answer.trim() {
+            "y" | "Y" | "yes" => Ok(()),
+            _ => {
+                Err(Failure::new("nothing was changed", "answer `y`, or give `--yes`")
+                    .kind("declined"))
+            }
+        }
     }
 
     /// One of SQL Server's messages that informs, in its own words, with its number.

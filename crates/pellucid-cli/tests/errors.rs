@@ -243,7 +243,11 @@ fn ask(case: &Case) -> String {
         let machine = ask(&["--json"]);
         let facts: serde_json::Value = serde_json::from_str(&machine.stdout).expect(&what);
         assert_eq!(facts["kind"], case.kind, "{what}");
-        assert_eq!(facts["error"].as_str().unwrap(), &line["pellucid: error: ".len()..], "{what}");
+        let mut expected = facts["error"].as_str().unwrap().to_owned();
+        if let Some(number) = facts["message"].as_u64() {
+            expected += &format!(" ({number})");
+        }
+        assert_eq!(expected, &line["pellucid: error: ".len()..], "{what}");
         assert_eq!(machine.code, case.exit, "{what}");
         if first.is_empty() {
             first = line;

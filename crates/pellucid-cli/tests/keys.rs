@@ -82,7 +82,7 @@ fn a_certificate_travels_to_another_instance() {
         "Cannot find server certificate with thumbprint '0x{}'.",
         thumbprint.to_uppercase()
     );
-    assert!(told.stderr.contains(&text), "{told:?}");
+    assert!(told.stderr.contains(&text) && told.stderr.contains("(33111)"), "{told:?}");
     assert_eq!(before, place.snapshot());
 
     let files = "cert import ours --cert-file pellucid.pem --key-file pellucid.key --password-file";
@@ -257,7 +257,48 @@ fn force_says_what_it_loses() {
     assert_eq!(pellucid(&place, "key regenerate master").code, 1);
     let told = pellucid(&place, "key regenerate master --force");
     assert_eq!(told.code, 0, "{told:?}");
-    assert!(told.stderr.contains("certificates/good` does not open any more"), "{told:?}");
+    assert!(told.stderr.contains("certificates/good` will be lost"), "{told:?}");
+    works(&place, "check app.db");
+
+    // The service master key is another one, and nothing else opens the database master key.
+    std::fs::write(place.path("keys/service.key"), [9; 32]).unwrap();
+    assert_eq!(pellucid(&place, "key regenerate service").code, 1);
+    let before = place.snapshot();
+    let told = at_a_terminal(&place, "key regenerate service --force", "n");
+    assert!(told.contains("every certificate under it") && told.contains("[y/N]"), "{told}");
+    assert_eq!(before, place.snapshot());
+    let told = at_a_terminal(&place, "key regenerate service --force --yes", "n");
+    assert!(told.contains("every certificate under it") && !told.contains("[y/N]"), "{told}");
+    assert_ne!(before, place.snapshot());
+}
+
+/// What the program says at a terminal where somebody types `answer`.
+fn at_a_terminal(place: &Place, words: &str, answer: &str) -> String {
+    let mut command = place.command("script");
+    command.args(["-qec", &format!("{PELLUCID} {words}"), "/dev/null"]);
+    support::said_with(&mut command, &format!("{answer}\n")).all()
+}
+
+#[test]
+fn the_database_master_key_is_closed_and_opened() {
+    let place = place();
+    place.sealed("app.db", &[]);
+    let told = pellucid(&place, "key close");
+    assert!(told.code == 1 && told.stderr.contains("add a password"), "{told:?}");
+    works(&place, "check app.db");
+    works(&place, "key password add --password-file password");
+    works(&place, "key close");
+    let missing = "Please create a master key in the database or open the master key in the session before performing \
+                   this operation.";
+    refused(&place, "check app.db", 15581, missing);
+    refused(&place, "cert list", 15581, missing);
+    refused(
+        &place,
+        "key open --password-file wrong",
+        15465,
+        "The private key password is invalid.",
+    );
+    works(&place, "key open --password-file password");
     works(&place, "check app.db");
 }
 

@@ -47,8 +47,12 @@ pub fn code_of(error: &Error) -> Code {
 /// Logs `error` about `file` and gives the code for SQLite.
 pub fn report(file: &Path, error: &Error) -> Code {
     let code = code_of(error);
-    let what = error.to_string();
-    note(code.0, file, &what);
+    note(code.0, file, &error.to_string());
+    LAST.with_borrow_mut(|last| {
+        if let Some(last) = last {
+            last.number = error.number();
+        }
+    });
     code
 }
 
@@ -59,6 +63,8 @@ pub struct Report {
     pub code: c_int,
     /// File and cause.
     pub line: String,
+    /// SQL Server's number, if it is one of its messages.
+    pub number: Option<u16>,
 }
 
 thread_local! {
@@ -77,7 +83,8 @@ pub fn note(code: c_int, file: &Path, what: &str) {
         api.log(code, &line);
     }
     LAST.with_borrow_mut(|last| {
-        *last = Some(Report { code, line: format!("`{}`: {what}", file.display()) });
+        let line = format!("`{}`: {what}", file.display());
+        *last = Some(Report { code, line, number: None });
     });
     let to = std::env::var_os("PELLUCID_LOG").unwrap_or_default();
     if to == "stderr" {

@@ -131,6 +131,20 @@ impl Error {
         Error::Message { message, text: message.with(argument) }
     }
 
+    /// SQL Server's number, where the error is one of its messages or tells one among others: several protectors may each
+    /// lack something of their own.
+    pub fn number(&self) -> Option<u16> {
+        match self {
+            Error::Message { message, .. } => Some(message.number),
+            Error::MissingKey { cause, .. } => {
+                let start = crate::message::CERTIFICATE_NOT_FOUND.with("certificate");
+                let start = start.split('%').next().unwrap_or_default().to_owned();
+                cause.contains(&start).then_some(crate::message::CERTIFICATE_NOT_FOUND.number)
+            }
+            _ => None,
+        }
+    }
+
     /// Not allowed.
     pub fn misuse(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::Misuse { subject, cause: cause.into() }

@@ -11,6 +11,7 @@ mod instance;
 mod lock;
 mod master;
 mod password_file;
+mod provider;
 mod sealed_file;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub use master::{
     back_up_service_key, check_password, read_key_backup, Change, Lost, PASSWORD_CHARS_LEAST,
 };
 pub use password_file::MasterKey;
+pub use provider::{use_provider, ServiceKeyProvider, Source};
 
 use zeroize::Zeroizing;
 

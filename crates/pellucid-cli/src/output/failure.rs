@@ -109,7 +109,9 @@ impl From<Error> for Failure {
             Error::LimitReached { .. } => ("limit-reached", exit::FAILED, None),
             _ => ("failed", exit::FAILED, None),
         };
-        Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, kind, number: None }
+        let number = error.number();
+        let hint = number.map(hint_for).filter(|hint| !hint.is_empty()).or(hint);
+        Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, kind, number }
     }
 }
 
@@ -123,7 +125,14 @@ fn hint_for(number: u16) -> &'static str {
         15329 => "`--force` goes on and says what is lost",
         15465 => "bring the password with `--password-file`",
         15474 => "bring the private key that belongs to the certificate",
-        15581 => "`pellucid key status` shows what opens the database master key",
+        15581 => {
+            "`pellucid key status` shows what opens the database master key; `pellucid key open` opens \
+             it by a password"
+        }
+        33111 => {
+            "bring the certificate: `pellucid cert import`, or the instance directory that has it in \
+             `PELLUCID_HOME`"
+        }
         _ => "",
     }
 }
@@ -158,6 +167,7 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
     // What the shim itself reported last, if this is about it: SQLite may have cut the code to its first byte.
     let last = pellucid_sqlite::code::last_report().filter(|last| last.code & 0xff == code & 0xff);
     let ours = last.is_some();
+    let number = last.as_ref().and_then(|report| report.number);
     let (code, message) = last.map_or((code, message), |report| (report.code, report.line));
     let (kind, exit, hint) = match code & 0xff {
         26 => ("not-a-database", exit::FAILED, "this is neither an SQLite database nor sealed"),
@@ -180,5 +190,6 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
         8 => ("read-only", exit::FAILED, "the file or its directory cannot be written"),
         _ => ("sqlite", exit::FAILED, "nothing was changed"),
     };
-    Failure { exit, ..Failure::new(message, hint).kind(kind) }
+    let hint = number.map(hint_for).filter(|hint| !hint.is_empty()).unwrap_or(hint);
+    Failure { exit, number, ..Failure::new(message, hint).kind(kind) }
 }

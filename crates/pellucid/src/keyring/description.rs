@@ -1,15 +1,15 @@
 //! What is there, told without a key.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{instance, master, Keyring};
+use super::{instance, master, provider, Keyring, Source};
 use crate::error::Result;
 
 /// The keys of an instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Description {
     /// Where the service master key comes from.
-    pub service_key: Option<PathBuf>,
+    pub service_key: Option<Source>,
     /// Whether the database master key opens by itself.
     pub encrypted_by_service_key: bool,
     /// Passwords that open the database master key.
@@ -49,7 +49,7 @@ impl Keyring {
     pub fn describe(home: &Path) -> Result<Description> {
         let certificates = home.join("keyring/certificates");
         Ok(Description {
-            service_key: instance::service_key_path(home),
+            service_key: provider::find(home)?.map(|(_, source)| source),
             encrypted_by_service_key: master::master_path(home).exists(),
             passwords: master::passwords(home)?.len(),
             certificates: match certificates.exists() {

@@ -106,25 +106,16 @@ pub(super) fn has_children(home: &Path) -> Result<bool> {
     Ok(false)
 }
 
-fn credential() -> Option<PathBuf> {
+/// systemd's credential, if there is one.
+pub(super) fn credential() -> Option<PathBuf> {
     std::env::var_os("CREDENTIALS_DIRECTORY")
         .map(|directory| Path::new(&directory).join(CREDENTIAL))
         .filter(|path| path.exists())
 }
 
-/// Where the service master key is, if it is there.
-pub(super) fn service_key_path(home: &Path) -> Option<PathBuf> {
-    credential().or_else(|| Some(home.join("service.key"))).filter(|path| path.exists())
-}
-
-/// Whether the service master key is systemd's to change.
-pub(super) fn comes_from_credential() -> bool {
-    credential().is_some()
-}
-
-/// The service master key: systemd's credential, else the instance's file; none if neither is there.
+/// The service master key; none if it is nowhere.
 pub(super) fn read_service_key(home: &Path) -> Result<Option<Secret32>> {
-    read_key(home, credential().unwrap_or_else(|| home.join("service.key")))
+    Ok(super::provider::find(home)?.map(|(key, _)| key))
 }
 
 /// The service master key.
@@ -170,7 +161,7 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
     sync_parent(to)
 }
 
-fn read_key(home: &Path, path: PathBuf) -> Result<Option<Secret32>> {
+pub(super) fn read_key(home: &Path, path: PathBuf) -> Result<Option<Secret32>> {
     let io = |error| Error::io(Subject::File(path.clone()), error);
     let file = match File::open(&path) {
         Ok(file) => file,

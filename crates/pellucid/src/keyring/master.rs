@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::lock::Lock;
 use super::password_file::{self, MasterKey};
 use super::sealed_file::{check_new, check_value, sync_parent, write_new, Kind, SealedFile};
-use super::{instance, Action, Event, Keyring};
+use super::{instance, provider, Action, Event, Keyring, Source};
 use crate::error::{Error, Result, Subject};
 use crate::message;
 use crate::protector::{Argon2Cost, Passphrase};
@@ -100,6 +100,20 @@ impl Change {
         master_file(&self.home).replace(&service, keyring.master_key.expose())
     }
 
+    /// What does not open under the present database master key, nor under the one that is to take its place.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn would_lose(&self, present: Option<&Keyring>, key: Option<&Secret32>) -> Result<Lost> {
+        let mut lost = Lost::new();
+        for file in children(&self.home)? {
+            if !opens(&file, present.map(|keyring| &keyring.master_key), key)? {
+                lost.push(file.path().to_owned());
+            }
+        }
+        Ok(lost)
+    }
+
     /// A new database master key, or `key` as it was backed up; everything below is sealed anew. Its old passwords go;
     /// `password` is the new one.
     ///
@@ -114,12 +128,7 @@ impl Change {
     ) -> Result<Lost> {
         let action = if key.is_some() { Action::Restored } else { Action::Regenerated };
         let fresh = key.map_or_else(Secret32::random, Ok)?;
-        let mut lost = Lost::new();
-        for file in children(&self.home)? {
-            if !opens(&file, present.map(|keyring| &keyring.master_key), &fresh)? {
-                lost.push(file.path().to_owned());
-            }
-        }
+        let lost = self.would_lose(present, Some(&fresh))?;
         if !lost.is_empty() && !force {
             return Err(Error::message(message::CURRENT_KEY_UNREADABLE, ""));
         }
@@ -159,10 +168,12 @@ impl Change {
     /// Message 15329 if the database master key does not open under the present or the new one, unless `force`; then
     /// the database master key opens by its passwords only, or is lost.
     pub fn replace_service_key(&self, key: Option<Secret32>, force: bool) -> Result<()> {
-        if instance::comes_from_credential() {
+        if let Some((_, source @ (Source::Provider(_) | Source::Credential(_)))) =
+            provider::find(&self.home)?
+        {
             return Err(Error::misuse(
                 Subject::Key("service master key"),
-                "it comes from systemd's credential `pellucid-smk`; change it there",
+                format!("it comes from {source}; change it there"),
             ));
         }
         let action = if key.is_some() { Action::Restored } else { Action::Regenerated };
@@ -251,6 +262,16 @@ impl Change {
 }
 
 impl Keyring {
+    /// Whether the database master key opens by the present service master key, or by the one that is to take its place.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn opens_by_service_key(home: &Path, next: Option<&Secret32>) -> Result<bool> {
+        let file = master_file(home);
+        let present = instance::read_service_key(home)?;
+        Ok(file.path().exists() && opens(&file, present.as_ref(), next)?)
+    }
+
     /// Opens a keyring by a password of its database master key.
     ///
     /// # Errors
@@ -337,8 +358,8 @@ pub(super) fn as_key(file: &SealedFile, bytes: &[u8]) -> Result<Secret32> {
         .ok_or_else(|| Error::corrupt(Subject::File(file.path().to_owned()), "wrong length"))
 }
 
-fn opens(file: &SealedFile, present: Option<&Secret32>, fresh: &Secret32) -> Result<bool> {
-    for key in present.into_iter().chain([fresh]) {
+fn opens(file: &SealedFile, present: Option<&Secret32>, next: Option<&Secret32>) -> Result<bool> {
+    for key in present.into_iter().chain(next) {
         match file.read(key) {
             Ok(_) => return Ok(true),
             Err(error @ Error::Io { .. }) => return Err(error),

@@ -1,0 +1,73 @@
+//! Where the service master key comes from: systemd's credential, the instance's file, or a provider.
+//!
+//! A provider stands for what holds keys outside of the disk: a PKCS#11 token, a TPM, a key service. It hands out the
+//! key, as a token does by unwrapping with a key of its own that never leaves it; then the instance has no
+//! `service.key`, and the key is not Pellucid's to change.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::instance;
+use crate::error::{Error, Result, Subject};
+use crate::secret::Secret32;
+
+/// A holder of service master keys.
+pub trait ServiceKeyProvider: Debug + Send + Sync {
+    /// What to call it, for people (`PKCS#11 token "HSM-1"`).
+    fn name(&self) -> String;
+
+    /// The service master key of the instance at `home`; none if it has none for it. Asked each time a keyring is opened,
+    /// by any thread.
+    ///
+    /// # Errors
+    /// Why it cannot hand it out now: [`Error::MissingKey`] where somebody has to act (a PIN, a token that is out).
+    fn service_key(&self, home: &Path) -> Result<Option<Secret32>>;
+}
+
+static PROVIDER: OnceLock<Box<dyn ServiceKeyProvider>> = OnceLock::new();
+
+/// Has every keyring of this process ask `provider` first. Once, before the first keyring is opened.
+///
+/// # Errors
+/// [`Error::Misuse`] if there is one already.
+pub fn use_provider(provider: Box<dyn ServiceKeyProvider>) -> Result<()> {
+    PROVIDER.set(provider).map_err(|_| {
+        Error::misuse(Subject::Key("service master key"), "this process has a provider already")
+    })
+}
+
+/// Where the key in use comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A provider, by its name.
+    Provider(String),
+    /// systemd's credential `pellucid-smk`.
+    Credential(PathBuf),
+    /// The instance's own file; the only one that Pellucid changes.
+    File(PathBuf),
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Provider(name) => f.write_str(name),
+            Source::Credential(path) => write!(f, "systemd's credential {}", path.display()),
+            Source::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// The service master key with its source; none if there is none.
+pub(super) fn find(home: &Path) -> Result<Option<(Secret32, Source)>> {
+    if let Some(provider) = PROVIDER.get() {
+        if let Some(key) = provider.service_key(home)? {
+            return Ok(Some((key, Source::Provider(provider.name()))));
+        }
+    }
+    let (path, source): (PathBuf, fn(PathBuf) -> Source) = match instance::credential() {
+        Some(path) => (path, Source::Credential),
+        None => (home.join("service.key"), Source::File),
+    };
+    Ok(instance::read_key(home, path.clone())?.map(|key| (key, source(path))))
+}
