@@ -269,8 +269,15 @@ fn take_in(home: &Path, args: &FilesArgs, output: &Output) -> Result<(), Failure
 }
 
 fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), Failure> {
-    let stored = keyring.stored_certificate(&args.name)?;
-    let mut users = keyring.databases_under(stored.public().thumbprint())?;
+    let mut users = match keyring.stored_certificate(&args.name) {
+        Ok(stored) => keyring.databases_under(stored.public().thumbprint())?,
+        // A damaged one opens nothing any more; which databases it opened is not known.
+        Err(error @ (Error::Unauthentic { .. } | Error::Corrupt { .. })) if args.force => {
+            output.warning(&error);
+            Vec::new()
+        }
+        Err(error) => return Err(error.into()),
+    };
     // A plain one was meant to be encrypted once, and was not.
     users.retain(|path| !inspect(path).is_ok_and(|found| matches!(found.kind, Kind::Plain)));
     if !users.is_empty() {

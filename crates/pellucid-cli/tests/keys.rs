@@ -34,9 +34,15 @@ fn works(place: &Place, words: &str) -> String {
 /// Refused with this message, word for word, and its number; nothing was changed.
 #[track_caller]
 fn refused(place: &Place, words: &str, number: u16, text: &str) {
+    refused_with(place, words, 1, number, text);
+}
+
+/// Likewise, with another exit status: 3 for damage.
+#[track_caller]
+fn refused_with(place: &Place, words: &str, exit: i32, number: u16, text: &str) {
     let before = place.snapshot();
     let told = pellucid(place, &format!("--json {words}"));
-    assert_eq!(told.code, 1, "{words}: {told:?}");
+    assert_eq!(told.code, exit, "{words}: {told:?}");
     let facts: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!(facts["message"], number, "{words}: {told:?}");
     let error = facts["error"].as_str().unwrap();
@@ -185,6 +191,43 @@ fn each_refusal_has_sql_servers_words() {
     let told = pellucid(&place, "cert create new --start 2090-01-01 --expiry 2090-12-31");
     let text = "The certificate you created is not yet valid; its start date is in the future.";
     assert!(told.stderr.contains(text), "{told:?}");
+
+    for (words, verb) in [
+        ("cert show nobody", "find"),
+        ("cert export nobody --cert-file n.pem", "find"),
+        ("encrypt plain.db --certificate nobody", "find"),
+        ("protector add app.db --certificate nobody", "find"),
+        ("cert drop nobody", "find"),
+    ] {
+        place.plain("plain.db");
+        let text = format!(
+            "Cannot {verb} the certificate 'nobody', because it does not exist or you do not have permission."
+        );
+        refused(&place, words, 15151, &text);
+        std::fs::remove_file(place.path("plain.db")).unwrap();
+    }
+    place.plain("plain.db");
+    refused(
+        &place,
+        "encrypt plain.db --certificate third",
+        33101,
+        "Cannot use certificate 'third', because its private key is not present or it is not protected by the \
+         database master key. SQL Server requires the ability to automatically access the private key of the \
+         certificate used for this operation.",
+    );
+    support::edit(&place.path("keys/keyring/certificates/third"), |bytes| bytes[60] ^= 1);
+    refused_with(
+        &place,
+        "cert show third",
+        3,
+        15507,
+        "A key required by this operation appears to be corrupted.",
+    );
+    works(&place, "cert drop third --force");
+    let service = std::fs::read(place.path("keys/service.key")).unwrap();
+    support::edit(&place.path("keys/service.key"), |bytes| bytes[0] ^= 1);
+    refused(&place, "check app.db", 15466, "An error occurred during decryption.");
+    std::fs::write(place.path("keys/service.key"), service).unwrap();
 
     works(&place, "key backup master --file master.backup --password-file password");
     refused(

@@ -136,10 +136,9 @@ impl Error {
     pub fn number(&self) -> Option<u16> {
         match self {
             Error::Message { message, .. } => Some(message.number),
-            Error::MissingKey { cause, .. } => {
-                let start = crate::message::CERTIFICATE_NOT_FOUND.with("certificate");
-                let start = start.split('%').next().unwrap_or_default().to_owned();
-                cause.contains(&start).then_some(crate::message::CERTIFICATE_NOT_FOUND.number)
+            Error::MissingKey { cause, .. } | Error::Unauthentic { cause, .. } => {
+                let told = crate::message::TOLD_WITHIN.iter();
+                told.copied().find(|message| message.is_told_by(cause)).map(|found| found.number)
             }
             _ => None,
         }

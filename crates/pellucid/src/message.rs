@@ -22,13 +22,36 @@ impl Message {
 
     /// The text with its argument.
     pub fn with(&self, argument: &str) -> Cow<'static, str> {
+        self.with_all(&[argument])
+    }
+
+    /// The text with its arguments, in order.
+    pub fn with_all(&self, arguments: &[&str]) -> Cow<'static, str> {
+        let mut parts = self.text.split("%s");
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for (index, part) in parts.enumerate() {
+            text += arguments.get(index).unwrap_or(&"");
+            text += part;
+        }
         match self.text.contains("%s") {
-            true => Cow::Owned(self.text.replacen("%s", argument, 1)),
+            true => Cow::Owned(text),
             false => Cow::Borrowed(self.text),
         }
     }
+
+    /// Whether a longer text tells this message: what comes behind its last argument is its own.
+    pub(crate) fn is_told_by(&self, text: &str) -> bool {
+        let end = self.text.rsplit("%s").next().unwrap_or_default();
+        let start = self.text.split("%s").next().unwrap_or_default();
+        text.contains(start) && text.contains(end)
+    }
 }
 
+/// A name that nothing has. Arguments: what was asked for (`find`, `drop`), kind of thing, name.
+pub const DOES_NOT_EXIST: Message = Message::error(
+    15151,
+    "Cannot %s the %s '%s', because it does not exist or you do not have permission.",
+);
 /// A certificate, key or private key file that cannot be read as one.
 pub const FILE_NOT_VALID: Message = Message::error(
     15208,
@@ -82,6 +105,12 @@ pub const CURRENT_KEY_UNREADABLE: Message = Message::error(
 );
 /// The password of a private key or key file.
 pub const PASSWORD_INVALID: Message = Message::error(15465, "The private key password is invalid.");
+/// A key that another one than the present seals.
+pub const DECRYPTION_FAILED: Message =
+    Message::error(15466, "An error occurred during decryption.");
+/// A damaged key.
+pub const KEY_CORRUPTED: Message =
+    Message::error(15507, "A key required by this operation appears to be corrupted.");
 /// The two halves do not belong together.
 pub const KEYS_DO_NOT_MATCH: Message = Message::error(
     15474,
@@ -115,6 +144,13 @@ pub const NOT_BACKED_UP: Message = Message {
            or attach the database on another server, you must have backups of both the certificate \
            and the private key or you will not be able to open the database.",
 };
+/// A certificate that cannot protect anything. Arguments: kind of thing, name, kind of thing.
+pub const NOT_USABLE: Message = Message::error(
+    33101,
+    "Cannot use %s '%s', because its private key is not present or it is not protected by the \
+     database master key. SQL Server requires the ability to automatically access the private key \
+     of the %s used for this operation.",
+);
 /// Dropping what databases need.
 pub const CERTIFICATE_IN_USE: Message = Message::error(
     33127,
@@ -124,3 +160,7 @@ pub const CERTIFICATE_IN_USE: Message = Message::error(
 /// Opening without the certificate.
 pub const CERTIFICATE_NOT_FOUND: Message =
     Message::error(33111, "Cannot find server %s with thumbprint '%s'.");
+
+/// Messages that are told within an error of ours, behind what it says itself.
+pub(crate) const TOLD_WITHIN: [Message; 5] =
+    [CERTIFICATE_NOT_FOUND, DOES_NOT_EXIST, NOT_USABLE, DECRYPTION_FAILED, KEY_CORRUPTED];

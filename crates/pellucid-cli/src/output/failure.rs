@@ -118,13 +118,17 @@ impl From<Error> for Failure {
 /// What to do about one of SQL Server's messages, which say what happened only.
 fn hint_for(number: u16) -> &'static str {
     match number {
+        15151 => "`pellucid cert list` shows what is there",
         15208 => "PEM, DER, PKCS#8, PFX and PVK are read",
         15232 => "choose another name, or drop the one there",
         15240 => "nothing is overwritten: name a file that is not there",
         15317 => "this is no backup of that key, or a damaged one",
         15329 => "`--force` goes on and says what is lost",
         15465 => "bring the password with `--password-file`",
+        15466 => "put back the files of the instance that belong together, or restore a master key",
         15474 => "bring the private key that belongs to the certificate",
+        15507 => "restore the file from a backup of the instance, or the key from its own backup",
+        33101 => "import it with its private key",
         15581 => {
             "`pellucid key status` shows what opens the database master key; `pellucid key open` opens \
              it by a password"

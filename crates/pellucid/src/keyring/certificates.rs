@@ -31,12 +31,15 @@ impl Keyring {
     /// [`Error::MissingKey`] if it is not in the keyring.
     pub fn stored_certificate(&self, name: &str) -> Result<Stored> {
         check_name(name)?;
-        self.read_certificate(name)?.ok_or_else(|| {
-            Error::missing_key(
-                Subject::Certificate(name.to_owned()),
-                format!("not in the keyring `{}`", self.home.display()),
-            )
-        })
+        self.read_certificate(name)?.ok_or_else(|| self.not_there("find", name))
+    }
+
+    fn not_there(&self, verb: &str, name: &str) -> Error {
+        let told = message::DOES_NOT_EXIST.with_all(&[verb, "certificate", name]);
+        Error::missing_key(
+            Subject::Certificate(name.to_owned()),
+            format!("not in the keyring `{}`: {told}", self.home.display()),
+        )
     }
 
     /// The certificate with this SHA-256 thumbprint, with its private key.
@@ -175,7 +178,7 @@ impl Keyring {
         let _change = self.begin_change()?;
         let file = self.certificate_file(name);
         if !file.path().exists() {
-            self.stored_certificate(name)?;
+            return Err(self.not_there("drop", name));
         }
         self.dropped(name).record(&self.home)?;
         std::fs::remove_file(file.path())
@@ -263,10 +266,8 @@ impl Stored {
 }
 
 fn without_key(public: &PublicCertificate) -> Error {
-    Error::missing_key(
-        Subject::Certificate(public.name().to_owned()),
-        "its private key is not in the keyring; import it",
-    )
+    let told = message::NOT_USABLE.with_all(&["certificate", public.name(), "certificate"]);
+    Error::missing_key(Subject::Certificate(public.name().to_owned()), told)
 }
 
 /// A certificate's name is a file's name: letters, digits, `-`, `_`, `.`, at most 63, not first a dot.

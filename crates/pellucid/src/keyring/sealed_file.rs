@@ -81,7 +81,10 @@ impl SealedFile {
         if header[20..36] != check_value(parent)? {
             return Err(Error::missing_key(
                 subject(),
-                "it was sealed under another key: the keyring's files do not belong together",
+                format!(
+                    "it was sealed under another key, the keyring's files do not belong together: {}",
+                    message::DECRYPTION_FAILED.text
+                ),
             ));
         }
         let (ciphertext, tag) = rest.split_at(rest.len() - TAG_BYTES);
@@ -91,7 +94,10 @@ impl SealedFile {
         let mut content = Zeroizing::new(vec![0; ciphertext.len()]);
         self.cipher(parent)?
             .open(nonce, &self.aad(header), ciphertext, tag, &mut content)
-            .map_err(|_| Error::unauthentic(subject(), "damaged: its tag does not match"))?;
+            .map_err(|_| {
+                let told = message::KEY_CORRUPTED.text;
+                Error::unauthentic(subject(), format!("its tag does not match: {told}"))
+            })?;
         Ok(Some(content))
     }
 
