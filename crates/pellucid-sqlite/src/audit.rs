@@ -7,6 +7,7 @@
 mod owners;
 
 use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
 use std::path::Path;
 
 use pellucid::header::REGION_BYTES;
@@ -68,7 +69,7 @@ pub fn audit(
     check_pages(lower, &link, &mut audit, progress)?;
     // SAFETY: as above.
     if let Some(wal) = unsafe { wal_of_open(sealed) } {
-        check_frames(wal, &link, &handle, &mut audit)?;
+        check_frames(lower, wal, &link, &mut audit)?;
     }
     owners::name(lower, &link, &mut audit);
     if physical_only {
@@ -177,29 +178,73 @@ fn check_page(
 }
 
 /// Frames up to the last one SQLite counts have to open; what lies behind is left over.
+///
+/// Once all of it is in the database, another process may begin the WAL anew under way; then it is read again.
 fn check_frames(
+    lower: Lower,
     wal: Lower,
     link: &Link,
-    handle: &Handle<'_>,
     audit: &mut Audit,
 ) -> Result<(), ConvertError> {
-    let mut header = [0; HEADER_BYTES];
-    wal.read(&mut header, 0).map_err(io)?;
-    let Some(parsed) = WalHeader::parse(&header) else { return Ok(()) };
-    let mut counted = 0;
-    handle.rows("PRAGMA wal_checkpoint(NOOP)", |row| counted = row.number(1))?;
-    let frame_bytes = parsed.page_size as usize + FRAME_HEADER_BYTES;
-    let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
+    let header = |header: &mut [u8; HEADER_BYTES]| wal.read(header, 0).map_err(io);
     let keys = link.keys().map_err(io)?;
-    for number in 1..=counted.max(0) as u32 {
-        let at = HEADER_BYTES as u64 + u64::from(number - 1) * frame_bytes as u64;
-        wal.read(&mut unit, at).map_err(io)?;
-        if let Err(error) = open_frame(&keys, number, &unit, &mut frame) {
-            audit.damaged_frames.push((number, error.to_string()));
+    for _ in 0..ATTEMPTS {
+        let mut before = [0; HEADER_BYTES];
+        header(&mut before)?;
+        let Some(parsed) = WalHeader::parse(&before) else { return Ok(()) };
+        let frame_bytes = parsed.page_size as usize + FRAME_HEADER_BYTES;
+        let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
+        let counted = frames_counted(lower)?;
+        audit.damaged_frames.clear();
+        for number in 1..=counted {
+            let at = HEADER_BYTES as u64 + u64::from(number - 1) * frame_bytes as u64;
+            wal.read(&mut unit, at).map_err(io)?;
+            if let Err(error) = open_frame(&keys, number, &unit, &mut frame) {
+                audit.damaged_frames.push((number, error.to_string()));
+            }
         }
-        audit.frames += 1;
+        audit.frames = u64::from(counted);
+        let mut after = [0; HEADER_BYTES];
+        header(&mut after)?;
+        if audit.damaged_frames.is_empty() || after == before {
+            break;
+        }
     }
     Ok(())
+}
+
+/// How many frames of the WAL SQLite counts, from the index that all connections share (SQLite's WAL-mode file
+/// format, 2.1). A connection in a transaction is refused every checkpoint, even one that only counts.
+fn frames_counted(lower: Lower) -> Result<u32, ConvertError> {
+    const REGION: c_int = 32 * 1024;
+    const COPY_BYTES: usize = 48;
+    const FRAMES: usize = 16;
+    let mut index: *mut c_void = std::ptr::null_mut();
+    // SAFETY: `index` takes a pointer. The connection is in a read transaction, so the region is there.
+    let code = unsafe { lower.shm_map(0, REGION, 0, &mut index) };
+    if index.is_null() || !matches!(code, ffi::OK | ffi::READONLY) {
+        return Err(io(crate::code::Code(if code == ffi::OK { ffi::IOERR } else { code })));
+    }
+    for _ in 0..1000 {
+        let mut copies = [[0u8; COPY_BYTES]; 2];
+        for (number, copy) in copies.iter_mut().enumerate() {
+            // SAFETY: both copies of the header lie in the mapped region, which stays mapped while the connection
+            // reads. Others may write to it: bytes are read, and used only if both copies are the same.
+            unsafe {
+                let from = index.cast::<u8>().add(number * COPY_BYTES);
+                for (at, byte) in copy.iter_mut().enumerate() {
+                    *byte = from.add(at).read_volatile();
+                }
+            }
+            lower.shm_barrier();
+        }
+        if copies[0] == copies[1] {
+            let frames = &copies[0][FRAMES..FRAMES + 4];
+            return Ok(u32::from_ne_bytes([frames[0], frames[1], frames[2], frames[3]]));
+        }
+        std::thread::yield_now();
+    }
+    Err(io(crate::code::Code(ffi::BUSY)))
 }
 
 /// Damaged pages by what they belong to, for a summary.
