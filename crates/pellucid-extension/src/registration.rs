@@ -1,6 +1,6 @@
 //! Registers the shim, once for all: with one SQLite in each process.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -20,6 +20,9 @@ static TABLE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// # Safety
 /// `table` is the table that SQLite handed to an extension.
 pub unsafe fn register(table: *const c_void) -> Result<(), &'static str> {
+    if !dynamically_linked() {
+        return Err("this program is statically linked: a library loaded into it gets a second C library that was never started; use a dynamically linked build");
+    }
     pellucid_sqlite::memory::guard();
     let table = table.cast_mut();
     let before = TABLE.compare_exchange(null_mut(), table, Ordering::AcqRel, Ordering::Acquire);
@@ -34,4 +37,24 @@ pub unsafe fn register(table: *const c_void) -> Result<(), &'static str> {
         TABLE.store(null_mut(), Ordering::Release);
     }
     Err("the shim could not be registered; it needs SQLite 3.37 or later")
+}
+
+/// Whether this process was started by the dynamic linker that this library belongs to.
+///
+/// A static program that loads libraries has a linker of its own inside. The library's linker and C library come
+/// along as mere files: nobody prepares them for threads, and the first use of one ends the process. Such a linker
+/// knows of no loaded objects.
+fn dynamically_linked() -> bool {
+    /// The beginning of `struct r_debug` of glibc's `<link.h>`.
+    #[repr(C)]
+    struct Debug {
+        version: c_int,
+        objects: *const c_void,
+    }
+    extern "C" {
+        static _r_debug: Debug;
+    }
+    // SAFETY: the dynamic linker fills it in before the program starts; here only whether it did is read.
+    let debug = unsafe { (&raw const _r_debug).read_volatile() };
+    debug.version != 0 && !debug.objects.is_null()
 }

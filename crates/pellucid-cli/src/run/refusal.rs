@@ -135,7 +135,7 @@ impl Refusal {
                 "build Pellucid for that processor, and run that one's `pellucid`".to_owned()
             }
             Refusal::Static(_) => {
-                format!("use a dynamically linked build; or, if it can load extensions, {LOAD_YOURSELF}")
+                "use a dynamically linked build; the extension does not load into a static one either".to_owned()
             }
             Refusal::Musl(..) => {
                 "use the program's glibc build, or one in a glibc system or container".to_owned()

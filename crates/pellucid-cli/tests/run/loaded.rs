@@ -1,5 +1,7 @@
 //! The extension, loaded by hand.
 
+use std::path::Path;
+
 use super::host::HOSTS;
 use super::workplace::{answer, library, need, text, Workplace};
 
@@ -27,6 +29,26 @@ fn it_may_be_loaded_twice_and_a_plain_database_stays_plain() {
     command.args([":memory:", &load, &load, ".open plain.db", "CREATE TABLE t(a)", ".vfsname"]);
     assert_eq!(answer(&command.output().unwrap()), "pellucid/unix");
     assert!(!place.is_sealed("plain.db"));
+}
+
+#[test]
+fn a_static_program_is_refused_and_goes_on() {
+    let place = Workplace::with_database();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run/c/load.c");
+    for (linking, refused) in [("-static", true), ("-static-pie", true), ("-pie", false)] {
+        let program = place.path("load");
+        let mut command = place.command(need("/usr/bin/gcc", "gcc libc6-dev"));
+        command.arg(linking).arg("-o").arg(&program).arg(&source);
+        answer(&command.args(["-lsqlite3", "-lm", "-ldl", "-lpthread"]).output().unwrap());
+        let output = place.command(&program).arg(library()).arg("app.db").output().unwrap();
+        let said = text(&output);
+        if refused {
+            assert_eq!(output.status.code(), Some(3), "{linking}: {said}");
+            assert!(said.contains("is statically linked"), "{linking}: {said}");
+        } else {
+            assert_eq!(answer(&output), "3", "{linking}");
+        }
+    }
 }
 
 #[test]

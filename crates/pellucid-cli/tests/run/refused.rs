@@ -38,7 +38,7 @@ fn static_programs_and_scripts_that_lead_to_one() {
     let mut command = place.command(need("/usr/bin/gcc", "gcc libc6-dev"));
     command.arg("-static").arg(&source).arg("-o").arg(&program);
     answer(&command.output().unwrap());
-    assert_refused(&run(&place, &program), "is statically linked", "load_extension");
+    assert_refused(&run(&place, &program), "is statically linked", "dynamically");
 
     let script = place.path("script");
     std::fs::write(&script, format!("#!{}\n", program.display())).unwrap();
