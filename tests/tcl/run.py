@@ -5,8 +5,8 @@ usage: run.py [--plain] [--suite NAME] [--jobs N] [--timeout SECONDS] [--report 
 
 PATTERNs choose test files (`wal*.test`); without any, all of the suite (default: veryquick). Each file runs in a process
 and a directory of its own: where a script error would end SQLite's all-in-one run, one file aborts here. A test that
-fails has to be in expected.tsv, with its reason; one that is there and passes is told. The last line is `N passed, N
-failed`; failed are the unexpected ones. Exit: 0 none, 1 some, 2 it could not be run.
+fails has to be in expected.tsv, with its reason; one that is there and passes is told. The last line counts like
+Cargo's; failed are the unexpected ones, ignored the expected ones. Exit: 0 none failed, 1 some, 2 it could not be run.
 
 The suite is Debian's source package of the SQLite that is installed; it is built once, in target/tcl.
 """
@@ -72,7 +72,8 @@ def run_logged(command: list[str], directory: Path = WORK / "build") -> None:
     with open(WORK / "build.log", "ab") as out:
         done = subprocess.run(command, cwd=directory, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
     if done.returncode:
-        sys.exit(f"run.py: `{' '.join(command)}` failed; see {WORK}/build.log")
+        log(f"run.py: `{' '.join(command)}` failed; see {WORK}/build.log")
+        sys.exit(2)
 
 
 class Place:
@@ -190,17 +191,18 @@ def main() -> int:
     started = time.monotonic()
     with ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(lambda file: place.run(options.suite, file, options.timeout), files))
-    failed = judge(results, {} if options.plain else expected())
+    failed, known = judge(results, {} if options.plain else expected())
     log(f"{time.monotonic() - started:.0f} s" + (f"; logs: {place.path}" if options.keep or failed else ""))
     if not options.keep and not failed:
         shutil.rmtree(place.path, ignore_errors=True)
     tests = sum(result.tests for result in results)
-    log(f"{max(tests - failed, 0)} passed, {failed} failed")
+    verdict = "FAILED" if failed or not tests else "ok"
+    log(f"test result: {verdict}. {max(tests - failed - known, 0)} passed; {failed} failed; {known} ignored;")
     return 1 if failed or not tests else 0
 
 
-def judge(results: list[Result], known: dict[str, dict[str, str]]) -> int:
-    """Prints what was not expected, and counts it."""
+def judge(results: list[Result], known: dict[str, dict[str, str]]) -> tuple[int, int]:
+    """Prints what was not expected; counts that, and what was."""
     unexpected, met = 0, defaultdict(int)
     for result in results:
         patterns = known.get(result.file, {})
@@ -217,7 +219,7 @@ def judge(results: list[Result], known: dict[str, dict[str, str]]) -> int:
             log(f"passed although listed: {result.file} {pattern}")
     log(f"{len(results)} files, {sum(result.tests for result in results)} tests, expected failures: "
         + (", ".join(f"{kind} {count}" for kind, count in sorted(met.items())) or "none"))
-    return unexpected
+    return unexpected, sum(met.values())
 
 
 if __name__ == "__main__":

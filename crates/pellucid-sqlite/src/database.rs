@@ -52,6 +52,8 @@ struct Mapped {
     /// Reads that the mapping did not reach; so many and it is made anew.
     missed: u32,
     wanted: Option<bool>,
+    /// How long the file was when it was first read under the present locks; 0 when that is not known.
+    reach: u64,
 }
 
 /// After so many reads beyond its end the mapping is made anew, as long as the file then is.
@@ -71,9 +73,17 @@ impl Mapped {
         wanted
     }
 
+    /// A file that another program cut is looked at first: what is mapped behind its end is a SIGBUS.
     fn read(&mut self, lower: Lower, unit: &mut [u8], offset: u64) -> bool {
         if !self.wanted.unwrap_or_else(|| self.begin(lower)) {
             return false;
+        }
+        let end = offset + unit.len() as u64;
+        if end > self.reach {
+            self.reach = lower.size().unwrap_or(0);
+            if end > self.reach {
+                return false;
+            }
         }
         if lower.read_mapped(unit, offset) {
             return true;
@@ -502,6 +512,7 @@ impl Database {
     pub fn forget(&mut self) {
         self.size = None;
         self.ahead.drop_units();
+        self.mapped.reach = 0;
     }
 
     fn begin_overlay(&mut self) -> Outcome<()> {
