@@ -52,8 +52,10 @@ struct Mapped {
     /// Reads that the mapping did not reach; so many and it is made anew.
     missed: u32,
     wanted: Option<bool>,
-    /// How long the file was when it was first read under the present locks; 0 when that is not known.
+    /// How long the file was when it was last looked at.
     reach: u64,
+    /// It was looked at under the present locks.
+    looked: bool,
 }
 
 /// After so many reads beyond its end the mapping is made anew, as long as the file then is.
@@ -73,18 +75,25 @@ impl Mapped {
         wanted
     }
 
-    /// A file that another program cut is looked at first: what is mapped behind its end is a SIGBUS.
+    /// Drops the mapping of a file that another program cut: what is mapped behind its end is a SIGBUS, and the platform's
+    /// VFS reads by its mapping as well. Once under the same locks, which keep SQLite from cutting it.
+    fn look(&mut self, lower: Lower) {
+        if self.wanted != Some(true) || self.looked {
+            return;
+        }
+        let size = lower.size().unwrap_or(0);
+        if size < self.reach {
+            lower.drop_mapping();
+        }
+        self.reach = size;
+        self.looked = true;
+    }
+
     fn read(&mut self, lower: Lower, unit: &mut [u8], offset: u64) -> bool {
         if !self.wanted.unwrap_or_else(|| self.begin(lower)) {
             return false;
         }
-        let end = offset + unit.len() as u64;
-        if end > self.reach {
-            self.reach = lower.size().unwrap_or(0);
-            if end > self.reach {
-                return false;
-            }
-        }
+        self.look(lower);
         if lower.read_mapped(unit, offset) {
             return true;
         }
@@ -190,6 +199,7 @@ impl Database {
     fn read_page(&mut self, number: u32, page: &mut [u8]) -> Outcome<ReadEnd> {
         let page_bytes = page.len();
         let content = page_bytes - TAIL_BYTES;
+        self.mapped.look(self.lower);
         if let Some(unit) = self.ahead.unit(number, page_bytes) {
             page[content..].fill(0);
             self.open_unit(number, unit, &mut page[..content])?;
@@ -512,7 +522,12 @@ impl Database {
     pub fn forget(&mut self) {
         self.size = None;
         self.ahead.drop_units();
-        self.mapped.reach = 0;
+        self.mapped.looked = false;
+    }
+
+    /// Before the first read under new locks that goes past [`Database::read`].
+    pub fn look_at_length(&mut self) {
+        self.mapped.look(self.lower);
     }
 
     fn begin_overlay(&mut self) -> Outcome<()> {

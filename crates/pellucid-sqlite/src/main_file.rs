@@ -156,6 +156,7 @@ impl MainFile {
         if level > ffi::LOCK_RESERVED {
             return Ok(false);
         }
+        self.database.look_at_length();
         let refreshed = self.link.refresh().and_then(|()| self.check_required());
         if let Err(code) = refreshed {
             // What cannot be trusted is not left locked.
@@ -222,6 +223,9 @@ impl MainFile {
         // (`Database`, `WalFile`), and a WAL database cannot change its page size or become plain
         // while this connection is open. Who may seal looks before anything else.
         let seals = exclusive && mask & (WRITE_MASK | CKPT_MASK) != 0;
+        if seals {
+            self.database.look_at_length();
+        }
         match if seals { self.link.refresh() } else { Ok(()) } {
             Ok(()) => ffi::OK,
             Err(Code(code)) => {
