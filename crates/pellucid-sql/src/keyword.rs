@@ -150,6 +150,38 @@ impl Keyword {
     }
 }
 
+/// An enum of which each variant is one keyword.
+pub trait Word: Copy + Sized + 'static {
+    /// Its variants.
+    const ALL: &'static [Self];
+    /// How the variant is spelt.
+    fn keyword(self) -> Keyword;
+    /// The variant that is spelt like this.
+    fn from_keyword(keyword: Keyword) -> Option<Self>;
+}
+
+/// Declares an enum that implements [`Word`].
+macro_rules! words {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $keyword:ident,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl $crate::keyword::Word for $name {
+            const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            fn keyword(self) -> $crate::keyword::Keyword {
+                match self { $(Self::$variant => $crate::keyword::Keyword::$keyword,)+ }
+            }
+
+            fn from_keyword(keyword: $crate::keyword::Keyword) -> Option<Self> {
+                match keyword { $($crate::keyword::Keyword::$keyword => Some(Self::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,32 @@
-//! SQL Server's statements: scripts, batches and tokens.
+//! SQL Server's statements: batches, tokens, syntax trees, and trees as text again.
+//!
+//! ```
+//! use pellucid_sql::{parse, ast::StatementKind};
+//!
+//! let batch = "USE master BACKUP DATABASE db TO DISK = 'db.bak' WITH INIT, STATS = 5";
+//! let statements = parse(batch)?;
+//! assert!(matches!(statements[1].kind, StatementKind::Backup(_)));
+//! assert_eq!(statements[1].to_string(), "BACKUP DATABASE db TO DISK = 'db.bak' WITH INIT, STATS = 5;");
+//!
+//! let error = parse("CREATE MASTER KEY\nENCRYPTION BY PASSWORD 'secret'").unwrap_err();
+//! assert_eq!((error.number(), error.line), (102, 2));
+//! assert_eq!(error.to_string(), "Incorrect syntax near '***'.");
+//! # Ok::<(), pellucid_sql::ParseError>(())
+//! ```
+//!
+//! Nothing is executed here and nothing looked up. What SQL Server knows and Pellucid does not do is refused by name
+//! ([`ErrorKind::Unsupported`]), never skipped. Literals behind PASSWORD and SECRET are wiped when dropped and appear
+//! in no message, no `Debug` output and no printed statement.
 #![forbid(unsafe_code)]
 
+pub mod ast;
 pub mod batch;
 mod error;
 pub mod keyword;
 pub mod lexer;
+mod parser;
+mod print;
 pub mod secret;
 
 pub use error::{ErrorKind, ParseError, Result};
+pub use parser::{parse, statements, Statements, MAX_DEPTH};

@@ -1,0 +1,123 @@
+//! BACKUP.
+
+use super::Parser;
+use crate::ast::{
+    Algorithm, Backup, BackupFlag, BackupOption, Compression, Device, Encryptor, StatementKind,
+};
+use crate::error::Result;
+use crate::keyword::Keyword as K;
+use crate::lexer::Symbol;
+
+impl Parser<'_> {
+    pub(super) fn backup(&mut self) -> Result<StatementKind> {
+        self.advance();
+        match self.keyword() {
+            Some(K::CERTIFICATE) => self.backup_certificate(),
+            Some(K::MASTER) => self.backup_master_key(),
+            Some(K::SERVICE) => self.backup_service_master_key(),
+            Some(K::SYMMETRIC) => self.unsupported("BACKUP SYMMETRIC KEY"),
+            Some(K::SERVER) => self.unsupported("BACKUP SERVER"),
+            Some(K::GROUP) => self.unsupported("BACKUP GROUP"),
+            _ => self.backup_database(),
+        }
+    }
+
+    fn backup_database(&mut self) -> Result<StatementKind> {
+        let (kind, database) = self.backup_target()?;
+        let files = self.file_selections()?;
+        self.expect(K::TO)?;
+        let devices = self.comma_list(Self::device)?;
+        let mut mirrors: Vec<Vec<Device>> = Vec::new();
+        while self.accept(K::MIRROR) {
+            self.expect(K::TO)?;
+            mirrors.push(self.comma_list(Self::device)?);
+        }
+        let options = match self.accept(K::WITH) {
+            true => self.comma_list(Self::backup_option)?,
+            false => Vec::new(),
+        };
+        let backup = Backup { kind, database, files, devices, mirrors, options };
+        Ok(StatementKind::Backup(Box::new(backup)))
+    }
+
+    fn backup_option(&mut self) -> Result<BackupOption> {
+        if let Some(flag) = self.accept_word::<BackupFlag>() {
+            return Ok(BackupOption::Flag(flag));
+        }
+        if let Some(option) = self.media_option()? {
+            return Ok(BackupOption::Media(option));
+        }
+        let Some(word) = self.keyword() else { return self.unknown_option("BACKUP") };
+        match word {
+            K::METADATA_ONLY | K::SNAPSHOT | K::NO_LOG | K::TRUNCATE_ONLY => {
+                return self.unsupported(format!("BACKUP WITH {}", word.text()));
+            }
+            K::COMPRESSION
+            | K::ENCRYPTION
+            | K::NAME
+            | K::DESCRIPTION
+            | K::MEDIADESCRIPTION
+            | K::EXPIREDATE
+            | K::RETAINDAYS
+            | K::STANDBY => {}
+            _ => return self.unknown_option("BACKUP"),
+        }
+        self.advance();
+        Ok(match word {
+            K::COMPRESSION => BackupOption::Compression(self.compression()?),
+            K::ENCRYPTION => self.backup_encryption()?,
+            K::NAME => BackupOption::Name(self.equal_text()?),
+            K::DESCRIPTION => BackupOption::Description(self.equal_text()?),
+            K::MEDIADESCRIPTION => BackupOption::MediaDescription(self.equal_text()?),
+            K::EXPIREDATE => BackupOption::ExpireDate(self.equal_text()?),
+            K::RETAINDAYS => BackupOption::RetainDays(self.equal_number()?),
+            _ => BackupOption::Standby(self.equal_text()?),
+        })
+    }
+
+    /// `[(ALGORITHM = .. [, LEVEL = ..])]`; the reference also prints it without parentheses.
+    fn compression(&mut self) -> Result<Option<Compression>> {
+        if self.at(K::ALGORITHM) {
+            self.advance();
+            self.expect_symbol(Symbol::Equal)?;
+            let algorithm = self.expect_word()?;
+            return Ok(Some(Compression { algorithm, level: None }));
+        }
+        if !self.accept_symbol(Symbol::LeftParenthesis) {
+            return Ok(None);
+        }
+        self.expect(K::ALGORITHM)?;
+        self.expect_symbol(Symbol::Equal)?;
+        let algorithm = self.expect_word()?;
+        let mut level = None;
+        if self.accept_symbol(Symbol::Comma) {
+            self.expect(K::LEVEL)?;
+            self.expect_symbol(Symbol::Equal)?;
+            level = Some(self.expect_word()?);
+        }
+        self.expect_symbol(Symbol::RightParenthesis)?;
+        Ok(Some(Compression { algorithm, level }))
+    }
+
+    /// `(ALGORITHM = .., SERVER ..)`
+    fn backup_encryption(&mut self) -> Result<BackupOption> {
+        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.expect(K::ALGORITHM)?;
+        self.expect_symbol(Symbol::Equal)?;
+        let algorithm: Algorithm = self.expect_word()?;
+        self.expect_symbol(Symbol::Comma)?;
+        self.expect(K::SERVER)?;
+        let certificate = self.accept(K::CERTIFICATE);
+        if !certificate {
+            self.expect_all(&[K::ASYMMETRIC, K::KEY])?;
+        }
+        self.expect_symbol(Symbol::Equal)?;
+        let name = self.name()?;
+        self.expect_symbol(Symbol::RightParenthesis)?;
+        let encryptor = match certificate {
+            true => Encryptor::Certificate(name),
+            false => Encryptor::AsymmetricKey(name),
+        };
+        Ok(BackupOption::Encryption { algorithm, encryptor })
+    }
+}

@@ -1,0 +1,201 @@
+//! CREATE, ALTER and DROP: of what.
+
+use super::Parser;
+use crate::ast::{ObjectStatement, StatementKind, ViewVerb};
+use crate::error::{ErrorKind, Result};
+use crate::keyword::Keyword as K;
+use crate::lexer::TokenKind;
+
+/// What SQL Server can create and Pellucid does not: the words behind the verb, longest first.
+const UNSUPPORTED: &[&str] = &[
+    "AGGREGATE",
+    "APPLICATION ROLE",
+    "ASSEMBLY",
+    "AUTHORIZATION",
+    "AVAILABILITY GROUP",
+    "BROKER PRIORITY",
+    "COLUMN ENCRYPTION KEY",
+    "COLUMN MASTER KEY",
+    "CONTRACT",
+    "DATABASE AUDIT SPECIFICATION",
+    "DATABASE SCOPED CONFIGURATION",
+    "DATABASE SCOPED CREDENTIAL",
+    "DEFAULT",
+    "ENDPOINT",
+    "EVENT NOTIFICATION",
+    "EVENT SESSION",
+    "EXTERNAL",
+    "FULLTEXT",
+    "FUNCTION",
+    "MESSAGE TYPE",
+    "PARTITION",
+    "PROC",
+    "PROCEDURE",
+    "QUEUE",
+    "REMOTE SERVICE BINDING",
+    "RESOURCE",
+    "ROLE",
+    "ROUTE",
+    "RULE",
+    "SEARCH PROPERTY LIST",
+    "SECURITY POLICY",
+    "SEQUENCE",
+    "SERVER AUDIT",
+    "SERVER CONFIGURATION",
+    "SERVER ROLE",
+    "SERVICE",
+    "SIGNATURE",
+    "SPATIAL INDEX",
+    "STATISTICS",
+    "SYMMETRIC KEY",
+    "SYNONYM",
+    "TRIGGER",
+    "TYPE",
+    "USER",
+    "WORKLOAD",
+    "XML",
+];
+
+impl Parser<'_> {
+    pub(super) fn create(&mut self) -> Result<StatementKind> {
+        self.advance();
+        if self.at_both(K::OR, K::ALTER) {
+            self.expect_all(&[K::OR, K::ALTER])?;
+            return match self.keyword() {
+                Some(K::VIEW) => self.view(ViewVerb::CreateOrAlter),
+                _ => self.unknown_object("CREATE OR ALTER"),
+            };
+        }
+        match self.keyword() {
+            Some(K::MASTER) => self.create_master_key(),
+            Some(K::CERTIFICATE) => self.create_certificate(),
+            Some(K::DATABASE) => match self.of_database() {
+                Some(DatabasePart::EncryptionKey) => {
+                    self.advance();
+                    self.create_database_encryption_key()
+                }
+                Some(DatabasePart::Other) => self.unknown_object("CREATE"),
+                None => self.create_database(),
+            },
+            Some(K::CRYPTOGRAPHIC) => self.create_provider(),
+            Some(K::CREDENTIAL) => self.create_credential(),
+            Some(K::ASYMMETRIC) => self.create_asymmetric_key(),
+            Some(K::LOGIN) => self.create_login(),
+            Some(K::TABLE) => self.create_table(),
+            Some(K::UNIQUE | K::CLUSTERED | K::NONCLUSTERED | K::COLUMNSTORE | K::INDEX) => {
+                self.create_index()
+            }
+            Some(K::VIEW) => self.view(ViewVerb::Create),
+            Some(K::SCHEMA) => self.create_schema(),
+            _ => self.unknown_object("CREATE"),
+        }
+    }
+
+    pub(super) fn alter(&mut self) -> Result<StatementKind> {
+        self.advance();
+        match self.keyword() {
+            Some(K::MASTER) => self.alter_master_key(),
+            Some(K::SERVICE) if self.peek() == TokenKind::Keyword(K::MASTER) => {
+                self.alter_service_master_key()
+            }
+            Some(K::CERTIFICATE) => self.alter_certificate(),
+            Some(K::DATABASE) => match self.of_database() {
+                Some(DatabasePart::EncryptionKey) => {
+                    self.advance();
+                    self.alter_database_encryption_key()
+                }
+                Some(DatabasePart::Other) => self.unknown_object("ALTER"),
+                None => self.alter_database(),
+            },
+            Some(K::LOGIN) => self.alter_login(),
+            Some(K::TABLE) => self.alter_table(),
+            Some(K::INDEX) => self.alter_index(),
+            Some(K::VIEW) => self.view(ViewVerb::Alter),
+            Some(word @ (K::CREDENTIAL | K::CRYPTOGRAPHIC | K::ASYMMETRIC | K::SCHEMA)) => {
+                self.unsupported(format!("ALTER {}", word.text()))
+            }
+            _ => self.unknown_object("ALTER"),
+        }
+    }
+
+    pub(super) fn drop(&mut self) -> Result<StatementKind> {
+        self.advance();
+        match self.keyword() {
+            Some(K::MASTER) => self.drop_master_key(),
+            Some(K::CERTIFICATE) => self.drop_certificate(),
+            Some(K::DATABASE) => match self.of_database() {
+                Some(DatabasePart::EncryptionKey) => {
+                    self.advance();
+                    self.drop_database_encryption_key()
+                }
+                Some(DatabasePart::Other) => self.unknown_object("DROP"),
+                None => self.drop_database(),
+            },
+            Some(K::CRYPTOGRAPHIC) => self.drop_provider(),
+            Some(K::CREDENTIAL) => self.drop_credential(),
+            Some(K::ASYMMETRIC) => self.drop_asymmetric_key(),
+            Some(K::LOGIN) => self.unsupported("DROP LOGIN"),
+            Some(K::TABLE) => {
+                let (if_exists, tables) = self.drop_objects()?;
+                Ok(StatementKind::Object(ObjectStatement::DropTables { if_exists, tables }))
+            }
+            Some(K::VIEW) => {
+                let (if_exists, views) = self.drop_objects()?;
+                Ok(StatementKind::Object(ObjectStatement::DropViews { if_exists, views }))
+            }
+            Some(K::INDEX) => self.drop_indexes(),
+            Some(K::SCHEMA) => self.drop_schema(),
+            _ => self.unknown_object("DROP"),
+        }
+    }
+
+    /// What DATABASE is followed by, if it is not a name.
+    fn of_database(&self) -> Option<DatabasePart> {
+        let mut ahead = self.lexer.clone();
+        let mut next = || ahead.token().ok().map(|token| token.kind);
+        match (next()?, next()?) {
+            (TokenKind::Keyword(K::ENCRYPTION), TokenKind::Keyword(K::KEY)) => {
+                Some(DatabasePart::EncryptionKey)
+            }
+            (
+                TokenKind::Keyword(K::SCOPED),
+                TokenKind::Keyword(K::CREDENTIAL | K::CONFIGURATION),
+            )
+            | (TokenKind::Keyword(K::AUDIT), TokenKind::Keyword(K::SPECIFICATION)) => {
+                Some(DatabasePart::Other)
+            }
+            _ => None,
+        }
+    }
+
+    /// What Pellucid cannot create, or what nobody can.
+    fn unknown_object<T>(&self, verb: &str) -> Result<T> {
+        let mut ahead = self.lexer.clone();
+        let mut words = self.text(self.current).to_uppercase();
+        for _ in 0..2 {
+            match ahead.token() {
+                Ok(token) => {
+                    words.push(' ');
+                    words.push_str(&self.text(token).to_uppercase());
+                }
+                Err(_) => break,
+            }
+        }
+        let known = UNSUPPORTED.iter().find(|known| {
+            words.strip_prefix(**known).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        });
+        match (known, self.current.kind) {
+            (Some(known), _) => self.unsupported(format!("{verb} {known}")),
+            (None, TokenKind::Name) => {
+                self.fail(ErrorKind::UnknownObject { word: self.near(self.current) })
+            }
+            _ => self.unexpected(),
+        }
+    }
+}
+
+/// What belongs to a database and is not one.
+enum DatabasePart {
+    EncryptionKey,
+    Other,
+}

@@ -1,0 +1,10 @@
+SET STATISTICS TIME ON;
+BACKUP DATABASE [WideWorldImporters] TO
+DISK = N'D:DBAWorkWideWorldImporters-Full.bak'
+WITH NOFORMAT, NOINIT, NAME = N'WideWorldImporters-Full',
+SKIP, NOREWIND, NOUNLOAD, COMPRESSION, STATS = 100
+BACKUP DATABASE [WideWorldImporters_encrypted] TO
+DISK = N'D:DBAWorkWideWorldImporters_encrypted-Full.bak'
+WITH NOFORMAT, NOINIT, NAME = N'WideWorldImporters_encrypted-Full',
+SKIP, NOREWIND, NOUNLOAD, COMPRESSION, STATS = 100
+SET STATISTICS TIME OFF;

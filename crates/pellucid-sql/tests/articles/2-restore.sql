@@ -1,0 +1,9 @@
+SET STATISTICS TIME ON;
+USE [master]
+RESTORE DATABASE [WideWorldImporters] FROM
+DISK = N'D:DBAWorkWideWorldImporters-Full.bak'
+WITH FILE = 1, NOUNLOAD, REPLACE, STATS = 100
+RESTORE DATABASE [WideWorldImporters_encrypted] FROM
+DISK = N'D:DBAWorkWideWorldImporters_encrypted-Full.bak'
+WITH FILE = 1, NOUNLOAD, REPLACE, STATS = 100
+SET STATISTICS TIME OFF;
