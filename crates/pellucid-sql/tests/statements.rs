@@ -50,6 +50,10 @@ fn databases() {
             "ALTER DATABASE db SET TARGET_RECOVERY_TIME = 120 SECONDS",
         ),
         (
+            "CREATE DATABASE [db] CONTAINMENT = NONE ON PRIMARY (NAME = N'db', FILENAME = N'f', SIZE = 8192KB)",
+            "CREATE DATABASE db ON (NAME = db, FILENAME = N'f', SIZE = 8192 KB)",
+        ),
+        (
             "CREATE DATABASE db ON PRIMARY (NAME = a, FILENAME = 'a')",
             "CREATE DATABASE db ON (NAME = a, FILENAME = 'a')",
         ),

@@ -27,7 +27,11 @@ impl Parser<'_> {
             return self.unsupported("CREATE DATABASE AS COPY OF");
         }
         if self.accept(K::CONTAINMENT) {
-            return self.unsupported("CREATE DATABASE CONTAINMENT");
+            // NONE is what there is anyway, and Management Studio always writes it.
+            self.expect_symbol(Symbol::Equal)?;
+            if !self.accept(K::NONE) {
+                return self.unsupported("CREATE DATABASE CONTAINMENT = PARTIAL");
+            }
         }
         if self.accept(K::ON) {
             self.accept(K::PRIMARY);
