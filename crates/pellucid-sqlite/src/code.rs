@@ -1,6 +1,6 @@
 //! Result codes: the one table from typed errors to SQLite's codes, and the log line that goes along.
 //!
-//! The same table stands in docs/guide.md, "Result codes"; a test compares them.
+//! The same table stands in docs/guide/errors.md; a test compares them.
 
 use std::ffi::c_int;
 use std::path::Path;

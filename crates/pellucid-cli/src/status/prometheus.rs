@@ -1,7 +1,7 @@
 //! The same facts as metrics, in Prometheus's text format.
 //!
 //! For node_exporter's textfile collector: `pellucid status --prometheus > pellucid.prom`. Names and labels are in
-//! docs/guide.md, "Monitoring".
+//! docs/guide/watching.md, "Monitoring".
 
 use std::fmt::Error;
 
