@@ -7,7 +7,8 @@ use clap::Args;
 use pellucid::certificate::hex;
 use pellucid::keyring::{DatabaseMemory, Keyring, Stored};
 use pellucid::protector::Protector;
-use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid::Error;
+use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
 
 use crate::exit;
 use crate::output::{self, date, now, Failure, Output};
@@ -107,7 +108,15 @@ fn extension() -> Finding {
 
 fn keyring(home: &Path, findings: &mut Vec<Finding>) {
     let shown = home.display();
-    if !home.join("keyring").exists() {
+    if !Keyring::is_at(home) {
+        if Keyring::configured().is_some_and(|configured| configured == home) {
+            findings.push(Finding::bad(
+                "keyring",
+                format!("none in `{shown}`, which `{}` names", Keyring::config_path().display()),
+                "bring the directory back, or make a new one with `pellucid init --system`",
+            ));
+            return;
+        }
         findings.push(Finding::good(
             "keyring",
             format!("none yet; `{shown}` will be made on first use"),
@@ -121,9 +130,7 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
     let (keyring, certificates) = match opened {
         Ok(opened) => opened,
         Err(error) => {
-            let todo =
-                "`pellucid key status` shows what is there; `pellucid key restore` puts a key back";
-            findings.push(Finding::bad("keyring", error.to_string(), todo));
+            findings.push(Finding::bad("keyring", error.to_string(), closed(error)));
             return;
         }
     };
@@ -143,6 +150,15 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
             error.to_string(),
             "restore the directory of the instance from a backup",
         )),
+    }
+}
+
+/// What to do about a keyring that does not open.
+fn closed(error: Error) -> String {
+    match Failure::from(error) {
+        Failure { kind: "io", hint: Some(hint), .. } => hint,
+        _ => "`pellucid key status` shows what is there; `pellucid key restore` puts a key back"
+            .to_owned(),
     }
 }
 
@@ -192,29 +208,10 @@ fn database(memory: &DatabaseMemory, certificates: &[Stored], findings: &mut Vec
     let shown = memory.path.display();
     let finding = match inspect(&memory.path).map(|found| found.kind) {
         Ok(Kind::Sealed(sealed)) => {
-            let mut missing = None;
-            for bytes in &sealed.header.protectors {
-                match Protector::decode(bytes) {
-                    Ok((Protector::Certificate(protector), _)) => {
-                        let has = certificates.iter().any(|stored| {
-                            stored.has_private_key()
-                                && stored.public().thumbprint() == protector.thumbprint()
-                        });
-                        if has {
-                            return;
-                        }
-                        missing = Some((protector.name().to_owned(), hex(protector.thumbprint())));
-                    }
-                    // A passphrase or key file is not the keyring's to judge.
-                    _ => return,
-                }
-            }
-            let Some((name, thumbprint)) = missing else { return };
+            let Some(gone) = certificate_gone(&sealed, certificates) else { return };
             Finding::bad(
                 "database",
-                format!(
-                    "`{shown}`: its certificate `{name}` is gone (SHA-256 thumbprint {thumbprint})"
-                ),
+                format!("`{shown}`: {gone}"),
                 "import it from its backup with `pellucid cert import`",
             )
         }
@@ -234,4 +231,27 @@ fn database(memory: &DatabaseMemory, certificates: &[Stored], findings: &mut Vec
         _ => return,
     };
     findings.push(finding);
+}
+
+/// Says so, if certificates alone open the database and none of them is in the keyring.
+pub fn certificate_gone(sealed: &SealedHeader, certificates: &[Stored]) -> Option<String> {
+    let mut gone = None;
+    for bytes in &sealed.header.protectors {
+        // A passphrase or key file is not the keyring's to judge.
+        let Ok((Protector::Certificate(protector), _)) = Protector::decode(bytes) else {
+            return None;
+        };
+        let has = |stored: &Stored| {
+            stored.has_private_key() && stored.public().thumbprint() == protector.thumbprint()
+        };
+        if certificates.iter().any(has) {
+            return None;
+        }
+        gone = Some(format!(
+            "its certificate `{}` is gone (SHA-256 thumbprint {})",
+            protector.name(),
+            hex(protector.thumbprint())
+        ));
+    }
+    gone
 }

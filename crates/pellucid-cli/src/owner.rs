@@ -4,7 +4,8 @@ use std::ffi::CString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use nix::unistd::{getgrouplist, Gid, Uid, User};
+use nix::unistd::{getgrouplist, Gid, Group, Uid, User};
+use pellucid::keyring::Keyring;
 
 use crate::output::Failure;
 
@@ -16,16 +17,33 @@ pub fn check(database: &Path, home: &Path) -> Result<(), Failure> {
     if owner == Uid::effective() || owner.is_root() {
         return Ok(());
     }
-    let Some(blocked) = Reader::new(owner).blocked_at(home) else { return Ok(()) };
-    let name = Reader::new(owner).name;
+    let reader = Reader::new(owner);
+    let Some(blocked) = reader.blocked_at(home) else { return Ok(()) };
+    let name = &reader.name;
     Err(Failure::new(
         format!("its owner, `{name}`, could not open it: `{}` is not theirs to read", blocked.display()),
-        format!(
-            "encrypt it as that user (`sudo -u {name} pellucid encrypt ..`), or make an instance for services and let \
-             the user in (`sudo pellucid init --system`, `usermod -aG pellucid {name}`)"
-        ),
+        match group_of(home) {
+            // Without a directory of its own the user would come to this instance, too.
+            Some(group) => format!(
+                "let the user in (`usermod -aG {group} {name}`), or encrypt it as that user, with keys of its own \
+                 (`sudo -u {name} env PELLUCID_HOME=DIR pellucid encrypt ..`)"
+            ),
+            None => format!(
+                "encrypt it as that user (`sudo -u {name} pellucid encrypt ..`), or make an instance for services and \
+                 let the user in (`sudo pellucid init --system`, `usermod -aG pellucid {name}`)"
+            ),
+        },
     )
     .kind("owner-locked-out"))
+}
+
+/// The group of accounts that the machine's instance is for; none if `home` is another one.
+fn group_of(home: &Path) -> Option<String> {
+    if Keyring::configured().as_deref() != Some(home) {
+        return None;
+    }
+    let gid = Gid::from_raw(std::fs::metadata(home).ok()?.gid());
+    Some(Group::from_gid(gid).ok()??.name)
 }
 
 /// A user as the kernel sees one who reads.
@@ -45,7 +63,7 @@ impl Reader {
                 getgrouplist(&name, user.gid).ok()
             })
             .unwrap_or_default();
-        let name = user.map_or_else(|| format!("uid {uid}"), |user| user.name);
+        let name = user.map_or_else(|| format!("#{uid}"), |user| user.name);
         Self { uid, groups, name }
     }
 

@@ -2,7 +2,7 @@
 
 mod prometheus;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,7 +14,7 @@ use pellucid::protector::Protector;
 use pellucid::Error;
 use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
 
-use crate::doctor::EXPIRY_DAYS;
+use crate::doctor::{certificate_gone, EXPIRY_DAYS};
 use crate::exit;
 use crate::output::{bytes, date, table, Failure, Output};
 
@@ -43,7 +43,7 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
     let named = !args.databases.is_empty();
     for database in if named { &args.databases } else { &keyring.databases } {
         let found = inspect(database).map_err(|error| Failure::from(error).about(database))?;
-        warn_about(&found, &mut warnings);
+        warn_about(&found, &keyring, &mut warnings);
         rows.push(found);
     }
     if args.prometheus {
@@ -78,7 +78,7 @@ fn attention(args: &StatusArgs, warnings: &[String]) -> ExitCode {
     }
 }
 
-fn warn_about(found: &Inspection, warnings: &mut Vec<String>) {
+fn warn_about(found: &Inspection, keyring: &KeyringRows, warnings: &mut Vec<String>) {
     let name = found.path.display();
     match &found.kind {
         Kind::Plain => warnings.push(format!("`{name}` is NOT encrypted")),
@@ -96,6 +96,10 @@ fn warn_about(found: &Inspection, warnings: &mut Vec<String>) {
             }
             if sealed.header.algorithm().is_ok_and(pellucid::Algorithm::is_deprecated) {
                 warnings.push(format!("`{name}`: its algorithm is deprecated"));
+            }
+            let gone = certificate_gone(sealed, &keyring.certificates);
+            if let (Some(gone), true) = (gone, keyring.readable) {
+                warnings.push(format!("`{name}`: {gone}"));
             }
         }
         _ => {}
@@ -192,6 +196,8 @@ fn facts(found: &Inspection) -> serde_json::Value {
 
 struct KeyringRows {
     home: PathBuf,
+    /// It was read, or there is none; otherwise nothing is known of its certificates.
+    readable: bool,
     certificates: Vec<Stored>,
     /// The encrypted databases it knows, as far as they are still there.
     databases: Vec<PathBuf>,
@@ -203,6 +209,7 @@ fn keyring_rows(warnings: &mut Vec<String>) -> KeyringRows {
     let home = Keyring::locate().unwrap_or_default();
     let mut rows = KeyringRows {
         home: home.clone(),
+        readable: true,
         certificates: Vec::new(),
         databases: Vec::new(),
         table: None,
@@ -212,10 +219,18 @@ fn keyring_rows(warnings: &mut Vec<String>) -> KeyringRows {
         .and_then(|keyring| Ok((keyring.certificates()?, keyring.databases()?)));
     let (certificates, databases) = match opened {
         Ok(found) => found,
-        Err(Error::MissingKey { .. }) if !Path::new(&home).join("service.key").exists() => {
-            return rows
+        Err(Error::MissingKey { .. }) if !Keyring::is_at(&home) => {
+            if Keyring::configured().is_some_and(|configured| configured == home) {
+                warnings.push(format!(
+                    "there is no keyring in `{}`, which `{}` names",
+                    home.display(),
+                    Keyring::config_path().display()
+                ));
+            }
+            return rows;
         }
         Err(error) => {
+            rows.readable = false;
             warnings.push(format!("the keyring cannot be used: {error}"));
             return rows;
         }

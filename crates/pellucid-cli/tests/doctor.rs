@@ -5,7 +5,7 @@
 
 mod support;
 
-use support::{edit, Place, Said};
+use support::{edit, Place, Said, PELLUCID};
 
 fn told(place: &Place) -> Said {
     place.pellucid(&["doctor"])
@@ -80,6 +80,36 @@ fn databases_that_are_not_what_the_keyring_knows_are_called_out() {
 
     std::fs::remove_file(place.path("keys/keyring/master.key")).unwrap();
     calls_out(&place, "keyring", "pellucid key restore");
+}
+
+/// `status --check` is what monitoring runs: it calls out what is lost, too.
+#[test]
+fn status_calls_out_what_is_lost() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    export(&place);
+    let check = || place.pellucid(&["status", "--check", "--quiet"]);
+    assert_eq!((check().code, check().all()), (0, String::new()));
+    let key = place.path("keys/service.key");
+    std::fs::rename(&key, place.path("aside")).unwrap();
+    let said = check();
+    assert!(said.code == 4 && said.stderr.contains("service.key` is not there"), "{said:?}");
+    // The cause is named to whoever opens the database as well; the certificate is there.
+    let said = place.pellucid(&["check", "app.db"]);
+    assert!(said.code == 1 && said.stderr.contains("service.key` is not there"), "{said:?}");
+    std::fs::rename(place.path("aside"), &key).unwrap();
+    place.pellucid(&["cert", "drop", "pellucid", "--force"]).succeeded();
+    let said = check();
+    assert!(said.code == 4 && said.stderr.contains("`pellucid` is gone"), "{said:?}");
+
+    std::fs::write(place.path("conf"), format!("home = {}\n", place.path("lost").display()))
+        .unwrap();
+    for words in [&["status", "--check"][..], &["doctor"]] {
+        let mut command = place.command(PELLUCID);
+        command.env_remove("PELLUCID_HOME").env("PELLUCID_CONFIG", place.path("conf"));
+        let told = support::said(command.args(words));
+        assert!(told.code == 4 && told.all().contains("conf` names"), "{told:?}");
+    }
 }
 
 /// Without a name, `status` shows what the keyring knows; as metrics, too.

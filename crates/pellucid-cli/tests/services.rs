@@ -89,7 +89,8 @@ fn root_encrypts_and_a_service_goes_on() {
     assert_eq!(told.code, 1, "{told:?}");
     assert!(told.stdout.contains("owner-locked-out"), "{told:?}");
     assert!(
-        told.stderr.contains("init --system") && told.stderr.contains("sudo -u nobody"),
+        told.stderr.contains("usermod -aG daemon nobody")
+            && told.stderr.contains("sudo -u nobody env PELLUCID_HOME=DIR"),
         "{told:?}"
     );
     assert_eq!(before, server.place.snapshot());

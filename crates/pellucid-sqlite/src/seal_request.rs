@@ -179,9 +179,7 @@ impl KeySource for Credentials {
     fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {
         let path = Keyring::locate()?;
         // Not there is no trouble, another protector may open; not allowed to look is.
-        let missing = std::fs::symlink_metadata(path.join("service.key"))
-            .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
-        if missing && std::env::var_os("CREDENTIALS_DIRECTORY").is_none() {
+        if !Keyring::is_at(&path) {
             return Ok(None);
         }
         Keyring::open(&path)?.certificate_by_thumbprint(thumbprint_sha256)

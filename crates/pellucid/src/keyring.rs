@@ -171,12 +171,22 @@ impl Keyring {
         instance::config_path()
     }
 
+    /// The system instance, if this machine is configured to have one.
+    pub fn configured() -> Option<PathBuf> {
+        instance::configured()
+    }
+
     /// Makes the instance's directories, where they are missing.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn make_directories(home: &Path) -> Result<()> {
         instance::make_directories(home)
+    }
+
+    /// Whether there is a keyring in the instance `home`, whole or not. One that the caller may not look at counts.
+    pub fn is_at(home: &Path) -> bool {
+        instance::has_keyring(home)
     }
 
     /// The instance directory.

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::path::Path;
 
+use pellucid::error::Subject;
+use pellucid::keyring::Keyring;
 use pellucid::Error;
 use pellucid_sqlite::convert::ConvertError;
 
@@ -68,12 +70,16 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let (kind, exit, hint) = match &error {
-            Error::Io { source, .. } => {
+            Error::Io { subject, source } => {
                 let hint = match source.raw_os_error() {
                     Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => {
                         return full(error.to_string())
                     }
                     Some(libc::ENOENT) => Some("look at the path"),
+                    Some(libc::EACCES) if of_the_machine(subject) => Some(
+                        "the keyring is the machine's: root changes it, members of its group open \
+                         databases; use `sudo`, or keys of your own in `PELLUCID_HOME`",
+                    ),
                     Some(libc::EACCES) => Some("look at the permissions of the file"),
                     _ => None,
                 };
@@ -113,6 +119,12 @@ impl From<Error> for Failure {
         let hint = number.map(hint_for).filter(|hint| !hint.is_empty()).or(hint);
         Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, kind, number }
     }
+}
+
+/// Whether it lies in the system instance.
+fn of_the_machine(subject: &Subject) -> bool {
+    let Subject::File(path) = subject else { return false };
+    Keyring::configured().is_some_and(|home| path.starts_with(home))
 }
 
 /// What to do about one of SQL Server's messages, which say what happened only.

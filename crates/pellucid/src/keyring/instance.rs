@@ -22,14 +22,8 @@ pub(super) fn locate() -> Result<PathBuf> {
     if let Some(home) = std::env::var_os("PELLUCID_HOME").filter(|home| !home.is_empty()) {
         return Ok(PathBuf::from(home));
     }
-    if let Ok(config) = std::fs::read_to_string(config_path()) {
-        let home = config.lines().find_map(|line| {
-            let (key, value) = line.split_once('=')?;
-            (key.trim() == "home").then(|| PathBuf::from(value.trim()))
-        });
-        if let Some(home) = home {
-            return Ok(home);
-        }
+    if let Some(home) = configured() {
+        return Ok(home);
     }
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(data) = variable("XDG_DATA_HOME") {
@@ -42,6 +36,14 @@ pub(super) fn locate() -> Result<PathBuf> {
             "not set, and neither is HOME: there is no place for a keyring",
         )),
     }
+}
+
+/// What [`config_path`] names.
+pub(super) fn configured() -> Option<PathBuf> {
+    std::fs::read_to_string(config_path()).ok()?.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "home").then(|| PathBuf::from(value.trim()))
+    })
 }
 
 pub(super) fn make_directories(home: &Path) -> Result<()> {
@@ -121,14 +123,24 @@ pub(super) fn read_service_key(home: &Path) -> Result<Option<Secret32>> {
 /// The service master key.
 pub(super) fn service_key(home: &Path) -> Result<Secret32> {
     read_service_key(home)?.ok_or_else(|| {
-        Error::missing_key(
-            Subject::Key("service master key"),
-            format!(
+        let cause = match has_keyring(home) {
+            true => format!(
+                "`{}` is not there, and what is sealed under it is; systemd may have it as a credential",
+                home.join("service.key").display()
+            ),
+            false => format!(
                 "no keyring in `{}`; set `PELLUCID_HOME` to the one that has the keys",
                 home.display()
             ),
-        )
+        };
+        Error::missing_key(Subject::Key("service master key"), cause)
     })
+}
+
+/// Whether an instance is there, or was, as far as the caller may look.
+pub(super) fn has_keyring(home: &Path) -> bool {
+    !matches!(std::fs::symlink_metadata(home.join("keyring")),
+        Err(error) if error.kind() == ErrorKind::NotFound)
 }
 
 /// The one that is about to take the service master key's place.
