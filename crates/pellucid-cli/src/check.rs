@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use pellucid_sqlite::audit::{audit, Audit};
 use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_sqlite::seal_request::adopt;
 
 use crate::convert::not_a_database;
 use crate::exit;
@@ -51,6 +52,11 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
         })
         .map_err(|error| Failure::from(error).about(database))?;
         bar.finish_and_clear();
+        if let (Ok(found), Ok(path)) = (inspect(database), std::path::absolute(database)) {
+            if let Kind::Sealed(sealed) = found.kind {
+                adopt(&sealed.header, &path);
+            }
+        }
         clean &= found.is_clean();
         show(database, &found, started, args.physical_only, output);
     }

@@ -112,6 +112,26 @@ fn status_calls_out_what_is_lost() {
     }
 }
 
+/// Known to one keyring, the database comes to another; there `check` makes it known, and its copies do not.
+#[test]
+fn a_database_from_elsewhere_is_known_after_a_check() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    export(&place);
+    std::fs::rename(place.path("keys"), place.path("old-keys")).unwrap();
+    place.secret("password", b"a Pa55word of some length");
+    let import = "cert import ours --cert-file a.pem --key-file a.key --password-file password";
+    place.pellucid(&import.split(' ').collect::<Vec<_>>()).succeeded();
+    let known = || place.pellucid(&["status"]).succeeded();
+    assert!(!known().contains("app.db"));
+    place.pellucid(&["check", "app.db"]).succeeded();
+    std::fs::copy(place.path("app.db"), place.path("copy.db")).unwrap();
+    place.pellucid(&["check", "copy.db"]).succeeded();
+    let path = place.path("app.db").display().to_string();
+    assert!(known().contains(&path) && !known().contains("copy.db"), "{}", known());
+    assert_eq!(place.pellucid(&["cert", "drop", "ours"]).code, 1);
+}
+
 /// Without a name, `status` shows what the keyring knows; as metrics, too.
 #[test]
 fn status_knows_the_databases_and_tells_prometheus() {

@@ -436,6 +436,22 @@ pub fn remember(header: &Header, path: &Path) {
     }
 }
 
+/// A database that came from elsewhere, and opens under a certificate of this keyring, is this keyring's to look after
+/// from now on. One that it knows stays where it is known, as long as it is there: a copy has the same identity.
+pub fn adopt(header: &Header, path: &Path) {
+    let known = || -> Result<bool> {
+        let keyring = Keyring::open(&Keyring::locate()?)?;
+        let own = |print: &[u8; 32]| Ok(keyring.certificate_by_thumbprint(print)?.is_some());
+        let under_own = certificates_of(header).iter().map(own).collect::<Result<Vec<bool>>>()?;
+        let memory = keyring.recall_database(&header.file_id)?;
+        Ok(memory.is_some_and(|memory| memory.path.exists()) || !under_own.contains(&true))
+    };
+    // What a keyring cannot do, or may not be written, is no trouble of whoever looks at a database.
+    if matches!(known(), Ok(false)) {
+        remember(header, path);
+    }
+}
+
 /// The database is plain now.
 pub fn forget(header: &Header, path: &Path) {
     if certificates_of(header).is_empty() {
