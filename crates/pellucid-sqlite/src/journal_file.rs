@@ -5,6 +5,7 @@
 //! super-journal record stays as SQLite writes it. Layout: docs/format.md, "Rollback journal".
 
 use std::ffi::c_int;
+use std::ops::Range;
 use std::rc::Rc;
 
 use pellucid::journal::{
@@ -23,6 +24,9 @@ const PENDING_BYTE: u64 = 0x4000_0000;
 const SECTOR_LEAST: u64 = 512;
 /// Bytes after a super-journal's name: length, checksum, magic.
 const SUPER_END_BYTES: u64 = 16;
+
+/// No record is written yet.
+const NOTHING: Range<u64> = 0..0;
 
 /// The sealed side of a rollback journal.
 #[derive(Debug)]
@@ -46,8 +50,9 @@ pub struct JournalFile {
     /// The record opened last and its offset.
     opened: Vec<u8>,
     opened_at: Option<u64>,
-    /// Records from here on were written by this handle and have to open again.
-    written_from: u64,
+    /// Records in here were written by this handle and have to open again. What lies behind may be of
+    /// an earlier use of the file: a rollback in PERSIST mode reads on until a record does not match.
+    written: Range<u64>,
     failed: Option<Code>,
 }
 
@@ -69,7 +74,7 @@ impl JournalFile {
             unit: Vec::new(),
             opened: Vec::new(),
             opened_at: None,
-            written_from: u64::MAX,
+            written: NOTHING,
             failed: None,
         }
     }
@@ -186,7 +191,8 @@ impl JournalFile {
             self.failed = Some(code);
             return Err(code);
         }
-        self.written_from = self.written_from.min(offset);
+        let before = if self.written.is_empty() { offset..offset } else { self.written.clone() };
+        self.written = before.start.min(offset)..before.end.max(offset + length as u64);
         Ok(())
     }
 
@@ -222,7 +228,7 @@ impl JournalFile {
             self.id = Some(id);
             self.headers.clear();
             self.clear_from = None;
-            self.written_from = u64::MAX;
+            self.written = NOTHING;
         }
         header.id = self.id.ok_or(Code(ffi::IOERR_WRITE))?;
         self.sector_bytes = u64::from(sector_bytes);
@@ -357,11 +363,14 @@ impl JournalFile {
         let keys = self.link.keys()?;
         self.opened.resize(self.unit.len(), 0);
         if let Err(error) = open_record(&keys, id, at, &self.unit, &mut self.opened) {
-            if at >= self.written_from {
+            if self.written.contains(&at) {
                 return Err(self.link.report(&error));
             }
-            let line = format!("{error}; playback of the journal ends before it");
-            self.link.note(ffi::OK, &line);
+            // Behind its own records a handle finds what an earlier transaction left, as a matter of course.
+            if self.written.is_empty() {
+                let line = format!("{error}; playback of the journal ends before it");
+                self.link.note(ffi::OK, &line);
+            }
             // Page number 0 ends the playback (`pager_playback_one_page`), as a checksum that does not
             // match would.
             self.opened.fill(0);
