@@ -37,6 +37,8 @@ pub struct WalFile {
     opened: Vec<u8>,
     /// First frame written in this transaction; those must open again, whatever happens.
     written_from: u32,
+    /// Last frame written in this transaction.
+    written_to: u32,
     failed: Option<Code>,
     torn_noted: bool,
 }
@@ -67,6 +69,7 @@ impl WalFile {
             unit: Vec::new(),
             opened: Vec::new(),
             written_from: u32::MAX,
+            written_to: 0,
             failed: None,
             torn_noted: false,
         }
@@ -116,6 +119,7 @@ impl WalFile {
         mark_header(&mut header);
         self.set_page_size(parsed.page_size as usize);
         self.written_from = u32::MAX;
+        self.written_to = 0;
         self.lower.write(&header, 0)
     }
 
@@ -133,6 +137,10 @@ impl WalFile {
         self.frame[spot.within..spot.within + piece.len()].copy_from_slice(piece);
         if let Some(gathering) = &mut self.gathering {
             gathering.filled = spot.within + piece.len();
+            if gathering.filled == FRAME_HEADER_BYTES && spot.number <= self.written_to {
+                // The last header whose checksum is rewritten is the commit's, and nothing need follow it.
+                return self.resolve_if_rewrite();
+            }
             if gathering.filled < self.frame.len() {
                 return Ok(());
             }
@@ -220,6 +228,7 @@ impl WalFile {
             return Err(code);
         }
         self.written_from = self.written_from.min(number);
+        self.written_to = self.written_to.max(number);
         let commits = self.frame[4..8] != [0; 4];
         if commits || frame_bytes >= CALL_BYTES {
             return self.flush();
@@ -253,6 +262,7 @@ impl WalFile {
             self.gathering = None;
         }
         self.written_from = u32::MAX;
+        self.written_to = 0;
     }
 
     /// Reads a piece of the log, as SQLite wrote it.
