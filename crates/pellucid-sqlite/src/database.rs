@@ -210,7 +210,14 @@ impl Database {
             return self.read_page(number, page);
         }
         let start = disk_offset(number, page_bytes);
-        if !self.mapped.read(self.lower, &mut self.unit, start)
+        let there = start + page_bytes as u64 <= self.size_to_read()?;
+        if !there {
+            // Another connection may have cut the file since it was mapped. The lower VFS reads out of its
+            // mapping too, and behind the end that is zeros, or SIGBUS. SQLite does read there: a page
+            // that its transaction added, or page 1 in a page size that is no longer the file's.
+            self.lower.drop_mapping();
+        }
+        if !(there && self.mapped.read(self.lower, &mut self.unit, start))
             && self.lower.read(&mut self.unit, start)? == ReadEnd::Short
             && !self.page_is_whole(number, page_bytes)?
         {
@@ -462,6 +469,15 @@ impl Database {
         Ok(())
     }
 
+    /// Bytes on disk up to which pages can be there. A checkpoint by another connection may cut the file
+    /// in the middle of this one's transaction, behind every page but those that the transaction added.
+    fn size_to_read(&mut self) -> Outcome<u64> {
+        if self.link.writes_wal() {
+            self.size = None;
+        }
+        self.disk_size()
+    }
+
     fn disk_size(&mut self) -> Outcome<u64> {
         if let Some(size) = self.size {
             return Ok(size);
@@ -478,7 +494,11 @@ impl Database {
     pub fn logical_size(&mut self) -> Outcome<u64> {
         match &self.overlay {
             Some(overlay) => Ok(overlay.size()),
-            None => Ok(self.lower.size()?.saturating_sub(REGION_BYTES)),
+            None => {
+                let size = self.lower.size()?;
+                self.size = Some(size);
+                Ok(size.saturating_sub(REGION_BYTES))
+            }
         }
     }
 

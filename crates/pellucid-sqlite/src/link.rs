@@ -205,6 +205,11 @@ impl Link {
         keys.open(FileKind::Database, &place, unit, content, || Subject::Page(page))
     }
 
+    /// Whether this connection is in a write transaction of a WAL.
+    pub fn writes_wal(&self) -> bool {
+        self.shm_exclusive.get() & (1 << ffi::WAL_WRITE_LOCK) != 0
+    }
+
     /// Drops what must not outlive the write or checkpoint lock.
     pub fn drop_nonces(&self) {
         self.pool.borrow_mut().drop_nonces();
