@@ -398,7 +398,13 @@ unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
                     empty = needs_reserve.then_some((state.name, state.connection));
                     ffi::OK
                 }
-                Err(Code(code)) => code,
+                Err(Code(code)) => {
+                    // A VACUUM that finds the database busy fixes its page size all the same, and after
+                    // that an empty one could no longer be given its reserve.
+                    let first = level == ffi::LOCK_SHARED && main.is_sealing();
+                    empty = first.then_some((state.name, state.connection));
+                    code
+                }
             },
             _ => code(state.lower.lock(level)),
         })
