@@ -102,3 +102,30 @@ fn syslog(line: &str) {
     // SAFETY: the format takes one string, and `line` is one.
     unsafe { libc::syslog(libc::LOG_USER | libc::LOG_WARNING, c"%s".as_ptr(), line.as_ptr()) };
 }
+
+#[cfg(test)]
+mod tests {
+    use pellucid::Subject;
+
+    use super::*;
+
+    #[test]
+    fn the_guide_has_the_same_table() {
+        let guide = include_str!("../../../docs/guide/errors.md");
+        let subject = || Subject::Container;
+        let table = [
+            ("Io", Error::io(subject(), std::io::Error::other("x"))),
+            ("Corrupt", Error::corrupt(subject(), "x")),
+            ("Unauthentic", Error::unauthentic(subject(), "x")),
+            ("Unsupported", Error::unsupported(subject(), "x")),
+            ("MissingKey", Error::missing_key(subject(), "x")),
+            ("Misuse", Error::misuse(subject(), "x")),
+            ("LimitReached", Error::limit(subject(), "x")),
+        ];
+        for (name, error) in table {
+            let start = format!("| `{name}` |");
+            let line = guide.lines().find(|line| line.starts_with(&start)).unwrap_or_default();
+            assert!(line.ends_with(&format!("| {} |", code_of(&error).0)), "{name}: `{line}`");
+        }
+    }
+}
