@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::rc::Rc;
 
 use pellucid::wal::{
-    mark_header, open_frame, seal_frame, unmark_header, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
+    mark_header, open_frame, repeat_frame, seal_frame, unmark_header, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
 };
 use pellucid::{Error, Subject};
 
@@ -132,6 +132,10 @@ impl WalFile {
                 self.gathering = Some(Gathering { number: spot.number, filled: 0 });
             } else {
                 self.load_for_change(spot.number)?;
+                if self.frame[spot.within..spot.within + piece.len()] == *piece {
+                    // The rest of a frame that `complete_padding` has written.
+                    return Ok(());
+                }
             }
         }
         self.frame[spot.within..spot.within + piece.len()].copy_from_slice(piece);
@@ -196,6 +200,34 @@ impl WalFile {
         }
         self.frame[FRAME_HEADER_BYTES..].copy_from_slice(&self.opened[FRAME_HEADER_BYTES..]);
         Ok(true)
+    }
+
+    /// Completes a frame of which a sync is to force the beginning to disk. Without powersafe overwrite
+    /// SQLite fills the sector in which a commit ends with frames that repeat its last one, and syncs up to
+    /// the sector's border (`walWriteToLog`). A sealed unit has no beginning of its own, and written later
+    /// it would write to the commit's sector once more.
+    fn complete_padding(&mut self) -> Outcome<()> {
+        let Some(gathering) = self.gathering.filter(|gathering| gathering.number > 1) else {
+            return Ok(());
+        };
+        self.flush()?;
+        let mut header = [0; HEADER_BYTES];
+        self.lower.read(&mut header, 0)?;
+        if self.read_unit(gathering.number - 1)? == ReadEnd::Short {
+            return Ok(());
+        }
+        let keys = self.link.keys()?;
+        self.opened.resize(self.frame.len(), 0);
+        if open_frame(&keys, gathering.number - 1, &self.unit, &mut self.opened).is_err() {
+            return Ok(());
+        }
+        repeat_frame(&header, &mut self.opened);
+        if self.opened[..gathering.filled] != self.frame[..gathering.filled] {
+            return Ok(());
+        }
+        self.frame.copy_from_slice(&self.opened);
+        self.gathering = None;
+        self.emit(gathering.number)
     }
 
     /// Seals the complete `frame` and holds it, or writes it with all that is held.
@@ -388,6 +420,7 @@ impl WalFile {
     /// A code.
     pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
         self.resolve_if_rewrite()?;
+        self.complete_padding()?;
         self.flush()?;
         self.lower.sync(flags)
     }

@@ -132,21 +132,32 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(word)
 }
 
-/// SQLite's WAL checksum over the first 24 bytes (SQLite file format, 4.2); the magic number's last
-/// bit says in which byte order the words are read.
+/// Turns a frame, as SQLite sees it, into the one that repeats it right behind: the same but for the
+/// checksum, which goes on from the frame's own (SQLite file format, 4.2).
+pub fn repeat_frame(header: &[u8; HEADER_BYTES], frame: &mut [u8]) {
+    let before = (word(frame, 16), word(frame, 20));
+    let summed = sum(header, before, &frame[..8]);
+    let (first, second) = sum(header, summed, &frame[FRAME_HEADER_BYTES..]);
+    frame[16..20].copy_from_slice(&first.to_be_bytes());
+    frame[20..24].copy_from_slice(&second.to_be_bytes());
+}
+
+/// SQLite's WAL checksum over the first 24 bytes of a header.
 fn checksum(header: &[u8; HEADER_BYTES]) -> (u32, u32) {
+    sum(header, (0, 0), &header[..24])
+}
+
+/// Carries SQLite's WAL checksum on over `bytes` (SQLite file format, 4.2); the last bit of the header's
+/// magic number says in which byte order the words are read.
+fn sum(header: &[u8; HEADER_BYTES], before: (u32, u32), bytes: &[u8]) -> (u32, u32) {
     let big_endian = header[3] & 1 == 1;
-    let read = |at: usize| {
-        let value = word(header, at);
-        if big_endian {
-            value
-        } else {
-            value.swap_bytes()
-        }
+    let read = |bytes: &[u8], at: usize| match big_endian {
+        true => word(bytes, at),
+        false => word(bytes, at).swap_bytes(),
     };
-    (0..24).step_by(8).fold((0u32, 0u32), |(first, second), at| {
-        let first = first.wrapping_add(read(at)).wrapping_add(second);
-        (first, second.wrapping_add(read(at + 4)).wrapping_add(first))
+    bytes.chunks_exact(8).fold(before, |(first, second), pair| {
+        let first = first.wrapping_add(read(pair, 0)).wrapping_add(second);
+        (first, second.wrapping_add(read(pair, 4)).wrapping_add(first))
     })
 }
 
