@@ -50,6 +50,8 @@ struct Container {
     head: [u8; HEAD_BYTES],
     /// Header copy 0 is damaged and to be written again when that is allowed.
     mend: bool,
+    /// Header copy 1 is not what copy 0 is: a change was interrupted between them.
+    behind: bool,
 }
 
 /// Shared by the files of one database in one connection.
@@ -92,6 +94,7 @@ impl Link {
                 header: None,
                 head: [0; HEAD_BYTES],
                 mend: false,
+                behind: false,
             }),
             pool: RefCell::new(Pool::new()?),
             reserve_next: Cell::new([RESERVE_FIRST; 2]),
@@ -340,6 +343,7 @@ impl Link {
         container.header = Some(read.header);
         container.head = read.head;
         container.mend = read.first_damaged;
+        container.behind = read.second_behind;
         Ok(())
     }
 
@@ -417,33 +421,46 @@ impl Link {
         container.header = Some(header);
         container.head.copy_from_slice(head);
         container.mend = false;
+        container.behind = false;
     }
 
-    /// Changes the header under the locks that allow it: copy 0, sync, copy 1, sync.
+    /// Changes the header under the locks that allow it: copy 0, sync, copy 1, sync. If copy 1 is behind,
+    /// it first becomes what copy 0 is: while copy 0 is being written, the other has to be whole and the
+    /// last word.
     ///
     /// # Errors
-    /// A code; the older copy is still whole then.
+    /// A code; one copy is whole and the last word then.
     pub fn change_header(&self, change: impl FnOnce(&mut Header)) -> Outcome<()> {
         let lower = self.lower()?;
-        let (mut header, keys) = {
+        let (mut header, keys, behind) = {
             let container = self.container.borrow();
             match (&container.header, &container.keys) {
-                (Some(header), Some(keys)) => (header.clone(), keys.clone()),
+                (Some(header), Some(keys)) => (header.clone(), keys.clone(), container.behind),
                 _ => return Err(Code(ffi::IOERR)),
             }
         };
+        if behind {
+            let encoded = header.encode(keys.header_key()).map_err(|error| self.report(&error))?;
+            lower.write(&encoded[..], COPY_OFFSETS[1])?;
+            lower.sync(ffi::SYNC_NORMAL)?;
+            self.container.borrow_mut().behind = false;
+        }
         change(&mut header);
         header.sequence += 1;
         let typed = |error: Error| self.report(&error);
         let encoded = header.encode(keys.header_key()).map_err(typed)?;
         let dek = keys.dek().ok_or(Code(ffi::IOERR))?;
         let keys = Arc::new(ContainerKeys::new(&header, dek).map_err(typed)?);
-        for offset in COPY_OFFSETS {
-            lower.write(&encoded[..], offset)?;
-            lower.sync(ffi::SYNC_NORMAL)?;
-        }
+        lower.write(&encoded[..], COPY_OFFSETS[0])?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        let second = lower.write(&encoded[..], COPY_OFFSETS[1]);
+        // From here on others may go by copy 0, so this connection does too.
         self.adopt(header, keys, &encoded[..HEAD_BYTES]);
         self.pool.borrow_mut().drop_reserved();
+        self.container.borrow_mut().behind = true;
+        second?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        self.container.borrow_mut().behind = false;
         Ok(())
     }
 
@@ -597,6 +614,8 @@ pub struct ReadHeader {
     pub bytes: Box<[u8; COPY_BYTES]>,
     pub copy: u8,
     pub first_damaged: bool,
+    /// Copy 0 is the last word, and copy 1 is damaged or another.
+    pub second_behind: bool,
     pub sector_damaged: bool,
     pub head: [u8; HEAD_BYTES],
 }
@@ -642,10 +661,11 @@ impl ReadHeader {
             }
             _ => true,
         };
+        let second_behind = copy == 0 && copies[0] != copies[1];
         let mut bytes = Box::new([0; COPY_BYTES]);
         bytes.copy_from_slice(copies[usize::from(copy)]);
         let mut head = [0; HEAD_BYTES];
         head.copy_from_slice(&copies[0][..HEAD_BYTES]);
-        Ok(Self { header, bytes, copy, first_damaged, sector_damaged, head })
+        Ok(Self { header, bytes, copy, first_damaged, second_behind, sector_damaged, head })
     }
 }
