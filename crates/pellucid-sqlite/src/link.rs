@@ -571,6 +571,20 @@ pub fn is_unfinished_birth(lower: Lower, first: &[u8]) -> Outcome<bool> {
     Ok(blank && (1..=REGION_BYTES).contains(&lower.size()?))
 }
 
+/// Whether a birth left anything behind the blank sector 0. A plain database, too, can begin with zeros:
+/// its first page was torn by a power cut, and its journal takes that back.
+///
+/// # Errors
+/// The lower VFS's code.
+pub fn has_trace_of_birth(lower: Lower) -> Outcome<bool> {
+    let mut region = vec![0; REGION_BYTES as usize];
+    lower.read(&mut region, 0)?;
+    let begins = |offset: u64, magic: &[u8]| region[offset as usize..].starts_with(magic);
+    let wear = [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET];
+    Ok(wear.iter().any(|offset| begins(*offset, pellucid::sector::MAGIC_WEAR))
+        || COPY_OFFSETS.iter().any(|offset| begins(*offset, pellucid::header::MAGIC)))
+}
+
 fn was_decrypted() -> Error {
     Error::misuse(
         Subject::Container,

@@ -56,7 +56,7 @@ impl MainFile {
             FileClass::Plain => Phase::Plain,
         };
         if matches!(phase, Phase::Plain) {
-            if interrupted {
+            if interrupted && crate::link::has_trace_of_birth(lower)? {
                 return Err(typed(Error::corrupt(
                     Subject::Container,
                     "its birth was interrupted and it holds nothing; name a key to begin it again, \

@@ -19,7 +19,8 @@ pub const FORMAT_VERSION: u32 = 1;
 /// At most so many protectors.
 pub const MAX_PROTECTORS: usize = 8;
 
-const MAGIC: &[u8; 16] = b"Pellucid header\0";
+/// What a header copy begins with.
+pub const MAGIC: &[u8; 16] = b"Pellucid header\0";
 const FIXED_BYTES: usize = 128;
 const ROW_BYTES: usize = 104;
 const WRAPPED_BYTES: usize = 60;

@@ -18,7 +18,8 @@ pub const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 const MAGIC_SEALED: &[u8; 16] = b"Pellucid sealed\0";
 const MAGIC_LAYING_PLAIN: &[u8; 16] = b"Pellucid laying\0";
-const MAGIC_WEAR: &[u8; 8] = b"PELWEAR\0";
+/// What a wear sector begins with.
+pub const MAGIC_WEAR: &[u8; 8] = b"PELWEAR\0";
 const SUM_AT: usize = SECTOR_BYTES - 32;
 
 /// What the first sector of a file says the file is.
