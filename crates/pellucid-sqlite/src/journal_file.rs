@@ -85,7 +85,10 @@ impl JournalFile {
     /// A code; a failed write of an earlier record is repeated here.
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         if let Some(code) = self.failed {
-            return Err(code);
+            if !ends_or_begins(bytes, offset) {
+                return Err(code);
+            }
+            self.give_up_held();
         }
         self.opened_at = None;
         if self.clear_from.is_some_and(|from| offset >= from) {
@@ -264,15 +267,22 @@ impl JournalFile {
             return Ok(());
         }
         let written = self.lower.write(&self.held, self.held_at);
-        self.held.clear();
-        if let Err(code) = written {
-            self.failed = Some(code);
+        match written {
+            Ok(()) => self.held.clear(),
+            Err(code) => self.failed = Some(code),
         }
         written
     }
 
-    /// After a failed write a rollback still reads what reached the file: the database was not
-    /// touched since.
+    /// The transaction whose records could not be written is over.
+    fn give_up_held(&mut self) {
+        self.held.clear();
+        self.gathering = None;
+        self.failed = None;
+    }
+
+    /// After a failed write a rollback reads what was held: SQLite has changed those pages in its cache
+    /// since, and has nothing else to change them back by.
     fn flush_unless_failed(&mut self) -> Outcome<()> {
         match self.failed {
             Some(_) => Ok(()),
@@ -341,9 +351,8 @@ impl JournalFile {
             return Ok(None);
         }
         if self.opened_at != Some(at) {
-            self.unit.resize(length, 0);
-            if self.lower.read(&mut self.unit, at)? == ReadEnd::Short {
-                return self.lower.size().map(|size| {
+            if self.read_unit(at, length)? == ReadEnd::Short {
+                return self.logical_size().map(|size| {
                     // Part of a record: SQLite's own short read.
                     buffer.fill(0);
                     Some(if size >= offset + buffer.len() as u64 {
@@ -357,6 +366,17 @@ impl JournalFile {
         }
         buffer.copy_from_slice(&self.opened[within..within + buffer.len()]);
         Ok(Some(ReadEnd::Full))
+    }
+
+    /// A record as it lies on disk, or as it would if it could have been written.
+    fn read_unit(&mut self, at: u64, length: usize) -> Outcome<ReadEnd> {
+        self.unit.resize(length, 0);
+        let from = at.checked_sub(self.held_at).map(|from| from as usize);
+        if let Some(held) = from.and_then(|from| self.held.get(from..from + length)) {
+            self.unit.copy_from_slice(held);
+            return Ok(ReadEnd::Full);
+        }
+        self.lower.read(&mut self.unit, at)
     }
 
     fn open_at(&mut self, at: u64, id: &[u8; 16]) -> Outcome<()> {
@@ -444,7 +464,16 @@ impl JournalFile {
     /// A code.
     pub fn size(&mut self) -> Outcome<u64> {
         self.flush_unless_failed()?;
-        self.lower.size()
+        self.logical_size()
+    }
+
+    /// Bytes of the journal, with those that could not be written.
+    fn logical_size(&self) -> Outcome<u64> {
+        let held_to = match self.held.is_empty() {
+            true => 0,
+            false => self.held_at + self.held.len() as u64,
+        };
+        Ok(self.lower.size()?.max(held_to))
     }
 
     /// Cuts the journal.
@@ -455,8 +484,7 @@ impl JournalFile {
         self.gathering = None;
         self.opened_at = None;
         if size == 0 {
-            self.held.clear();
-            self.failed = None;
+            self.give_up_held();
         }
         self.flush_unless_failed()?;
         self.headers.retain(|(at, _)| *at < size);
@@ -474,4 +502,10 @@ impl JournalFile {
         self.flush()?;
         self.lower.sync(flags)
     }
+}
+
+/// Whether a write ends the journal or begins it anew: zeros over its header, or a whole header.
+fn ends_or_begins(bytes: &[u8], offset: u64) -> bool {
+    let ends = bytes.len() <= FIELDS_BYTES && bytes.iter().all(|byte| *byte == 0);
+    offset == 0 && (ends || bytes.len() >= FIELDS_BYTES)
 }
