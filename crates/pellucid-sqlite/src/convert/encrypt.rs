@@ -32,7 +32,8 @@ pub fn encrypt(
     progress: &mut Progress<'_>,
 ) -> Result<(), ConvertError> {
     let lower_uri = uri(path, "vfs=unix");
-    let reader = Handle::open(path, &lower_uri, ffi::OPEN_READONLY)?;
+    // For writing: a transaction that was interrupted has to be taken back first.
+    let reader = Handle::open(path, &lower_uri, ffi::OPEN_READWRITE)?;
     reader.equip(options)?;
     reader.busy_timeout(options.timeout_ms());
     schema::check(path, &reader, options)?;

@@ -122,7 +122,10 @@ fn digest(path: &Path) -> Result<(u64, [u8; 32])> {
     let mut buffer = vec![0; CALL_BYTES];
     let mut bytes = 0;
     loop {
-        let read = file.read(&mut buffer).map_err(io)?;
+        let read = match file.read(&mut buffer) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            read => read.map_err(io)?,
+        };
         if read == 0 {
             return Ok((bytes, hash.finish()));
         }

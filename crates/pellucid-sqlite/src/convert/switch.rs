@@ -84,10 +84,21 @@ impl<'a> Source<'a> {
                 Err(code) => return Err(failed(self.path, code, "cannot be locked")),
             }
         }
-        let io = |code| failed(self.path, code, "the switch was interrupted and can be finished");
-        lower.write(sector, 0).map_err(io)?;
-        lower.sync(ffi::SYNC_NORMAL).map_err(io)?;
+        let mut original = [0; SECTOR_BYTES];
+        lower
+            .read(&mut original, 0)
+            .map_err(|code| failed(self.path, code, "its first sector cannot be read"))?;
+        if let Err(code) = lower.write(sector, 0) {
+            // Part of it may be there. If the sector cannot be put back, the copy has to stay.
+            let put_back =
+                lower.write(&original, 0).and_then(|()| lower.sync(ffi::SYNC_NORMAL));
+            self.done = put_back.is_err();
+            return Err(failed(self.path, code, "its first sector cannot be written"));
+        }
+        // Written is as good as done, even if it cannot be synced: without the copy all would be lost.
         self.done = true;
+        let io = |code| failed(self.path, code, "the switch was interrupted and can be finished");
+        lower.sync(ffi::SYNC_NORMAL).map_err(io)?;
         laying.lay(lower, &mut |at, all| progress(Stage::Laying, at, all)).map_err(io)?;
         laying.remove()?;
         Ok(())
