@@ -189,9 +189,15 @@ def main() -> int:
         files = [file for file in files if any(fnmatch.fnmatch(file, pattern) for pattern in options.patterns)]
     log(f"{len(files)} files of {options.suite} on {'plain SQLite' if options.plain else 'sealed databases'}")
     started = time.monotonic()
+    listed = {} if options.plain else expected()
+
+    def run(file: str) -> Result:
+        # One that is listed whole may never end: `while {[file size test.db] > 512*3}`.
+        return place.run(options.suite, file, 20 if "*" in listed.get(file, {}) else options.timeout)
+
     with ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(lambda file: place.run(options.suite, file, options.timeout), files))
-    failed, known = judge(results, {} if options.plain else expected())
+        results = list(pool.map(run, files))
+    failed, known = judge(results, listed)
     log(f"{time.monotonic() - started:.0f} s" + (f"; logs: {place.path}" if options.keep or failed else ""))
     if not options.keep and not failed:
         shutil.rmtree(place.path, ignore_errors=True)
