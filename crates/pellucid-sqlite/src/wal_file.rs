@@ -8,7 +8,8 @@ use std::ffi::c_int;
 use std::rc::Rc;
 
 use pellucid::wal::{
-    mark_header, open_frame, repeat_frame, seal_frame, unmark_header, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
+    mark_header, open_frame, repeat_frame, seal_frame, unmark_header, WalHeader,
+    FRAME_HEADER_BYTES, HEADER_BYTES,
 };
 use pellucid::{Error, Subject};
 

@@ -90,8 +90,7 @@ impl<'a> Source<'a> {
             .map_err(|code| failed(self.path, code, "its first sector cannot be read"))?;
         if let Err(code) = lower.write(sector, 0) {
             // Part of it may be there. If the sector cannot be put back, the copy has to stay.
-            let put_back =
-                lower.write(&original, 0).and_then(|()| lower.sync(ffi::SYNC_NORMAL));
+            let put_back = lower.write(&original, 0).and_then(|()| lower.sync(ffi::SYNC_NORMAL));
             self.done = put_back.is_err();
             return Err(failed(self.path, code, "its first sector cannot be written"));
         }
