@@ -32,8 +32,7 @@ pub fn encrypt(
     progress: &mut Progress<'_>,
 ) -> Result<(), ConvertError> {
     let lower_uri = uri(path, "vfs=unix");
-    // For writing: a transaction that was interrupted has to be taken back first.
-    let reader = Handle::open(path, &lower_uri, ffi::OPEN_READWRITE)?;
+    let reader = Handle::open(path, &lower_uri, ffi::OPEN_READONLY)?;
     reader.equip(options)?;
     reader.busy_timeout(options.timeout_ms());
     schema::check(path, &reader, options)?;
