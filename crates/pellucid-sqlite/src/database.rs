@@ -545,9 +545,15 @@ impl Database {
         self.mapped.looked = false;
     }
 
-    /// Before the first read under new locks that goes past [`Database::read`].
-    pub fn look_at_length(&mut self) {
+    /// Looks at the header again, because a lock was taken; by way of the mapping where there is one.
+    ///
+    /// # Errors
+    /// As [`Link::refresh`].
+    pub fn refresh(&mut self) -> Outcome<()> {
         self.mapped.look(self.lower);
+        let (lower, reach) = (self.lower, self.mapped.reach);
+        let inside = |bytes: &[u8], at| self.mapped.looked && at + bytes.len() as u64 <= reach;
+        self.link.refresh_mapped(|bytes, at| inside(bytes, at) && lower.read_mapped(bytes, at))
     }
 
     fn begin_overlay(&mut self) -> Outcome<()> {

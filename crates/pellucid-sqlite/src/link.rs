@@ -27,6 +27,8 @@ use crate::wal_file::WalFile;
 
 /// The first bytes of header copy 0, compared whenever a lock is taken: magic, version, sequence.
 const HEAD_BYTES: usize = 32;
+/// Bytes of sector 0 that say what it is.
+const MAGIC_BYTES: usize = 16;
 const RESERVE_FIRST: u64 = 64;
 const RESERVE_MOST: u64 = 65536;
 
@@ -213,6 +215,11 @@ impl Link {
         self.shm_exclusive.get() & (1 << ffi::WAL_WRITE_LOCK) != 0
     }
 
+    /// Draws nonces before the write lock is taken.
+    pub fn draw_nonces(&self) {
+        self.pool.borrow_mut().draw_ahead();
+    }
+
     /// Drops what must not outlive the write or checkpoint lock.
     pub fn drop_nonces(&self) {
         self.pool.borrow_mut().drop_nonces();
@@ -250,6 +257,27 @@ impl Link {
                 wal.end_transaction();
             }
         }
+    }
+
+    /// As [`Link::refresh`], after a look at the same bytes through `mapped`, which says whether it could
+    /// copy them. They decide only that nothing changed; anything else is read.
+    ///
+    /// # Errors
+    /// As [`Link::refresh`].
+    pub fn refresh_mapped(&self, mapped: impl Fn(&mut [u8], u64) -> bool) -> Outcome<()> {
+        let unchanged = {
+            let container = self.container.borrow();
+            let (mut magic, mut head) = ([0; MAGIC_BYTES], [0; HEAD_BYTES]);
+            matches!(container.phase, Phase::Sealed)
+                && mapped(&mut magic, 0)
+                && mapped(&mut head, COPY_OFFSETS[0])
+                && !SectorZero::begins_laying(&magic)
+                && head == container.head
+        };
+        if unchanged {
+            return Ok(());
+        }
+        self.refresh()
     }
 
     /// Looks at the header again, because a lock was taken; cheap when nothing changed.

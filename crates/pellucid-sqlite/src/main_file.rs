@@ -156,8 +156,7 @@ impl MainFile {
         if level > ffi::LOCK_RESERVED {
             return Ok(false);
         }
-        self.database.look_at_length();
-        let refreshed = self.link.refresh().and_then(|()| self.check_required());
+        let refreshed = self.database.refresh().and_then(|()| self.check_required());
         if let Err(code) = refreshed {
             // What cannot be trusted is not left locked.
             let unlocked = if before == ffi::LOCK_NONE { before } else { ffi::LOCK_SHARED };
@@ -211,7 +210,14 @@ impl MainFile {
         if !taken && exclusive {
             self.before_release(mask);
         }
+        let to_write = taken && exclusive && mask & WRITE_MASK != 0;
+        if to_write {
+            self.link.draw_nonces();
+        }
         let code = self.lower.shm_lock(first, count, flags);
+        if code != ffi::OK && to_write {
+            self.link.drop_nonces();
+        }
         if code != ffi::OK || !taken {
             return code;
         }
@@ -223,10 +229,7 @@ impl MainFile {
         // (`Database`, `WalFile`), and a WAL database cannot change its page size or become plain
         // while this connection is open. Who may seal looks before anything else.
         let seals = exclusive && mask & (WRITE_MASK | CKPT_MASK) != 0;
-        if seals {
-            self.database.look_at_length();
-        }
-        match if seals { self.link.refresh() } else { Ok(()) } {
+        match if seals { self.database.refresh() } else { Ok(()) } {
             Ok(()) => ffi::OK,
             Err(Code(code)) => {
                 if exclusive {

@@ -1,5 +1,9 @@
 //! Nonces ahead and writes reserved, in memory that a forked child does not inherit.
 //!
+//! A nonce is 96 random bits, the next ones that number counted up: NIST SP 800-38D, 8.2.2, allows both as
+//! the random field. One short call of the system's generator then serves a transaction; it is under the
+//! write lock that others wait for.
+//!
 //! Two processes that go on with the same nonces under one key would end GCM's authenticity, and
 //! SQLite's own rule (howtocorrupt.html, 2.6) does not stop a program from forking with a connection
 //! open. So the page is wiped by the kernel in a child (`MADV_WIPEONFORK`, Linux 4.14); where that is
@@ -12,9 +16,8 @@ use pellucid::nonce::NonceSource;
 use pellucid::secret::fill_random;
 use pellucid::{Error, Result, Subject};
 
-/// At most so many nonces are prepared.
-const AHEAD: usize = 64;
-const AHEAD_FIRST: u32 = 8;
+/// So many nonces follow from one draw.
+const AHEAD: u32 = 64;
 const PAGE_BYTES: usize = 4096;
 
 /// Which count of writes a seal belongs to.
@@ -30,11 +33,18 @@ pub enum WearKind {
 struct Contents {
     /// Not zero in the process that filled the page.
     owner: u32,
-    count: u32,
-    batch: u32,
-    _pad: u32,
+    /// Nonces left of the last draw, the first of them in `next`.
+    left: u32,
+    next: [u8; NONCE_BYTES],
     reserved: [u64; 2],
-    nonces: [[u8; NONCE_BYTES]; AHEAD],
+}
+
+impl Contents {
+    fn draw(&mut self) -> Result<()> {
+        fill_random(&mut self.next)?;
+        self.left = AHEAD;
+        Ok(())
+    }
 }
 
 /// The pool of one connection.
@@ -91,14 +101,20 @@ impl Pool {
         self.contents().reserved = [0; 2];
     }
 
-    /// Wipes the nonces ahead; called when the write or checkpoint lock is released.
+    /// Wipes the nonces ahead; called when the write or checkpoint lock is released, or was not to be had.
     pub fn drop_nonces(&mut self) {
         let contents = self.contents();
-        if contents.count > 0 {
-            contents.nonces = [[0; NONCE_BYTES]; AHEAD];
-            contents.count = 0;
+        contents.next = [0; NONCE_BYTES];
+        contents.left = 0;
+    }
+
+    /// Draws nonces before a lock is taken, so that nobody waits for that. A failure is told where one is
+    /// needed.
+    pub fn draw_ahead(&mut self) {
+        let contents = self.contents();
+        if contents.left == 0 {
+            let _ = contents.draw();
         }
-        contents.batch = AHEAD_FIRST;
     }
 
     fn contents(&mut self) -> &mut Contents {
@@ -109,11 +125,9 @@ impl Pool {
         if contents.owner != owner {
             *contents = Contents {
                 owner,
-                count: 0,
-                batch: AHEAD_FIRST,
-                _pad: 0,
+                left: 0,
+                next: [0; NONCE_BYTES],
                 reserved: [0; 2],
-                nonces: [[0; NONCE_BYTES]; AHEAD],
             };
         }
         contents
@@ -135,16 +149,23 @@ unsafe fn guard_fork(_page: *mut libc::c_void) -> bool {
 impl NonceSource for Pool {
     fn next_nonce(&mut self) -> Result<[u8; NONCE_BYTES]> {
         let contents = self.contents();
-        if contents.count == 0 {
-            let batch = contents.batch.clamp(1, AHEAD as u32);
-            let ahead = &mut contents.nonces[..batch as usize];
-            fill_random(ahead.as_flattened_mut())?;
-            contents.count = batch;
-            contents.batch = (batch * 2).min(AHEAD as u32);
+        if contents.left == 0 {
+            contents.draw()?;
         }
-        contents.count -= 1;
-        let slot = &mut contents.nonces[contents.count as usize];
-        Ok(std::mem::take(slot))
+        contents.left -= 1;
+        let nonce = contents.next;
+        count_up(&mut contents.next);
+        Ok(nonce)
+    }
+}
+
+/// Adds one, as a big-endian number; past the last comes zero.
+fn count_up(nonce: &mut [u8; NONCE_BYTES]) {
+    for byte in nonce.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return;
+        }
     }
 }
 
@@ -161,15 +182,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nonces_ahead_grow_to_their_limit_and_are_dropped() {
+    fn nonces_are_drawn_anew_after_so_many_and_after_a_drop() {
         let mut pool = Pool::new().unwrap();
         let mut seen = std::collections::HashSet::new();
         for _ in 0..1000 {
             assert!(seen.insert(pool.next_nonce().unwrap()));
-            assert!(pool.contents().count <= AHEAD as u32);
+            assert!(pool.contents().left < AHEAD);
         }
         pool.drop_nonces();
-        assert!(pool.contents().nonces.as_flattened().iter().all(|byte| *byte == 0));
+        assert_eq!((pool.contents().left, pool.contents().next), (0, [0; NONCE_BYTES]));
+        pool.draw_ahead();
+        let (drawn, left) = (pool.contents().next, pool.contents().left);
+        pool.draw_ahead();
+        assert_eq!((pool.contents().next, left), (drawn, AHEAD), "nothing is drawn twice");
+        assert_eq!(pool.next_nonce().unwrap(), drawn);
+        assert!(seen.insert(drawn) && seen.insert(pool.next_nonce().unwrap()));
+    }
+
+    #[test]
+    fn counting_carries_and_wraps() {
+        let mut nonce = [0xff; NONCE_BYTES];
+        nonce[0] = 7;
+        count_up(&mut nonce);
+        assert_eq!(nonce, [8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let mut last = [0xff; NONCE_BYTES];
+        count_up(&mut last);
+        assert_eq!(last, [0; NONCE_BYTES]);
     }
 
     #[test]

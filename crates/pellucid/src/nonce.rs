@@ -9,7 +9,7 @@ use crate::secret::fill_random;
 /// An implementation that prepares nonces ahead has to drop them in a forked child and whenever the
 /// write or checkpoint lock is released: the same nonce twice under one key ends GCM's authenticity.
 pub trait NonceSource {
-    /// The next nonce: 96 random bits.
+    /// The next nonce: 96 random bits, or the one before counted up (NIST SP 800-38D, 8.2.2).
     ///
     /// # Errors
     /// [`crate::Error::Io`] if the system's generator fails.

@@ -372,7 +372,11 @@ fn what_the_shim_decides() {
     section.says(&format!("logical blocks of {TEMPORARY_BLOCK_BYTES} bytes"));
     let unit = TEMPORARY_BLOCK_BYTES + TAIL_BYTES;
     section.says(&format!("a unit of {unit} bytes at block number × {unit}"));
-    doc.says(&format!("At most {} are prepared ahead", constant("pool.rs", "AHEAD")));
+    let nonces: u32 = constant("pool.rs", "AHEAD").parse().unwrap();
+    doc.says(&format!(
+        "counted up by one as a big-endian number (NIST SP 800-38D, 8.2.2), at most {} times",
+        nonces - 1
+    ));
     let (first, most) = (constant("link.rs", "RESERVE_FIRST"), constant("link.rs", "RESERVE_MOST"));
     doc.says(&format!("blocks that start at {first} and double up to {most}"));
     let keys: ContainerKeys = container(Algorithm::Aes256, FILE_ID);
