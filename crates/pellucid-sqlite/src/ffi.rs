@@ -105,6 +105,7 @@ pub const PERM: c_int = 3;
 pub const BUSY: c_int = 5;
 pub const NOMEM: c_int = 7;
 pub const READONLY: c_int = 8;
+pub const READONLY_ROLLBACK: c_int = READONLY | 3 << 8;
 pub const IOERR: c_int = 10;
 pub const CORRUPT: c_int = 11;
 pub const NOTFOUND: c_int = 12;

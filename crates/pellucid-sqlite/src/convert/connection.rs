@@ -11,6 +11,7 @@ use crate::api::Api;
 use crate::ffi::{self, Connection, Context, File, Value};
 
 const FCNTL_FILE_POINTER: c_int = 7;
+const ANY_READ: &str = "PRAGMA schema_version";
 /// Statements' steps between two calls of a progress handler.
 const PROGRESS_STEPS: c_int = 20_000;
 
@@ -45,6 +46,26 @@ impl<'a> Handle<'a> {
             ffi::OK => Ok(handle),
             code => Err(handle.error(code)),
         }
+    }
+
+    /// Opens `uri` to look at it. Read-only, because a connection that may write checkpoints when it
+    /// closes; one that may is opened only to take back a transaction that was interrupted.
+    pub fn look(file: &Path, uri: &str, options: &Options) -> Result<Self, ConvertError> {
+        let open = |flags| {
+            let handle = Self::open(file, uri, flags)?;
+            handle.busy_timeout(options.timeout_ms());
+            Ok::<_, ConvertError>(handle)
+        };
+        let reader = open(ffi::OPEN_READONLY)?;
+        match reader.number(ANY_READ) {
+            Err(ConvertError::Sqlite { code: ffi::READONLY_ROLLBACK, .. }) => {
+                open(ffi::OPEN_READWRITE)?.number(ANY_READ)?;
+            }
+            looked => {
+                looked?;
+            }
+        }
+        Ok(reader)
     }
 
     /// How long a busy statement waits.

@@ -26,8 +26,7 @@ pub fn decrypt(
     progress: &mut Progress<'_>,
 ) -> Result<(), ConvertError> {
     let sealed_uri = uri(path, "vfs=pellucid&require=sealed");
-    let reader = Handle::open(path, &sealed_uri, ffi::OPEN_READONLY)?;
-    reader.busy_timeout(options.timeout_ms());
+    let reader = Handle::look(path, &sealed_uri, options)?;
     let page_bytes = reader.number("PRAGMA page_size")? as u64;
     let expected = reader.number("PRAGMA page_count")?.max(0) as u64 * page_bytes;
     drop(reader);

@@ -32,9 +32,8 @@ pub fn encrypt(
     progress: &mut Progress<'_>,
 ) -> Result<(), ConvertError> {
     let lower_uri = uri(path, "vfs=unix");
-    let reader = Handle::open(path, &lower_uri, ffi::OPEN_READONLY)?;
+    let reader = Handle::look(path, &lower_uri, options)?;
     reader.equip(options)?;
-    reader.busy_timeout(options.timeout_ms());
     schema::check(path, &reader, options)?;
     let page_bytes = reader.number("PRAGMA page_size")? as usize;
     let pages = reader.number("PRAGMA page_count")?.max(0) as u64;
