@@ -56,7 +56,9 @@ impl Laying {
                 lower.sync(ffi::SYNC_NORMAL)?;
             }
         } else {
-            self.copy_range(lower, 0, SECTOR_BYTES as u64, &mut |_, _| ())?;
+            let mut sector = [0; SECTOR_BYTES];
+            self.copy.read_exact_at(&mut sector, 0).map_err(|_| Code(ffi::IOERR_READ))?;
+            replace_sector_zero(lower, &sector).map_err(|unwritten| unwritten.code)?;
             lower.sync(ffi::SYNC_NORMAL)?;
         }
         Ok(())
@@ -90,6 +92,30 @@ impl Laying {
         }
         Ok(())
     }
+}
+
+/// A sector 0 that could not be written.
+#[derive(Debug)]
+pub struct Unwritten {
+    pub code: Code,
+    /// Whether the sector before it is there again. Else there may be a part of each.
+    pub put_back: bool,
+}
+
+/// Writes another sector 0, or leaves the one there is.
+///
+/// # Errors
+/// [`Unwritten`].
+pub fn replace_sector_zero(
+    lower: Lower,
+    sector: &[u8; SECTOR_BYTES],
+) -> std::result::Result<(), Unwritten> {
+    let mut before = [0; SECTOR_BYTES];
+    lower.read(&mut before, 0).map_err(|code| Unwritten { code, put_back: true })?;
+    lower.write(sector, 0).map_err(|code| {
+        let put_back = lower.write(&before, 0).and_then(|()| lower.sync(ffi::SYNC_NORMAL));
+        Unwritten { code, put_back: put_back.is_ok() }
+    })
 }
 
 /// Syncs the directory `path` lies in.
@@ -211,6 +237,8 @@ fn finish(lower: Lower, path: &Path) -> Outcome<()> {
         }
     };
     note(ffi::OK, path, "an encryption or decryption was interrupted; finishing it");
+    // Who wrote sector 0 may not have lived to sync it; nothing may be laid before it is on disk.
+    lower.sync(ffi::SYNC_NORMAL)?;
     let laying = Laying::open(copy, sealed).map_err(typed)?;
     laying.lay(lower, &mut |_, _| ())?;
     laying.remove().map_err(typed)

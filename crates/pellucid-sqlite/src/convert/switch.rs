@@ -7,7 +7,7 @@ use pellucid::sector::SECTOR_BYTES;
 use pellucid::{Error, Subject};
 
 use super::connection::Handle;
-use super::laying::Laying;
+use super::laying::{replace_sector_zero, Laying};
 use super::{copy_path, holders, ConvertError, Options, Progress, Stage};
 use crate::code::Code;
 use crate::ffi;
@@ -84,15 +84,9 @@ impl<'a> Source<'a> {
                 Err(code) => return Err(failed(self.path, code, "cannot be locked")),
             }
         }
-        let mut original = [0; SECTOR_BYTES];
-        lower
-            .read(&mut original, 0)
-            .map_err(|code| failed(self.path, code, "its first sector cannot be read"))?;
-        if let Err(code) = lower.write(sector, 0) {
-            // Part of it may be there. If the sector cannot be put back, the copy has to stay.
-            let put_back = lower.write(&original, 0).and_then(|()| lower.sync(ffi::SYNC_NORMAL));
-            self.done = put_back.is_err();
-            return Err(failed(self.path, code, "its first sector cannot be written"));
+        if let Err(unwritten) = replace_sector_zero(lower, sector) {
+            self.done = !unwritten.put_back;
+            return Err(failed(self.path, unwritten.code, "its first sector cannot be written"));
         }
         // Written is as good as done, even if it cannot be synced: without the copy all would be lost.
         self.done = true;
