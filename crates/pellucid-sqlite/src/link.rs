@@ -225,11 +225,25 @@ impl Link {
         self.pool.borrow_mut().drop_nonces();
     }
 
-    /// Writes out what the WAL and the journal hold back.
+    /// Writes out what the WAL and the journal hold back, and hands an error to SQLite.
     ///
     /// # Errors
-    /// The failed write's code, again and again until the transaction is over.
+    /// The failed write's code.
     pub fn flush(&self) -> Outcome<()> {
+        let flushed = self.flush_untold();
+        if let (Err(_), Some(wal)) = (flushed, self.wal.borrow().as_ref()) {
+            if let Ok(mut wal) = wal.try_borrow_mut() {
+                wal.tell();
+            }
+        }
+        flushed
+    }
+
+    /// The same where SQLite takes no error; the next call has to tell it.
+    ///
+    /// # Errors
+    /// The failed write's code, again and again until SQLite was told or the transaction is over.
+    pub fn flush_untold(&self) -> Outcome<()> {
         self.flush_journal()?;
         let wal = self.wal.borrow().clone();
         match wal {

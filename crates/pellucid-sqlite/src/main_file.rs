@@ -181,7 +181,7 @@ impl MainFile {
     /// # Errors
     /// A code.
     pub fn unlock(&mut self, level: c_int) -> Outcome<()> {
-        let flushed = if self.link.is_sealing() { self.link.flush() } else { Ok(()) };
+        let flushed = if self.link.is_sealing() { self.link.flush_untold() } else { Ok(()) };
         let settled = self.database.settle();
         self.database.forget();
         if level < ffi::LOCK_RESERVED {
@@ -200,7 +200,7 @@ impl MainFile {
             return self.lower.shm_lock(first, count, flags);
         }
         let taken = flags & ffi::SHM_LOCK != 0;
-        let flushed = self.link.flush();
+        let flushed = if taken { self.link.flush() } else { self.link.flush_untold() };
         if let (true, Err(Code(code))) = (taken, flushed) {
             return code;
         }
@@ -256,7 +256,7 @@ impl MainFile {
     /// Flushes before other processes may see the WAL index. Nothing that a commit needs is held
     /// then (`WalFile`), so a failure here is told by the next call of the transaction.
     pub fn barrier(&mut self) {
-        let _ = self.link.flush();
+        let _ = self.link.flush_untold();
     }
 
     /// Seals a database whose page size changed.

@@ -40,8 +40,18 @@ pub struct WalFile {
     written_from: u32,
     /// Last frame written in this transaction.
     written_to: u32,
-    failed: Option<Code>,
+    failed: Option<Failure>,
     torn_noted: bool,
+}
+
+/// Frames that could not be written.
+#[derive(Debug, Clone, Copy)]
+struct Failure {
+    code: Code,
+    /// Where the first of them belongs.
+    from: u64,
+    /// SQLite was told, and takes the transaction back.
+    told: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -86,8 +96,29 @@ impl WalFile {
     /// # Errors
     /// A code; a failed write of an earlier frame of the transaction is repeated here.
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
-        if let Some(code) = self.failed {
-            return Err(code);
+        if self.failed.is_some_and(|failure| failure.told && offset <= failure.from) {
+            // SQLite begins again where it failed, or before: another transaction. With an exclusive
+            // locking mode no lock tells so.
+            self.end_transaction();
+        }
+        let written = self.write_or_fail(bytes, offset);
+        if written.is_err() {
+            self.gathering = None;
+            self.tell();
+        }
+        written
+    }
+
+    /// SQLite has the error now. Whatever it reads until it writes again was committed before.
+    pub fn tell(&mut self) {
+        if let Some(failure) = &mut self.failed {
+            failure.told = true;
+        }
+    }
+
+    fn write_or_fail(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        if let Some(failure) = self.failed {
+            return Err(failure.code);
         }
         if offset < HEADER_BYTES as u64 {
             return self.write_header(bytes, offset);
@@ -257,7 +288,7 @@ impl WalFile {
         });
         if let Err(code) = outcome {
             self.held.truncate(start);
-            self.failed = Some(code);
+            self.failed = Some(Failure { code, from: self.held_at, told: false });
             return Err(code);
         }
         self.written_from = self.written_from.min(number);
@@ -272,10 +303,12 @@ impl WalFile {
     /// Writes what is held.
     ///
     /// # Errors
-    /// The lower VFS's code; it is remembered until the transaction ends.
+    /// The lower VFS's code; writes repeat it until the transaction ends, other calls until SQLite was told.
     pub fn flush(&mut self) -> Outcome<()> {
-        if let Some(code) = self.failed {
-            return Err(code);
+        match self.failed {
+            Some(failure) if failure.told => return Ok(()),
+            Some(failure) => return Err(failure.code),
+            None => {}
         }
         if self.held.is_empty() {
             return Ok(());
@@ -283,7 +316,7 @@ impl WalFile {
         let written = self.lower.write(&self.held, self.held_at);
         self.held.clear();
         if let Err(code) = written {
-            self.failed = Some(code);
+            self.failed = Some(Failure { code, from: self.held_at, told: false });
         }
         written
     }
@@ -422,7 +455,11 @@ impl WalFile {
     pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
         self.resolve_if_rewrite()?;
         self.complete_padding()?;
-        self.flush()?;
+        if let Some(failure) = self.failed {
+            self.tell();
+            return Err(failure.code);
+        }
+        self.flush().inspect_err(|_| self.tell())?;
         self.lower.sync(flags)
     }
 
