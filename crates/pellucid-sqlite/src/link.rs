@@ -493,14 +493,17 @@ impl Link {
         let encoded = header.encode(keys.header_key()).map_err(typed)?;
         let dek = keys.dek().ok_or(Code(ffi::IOERR))?;
         let keys = Arc::new(ContainerKeys::new(&header, dek).map_err(typed)?);
-        lower.write(&encoded[..], COPY_OFFSETS[0])?;
-        lower.sync(ffi::SYNC_NORMAL)?;
-        let second = lower.write(&encoded[..], COPY_OFFSETS[1]);
-        // From here on others may go by copy 0, so this connection does too.
+        if let Err(code) = lower.write(&encoded[..], COPY_OFFSETS[0]) {
+            // Part of it may be there; copy 1 is the last word.
+            self.container.borrow_mut().mend = true;
+            return Err(code);
+        }
+        // From here on everybody goes by copy 0, synced or not, so this connection does too.
         self.adopt(header, keys, &encoded[..HEAD_BYTES]);
         self.pool.borrow_mut().drop_reserved();
         self.container.borrow_mut().behind = true;
-        second?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        lower.write(&encoded[..], COPY_OFFSETS[1])?;
         lower.sync(ffi::SYNC_NORMAL)?;
         self.container.borrow_mut().behind = false;
         Ok(())
@@ -527,6 +530,11 @@ impl Link {
             return Ok(());
         }
         let lower = self.lower()?;
+        if self.container.borrow().behind {
+            // Who changed the header may not have lived to sync it; nothing may be sealed under a
+            // generation that is not on disk.
+            lower.sync(ffi::SYNC_NORMAL)?;
+        }
         let keys = self.keys()?;
         let offset = match kind {
             WearKind::Pages => WEAR_PAGES_OFFSET,
