@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """SQLite's own TCL suite over the shim, every database sealed from birth.
 
-usage: run.py [--plain] [--suite NAME] [--jobs N] [--timeout SECONDS] [--report FILE] [PATTERN...]
+usage: run.py [--plain] [--suite NAME] [--jobs N] [--timeout SECONDS] [--keep] [PATTERN...]
+       run.py --build    builds only, and prints the directories of the build and of SQLite's source
 
 PATTERNs choose test files (`wal*.test`); without any, all of the suite (default: veryquick). Each file runs in a process
 and a directory of its own: where a script error would end SQLite's all-in-one run, one file aborts here. A test that
@@ -180,10 +181,15 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="files at a time (default: one a core)")
     parser.add_argument("--timeout", type=int, default=300, help="seconds for one file (default: 300)")
     parser.add_argument("--keep", action="store_true", help="keep the logs, and say where")
+    parser.add_argument("--build", action="store_true", help="build only; print the build's directory and the source's")
     options = parser.parse_args()
 
     os.umask(0o022)
-    place = Place(*build(), options.plain)
+    fixture, source = build()
+    if options.build:
+        log(f"{fixture.parent}\n{source}")
+        return 0
+    place = Place(fixture, source, options.plain)
     files = place.files(options.suite)
     if options.patterns:
         files = [file for file in files if any(fnmatch.fnmatch(file, pattern) for pattern in options.patterns)]
