@@ -3,6 +3,8 @@
 //! The table (`sqlite3_api_routines`, sqlite3ext.h) only ever grows at its end, so a slot's number is
 //! fixed; a slot beyond the host's version is never touched.
 
+mod older;
+
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -78,6 +80,7 @@ slots! {
     create_function_v2 @ 162: unsafe extern "C" fn(
         *mut Connection, *const c_char, c_int, c_int, *mut c_void, Option<Function>,
         Option<Function>, Option<Final>, Option<Destructor>) -> c_int;
+    db_mutex @ 164: unsafe extern "C" fn(*mut Connection) -> *mut c_void;
     extended_errcode @ 166: unsafe extern "C" fn(*mut Connection) -> c_int;
     log_raw @ 167: unsafe extern "C" fn(c_int, *const c_char, ...);
     close_v2 @ 179: unsafe extern "C" fn(*mut Connection) -> c_int;
@@ -128,14 +131,14 @@ impl Api {
         unsafe { self.log_raw()(code, c"%s".as_ptr(), line.as_ptr()) };
     }
 
-    /// The schema name of the n-th database of a connection; none before SQLite 3.39 or past the end.
+    /// The schema name of the n-th database of a connection; none past the end.
     ///
     /// # Safety
     /// `db` is an open connection whose mutex the caller holds.
     pub unsafe fn db_name(self, db: *mut Connection, n: c_int) -> Option<CString> {
         if self.version() < VERSION_WITH_DB_NAME {
-            let name = [c"main"].get(usize::try_from(n).ok()?).map(|name| (*name).to_owned());
-            return name;
+            // SAFETY: by contract, and not older than 3.37 (`Api::install`).
+            return unsafe { older::db_name(self, db, n) };
         }
         // SAFETY: `db` by contract; the slot exists since 3.39.
         let name = unsafe { self.db_name_raw()(db, n) };
