@@ -15,8 +15,9 @@ use pellucid::journal::{
 
 use crate::code::{Code, Outcome};
 use crate::ffi;
+use crate::held::Held;
 use crate::link::Link;
-use crate::lower::{Lower, ReadEnd, CALL_BYTES};
+use crate::lower::{Lower, ReadEnd};
 use crate::pool::WearKind;
 
 const PENDING_BYTE: u64 = 0x4000_0000;
@@ -44,8 +45,7 @@ pub struct JournalFile {
     record: Vec<u8>,
     /// From here on SQLite writes the super-journal record, in clear.
     clear_from: Option<u64>,
-    held: Vec<u8>,
-    held_at: u64,
+    held: Held,
     unit: Vec<u8>,
     /// The record opened last and its offset.
     opened: Vec<u8>,
@@ -69,8 +69,7 @@ impl JournalFile {
             gathering: None,
             record: Vec::new(),
             clear_from: None,
-            held: Vec::new(),
-            held_at: 0,
+            held: Held::default(),
             unit: Vec::new(),
             opened: Vec::new(),
             opened_at: None,
@@ -176,21 +175,16 @@ impl JournalFile {
             return Err(Code(ffi::PERM));
         }
         let id = self.id.ok_or(Code(ffi::IOERR_WRITE))?;
-        let continues = self.held_at + self.held.len() as u64 == offset;
-        if !self.held.is_empty() && (!continues || self.held.len() + length > CALL_BYTES) {
+        if !self.held.takes(offset, length) {
             self.flush()?;
         }
-        if self.held.is_empty() {
-            self.held_at = offset;
-        }
-        let start = self.held.len();
-        self.held.resize(start + length, 0);
-        let (record, sealed) = (&mut self.record, &mut self.held[start..]);
+        self.link.holds();
+        let (record, sealed) = (&mut self.record, self.held.add(offset, length));
         let outcome = self.link.seal_with(WearKind::Log, |keys, nonces| {
             seal_record(keys, nonces, &id, offset, record, sealed)
         });
         if let Err(code) = outcome {
-            self.held.truncate(start);
+            self.held.take_back(length);
             self.failed = Some(code);
             return Err(code);
         }
@@ -266,7 +260,7 @@ impl JournalFile {
         if self.held.is_empty() {
             return Ok(());
         }
-        let written = self.lower.write(&self.held, self.held_at);
+        let written = self.held.write(self.lower);
         match written {
             Ok(()) => self.held.clear(),
             Err(code) => self.failed = Some(code),
@@ -371,8 +365,8 @@ impl JournalFile {
     /// A record as it lies on disk, or as it would if it could have been written.
     fn read_unit(&mut self, at: u64, length: usize) -> Outcome<ReadEnd> {
         self.unit.resize(length, 0);
-        let from = at.checked_sub(self.held_at).map(|from| from as usize);
-        if let Some(held) = from.and_then(|from| self.held.get(from..from + length)) {
+        let from = at.checked_sub(self.held.at()).map(|from| from as usize);
+        if let Some(held) = from.and_then(|from| self.held.bytes().get(from..from + length)) {
             self.unit.copy_from_slice(held);
             return Ok(ReadEnd::Full);
         }
@@ -471,7 +465,7 @@ impl JournalFile {
     fn logical_size(&self) -> Outcome<u64> {
         let held_to = match self.held.is_empty() {
             true => 0,
-            false => self.held_at + self.held.len() as u64,
+            false => self.held.end(),
         };
         Ok(self.lower.size()?.max(held_to))
     }

@@ -12,6 +12,7 @@ mod database;
 pub mod ffi;
 mod file;
 mod functions;
+mod held;
 pub mod inspect;
 mod journal_file;
 mod link;

@@ -64,6 +64,8 @@ pub struct Link {
     container: RefCell<Container>,
     pool: RefCell<Pool>,
     reserve_next: Cell<[u64; 2]>,
+    /// Whether [`Link::flush`] has anything to do.
+    holding: Cell<bool>,
     lower: Cell<Option<Lower>>,
     /// Locks held by this connection: the file lock's level, and the WAL index's exclusive ones.
     pub lock_level: Cell<i32>,
@@ -100,6 +102,7 @@ impl Link {
             }),
             pool: RefCell::new(Pool::new()?),
             reserve_next: Cell::new([RESERVE_FIRST; 2]),
+            holding: Cell::new(false),
             lower: Cell::new(Some(lower)),
             lock_level: Cell::new(0),
             shm_exclusive: Cell::new(0),
@@ -244,12 +247,22 @@ impl Link {
     /// # Errors
     /// The failed write's code, again and again until SQLite was told or the transaction is over.
     pub fn flush_untold(&self) -> Outcome<()> {
-        self.flush_journal()?;
-        let wal = self.wal.borrow().clone();
-        match wal {
-            Some(wal) => wal.try_borrow_mut().map_or(Ok(()), |mut wal| wal.flush()),
-            None => Ok(()),
+        if !self.holding.get() {
+            return Ok(());
         }
+        self.flush_journal()?;
+        if let Some(wal) = self.wal.borrow().as_ref() {
+            // The WAL itself is at work, and calls for its keys.
+            let Ok(mut wal) = wal.try_borrow_mut() else { return Ok(()) };
+            wal.flush()?;
+        }
+        self.holding.set(self.journal.borrow().as_ref().is_some_and(|j| j.try_borrow().is_err()));
+        Ok(())
+    }
+
+    /// The WAL or the journal holds something back, or may have an error to tell.
+    pub fn holds(&self) {
+        self.holding.set(true);
     }
 
     /// Writes out what the journal holds back; due before anything changes in the database file.
@@ -257,8 +270,10 @@ impl Link {
     /// # Errors
     /// The failed write's code.
     pub fn flush_journal(&self) -> Outcome<()> {
-        let journal = self.journal.borrow().clone();
-        match journal {
+        if !self.holding.get() {
+            return Ok(());
+        }
+        match self.journal.borrow().as_ref() {
             Some(journal) => journal.try_borrow_mut().map_or(Ok(()), |mut journal| journal.flush()),
             None => Ok(()),
         }

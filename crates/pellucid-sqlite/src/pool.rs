@@ -123,12 +123,7 @@ impl Pool {
         let contents = unsafe { self.page.as_mut() };
         let owner = if self.wiped_on_fork { 1 } else { std::process::id() };
         if contents.owner != owner {
-            *contents = Contents {
-                owner,
-                left: 0,
-                next: [0; NONCE_BYTES],
-                reserved: [0; 2],
-            };
+            *contents = Contents { owner, left: 0, next: [0; NONCE_BYTES], reserved: [0; 2] };
         }
         contents
     }

@@ -15,6 +15,7 @@ use pellucid::{Error, Subject};
 
 use crate::code::{Code, Outcome};
 use crate::ffi;
+use crate::held::Held;
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd, CALL_BYTES};
 use crate::pool::WearKind;
@@ -30,8 +31,7 @@ pub struct WalFile {
     /// The buffer of `gathering`, kept between frames.
     frame: Vec<u8>,
     /// Sealed frames not written yet, and where they belong.
-    held: Vec<u8>,
-    held_at: u64,
+    held: Held,
     /// One frame as it lies on disk.
     unit: Vec<u8>,
     /// The frame opened last, as SQLite sees it.
@@ -75,8 +75,7 @@ impl WalFile {
             page_bytes: 0,
             gathering: None,
             frame: Vec::new(),
-            held: Vec::new(),
-            held_at: 0,
+            held: Held::default(),
             unit: Vec::new(),
             opened: Vec::new(),
             written_from: u32::MAX,
@@ -273,22 +272,17 @@ impl WalFile {
             )));
         }
         let at = self.offset(number);
-        let continues = self.held_at + self.held.len() as u64 == at;
-        if !self.held.is_empty() && (!continues || self.held.len() + frame_bytes > CALL_BYTES) {
+        if !self.held.takes(at, frame_bytes) {
             self.flush()?;
         }
-        if self.held.is_empty() {
-            self.held_at = at;
-        }
-        let start = self.held.len();
-        self.held.resize(start + frame_bytes, 0);
-        let (frame, sealed) = (&self.frame, &mut self.held[start..]);
+        self.link.holds();
+        let (frame, sealed) = (&self.frame, self.held.add(at, frame_bytes));
         let outcome = self.link.seal_with(WearKind::Log, |keys, nonces| {
             seal_frame(keys, nonces, number, frame, sealed)
         });
         if let Err(code) = outcome {
-            self.held.truncate(start);
-            self.failed = Some(Failure { code, from: self.held_at, told: false });
+            self.failed = Some(Failure { code, from: self.held.at(), told: false });
+            self.held.take_back(frame_bytes);
             return Err(code);
         }
         self.written_from = self.written_from.min(number);
@@ -313,10 +307,10 @@ impl WalFile {
         if self.held.is_empty() {
             return Ok(());
         }
-        let written = self.lower.write(&self.held, self.held_at);
+        let written = self.held.write(self.lower);
         self.held.clear();
         if let Err(code) = written {
-            self.failed = Some(Failure { code, from: self.held_at, told: false });
+            self.failed = Some(Failure { code, from: self.held.at(), told: false });
         }
         written
     }
