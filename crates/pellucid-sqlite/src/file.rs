@@ -103,7 +103,7 @@ pub unsafe fn open(
             // SAFETY: SQLite's name of a WAL.
             unsafe { partner(name, &path) }.map(|link| {
                 link.map_or(Kind::Through, |link| {
-                    let wal = Rc::new(RefCell::new(WalFile::new(link.clone(), lower)));
+                    let wal = Rc::new(RefCell::new(WalFile::new(link.clone(), lower, path)));
                     *link.wal.borrow_mut() = Some(wal.clone());
                     Kind::Wal(wal, link)
                 })

@@ -27,6 +27,7 @@ pub mod seal_request;
 mod temp_file;
 mod vfs;
 mod wal_file;
+mod write_out;
 
 pub use functions::define as define_functions;
 pub use vfs::{make_default, register, NAME};

@@ -288,6 +288,15 @@ impl Link {
         }
     }
 
+    /// The WAL's write lock was given back: begins to write the log out.
+    pub fn begin_write_out(&self) {
+        if let Some(wal) = self.wal.borrow().as_ref() {
+            if let Ok(mut wal) = wal.try_borrow_mut() {
+                wal.begin_write_out();
+            }
+        }
+    }
+
     /// As [`Link::refresh`], after a look at the same bytes through `mapped`, which says whether it could
     /// copy them. They decide only that nothing changed; anything else is read.
     ///

@@ -218,6 +218,9 @@ impl MainFile {
         if code != ffi::OK && to_write {
             self.link.drop_nonces();
         }
+        if !taken && !exclusive {
+            self.link.begin_write_out();
+        }
         if code != ffi::OK || !taken {
             return code;
         }

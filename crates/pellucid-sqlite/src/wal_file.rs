@@ -5,6 +5,7 @@
 //! and written with one call, up to the frame that carries the commit. Layout: docs/format.md, "WAL".
 
 use std::ffi::c_int;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use pellucid::wal::{
@@ -19,6 +20,7 @@ use crate::held::Held;
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd, CALL_BYTES};
 use crate::pool::WearKind;
+use crate::write_out::WriteOut;
 
 /// The sealed side of a WAL file.
 #[derive(Debug)]
@@ -32,6 +34,7 @@ pub struct WalFile {
     frame: Vec<u8>,
     /// Sealed frames not written yet, and where they belong.
     held: Held,
+    write_out: WriteOut,
     /// One frame as it lies on disk.
     unit: Vec<u8>,
     /// The frame opened last, as SQLite sees it.
@@ -68,7 +71,7 @@ struct Spot {
 
 impl WalFile {
     /// The sealed side of the WAL behind `lower`.
-    pub fn new(link: Rc<Link>, lower: Lower) -> Self {
+    pub fn new(link: Rc<Link>, lower: Lower, path: PathBuf) -> Self {
         Self {
             link,
             lower,
@@ -76,6 +79,7 @@ impl WalFile {
             gathering: None,
             frame: Vec::new(),
             held: Held::default(),
+            write_out: WriteOut::new(path),
             unit: Vec::new(),
             opened: Vec::new(),
             written_from: u32::MAX,
@@ -308,11 +312,19 @@ impl WalFile {
             return Ok(());
         }
         let written = self.held.write(self.lower);
-        self.held.clear();
-        if let Err(code) = written {
-            self.failed = Some(Failure { code, from: self.held.at(), told: false });
+        match written {
+            Ok(()) => self.write_out.wrote(self.held.at(), self.held.end()),
+            Err(code) => {
+                self.failed = Some(Failure { code, from: self.held.at(), told: false });
+            }
         }
+        self.held.clear();
         written
+    }
+
+    /// Begins to write out what is complete.
+    pub fn begin_write_out(&mut self) {
+        self.write_out.begin();
     }
 
     /// The transaction is over: a new one starts without its failures.

@@ -1,0 +1,123 @@
+//! Begins to write a log to disk while the program goes on.
+//!
+//! A checkpoint first syncs the log, and then waits for megabytes that could have been on their way. The
+//! kernel may write them at any time and in any order, so nothing depends on this, and no error matters.
+//! The descriptor is one of our own: nobody takes POSIX locks on a log, so closing it drops none.
+//!
+//! Only for a connection that has written alone for a whole log: where several write, one goes on while
+//! another waits for its sync, and beginning early only costs them processor time.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// So much is begun at once.
+const PIECE_BYTES: u64 = 512 * 1024;
+/// A log between two checkpoints (SQLITE_DEFAULT_WAL_AUTOCHECKPOINT, 1000 frames of 4 KiB).
+const ALONE_BYTES: u64 = 4 << 20;
+
+/// The pieces of a log that are complete and not begun.
+#[derive(Debug)]
+pub struct WriteOut {
+    path: PathBuf,
+    file: Option<File>,
+    refused: bool,
+    /// Where the last write ended.
+    end: u64,
+    /// Bytes written since another connection's frames were seen.
+    alone: u64,
+    due: Option<(u64, u64)>,
+}
+
+impl WriteOut {
+    /// For the log at `path`.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, file: None, refused: false, end: 0, alone: 0, due: None }
+    }
+
+    /// Bytes `from..to` were written.
+    pub fn wrote(&mut self, from: u64, to: u64) {
+        // Further on than where this connection ended: somebody else wrote. Further back: a new log.
+        self.alone = if from > self.end { 0 } else { self.alone + (to - from) };
+        self.end = to;
+        let (first, last) = (from / PIECE_BYTES, to / PIECE_BYTES);
+        if first < last && self.alone >= ALONE_BYTES {
+            let begun = self.due.filter(|due| due.1 == first * PIECE_BYTES).map(|due| due.0);
+            self.due = Some((begun.unwrap_or(first * PIECE_BYTES), last * PIECE_BYTES));
+        }
+    }
+
+    /// Nobody waits for this connection now.
+    pub fn begin(&mut self) {
+        let Some((from, to)) = self.due.take() else { return };
+        if self.file.is_none() && !self.refused {
+            self.file = open(&self.path);
+            self.refused = self.file.is_none();
+        }
+        if let Some(file) = &self.file {
+            begin_write_out(file, from, to - from);
+        }
+    }
+}
+
+/// Never waits, and follows no link: the log's place may have been given to something else.
+fn open(path: &Path) -> Option<File> {
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
+    OpenOptions::new().read(true).custom_flags(flags).open(path).ok()
+}
+
+#[cfg(target_os = "linux")]
+fn begin_write_out(file: &File, from: u64, bytes: u64) {
+    use std::os::fd::AsRawFd;
+    let descriptor = file.as_raw_fd();
+    // SAFETY: the descriptor is open; the call takes numbers alone.
+    unsafe {
+        libc::sync_file_range(descriptor, from as i64, bytes as i64, libc::SYNC_FILE_RANGE_WRITE)
+    };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn begin_write_out(_file: &File, _from: u64, _bytes: u64) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A writer that has been alone for a whole log.
+    fn alone() -> WriteOut {
+        let mut log = WriteOut::new(PathBuf::from("/nowhere/app.db-wal"));
+        log.wrote(0, ALONE_BYTES);
+        log.begin();
+        log
+    }
+
+    #[test]
+    fn a_piece_is_due_when_its_end_is_written() {
+        let mut log = alone();
+        assert!(log.due.is_none());
+        log.wrote(ALONE_BYTES, ALONE_BYTES + PIECE_BYTES - 1);
+        assert_eq!(log.due, None);
+        log.wrote(ALONE_BYTES + PIECE_BYTES - 1, ALONE_BYTES + PIECE_BYTES + 9);
+        let piece = (ALONE_BYTES, ALONE_BYTES + PIECE_BYTES);
+        assert_eq!(log.due, Some(piece));
+        log.wrote(ALONE_BYTES + PIECE_BYTES + 9, ALONE_BYTES + 2 * PIECE_BYTES);
+        assert_eq!(log.due, Some((piece.0, piece.1 + PIECE_BYTES)), "not yet begun, so both");
+        log.begin();
+        assert_eq!(log.due, None);
+        assert!(log.refused, "a log that cannot be opened is left alone");
+    }
+
+    #[test]
+    fn beside_other_writers_nothing_is_begun_early() {
+        let mut log = alone();
+        log.wrote(ALONE_BYTES + 4096, ALONE_BYTES + 4 * PIECE_BYTES);
+        assert_eq!(log.due, None);
+    }
+
+    #[test]
+    fn a_log_that_begins_anew_counts_on() {
+        let mut log = alone();
+        log.wrote(32, PIECE_BYTES + 32);
+        assert_eq!(log.due, Some((0, PIECE_BYTES)));
+    }
+}
