@@ -77,32 +77,33 @@ impl Mapped {
 
     /// Drops the mapping of a file that another program cut: what is mapped behind its end is a SIGBUS, and the platform's
     /// VFS reads by its mapping as well. Once under the same locks, which keep SQLite from cutting it.
-    fn look(&mut self, lower: Lower) {
+    fn look(&mut self, lower: Lower) -> Outcome<()> {
         if self.wanted != Some(true) || self.looked {
-            return;
+            return Ok(());
         }
-        let size = lower.size().unwrap_or(0);
+        let size = lower.size()?;
         if size < self.reach {
             lower.drop_mapping();
         }
         self.reach = size;
         self.looked = true;
+        Ok(())
     }
 
-    fn read(&mut self, lower: Lower, unit: &mut [u8], offset: u64) -> bool {
+    fn read(&mut self, lower: Lower, unit: &mut [u8], offset: u64) -> Outcome<bool> {
         if !self.wanted.unwrap_or_else(|| self.begin(lower)) {
-            return false;
+            return Ok(false);
         }
-        self.look(lower);
+        self.look(lower)?;
         if lower.read_mapped(unit, offset) {
-            return true;
+            return Ok(true);
         }
         self.missed += 1;
         if self.missed == MISSES_BEFORE_REMAP {
             self.missed = 0;
             lower.drop_mapping();
         }
-        false
+        Ok(false)
     }
 }
 
@@ -199,7 +200,7 @@ impl Database {
     fn read_page(&mut self, number: u32, page: &mut [u8]) -> Outcome<ReadEnd> {
         let page_bytes = page.len();
         let content = page_bytes - TAIL_BYTES;
-        self.mapped.look(self.lower);
+        self.mapped.look(self.lower)?;
         if let Some(unit) = self.ahead.unit(number, page_bytes) {
             page[content..].fill(0);
             self.open_unit(number, unit, &mut page[..content])?;
@@ -217,7 +218,7 @@ impl Database {
             // that its transaction added, or page 1 in a page size that is no longer the file's.
             self.lower.drop_mapping();
         }
-        if !(there && self.mapped.read(self.lower, &mut self.unit, start))
+        if !(there && self.mapped.read(self.lower, &mut self.unit, start)?)
             && self.lower.read(&mut self.unit, start)? == ReadEnd::Short
             && !self.page_is_whole(number, page_bytes)?
         {
@@ -548,9 +549,9 @@ impl Database {
     /// Looks at the header again, because a lock was taken; by way of the mapping where there is one.
     ///
     /// # Errors
-    /// As [`Link::refresh`].
+    /// The lower VFS's code, and as [`Link::refresh`].
     pub fn refresh(&mut self) -> Outcome<()> {
-        self.mapped.look(self.lower);
+        self.mapped.look(self.lower)?;
         let (lower, reach) = (self.lower, self.mapped.reach);
         let inside = |bytes: &[u8], at| self.mapped.looked && at + bytes.len() as u64 <= reach;
         self.link.refresh_mapped(|bytes, at| inside(bytes, at) && lower.read_mapped(bytes, at))

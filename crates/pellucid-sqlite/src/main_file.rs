@@ -156,14 +156,19 @@ impl MainFile {
         if level > ffi::LOCK_RESERVED {
             return Ok(false);
         }
-        let refreshed = self.database.refresh().and_then(|()| self.check_required());
-        if let Err(code) = refreshed {
+        let looked = self.look_under_lock(level);
+        if looked.is_err() {
             // What cannot be trusted is not left locked.
             let unlocked = if before == ffi::LOCK_NONE { before } else { ffi::LOCK_SHARED };
             self.lower.unlock(unlocked)?;
             self.link.lock_level.set(unlocked);
-            return Err(code);
         }
+        looked
+    }
+
+    fn look_under_lock(&mut self, level: c_int) -> Outcome<bool> {
+        self.database.refresh()?;
+        self.check_required()?;
         let shared = level == ffi::LOCK_SHARED && self.link.is_sealing();
         Ok(shared && self.database.logical_size()? == 0)
     }
