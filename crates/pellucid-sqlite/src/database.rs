@@ -3,6 +3,8 @@
 //! SQLite sees logical offsets; a page lies 16 KiB further on disk. Any range may be read: every page
 //! it touches is opened whole and the part copied. Layout: docs/format.md, "Database page".
 
+mod page_size;
+
 use std::ffi::c_int;
 use std::rc::Rc;
 
@@ -555,78 +557,6 @@ impl Database {
         let (lower, reach) = (self.lower, self.mapped.reach);
         let inside = |bytes: &[u8], at| self.mapped.looked && at + bytes.len() as u64 <= reach;
         self.link.refresh_mapped(|bytes, at| inside(bytes, at) && lower.read_mapped(bytes, at))
-    }
-
-    fn begin_overlay(&mut self) -> Outcome<()> {
-        let size = self.disk_size()?.saturating_sub(REGION_BYTES);
-        let overlay = Overlay::new(size).map_err(|error| self.link.report(&error))?;
-        self.overlay = Some(overlay);
-        Ok(())
-    }
-
-    /// Writes the whole database anew under the page size that page 1 now states. A crash in the
-    /// middle leaves a hot journal with every old page, whose playback comes back here.
-    ///
-    /// # Errors
-    /// A code.
-    pub fn settle(&mut self) -> Outcome<()> {
-        let Some(overlay) = self.overlay.take() else { return Ok(()) };
-        let size = overlay.size();
-        let mut head = [0; 100];
-        if size >= 100 {
-            self.read_overlaid(&overlay, &mut head, 0)?;
-        }
-        let page_bytes =
-            if size == 0 { self.link.page_size().unwrap_or(4096) } else { stated_page_size(&head) };
-        if size > 0 && head[RESERVED_AT] as usize != TAIL_BYTES {
-            return Err(self.link.report(&Error::corrupt(
-                Subject::Page(1),
-                format!(
-                    "a new page size was begun, but page 1 reserves {} bytes a page and not \
-                     {TAIL_BYTES}",
-                    head[RESERVED_AT]
-                ),
-            )));
-        }
-        // Page 1 counts the pages of the new database; SQLite cuts what lies behind only after this.
-        // The lock page, if it is the last one, is left out in pieces of the old size.
-        let counted = u64::from(u32::from_be_bytes([head[28], head[29], head[30], head[31]]));
-        let size = match counted * page_bytes as u64 {
-            0 => size.next_multiple_of(page_bytes as u64),
-            counted => counted,
-        };
-        let mut overlay = overlay;
-        overlay.truncate(size)?;
-        let image = self.complete(overlay)?;
-        if self.link.page_size() != Some(page_bytes) {
-            self.link.change_header(|header| header.page_size = page_bytes as u32)?;
-        }
-        self.fit(page_bytes);
-        self.forget();
-        self.first.page.clear();
-        let lock_page = PENDING_BYTE / page_bytes as u64;
-        let mut page = vec![0; page_bytes];
-        for index in (0..size / page_bytes as u64).filter(|index| *index != lock_page) {
-            image.read(&mut page, index * page_bytes as u64, |_, _| Err(Code(ffi::IOERR)))?;
-            if page[page_bytes - TAIL_BYTES..].iter().any(|byte| *byte != 0) {
-                return Err(self.link.report(&Error::misuse(
-                    Subject::Page(index as u32 + 1),
-                    "its reserved bytes are in use",
-                )));
-            }
-            self.write_page(index as u32 + 1, &page)?;
-        }
-        self.lower.truncate(size + REGION_BYTES)
-    }
-
-    /// Copies into the overlay every byte that still lies only in the file.
-    fn complete(&mut self, mut overlay: Overlay) -> Outcome<Overlay> {
-        for range in overlay.missing() {
-            let mut bytes = vec![0; (range.end - range.start) as usize];
-            self.read_base(&mut bytes, range.start)?;
-            overlay.write(&bytes, range.start)?;
-        }
-        Ok(overlay)
     }
 }
 

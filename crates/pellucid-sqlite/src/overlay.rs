@@ -62,6 +62,12 @@ impl Overlay {
         Ok(())
     }
 
+    /// Whether any byte of a range was written.
+    pub fn is_written(&self, range: Range<u64>) -> bool {
+        let before_end = self.ranges.range(..range.end).next_back();
+        before_end.is_some_and(|(_, end)| *end > range.start)
+    }
+
     /// Reads from the image; `base` gives what was not written over.
     ///
     /// # Errors

@@ -42,6 +42,7 @@ const WORKS: &[Work] = &[
     Work { name: "wal-checkpoint", settings: WAL_SETTINGS, journal: "WAL", does: restart_log },
     Work { name: "vacuum", settings: SMALL_CACHE, journal: "DELETE", does: vacuum },
     Work { name: "page-size", settings: SMALL_CACHE, journal: "DELETE", does: other_page_size },
+    Work { name: "larger-pages", settings: SMALL_CACHE, journal: "DELETE", does: larger_pages },
     Work { name: "wal-vacuum", settings: WAL_SETTINGS, journal: "WAL", does: vacuum },
     Work { name: "mode-to-wal", settings: SMALL_CACHE, journal: "DELETE", does: to_wal },
     Work { name: "mode-to-delete", settings: WAL_SETTINGS, journal: "WAL", does: to_delete },
@@ -79,6 +80,13 @@ fn vacuum(connection: &Connection) {
 
 fn other_page_size(connection: &Connection) {
     connection.execute_batch("PRAGMA page_size=1024; VACUUM").unwrap();
+}
+
+/// The new database is shorter than the place of rows that were there before it.
+fn larger_pages(connection: &Connection) {
+    connection.execute_batch("BEGIN").unwrap();
+    connection.execute("DELETE FROM t WHERE id <= ?1", [ROWS * 3 / 4]).unwrap();
+    connection.execute_batch("COMMIT; PRAGMA page_size=8192; VACUUM").unwrap();
 }
 
 fn to_wal(connection: &Connection) {
@@ -207,6 +215,7 @@ killed_at_each_call! {
     wal_with_checkpoint: "wal-checkpoint";
     vacuum_delete: "vacuum";
     vacuum_to_other_page_size: "page-size";
+    vacuum_to_larger_pages: "larger-pages";
     vacuum_wal: "wal-vacuum";
     change_of_mode_to_wal: "mode-to-wal";
     change_of_mode_to_delete: "mode-to-delete";
