@@ -11,7 +11,7 @@ const COUNTS: [&str; 6] =
 /// Takes out of an outcome what may differ.
 ///
 /// Never compared, because scripts have no such step: the time, random numbers and the compile
-/// options; bytes and sizes of files.
+/// options; bytes and sizes of files. Of `data_version` only the changes are (`world.rs`).
 pub fn neutral(step: &Step, mut outcome: Outcome, same_pages: bool) -> Outcome {
     match step {
         // The shim declines SQLite's own mapping, which would show it sealed bytes, and says 0.

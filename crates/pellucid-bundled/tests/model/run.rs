@@ -22,6 +22,10 @@ impl Source for std::vec::IntoIter<Step> {
 
 /// A script ends when its files have grown beyond this.
 const MOST_BYTES: u64 = 32 << 20;
+/// One statement cannot get further: a write beyond it fails, and the script with it.
+const MOST_FILE_BYTES: u64 = 128 << 20;
+/// Nor can SQLite have more memory than this, on both sides together.
+const MOST_HEAP_BYTES: i64 = 512 << 20;
 
 /// Where the two sides did not answer alike.
 #[derive(Debug, Clone)]
@@ -61,6 +65,7 @@ impl Bench {
     pub fn new(vfs: &'static str) -> Self {
         use std::os::unix::fs::PermissionsExt;
         pellucid_bundled::register().unwrap();
+        bound();
         // In memory where that is to be had: nothing here depends on a disk.
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let key = directory.path().join("key");
@@ -120,6 +125,26 @@ impl Bench {
     pub fn replay(&self, script: &Script) -> Run {
         self.run(&mut script.steps.clone().into_iter(), script.same_pages)
     }
+}
+
+/// Shrinking takes conditions away, and what has no end then must not fill the machine.
+fn bound() {
+    let limit = libc::rlimit { rlim_cur: MOST_FILE_BYTES, rlim_max: MOST_FILE_BYTES };
+    // SAFETY: plain calls; the signal is ignored, so that the write is what fails.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
+        rusqlite::ffi::sqlite3_hard_heap_limit64(MOST_HEAP_BYTES);
+    }
+}
+
+#[test]
+fn what_has_no_end_is_stopped() {
+    let script = "pages same\nopen 0 a.db\nsql 0 CREATE TABLE r0(c)\n\
+                  sql 0 INSERT INTO r0 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) \
+                  SELECT zeroblob(1000000) FROM n\n";
+    let run = Bench::new("pellucid").replay(&script.parse().unwrap());
+    assert_eq!(run.difference.unwrap().kind, "both sides fail with 778");
 }
 
 struct Pair {

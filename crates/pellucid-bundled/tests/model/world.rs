@@ -1,5 +1,6 @@
 //! One side: a directory of databases, plain or sealed, and the connections a script has opened.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,29 @@ struct Seat {
     unjournaled: bool,
     /// Has had its rollback journal in memory, or none, since it was opened.
     volatile: bool,
+    /// The first `data_version` of each schema.
+    versions: BTreeMap<String, i64>,
+}
+
+impl Seat {
+    /// Only a change of `data_version` means something (pragma.html). Where it begins tells whether a journal
+    /// had a record to play back, and the shim holds records back until somebody may need them: what a
+    /// kill leaves of a transaction that wrote nothing to the database has records on the plain side only.
+    fn count_versions(&mut self, sql: &str, outcome: &mut Outcome) {
+        if sql.starts_with("ATTACH") || sql.starts_with("DETACH") {
+            self.versions.clear();
+        }
+        let Some(schema) =
+            sql.strip_prefix("PRAGMA ").and_then(|s| s.strip_suffix(".data_version"))
+        else {
+            return;
+        };
+        if let Some(Value::Integer(version)) =
+            outcome.rows.first_mut().and_then(|row| row.first_mut())
+        {
+            *version -= *self.versions.entry(schema.to_owned()).or_insert(*version);
+        }
+    }
 }
 
 impl World {
@@ -167,7 +191,8 @@ impl World {
         if self.reserves || (self.same_pages && file == PLAIN) {
             connection.reserve("main", RESERVED_BYTES);
         }
-        let seat = Seat { connection, backup: None, unjournaled: false, volatile: false };
+        let versions = BTreeMap::new();
+        let seat = Seat { connection, backup: None, unjournaled: false, volatile: false, versions };
         self.connections[on] = Some(seat);
         outcome
     }
@@ -203,7 +228,8 @@ impl World {
         if same_pages && sql.starts_with("ATTACH") && seat.connection.is_in_transaction() {
             return Outcome::skipped("it would be too late to ask SQLite for reserved bytes");
         }
-        let outcome = run(&seat.connection, &whole);
+        let mut outcome = run(&seat.connection, &whole);
+        seat.count_versions(sql, &mut outcome);
         if sql.contains("journal_mode") {
             let is = |mode: &str| outcome.rows == [[Value::Text(mode.as_bytes().to_vec())]];
             seat.unjournaled |= is("off");
