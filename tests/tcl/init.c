@@ -18,7 +18,7 @@ int pellucid_extra_init(const char *unused){
   (void)unused;
   if( extension==0 || extension[0]==0 ) return SQLITE_OK;
   rc = sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE|SQLITE_OPEN_MEMORY, "unix");
-  /* Some tests let each allocation fail once, this one too. */
+  /* Some tests let each allocation fail once, also in here: sqlite3_initialize() tells. */
   if( rc==SQLITE_OK ) rc = sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, (int*)0);
   if( rc==SQLITE_OK ) rc = sqlite3_load_extension(db, extension, "sqlite3_pellucid_init", &error);
   if( rc==SQLITE_OK ){
@@ -29,5 +29,5 @@ int pellucid_extra_init(const char *unused){
   }
   sqlite3_free(error);
   sqlite3_close(db);
-  return SQLITE_OK;
+  return rc;
 }

@@ -42,7 +42,8 @@ def build() -> tuple[Path, Path]:
     if not list(WORK.glob("sqlite3-3*/configure")):
         log(f"SQLite's source: {fetch()}")
     source = next(WORK.glob("sqlite3-3*/configure")).parent
-    if fixture.exists() and init.exists() and init.read_bytes() == (HERE / "init.c").read_bytes():
+    mended = mend_crash(source / "src" / "test6.c")
+    if fixture.exists() and init.exists() and init.read_bytes() == (HERE / "init.c").read_bytes() and not mended:
         return fixture, source
     log("building testfixture (about a minute)")
     fixture.parent.mkdir(exist_ok=True)
@@ -55,6 +56,21 @@ def build() -> tuple[Path, Path]:
          "TLIBS=init.c -lm -lz -ldl"]
     )
     return fixture, source
+
+
+def mend_crash(test6: Path) -> bool:
+    """The suite's crash VFS writes sectors of garbage when power fails, and where the VFS below refuses one, as the shim
+    does with what is no page, it lives on over a half-destroyed database. Power fails all the same. True if changed."""
+    text = test6.read_text()
+    step = "    if( pWrite==pFinal ) break;\n"
+    mended = "    if( isCrash ) rc = SQLITE_OK;\n" + step
+    if mended in text:
+        return False
+    if text.count(step) != 1:
+        log(f"run.py: {test6} is not the crash VFS it knows")
+        sys.exit(2)
+    test6.write_text(text.replace(step, mended))
+    return True
 
 
 def fetch() -> str:
@@ -160,7 +176,7 @@ class Result:
 
 
 def expected() -> dict[str, dict[str, str]]:
-    """By file: pattern of a test's name (`*`: the whole file, aborts too) to class."""
+    """By file: pattern of a test's name (`ABORT` and `TIMEOUT`: how the file ends) to class."""
     known: dict[str, dict[str, str]] = defaultdict(dict)
     for line in (HERE / "expected.tsv").read_text().splitlines():
         if line and not line.startswith("#"):
@@ -198,8 +214,8 @@ def main() -> int:
     listed = {} if options.plain else expected()
 
     def run(file: str) -> Result:
-        # One that is listed whole may never end: `while {[file size test.db] > 512*3}`.
-        return place.run(options.suite, file, 20 if "*" in listed.get(file, {}) else options.timeout)
+        # One that never ends: `while {[file size test.db] > 512*3}`.
+        return place.run(options.suite, file, 20 if "TIMEOUT" in listed.get(file, {}) else options.timeout)
 
     with ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(run, files))
@@ -220,8 +236,9 @@ def judge(results: list[Result], known: dict[str, dict[str, str]]) -> tuple[int,
         patterns = known.get(result.file, {})
         seen = set()
         for name in result.failures + ([result.abort] if result.abort else []):
-            found = next((pattern for pattern in patterns if fnmatch.fnmatchcase(name, pattern)), None)
-            if found is None or (name == result.abort and found != "*"):
+            word = name.split()[0]
+            found = next((pattern for pattern in patterns if fnmatch.fnmatchcase(word, pattern)), None)
+            if found is None:
                 unexpected += 1
                 log(f"UNEXPECTED {result.file} {name}")
                 continue
