@@ -53,7 +53,8 @@ pub struct JournalFile {
     /// Records in here were written by this handle and have to open again. What lies behind may be of
     /// an earlier use of the file: a rollback in PERSIST mode reads on until a record does not match.
     written: Range<u64>,
-    failed: Option<Code>,
+    /// What is held could not be written.
+    failed: bool,
 }
 
 impl JournalFile {
@@ -74,20 +75,20 @@ impl JournalFile {
             opened: Vec::new(),
             opened_at: None,
             written: NOTHING,
-            failed: None,
+            failed: false,
         }
     }
 
     /// Writes a piece of the journal.
     ///
     /// # Errors
-    /// A code; a failed write of an earlier record is repeated here.
+    /// A code.
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
-        if let Some(code) = self.failed {
-            if !ends_or_begins(bytes, offset) {
-                return Err(code);
+        if self.failed {
+            match ends_or_begins(bytes, offset) {
+                true => self.give_up_held(),
+                false => self.flush()?,
             }
-            self.give_up_held();
         }
         self.opened_at = None;
         if self.clear_from.is_some_and(|from| offset >= from) {
@@ -185,7 +186,6 @@ impl JournalFile {
         });
         if let Err(code) = outcome {
             self.held.take_back(length);
-            self.failed = Some(code);
             return Err(code);
         }
         let before = if self.written.is_empty() { offset..offset } else { self.written.clone() };
@@ -249,38 +249,34 @@ impl JournalFile {
         self.lower.write(&sector, *offset)
     }
 
-    /// Writes what is held.
+    /// Writes what is held. It stays held until it is written, and each call tries again: a connection
+    /// that keeps its lock goes back by this very journal once the file can be written.
     ///
     /// # Errors
-    /// The lower VFS's code; it is remembered until the journal is closed or begun anew.
+    /// The lower VFS's code.
     pub fn flush(&mut self) -> Outcome<()> {
-        if let Some(code) = self.failed {
-            return Err(code);
+        if !self.held.is_empty() {
+            let written = self.held.write(self.lower);
+            self.failed = written.is_err();
+            written?;
+            self.held.clear();
         }
-        if self.held.is_empty() {
-            return Ok(());
-        }
-        let written = self.held.write(self.lower);
-        match written {
-            Ok(()) => self.held.clear(),
-            Err(code) => self.failed = Some(code),
-        }
-        written
+        Ok(())
     }
 
     /// The transaction whose records could not be written is over.
     fn give_up_held(&mut self) {
         self.held.clear();
         self.gathering = None;
-        self.failed = None;
+        self.failed = false;
     }
 
     /// After a failed write a rollback reads what was held: SQLite has changed those pages in its cache
     /// since, and has nothing else to change them back by.
     fn flush_unless_failed(&mut self) -> Outcome<()> {
         match self.failed {
-            Some(_) => Ok(()),
-            None => self.flush(),
+            true => Ok(()),
+            false => self.flush(),
         }
     }
 
