@@ -506,6 +506,8 @@ impl Link {
             }
         };
         if behind {
+            // Who wrote copy 0 may not have lived to sync it, and copy 1 is the only one on disk.
+            lower.sync(ffi::SYNC_NORMAL)?;
             let encoded = header.encode(keys.header_key()).map_err(|error| self.report(&error))?;
             lower.write(&encoded[..], COPY_OFFSETS[1])?;
             lower.sync(ffi::SYNC_NORMAL)?;
