@@ -459,14 +459,23 @@ impl WalFile {
     /// # Errors
     /// A code.
     pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
+        let completed = self.complete();
+        if completed.is_err() {
+            self.gathering = None;
+            self.tell();
+        }
+        completed?;
+        self.lower.sync(flags)
+    }
+
+    /// Writes everything there is to be synced.
+    fn complete(&mut self) -> Outcome<()> {
         self.resolve_if_rewrite()?;
         self.complete_padding()?;
-        if let Some(failure) = self.failed {
-            self.tell();
-            return Err(failure.code);
+        match self.failed {
+            Some(failure) => Err(failure.code),
+            None => self.flush(),
         }
-        self.flush().inspect_err(|_| self.tell())?;
-        self.lower.sync(flags)
     }
 
     fn know_page_size(&mut self) -> Outcome<()> {
