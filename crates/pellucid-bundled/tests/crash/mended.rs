@@ -1,0 +1,186 @@
+//! What these tests have found: each has to stay mended.
+
+use crate::bench::Bench;
+use crate::cuts::{cut, judge_among, record, Plan};
+use crate::disk::{Image, Syncs};
+use crate::faults::What;
+use crate::inject_all;
+use crate::scenario::{Level, Mode, Over, Scenario, Step, Theme};
+use crate::tally::Tally;
+use crate::trace::Event;
+use crate::watch::{self, Kind};
+use crate::work::Work;
+
+const SEALED: Scenario = Scenario {
+    over: Over::Sealed,
+    mode: Mode::Delete,
+    level: Level::Full,
+    page_bytes: 4096,
+    powersafe: true,
+    theme: Theme::Rows,
+    seed: 1,
+};
+
+const ALL: Plan = Plan { steps: 12, every: 1, images: 3, again: 0, syncs: Syncs::All, only: None };
+
+fn check(tally: &Tally) {
+    assert!(tally.images > 0);
+    assert_eq!(tally.findings, [""; 0]);
+}
+
+/// After a spill the headers of a transaction's frames are written once more, and in NORMAL nothing
+/// followed that brought the last one to the file.
+#[test]
+fn a_commit_in_normal_is_in_the_log_when_it_is_told() {
+    let bench = Bench::new();
+    let scenario = Scenario { mode: Mode::Wal, level: Level::Normal, ..SEALED };
+    check(&cut(&bench, scenario, &Plan { images: 0, ..ALL }));
+}
+
+/// The rest of a frame that SQLite began before a sync was written into the sector of the commit.
+#[test]
+fn a_commit_in_the_log_has_its_sector_to_itself_without_powersafe_overwrite() {
+    let bench = Bench::new();
+    for page_bytes in [512, 4096] {
+        let scenario = Scenario { mode: Mode::Wal, powersafe: false, page_bytes, ..SEALED };
+        check(&cut(&bench, scenario, &ALL));
+    }
+}
+
+/// A torn page 1 of a plain database was taken for the interrupted birth of a container.
+#[test]
+fn a_plain_database_with_a_torn_first_page_is_recovered_through_the_shim() {
+    let bench = Bench::new();
+    let scenario = Scenario { theme: Theme::Encrypt, page_bytes: 512, ..SEALED };
+    check(&cut(&bench, scenario, &Plan { steps: 2, images: 30, ..ALL }));
+}
+
+/// With copy 1 of the header torn by one cut, a second one tore copy 0.
+#[test]
+fn a_header_survives_two_cuts() {
+    let bench = Bench::new();
+    let scenario = Scenario { theme: Theme::Protectors, ..SEALED };
+    let directory = bench.fresh();
+    bench.settle(&scenario);
+    let mut work = Work::new(scenario, &directory, None);
+    work.step(&scenario.steps(1)[0]).unwrap();
+    work.close();
+    let path = directory.join("a.db");
+    let mut database = std::fs::read(&path).unwrap();
+    database[9216 + 3000..9216 + 7168].fill(0);
+    std::fs::write(&path, &database).unwrap();
+
+    watch::begin(&directory);
+    work.step(&Step::AddProtector).unwrap();
+    let trace = watch::end();
+    let mut tally = Tally::default();
+    let mut torn = 0;
+    for event in &trace.events {
+        let Event::Write { offset, bytes, .. } = event else { continue };
+        // Torn in the middle, over what was there.
+        let half = bytes.len() / 1024 * 512;
+        let mut left = database.clone();
+        left[*offset as usize..][..half].copy_from_slice(&bytes[..half]);
+        let image = Image { files: [("a.db".into(), left)].into(), hit: [].into() };
+        let name = format!("torn at {offset}");
+        judge_among(&bench, &scenario, &image, 1, &work.history, &name, &mut tally);
+        database[*offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        torn += 1;
+    }
+    assert_eq!(torn, 3, "copy 1 as it should be, copy 0, copy 1");
+    assert_eq!(tally.findings, [""; 0]);
+}
+
+/// Held records that could not be written were dropped, and a rollback had nothing to go by.
+#[test]
+fn a_rollback_finds_records_that_could_not_be_written() {
+    let bench = Bench::new();
+    check(&inject_all(&bench, SEALED, &[What::Call(Kind::Full)], 0, 1));
+}
+
+/// A journal that stays open went on failing for ever.
+#[test]
+fn a_kept_journal_works_after_a_fault() {
+    let bench = Bench::new();
+    for mode in [Mode::Truncate, Mode::Persist] {
+        let scenario = Scenario { theme: Theme::Exclusive, mode, page_bytes: 512, ..SEALED };
+        check(&inject_all(&bench, scenario, &[What::Call(Kind::Full)], 0, 2));
+    }
+    // The last commit's journal, and SQLite goes back by it when the file can be written again.
+    let scenario = Scenario { theme: Theme::Exclusive, page_bytes: 512, ..SEALED };
+    check(&inject_all(&bench, scenario, &[What::Call(Kind::Broken)], 300, 1));
+}
+
+/// A sync that could not complete a frame left its beginning, and the next transaction was refused.
+#[test]
+fn a_log_works_after_padding_failed() {
+    let bench = Bench::new();
+    let scenario = Scenario {
+        mode: Mode::Wal,
+        level: Level::Extra,
+        page_bytes: 512,
+        powersafe: false,
+        ..SEALED
+    };
+    check(&inject_all(&bench, scenario, &[What::Call(Kind::Broken)], 1, 3));
+}
+
+/// In an exclusive locking mode no lock ended the transaction whose frames could not be written.
+#[test]
+fn a_log_works_after_a_fault() {
+    let bench = Bench::new();
+    let scenario = Scenario { theme: Theme::Exclusive, mode: Mode::Wal, page_bytes: 512, ..SEALED };
+    check(&inject_all(&bench, scenario, &[What::Call(Kind::Full)], 0, 2));
+}
+
+/// Kills the process after each write to the database that begins at `offset` and is `length` bytes long;
+/// the power goes while the next one goes on from there.
+fn kill_after(scenario: Scenario, steps: usize, images: u64, (offset, length): (u64, usize)) {
+    let bench = Bench::new();
+    let recorded = record(&bench, scenario, &scenario.steps(steps));
+    let wanted = |event: &Event| match event {
+        Event::Write { file, offset: at, bytes } => {
+            recorded.trace.files[*file] == "a.db" && *at == offset && bytes.len() == length
+        }
+        _ => false,
+    };
+    let events = recorded.trace.events.iter().enumerate();
+    let mut tally = Tally::default();
+    for (at, _) in events.filter(|(_, event)| wanted(event)).take(2) {
+        let plan = Plan { steps, again: 1, images, only: Some((at, 0)), ..ALL };
+        tally.merge(cut(&bench, scenario, &plan));
+    }
+    check(&tally);
+}
+
+/// Frames were sealed under a generation that the header on disk did not know yet.
+#[test]
+fn a_generation_is_on_disk_before_it_seals() {
+    let scenario =
+        Scenario { theme: Theme::Generations, mode: Mode::Wal, page_bytes: 512, ..SEALED };
+    kill_after(scenario, 6, 4, (2048, 7168));
+}
+
+/// Copy 1 was mended while copy 0 was not on disk: both could be torn.
+#[test]
+fn a_header_copy_is_on_disk_before_the_other_is_mended() {
+    kill_after(Scenario { theme: Theme::Protectors, ..SEALED }, 3, 40, (2048, 7168));
+}
+
+/// Pages were laid over a database whose sector 0 did not tell so on disk yet.
+#[test]
+fn a_switch_is_on_disk_before_another_lays_on() {
+    for theme in [Theme::Encrypt, Theme::Decrypt] {
+        kill_after(Scenario { theme, ..SEALED }, 4, 4, (0, 512));
+    }
+}
+
+/// A sector 0 that was written and could not be synced: the copy was deleted, and all was lost.
+#[test]
+fn a_switch_that_cannot_be_synced_keeps_its_copy() {
+    let bench = Bench::new();
+    for theme in [Theme::Encrypt, Theme::Decrypt] {
+        let scenario = Scenario { theme, page_bytes: 512, ..SEALED };
+        check(&inject_all(&bench, scenario, &[What::Call(Kind::Full)], 0, 1));
+    }
+}

@@ -1,0 +1,212 @@
+//! The C library's calls as this test program's own functions, which the linker prefers.
+//!
+//! SQLite, the shim and Rust's standard library are linked into one program and all come through here:
+//! what goes around the VFS (a conversion's copy) is seen like the rest. Each asks `watch` first, then
+//! makes the system call itself.
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+
+use crate::watch::{self, Call, Verdict};
+
+fn fail(errno: i32) -> i32 {
+    // SAFETY: the address of this thread's errno is valid for a write.
+    unsafe { *libc::__errno_location() = errno };
+    -1
+}
+
+fn text<'a>(path: *const c_char) -> &'a str {
+    // SAFETY: callers of these functions give terminated paths.
+    unsafe { CStr::from_ptr(path) }.to_str().unwrap_or("")
+}
+
+fn open_path(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
+    let name = text(path);
+    if let Verdict::Fail(errno) = watch::before_path(name, Call::Open, flags) {
+        return fail(errno);
+    }
+    // SAFETY: the caller's arguments.
+    let descriptor =
+        unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) } as c_int;
+    if descriptor >= 0 {
+        watch::opened(name, descriptor, flags);
+    }
+    descriptor
+}
+
+fn write_at(
+    descriptor: c_int,
+    bytes: *const c_void,
+    count: usize,
+    offset: Option<i64>,
+) -> libc::ssize_t {
+    let count = match watch::before(descriptor, Call::Write, offset.unwrap_or(0) as u64, count) {
+        Verdict::Go => count,
+        Verdict::Half => count.div_ceil(2),
+        Verdict::HalfOfSectors if count >= 1024 => count / 1024 * 512,
+        Verdict::HalfOfSectors if count >= 2 => count / 2,
+        Verdict::HalfOfSectors => return fail(libc::ENOSPC) as libc::ssize_t,
+        Verdict::Fail(errno) => return fail(errno) as libc::ssize_t,
+    };
+    // SAFETY: the caller's arguments, or fewer bytes.
+    let done = unsafe {
+        match offset {
+            Some(offset) => libc::syscall(libc::SYS_pwrite64, descriptor, bytes, count, offset),
+            None => libc::syscall(libc::SYS_write, descriptor, bytes, count),
+        }
+    };
+    if done > 0 {
+        let offset = offset.unwrap_or_else(|| {
+            // SAFETY: asks for the position only.
+            unsafe { libc::syscall(libc::SYS_lseek, descriptor, 0, libc::SEEK_CUR) - done }
+        });
+        // SAFETY: the kernel has read these bytes.
+        let written = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), done as usize) };
+        watch::wrote(descriptor, offset as u64, written);
+    }
+    done as libc::ssize_t
+}
+
+fn read_at(
+    descriptor: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    offset: Option<i64>,
+) -> libc::ssize_t {
+    let count = match watch::before(descriptor, Call::Read, offset.unwrap_or(0) as u64, count) {
+        Verdict::Half => count.div_ceil(2),
+        Verdict::Fail(errno) => return fail(errno) as libc::ssize_t,
+        _ => count,
+    };
+    // SAFETY: the caller's arguments, or fewer bytes.
+    let done = unsafe {
+        match offset {
+            Some(offset) => libc::syscall(libc::SYS_pread64, descriptor, bytes, count, offset),
+            None => libc::syscall(libc::SYS_read, descriptor, bytes, count),
+        }
+    };
+    done as libc::ssize_t
+}
+
+fn sync(descriptor: c_int) -> c_int {
+    if let Verdict::Fail(errno) = watch::before(descriptor, Call::Sync, 0, 0) {
+        return fail(errno);
+    }
+    // In memory nothing has to be forced anywhere; the record is what counts.
+    watch::synced(descriptor);
+    0
+}
+
+fn cut(descriptor: c_int, size: i64) -> c_int {
+    if let Verdict::Fail(errno) = watch::before(descriptor, Call::Truncate, size as u64, 0) {
+        return fail(errno);
+    }
+    // SAFETY: the caller's arguments.
+    let code = unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, size) } as c_int;
+    if code == 0 {
+        watch::truncated(descriptor, size as u64);
+    }
+    code
+}
+
+fn map(
+    address: *mut c_void,
+    bytes: usize,
+    protection: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: i64,
+) -> *mut c_void {
+    if descriptor >= 0 {
+        if let Verdict::Fail(errno) = watch::before(descriptor, Call::Map, 0, 0) {
+            fail(errno);
+            return libc::MAP_FAILED;
+        }
+    }
+    // SAFETY: the caller's arguments.
+    let mapped = unsafe {
+        libc::syscall(libc::SYS_mmap, address, bytes, protection, flags, descriptor, offset)
+    };
+    mapped as *mut c_void
+}
+
+fn control(descriptor: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    if command == libc::F_SETLK {
+        // SAFETY: the argument of this command is a `struct flock`.
+        let takes = unsafe { (*argument.cast::<libc::flock>()).l_type } != libc::F_UNLCK as i16;
+        if takes {
+            if let Verdict::Fail(errno) = watch::before(descriptor, Call::Lock, 0, 0) {
+                return fail(errno);
+            }
+        }
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { libc::syscall(libc::SYS_fcntl, descriptor, command, argument) as c_int }
+}
+
+fn look(path: *const c_char) -> Verdict {
+    watch::before_path(text(path), Call::Look, 0)
+}
+
+/// Functions of the C library under their own names.
+macro_rules! replace {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty { $body:expr })*) => {
+        $(
+            /// # Safety
+            /// As the C library's function of this name.
+            #[no_mangle]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                $body
+            }
+        )*
+    };
+}
+
+replace! {
+    // The mode is a variadic argument, passed as an ordinary one on every ABI this runs on.
+    open(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int { open_path(path, flags, mode) }
+    open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int { open_path(path, flags, mode) }
+    write(fd: c_int, bytes: *const c_void, count: usize) -> libc::ssize_t { write_at(fd, bytes, count, None) }
+    pwrite(fd: c_int, bytes: *const c_void, count: usize, at: i64) -> libc::ssize_t { write_at(fd, bytes, count, Some(at)) }
+    pwrite64(fd: c_int, bytes: *const c_void, count: usize, at: i64) -> libc::ssize_t { write_at(fd, bytes, count, Some(at)) }
+    read(fd: c_int, bytes: *mut c_void, count: usize) -> libc::ssize_t { read_at(fd, bytes, count, None) }
+    pread(fd: c_int, bytes: *mut c_void, count: usize, at: i64) -> libc::ssize_t { read_at(fd, bytes, count, Some(at)) }
+    pread64(fd: c_int, bytes: *mut c_void, count: usize, at: i64) -> libc::ssize_t { read_at(fd, bytes, count, Some(at)) }
+    fsync(fd: c_int) -> c_int { sync(fd) }
+    fdatasync(fd: c_int) -> c_int { sync(fd) }
+    ftruncate(fd: c_int, size: i64) -> c_int { cut(fd, size) }
+    ftruncate64(fd: c_int, size: i64) -> c_int { cut(fd, size) }
+    fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int { control(fd, command, argument) }
+    fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -> c_int { control(fd, command, argument) }
+    mmap(at: *mut c_void, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void { map(at, bytes, protection, flags, fd, offset) }
+    mmap64(at: *mut c_void, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void { map(at, bytes, protection, flags, fd, offset) }
+    access(path: *const c_char, mode: c_int) -> c_int {
+        match look(path) {
+            Verdict::Fail(errno) => fail(errno),
+            // SAFETY: the caller's arguments.
+            _ => unsafe { libc::syscall(libc::SYS_faccessat, libc::AT_FDCWD, path, mode) as c_int },
+        }
+    }
+    unlink(path: *const c_char) -> c_int {
+        match watch::before_path(text(path), Call::Unlink, 0) {
+            Verdict::Fail(errno) => fail(errno),
+            _ => {
+                // SAFETY: the caller's arguments.
+                let code = unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, path, 0) };
+                if code == 0 {
+                    watch::unlinked(text(path));
+                }
+                code as c_int
+            }
+        }
+    }
+    // Nobody else is here to be waited for.
+    usleep(_microseconds: u32) -> c_int { 0 }
+    nanosleep(_time: *const libc::timespec, _left: *mut libc::timespec) -> c_int { 0 }
+    close(fd: c_int) -> c_int {
+        {
+            watch::closed(fd);
+            // SAFETY: the caller's arguments.
+            unsafe { libc::syscall(libc::SYS_close, fd) as c_int }
+        }
+    }
+}

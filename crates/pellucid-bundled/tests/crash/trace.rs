@@ -1,0 +1,109 @@
+//! What was recorded below the VFS, in order.
+
+use std::collections::BTreeMap;
+
+pub type FileId = usize;
+
+/// One thing that happened below the VFS, or that the application was told.
+#[derive(Debug, Clone)]
+pub enum Event {
+    Create {
+        name: String,
+        file: FileId,
+    },
+    Write {
+        file: FileId,
+        offset: u64,
+        bytes: Vec<u8>,
+    },
+    Truncate {
+        file: FileId,
+        size: u64,
+    },
+    Sync {
+        file: FileId,
+    },
+    Unlink {
+        name: String,
+    },
+    SyncDirectory,
+    /// The application begins the commit of this number.
+    Begun(usize),
+    /// Its COMMIT returned.
+    Acknowledged(usize),
+}
+
+/// Everything since the watch began.
+#[derive(Debug, Default, Clone)]
+pub struct Trace {
+    /// The files there were, all of them durable.
+    pub base: BTreeMap<String, Vec<u8>>,
+    /// The name each file was first seen under; those of `base` come first, in its order.
+    pub files: Vec<String>,
+    pub events: Vec<Event>,
+}
+
+impl Trace {
+    /// Prints events.
+    pub fn explain(&self, from: usize, to: usize) {
+        for (number, event) in self.events.iter().enumerate().take(to).skip(from) {
+            let name = |file: &FileId| &self.files[*file];
+            match event {
+                Event::Write { file, offset, bytes } => {
+                    println!("{number}: write {} {offset}+{}", name(file), bytes.len());
+                }
+                Event::Truncate { file, size } => {
+                    println!("{number}: cut {} to {size}", name(file));
+                }
+                Event::Sync { file } => println!("{number}: sync {}", name(file)),
+                other => println!("{number}: {other:?}"),
+            }
+        }
+    }
+
+    /// The same as it was after event `at`.
+    pub fn up_to(&self, at: usize) -> Self {
+        Self {
+            base: self.base.clone(),
+            files: self.files.clone(),
+            events: self.events[..=at].to_vec(),
+        }
+    }
+
+    /// What came next, in a record that began where this one ends.
+    pub fn and_then(mut self, next: &Self) -> Self {
+        let mut names: BTreeMap<&str, FileId> = BTreeMap::new();
+        for (file, name) in self.base.keys().enumerate() {
+            names.insert(name, file);
+        }
+        for event in &self.events {
+            match event {
+                Event::Create { name, file } => drop(names.insert(name, *file)),
+                Event::Unlink { name } => drop(names.remove(name.as_str())),
+                _ => {}
+            }
+        }
+        // The files of the later record by their numbers here: those it began with, then new ones.
+        let known = next.base.len();
+        let first_new = self.files.len();
+        let number: Vec<FileId> = (0..next.files.len())
+            .map(|file| match file < known {
+                true => names[next.files[file].as_str()],
+                false => first_new + file - known,
+            })
+            .collect();
+        let renumbered = next.events.iter().cloned().map(|event| match event {
+            Event::Create { name, file } => Event::Create { name, file: number[file] },
+            Event::Write { file, offset, bytes } => {
+                Event::Write { file: number[file], offset, bytes }
+            }
+            Event::Truncate { file, size } => Event::Truncate { file: number[file], size },
+            Event::Sync { file } => Event::Sync { file: number[file] },
+            event => event,
+        });
+        let renumbered: Vec<Event> = renumbered.collect();
+        self.files.extend_from_slice(&next.files[known..]);
+        self.events.extend(renumbered);
+        self
+    }
+}
