@@ -1,14 +1,17 @@
 //! The command line.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::error::{Error, Result};
-use crate::record::Cell;
+use crate::goals::Goals;
+use crate::plan::{self, Cell, Journal, Setting, Synchronous};
 use crate::scenario::mix::Mix;
 use crate::scenario::purchase::Size;
-use crate::worker::{Limit, Synchronous};
+use crate::side::{Kind, Side};
+use crate::worker::Limit;
 
 const MAX_ROWS: u64 = 1_000_000_000;
 
@@ -22,20 +25,21 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Vendor, Card, Purchase: plain SQLite against a sealed database.
+    /// Vendor, Card, Purchase: the same work on every side, in rounds of random order.
     ///
-    /// Example: lab purchase --processes 1 --mix 4/3/3 --sync NORMAL
-    Purchase {
-        /// libpellucid.so; by default the one beside this program.
-        #[arg(long, value_name = "FILE", env = "PELLUCID_EXTENSION")]
-        extension: Option<PathBuf>,
-        #[command(flatten)]
-        options: Options,
-    },
-    /// The same work, plain against plain: the noise below which nothing can be told.
-    Null {
-        #[command(flatten)]
-        options: Options,
+    /// Example: lab purchase --sides plain,again,sealed --cells 1-NORMAL-4/3/3,10-FULL-0/5/5
+    Purchase(Box<Options>),
+    /// Table and verdict from records alone; exit 1 if a goal is not reached.
+    Verdict {
+        /// Files of records; their sessions must be of one tree and machine.
+        #[arg(required = true, value_name = "RECORDS")]
+        files: Vec<PathBuf>,
+        /// Only these sessions.
+        #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+        session: Vec<String>,
+        /// Print the verdict as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// One worker process; for the lab itself.
     #[command(hide = true)]
@@ -44,8 +48,22 @@ pub enum Command {
 
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// Pairs of runs for each cell, beside one of warm-up; at least 5.
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = rounds)]
+    /// What is compared, the first with each other: plain, again (plain once more, the control),
+    /// sealed, sealed=LIBPELLUCID.SO.
+    #[arg(long, value_name = "SIDE,..", value_delimiter = ',', default_value = "plain,sealed")]
+    pub sides: Vec<SideChoice>,
+    /// libpellucid.so of sides that name none; by default the one beside this program.
+    #[arg(long, value_name = "FILE", env = "PELLUCID_EXTENSION")]
+    pub extension: Option<PathBuf>,
+    /// Of the sealed sides.
+    #[arg(long, ignore_case = true, default_value = "AES_256")]
+    pub algorithm: Algorithm,
+    /// Cells by name (1-NORMAL-4/3/3), `all` of the standard ones, or `peers`: the six of the goals.
+    #[arg(long, value_name = "CELL,..", value_delimiter = ',',
+          conflicts_with_all = ["processes", "mix", "sync"])]
+    pub cells: Vec<String>,
+    /// Rounds of each cell, beside one of warm-up; at least 5.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = rounds)]
     pub rounds: usize,
     /// Length of a run.
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
@@ -54,20 +72,25 @@ pub struct Options {
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     pub operations: Option<std::num::NonZeroU64>,
     /// Numbers of processes.
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10",
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_values_t = plan::PROCESSES,
           value_parser = processes)]
     pub processes: Vec<usize>,
     /// Mixes of reads, updates and inserts.
-    #[arg(
-        long,
-        value_name = "R/U/I,..",
-        value_delimiter = ',',
-        default_value = "10/0/0,4/3/3,0/5/5"
-    )]
+    #[arg(long, value_name = "R/U/I,..", value_delimiter = ',', default_values_t = plan::MIXES)]
     pub mix: Vec<Mix>,
     /// PRAGMA synchronous.
     #[arg(long, value_delimiter = ',', ignore_case = true, default_value = "NORMAL,FULL")]
     pub sync: Vec<Synchronous>,
+    /// PRAGMA journal_mode.
+    #[arg(long, ignore_case = true, default_value = "WAL")]
+    pub journal: Journal,
+    /// PRAGMA page_size, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = plan::PAGE_SIZE_BYTES, value_parser = page_size)]
+    pub page_size: u32,
+    /// PRAGMA cache_size of every connection.
+    #[arg(long, value_name = "KIB", default_value_t = plan::CACHE_KIB,
+          value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
+    pub cache_kib: u32,
     /// Where the databases are made, and removed again; its file system is part of the answer.
     #[arg(long)]
     pub dir: Option<PathBuf>,
@@ -80,37 +103,98 @@ pub struct Options {
     /// Exit with 1 if the median ratio of any cell is below this.
     #[arg(long, value_name = "RATIO")]
     pub minimum: Option<f64>,
-    /// Seed of data and operations.
+    /// Seed of data, operations and the order of runs.
     #[arg(long, default_value_t = 2008)]
     pub seed: u64,
     /// Vendors of a fresh database.
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=MAX_ROWS))]
+    #[arg(long, default_value_t = plan::SIZE.vendors, value_parser = clap::value_parser!(u64).range(1..=MAX_ROWS))]
     pub vendors: u64,
     /// Cards of a fresh database.
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=MAX_ROWS))]
+    #[arg(long, default_value_t = plan::SIZE.cards, value_parser = clap::value_parser!(u64).range(1..=MAX_ROWS))]
     pub cards: u64,
     /// Purchases of a fresh database.
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(..=MAX_ROWS))]
+    #[arg(long, default_value_t = plan::SIZE.purchases, value_parser = clap::value_parser!(u64).range(..=MAX_ROWS))]
     pub purchases: u64,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SideChoice {
+    Plain,
+    Again,
+    /// With the extension that `--extension` names, or with this one.
+    Sealed(Option<PathBuf>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Algorithm {
+    #[value(name = "AES_128")]
+    Aes128,
+    #[value(name = "AES_192")]
+    Aes192,
+    #[value(name = "AES_256")]
+    Aes256,
+    #[value(name = "TRIPLE_DES_3KEY")]
+    TripleDes3Key,
+}
+
 impl Options {
-    pub fn cells(&self) -> Vec<Cell> {
-        let mut cells = Vec::new();
-        for &processes in &self.processes {
-            for &synchronous in &self.sync {
-                cells.extend(self.mix.iter().map(|&mix| Cell { processes, synchronous, mix }));
-            }
+    /// # Errors
+    /// [`Error::Invalid`] for a name that no cell has.
+    pub fn plan(&self) -> Result<Vec<Cell>> {
+        if self.cells.is_empty() {
+            Ok(plan::grid(&self.processes, &self.sync, &self.mix))
+        } else {
+            plan::choose(&plan::standard_cells(), &self.cells, &Goals::read())
         }
-        cells
     }
 
     pub fn limit(&self) -> Limit {
         self.operations.map_or(Limit::Seconds(self.seconds), |n| Limit::Operations(n.get()))
     }
 
-    pub fn size(&self) -> Size {
-        Size { vendors: self.vendors, cards: self.cards, purchases: self.purchases }
+    pub fn setting(&self) -> Setting {
+        Setting {
+            journal: self.journal,
+            page_size_bytes: self.page_size,
+            cache_kib: self.cache_kib,
+            size: Size { vendors: self.vendors, cards: self.cards, purchases: self.purchases },
+        }
+    }
+
+    /// The sides, with a name for each; `key_file` is theirs.
+    ///
+    /// The sealed side of the goals is called `sealed`; with another algorithm that is part of its
+    /// name, and a second one has a number.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if an extension is not there, [`Error::Invalid`] for fewer than two sides.
+    pub fn sides(&self, key_file: &Path) -> Result<Vec<Side>> {
+        if self.sides.len() < 2 {
+            return Err(Error::invalid("--sides: a comparison takes two at least"));
+        }
+        let mut sides: Vec<Side> = Vec::new();
+        for choice in &self.sides {
+            let (name, kind) = match choice {
+                SideChoice::Plain => ("plain".to_string(), Kind::Plain),
+                SideChoice::Again => ("again".to_string(), Kind::Plain),
+                SideChoice::Sealed(path) => {
+                    let algorithm = self.algorithm.name();
+                    let extension = extension(path.as_ref().or(self.extension.as_ref()))?;
+                    let name = match self.algorithm {
+                        Algorithm::Aes256 => "sealed".to_string(),
+                        _ => format!("sealed-{algorithm}"),
+                    };
+                    let key_file = key_file.to_path_buf();
+                    (name, Kind::Sealed { extension, key_file, algorithm })
+                }
+            };
+            let same = sides.iter().filter(|side| side.kind.name() == kind.name()).count();
+            let taken = sides.iter().any(|side| side.name == name);
+            let name = if taken { format!("{name}-{}", same + 1) } else { name };
+            sides.push(Side { name, kind });
+        }
+        Ok(sides)
     }
 
     pub fn records(&self, scenario: &str) -> PathBuf {
@@ -127,16 +211,33 @@ impl Options {
     }
 }
 
+impl Algorithm {
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
+    }
+}
+
+impl FromStr for SideChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "plain" => Ok(Self::Plain),
+            None if text == "again" => Ok(Self::Again),
+            None if text == "sealed" => Ok(Self::Sealed(None)),
+            Some(("sealed", path)) if !path.is_empty() => Ok(Self::Sealed(Some(path.into()))),
+            _ => Err("not plain, again, sealed or sealed=FILE".into()),
+        }
+    }
+}
+
 /// The extension at `given`, else the one beside this program, as an absolute path.
-///
-/// # Errors
-/// [`Error::Io`] if there is none.
-pub fn extension(given: Option<PathBuf>) -> Result<PathBuf> {
+fn extension(given: Option<&PathBuf>) -> Result<PathBuf> {
     let beside = || {
         let program = std::env::current_exe().unwrap_or_default();
         program.with_file_name(format!("libpellucid{}", std::env::consts::DLL_SUFFIX))
     };
-    let path = given.unwrap_or_else(beside);
+    let path = given.cloned().unwrap_or_else(beside);
     path.canonicalize().map_err(Error::io(format!(
         "extension `{}` (build it with `cargo build --release`, or name it with `--extension`)",
         path.display()
@@ -156,15 +257,20 @@ fn seconds(text: &str) -> std::result::Result<f64, String> {
     seconds.ok_or_else(|| "not 0.05 to 86400 seconds".into())
 }
 
+fn page_size(text: &str) -> std::result::Result<u32, String> {
+    let good = |bytes: &u32| bytes.is_power_of_two() && (512..=65_536).contains(bytes);
+    text.parse().ok().filter(good).ok_or_else(|| "not a power of two from 512 to 65536".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
 
     fn options(line: &str) -> std::result::Result<Options, clap::Error> {
-        let words = ["lab", "null"].into_iter().chain(line.split_whitespace());
+        let words = ["lab", "purchase"].into_iter().chain(line.split_whitespace());
         Arguments::try_parse_from(words).map(|arguments| match arguments.command {
-            Command::Null { options } => options,
+            Command::Purchase(options) => *options,
             _ => unreachable!(),
         })
     }
@@ -175,21 +281,50 @@ mod tests {
     }
 
     #[test]
-    fn the_default_plan_is_the_issues() {
+    fn the_default_plan_is_the_24_cells_in_ten_rounds() {
         let options = options("").unwrap();
-        assert_eq!((options.cells().len(), options.rounds), (12, 7));
+        assert_eq!((options.plan().unwrap(), options.rounds), (plan::standard_cells(), 10));
+        assert_eq!(options.setting().suffix(), "");
+        assert_eq!(plan::standard_cells().len(), 24);
     }
 
     #[test]
     fn lists_make_cells_and_nonsense_is_refused() {
         let options = options("--processes 2 --mix 4/3/3,1/0/0 --sync full").unwrap();
-        assert_eq!(options.cells().len(), 2);
-        assert_eq!(options.cells()[1].synchronous, Synchronous::Full);
+        let plan = options.plan().unwrap();
+        assert_eq!(plan.len(), 2);
+        assert_eq!(plan[1].to_string(), "2-FULL-1/0/0");
     }
 
     #[test]
-    fn too_little_to_mean_anything_is_refused() {
-        for line in ["--rounds 4", "--seconds 0", "--seconds NaN", "--processes 0", "--mix 1/2"] {
+    fn sides_have_names_of_their_own() {
+        let this = std::env::current_exe().unwrap();
+        let names = |line: &str| -> Vec<String> {
+            let line = format!("{line} --extension {}", this.display());
+            let sides = options(&line).unwrap().sides(Path::new("/key")).unwrap();
+            sides.into_iter().map(|side| side.name).collect()
+        };
+        assert_eq!(names("--sides plain,again,sealed"), ["plain", "again", "sealed"]);
+        let twice = format!("--sides sealed={0},sealed={0},sealed", this.display());
+        assert_eq!(names(&twice), ["sealed", "sealed-2", "sealed-3"]);
+        let other = names("--sides plain,sealed --algorithm triple_des_3key");
+        assert_eq!(other, ["plain", "sealed-TRIPLE_DES_3KEY"]);
+        assert!(options("--sides plain").unwrap().sides(Path::new("/key")).is_err());
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        for line in [
+            "--rounds 4",
+            "--seconds 0",
+            "--seconds NaN",
+            "--processes 0",
+            "--mix 1/2",
+            "--page-size 1000",
+            "--sides plain,other",
+            "--sides plain,sealed=",
+            "--cells all --mix 4/3/3",
+        ] {
             assert!(options(line).is_err(), "{line}");
         }
     }

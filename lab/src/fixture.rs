@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::machine::dirty_kib;
+use crate::machine::{self, dirty_kib};
+use crate::plan::Setting;
 use crate::pool;
-use crate::scenario::purchase::{Size, MARKER};
-use crate::side::Side;
+use crate::record::SideDescription;
+use crate::scenario::purchase::MARKER;
+use crate::side::{Kind, Side};
 use crate::worker::{Order, Report, Task};
 
 /// Unwritten data that a quiet machine may have.
@@ -25,7 +27,7 @@ const COPY_BUFFER_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Fixture {
     pub side: Side,
-    pub size: Size,
+    pub setting: Setting,
     pub file_bytes: u64,
     pub page_size_bytes: u32,
     dir: PathBuf,
@@ -37,21 +39,52 @@ impl Fixture {
     ///
     /// # Errors
     /// [`Error::Invalid`] if it is not; whatever else kept it from being made.
-    pub fn prepare(side: Side, size: Size, seed: u64, dir: PathBuf) -> Result<Self> {
+    pub fn prepare(side: Side, setting: Setting, seed: u64, dir: PathBuf) -> Result<Self> {
         fs::create_dir(&dir).map_err(Error::io(dir.display().to_string()))?;
         let template = dir.join("template.db");
-        let mut fixture = Self { side, size, file_bytes: 0, page_size_bytes: 0, dir, template };
+        let mut fixture = Self { side, setting, file_bytes: 0, page_size_bytes: 0, dir, template };
         let path = fixture.template.clone();
         fixture.single(&path, Task::Prepare { seed })?;
         fixture.side.check_file(&path, MARKER)?;
         fixture.file_bytes = length(&path)?;
         match fixture.single(&path, Task::Check)? {
-            Report::Checked { purchases, page_size_bytes } if purchases == size.purchases => {
+            Report::Checked { purchases, page_size_bytes }
+                if purchases == setting.size.purchases =>
+            {
                 fixture.page_size_bytes = page_size_bytes;
-                Ok(fixture)
+                fixture.same_page_size()
             }
             other => Err(Error::invalid(format!("the new database answers {other:?}"))),
         }
+    }
+
+    /// The record's words for it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the extension cannot be read.
+    pub fn describe(&self) -> Result<SideDescription> {
+        let (extension, algorithm) = match &self.side.kind {
+            Kind::Plain => (None, None),
+            Kind::Sealed { extension, algorithm, .. } => (Some(extension), Some(algorithm)),
+        };
+        Ok(SideDescription {
+            side: self.side.name.clone(),
+            kind: self.side.kind.name().into(),
+            algorithm: algorithm.cloned(),
+            extension: extension.map(|path| path.display().to_string()),
+            extension_sha256: extension.map(|path| machine::sha256(path)).transpose()?,
+            file_bytes: self.file_bytes,
+            page_size_bytes: self.page_size_bytes,
+        })
+    }
+
+    fn same_page_size(self) -> Result<Self> {
+        let (asked, found) = (self.setting.page_size_bytes, self.page_size_bytes);
+        if asked == found {
+            return Ok(self);
+        }
+        let name = &self.side.name;
+        Err(Error::invalid(format!("{name}: pages of {found} bytes instead of {asked}")))
     }
 
     /// Instance directory of the workers.
@@ -90,7 +123,7 @@ impl Fixture {
     /// # Errors
     /// [`Error::Invalid`] if not.
     pub fn verify(&self, path: &Path, inserted: u64) -> Result<u64> {
-        let expected = self.size.purchases + inserted;
+        let expected = self.setting.size.purchases + inserted;
         match self.single(path, Task::Check)? {
             Report::Checked { purchases, .. } if purchases == expected => length(path),
             other => Err(Error::invalid(format!(
@@ -101,7 +134,8 @@ impl Fixture {
     }
 
     fn single(&self, path: &Path, task: Task) -> Result<Report> {
-        let order = Order { side: self.side.clone(), path: path.into(), size: self.size, task };
+        let order =
+            Order { side: self.side.clone(), path: path.into(), setting: self.setting, task };
         pool::single(&order, &self.dir)
     }
 }

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::statistics::{Histogram, Latency};
+use crate::histogram::{Histogram, Latency};
 
 /// Features that decide which code the cipher runs.
 const CPU_FLAGS: [&str; 12] = [
@@ -31,11 +31,11 @@ const CPU_FLAGS: [&str; 12] = [
 /// The unit of /proc/stat (proc(5), USER_HZ): 100 on every Linux that Rust supports.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Machine {
     pub cpu: String,
     pub cores: usize,
-    pub cpu_flags: Vec<&'static str>,
+    pub cpu_flags: Vec<String>,
     pub memory_mib: u64,
     pub kernel: String,
     pub file_system: String,
@@ -43,10 +43,10 @@ pub struct Machine {
     /// Of 4 KiB overwritten and synced with fdatasync in the lab's directory.
     pub fdatasync: Latency,
     pub load_average: String,
-    pub sqlite: &'static str,
+    pub sqlite: String,
     pub sqlite_source: String,
     pub tree: Option<String>,
-    pub lab_profile: &'static str,
+    pub lab_profile: String,
     /// Variables that may steer the shim.
     pub environment: Vec<String>,
 }
@@ -73,22 +73,33 @@ impl Machine {
         Ok(Self {
             cpu: value("model name").unwrap_or_default(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            cpu_flags: CPU_FLAGS.into_iter().filter(has).collect(),
+            cpu_flags: CPU_FLAGS.into_iter().filter(has).map(str::to_string).collect(),
             memory_mib: meminfo_kib("MemTotal") / 1024,
             kernel: read("/proc/sys/kernel/osrelease").trim().into(),
             file_system,
             device,
             fdatasync: measure_fdatasync(dir)?,
             load_average: read("/proc/loadavg").trim().into(),
-            sqlite: rusqlite::version(),
+            sqlite: rusqlite::version().into(),
             sqlite_source: source,
             tree: tree(),
-            lab_profile: if cfg!(debug_assertions) { "debug" } else { "release" },
+            lab_profile: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
             environment: std::env::vars()
                 .filter(|(name, _)| name.starts_with("PELLUCID_") && !name.ends_with("_FILE"))
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect(),
         })
+    }
+
+    /// What pieces of one measurement must agree in, besides a tree that is known.
+    pub fn identity(&self) -> [String; 5] {
+        [
+            format!("{} x {}", self.cores, self.cpu),
+            format!("Linux {}", self.kernel),
+            format!("{} on {}", self.file_system, self.device),
+            format!("{} build", self.lab_profile),
+            format!("tree {}", self.tree.as_deref().unwrap_or("unknown")),
+        ]
     }
 
     /// One line for the reader of a table.
@@ -200,6 +211,25 @@ fn mounted(mountinfo: &str, dir: &Path) -> (String, String) {
         }
     }
     (best.1, best.2)
+}
+
+/// Of a file, by the program `sha256sum`.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be run, [`Error::Invalid`] if it fails.
+pub fn sha256(path: &Path) -> Result<String> {
+    let output =
+        Command::new("sha256sum").arg("--").arg(path).output().map_err(Error::io("sha256sum"))?;
+    let hash: String = String::from_utf8_lossy(&output.stdout)
+        .trim_start_matches('\\')
+        .chars()
+        .take_while(char::is_ascii_hexdigit)
+        .collect();
+    if output.status.success() && hash.len() == 64 {
+        Ok(hash)
+    } else {
+        Err(Error::invalid(format!("sha256sum `{}`: {}", path.display(), output.status)))
+    }
 }
 
 /// Commit of the tree that the lab runs in, marked if it differs from it; records do not count.

@@ -1,24 +1,26 @@
 //! Records: what was measured, with its conditions, one JSON line each, appended to a file.
 //!
 //! A session has one `session` line, then a `run` line for each run and a `cell` line for each
-//! cell when it is complete. `lab/README.md` describes the fields; tables are made from the same values.
+//! cell and side when it is complete. `lab/README.md` describes the fields; tables are made from
+//! the same values.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::histogram::Latency;
 use crate::machine::Machine;
-use crate::scenario::mix::Mix;
-use crate::scenario::purchase::Size;
-use crate::statistics::{GeometricMean, Latency, Summary};
-use crate::worker::{Limit, Synchronous};
+use crate::plan::{Cell, Setting};
+use crate::statistics::{Interval, Summary};
+use crate::verdict::Verdict;
+use crate::worker::Limit;
 
 /// Version of the fields below.
-const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
@@ -26,43 +28,47 @@ pub enum Record<'a> {
     Session(&'a Session),
     Run(&'a Run),
     Cell(&'a CellResult),
+    Verdict(&'a Verdict),
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Session {
     pub schema: u32,
     /// Names the lines that belong together.
     pub session: String,
     pub started_unix_s: u64,
-    pub scenario: &'static str,
-    pub sides: [String; 2],
-    pub extension: Option<String>,
+    pub scenario: String,
+    /// The first is the base.
+    pub sides: Vec<SideDescription>,
     pub rounds: usize,
     pub warm_up_rounds: usize,
     pub limit: Limit,
     pub seed: u64,
-    pub size: Size,
-    pub file_bytes: [u64; 2],
-    pub page_size_bytes: [u32; 2],
+    pub setting: Setting,
     pub machine: Machine,
 }
 
-/// One point of the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Cell {
-    pub processes: usize,
-    pub synchronous: Synchronous,
-    /// Reads, updates, inserts.
-    pub mix: Mix,
+/// What a side was, in a session.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SideDescription {
+    pub side: String,
+    pub kind: String,
+    pub algorithm: Option<String>,
+    pub extension: Option<String>,
+    pub extension_sha256: Option<String>,
+    /// Of the template.
+    pub file_bytes: u64,
+    pub page_size_bytes: u32,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Run {
     pub session: String,
-    pub cell: Cell,
+    pub cell: String,
+    pub plan: Cell,
     /// From 1; 0 is the warm-up, which no figure contains.
     pub round: usize,
-    /// 0 or 1: first or second of its round.
+    /// From 0: the place in its round, which was drawn.
     pub place: usize,
     pub side: String,
     pub ops_per_s: f64,
@@ -82,22 +88,26 @@ pub struct Run {
     pub file_bytes_after: u64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// One cell of one side, against the base.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CellResult {
     pub session: String,
-    pub cell: Cell,
-    /// Operations per second of the second side over those of the first, one for each round.
+    /// The same in every session that measures the same.
+    pub cell: String,
+    /// Operations per second of the side over those of the base, one for each round.
     pub ratios: Vec<f64>,
     pub ratio: Summary,
-    pub ratio_mean: Option<GeometricMean>,
-    /// Processor time per operation, second side over first.
+    /// Of this cell alone; the verdict's is corrected for the number of cells.
+    pub ratio_mean: Option<Interval>,
+    /// Processor time per operation, side over base.
     pub cpu_ratio: Option<Summary>,
+    /// Base, side.
     pub sides: [SideResult; 2],
     pub others_share: Summary,
     pub stolen_share: Summary,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SideResult {
     pub side: String,
     pub ops_per_s: Summary,
@@ -162,13 +172,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("new").join("records.jsonl");
         let latency = Latency { operations: 1, p50_us: 1.0, p99_us: 2.0, max_us: 3.0 };
+        let (processes, synchronous) = (1, crate::plan::Synchronous::Normal);
+        let plan = Cell { processes, synchronous, mix: "4/3/3".parse().unwrap() };
         let run = Run {
             session: "1-1".into(),
-            cell: Cell {
-                processes: 1,
-                synchronous: Synchronous::Normal,
-                mix: "4/3/3".parse().unwrap(),
-            },
+            cell: plan.to_string(),
+            plan,
             round: 1,
             place: 0,
             side: "plain".into(),
@@ -191,7 +200,8 @@ mod tests {
         assert_eq!(text.lines().count(), 2);
         let value: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
         assert_eq!(value["record"], "run");
-        assert_eq!(value["cell"]["mix"], "4/3/3");
-        assert_eq!(value["cell"]["synchronous"], "NORMAL");
+        assert_eq!(value["cell"], "1-NORMAL-4/3/3");
+        assert_eq!(value["plan"]["mix"], "4/3/3");
+        assert_eq!(value["plan"]["synchronous"], "NORMAL");
     }
 }

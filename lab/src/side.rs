@@ -21,31 +21,36 @@ const KEY_BYTES: u64 = 32;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Side {
     pub name: String,
-    /// `None` is plain SQLite over its own VFS.
-    pub seal: Option<Seal>,
+    pub kind: Kind,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Seal {
-    pub extension: PathBuf,
-    pub key_file: PathBuf,
+pub enum Kind {
+    /// SQLite over its own VFS.
+    Plain,
+    /// The same SQLite over the shim.
+    Sealed { extension: PathBuf, key_file: PathBuf, algorithm: String },
+}
+
+impl Kind {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kind::Plain => "plain",
+            Kind::Sealed { .. } => "sealed",
+        }
+    }
 }
 
 impl Side {
-    pub fn plain(name: &str) -> Self {
-        Self { name: name.into(), seal: None }
-    }
-
-    pub fn sealed(name: &str, extension: PathBuf, key_file: PathBuf) -> Self {
-        Self { name: name.into(), seal: Some(Seal { extension, key_file }) }
-    }
-
     /// Brings into this process what the side needs. Call once, before [`Side::open`].
     ///
     /// # Errors
     /// As [`extension::load`].
     pub fn load(&self) -> Result<()> {
-        self.seal.as_ref().map_or(Ok(()), |seal| extension::load(&seal.extension))
+        match &self.kind {
+            Kind::Plain => Ok(()),
+            Kind::Sealed { extension, .. } => extension::load(extension),
+        }
     }
 
     /// Opens the database at `path`, an absolute path; makes it if `create`.
@@ -66,10 +71,11 @@ impl Side {
 
     fn uri(&self, path: &Path) -> String {
         let path = percent_encoded(path);
-        match &self.seal {
-            None => format!("file:{path}?vfs=unix"),
-            Some(seal) => {
-                format!("file:{path}?vfs=pellucid&key_file={}", percent_encoded(&seal.key_file))
+        match &self.kind {
+            Kind::Plain => format!("file:{path}?vfs=unix"),
+            Kind::Sealed { key_file, algorithm, .. } => {
+                let key_file = percent_encoded(key_file);
+                format!("file:{path}?vfs=pellucid&key_file={key_file}&algorithm={algorithm}")
             }
         }
     }
@@ -83,7 +89,7 @@ impl Side {
         let bytes = std::fs::read(path).map_err(Error::io(path.display().to_string()))?;
         let magic = bytes.starts_with(PLAIN_MAGIC);
         let text = bytes.windows(marker.len()).any(|window| window == marker.as_bytes());
-        let plain = self.seal.is_none();
+        let plain = matches!(self.kind, Kind::Plain);
         if (magic, text) != (plain, plain) {
             return Err(Error::invalid(format!(
                 "{} database `{}`: SQLite's magic {}, a row's text {}",
@@ -135,12 +141,23 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    fn side(kind: Kind) -> Side {
+        Side { name: "side".into(), kind }
+    }
+
+    fn sealed(key_file: &str) -> Side {
+        let (extension, key_file) = ("/x.so".into(), key_file.into());
+        side(Kind::Sealed { extension, key_file, algorithm: "AES_256".into() })
+    }
+
     #[test]
     fn uris_survive_any_path() {
-        let side = Side::plain("plain");
-        assert_eq!(side.uri(Path::new("/a b/c?d#e%.db")), "file:/a%20b/c%3Fd%23e%25.db?vfs=unix");
-        let side = Side::sealed("sealed", "/x.so".into(), "/k&y".into());
-        assert_eq!(side.uri(Path::new("/d.db")), "file:/d.db?vfs=pellucid&key_file=/k%26y");
+        let plain = side(Kind::Plain);
+        assert_eq!(plain.uri(Path::new("/a b/c?d#e%.db")), "file:/a%20b/c%3Fd%23e%25.db?vfs=unix");
+        assert_eq!(
+            sealed("/k&y").uri(Path::new("/d.db")),
+            "file:/d.db?vfs=pellucid&key_file=/k%26y&algorithm=AES_256"
+        );
     }
 
     #[test]
@@ -157,14 +174,13 @@ mod tests {
     fn a_side_that_is_not_what_it_claims_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a ?.db");
-        let plain = Side::plain("plain");
+        let plain = side(Kind::Plain);
         let connection = plain.open(&path, true).unwrap();
         connection.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES ('marker')").unwrap();
         drop(connection);
         plain.check_file(&path, "marker").unwrap();
         assert!(plain.check_file(&path, "other").is_err());
-        let sealed = Side::sealed("sealed", "/x.so".into(), "/k".into());
-        let error = sealed.check_file(&path, "marker").unwrap_err().to_string();
+        let error = sealed("/k").check_file(&path, "marker").unwrap_err().to_string();
         assert!(error.contains("SQLite's magic seen"), "{error}");
     }
 }

@@ -1,11 +1,13 @@
-//! Order statistics of a handful of paired runs, and a histogram of latencies.
-//!
-//! Nothing here assumes a distribution: with seven rounds there is none to be seen.
+//! Order statistics of a handful of paired runs, and intervals of the mean of log ratios.
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Of every interval that is not corrected for a number of cells.
+pub const CONFIDENCE: f64 = 0.95;
 
 /// Five numbers of a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub samples: usize,
     pub min: f64,
@@ -13,9 +15,6 @@ pub struct Summary {
     pub median: f64,
     pub upper_quartile: f64,
     pub max: f64,
-    /// Probability that the true median lies within `min..max`, whatever the distribution, if the
-    /// rounds are independent: 1 - 2^(1-n). 0.984 for 7 rounds.
-    pub range_confidence: f64,
 }
 
 impl Summary {
@@ -33,20 +32,30 @@ impl Summary {
             median: quantile(&sorted, 0.5),
             upper_quartile: quantile(&sorted, 0.75),
             max: sorted[sorted.len() - 1],
-            range_confidence: 1.0 - 0.5_f64.powi(sorted.len() as i32 - 1),
         })
     }
 }
 
-/// Geometric mean of ratios with its 95 % interval: Student's t over the logarithms.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct GeometricMean {
+/// The mean of the logarithms of some ratios, with what its interval follows from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogMean {
+    mean: f64,
+    /// Of the mean, not of one ratio.
+    variance: f64,
+    degrees: f64,
+}
+
+/// A geometric mean of ratios with the interval that holds the true one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
     pub mean: f64,
     pub low: f64,
     pub high: f64,
+    /// Probability, 0 to 1.
+    pub confidence: f64,
 }
 
-impl GeometricMean {
+impl LogMean {
     /// `None` for fewer than two ratios or one that is not positive.
     pub fn of(ratios: &[f64]) -> Option<Self> {
         if ratios.len() < 2 || ratios.iter().any(|ratio| !ratio.is_finite() || *ratio <= 0.0) {
@@ -55,20 +64,46 @@ impl GeometricMean {
         let n = ratios.len() as f64;
         let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / n;
         let squares: f64 = ratios.iter().map(|ratio| (ratio.ln() - mean).powi(2)).sum();
-        let half = student_t_95(ratios.len() - 1) * (squares / (n - 1.0) / n).sqrt();
-        Some(Self { mean: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp() })
+        Some(Self { mean, variance: squares / (n - 1.0) / n, degrees: n - 1.0 })
+    }
+
+    /// The mean of independent means, each with the same weight: the geometric mean over cells.
+    /// Its degrees of freedom are those of Satterthwaite (Biometrics Bulletin 2, 1946). `None` of
+    /// nothing.
+    pub fn over(means: &[Self]) -> Option<Self> {
+        let n = means.len() as f64;
+        let sum = |of: fn(&Self) -> f64| means.iter().map(of).sum::<f64>();
+        let variance = sum(|mean| mean.variance);
+        let below = sum(|mean| mean.variance.powi(2) / mean.degrees);
+        // Without any spread there is nothing to weigh.
+        let degrees = if below > 0.0 { variance.powi(2) / below } else { sum(|m| m.degrees) };
+        (n > 0.0).then(|| Self { mean: sum(|m| m.mean) / n, variance: variance / (n * n), degrees })
+    }
+
+    /// Student's t around the mean; with `cells` above 1 corrected for them (Bonferroni), so that
+    /// all their intervals hold at once with the same confidence.
+    pub fn interval(&self, cells: usize) -> Interval {
+        let miss = (1.0 - CONFIDENCE) / cells.max(1) as f64;
+        let half = student_t(self.degrees, 1.0 - miss / 2.0) * self.variance.sqrt();
+        Interval {
+            mean: self.mean.exp(),
+            low: (self.mean - half).exp(),
+            high: (self.mean + half).exp(),
+            confidence: 1.0 - miss,
+        }
     }
 }
 
-/// Two-sided 95 % point of Student's t (NIST/SEMATECH e-Handbook, 1.3.6.7.2); past the table the
-/// first terms of its expansion around the normal's 1.960.
-fn student_t_95(degrees: usize) -> f64 {
-    const TABLE: [f64; 20] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-        2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    ];
-    let past = 1.95996 + 2.37227 / degrees as f64 + 2.8225 / (degrees as f64).powi(2);
-    TABLE.get(degrees.wrapping_sub(1)).copied().unwrap_or(past)
+impl Interval {
+    /// Half its width as a factor above 1: 1.05 is +-5 %.
+    pub fn half_width(&self) -> f64 {
+        (self.high / self.low).sqrt()
+    }
+}
+
+/// The point below which Student's t lies with this probability.
+fn student_t(degrees: f64, probability: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees).map_or(f64::INFINITY, |t| t.inverse_cdf(probability))
 }
 
 /// Linear interpolation between the closest ranks (Hyndman and Fan's type 7).
@@ -77,114 +112,6 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     let below = place.floor() as usize;
     let above = (below + 1).min(sorted.len() - 1);
     sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64)
-}
-
-const SUB_BITS: u32 = 6;
-const SUB_BUCKETS: u64 = 1 << SUB_BITS;
-const BUCKETS: usize = ((64 - SUB_BITS as usize) + 1) << SUB_BITS;
-
-/// Counts of latencies in buckets at most 1/64 of their value wide, from 1 ns to 2^64 ns.
-#[derive(Debug, Clone)]
-pub struct Histogram {
-    counts: Vec<u64>,
-    total: u64,
-    max_ns: u64,
-}
-
-/// The non-empty buckets of a [`Histogram`], as worker processes hand it over.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SparseHistogram {
-    buckets: Vec<(usize, u64)>,
-    max_ns: u64,
-}
-
-/// Percentiles of operations, microseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Latency {
-    pub operations: u64,
-    pub p50_us: f64,
-    pub p99_us: f64,
-    pub max_us: f64,
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Self { counts: vec![0; BUCKETS], total: 0, max_ns: 0 }
-    }
-}
-
-impl Histogram {
-    pub fn add(&mut self, ns: u64) {
-        self.counts[bucket(ns)] += 1;
-        self.total += 1;
-        self.max_ns = self.max_ns.max(ns);
-    }
-
-    pub fn count(&self) -> u64 {
-        self.total
-    }
-
-    pub fn merge(&mut self, other: &Histogram) {
-        self.counts.iter_mut().zip(&other.counts).for_each(|(a, b)| *a += b);
-        self.total += other.total;
-        self.max_ns = self.max_ns.max(other.max_ns);
-    }
-
-    /// Adds what another process counted; buckets that do not exist are left out.
-    pub fn merge_sparse(&mut self, other: &SparseHistogram) {
-        for &(bucket, count) in &other.buckets {
-            if let Some(mine) = self.counts.get_mut(bucket) {
-                *mine += count;
-                self.total += count;
-            }
-        }
-        self.max_ns = self.max_ns.max(other.max_ns);
-    }
-
-    pub fn sparse(&self) -> SparseHistogram {
-        let filled = self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0);
-        SparseHistogram { buckets: filled.collect(), max_ns: self.max_ns }
-    }
-
-    /// Middle of the bucket that holds the operation of rank ceil(q n); 0 if there is none.
-    pub fn percentile_ns(&self, q: f64) -> f64 {
-        let rank = ((q * self.total as f64).ceil() as u64).max(1);
-        let mut seen = 0;
-        for (bucket, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen >= rank {
-                return middle_ns(bucket);
-            }
-        }
-        0.0
-    }
-
-    pub fn latency(&self) -> Latency {
-        Latency {
-            operations: self.total,
-            p50_us: self.percentile_ns(0.50) / 1e3,
-            p99_us: self.percentile_ns(0.99) / 1e3,
-            max_us: self.max_ns as f64 / 1e3,
-        }
-    }
-}
-
-fn bucket(ns: u64) -> usize {
-    if ns < SUB_BUCKETS {
-        return ns as usize;
-    }
-    let shift = 63 - ns.leading_zeros() - SUB_BITS;
-    ((u64::from(shift) + 1) * SUB_BUCKETS + (ns >> shift) % SUB_BUCKETS) as usize
-}
-
-fn middle_ns(bucket: usize) -> f64 {
-    let bucket = bucket as u64;
-    if bucket < SUB_BUCKETS {
-        return bucket as f64;
-    }
-    let shift = bucket / SUB_BUCKETS - 1;
-    let width = (1_u64 << shift) as f64;
-    (SUB_BUCKETS + bucket % SUB_BUCKETS) as f64 * width + (width - 1.0) / 2.0
 }
 
 #[cfg(test)]
@@ -200,7 +127,6 @@ mod tests {
             (summary.lower_quartile, summary.median, summary.upper_quartile),
             (1.75, 2.5, 3.25)
         );
-        assert_eq!(summary.range_confidence, 0.875);
     }
 
     #[test]
@@ -222,63 +148,55 @@ mod tests {
     fn one_sample_is_all_five_numbers() {
         let summary = Summary::of(&[2.0]).unwrap();
         assert_eq!((summary.min, summary.median, summary.max), (2.0, 2.0, 2.0));
-        assert_eq!(summary.range_confidence, 0.0);
     }
 
     #[test]
-    fn geometric_mean_treats_twice_and_half_alike() {
-        let mean = GeometricMean::of(&[0.5, 2.0]).unwrap();
-        assert!((mean.mean - 1.0).abs() < 1e-12, "{mean:?}");
-        assert!((mean.low * mean.high - 1.0).abs() < 1e-9, "{mean:?}");
+    fn student_t_is_the_tables() {
+        // NIST/SEMATECH e-Handbook, 1.3.6.7.2, and for 0.999 the same table's last column.
+        for (degrees, probability, expected) in [
+            (1.0, 0.975, 12.706),
+            (6.0, 0.975, 2.447),
+            (9.0, 0.975, 2.262),
+            (9.0, 0.999, 4.297),
+            (30.0, 0.975, 2.042),
+            (100.0, 0.95, 1.660),
+        ] {
+            let found = student_t(degrees, probability);
+            assert!((found - expected).abs() < 6e-4, "{degrees} {probability}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_mean_treats_twice_and_half_alike() {
+        let interval = LogMean::of(&[0.5, 2.0]).unwrap().interval(1);
+        assert!((interval.mean - 1.0).abs() < 1e-12, "{interval:?}");
+        assert!((interval.low * interval.high - 1.0).abs() < 1e-9, "{interval:?}");
         // By hand: mean log -0.0025, standard deviation 0.0793, t 2.776.
-        let mean = GeometricMean::of(&[0.9, 1.0, 1.1, 1.05, 0.95]).unwrap();
-        assert!((mean.low - 0.9039).abs() < 5e-4, "{mean:?}");
-        assert!((mean.high - 1.1007).abs() < 5e-4, "{mean:?}");
-        assert_eq!(GeometricMean::of(&[1.0]), None);
-        assert_eq!(GeometricMean::of(&[1.0, 0.0]), None);
-        assert!(
-            (student_t_95(30) - 2.042).abs() < 0.002 && (student_t_95(21) - 2.080).abs() < 0.002
-        );
+        let interval = LogMean::of(&[0.9, 1.0, 1.1, 1.05, 0.95]).unwrap().interval(1);
+        assert!((interval.low - 0.9039).abs() < 5e-4, "{interval:?}");
+        assert!((interval.high - 1.1007).abs() < 5e-4, "{interval:?}");
+        assert_eq!(LogMean::of(&[1.0]), None);
+        assert_eq!(LogMean::of(&[1.0, 0.0]), None);
     }
 
     #[test]
-    fn buckets_are_in_order_without_gaps_and_at_most_a_64th_wide() {
-        let mut last = 0;
-        for ns in 0..100_000_u64 {
-            let here = bucket(ns);
-            assert!(here == last || here == last + 1, "{ns}");
-            assert!((middle_ns(here) - ns as f64).abs() <= ns as f64 / 64.0, "{ns}");
-            last = here;
-        }
-        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    fn more_cells_make_each_interval_wider() {
+        let mean = LogMean::of(&[0.9, 1.0, 1.1, 1.05, 0.95]).unwrap();
+        let (one, all) = (mean.interval(1), mean.interval(24));
+        assert!(all.low < one.low && all.high > one.high && all.mean == one.mean);
+        assert!((all.confidence - (1.0 - 0.05 / 24.0)).abs() < 1e-12);
     }
 
     #[test]
-    fn percentiles_of_a_known_sample() {
-        let mut histogram = Histogram::default();
-        (1..=100).for_each(|us| histogram.add(us * 1000));
-        let latency = histogram.latency();
-        assert_eq!(latency.operations, 100);
-        assert!((latency.p50_us - 50.0).abs() < 0.8, "{latency:?}");
-        assert!((latency.p99_us - 99.0).abs() < 1.6, "{latency:?}");
-        assert_eq!(latency.max_us, 100.0);
-        assert_eq!(Histogram::default().latency().p99_us, 0.0);
-    }
-
-    #[test]
-    fn merging_is_counting_together() {
-        let (mut left, mut right, mut both) =
-            (Histogram::default(), Histogram::default(), Histogram::default());
-        for ns in [3, 70, 900, 12_345, 10_000_000] {
-            left.add(ns);
-            right.add(ns * 7);
-            both.add(ns);
-            both.add(ns * 7);
-        }
-        let mut merged = left.clone();
-        merged.merge(&right);
-        assert_eq!(merged.latency(), both.latency());
-        left.merge_sparse(&right.sparse());
-        assert_eq!(left.latency(), both.latency());
+    fn a_mean_over_equal_cells_has_their_mean_and_a_narrower_interval() {
+        let cell = LogMean::of(&[0.90, 0.92, 0.94]).unwrap();
+        let (one, four) = (cell.interval(1), LogMean::over(&[cell; 4]).unwrap());
+        assert!((four.mean - cell.mean).abs() < 1e-12);
+        assert!((four.degrees - 8.0).abs() < 1e-9, "{four:?}");
+        assert!((four.variance - cell.variance / 4.0).abs() < 1e-12);
+        assert!(four.interval(1).half_width() < one.half_width());
+        assert_eq!(LogMean::over(&[]), None);
+        let still = LogMean::of(&[1.0, 1.0]).unwrap();
+        assert_eq!(LogMean::over(&[still, still]).unwrap().interval(1).half_width(), 1.0);
     }
 }

@@ -12,12 +12,13 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::histogram::{Histogram, SparseHistogram};
 use crate::machine::{as_ns, own_cpu_seconds};
+use crate::plan::{Setting, Synchronous};
 use crate::random::Random;
 use crate::scenario::mix::{Mix, Operation};
 use crate::scenario::purchase::{self, Client, Size};
 use crate::side::Side;
-use crate::statistics::{Histogram, SparseHistogram};
 
 /// A start further away than this is a clock that was set, not an order to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -27,7 +28,7 @@ const WARM_READS: u64 = 1000;
 pub struct Order {
     pub side: Side,
     pub path: PathBuf,
-    pub size: Size,
+    pub setting: Setting,
     pub task: Task,
 }
 
@@ -61,14 +62,6 @@ pub enum Limit {
     Operations(u64),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "UPPERCASE")]
-#[value(rename_all = "UPPER")]
-pub enum Synchronous {
-    Normal,
-    Full,
-}
-
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Report {
     Prepared,
@@ -86,15 +79,6 @@ pub struct Ran {
     /// Of this process from start to end of the work, all threads.
     pub cpu_s: Option<f64>,
     pub busy: u64,
-}
-
-impl Synchronous {
-    pub fn name(self) -> &'static str {
-        match self {
-            Synchronous::Normal => "NORMAL",
-            Synchronous::Full => "FULL",
-        }
-    }
 }
 
 /// Does what standard input orders.
@@ -123,8 +107,11 @@ pub fn serve() -> Result<()> {
 
 fn prepare(order: &Order, seed: u64) -> Result<Report> {
     let mut connection = order.side.open(&order.path, true)?;
-    set_wal(&connection)?;
-    purchase::fill(&mut connection, order.size, seed)?;
+    connection
+        .pragma_update(None, "page_size", order.setting.page_size_bytes)
+        .map_err(Error::sqlite("PRAGMA page_size"))?;
+    set(&connection, &order.setting)?;
+    purchase::fill(&mut connection, order.setting.size, seed)?;
     connection.close().map_err(|(_, error)| Error::sqlite("closing the new database")(error))?;
     let left: Vec<_> = ["-wal", "-journal"]
         .into_iter()
@@ -143,15 +130,15 @@ fn prepare(order: &Order, seed: u64) -> Result<Report> {
 
 fn run(order: &Order, task: &Run) -> Result<Ran> {
     let connection = order.side.open(&order.path, false)?;
-    set_wal(&connection)?;
+    set(&connection, &order.setting)?;
     connection
-        .pragma_update(None, "synchronous", task.synchronous.name())
+        .pragma_update(None, "synchronous", task.synchronous.to_string())
         .map_err(Error::sqlite("PRAGMA synchronous"))?;
-    warm(&connection, order.size, task)?;
+    warm(&connection, order.setting.size, task)?;
 
     let mut seed = task.seed.clone();
     seed.push(task.worker);
-    let mut client = Client::new(&connection, order.size, Random::of(&seed))?;
+    let mut client = Client::new(&connection, order.setting.size, Random::of(&seed))?;
     say("ready")?;
     wait_for_start(&line()?)?;
 
@@ -192,14 +179,18 @@ fn warm(connection: &Connection, size: Size, task: &Run) -> Result<()> {
     (0..WARM_READS).try_for_each(|_| client.perform(Operation::Read))
 }
 
-fn set_wal(connection: &Connection) -> Result<()> {
-    let mode: String = connection
-        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
-        .map_err(Error::sqlite("PRAGMA journal_mode"))?;
-    if mode == "wal" {
+/// Journal mode and cache size; the page size is the file's.
+fn set(connection: &Connection, setting: &Setting) -> Result<()> {
+    connection
+        .pragma_update(None, "cache_size", -i64::from(setting.cache_kib))
+        .map_err(Error::sqlite("PRAGMA cache_size"))?;
+    let sql = format!("PRAGMA journal_mode = {}", setting.journal);
+    let mode: String =
+        connection.query_row(&sql, [], |row| row.get(0)).map_err(Error::sqlite(sql.clone()))?;
+    if mode.eq_ignore_ascii_case(&setting.journal.to_string()) {
         Ok(())
     } else {
-        Err(Error::invalid(format!("journal_mode is {mode} where WAL was asked for")))
+        Err(Error::invalid(format!("{sql}: it is {mode}")))
     }
 }
 

@@ -25,6 +25,12 @@ impl Operation {
 }
 
 impl Mix {
+    /// At least one of the numbers is not 0.
+    pub const fn of(reads: u32, updates: u32, inserts: u32) -> Self {
+        assert!(reads + updates + inserts > 0);
+        Self { reads, updates, inserts }
+    }
+
     /// The operation of loop `turn`: of every ten loops the first four read, and so on.
     pub fn operation(self, turn: u64) -> Operation {
         let place = turn % u64::from(self.reads + self.updates + self.inserts);

@@ -1,0 +1,40 @@
+//! The goals, from `lab/goals.json`: what the project promises, in one place.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Goals {
+    /// Speed of sealed over plain, geometric mean over the standard cells, at least.
+    pub cells_geometric_mean: f64,
+    /// No cell's interval lies wholly below this.
+    pub cell: f64,
+    /// An interval wider than this factor either way resolves nothing.
+    pub resolution: f64,
+    /// Speed of sealed over a peer, geometric mean over the cells run on it, at least.
+    pub peers_geometric_mean: BTreeMap<String, f64>,
+    /// The standard cells that peers are run on.
+    pub peer_cells: Vec<String>,
+}
+
+impl Goals {
+    #[expect(clippy::expect_used, reason = "the file is compiled in, and a test reads it")]
+    pub fn read() -> Self {
+        serde_json::from_str(include_str!("../goals.json")).expect("lab/goals.json")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_holds_goals() {
+        let goals = Goals::read();
+        assert!(goals.cell < goals.cells_geometric_mean && goals.resolution > 1.0);
+        assert_eq!(goals.peer_cells.len(), 6);
+        assert!(goals.peers_geometric_mean.keys().eq(["aegis", "sqlcipher"]));
+    }
+}

@@ -1,0 +1,280 @@
+//! The verdict: what the cells of some sessions say about the goals.
+//!
+//! It follows from cell records alone, so that pieces of a measurement can be joined later. Each
+//! pair of sides is a family of its own; the intervals of its cells are corrected for their number.
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::goals::Goals;
+use crate::plan;
+use crate::record::{CellResult, Session};
+use crate::statistics::{Interval, LogMean};
+
+/// The side that the goals are about, and the one that they compare with; a control is judged too.
+const SEALED: &str = "sealed";
+const PLAIN: &str = "plain";
+const CONTROL: &str = "again";
+
+#[derive(Debug, Serialize)]
+pub struct Verdict {
+    pub sessions: Vec<String>,
+    pub families: Vec<Family>,
+    pub peers: Vec<Peer>,
+}
+
+/// All cells of one side against one base, in one scenario.
+#[derive(Debug, Serialize)]
+pub struct Family {
+    pub scenario: String,
+    pub base: String,
+    pub side: String,
+    pub cells: Vec<CellVerdict>,
+    pub geometric_mean: Interval,
+    /// Cells that the mean is over: for the workload the standard ones, if there are any.
+    pub mean_over: usize,
+    /// How many it should be over.
+    pub mean_of: usize,
+    /// `None`: this pair has no goal.
+    pub goal: Option<f64>,
+    pub judgement: Judgement,
+}
+
+#[derive(Debug, Serialize)]
+pub struct CellVerdict {
+    pub cell: String,
+    /// Corrected for the number of cells.
+    pub interval: Interval,
+    pub judgement: Judgement,
+}
+
+/// The sealed side over a peer that ran in the same rounds.
+#[derive(Debug, Serialize)]
+pub struct Peer {
+    pub peer: String,
+    pub cells: Vec<String>,
+    pub mean_of: usize,
+    pub geometric_mean: Interval,
+    pub goal: f64,
+    pub judgement: Judgement,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    Passed,
+    /// The interval says neither yes nor no, or cells are missing.
+    NotResolved,
+    /// The whole interval is below the goal.
+    Below,
+}
+
+impl Judgement {
+    pub fn text(self) -> &'static str {
+        match self {
+            Judgement::Passed => "passed",
+            Judgement::NotResolved => "not resolved",
+            Judgement::Below => "below",
+        }
+    }
+}
+
+impl Verdict {
+    /// Judges `cells`, all of `sessions`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the sessions are not of one machine and tree, or a cell is there twice.
+    pub fn of(sessions: &[Session], cells: &[CellResult], goals: &Goals) -> Result<Self> {
+        one_machine(sessions)?;
+        let mut families: Vec<(Pair<'_>, Vec<&CellResult>)> = Vec::new();
+        for cell in cells {
+            let session = sessions.iter().find(|session| session.session == cell.session);
+            let Some(session) = session else { continue };
+            let [base, side] = &cell.sides;
+            let pair = Pair { scenario: &session.scenario, base: &base.side, side: &side.side };
+            let place =
+                families.iter().position(|(other, _)| *other == pair).unwrap_or_else(|| {
+                    families.push((pair, Vec::new()));
+                    families.len() - 1
+                });
+            let family = &mut families[place].1;
+            if let Some(twice) = family.iter().find(|other| other.cell == cell.cell) {
+                return Err(Error::invalid(format!(
+                    "cell {} of {} is in two sessions, {} and {}: choose with --session",
+                    cell.cell, side.side, twice.session, cell.session
+                )));
+            }
+            family.push(cell);
+        }
+        let judged = families.iter().map(|(pair, cells)| Family::of(pair, cells, goals));
+        Ok(Self {
+            sessions: sessions.iter().map(|session| session.session.clone()).collect(),
+            families: judged.collect::<Result<_>>()?,
+            peers: peers(cells, goals)?,
+        })
+    }
+
+    /// Everything that has a goal reached it, and something had one.
+    pub fn passed(&self) -> bool {
+        let families = self.families.iter().filter(|family| family.goal.is_some());
+        let mut judged = families
+            .flat_map(|family| {
+                family.cells.iter().map(|cell| cell.judgement).chain([family.judgement])
+            })
+            .chain(self.peers.iter().map(|peer| peer.judgement))
+            .peekable();
+        judged.peek().is_some() && judged.all(|judgement| judgement == Judgement::Passed)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pair<'a> {
+    scenario: &'a str,
+    base: &'a str,
+    side: &'a str,
+}
+
+impl Family {
+    fn of(pair: &Pair<'_>, cells: &[&CellResult], goals: &Goals) -> Result<Self> {
+        let means: Vec<LogMean> = cells.iter().map(|cell| mean(cell)).collect::<Result<_>>()?;
+        let verdicts = cells
+            .iter()
+            .zip(&means)
+            .map(|(cell, mean)| {
+                let interval = mean.interval(cells.len());
+                CellVerdict {
+                    cell: cell.cell.clone(),
+                    interval,
+                    judgement: cell_judgement(&interval, goals),
+                }
+            })
+            .collect();
+        let standard = plan::standard_cells();
+        let is_standard = |cell: &CellResult| standard.iter().any(|s| s.to_string() == cell.cell);
+        let mut over: Vec<LogMean> =
+            cells.iter().zip(&means).filter(|(c, _)| is_standard(c)).map(|(_, m)| *m).collect();
+        let mut mean_of = standard.len();
+        if over.is_empty() {
+            over.clone_from(&means);
+            mean_of = over.len();
+        }
+        let geometric_mean = LogMean::over(&over)
+            .ok_or_else(|| Error::invalid("a pair of sides without a cell"))?
+            .interval(1);
+        let goal = match (pair.base, pair.side) {
+            (PLAIN, SEALED | CONTROL) => Some(goals.cells_geometric_mean),
+            _ => None,
+        };
+        let resolved = geometric_mean.half_width() <= goals.resolution;
+        let against = goal.unwrap_or(goals.cells_geometric_mean);
+        let judgement = match judge(&geometric_mean, against, goals.resolution) {
+            _ if over.len() < mean_of => Judgement::NotResolved,
+            // Half of all controls have a mean below 1: their interval has to hold it.
+            Judgement::NotResolved if pair.side == CONTROL && resolved => Judgement::Passed,
+            judgement => judgement,
+        };
+        Ok(Self {
+            scenario: pair.scenario.into(),
+            base: pair.base.into(),
+            side: pair.side.into(),
+            cells: verdicts,
+            geometric_mean,
+            mean_over: over.len(),
+            mean_of,
+            goal,
+            judgement,
+        })
+    }
+}
+
+/// Each peer, from the rounds in which it and the sealed side ran against the same base.
+fn peers(cells: &[CellResult], goals: &Goals) -> Result<Vec<Peer>> {
+    let mut peers = Vec::new();
+    for (peer, &goal) in &goals.peers_geometric_mean {
+        let (mut names, mut means) = (Vec::new(), Vec::new());
+        for theirs in cells.iter().filter(|cell| cell.sides[1].side == *peer) {
+            let same = |cell: &&CellResult| {
+                (&cell.session, &cell.cell) == (&theirs.session, &theirs.cell)
+                    && cell.sides[1].side == SEALED
+                    && cell.ratios.len() == theirs.ratios.len()
+            };
+            let Some(ours) = cells.iter().find(same) else { continue };
+            let ratios: Vec<f64> = ours
+                .ratios
+                .iter()
+                .zip(&theirs.ratios)
+                .map(|(ours, theirs)| ours / theirs)
+                .collect();
+            names.push(theirs.cell.clone());
+            means.push(LogMean::of(&ratios).ok_or_else(|| unusable(theirs))?);
+        }
+        let Some(mean) = LogMean::over(&means) else { continue };
+        let geometric_mean = mean.interval(1);
+        let all = goals.peer_cells.iter().all(|name| names.contains(name));
+        let judgement = if all {
+            judge(&geometric_mean, goal, goals.resolution)
+        } else {
+            Judgement::NotResolved
+        };
+        let (peer, mean_of) = (peer.clone(), goals.peer_cells.len());
+        peers.push(Peer { peer, cells: names, mean_of, geometric_mean, goal, judgement });
+    }
+    Ok(peers)
+}
+
+fn mean(cell: &CellResult) -> Result<LogMean> {
+    LogMean::of(&cell.ratios).ok_or_else(|| unusable(cell))
+}
+
+fn unusable(cell: &CellResult) -> Error {
+    Error::invalid(format!("cell {} of session {}: no usable ratios", cell.cell, cell.session))
+}
+
+fn cell_judgement(interval: &Interval, goals: &Goals) -> Judgement {
+    if interval.high < goals.cell {
+        Judgement::Below
+    } else if interval.half_width() > goals.resolution {
+        Judgement::NotResolved
+    } else {
+        Judgement::Passed
+    }
+}
+
+/// A mean has reached `goal` if it is there itself and resolved, and missed it if its whole interval
+/// has.
+fn judge(mean: &Interval, goal: f64, resolution: f64) -> Judgement {
+    let resolved = mean.half_width() <= resolution;
+    if mean.high < goal {
+        Judgement::Below
+    } else if mean.low >= goal || (resolved && mean.mean >= goal) {
+        Judgement::Passed
+    } else {
+        Judgement::NotResolved
+    }
+}
+
+fn one_machine(sessions: &[Session]) -> Result<()> {
+    let Some((first, others)) = sessions.split_first() else {
+        return Err(Error::invalid("no session in these records"));
+    };
+    for other in others {
+        let unnamed = [first, other].into_iter().find(|session| session.machine.tree.is_none());
+        if let Some(unnamed) = unnamed {
+            let name = &unnamed.session;
+            return Err(Error::invalid(format!("session {name} does not name its tree")));
+        }
+        for (a, b) in first.machine.identity().into_iter().zip(other.machine.identity()) {
+            if a != b {
+                return Err(Error::invalid(format!(
+                    "sessions {} and {} cannot be joined: {a}, {b}",
+                    first.session, other.session
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "verdict/tests.rs"]
+mod tests;
