@@ -23,6 +23,10 @@ const SEALED: Scenario = Scenario {
 
 const ALL: Plan = Plan { steps: 12, every: 1, images: 3, again: 0, syncs: Syncs::All, only: None };
 
+/// Offset and length of a write.
+const SECTOR_0: (u64, usize) = (0, 512);
+const HEADER_COPY_0: (u64, usize) = (2048, 7168);
+
 fn check(tally: &Tally) {
     assert!(tally.images > 0);
     assert_eq!(tally.findings, [""; 0]);
@@ -133,24 +137,23 @@ fn a_log_works_after_a_fault() {
     check(&inject_all(&bench, scenario, &[What::Call(Kind::Full)], 0, 2));
 }
 
-/// Kills the process after each write to the database that begins at `offset` and is `length` bytes long;
-/// the power goes while the next one goes on from there.
-fn kill_after(scenario: Scenario, steps: usize, images: u64, (offset, length): (u64, usize)) {
-    let bench = Bench::new();
-    let recorded = record(&bench, scenario, &scenario.steps(steps));
+/// Kills the process after each such write to the database; the power goes while the next process goes on
+/// from there.
+fn kill_after(bench: &Bench, scenario: Scenario, plan: Plan, write: (u64, usize)) -> Tally {
+    let recorded = record(bench, scenario, &scenario.steps(plan.steps));
     let wanted = |event: &Event| match event {
         Event::Write { file, offset: at, bytes } => {
-            recorded.trace.files[*file] == "a.db" && *at == offset && bytes.len() == length
+            recorded.trace.files[*file] == "a.db" && (*at, bytes.len()) == write
         }
         _ => false,
     };
     let events = recorded.trace.events.iter().enumerate();
     let mut tally = Tally::default();
     for (at, _) in events.filter(|(_, event)| wanted(event)).take(2) {
-        let plan = Plan { steps, again: 1, images, only: Some((at, 0)), ..ALL };
-        tally.merge(cut(&bench, scenario, &plan));
+        let plan = Plan { again: 1, only: Some((at, 0)), ..plan };
+        tally.merge(cut(bench, scenario, &plan));
     }
-    check(&tally);
+    tally
 }
 
 /// Frames were sealed under a generation that the header on disk did not know yet.
@@ -158,20 +161,30 @@ fn kill_after(scenario: Scenario, steps: usize, images: u64, (offset, length): (
 fn a_generation_is_on_disk_before_it_seals() {
     let scenario =
         Scenario { theme: Theme::Generations, mode: Mode::Wal, page_bytes: 512, ..SEALED };
-    kill_after(scenario, 6, 4, (2048, 7168));
+    let plan = Plan { steps: 6, images: 4, ..ALL };
+    check(&kill_after(&Bench::new(), scenario, plan, HEADER_COPY_0));
+}
+
+/// A change of the header killed between its copies, and another one that loses power. With three
+/// protectors more than one sector of a header changes, so that it can be torn.
+pub fn kill_between_header_copies(bench: &Bench, syncs: Syncs) -> Tally {
+    let scenario = Scenario { theme: Theme::Protectors, ..SEALED };
+    kill_after(bench, scenario, Plan { steps: 3, images: 40, syncs, ..ALL }, HEADER_COPY_0)
 }
 
 /// Copy 1 was mended while copy 0 was not on disk: both could be torn.
 #[test]
 fn a_header_copy_is_on_disk_before_the_other_is_mended() {
-    kill_after(Scenario { theme: Theme::Protectors, ..SEALED }, 3, 40, (2048, 7168));
+    check(&kill_between_header_copies(&Bench::new(), Syncs::All));
 }
 
 /// Pages were laid over a database whose sector 0 did not tell so on disk yet.
 #[test]
 fn a_switch_is_on_disk_before_another_lays_on() {
+    let bench = Bench::new();
     for theme in [Theme::Encrypt, Theme::Decrypt] {
-        kill_after(Scenario { theme, ..SEALED }, 4, 4, (0, 512));
+        let plan = Plan { steps: 4, images: 4, ..ALL };
+        check(&kill_after(&bench, Scenario { theme, ..SEALED }, plan, SECTOR_0));
     }
 }
 
