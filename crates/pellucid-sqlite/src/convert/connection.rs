@@ -1,7 +1,6 @@
 //! A connection of the shim's own, over the host's API table.
 
 use std::ffi::{c_int, c_void, CStr, CString};
-use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use pellucid::{Error, Subject};
@@ -15,10 +14,11 @@ const ANY_READ: &str = "PRAGMA schema_version";
 /// Statements' steps between two calls of a progress handler.
 const PROGRESS_STEPS: c_int = 20_000;
 
-/// An open connection, closed on drop.
+/// An open connection, closed on drop unless it is somebody else's.
 pub struct Handle<'a> {
     api: Api,
     db: *mut Connection,
+    borrowed: bool,
     file: String,
     progress: Option<Box<Box<dyn FnMut() + 'a>>>,
 }
@@ -41,7 +41,8 @@ impl<'a> Handle<'a> {
         let code = unsafe {
             api.open_v2()(name.as_ptr(), &mut db, flags | ffi::OPEN_URI, std::ptr::null())
         };
-        let handle = Self { api, db, file: file.display().to_string(), progress: None };
+        let handle =
+            Self { api, db, borrowed: false, file: file.display().to_string(), progress: None };
         match code {
             ffi::OK => Ok(handle),
             code => Err(handle.error(code)),
@@ -122,7 +123,7 @@ impl<'a> Handle<'a> {
     }
 
     /// A connection of somebody else's, which must not be closed.
-    pub fn borrowed(api: Api, db: *mut Connection) -> ManuallyDrop<Self> {
+    pub fn borrowed(api: Api, db: *mut Connection) -> Self {
         // SAFETY: the connection is open; the name lives across the call, and null stands for none.
         let name = unsafe {
             let name = api.db_filename()(db, c"main".as_ptr());
@@ -133,7 +134,7 @@ impl<'a> Handle<'a> {
             }
         };
         let file = name.to_string_lossy().into_owned();
-        ManuallyDrop::new(Self { api, db, file, progress: None })
+        Self { api, db, borrowed: true, file, progress: None }
     }
 
     /// Gives the connection what the schema may need besides SQLite's own.
@@ -280,7 +281,7 @@ impl<'a> Handle<'a> {
 
 impl Drop for Handle<'_> {
     fn drop(&mut self) {
-        if self.db.is_null() {
+        if self.borrowed || self.db.is_null() {
             return;
         }
         // SAFETY: closed once; the progress handler goes before the box it points to.

@@ -53,7 +53,7 @@ impl Lender {
     }
 
     /// The application's connection, for statements of the shim's own.
-    pub fn handle(&self) -> std::mem::ManuallyDrop<Handle<'static>> {
+    pub fn handle(&self) -> Handle<'static> {
         Handle::borrowed(self.api, self.db)
     }
 
