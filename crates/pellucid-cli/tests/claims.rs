@@ -22,10 +22,10 @@ fn named(row: &str) -> Vec<(String, String)> {
 
 fn is_test(source: &str, name: &str) -> bool {
     let function = format!("fn {name}(");
-    source
-        .split("#[test]")
-        .skip(1)
-        .any(|after| after.lines().take(4).any(|line| line.trim_start().starts_with(&function)))
+    source.split("#[test]").skip(1).any(|after| {
+        let first = after.lines().map(str::trim_start).find(|line| line.starts_with("fn "));
+        first.is_some_and(|line| line.starts_with(&function))
+    })
 }
 
 #[test]
