@@ -49,7 +49,7 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 pub struct Options {
     /// What is compared, the first with each other: plain, again (plain once more, the control),
-    /// sealed, sealed=LIBPELLUCID.SO.
+    /// sealed, sealed=LIBPELLUCID.SO; and sqlcipher, aegis in the lab that lab/peers/build.sh makes.
     #[arg(long, value_name = "SIDE,..", value_delimiter = ',', default_value = "plain,sealed")]
     pub sides: Vec<SideChoice>,
     /// libpellucid.so of sides that name none; by default the one beside this program.
@@ -123,6 +123,8 @@ pub enum SideChoice {
     Again,
     /// With the extension that `--extension` names, or with this one.
     Sealed(Option<PathBuf>),
+    Sqlcipher,
+    Aegis,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -175,9 +177,12 @@ impl Options {
         }
         let mut sides: Vec<Side> = Vec::new();
         for choice in &self.sides {
+            let key_file = key_file.to_path_buf();
             let (name, kind) = match choice {
                 SideChoice::Plain => ("plain".to_string(), Kind::Plain),
                 SideChoice::Again => ("again".to_string(), Kind::Plain),
+                SideChoice::Sqlcipher => ("sqlcipher".to_string(), Kind::Sqlcipher { key_file }),
+                SideChoice::Aegis => ("aegis".to_string(), Kind::Aegis { key_file }),
                 SideChoice::Sealed(path) => {
                     let algorithm = self.algorithm.name();
                     let extension = extension(path.as_ref().or(self.extension.as_ref()))?;
@@ -185,14 +190,14 @@ impl Options {
                         Algorithm::Aes256 => "sealed".to_string(),
                         _ => format!("sealed-{algorithm}"),
                     };
-                    let key_file = key_file.to_path_buf();
                     (name, Kind::Sealed { extension, key_file, algorithm })
                 }
             };
             let same = sides.iter().filter(|side| side.kind.name() == kind.name()).count();
             let taken = sides.iter().any(|side| side.name == name);
             let name = if taken { format!("{name}-{}", same + 1) } else { name };
-            sides.push(Side { name, kind });
+            let library = library(&kind)?;
+            sides.push(Side { name, kind, library });
         }
         Ok(sides)
     }
@@ -225,8 +230,10 @@ impl FromStr for SideChoice {
             None if text == "plain" => Ok(Self::Plain),
             None if text == "again" => Ok(Self::Again),
             None if text == "sealed" => Ok(Self::Sealed(None)),
+            None if text == "sqlcipher" => Ok(Self::Sqlcipher),
+            None if text == "aegis" => Ok(Self::Aegis),
             Some(("sealed", path)) if !path.is_empty() => Ok(Self::Sealed(Some(path.into()))),
-            _ => Err("not plain, again, sealed or sealed=FILE".into()),
+            _ => Err("not plain, again, sealed, sealed=FILE, sqlcipher or aegis".into()),
         }
     }
 }
@@ -242,6 +249,26 @@ fn extension(given: Option<&PathBuf>) -> Result<PathBuf> {
         "extension `{}` (build it with `cargo build --release`, or name it with `--extension`)",
         path.display()
     )))
+}
+
+/// Where the SQLite of a side lies: built in, or beside this program, as lab/peers/build.sh puts it.
+fn library(kind: &Kind) -> Result<Option<PathBuf>> {
+    let name = match kind {
+        Kind::Plain | Kind::Sealed { .. } => "plain",
+        Kind::Sqlcipher { .. } | Kind::Aegis { .. } => kind.name(),
+    };
+    if cfg!(not(feature = "bundled")) {
+        let program = std::env::current_exe().unwrap_or_default();
+        let library = program.with_file_name(name).join("libsqlite3.so.0");
+        std::fs::metadata(&library).map_err(Error::io(library.display().to_string()))?;
+        Ok(Some(program.with_file_name(name)))
+    } else if name == "plain" {
+        Ok(None)
+    } else {
+        Err(Error::invalid(format!(
+            "side {name}: this lab has its SQLite built in; lab/peers/build.sh makes target/peers/lab"
+        )))
+    }
 }
 
 fn rounds(text: &str) -> std::result::Result<usize, String> {
@@ -309,6 +336,8 @@ mod tests {
         assert_eq!(names(&twice), ["sealed", "sealed-2", "sealed-3"]);
         let other = names("--sides plain,sealed --algorithm triple_des_3key");
         assert_eq!(other, ["plain", "sealed-TRIPLE_DES_3KEY"]);
+        let peer = options("--sides plain,aegis").unwrap().sides(Path::new("/key"));
+        assert!(peer.unwrap_err().to_string().contains("lab/peers/build.sh"));
         assert!(options("--sides plain").unwrap().sides(Path::new("/key")).is_err());
     }
 

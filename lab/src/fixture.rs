@@ -14,7 +14,7 @@ use crate::plan::Setting;
 use crate::pool;
 use crate::record::SideDescription;
 use crate::scenario::purchase::MARKER;
-use crate::side::{Kind, Side};
+use crate::side::{Engine, Kind, Side};
 use crate::worker::{Order, Report, Task};
 
 /// Unwritten data that a quiet machine may have.
@@ -30,6 +30,7 @@ pub struct Fixture {
     pub setting: Setting,
     pub file_bytes: u64,
     pub page_size_bytes: u32,
+    engine: Engine,
     dir: PathBuf,
     template: PathBuf,
 }
@@ -42,19 +43,20 @@ impl Fixture {
     pub fn prepare(side: Side, setting: Setting, seed: u64, dir: PathBuf) -> Result<Self> {
         fs::create_dir(&dir).map_err(Error::io(dir.display().to_string()))?;
         let template = dir.join("template.db");
-        let mut fixture = Self { side, setting, file_bytes: 0, page_size_bytes: 0, dir, template };
-        let path = fixture.template.clone();
-        fixture.single(&path, Task::Prepare { seed })?;
-        fixture.side.check_file(&path, MARKER)?;
-        fixture.file_bytes = length(&path)?;
-        match fixture.single(&path, Task::Check)? {
-            Report::Checked { purchases, page_size_bytes }
-                if purchases == setting.size.purchases =>
+        let order = |task| Order { side: side.clone(), path: template.clone(), setting, task };
+        pool::single(&order(Task::Prepare { seed }), &dir)?;
+        side.check_file(&template, MARKER)?;
+        match pool::single(&order(Task::Check), &dir)? {
+            Report::Checked { purchases, page_size_bytes, engine }
+                if (purchases, page_size_bytes)
+                    == (setting.size.purchases, setting.page_size_bytes) =>
             {
-                fixture.page_size_bytes = page_size_bytes;
-                fixture.same_page_size()
+                let file_bytes = length(&template)?;
+                Ok(Self { side, setting, file_bytes, page_size_bytes, engine, dir, template })
             }
-            other => Err(Error::invalid(format!("the new database answers {other:?}"))),
+            other => {
+                Err(Error::invalid(format!("{}: the new database answers {other:?}", side.name)))
+            }
         }
     }
 
@@ -64,8 +66,8 @@ impl Fixture {
     /// [`Error::Io`] if the extension cannot be read.
     pub fn describe(&self) -> Result<SideDescription> {
         let (extension, algorithm) = match &self.side.kind {
-            Kind::Plain => (None, None),
             Kind::Sealed { extension, algorithm, .. } => (Some(extension), Some(algorithm)),
+            Kind::Plain | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => (None, None),
         };
         Ok(SideDescription {
             side: self.side.name.clone(),
@@ -73,18 +75,11 @@ impl Fixture {
             algorithm: algorithm.cloned(),
             extension: extension.map(|path| path.display().to_string()),
             extension_sha256: extension.map(|path| machine::sha256(path)).transpose()?,
+            library: self.side.library.as_ref().map(|path| path.display().to_string()),
+            engine: self.engine.clone(),
             file_bytes: self.file_bytes,
             page_size_bytes: self.page_size_bytes,
         })
-    }
-
-    fn same_page_size(self) -> Result<Self> {
-        let (asked, found) = (self.setting.page_size_bytes, self.page_size_bytes);
-        if asked == found {
-            return Ok(self);
-        }
-        let name = &self.side.name;
-        Err(Error::invalid(format!("{name}: pages of {found} bytes instead of {asked}")))
     }
 
     /// Instance directory of the workers.

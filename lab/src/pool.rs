@@ -55,7 +55,11 @@ impl Worker {
     /// user's keyring.
     fn start(order: &Order, home: &Path) -> Result<Self> {
         let program = std::env::current_exe().map_err(Error::io("the lab's own program"))?;
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        if let Some(library) = &order.side.library {
+            command.env("LD_LIBRARY_PATH", library);
+        }
+        let mut child = command
             .arg("worker")
             .env("PELLUCID_HOME", home)
             .stdin(Stdio::piped())

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::histogram::Latency;
 use crate::machine::Machine;
 use crate::plan::{Cell, Setting};
+use crate::side::Engine;
 use crate::statistics::{Interval, Summary};
 use crate::verdict::Verdict;
 use crate::worker::Limit;
@@ -56,6 +57,9 @@ pub struct SideDescription {
     pub algorithm: Option<String>,
     pub extension: Option<String>,
     pub extension_sha256: Option<String>,
+    /// Where its SQLite is, if it is not built in.
+    pub library: Option<String>,
+    pub engine: Engine,
     /// Of the template.
     pub file_bytes: u64,
     pub page_size_bytes: u32,

@@ -22,6 +22,8 @@ const KEY_BYTES: u64 = 32;
 pub struct Side {
     pub name: String,
     pub kind: Kind,
+    /// Directory of the `libsqlite3.so.0` that its workers run; `None`: the one that is built in.
+    pub library: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,6 +32,19 @@ pub enum Kind {
     Plain,
     /// The same SQLite over the shim.
     Sealed { extension: PathBuf, key_file: PathBuf, algorithm: String },
+    /// A library of its own, with its defaults: AES-256-CBC and HMAC-SHA512.
+    Sqlcipher { key_file: PathBuf },
+    /// SQLite3 Multiple Ciphers with the cipher AEGIS, and its defaults: AEGIS-256.
+    Aegis { key_file: PathBuf },
+}
+
+/// What answered, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Engine {
+    pub sqlite: String,
+    pub sqlite_source: String,
+    /// Of a peer.
+    pub cipher: Option<String>,
 }
 
 impl Kind {
@@ -37,6 +52,8 @@ impl Kind {
         match self {
             Kind::Plain => "plain",
             Kind::Sealed { .. } => "sealed",
+            Kind::Sqlcipher { .. } => "sqlcipher",
+            Kind::Aegis { .. } => "aegis",
         }
     }
 }
@@ -48,16 +65,17 @@ impl Side {
     /// As [`extension::load`].
     pub fn load(&self) -> Result<()> {
         match &self.kind {
-            Kind::Plain => Ok(()),
             Kind::Sealed { extension, .. } => extension::load(extension),
+            Kind::Plain | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => Ok(()),
         }
     }
 
-    /// Opens the database at `path`, an absolute path; makes it if `create`.
+    /// Opens the database at `path`, an absolute path, with pages of `page_size_bytes`; makes it if
+    /// `create`.
     ///
     /// # Errors
-    /// [`Error::Sqlite`]
-    pub fn open(&self, path: &Path, create: bool) -> Result<Connection> {
+    /// [`Error::Sqlite`], and [`Error::Invalid`] if a peer does not take its key.
+    pub fn open(&self, path: &Path, page_size_bytes: u32, create: bool) -> Result<Connection> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -66,7 +84,55 @@ impl Side {
         let connection =
             Connection::open_with_flags(self.uri(path), flags).map_err(Error::sqlite(what()))?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(Error::sqlite(what()))?;
+        self.key(&connection, page_size_bytes)?;
+        if create {
+            connection
+                .pragma_update(None, "page_size", page_size_bytes)
+                .map_err(Error::sqlite("PRAGMA page_size"))?;
+        }
         Ok(connection)
+    }
+
+    /// Hands a peer its raw key; in a statement, for that is how a peer takes one. Its error would
+    /// show the statement, so it is not passed on.
+    fn key(&self, connection: &Connection, page_size_bytes: u32) -> Result<()> {
+        let (key_file, before, after) = match &self.kind {
+            Kind::Plain | Kind::Sealed { .. } => return Ok(()),
+            Kind::Sqlcipher { key_file } => {
+                (key_file, "", format!("PRAGMA cipher_page_size = {page_size_bytes};"))
+            }
+            Kind::Aegis { key_file } => (key_file, "PRAGMA cipher = 'aegis';", String::new()),
+        };
+        let key = std::fs::read(key_file).map_err(Error::io(key_file.display().to_string()))?;
+        let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        connection
+            .execute_batch(&format!("{before} PRAGMA key = \"x'{hex}'\"; {after}"))
+            .map_err(|_| Error::invalid(format!("{}: the key was not taken", self.name)))
+    }
+
+    /// Asks `connection` what it is.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], also if a peer's library is not the peer's.
+    pub fn engine(&self, connection: &Connection) -> Result<Engine> {
+        let ask = |sql: &str| -> Result<String> {
+            connection.query_row(sql, [], |row| row.get(0)).map_err(Error::sqlite(sql))
+        };
+        let both = |a: &str, b: &str| Ok::<_, Error>(format!("{}, {}", ask(a)?, ask(b)?));
+        let cipher = match &self.kind {
+            Kind::Plain | Kind::Sealed { .. } => None,
+            Kind::Sqlcipher { .. } => {
+                let version = ask("PRAGMA cipher_version")?;
+                let provider = both("PRAGMA cipher_provider", "PRAGMA cipher_provider_version")?;
+                Some(format!("SQLCipher {version}, {provider}"))
+            }
+            Kind::Aegis { .. } => Some(both("SELECT sqlite3mc_version()", "PRAGMA cipher")?),
+        };
+        Ok(Engine {
+            sqlite: ask("SELECT sqlite_version()")?,
+            sqlite_source: ask("SELECT sqlite_source_id()")?,
+            cipher,
+        })
     }
 
     fn uri(&self, path: &Path) -> String {
@@ -77,6 +143,8 @@ impl Side {
                 let key_file = percent_encoded(key_file);
                 format!("file:{path}?vfs=pellucid&key_file={key_file}&algorithm={algorithm}")
             }
+            // SQLite3 Multiple Ciphers encrypts in a VFS of its own, the default one.
+            Kind::Sqlcipher { .. } | Kind::Aegis { .. } => format!("file:{path}"),
         }
     }
 
@@ -142,7 +210,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn side(kind: Kind) -> Side {
-        Side { name: "side".into(), kind }
+        Side { name: "side".into(), kind, library: None }
     }
 
     fn sealed(key_file: &str) -> Side {
@@ -175,7 +243,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a ?.db");
         let plain = side(Kind::Plain);
-        let connection = plain.open(&path, true).unwrap();
+        let connection = plain.open(&path, 4096, true).unwrap();
         connection.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES ('marker')").unwrap();
         drop(connection);
         plain.check_file(&path, "marker").unwrap();

@@ -8,6 +8,7 @@ use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rusqlite::types::Value;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ use crate::plan::{Setting, Synchronous};
 use crate::random::Random;
 use crate::scenario::mix::{Mix, Operation};
 use crate::scenario::purchase::{self, Client, Size};
-use crate::side::Side;
+use crate::side::{Engine, Side};
 
 /// A start further away than this is a clock that was set, not an order to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -66,7 +67,7 @@ pub enum Limit {
 pub enum Report {
     Prepared,
     Ran(Ran),
-    Checked { purchases: u64, page_size_bytes: u32 },
+    Checked { purchases: u64, page_size_bytes: u32, engine: Engine },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -81,6 +82,12 @@ pub struct Ran {
     pub busy: u64,
 }
 
+impl Order {
+    fn open(&self, create: bool) -> Result<Connection> {
+        self.side.open(&self.path, self.setting.page_size_bytes, create)
+    }
+}
+
 /// Does what standard input orders.
 ///
 /// # Errors
@@ -93,11 +100,10 @@ pub fn serve() -> Result<()> {
         Task::Prepare { seed } => prepare(&order, *seed)?,
         Task::Run(task) => Report::Ran(run(&order, task)?),
         Task::Check => {
-            let connection = order.side.open(&order.path, false)?;
-            let page_size_bytes = connection
-                .query_row("PRAGMA page_size", [], |row| row.get(0))
-                .map_err(Error::sqlite("PRAGMA page_size"))?;
-            Report::Checked { purchases: purchase::check(&connection)?, page_size_bytes }
+            let connection = order.open(false)?;
+            let page_size_bytes = page_size(&connection)?;
+            let engine = order.side.engine(&connection)?;
+            Report::Checked { purchases: purchase::check(&connection)?, page_size_bytes, engine }
         }
     };
     let report = serde_json::to_string(&report)
@@ -106,10 +112,7 @@ pub fn serve() -> Result<()> {
 }
 
 fn prepare(order: &Order, seed: u64) -> Result<Report> {
-    let mut connection = order.side.open(&order.path, true)?;
-    connection
-        .pragma_update(None, "page_size", order.setting.page_size_bytes)
-        .map_err(Error::sqlite("PRAGMA page_size"))?;
+    let mut connection = order.open(true)?;
     set(&connection, &order.setting)?;
     purchase::fill(&mut connection, order.setting.size, seed)?;
     connection.close().map_err(|(_, error)| Error::sqlite("closing the new database")(error))?;
@@ -129,7 +132,7 @@ fn prepare(order: &Order, seed: u64) -> Result<Report> {
 }
 
 fn run(order: &Order, task: &Run) -> Result<Ran> {
-    let connection = order.side.open(&order.path, false)?;
+    let connection = order.open(false)?;
     set(&connection, &order.setting)?;
     connection
         .pragma_update(None, "synchronous", task.synchronous.to_string())
@@ -177,6 +180,18 @@ fn warm(connection: &Connection, size: Size, task: &Run) -> Result<()> {
     let random = Random::of(&[task.worker, WARM_READS]);
     let mut client = Client::new(connection, size, random)?;
     (0..WARM_READS).try_for_each(|_| client.perform(Operation::Read))
+}
+
+/// A number, or the same as a text, as SQLCipher answers.
+fn page_size(connection: &Connection) -> Result<u32> {
+    let sql = "PRAGMA page_size";
+    let value = connection.query_row(sql, [], |row| row.get(0)).map_err(Error::sqlite(sql))?;
+    let bytes = match &value {
+        Value::Integer(bytes) => u32::try_from(*bytes).ok(),
+        Value::Text(bytes) => bytes.parse().ok(),
+        _ => None,
+    };
+    bytes.ok_or_else(|| Error::invalid(format!("{sql} answers {value:?}")))
 }
 
 /// Journal mode and cache size; the page size is the file's.
