@@ -113,7 +113,9 @@ pub unsafe fn open(
             // SAFETY: SQLite's name of a main journal.
             unsafe { partner(name, &path) }.map(|link| {
                 link.map_or(Kind::Through, |link| {
-                    let journal = Rc::new(RefCell::new(JournalFile::new(link.clone(), lower)));
+                    let found = (flags & ffi::OPEN_CREATE == 0).then_some(path);
+                    let journal = JournalFile::new(link.clone(), lower, found);
+                    let journal = Rc::new(RefCell::new(journal));
                     *link.journal.borrow_mut() = Some(journal.clone());
                     Kind::Journal(journal, link)
                 })

@@ -5,15 +5,19 @@
 //! super-journal record stays as SQLite writes it. Layout: docs/format.md, "Rollback journal".
 
 use std::ffi::c_int;
+use std::fs::File;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use pellucid::journal::{
     open_record, page_number, record_bytes, seal_record, JournalHeader, FIELDS_BYTES, MAGIC,
     SECTOR_PART_BYTES,
 };
+use pellucid::{Error, Subject};
 
 use crate::code::{Code, Outcome};
+use crate::convert::laying::directory_of;
 use crate::ffi;
 use crate::held::Held;
 use crate::link::Link;
@@ -55,11 +59,15 @@ pub struct JournalFile {
     written: Range<u64>,
     /// What is held could not be written.
     failed: bool,
+    /// Where the journal was found; none if this handle made it, or once its name is on disk.
+    found: Option<PathBuf>,
 }
 
 impl JournalFile {
     /// The sealed side of the journal behind `lower`.
-    pub fn new(link: Rc<Link>, lower: Lower) -> Self {
+    ///
+    /// `found` is where it lies, if it was not made by this handle.
+    pub fn new(link: Rc<Link>, lower: Lower, found: Option<PathBuf>) -> Self {
         Self {
             link,
             lower,
@@ -76,6 +84,7 @@ impl JournalFile {
             opened_at: None,
             written: NOTHING,
             failed: false,
+            found,
         }
     }
 
@@ -490,7 +499,22 @@ impl JournalFile {
     /// A code.
     pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
         self.flush()?;
-        self.lower.sync(flags)
+        self.lower.sync(flags)?;
+        self.sync_name()
+    }
+
+    /// SQLite syncs a hot journal before it plays it back, but not its name: who made it may have been
+    /// killed before. Plain pages come out of a playback as they were then; a page sealed again does not,
+    /// and torn by a power cut it can only be taken back by this journal.
+    fn sync_name(&mut self) -> Outcome<()> {
+        let Some(path) = self.found.take() else { return Ok(()) };
+        // A directory that cannot be opened is let pass, as SQLite does (`openDirectory`).
+        let Ok(directory) = File::open(directory_of(&path)) else { return Ok(()) };
+        directory.sync_all().map_err(|error| {
+            let error = Error::io(Subject::File(path.clone()), error);
+            self.found = Some(path);
+            self.link.report(&error)
+        })
     }
 }
 

@@ -23,9 +23,11 @@ const SEALED: Scenario = Scenario {
 
 const ALL: Plan = Plan { steps: 12, every: 1, images: 3, again: 0, syncs: Syncs::All, only: None };
 
-/// Offset and length of a write.
-const SECTOR_0: (u64, usize) = (0, 512);
-const HEADER_COPY_0: (u64, usize) = (2048, 7168);
+/// File, offset and length of a write.
+type Place = (&'static str, u64, usize);
+const SECTOR_0: Place = ("a.db", 0, 512);
+const HEADER_COPY_0: Place = ("a.db", 2048, 7168);
+const JOURNAL_HEADER: Place = ("a.db-journal", 0, 332);
 
 fn check(tally: &Tally) {
     assert!(tally.images > 0);
@@ -137,13 +139,13 @@ fn a_log_works_after_a_fault() {
     check(&inject_all(&bench, scenario, &[What::Call(Kind::Full)], 0, 2));
 }
 
-/// Kills the process after each such write to the database; the power goes while the next process goes on
+/// Kills the process after each such write; the power goes while the next process goes on
 /// from there.
-fn kill_after(bench: &Bench, scenario: Scenario, plan: Plan, write: (u64, usize)) -> Tally {
+fn kill_after(bench: &Bench, scenario: Scenario, plan: Plan, write: Place) -> Tally {
     let recorded = record(bench, scenario, &scenario.steps(plan.steps));
     let wanted = |event: &Event| match event {
         Event::Write { file, offset: at, bytes } => {
-            recorded.trace.files[*file] == "a.db" && (*at, bytes.len()) == write
+            (recorded.trace.files[*file].as_str(), *at, bytes.len()) == write
         }
         _ => false,
     };
@@ -176,6 +178,15 @@ pub fn kill_between_header_copies(bench: &Bench, syncs: Syncs) -> Tally {
 #[test]
 fn a_header_copy_is_on_disk_before_the_other_is_mended() {
     check(&kill_between_header_copies(&Bench::new(), Syncs::All));
+}
+
+/// A hot journal was played back whose name was not on disk: pages that were sealed again, and torn, had
+/// nothing to come back from.
+#[test]
+fn a_journal_that_is_played_back_has_its_name_on_disk() {
+    let scenario = Scenario { level: Level::Normal, ..SEALED };
+    let plan = Plan { steps: 4, images: 12, ..ALL };
+    check(&kill_after(&Bench::new(), scenario, plan, JOURNAL_HEADER));
 }
 
 /// Pages were laid over a database whose sector 0 did not tell so on disk yet.

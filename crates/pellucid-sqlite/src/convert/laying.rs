@@ -118,15 +118,20 @@ pub fn replace_sector_zero(
     })
 }
 
+/// The directory `path` lies in.
+pub fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
 /// Syncs the directory `path` lies in.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn sync_directory(path: &Path) -> Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let directory = directory_of(path);
     File::open(directory)
         .and_then(|directory| directory.sync_all())
         .map_err(|error| Error::io(Subject::File(directory.to_owned()), error))
