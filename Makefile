@@ -3,7 +3,7 @@
 #   make demo [DB=path]     encrypt Northwind (or a copy of DB) and look at it
 #   make test               build and run every test that belongs to each change
 #   make check              formatting, lints, licences
-#   make bench              what encryption costs here
+#   make bench              what encryption costs here: hours; says how many first
 #   make campaign NAME=..   one of the long tests; without NAME, lists them
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make package            a Debian package and a Python wheel, in target/packages
@@ -41,8 +41,9 @@ check:
 	@.ci/steps check
 
 bench: build
+	@lab/bench.sh --estimate
 	$(CARGO) bench -p pellucid-lab --locked
-	$(RELEASE)/lab purchase
+	@lab/bench.sh
 
 campaign:
 	@.ci/campaign $(NAME)

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::machine::{self, dirty_kib};
+use crate::machine::dirty_kib;
 use crate::plan::Setting;
 use crate::pool;
 use crate::record::SideDescription;
 use crate::scenario::purchase::MARKER;
-use crate::side::{Engine, Kind, Side};
+use crate::side::{Engine, Side};
 use crate::worker::{Order, Report, Task};
 
 /// Unwritten data that a quiet machine may have.
@@ -65,20 +65,11 @@ impl Fixture {
     /// # Errors
     /// [`Error::Io`] if the extension cannot be read.
     pub fn describe(&self) -> Result<SideDescription> {
-        let (extension, algorithm) = match &self.side.kind {
-            Kind::Sealed { extension, algorithm, .. } => (Some(extension), Some(algorithm)),
-            Kind::Plain | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => (None, None),
-        };
         Ok(SideDescription {
-            side: self.side.name.clone(),
-            kind: self.side.kind.name().into(),
-            algorithm: algorithm.cloned(),
-            extension: extension.map(|path| path.display().to_string()),
-            extension_sha256: extension.map(|path| machine::sha256(path)).transpose()?,
-            library: self.side.library.as_ref().map(|path| path.display().to_string()),
-            engine: self.engine.clone(),
-            file_bytes: self.file_bytes,
-            page_size_bytes: self.page_size_bytes,
+            engine: Some(self.engine.clone()),
+            file_bytes: Some(self.file_bytes),
+            page_size_bytes: Some(self.page_size_bytes),
+            ..self.side.describe()?
         })
     }
 
@@ -93,23 +84,9 @@ impl Fixture {
     /// [`Error::Io`]
     pub fn copy(&self) -> Result<(PathBuf, u64)> {
         let path = self.dir.join("run.db");
-        for suffix in ["", "-wal", "-shm", "-journal"] {
-            let file = self.dir.join(format!("run.db{suffix}"));
-            match fs::remove_file(&file) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(Error::io(file.display().to_string())(error));
-                }
-                _ => {}
-            }
-        }
+        remove(&path)?;
         copy_whole(&self.template, &path).map_err(Error::io(path.display().to_string()))?;
-        let start = Instant::now();
-        let mut dirty = dirty_kib();
-        while dirty > QUIET_KIB && start.elapsed() < LONGEST_WAIT {
-            std::thread::sleep(Duration::from_millis(20));
-            dirty = dirty_kib();
-        }
-        Ok((path, dirty))
+        Ok((path, settle()))
     }
 
     /// Makes sure that the database of a finished run is sound and holds the purchases it started
@@ -135,11 +112,42 @@ impl Fixture {
     }
 }
 
-fn length(path: &Path) -> Result<u64> {
+/// Gives the machine a moment to write what waits, and says how much is left, in KiB.
+pub fn settle() -> u64 {
+    let start = Instant::now();
+    let mut dirty = dirty_kib();
+    while dirty > QUIET_KIB && start.elapsed() < LONGEST_WAIT {
+        std::thread::sleep(Duration::from_millis(20));
+        dirty = dirty_kib();
+    }
+    dirty
+}
+
+pub fn length(path: &Path) -> Result<u64> {
     fs::metadata(path).map(|meta| meta.len()).map_err(Error::io(path.display().to_string()))
 }
 
-fn copy_whole(from: &Path, to: &Path) -> std::io::Result<()> {
+/// Removes the database at `path` with the files beside it, if they are there.
+///
+/// # Errors
+/// [`Error::Io`]
+pub fn remove(path: &Path) -> Result<()> {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let mut file = path.as_os_str().to_os_string();
+        file.push(suffix);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(PathBuf::from(file).display().to_string())(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// Of reading or writing; the copy is synced.
+pub fn copy_whole(from: &Path, to: &Path) -> std::io::Result<()> {
     let (mut source, mut target) = (File::open(from)?, File::create_new(to)?);
     let mut buffer = vec![0; COPY_BUFFER_BYTES];
     loop {

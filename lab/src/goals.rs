@@ -11,6 +11,10 @@ pub struct Goals {
     pub cells_geometric_mean: f64,
     /// No cell's interval lies wholly below this.
     pub cell: f64,
+    /// Speed of sealed over plain, for each operation on a whole database, at least.
+    pub whole_database: f64,
+    /// Time of sealed over plain, at most.
+    pub speedtest1_time: f64,
     /// An interval wider than this factor either way resolves nothing.
     pub resolution: f64,
     /// Speed of sealed over a peer, geometric mean over the cells run on it, at least.

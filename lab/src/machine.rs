@@ -149,6 +149,51 @@ impl Busy {
     }
 }
 
+/// Who uses the machine while something runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    busy: Busy,
+    start: Instant,
+    used: (f64, f64),
+    seconds: f64,
+}
+
+impl Load {
+    pub fn begin() -> Self {
+        Self { busy: Busy::now(), start: Instant::now(), used: (0.0, 0.0), seconds: 0.0 }
+    }
+
+    pub fn end(self) -> Self {
+        let seconds = self.start.elapsed().as_secs_f64();
+        Self { used: self.busy.elapsed(), seconds, ..self }
+    }
+
+    /// Shares of the machine's processor time that went to others than the `cpu_s` seconds of the
+    /// run itself, and that its host took.
+    pub fn shares(&self, cpu_s: Option<f64>) -> (f64, f64) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let all = self.seconds * cores as f64;
+        let (busy, stolen) = self.used;
+        (((busy - cpu_s.unwrap_or(busy)) / all).max(0.0), stolen / all)
+    }
+}
+
+/// Processor seconds of the processes that this one has started and that have ended.
+pub fn children_cpu_seconds() -> Option<f64> {
+    let stat = read("/proc/self/stat");
+    // Fields 16 and 17 (proc(5)); the name before them is in brackets and may hold spaces.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let ticks = |place: usize| fields.get(place)?.parse::<f64>().ok();
+    Some((ticks(13)? + ticks(14)?) / TICKS_PER_SECOND)
+}
+
+/// Bytes that this process had fetched from the device (proc(5), /proc/pid/io).
+pub fn own_read_bytes() -> Option<u64> {
+    let io = read("/proc/self/io");
+    io.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok())
+}
+
 /// Processor seconds of this process, all threads; `None` where the kernel keeps no schedstats.
 pub fn own_cpu_seconds() -> Option<f64> {
     let mut ns = 0.0;
@@ -276,6 +321,14 @@ mod tests {
             std::hint::black_box(0);
         }
         assert!(own_cpu_seconds().unwrap() > before);
+    }
+
+    #[test]
+    fn the_time_of_a_child_counts_when_it_has_ended() {
+        let before = children_cpu_seconds().unwrap();
+        let work = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+        assert!(Command::new("sh").args(["-c", work]).status().unwrap().success());
+        assert!(children_cpu_seconds().unwrap() > before);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::scenario::purchase::Size;
 pub const PAGE_SIZE_BYTES: u32 = 4096;
 /// SQLite's default (`PRAGMA cache_size` of -2000), said aloud on every side.
 pub const CACHE_KIB: u32 = 2000;
+/// Of the database that whole-database work is done on.
+pub const WHOLE_MIB: u64 = 1024;
 pub const PROCESSES: [usize; 2] = [1, 10];
 pub const MIXES: [Mix; 6] = [
     Mix::of(10, 0, 0),
@@ -38,6 +40,13 @@ pub enum Journal {
     Wal,
     Delete,
 }
+
+pub const STANDARD: Setting = Setting {
+    journal: Journal::Wal,
+    page_size_bytes: PAGE_SIZE_BYTES,
+    cache_kib: CACHE_KIB,
+    size: SIZE,
+};
 
 /// What all cells of a session have in common, on every side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,16 +174,10 @@ mod tests {
 
     #[test]
     fn a_setting_names_what_is_not_standard() {
-        let standard = Setting {
-            journal: Journal::Wal,
-            page_size_bytes: PAGE_SIZE_BYTES,
-            cache_kib: CACHE_KIB,
-            size: SIZE,
-        };
-        assert_eq!(standard.suffix(), "");
-        let other = Setting { journal: Journal::Delete, page_size_bytes: 1024, ..standard };
+        assert_eq!(STANDARD.suffix(), "");
+        let other = Setting { journal: Journal::Delete, page_size_bytes: 1024, ..STANDARD };
         assert_eq!(other.suffix(), "-DELETE-page1024");
         let size = Size { cards: 5, ..SIZE };
-        assert_eq!(Setting { size, ..standard }.suffix(), "-rows500.5.100000");
+        assert_eq!(Setting { size, ..STANDARD }.suffix(), "-rows500.5.100000");
     }
 }

@@ -52,7 +52,8 @@ pub fn together(orders: &[Order], home: &Path, at_start: impl FnOnce()) -> Resul
 
 impl Worker {
     /// `home` becomes Pellucid's instance directory, so that a run neither reads nor changes the
-    /// user's keyring.
+    /// user's keyring, and the place of SQLite's temporary files, so that they are on the same file
+    /// system.
     fn start(order: &Order, home: &Path) -> Result<Self> {
         let program = std::env::current_exe().map_err(Error::io("the lab's own program"))?;
         let mut command = Command::new(program);
@@ -62,6 +63,7 @@ impl Worker {
         let mut child = command
             .arg("worker")
             .env("PELLUCID_HOME", home)
+            .env("SQLITE_TMPDIR", home)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -28,6 +28,7 @@ pub const SCHEMA: u32 = 2;
 pub enum Record<'a> {
     Session(&'a Session),
     Run(&'a Run),
+    Work(&'a Work),
     Cell(&'a CellResult),
     Verdict(&'a Verdict),
 }
@@ -43,9 +44,11 @@ pub struct Session {
     pub sides: Vec<SideDescription>,
     pub rounds: usize,
     pub warm_up_rounds: usize,
-    pub limit: Limit,
     pub seed: u64,
-    pub setting: Setting,
+    pub limit: Option<Limit>,
+    pub setting: Option<Setting>,
+    /// Of the database, for whole-database work; speedtest1's own `--size`; openings of a run.
+    pub size: Option<u64>,
     pub machine: Machine,
 }
 
@@ -59,10 +62,10 @@ pub struct SideDescription {
     pub extension_sha256: Option<String>,
     /// Where its SQLite is, if it is not built in.
     pub library: Option<String>,
-    pub engine: Engine,
+    pub engine: Option<Engine>,
     /// Of the template.
-    pub file_bytes: u64,
-    pub page_size_bytes: u32,
+    pub file_bytes: Option<u64>,
+    pub page_size_bytes: Option<u32>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -90,6 +93,24 @@ pub struct Run {
     /// Unwritten data on the machine when the run began.
     pub dirty_kib: u64,
     pub file_bytes_after: u64,
+}
+
+/// One run of a scenario that does one thing: whole-database work, speedtest1, opening.
+#[derive(Debug, Clone, Serialize)]
+pub struct Work {
+    pub session: String,
+    pub cell: String,
+    /// As in [`Run`].
+    pub round: usize,
+    pub place: usize,
+    pub side: String,
+    pub wall_s: f64,
+    pub cpu_s: Option<f64>,
+    /// From the device, by the process that did the work (proc(5), /proc/pid/io).
+    pub read_bytes: Option<u64>,
+    pub others_share: f64,
+    pub stolen_share: f64,
+    pub dirty_kib: u64,
 }
 
 /// One cell of one side, against the base.

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::extension;
+use crate::machine;
+use crate::record::SideDescription;
 
 /// The first bytes of a plain database (sqlite.org/fileformat.html, 1.3.1).
 pub const PLAIN_MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -59,6 +61,29 @@ impl Kind {
 }
 
 impl Side {
+    /// The record's words for it, without what its databases say.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the extension cannot be read.
+    pub fn describe(&self) -> Result<SideDescription> {
+        let (extension, algorithm) = match &self.kind {
+            Kind::Sealed { extension, algorithm, .. } => (Some(extension), Some(algorithm)),
+            Kind::Plain | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => (None, None),
+        };
+        let shown = |path: &PathBuf| path.display().to_string();
+        Ok(SideDescription {
+            side: self.name.clone(),
+            kind: self.kind.name().into(),
+            algorithm: algorithm.cloned(),
+            extension: extension.map(shown),
+            extension_sha256: extension.map(|path| machine::sha256(path)).transpose()?,
+            library: self.library.as_ref().map(shown),
+            engine: None,
+            file_bytes: None,
+            page_size_bytes: None,
+        })
+    }
+
     /// Brings into this process what the side needs. Call once, before [`Side::open`].
     ///
     /// # Errors
@@ -135,7 +160,8 @@ impl Side {
         })
     }
 
-    fn uri(&self, path: &Path) -> String {
+    /// The name by which this side opens the database at `path`.
+    pub fn uri(&self, path: &Path) -> String {
         let path = percent_encoded(path);
         match &self.kind {
             Kind::Plain => format!("file:{path}?vfs=unix"),
@@ -146,6 +172,20 @@ impl Side {
             // SQLite3 Multiple Ciphers encrypts in a VFS of its own, the default one.
             Kind::Sqlcipher { .. } | Kind::Aegis { .. } => format!("file:{path}"),
         }
+    }
+
+    /// Makes sure that the first bytes of the file at `path` are what the side claims.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if not.
+    pub fn check_magic(&self, path: &Path) -> Result<()> {
+        let name = path.display().to_string();
+        let magic = has_magic(path).map_err(Error::io(name.clone()))?;
+        if magic == matches!(self.kind, Kind::Plain) {
+            return Ok(());
+        }
+        let seen = if magic { "seen" } else { "not seen" };
+        Err(Error::invalid(format!("{} database `{name}`: SQLite's magic {seen}", self.name)))
     }
 
     /// Makes sure that the file at `path` is what the side claims: plain SQLite shows its magic and
@@ -169,6 +209,13 @@ impl Side {
         }
         Ok(())
     }
+}
+
+/// Whether the file at `path` begins as a plain database does.
+fn has_magic(path: &Path) -> std::io::Result<bool> {
+    let mut first = Vec::new();
+    std::fs::File::open(path)?.take(PLAIN_MAGIC.len() as u64).read_to_end(&mut first)?;
+    Ok(first == PLAIN_MAGIC)
 }
 
 /// Writes a key file of 32 random bytes, readable by its owner only.

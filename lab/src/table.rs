@@ -57,7 +57,7 @@ fn family_table(family: &Family, cells: &[&CellResult]) -> Table {
             format!("{:.3}", cell.ratio.median),
             format!("{:.3}..{:.3}", cell.ratio.min, cell.ratio.max),
             cell.cpu_ratio.map_or("-".into(), |ratio| format!("{:.3}", ratio.median)),
-            format!("{:.0} : {:.0}", a.ops_per_s.median, b.ops_per_s.median),
+            format!("{} : {}", short(a.ops_per_s.median), short(b.ops_per_s.median)),
             format!("{:.1} : {:.1}", a.latency.p50_us, b.latency.p50_us),
             format!("{:.0} : {:.0}", a.latency.p99_us, b.latency.p99_us),
         ]);
@@ -73,12 +73,13 @@ fn verdict_table(verdict: &Verdict) -> Table {
     for family in &verdict.families {
         use crate::verdict::Judgement::{Below, NotResolved};
         let count = |kind| family.cells.iter().filter(|c| c.judgement == kind).count().to_string();
+        let no_mean_goal = if family.judged { "each cell" } else { "none" };
         table.add_row([
             format!("{} / {}, {}", family.side, family.base, family.scenario),
             mean(&family.geometric_mean),
             format!("{} of {}", family.mean_over, family.mean_of),
-            family.goal.map_or("none".into(), |goal| format!("{goal:.2}")),
-            family.goal.map_or("-", |_| family.judgement.text()).into(),
+            family.goal.map_or_else(|| no_mean_goal.into(), |goal| format!("{goal:.2}")),
+            family.judgement.map_or("-", |judgement| judgement.text()).into(),
             count(Below),
             count(NotResolved),
         ]);
@@ -108,6 +109,12 @@ fn align(mut table: Table) -> Table {
     table
 }
 
+/// Three digits at least.
+fn short(number: f64) -> String {
+    let digits = if number >= 100.0 { 0 } else { 3 };
+    format!("{number:.digits$}")
+}
+
 fn mean(interval: &Interval) -> String {
     format!("{:.3} ({})", interval.mean, range(interval))
 }
@@ -120,7 +127,7 @@ fn notes(session: &Session, cells: &[CellResult]) -> Vec<String> {
     let mut notes = vec![session.machine.line()];
     let names: Vec<_> = session.sides.iter().map(|side| side.side.as_str()).collect();
     notes.push(format!(
-        "{} rounds of {}, each run on a fresh copy; speed above 1: faster than {}; session {}",
+        "{} rounds of {} in random order; speed above 1: faster than {}; session {}",
         session.rounds,
         names.join(", "),
         names.first().copied().unwrap_or_default(),

@@ -29,15 +29,17 @@ pub struct Family {
     pub scenario: String,
     pub base: String,
     pub side: String,
+    /// Whether the goals are about this pair; otherwise it decides nothing.
+    pub judged: bool,
     pub cells: Vec<CellVerdict>,
     pub geometric_mean: Interval,
     /// Cells that the mean is over: for the workload the standard ones, if there are any.
     pub mean_over: usize,
     /// How many it should be over.
     pub mean_of: usize,
-    /// `None`: this pair has no goal.
+    /// Of the mean, if it has one.
     pub goal: Option<f64>,
-    pub judgement: Judgement,
+    pub judgement: Option<Judgement>,
 }
 
 #[derive(Debug, Serialize)]
@@ -116,10 +118,10 @@ impl Verdict {
 
     /// Everything that has a goal reached it, and something had one.
     pub fn passed(&self) -> bool {
-        let families = self.families.iter().filter(|family| family.goal.is_some());
+        let families = self.families.iter().filter(|family| family.judged);
         let mut judged = families
             .flat_map(|family| {
-                family.cells.iter().map(|cell| cell.judgement).chain([family.judgement])
+                family.cells.iter().map(|cell| cell.judgement).chain(family.judgement)
             })
             .chain(self.peers.iter().map(|peer| peer.judgement))
             .peekable();
@@ -134,49 +136,80 @@ struct Pair<'a> {
     side: &'a str,
 }
 
+/// What a pair is held to.
+#[derive(Debug, Clone, Copy)]
+enum Rule {
+    /// The workload: no cell below, and the mean over the standard cells.
+    Cells {
+        cell: f64,
+        mean: f64,
+    },
+    /// Each cell by itself reaches this.
+    Each(f64),
+    None,
+}
+
+impl Rule {
+    fn of(pair: &Pair<'_>, goals: &Goals) -> Self {
+        match (pair.scenario, pair.base, pair.side) {
+            ("purchase", PLAIN, SEALED | CONTROL) => {
+                Rule::Cells { cell: goals.cell, mean: goals.cells_geometric_mean }
+            }
+            ("whole", PLAIN, SEALED | CONTROL) => Rule::Each(goals.whole_database),
+            // A goal in time; ratios are of speed.
+            ("speedtest1", PLAIN, SEALED | CONTROL) => Rule::Each(1.0 / goals.speedtest1_time),
+            _ => Rule::None,
+        }
+    }
+
+    fn cell(self, interval: &Interval, goals: &Goals) -> Judgement {
+        match self {
+            Rule::Each(goal) => judge(interval, goal, goals.resolution),
+            Rule::Cells { cell, .. } => cell_judgement(interval, cell, goals),
+            Rule::None => cell_judgement(interval, goals.cell, goals),
+        }
+    }
+}
+
 impl Family {
     fn of(pair: &Pair<'_>, cells: &[&CellResult], goals: &Goals) -> Result<Self> {
+        let rule = Rule::of(pair, goals);
         let means: Vec<LogMean> = cells.iter().map(|cell| mean(cell)).collect::<Result<_>>()?;
-        let verdicts = cells
-            .iter()
-            .zip(&means)
-            .map(|(cell, mean)| {
-                let interval = mean.interval(cells.len());
-                CellVerdict {
-                    cell: cell.cell.clone(),
-                    interval,
-                    judgement: cell_judgement(&interval, goals),
-                }
-            })
-            .collect();
+        let verdict = |(cell, mean): (&&CellResult, &LogMean)| {
+            let interval = mean.interval(cells.len());
+            let judgement = rule.cell(&interval, goals);
+            CellVerdict { cell: cell.cell.clone(), interval, judgement }
+        };
+        let verdicts = cells.iter().zip(&means).map(verdict).collect();
+
         let standard = plan::standard_cells();
         let is_standard = |cell: &CellResult| standard.iter().any(|s| s.to_string() == cell.cell);
         let mut over: Vec<LogMean> =
             cells.iter().zip(&means).filter(|(c, _)| is_standard(c)).map(|(_, m)| *m).collect();
         let mut mean_of = standard.len();
-        if over.is_empty() {
+        if over.is_empty() || pair.scenario != "purchase" {
             over.clone_from(&means);
             mean_of = over.len();
         }
         let geometric_mean = LogMean::over(&over)
             .ok_or_else(|| Error::invalid("a pair of sides without a cell"))?
             .interval(1);
-        let goal = match (pair.base, pair.side) {
-            (PLAIN, SEALED | CONTROL) => Some(goals.cells_geometric_mean),
-            _ => None,
-        };
         let resolved = geometric_mean.half_width() <= goals.resolution;
-        let against = goal.unwrap_or(goals.cells_geometric_mean);
-        let judgement = match judge(&geometric_mean, against, goals.resolution) {
+        let goal = match rule {
+            Rule::Cells { mean, .. } => Some(mean),
+            Rule::Each(_) | Rule::None => None,
+        };
+        let judgement = goal.map(|goal| match judge(&geometric_mean, goal, goals.resolution) {
             _ if over.len() < mean_of => Judgement::NotResolved,
             // Half of all controls have a mean below 1: their interval has to hold it.
             Judgement::NotResolved if pair.side == CONTROL && resolved => Judgement::Passed,
             judgement => judgement,
-        };
+        });
         Ok(Self {
             scenario: pair.scenario.into(),
             base: pair.base.into(),
             side: pair.side.into(),
+            judged: !matches!(rule, Rule::None),
             cells: verdicts,
             geometric_mean,
             mean_over: over.len(),
@@ -230,8 +263,8 @@ fn unusable(cell: &CellResult) -> Error {
     Error::invalid(format!("cell {} of session {}: no usable ratios", cell.cell, cell.session))
 }
 
-fn cell_judgement(interval: &Interval, goals: &Goals) -> Judgement {
-    if interval.high < goals.cell {
+fn cell_judgement(interval: &Interval, goal: f64, goals: &Goals) -> Judgement {
+    if interval.high < goal {
         Judgement::Below
     } else if interval.half_width() > goals.resolution {
         Judgement::NotResolved

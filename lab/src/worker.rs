@@ -5,7 +5,7 @@
 //! databases: the lab itself keeps no lock, no cache and no shim.
 
 use std::io::{BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::types::Value;
@@ -14,11 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::histogram::{Histogram, SparseHistogram};
-use crate::machine::{as_ns, own_cpu_seconds};
+use crate::machine::{as_ns, own_cpu_seconds, own_read_bytes};
 use crate::plan::{Setting, Synchronous};
 use crate::random::Random;
 use crate::scenario::mix::{Mix, Operation};
 use crate::scenario::purchase::{self, Client, Size};
+use crate::scenario::whole;
 use crate::side::{Engine, Side};
 
 /// A start further away than this is a clock that was set, not an order to wait.
@@ -42,6 +43,20 @@ pub enum Task {
     Run(Run),
     /// Check the database and count its purchases.
     Check,
+    /// Make a large database.
+    PrepareWhole {
+        bytes: u64,
+        seed: u64,
+    },
+    /// One operation on it; `into` is the file of VACUUM INTO.
+    Whole {
+        operation: whole::Operation,
+        into: PathBuf,
+    },
+    /// Count the rows of a large database.
+    Rows,
+    /// Open the database and read a row.
+    FirstRow,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -67,7 +82,18 @@ pub enum Limit {
 pub enum Report {
     Prepared,
     Ran(Ran),
+    Rows { rows: u64, engine: Engine },
+    Worked(Worked),
     Checked { purchases: u64, page_size_bytes: u32, engine: Engine },
+}
+
+/// One thing that was done.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Worked {
+    /// Of the work alone, closing included; 0 where the lab takes the time from outside.
+    pub wall_s: f64,
+    pub cpu_s: Option<f64>,
+    pub read_bytes: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -99,6 +125,14 @@ pub fn serve() -> Result<()> {
     let report = match &order.task {
         Task::Prepare { seed } => prepare(&order, *seed)?,
         Task::Run(task) => Report::Ran(run(&order, task)?),
+        Task::PrepareWhole { bytes, seed } => prepare_whole(&order, *bytes, *seed)?,
+        Task::Whole { operation, into } => Report::Worked(work(&order, *operation, into)?),
+        Task::Rows => {
+            let connection = order.open(false)?;
+            let engine = order.side.engine(&connection)?;
+            Report::Rows { rows: whole::rows(&connection)?, engine }
+        }
+        Task::FirstRow => Report::Worked(first_row(&order)?),
         Task::Check => {
             let connection = order.open(false)?;
             let page_size_bytes = page_size(&connection)?;
@@ -115,17 +149,58 @@ fn prepare(order: &Order, seed: u64) -> Result<Report> {
     let mut connection = order.open(true)?;
     set(&connection, &order.setting)?;
     purchase::fill(&mut connection, order.setting.size, seed)?;
-    connection.close().map_err(|(_, error)| Error::sqlite("closing the new database")(error))?;
+    close(connection, &order.path)?;
+    Ok(Report::Prepared)
+}
+
+fn prepare_whole(order: &Order, bytes: u64, seed: u64) -> Result<Report> {
+    let mut connection = order.open(true)?;
+    set(&connection, &order.setting)?;
+    // Nothing of it is needed after a crash.
+    connection
+        .pragma_update(None, "synchronous", "OFF")
+        .map_err(Error::sqlite("PRAGMA synchronous"))?;
+    let rows = whole::fill(&mut connection, bytes, seed)?;
+    let engine = order.side.engine(&connection)?;
+    close(connection, &order.path)?;
+    Ok(Report::Rows { rows, engine })
+}
+
+fn work(order: &Order, operation: whole::Operation, into: &Path) -> Result<Worked> {
+    let connection = order.open(false)?;
+    set(&connection, &order.setting)?;
+    let into = order.side.uri(into);
+    let (cpu, read) = (own_cpu_seconds(), own_read_bytes());
+    let start = Instant::now();
+    operation.perform(&connection, &into)?;
+    // What a checkpoint costs is part of the work.
+    close(connection, &order.path)?;
+    Ok(Worked {
+        wall_s: start.elapsed().as_secs_f64(),
+        cpu_s: own_cpu_seconds().zip(cpu).map(|(end, start)| end - start),
+        read_bytes: own_read_bytes().zip(read).map(|(end, start)| end - start),
+    })
+}
+
+fn first_row(order: &Order) -> Result<Worked> {
+    let connection = order.open(false)?;
+    Client::new(&connection, order.setting.size, Random::of(&[1]))?.perform(Operation::Read)?;
+    Ok(Worked { wall_s: 0.0, cpu_s: own_cpu_seconds(), read_bytes: own_read_bytes() })
+}
+
+/// Closes the only connection to the database at `path`; nothing of a journal may be left.
+fn close(connection: Connection, path: &Path) -> Result<()> {
+    connection.close().map_err(|(_, error)| Error::sqlite("closing the database")(error))?;
     let left: Vec<_> = ["-wal", "-journal"]
         .into_iter()
         .filter(|suffix| {
-            let mut path = order.path.clone().into_os_string();
+            let mut path = path.as_os_str().to_os_string();
             path.push(suffix);
             PathBuf::from(path).exists()
         })
         .collect();
     if left.is_empty() {
-        Ok(Report::Prepared)
+        Ok(())
     } else {
         Err(Error::invalid(format!("the closed database left {left:?} behind")))
     }

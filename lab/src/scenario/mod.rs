@@ -1,4 +1,5 @@
-//! Workloads: what the workers of a run do. One module each, after the article it reproduces.
+//! Workloads: what the workers of a run do.
 
 pub mod mix;
 pub mod purchase;
+pub mod whole;

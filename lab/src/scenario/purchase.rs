@@ -245,12 +245,12 @@ fn secure_string(random: &mut Random) -> String {
     format!("{:016x}-{:016x}", random.next(), random.next())
 }
 
-fn two_words(random: &mut Random) -> String {
+pub fn two_words(random: &mut Random) -> String {
     let word = |random: &mut Random| WORDS[random.below(16) as usize];
     format!("{} {}", word(random), word(random))
 }
 
-fn date(random: &mut Random) -> String {
+pub fn date(random: &mut Random) -> String {
     format!(
         "2008-{:02}-{:02} {:02}:{:02}:{:02}",
         random.id(12),

@@ -1,13 +1,10 @@
 use super::*;
 use crate::histogram::Histogram;
 use crate::machine::Machine;
-use crate::plan::{Journal, Setting, CACHE_KIB, PAGE_SIZE_BYTES, SIZE};
 use crate::record::{SideResult, SCHEMA};
 use crate::statistics::Summary;
-use crate::worker::Limit;
 
 fn session(name: &str, tree: Option<&str>) -> Session {
-    let (journal, page_size_bytes, cache_kib) = (Journal::Wal, PAGE_SIZE_BYTES, CACHE_KIB);
     Session {
         schema: SCHEMA,
         session: name.into(),
@@ -16,9 +13,10 @@ fn session(name: &str, tree: Option<&str>) -> Session {
         sides: Vec::new(),
         rounds: 5,
         warm_up_rounds: 1,
-        limit: Limit::Seconds(1.0),
         seed: 1,
-        setting: Setting { journal, page_size_bytes, cache_kib, size: SIZE },
+        limit: None,
+        setting: None,
+        size: None,
         machine: Machine {
             cpu: "a".into(),
             cores: 2,
@@ -107,9 +105,9 @@ fn the_correction_for_24_cells_decides() {
 #[test]
 fn a_mean_below_1_is_a_miss_for_the_sealed_side_only_if_its_interval_says_so() {
     let near = verdict(&all("sealed", 0.9999, 0.005));
-    assert_eq!(near.families[0].judgement, Judgement::NotResolved);
+    assert_eq!(near.families[0].judgement, Some(Judgement::NotResolved));
     assert!(!near.passed());
-    assert_eq!(verdict(&all("sealed", 0.99, 0.005)).families[0].judgement, Judgement::Below);
+    assert_eq!(verdict(&all("sealed", 0.99, 0.005)).families[0].judgement, Some(Judgement::Below));
     // The same numbers from a control are what a control looks like.
     assert!(verdict(&all("again", 0.9999, 0.005)).passed());
     assert!(!verdict(&all("again", 0.99, 0.005)).passed());
@@ -132,7 +130,7 @@ fn a_mean_over_some_of_the_cells_is_not_the_goal() {
     let verdict = verdict(&all("sealed", 1.1, 0.002)[..23]);
     let family = &verdict.families[0];
     assert_eq!((family.mean_over, family.mean_of), (23, 24));
-    assert_eq!(family.judgement, Judgement::NotResolved);
+    assert_eq!(family.judgement, Some(Judgement::NotResolved));
 }
 
 #[test]
@@ -144,6 +142,22 @@ fn a_side_without_a_goal_is_told_and_decides_nothing() {
     assert!(verdict.passed());
     let nothing_judged = &cells[24..];
     assert!(!Verdict::of(&[session("1", None)], nothing_judged, &Goals::read()).unwrap().passed());
+}
+
+#[test]
+fn each_whole_operation_and_speedtest1_have_goals_of_their_own() {
+    let of = |scenario: &str, ratio| {
+        let mut session = session("1", Some("t"));
+        session.scenario = scenario.into();
+        let cells =
+            [cell("1", "sealed", "one", ratio, 0.002), cell("1", "sealed", "two", 1.0, 0.002)];
+        Verdict::of(&[session], &cells, &Goals::read()).unwrap()
+    };
+    assert!(of("whole", 0.96).passed() && !of("whole", 0.94).passed());
+    assert!(of("speedtest1", 0.98).passed() && !of("speedtest1", 0.96).passed());
+    assert_eq!(of("whole", 0.96).families[0].goal, None);
+    let opening = of("opening", 0.5);
+    assert!(!opening.families[0].judged && !opening.passed());
 }
 
 #[test]

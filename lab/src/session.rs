@@ -1,0 +1,146 @@
+//! One session: a directory of its own, the sides, the records, and the table at the end.
+
+use std::path::Path;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::arguments::Common;
+use crate::blocks::{Rounds, Sample, Turn};
+use crate::error::{Error, Result};
+use crate::goals::Goals;
+use crate::machine::Machine;
+use crate::plan::Setting;
+use crate::record::{CellResult, Record, Session, SideDescription, Sink};
+use crate::side::{self, Side};
+use crate::table;
+use crate::verdict::Verdict;
+use crate::worker::Limit;
+
+/// Where a session takes place; its directory goes when it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    pub sides: Vec<Side>,
+    scenario: &'static str,
+    common: Common,
+    dir: tempfile::TempDir,
+    sink: Sink,
+    progress: ProgressBar,
+    session: Option<Session>,
+    cells: Vec<CellResult>,
+}
+
+/// What is special to a scenario, in the words of its record.
+#[derive(Debug)]
+pub struct Conditions {
+    pub sides: Vec<SideDescription>,
+    pub warm_up_rounds: usize,
+    pub limit: Option<Limit>,
+    pub setting: Option<Setting>,
+    pub size: Option<u64>,
+}
+
+impl Place {
+    /// # Errors
+    /// [`Error::Io`], and [`Error::Invalid`] for sides that are not to be had.
+    pub fn open(scenario: &'static str, common: &Common) -> Result<Self> {
+        let dir = common.dir();
+        let dir = dir.canonicalize().map_err(Error::io(dir.display().to_string()))?;
+        let dir = tempfile::Builder::new()
+            .prefix("pellucid-lab-")
+            .tempdir_in(&dir)
+            .map_err(Error::io(dir.display().to_string()))?;
+        let key_file = dir.path().join("key");
+        let sides = common.sides.sides(&key_file)?;
+        let sink = Sink::open(&common.records(scenario), common.json)?;
+        side::write_key_file(&key_file)?;
+        let (common, progress) = (common.clone(), ProgressBar::hidden());
+        let (session, cells) = (None, Vec::new());
+        Ok(Self { sides, scenario, common, dir, sink, progress, session, cells })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes the session's record; `cells` will be measured.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn begin(&mut self, conditions: Conditions, cells: usize) -> Result<Rounds> {
+        let (schema, name, started_unix_s) = Session::stamp();
+        let session = Session {
+            schema,
+            session: name.clone(),
+            started_unix_s,
+            scenario: self.scenario.into(),
+            sides: conditions.sides,
+            rounds: self.common.rounds,
+            warm_up_rounds: conditions.warm_up_rounds,
+            seed: self.common.seed,
+            limit: conditions.limit,
+            setting: conditions.setting,
+            size: conditions.size,
+            machine: Machine::describe(self.path())?,
+        };
+        self.sink.write(&Record::Session(&session))?;
+        let rounds = Rounds {
+            session: name,
+            sides: self.sides.iter().map(|side| side.name.clone()).collect(),
+            rounds: session.rounds,
+            warm_up_rounds: session.warm_up_rounds,
+            seed: session.seed,
+        };
+        self.progress = progress(rounds.runs(cells));
+        self.session = Some(session);
+        Ok(rounds)
+    }
+
+    /// Measures one cell and writes its records; `run` writes that of its run.
+    ///
+    /// # Errors
+    /// As [`Rounds::measure`].
+    pub fn measure(
+        &mut self,
+        rounds: &Rounds,
+        cell: &str,
+        mut run: impl FnMut(Turn, &mut Sink) -> Result<Sample>,
+    ) -> Result<()> {
+        self.progress.set_message(cell.to_string());
+        let of_cell = rounds.measure(cell, |turn| {
+            let sample = run(turn, &mut self.sink)?;
+            self.progress.inc(1);
+            Ok(sample)
+        })?;
+        of_cell.iter().try_for_each(|result| self.sink.write(&Record::Cell(result)))?;
+        self.cells.extend(of_cell);
+        Ok(())
+    }
+
+    /// Judges, and prints the table.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn finish(mut self) -> Result<Vec<CellResult>> {
+        self.progress.finish_and_clear();
+        let sessions: Vec<Session> = self.session.take().into_iter().collect();
+        let verdict = Verdict::of(&sessions, &self.cells, &Goals::read())?;
+        self.sink.write(&Record::Verdict(&verdict))?;
+        if !self.common.json {
+            println!("{}", table::render(&sessions, &self.cells, &verdict));
+        }
+        Ok(self.cells)
+    }
+}
+
+/// On standard error, and only on a terminal.
+fn progress(runs: usize) -> ProgressBar {
+    let progress = ProgressBar::new(runs as u64);
+    if let Ok(style) = ProgressStyle::with_template(
+        "{bar:30} run {pos} of {len}  {msg}  {elapsed_precise}, {eta} left",
+    ) {
+        progress.set_style(style);
+    }
+    progress.enable_steady_tick(Duration::from_millis(500));
+    progress
+}

@@ -1,0 +1,256 @@
+//! Whole-database work: each operation in a process of its own, with the file in the system's page
+//! cache or with none of it there.
+//!
+//! An operation that changes the file gets a copy; the others work on the template. That a cold file
+//! was cold is proved by what the process had to fetch from the device.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{fadvise, statvfs, Advice};
+
+use crate::arguments::WholeOptions;
+use crate::blocks::{Sample, Turn};
+use crate::error::{Error, Result};
+use crate::fixture::{copy_whole, length, remove, settle};
+use crate::histogram::Histogram;
+use crate::machine::{as_ns, Load};
+use crate::plan::{self, Setting};
+use crate::pool;
+use crate::record::{Record, SideDescription, Work};
+use crate::scenario::whole::{Cache, Operation, MARKER};
+use crate::session::{Conditions, Place};
+use crate::side::Side;
+use crate::worker::{Order, Report, Task, Worked};
+
+const MIB: u64 = 1 << 20;
+/// At once: a template for each side, and beside them a copy, its WAL, a temporary file of VACUUM
+/// and a little of everything.
+const FILES_BESIDE_TEMPLATES: u64 = 4;
+/// For an estimate: a run on this much takes about a second, its copy included.
+const MIB_PER_SECOND: f64 = 200.0;
+/// A cold operation fetches at least this share of the file from the device, a warm one less: a
+/// temporary file that was written and pushed out may have to be read again.
+const COLD_SHARE: f64 = 0.10;
+
+/// Measures every operation.
+///
+/// # Errors
+/// Of the first run that failed; [`Error::Invalid`] too if there is no room for the files.
+pub fn measure(options: &WholeOptions) -> Result<bool> {
+    let common = &options.common;
+    let cells: Vec<(Operation, Cache)> = options
+        .operations
+        .iter()
+        .flat_map(|&operation| options.cache.iter().map(move |&cache| (operation, cache)))
+        .collect();
+    let sides = common.sides.sides.len();
+    if common.estimate {
+        let runs = (cells.len() * sides * common.rounds + 5 * sides) as f64;
+        println!("{:.0}", runs * (options.size_mib as f64 / MIB_PER_SECOND + 0.5));
+        return Ok(true);
+    }
+    let mut place = Place::open("whole", common)?;
+    room(place.path(), (sides as u64 + FILES_BESIDE_TEMPLATES) * options.size_mib * MIB)?;
+    let templates: Vec<Template> = place
+        .sides
+        .iter()
+        .map(|side| {
+            let dir = place.path().join(&side.name);
+            Template::prepare(side.clone(), options.size_mib * MIB, common.seed, dir)
+        })
+        .collect::<Result<_>>()?;
+    let conditions = Conditions {
+        sides: templates.iter().map(Template::describe).collect::<Result<_>>()?,
+        warm_up_rounds: 0,
+        limit: None,
+        setting: Some(plan::STANDARD),
+        size: Some(options.size_mib),
+    };
+    let rounds = place.begin(conditions, cells.len())?;
+    for (operation, cache) in cells {
+        let mut cell = format!("{operation}-{cache}");
+        if options.size_mib != plan::WHOLE_MIB {
+            cell.push_str(&format!("-{}MiB", options.size_mib));
+        }
+        place.measure(&rounds, &cell, |turn, sink| {
+            let template = &templates[turn.side];
+            let (worked, dirty_kib, load) = template.run(operation, cache)?;
+            let (others_share, stolen_share) = load.shares(worked.cpu_s);
+            let Turn { round, place, .. } = turn;
+            let work = Work {
+                session: rounds.session.clone(),
+                cell: cell.clone(),
+                round,
+                place,
+                side: template.side.name.clone(),
+                wall_s: worked.wall_s,
+                cpu_s: worked.cpu_s,
+                read_bytes: worked.read_bytes,
+                others_share,
+                stolen_share,
+                dirty_kib,
+            };
+            sink.write(&Record::Work(&work))?;
+            Ok(Sample::of(&work))
+        })?;
+    }
+    place.finish()?;
+    Ok(true)
+}
+
+impl Sample {
+    /// Of a run that did one thing.
+    pub fn of(work: &Work) -> Self {
+        let mut latency = Histogram::default();
+        latency.add(as_ns(std::time::Duration::from_secs_f64(work.wall_s)));
+        Self {
+            ops_per_s: 1.0 / work.wall_s,
+            cpu_us_per_op: work.cpu_s.map(|seconds| seconds * 1e6),
+            latency,
+            busy: 0,
+            others_share: work.others_share,
+            stolen_share: work.stolen_share,
+        }
+    }
+}
+
+/// The database of one side.
+#[derive(Debug)]
+struct Template {
+    side: Side,
+    dir: PathBuf,
+    path: PathBuf,
+    rows: u64,
+    description: SideDescription,
+}
+
+impl Template {
+    fn prepare(side: Side, bytes: u64, seed: u64, dir: PathBuf) -> Result<Self> {
+        std::fs::create_dir(&dir).map_err(Error::io(dir.display().to_string()))?;
+        let path = dir.join("template.db");
+        let made = single(&side, &dir, &path, Task::PrepareWhole { bytes, seed })?;
+        let Report::Rows { rows, engine } = made else {
+            return Err(Error::invalid(format!(
+                "{}: the new database answers {made:?}",
+                side.name
+            )));
+        };
+        side.check_file(&path, MARKER)?;
+        let description = SideDescription {
+            engine: Some(engine),
+            file_bytes: Some(length(&path)?),
+            page_size_bytes: Some(plan::PAGE_SIZE_BYTES),
+            ..side.describe()?
+        };
+        Ok(Self { side, dir, path, rows, description })
+    }
+
+    fn describe(&self) -> Result<SideDescription> {
+        Ok(self.description.clone())
+    }
+
+    fn run(&self, operation: Operation, cache: Cache) -> Result<(Worked, u64, Load)> {
+        let (copy, into) = (self.dir.join("run.db"), self.dir.join("into.db"));
+        let file = if operation.changes_file() { &copy } else { &self.path };
+        if operation.changes_file() {
+            copy_whole(&self.path, &copy).map_err(Error::io(copy.display().to_string()))?;
+        }
+        let dirty_kib = settle();
+        match cache {
+            Cache::Warm => read_through(file),
+            Cache::Cold => evict(file),
+        }
+        .map_err(Error::io(file.display().to_string()))?;
+        let load = Load::begin();
+        let task = Task::Whole { operation, into: into.clone() };
+        let report = single(&self.side, &self.dir, file, task)?;
+        let load = load.end();
+        let Report::Worked(worked) = report else {
+            return Err(Error::invalid(format!("{operation} answers {report:?}")));
+        };
+        self.check_cache(operation, cache, &worked)?;
+        if operation.changes_file() {
+            self.check_rows(&copy)?;
+            remove(&copy)?;
+        }
+        if operation == Operation::VacuumInto {
+            self.check_rows(&into)?;
+            self.side.check_magic(&into)?;
+            remove(&into)?;
+        }
+        Ok((worked, dirty_kib, load))
+    }
+
+    /// The work is worth nothing if rows are missing afterwards.
+    fn check_rows(&self, path: &Path) -> Result<()> {
+        match single(&self.side, &self.dir, path, Task::Rows)? {
+            Report::Rows { rows, .. } if rows == self.rows => Ok(()),
+            other => Err(Error::invalid(format!(
+                "{}: of {} rows, {other:?} are left",
+                self.side.name, self.rows
+            ))),
+        }
+    }
+
+    fn check_cache(&self, operation: Operation, cache: Cache, worked: &Worked) -> Result<()> {
+        let Some(read) = worked.read_bytes else { return Ok(()) };
+        let file = self.description.file_bytes.unwrap_or_default();
+        let share = read as f64 / file as f64;
+        let good = match cache {
+            Cache::Cold => share >= COLD_SHARE,
+            Cache::Warm => share < COLD_SHARE,
+        };
+        if good {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "{operation}: the file was not {cache}: {read} of {file} bytes came from the device"
+        )))
+    }
+}
+
+fn single(side: &Side, dir: &Path, path: &Path, task: Task) -> Result<Report> {
+    let setting: Setting = plan::STANDARD;
+    pool::single(&Order { side: side.clone(), path: path.into(), setting, task }, dir)
+}
+
+fn read_through(path: &Path) -> io::Result<()> {
+    io::copy(&mut File::open(path)?, &mut io::sink()).map(drop)
+}
+
+/// Takes the file out of the system's page cache; what is not written yet would stay.
+fn evict(path: &Path) -> io::Result<()> {
+    let file = File::open(path)?;
+    file.sync_all()?;
+    Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
+}
+
+/// Makes sure that `bytes` fit into the file system of `dir`.
+fn room(dir: &Path, bytes: u64) -> Result<()> {
+    let name = dir.display().to_string();
+    let found = statvfs(dir).map_err(|error| Error::io(name.clone())(error.into()))?;
+    let free = found.f_bavail * found.f_frsize;
+    if free >= bytes {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "{name}: {} MiB are needed and {} MiB are free: choose another --dir or a smaller --size-mib",
+        bytes / MIB,
+        free / MIB
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_room_is_told_with_numbers() {
+        let dir = tempfile::tempdir().unwrap();
+        room(dir.path(), 1).unwrap();
+        let error = room(dir.path(), u64::MAX).unwrap_err().to_string();
+        assert!(error.contains("MiB are needed") && error.contains("--size-mib"), "{error}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Goal: whole-database work, opening and speedtest1, from the command line to records.
+//!
+//! Method: plain against plain, a few MiB, warm: whether a cold file was cold is judged by the lab
+//! itself, and not every file system can tell. No figure is judged.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn lab(dir: &Path, line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lab"))
+        .args(line.split_whitespace())
+        .args(["--sides", "plain,again", "--rounds", "5"])
+        .args(["--dir".as_ref(), dir.as_os_str()])
+        .args(["--records".as_ref(), dir.join("records.jsonl").as_os_str()])
+        .output()
+        .unwrap()
+}
+
+fn records(dir: &Path, kind: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(dir.join("records.jsonl")).unwrap();
+    let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    all.filter(|record| record["record"] == kind).collect()
+}
+
+#[test]
+fn every_operation_is_done_on_both_sides_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = lab(dir.path(), "whole --size-mib 2 --cache warm");
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    assert!(out.contains("vacuum-into-warm-2MiB"), "{out}");
+
+    let session = &records(dir.path(), "session")[0];
+    assert_eq!((&session["scenario"], &session["size"]), (&"whole".into(), &2.into()));
+    let bytes = session["sides"][0]["file_bytes"].as_u64().unwrap();
+    assert!((1 << 20..4 << 20).contains(&bytes), "{bytes}");
+    let work = records(dir.path(), "work");
+    assert_eq!(work.len(), 7 * 2 * 5);
+    for run in &work {
+        assert!(run["wall_s"].as_f64().unwrap() > 0.0, "{run}");
+        assert!(run["read_bytes"].as_u64().unwrap_or(0) <= bytes / 10, "{run}");
+    }
+    let cells = records(dir.path(), "cell");
+    let names: Vec<_> = cells.iter().map(|cell| cell["cell"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 7);
+    assert!(names.contains(&"integrity-check-warm-2MiB"), "{names:?}");
+    let left: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["records.jsonl"]);
+}
+
+#[test]
+fn an_opening_is_timed_to_the_first_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = lab(dir.path(), "opening --opens 2");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let work = records(dir.path(), "work");
+    assert_eq!(work.len(), 2 * 6);
+    assert!(work.iter().all(|run| run["cell"] == "process-to-first-row"));
+    assert_eq!(records(dir.path(), "verdict")[0]["families"][0]["judged"], false);
+}
+
+#[test]
+fn a_database_that_does_not_fit_is_refused_before_anything_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = lab(dir.path(), "whole --size-mib 1000000");
+    assert_eq!(output.status.code(), Some(1));
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("MiB are needed") && err.contains("MiB are free"), "{err}");
+    assert!(records(dir.path(), "session").is_empty());
+}
+
+#[test]
+fn a_missing_speedtest1_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = lab(dir.path(), "speedtest1 --program /nowhere/speedtest1");
+    assert_eq!(output.status.code(), Some(1));
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("/nowhere/speedtest1") && err.contains("lab/speedtest1.sh"), "{err}");
+}
+
+#[test]
+fn an_estimate_is_a_number_and_measures_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    for line in
+        ["whole --estimate", "opening --estimate", "speedtest1 --estimate", "purchase --estimate"]
+    {
+        let output = lab(dir.path(), line);
+        let seconds: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
+        assert!(output.status.success() && seconds > 0.0, "{line}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
