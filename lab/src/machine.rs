@@ -86,7 +86,10 @@ impl Machine {
             lab_profile: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
             environment: std::env::vars()
                 .filter(|(name, _)| name.starts_with("PELLUCID_") && !name.ends_with("_FILE"))
-                .map(|(name, value)| format!("{name}={value}"))
+                .map(|(name, value)| match value.contains('/') {
+                    true => format!("{name}=(a path)"),
+                    false => format!("{name}={value}"),
+                })
                 .collect(),
         })
     }

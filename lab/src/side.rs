@@ -70,7 +70,10 @@ impl Side {
             Kind::Sealed { extension, algorithm, .. } => (Some(extension), Some(algorithm)),
             Kind::Plain | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => (None, None),
         };
-        let shown = |path: &PathBuf| path.display().to_string();
+        // Its last part only: where it lies says something of one machine and nothing of a figure.
+        let shown = |path: &PathBuf| {
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        };
         Ok(SideDescription {
             side: self.name.clone(),
             kind: self.kind.name().into(),
@@ -263,6 +266,18 @@ mod tests {
     fn sealed(key_file: &str) -> Side {
         let (extension, key_file) = ("/x.so".into(), key_file.into());
         side(Kind::Sealed { extension, key_file, algorithm: "AES_256".into() })
+    }
+
+    #[test]
+    fn a_record_names_no_place_of_this_machine() {
+        let dir = tempfile::tempdir().unwrap();
+        let extension = dir.path().join("libpellucid.so");
+        std::fs::write(&extension, "library").unwrap();
+        let kind = Kind::Sealed { extension, key_file: "/k".into(), algorithm: "AES_256".into() };
+        let side = Side { name: "sealed".into(), kind, library: Some(dir.path().join("plain")) };
+        let record = serde_json::to_string(&side.describe().unwrap()).unwrap();
+        assert!(record.contains("\"libpellucid.so\"") && record.contains("\"plain\""), "{record}");
+        assert!(!record.contains('/'), "{record}");
     }
 
     #[test]
