@@ -14,6 +14,7 @@ use pellucid::journal::{
     open_record, page_number, record_bytes, seal_record, JournalHeader, FIELDS_BYTES, MAGIC,
     SECTOR_PART_BYTES,
 };
+use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
 
 use crate::code::{Code, Outcome};
@@ -61,6 +62,10 @@ pub struct JournalFile {
     failed: bool,
     /// Where the journal was found; none if this handle made it, or once its name is on disk.
     found: Option<PathBuf>,
+    /// The tail of the journal's first record, if this handle wrote it.
+    first_tail: Option<[u8; TAIL_BYTES]>,
+    /// Zeros are over its first header.
+    ended: bool,
 }
 
 impl JournalFile {
@@ -85,6 +90,8 @@ impl JournalFile {
             written: NOTHING,
             failed: false,
             found,
+            first_tail: None,
+            ended: false,
         }
     }
 
@@ -179,7 +186,7 @@ impl JournalFile {
 
     fn emit(&mut self, offset: u64) -> Outcome<()> {
         let length = self.record.len();
-        let tail = length - 4 - pellucid::unit::TAIL_BYTES..length - 4;
+        let tail = length - 4 - TAIL_BYTES..length - 4;
         if self.record[tail].iter().any(|byte| *byte != 0) {
             self.link.note(ffi::PERM, "journal record: the reserved bytes of its page are in use");
             return Err(Code(ffi::PERM));
@@ -197,6 +204,9 @@ impl JournalFile {
             self.held.take_back(length);
             return Err(code);
         }
+        if offset == self.sector_bytes {
+            self.first_tail = sealed.last_chunk().copied();
+        }
         let before = if self.written.is_empty() { offset..offset } else { self.written.clone() };
         self.written = before.start.min(offset)..before.end.max(offset + length as u64);
         Ok(())
@@ -207,6 +217,7 @@ impl JournalFile {
         let zeros = bytes.iter().all(|byte| *byte == 0);
         if zeros && bytes.len() <= FIELDS_BYTES {
             self.headers.retain(|(at, _)| *at != offset);
+            self.ended |= offset == 0;
             return self.lower.write(&[0; SECTOR_PART_BYTES], offset);
         }
         let known = self.headers.iter().position(|(at, _)| *at == offset);
@@ -228,20 +239,44 @@ impl JournalFile {
             self.link.note(ffi::IOERR_WRITE, "journal sectors below 512 bytes have no room");
             return Err(Code(ffi::IOERR_WRITE));
         }
+        self.sector_bytes = u64::from(sector_bytes);
+        self.page_bytes = page_bytes as usize;
         if offset == 0 {
+            if header.is_synced() {
+                self.settle_end()?;
+            }
             let mut id = [0; 16];
             pellucid::secret::fill_random(&mut id).map_err(|error| self.link.report(&error))?;
             self.id = Some(id);
             self.headers.clear();
             self.clear_from = None;
             self.written = NOTHING;
+            self.first_tail = None;
+            self.ended = false;
         }
         header.id = self.id.ok_or(Code(ffi::IOERR_WRITE))?;
-        self.sector_bytes = u64::from(sector_bytes);
-        self.page_bytes = page_bytes as usize;
         self.headers.retain(|(at, _)| *at < offset);
         self.headers.push((offset, header));
         self.seal_header(self.headers.len() - 1, bytes.len().max(SECTOR_PART_BYTES))
+    }
+
+    /// Before the records of an ended journal (`journal_mode=PERSIST`) are written over, its end has to be on
+    /// disk. Who ended it may have been killed before its sync; a power cut would then bring the old header
+    /// back over a part of the old records, and a part of a commit would be undone, as with plain SQLite.
+    ///
+    /// The tail of its first record tells an end of this connection, which has been synced.
+    fn settle_end(&self) -> Outcome<()> {
+        let settled = self.link.journal_end.take();
+        let end = self.sector_bytes + record_bytes(self.page_bytes) as u64;
+        if self.lower.size()? < end {
+            return Ok(());
+        }
+        let mut tail = [0; TAIL_BYTES];
+        self.lower.read(&mut tail, end - TAIL_BYTES as u64)?;
+        if settled == Some(tail) {
+            return Ok(());
+        }
+        self.lower.sync(ffi::SYNC_NORMAL)
     }
 
     fn inside_header_sector(&self, offset: u64) -> bool {
@@ -500,6 +535,9 @@ impl JournalFile {
     pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
         self.flush()?;
         self.lower.sync(flags)?;
+        if self.ended {
+            self.link.journal_end.set(self.first_tail);
+        }
         self.sync_name()
     }
 

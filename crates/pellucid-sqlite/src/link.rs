@@ -14,7 +14,7 @@ use pellucid::keys::{ContainerKeys, GENERATION_WRITES};
 use pellucid::sector::{
     SectorZero, Wear, SECTOR_BYTES, SQLITE_MAGIC, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET,
 };
-use pellucid::unit::{FileKind, Place};
+use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
 
 use crate::code::{note, report, Code, Outcome};
@@ -72,6 +72,8 @@ pub struct Link {
     pub shm_exclusive: Cell<i32>,
     pub wal: RefCell<Option<Rc<RefCell<WalFile>>>>,
     pub journal: RefCell<Option<Rc<RefCell<JournalFile>>>>,
+    /// Tail of the first record of the journal that this connection ended last, the end being on disk.
+    pub journal_end: Cell<Option<[u8; TAIL_BYTES]>>,
 }
 
 impl Link {
@@ -108,6 +110,7 @@ impl Link {
             shm_exclusive: Cell::new(0),
             wal: RefCell::new(None),
             journal: RefCell::new(None),
+            journal_end: Cell::new(None),
         })
     }
 

@@ -42,6 +42,12 @@ impl JournalHeader {
         Some(self.word(24)).filter(|n| n.is_power_of_two() && (512..=65536).contains(n))
     }
 
+    /// Whether SQLite syncs this journal. Without syncs (`synchronous=OFF`) it does not count records, but
+    /// goes by the length of the file.
+    pub fn is_synced(&self) -> bool {
+        self.word(8) != u32::MAX
+    }
+
     fn word(&self, at: usize) -> u32 {
         let mut word = [0; 4];
         word.copy_from_slice(&self.fields[at..at + 4]);
