@@ -49,7 +49,9 @@ def build() -> tuple[Path, Path]:
     fixture.parent.mkdir(exist_ok=True)
     fixture.unlink(missing_ok=True)
     shutil.copy(HERE / "init.c", init)
-    if not (fixture.parent / "Makefile").exists():
+    makefile = fixture.parent / "Makefile"
+    # A build directory that was moved or copied names another source than the one that is mended here.
+    if not makefile.exists() or f"TOP = {source}\n" not in makefile.read_text():
         run_logged([f"{source}/configure", "--enable-all", "--disable-static", "--with-tcl=/usr/lib/tcl8.6"])
     run_logged(
         ["make", f"-j{os.cpu_count()}", "testfixture", "OPTS=-DSQLITE_EXTRA_INIT=pellucid_extra_init",
