@@ -15,6 +15,7 @@ mod manual;
 mod output;
 mod owner;
 mod protector;
+mod rekey;
 mod run;
 mod status;
 
@@ -77,6 +78,12 @@ enum Command {
     Key(key::KeyArgs),
     /// What opens a database: add, drop, list
     Protector(protector::ProtectorArgs),
+    /// Give a database a new data encryption key, while programs use it
+    Rekey(rekey::RekeyArgs),
+    /// Protect databases by another certificate, key file or passphrase; their pages stay
+    Rewrap(rekey::RewrapArgs),
+    /// The scan after a rekey: status, suspend, resume
+    Scan(rekey::ScanArgs),
     /// Look at this machine, its keys and their databases, and say what to do
     Doctor(doctor::DoctorArgs),
     /// Who did what to which key and database: the event log of the instance
@@ -108,6 +115,9 @@ fn main() -> ExitCode {
         Command::Cert(args) => cert::run(args, &output),
         Command::Key(args) => key::run(args, &output),
         Command::Protector(args) => protector::run(args, &output),
+        Command::Rekey(args) => rekey::rekey(args, &output),
+        Command::Rewrap(args) => rekey::rewrap(args, &output),
+        Command::Scan(args) => rekey::run_scan(args, &output),
         Command::Doctor(_) => doctor::run(&output),
         Command::Events(args) => events::run(args, &output),
         Command::Run(args) => run::run(args),

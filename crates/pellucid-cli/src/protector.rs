@@ -108,7 +108,8 @@ pub fn run(args: &ProtectorArgs, output: &Output) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn begin() -> Result<(), Failure> {
+/// Starts the program's own SQLite with the shim.
+pub fn begin() -> Result<(), Failure> {
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))
 }
@@ -132,7 +133,8 @@ impl NewProtector {
     }
 }
 
-fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
+/// An encrypted database's header, which needs no key.
+pub fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
     match inspect(database).map_err(|error| Failure::from(error).about(database))?.kind {
         Kind::Sealed(header) => Ok(header),
         Kind::Plain => Err(Failure::new(

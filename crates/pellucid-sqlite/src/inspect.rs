@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use pellucid::header::{Header, REGION_BYTES};
+use pellucid::scan::{Progress, PROGRESS_BYTES, PROGRESS_OFFSET};
 use pellucid::sector::{SectorZero, SECTOR_BYTES, SQLITE_MAGIC};
 use pellucid::{Error, Result, Subject};
 
@@ -57,6 +58,8 @@ pub struct SealedHeader {
     pub first_copy_damaged: bool,
     /// Sector 0 is damaged.
     pub sector_damaged: bool,
+    /// How far a scan says it is; not authenticated either.
+    pub progress: Option<Progress>,
 }
 
 /// Looks at `path`.
@@ -114,6 +117,9 @@ fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
             header: read.header,
             first_copy_damaged: read.first_damaged,
             sector_damaged: read.sector_damaged,
+            progress: region[PROGRESS_OFFSET as usize..]
+                .first_chunk::<PROGRESS_BYTES>()
+                .and_then(Progress::parse),
         })),
         Err(Error::Corrupt { .. }) if !ours && sector.is_ok() => Kind::NotADatabase,
         Err(Error::Corrupt { .. }) if has_copy => Kind::Unfinished,

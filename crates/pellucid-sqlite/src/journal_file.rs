@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use pellucid::journal::{
     open_record, page_number, record_bytes, seal_record, JournalHeader, FIELDS_BYTES, MAGIC,
-    SECTOR_PART_BYTES,
+    SECTOR_LEAST, SECTOR_PART_BYTES,
 };
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
@@ -26,8 +26,6 @@ use crate::lower::{Lower, ReadEnd};
 use crate::pool::WearKind;
 
 const PENDING_BYTE: u64 = 0x4000_0000;
-/// Smallest sector a header is aligned to; every header offset is a multiple of it.
-const SECTOR_LEAST: u64 = 512;
 /// Bytes after a super-journal's name: length, checksum, magic.
 const SUPER_END_BYTES: u64 = 16;
 

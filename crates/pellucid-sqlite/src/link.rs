@@ -15,7 +15,7 @@ use pellucid::sector::{
     SectorZero, Wear, SECTOR_BYTES, SQLITE_MAGIC, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET,
 };
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
-use pellucid::{Error, Result, Subject};
+use pellucid::{Dek, Error, Result, Subject};
 
 use crate::code::{note, report, Code, Outcome};
 use crate::ffi;
@@ -160,6 +160,11 @@ impl Link {
     /// `SQLITE_IOERR` if there are none: the file is plain.
     pub fn keys(&self) -> Outcome<Arc<ContainerKeys>> {
         self.container.borrow().keys.clone().ok_or(Code(ffi::IOERR))
+    }
+
+    /// Which keys this connection brings.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
     }
 
     /// The header as last read.
@@ -493,48 +498,79 @@ impl Link {
         container.behind = false;
     }
 
-    /// Changes the header under the locks that allow it: copy 0, sync, copy 1, sync. If copy 1 is behind,
-    /// it first becomes what copy 0 is: while copy 0 is being written, the other has to be whole and the
-    /// last word.
+    /// Changes the header under the locks that allow it; the DEK stays.
+    ///
+    /// # Errors
+    /// As [`Link::write_header`].
+    pub fn change_header(&self, change: impl FnOnce(&mut Header)) -> Outcome<()> {
+        let mut header = self.header().ok_or(Code(ffi::IOERR))?;
+        change(&mut header);
+        let keys = self.keys()?;
+        self.write_header(header, keys.dek().ok_or(Code(ffi::IOERR))?)
+    }
+
+    /// Makes `header` the next one, under `dek` and the locks that allow it: copy 0, sync, copy 1, sync. If
+    /// copy 1 is behind, it first becomes what copy 0 is: while copy 0 is being written, the other has to be
+    /// whole and the last word.
     ///
     /// # Errors
     /// A code; one copy is whole and the last word then.
-    pub fn change_header(&self, change: impl FnOnce(&mut Header)) -> Outcome<()> {
+    pub fn write_header(&self, mut header: Header, dek: &Dek) -> Outcome<()> {
         let lower = self.lower()?;
-        let (mut header, keys, behind) = {
-            let container = self.container.borrow();
-            match (&container.header, &container.keys) {
-                (Some(header), Some(keys)) => (header.clone(), keys.clone(), container.behind),
-                _ => return Err(Code(ffi::IOERR)),
-            }
-        };
-        if behind {
-            // Who wrote copy 0 may not have lived to sync it, and copy 1 is the only one on disk.
-            lower.sync(ffi::SYNC_NORMAL)?;
-            let encoded = header.encode(keys.header_key()).map_err(|error| self.report(&error))?;
-            lower.write(&encoded[..], COPY_OFFSETS[1])?;
-            lower.sync(ffi::SYNC_NORMAL)?;
-            self.container.borrow_mut().behind = false;
-        }
-        change(&mut header);
-        header.sequence += 1;
         let typed = |error: Error| self.report(&error);
-        let encoded = header.encode(keys.header_key()).map_err(typed)?;
-        let dek = keys.dek().ok_or(Code(ffi::IOERR))?;
+        self.bring_up_second_copy(lower)?;
+        header.sequence += 1;
         let keys = Arc::new(ContainerKeys::new(&header, dek).map_err(typed)?);
+        let encoded = header.encode(keys.header_key()).map_err(typed)?;
+        let rekeyed = self.keys()?.dek() != Some(dek);
         if let Err(code) = lower.write(&encoded[..], COPY_OFFSETS[0]) {
             // Part of it may be there; copy 1 is the last word.
             self.container.borrow_mut().mend = true;
             return Err(code);
         }
         // From here on everybody goes by copy 0, synced or not, so this connection does too.
-        self.adopt(header, keys, &encoded[..HEAD_BYTES]);
+        self.credentials.remember(&encoded, &keys);
+        self.adopt(header, keys.clone(), &encoded[..HEAD_BYTES]);
         self.pool.borrow_mut().drop_reserved();
         self.container.borrow_mut().behind = true;
         lower.sync(ffi::SYNC_NORMAL)?;
         lower.write(&encoded[..], COPY_OFFSETS[1])?;
         lower.sync(ffi::SYNC_NORMAL)?;
         self.container.borrow_mut().behind = false;
+        if rekeyed {
+            self.begin_wear(lower, &keys)?;
+        }
+        Ok(())
+    }
+
+    /// What a change that was interrupted between the copies left behind.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn bring_up_second_copy(&self, lower: Lower) -> Outcome<()> {
+        let (header, keys) = {
+            let container = self.container.borrow();
+            match (&container.header, &container.keys) {
+                (Some(_), Some(_)) if !container.behind => return Ok(()),
+                (Some(header), Some(keys)) => (header.clone(), keys.clone()),
+                _ => return Err(Code(ffi::IOERR)),
+            }
+        };
+        // Who wrote copy 0 may not have lived to sync it, and copy 1 is the only one on disk.
+        lower.sync(ffi::SYNC_NORMAL)?;
+        let encoded = header.encode(keys.header_key()).map_err(|error| self.report(&error))?;
+        lower.write(&encoded[..], COPY_OFFSETS[1])?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        self.container.borrow_mut().behind = false;
+        Ok(())
+    }
+
+    /// Counts that were signed under another DEK do not authenticate and would cost a generation each.
+    fn begin_wear(&self, lower: Lower, keys: &ContainerKeys) -> Outcome<()> {
+        let wear = Wear { generation: keys.generation(), reserved: 0 };
+        for offset in [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET] {
+            lower.write(&wear.encode(keys.header_key(), offset), offset)?;
+        }
         Ok(())
     }
 

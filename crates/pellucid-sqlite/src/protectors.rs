@@ -1,21 +1,16 @@
-//! Protectors of a sealed database, added and dropped while it is in use: only its header changes.
+//! Protectors of a sealed database, added, dropped and exchanged while it is in use: only its header changes.
 
 use std::path::Path;
 
-use pellucid::header::Header;
+use pellucid::header::{DekRow, Header};
 use pellucid::keyring::{Action, Event};
 use pellucid::protector::{Binding, Protector, Purpose};
 use pellucid::secret::Dek;
 use pellucid::{Error, Result, Subject};
 
-use crate::convert::connection::{uri, Handle};
-use crate::convert::{full_name, holders, ConvertError};
-use crate::ffi;
-use crate::file::lower_of_open;
-use crate::seal_request::{remember, Protection};
-
-/// How long to wait for the short moment that the change takes.
-const TIMEOUT_MS: std::ffi::c_int = 20_000;
+use crate::convert::{full_name, ConvertError};
+use crate::header_change::{self, Next};
+use crate::seal_request::{now, Credentials, Protection};
 
 /// Adds a protector; what opened the database before opens it still.
 ///
@@ -23,8 +18,7 @@ const TIMEOUT_MS: std::ffi::c_int = 20_000;
 /// [`ConvertError`]; nothing was changed then.
 pub fn add(path: &Path, protection: &Protection) -> std::result::Result<(), ConvertError> {
     change(path, Action::Added, |header, dek| {
-        let encoded = wrap(header, dek, protection)?;
-        header.protectors.push(encoded);
+        header.protectors.push(wrap(header, dek, protection)?);
         Ok(())
     })
 }
@@ -47,69 +41,97 @@ pub fn drop(path: &Path, index: usize) -> std::result::Result<(), ConvertError> 
     })
 }
 
-fn wrap(header: &Header, dek: &Dek, protection: &Protection) -> Result<Vec<u8>> {
-    let row = header.current_dek()?;
-    let binding = Binding {
+/// Protects the DEK by `protection` instead of by the certificate with the SHA-256 thumbprint `old`, or by
+/// anything else if none is named. The pages are not touched.
+///
+/// # Errors
+/// [`Error::Misuse`] if no protector is of that certificate.
+pub fn exchange(
+    path: &Path,
+    old: Option<&[u8; 32]>,
+    protection: &Protection,
+) -> std::result::Result<(), ConvertError> {
+    change(path, Action::Reprotected, |header, dek| {
+        let new = wrap(header, dek, protection)?;
+        let goes = |bytes: &Vec<u8>| match (old, Protector::decode(bytes)) {
+            (None, _) => true,
+            (Some(old), Ok((Protector::Certificate(found), _))) => found.thumbprint() == old,
+            _ => false,
+        };
+        if !header.protectors.iter().any(goes) {
+            return Err(Error::misuse(
+                Subject::Container,
+                "the certificate that is to be replaced does not protect it",
+            ));
+        }
+        header.protectors.retain(|bytes| !goes(bytes));
+        header.protectors.push(new);
+        Ok(())
+    })
+}
+
+fn binding<'a>(file_id: &'a [u8; 16], row: &'a DekRow) -> Binding<'a> {
+    Binding {
         purpose: Purpose::Database,
-        id: &header.file_id,
+        id: file_id,
         algorithm: row.algorithm,
         commitment: &row.commitment,
-    };
-    let mut encoded = Vec::new();
-    let protector: Protector = protection.wrap(dek, &binding)?;
-    protector.encode(&mut encoded);
-    Ok(encoded)
+    }
+}
+
+fn wrap(header: &Header, dek: &Dek, protection: &Protection) -> Result<Vec<u8>> {
+    let protector = protection.wrap(dek, &binding(&header.file_id, header.current_dek()?))?;
+    Ok(encoded(&protector))
+}
+
+fn encoded(protector: &Protector) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    protector.encode(&mut bytes);
+    bytes
 }
 
 fn change(
     path: &Path,
     action: Action,
-    edit: impl FnOnce(&mut Header, &Dek) -> Result<()>,
+    edit: impl Fn(&mut Header, &Dek) -> Result<()>,
 ) -> std::result::Result<(), ConvertError> {
-    let uri = uri(path, "vfs=pellucid&require=sealed");
-    let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
-    handle.busy_timeout(TIMEOUT_MS);
-    // The locks under which a header may change: in rollback mode EXCLUSIVE, in WAL mode that of the writer.
-    handle.run("BEGIN EXCLUSIVE").map_err(|error| in_use(path, error))?;
-    // SAFETY: the file object of an open connection, used before that closes.
-    let (lower, link) = unsafe { lower_of_open(handle.file()?) }.ok_or_else(|| {
-        Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
-    })?;
-    let code = |code: crate::code::Code| ConvertError::Sqlite {
-        file: path.display().to_string(),
-        code: code.0,
-        message: "the header cannot be written".to_owned(),
-    };
-    let keys = link.keys().map_err(code)?;
-    let (Some(mut header), Some(dek)) = (link.header(), keys.dek()) else {
-        return Err(Error::misuse(Subject::File(path.to_owned()), "its header is not known").into());
-    };
-    edit(&mut header, dek)?;
-    // An earlier look, for a typed error: too many protectors.
-    header.encode(keys.header_key())?;
-    let protectors = header.protectors.clone();
-    Event::new(action, "protector of database").of(full_name(path)).record_here()?;
-    let changed = link
-        .with_header_locks(lower, || {
-            link.change_header(|header| header.protectors.clone_from(&protectors))
-        })
-        .map_err(code)?;
-    if !changed {
-        return Err(busy(path));
-    }
-    if let Some(header) = link.header() {
-        remember(&header, path);
-    }
-    handle.run("COMMIT")
+    let event = Event::new(action, "protector of database").of(full_name(path));
+    header_change::change(
+        path,
+        |_, header, keys| {
+            let mut next = header.clone();
+            let dek = keys.dek().ok_or_else(|| Error::misuse(Subject::Container, "no key"))?;
+            edit(&mut next, dek)?;
+            next.scan.keys_modified = now();
+            Ok(Some(Next::from(next)))
+        },
+        || event.record_here(),
+    )
+    .map(|_| ())
 }
 
-fn in_use(path: &Path, error: ConvertError) -> ConvertError {
-    if Handle::is_busy(&error) {
-        return busy(path);
-    }
-    error
-}
-
-fn busy(path: &Path) -> ConvertError {
-    ConvertError::InUse { file: path.display().to_string(), holders: holders::find(path) }
+/// The protectors of `header`, each wrapping `dek` instead, of which `row` is the row.
+///
+/// # Errors
+/// [`Error::MissingKey`] naming the protector whose key is not at hand: it could not be made again.
+pub fn of_new_dek(
+    header: &Header,
+    dek: &Dek,
+    row: &DekRow,
+    credentials: &Credentials,
+) -> Result<Vec<Vec<u8>>> {
+    let old = binding(&header.file_id, header.current_dek()?);
+    let new = binding(&header.file_id, row);
+    let each = header.protectors.iter().enumerate();
+    each.map(|(index, bytes)| {
+        let (protector, _) = Protector::decode(bytes)?;
+        match protector.again(&old, &new, dek, credentials) {
+            Ok(made) => Ok(encoded(&made)),
+            Err(Error::MissingKey { cause, .. }) => {
+                Err(Error::missing_key(Subject::Protector(index + 1), cause))
+            }
+            Err(error) => Err(error),
+        }
+    })
+    .collect()
 }

@@ -184,6 +184,19 @@ impl KeySource for Credentials {
         }
         Keyring::open(&path)?.certificate_by_thumbprint(thumbprint_sha256)
     }
+
+    fn public_certificate(
+        &self,
+        thumbprint_sha256: &[u8; 32],
+    ) -> Result<Option<PublicCertificate>> {
+        let path = Keyring::locate()?;
+        if !Keyring::is_at(&path) {
+            return Ok(None);
+        }
+        let stored = Keyring::open(&path)?.certificates()?;
+        let mut own = stored.iter().map(pellucid::keyring::Stored::public);
+        Ok(own.find(|public| public.thumbprint() == thumbprint_sha256).cloned())
+    }
 }
 
 /// The DEK this connection has already, if it wrote `bytes` too.
@@ -196,7 +209,7 @@ fn known_dek(keys: &ContainerKeys, header: &Header, bytes: &[u8]) -> Option<Dek>
 /// This version seals every page; a header that says otherwise is one put back by somebody.
 fn check_state(header: &Header) -> Result<()> {
     match header.state {
-        EncryptionState::Encrypted => Ok(()),
+        EncryptionState::Encrypted | EncryptionState::KeyChange => Ok(()),
         state => {
             let remembered = Keyring::locate()
                 .and_then(|path| Keyring::open(&path))
@@ -295,16 +308,14 @@ impl Birth {
             commitment,
             wrapped: None,
         };
-        let created = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
         let header = Header {
             sequence: 1,
             file_id,
             page_size: 4096,
             state: EncryptionState::Encrypted,
             generation: 1,
-            created,
+            created: now(),
+            scan: pellucid::scan::Scan::default(),
             deks: vec![row],
             protectors,
         };
@@ -464,6 +475,13 @@ pub fn forget(header: &Header, path: &Path) {
         let what = format!("the keyring still remembers the database as encrypted: {error}");
         crate::code::note(crate::ffi::OK, path, &what);
     }
+}
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 /// Whether an environment variable is set to 1.

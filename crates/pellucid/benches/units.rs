@@ -58,6 +58,7 @@ fn header(dek: &Dek, algorithm: Algorithm) -> Header {
         state: EncryptionState::Encrypted,
         generation: 1,
         created: 0,
+        scan: pellucid::scan::Scan::default(),
         deks: vec![DekRow {
             first_generation: 1,
             last_generation: u32::MAX,

@@ -7,6 +7,7 @@ use aws_lc_rs::digest;
 use crate::algorithm::Algorithm;
 use crate::error::{Error, Result, Subject};
 use crate::keys::HeaderKey;
+use crate::scan::{self, Scan};
 
 /// Bytes before the first page.
 pub const REGION_BYTES: u64 = 16384;
@@ -21,7 +22,7 @@ pub const MAX_PROTECTORS: usize = 8;
 
 /// What a header copy begins with.
 pub const MAGIC: &[u8; 16] = b"Pellucid header\0";
-const FIXED_BYTES: usize = 128;
+const FIXED_BYTES: usize = 68 + scan::FIELDS_BYTES;
 const ROW_BYTES: usize = 104;
 const WRAPPED_BYTES: usize = 60;
 const MAC_AT: usize = COPY_BYTES - 64;
@@ -102,6 +103,8 @@ pub struct Header {
     pub generation: u32,
     /// When the container was made, in seconds since 1970.
     pub created: u64,
+    /// What the last scan is doing, and when the keys changed.
+    pub scan: Scan,
     /// The DEKs, the current one last.
     pub deks: Vec<DekRow>,
     /// The protectors of the current DEK, encoded ([`crate::protector::Protector::decode`]).
@@ -171,7 +174,7 @@ impl Header {
         out.push(0);
         out.extend_from_slice(&self.generation.to_be_bytes());
         out.extend_from_slice(&self.created.to_be_bytes());
-        out.resize(FIXED_BYTES, 0);
+        out.extend_from_slice(&self.scan.encode());
         for row in &self.deks {
             out.extend_from_slice(&row.first_generation.to_be_bytes());
             out.extend_from_slice(&row.last_generation.to_be_bytes());
@@ -227,10 +230,10 @@ impl Header {
                 fields.array::<4>()?,
                 fields.u32()?,
                 fields.u64()?,
-                fields.take(FIXED_BYTES - 68)?,
+                fields.array::<{ scan::FIELDS_BYTES }>()?,
             ))
         };
-        let Some((sequence, file_id, page_size, kinds, generation, created, _)) = read() else {
+        let Some((sequence, file_id, page_size, kinds, generation, created, scan)) = read() else {
             return Ok(None);
         };
         let [state, protectors, deks, _] = kinds;
@@ -267,6 +270,7 @@ impl Header {
             state,
             generation,
             created,
+            scan: Scan::parse(&scan)?,
             deks: rows,
             protectors: list,
         }))
@@ -342,6 +346,7 @@ mod tests {
             state: EncryptionState::Encrypted,
             generation: 1,
             created: 1_700_000_000,
+            scan: Scan { modified: 5, ..Scan::default() },
             deks: vec![DekRow {
                 first_generation: 1,
                 last_generation: u32::MAX,

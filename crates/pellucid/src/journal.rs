@@ -16,6 +16,9 @@ pub const SECTOR_PART_BYTES: usize = COPY_OFFSETS[1] + COPY_BYTES;
 
 /// Byte 0 is zero, which SQLite reads as "not hot" (`hasHotJournal`).
 const MARK: &[u8; 8] = b"\0PELJRNL";
+/// Smallest sector a header is aligned to; every header offset is a multiple of it.
+pub const SECTOR_LEAST: u64 = 512;
+
 const COPY_OFFSETS: [usize; 2] = [32, 256];
 const ID_BYTES: usize = 16;
 const COPY_BYTES: usize = ID_BYTES + FIELDS_BYTES + TAIL_BYTES;
@@ -96,6 +99,14 @@ impl JournalHeader {
             )),
         }
     }
+}
+
+/// The generations that the copies in a header sector name, without a key; 0 for one that is not there.
+pub fn header_generations(sector: &[u8]) -> [u32; 2] {
+    COPY_OFFSETS.map(|at| {
+        let copy = sector.get(at..at + COPY_BYTES);
+        copy.and_then(crate::unit::generation).unwrap_or_default()
+    })
 }
 
 fn open_copy(

@@ -15,8 +15,10 @@ pub mod keys;
 pub mod message;
 pub mod nonce;
 pub mod protector;
+pub mod scan;
 pub mod secret;
 pub mod sector;
+pub mod transition;
 pub mod unit;
 pub mod wal;
 

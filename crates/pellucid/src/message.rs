@@ -161,6 +161,38 @@ pub const CERTIFICATE_IN_USE: Message = Message::error(
 pub const CERTIFICATE_NOT_FOUND: Message =
     Message::error(33111, "Cannot find server %s with thumbprint '%s'.");
 
+/// Switching encryption on or off while a scan runs. Argument: `enable` or `disable`.
+pub const STATE_DURING_SCAN: Message = Message::error(
+    33109,
+    "Cannot %s database encryption while an encryption, decryption, or key change scan is in \
+     progress.",
+);
+/// A new DEK while a scan runs.
+pub const KEY_DURING_SCAN: Message = Message::error(
+    33110,
+    "Cannot change database encryption key while an encryption, decryption, or key change scan is \
+     in progress.",
+);
+/// A scan begins. Argument: database.
+pub const SCAN_BEGINS: Message = Message {
+    number: 33112,
+    severity: 10,
+    text: "Beginning database encryption scan for database '%s'.",
+};
+/// A scan is complete. Argument: database.
+pub const SCAN_COMPLETE: Message = Message {
+    number: 33113,
+    severity: 10,
+    text: "Database encryption scan for database '%s' is complete.",
+};
+/// A scan met what it cannot rewrite. Argument: database.
+pub const SCAN_ABORTED: Message = Message {
+    number: 33114,
+    severity: 10,
+    text: "Database encryption scan for database '%s' was aborted. Reissue ALTER DB to resume the \
+           scan.",
+};
+
 /// Messages that are told within an error of ours, behind what it says itself.
 pub(crate) const TOLD_WITHIN: [Message; 5] =
     [CERTIFICATE_NOT_FOUND, DOES_NOT_EXIST, NOT_USABLE, DECRYPTION_FAILED, KEY_CORRUPTED];

@@ -2,6 +2,7 @@
 //!
 //! Layout: docs/format.md, "Protectors". Several stand side by side; one is enough to open.
 
+mod again;
 mod certificate;
 mod key_file;
 mod passphrase;
@@ -184,6 +185,17 @@ pub trait KeySource {
     /// # Errors
     /// What is wrong with the keyring.
     fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>>;
+    /// The certificate with this SHA-256 thumbprint, with or without its private key.
+    ///
+    /// # Errors
+    /// What is wrong with the keyring.
+    fn public_certificate(
+        &self,
+        thumbprint_sha256: &[u8; 32],
+    ) -> Result<Option<PublicCertificate>> {
+        let found = self.certificate(thumbprint_sha256)?;
+        Ok(found.map(|certificate| certificate.public().clone()))
+    }
     /// Whether recovery protectors may be used.
     fn allow_recovery(&self) -> bool {
         false

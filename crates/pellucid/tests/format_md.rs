@@ -20,6 +20,7 @@ use pellucid::header::{self, DekRow, EncryptionState, Header};
 use pellucid::journal::{self, JournalHeader};
 use pellucid::keys::{ContainerKeys, HeaderKey, GENERATION_WRITES};
 use pellucid::nonce::SystemNonces;
+use pellucid::scan::{Progress, Scan, ScanState, PROGRESS_OFFSET};
 use pellucid::sector::{self, SectorZero, Wear};
 use pellucid::unit::{self, FileKind, Place, TAIL_BYTES, TEMPORARY_BLOCK_BYTES};
 use pellucid::wal::{self, WalHeader};
@@ -192,6 +193,13 @@ fn headers() {
     header.deks[0].first_generation = 0x0a0c;
     header.deks.insert(0, older_row(&older));
     header.protectors = vec![vec![1, 0, 0, 3, 7, 8, 9]];
+    header.scan = Scan {
+        state: ScanState::Suspended,
+        modified: 0x2101,
+        regenerated: 0x2202,
+        keys_modified: 0x2303,
+        set: 0x2404,
+    };
     let key = HeaderKey::derive(&dek(), &FILE_ID).unwrap();
     let copy = header.encode(&key).unwrap();
     let rows = layout.rows.iter().find(|row| row[2] == "DEKs").unwrap();
@@ -213,7 +221,8 @@ fn headers() {
     assert_eq!(layout.of("number of DEKs", &copy[..]), [2]);
     assert_eq!(layout.of("current generation", &copy[..]), header.generation.to_be_bytes());
     assert_eq!(layout.of("birth", &copy[..]), header.created.to_be_bytes());
-    assert_eq!(copy[layout.at("birth").end..rows_at], [0; 60]);
+    scan_fields(&layout, &header.scan, &copy[..]);
+    assert_eq!(copy[layout.at("when encryption was switched").end..rows_at], [0; 24]);
     let most = format!("at most {}", header::MAX_PROTECTORS);
     assert!(layout.field("number of protectors").contains(&most));
     let states = layout.field("state: ").strip_prefix("state: ").unwrap();
@@ -238,6 +247,42 @@ fn headers() {
 
     dek_rows(&doc, &older, &copy[rows_at..][..2 * row_bytes]);
     assert_eq!(copy[rows_at + 2 * row_bytes..used], header.protectors[0]);
+}
+
+fn scan_fields(layout: &Table, scan: &Scan, copy: &[u8]) {
+    let states = layout.field("scan: ").strip_prefix("scan: ").unwrap();
+    let named: Vec<_> = numbered(states);
+    assert_eq!(named.len(), ScanState::ALL.len());
+    for ((id, name), state) in named.into_iter().zip(ScanState::ALL) {
+        assert_eq!((id, name), (state as u8, state.name()));
+    }
+    assert_eq!(layout.of("scan: ", copy), [scan.state as u8]);
+    for (field, time) in [
+        ("when the scan's state changed", scan.modified),
+        ("when the current DEK was made", scan.regenerated),
+        ("when a DEK or a protector changed", scan.keys_modified),
+        ("when encryption was switched", scan.set),
+    ] {
+        assert_eq!(layout.of(field, copy), time.to_be_bytes(), "{field}");
+    }
+}
+
+#[test]
+fn progress() {
+    let layout = Doc::read().section("### Progress").table(0);
+    let key = HeaderKey::derive(&dek(), &FILE_ID).unwrap();
+    let progress = Progress { generation: 0x0102, done: 0x0304, pages: 0x0506, at: 0x0708 };
+    let bytes = progress.encode(&key);
+    assert_eq!(layout.is_without_gaps(), bytes.len());
+    assert_eq!(layout.of("`PELSCAN", &bytes), literal(layout.field("`PELSCAN")));
+    assert_eq!(layout.of("generation that the pages", &bytes), progress.generation.to_be_bytes());
+    assert_eq!(layout.of("pages looked at", &bytes), progress.done.to_be_bytes());
+    assert_eq!(layout.of("pages in all", &bytes), progress.pages.to_be_bytes());
+    assert_eq!(layout.of("when it was written", &bytes), progress.at.to_be_bytes());
+    let mac = key.sign(&[&PROGRESS_OFFSET.to_be_bytes(), &bytes[..32]]);
+    assert_eq!(layout.of("HMAC-SHA256", &bytes), mac);
+    let container = Doc::read().section("## Container").table(0);
+    assert_eq!(container.at("progress of a scan").start as u64, PROGRESS_OFFSET);
 }
 
 fn dek_rows(doc: &Doc, older: &Dek, rows: &[u8]) {

@@ -57,7 +57,7 @@ def read_pages(path: Path, keys: KeysAtHand, note: Callable[[str], None] = lambd
             header = choose_header(region, sector_0.file_id)
         if len(region) < REGION_BYTES:
             raise Corrupt(f"{path}: cut within its header region")
-        if header.state != State.ENCRYPTED:
+        if header.state not in (State.ENCRYPTED, State.KEY_CHANGE):
             # So what the keyring last saw of the database need not be looked up: it guards the other states.
             raise Unsupported(f"{path}: state {header.state.name.lower().replace('_', ' ')} needs a newer version")
 

@@ -125,6 +125,11 @@ pub fn inject(
     }
     let (struck, failed_allocations) = (watch::disarm(), memory::disarm());
     let events = watch::events();
+    if struck.first().is_some_and(|first| mixes_in_plain_too(&scenario, first)) {
+        work.close();
+        watch::end();
+        return true;
+    }
     let reached = !struck.is_empty() || failed_allocations > 0;
     if reached {
         if let Some(Struck { call, name: file, offset, length }) = struck.first() {
@@ -165,6 +170,13 @@ pub fn inject(
         }
     }
     true
+}
+
+/// Where a transaction over two databases in PERSIST mode ends, their journals are cut. If that fails at a rollback,
+/// SQLite tells nobody and leaves half of it in one of them, sealed or plain. Its own tests let no call fail there.
+fn mixes_in_plain_too(scenario: &Scenario, struck: &Struck) -> bool {
+    let pair = scenario.theme == Theme::Pair && scenario.mode == Mode::Persist;
+    pair && struck.call == Call::Truncate && struck.name.ends_with("-journal")
 }
 
 fn arm(Injection { what, at, persistent }: Injection) {

@@ -223,6 +223,11 @@ impl<'a> Handle<'a> {
         Ok(statement)
     }
 
+    /// A statement that is run again and again.
+    pub fn prepared(&self, sql: &str) -> Result<Prepared<'_>, ConvertError> {
+        Ok(Prepared { handle: self, statement: self.prepare(sql)? })
+    }
+
     /// Loads an extension with its default entry point.
     fn load(&self, extension: &Path) -> Result<(), ConvertError> {
         let name = terminated(&extension.display().to_string())?;
@@ -289,6 +294,38 @@ impl Drop for Handle<'_> {
             self.api.progress_handler()(self.db, 0, None, std::ptr::null_mut());
             self.api.close_v2()(self.db);
         }
+    }
+}
+
+/// A statement with one parameter, finalized on drop.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    handle: &'a Handle<'a>,
+    statement: *mut ffi::Statement,
+}
+
+impl Prepared<'_> {
+    /// Runs it to its end for its effect.
+    pub fn run(&self, parameter: i64) -> Result<(), ConvertError> {
+        let api = self.handle.api;
+        // SAFETY: prepared and not finalized; a reset makes it ready for the next run, whatever the last one said.
+        unsafe {
+            self.handle.check(api.bind_int64()(self.statement, 1, parameter))?;
+            let mut code = ffi::ROW;
+            while code == ffi::ROW {
+                code = api.step()(self.statement);
+            }
+            let outcome = if code == ffi::DONE { Ok(()) } else { Err(self.handle.error(code)) };
+            api.reset()(self.statement);
+            outcome
+        }
+    }
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        // SAFETY: finalized once, before its connection closes, which it borrows.
+        unsafe { self.handle.api.finalize()(self.statement) };
     }
 }
 

@@ -69,6 +69,7 @@ fn header(dek: &Dek, file_id: [u8; 16], algorithm: Algorithm) -> Result<Header> 
         state: EncryptionState::Encrypted,
         generation: GENERATION,
         created: 1_700_000_000,
+        scan: pellucid::scan::Scan::default(),
         deks: vec![row(dek, &file_id, algorithm, 1)?],
         protectors: vec![],
     })

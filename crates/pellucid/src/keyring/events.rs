@@ -40,6 +40,14 @@ pub enum Action {
     Encrypted,
     /// A database was decrypted.
     Decrypted,
+    /// What protects a database was exchanged for something else.
+    Reprotected,
+    /// A database got a new data encryption key.
+    Rekeyed,
+    /// A scan was suspended.
+    Suspended,
+    /// A suspended scan goes on.
+    Resumed,
 }
 
 impl Action {
@@ -56,6 +64,10 @@ impl Action {
             Action::Added => "added",
             Action::Encrypted => "encrypted",
             Action::Decrypted => "decrypted",
+            Action::Reprotected => "reprotected",
+            Action::Rekeyed => "rekeyed",
+            Action::Suspended => "suspended",
+            Action::Resumed => "resumed",
         }
     }
 }

@@ -14,6 +14,7 @@ fn header(rows: Vec<DekRow>) -> Header {
         state: EncryptionState::Encrypted,
         generation: 3,
         created: 0,
+        scan: crate::scan::Scan::default(),
         deks: rows,
         protectors: vec![],
     }

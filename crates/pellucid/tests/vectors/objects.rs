@@ -74,6 +74,7 @@ fn container(case: &Case) -> Result<ContainerKeys> {
         state: EncryptionState::Encrypted,
         generation: case.number("generation") as u32,
         created: 0,
+        scan: pellucid::scan::Scan::default(),
         deks: vec![row],
         protectors: vec![],
     };

@@ -1,0 +1,127 @@
+//! The proof that no unit of an older key is left: every tail of the database file and of the WAL is read, and
+//! no journal is there.
+//!
+//! It needs no lock: from the switch on nobody seals under an older key, so a tail that was seen to be
+//! current stays so, and one that comes new is current.
+
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use pellucid::header::{Header, REGION_BYTES};
+use pellucid::journal;
+use pellucid::unit;
+use pellucid::wal::{FRAME_HEADER_BYTES, HEADER_BYTES};
+use pellucid::{Error, Result, Subject};
+
+use super::pages::{self, Stretch};
+use super::{Doing, Watch};
+use crate::convert::ConvertError;
+use crate::lower::Lower;
+
+/// Where a unit of an older key was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// In a page of the database.
+    Page(u32),
+    /// Behind the last whole page.
+    Rest(u64),
+    /// In a frame of the WAL.
+    Frame(u32),
+    /// In a rollback journal, where one should not be.
+    Journal,
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Left::Page(number) => write!(f, "page {number}"),
+            Left::Rest(bytes) => write!(f, "what lies in the last {bytes} bytes"),
+            Left::Frame(number) => write!(f, "frame {number} of the WAL"),
+            Left::Journal => f.write_str("the rollback journal"),
+        }
+    }
+}
+
+/// The first unit found that is not under the current DEK.
+pub fn search(
+    lower: Lower,
+    path: &Path,
+    header: &Header,
+    watch: &mut Watch<'_>,
+) -> std::result::Result<Option<Left>, ConvertError> {
+    let failed = |code: crate::code::Code| ConvertError::Sqlite {
+        file: path.display().to_string(),
+        code: code.0,
+        message: "cannot be read for the proof".to_owned(),
+    };
+    let size = lower.size().map_err(failed)?.saturating_sub(REGION_BYTES);
+    let page_bytes = u64::from(header.page_size);
+    if size % page_bytes != 0 {
+        return Ok(Some(Left::Rest(size % page_bytes)));
+    }
+    let last = pages::in_file(lower, header).map_err(failed)?;
+    let mut stretch = Stretch::default();
+    let mut next = 1;
+    while next <= last {
+        let (older, read) = stretch.older(lower, header, next, last).map_err(failed)?;
+        if let Some(page) = older.first() {
+            return Ok(Some(Left::Page(*page)));
+        }
+        next += read;
+        watch(Doing::Proving, (next - 1) as u32, last as u32);
+    }
+    Ok(match search_wal(path, header)? {
+        Some(frame) => Some(Left::Frame(frame)),
+        None => has_older_journal(path, header)?.then_some(Left::Journal),
+    })
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Reads the WAL by a descriptor of its own. SQLite keeps no locks on a WAL, so closing it drops none.
+fn search_wal(path: &Path, header: &Header) -> Result<Option<u32>> {
+    use std::os::unix::fs::FileExt;
+    let name = beside(path, "-wal");
+    let wal = match std::fs::File::open(&name) {
+        Ok(wal) => wal,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(Subject::File(name), error)),
+    };
+    let failed = |error| Error::io(Subject::File(name.clone()), error);
+    let frame_bytes = (FRAME_HEADER_BYTES + header.page_size as usize) as u64;
+    let size = wal.metadata().map_err(failed)?.len();
+    let frames = size.saturating_sub(HEADER_BYTES as u64) / frame_bytes;
+    let mut tail = [0; unit::TAIL_BYTES];
+    for number in 1..=frames {
+        let end = HEADER_BYTES as u64 + number * frame_bytes;
+        wal.read_exact_at(&mut tail, end - unit::TAIL_BYTES as u64).map_err(failed)?;
+        if !unit::generation(&tail).is_some_and(|generation| header.is_current(generation)) {
+            return Ok(Some(number as u32));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a journal has a header or a first record of an older key. The scan has made the journal vanish under
+/// EXCLUSIVE, so one that is there now was made since, as a whole.
+fn has_older_journal(path: &Path, header: &Header) -> Result<bool> {
+    let name = beside(path, "-journal");
+    let failed = |error| Error::io(Subject::File(name.clone()), error);
+    let mut journal = match std::fs::File::open(&name) {
+        Ok(journal) => journal,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut start = Vec::new();
+    let first_record = journal::record_bytes(header.page_size as usize);
+    let wanted = journal::SECTOR_LEAST + first_record as u64;
+    journal.by_ref().take(wanted).read_to_end(&mut start).map_err(failed)?;
+    let mut named = journal::header_generations(&start).to_vec();
+    named.extend(unit::generation(&start).filter(|_| start.len() as u64 == wanted));
+    Ok(named.iter().any(|generation| *generation != 0 && !header.is_current(*generation)))
+}

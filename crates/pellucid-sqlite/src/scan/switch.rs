@@ -1,0 +1,69 @@
+//! The header changes around a scan: a new DEK, suspended, resumed, settled.
+
+use std::path::Path;
+
+use pellucid::header::Header;
+use pellucid::keyring::{Action, Event};
+use pellucid::nonce::SystemNonces;
+use pellucid::scan::ScanState;
+use pellucid::{Algorithm, Dek, Error, Subject};
+
+use crate::convert::{full_name, ConvertError};
+use crate::header_change::{change, Next};
+use crate::protectors;
+use crate::seal_request::now;
+
+/// Gives the database a new DEK; none for its present algorithm. From now on everybody seals under it, and a
+/// scan is due. Every protector protects the new DEK; the older one is wrapped under it until the scan ends.
+///
+/// # Errors
+/// [`ConvertError`]; nothing was changed then. During a scan SQL Server's message 33110.
+pub fn rekey(path: &Path, algorithm: Option<Algorithm>) -> Result<Header, ConvertError> {
+    let dek = Dek::random()?;
+    change(
+        path,
+        |link, header, keys| {
+            let algorithm = match algorithm {
+                Some(algorithm) => algorithm,
+                None => header.algorithm()?,
+            };
+            let row = header.next_row(&dek, algorithm)?;
+            let wrapped = protectors::of_new_dek(header, &dek, &row, link.credentials())?;
+            let next = header.rekeyed(keys, &dek, row, wrapped, now(), &mut SystemNonces)?;
+            Ok(Some(Next { header: next, dek: Some(dek.clone()) }))
+        },
+        || Event::new(Action::Rekeyed, "database").of(full_name(path)).record_here(),
+    )
+}
+
+/// Suspends a scan, lets one go on, or notes that it met damage. Nothing to do is no error.
+///
+/// # Errors
+/// [`Error::Misuse`] if no scan is under way; [`ConvertError`] otherwise.
+pub fn change_state(path: &Path, state: ScanState) -> Result<Header, ConvertError> {
+    let event = match state {
+        ScanState::Suspended => Some(Action::Suspended),
+        ScanState::Running => Some(Action::Resumed),
+        _ => None,
+    };
+    change(
+        path,
+        |_, header, _| {
+            if !header.scan.state.is_under_way() {
+                return Err(Error::misuse(Subject::Container, "no scan of it is under way"));
+            }
+            Ok(header.with_scan(state, now()).map(Next::from))
+        },
+        || match event {
+            Some(action) => {
+                Event::new(action, "scan of database").of(full_name(path)).record_here()
+            }
+            None => Ok(()),
+        },
+    )
+}
+
+/// Drops the older DEKs: the proof holds.
+pub fn settle(path: &Path) -> Result<Header, ConvertError> {
+    change(path, |_, header, _| Ok(Some(Next::from(header.settled(now())?))), || Ok(()))
+}

@@ -1,0 +1,43 @@
+//! A protector for another DEK: what opened the database before a rekey opens it afterwards.
+
+use super::{wrap, Argon2Cost, Binding, KeySource, Protector, Wrapping};
+use crate::error::{Error, Result, Subject};
+use crate::secret::Dek;
+
+impl Protector {
+    /// The same protector around `dek`, bound to `new`. A key file or a passphrase has to open this one, bound to
+    /// `old`, to be the right one.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if its key is not at hand.
+    pub fn again(
+        &self,
+        old: &Binding<'_>,
+        new: &Binding<'_>,
+        dek: &Dek,
+        keys: &dyn KeySource,
+    ) -> Result<Protector> {
+        let missing = |what: String| Error::missing_key(Subject::Container, what);
+        match self {
+            Protector::KeyFile(own) => {
+                let mut keys = keys.key_files().chunks(1);
+                let key = keys.find(|key| own.unwrap(old, key).is_ok()).and_then(<[_]>::first);
+                let key = key.ok_or_else(|| missing("its key file is not at hand".into()))?;
+                wrap(dek, new, &Wrapping::KeyFile(key))
+            }
+            Protector::Passphrase(own) => {
+                let mut keys = keys.passphrases().chunks(1);
+                let key = keys.find(|key| own.unwrap(old, key).is_ok()).and_then(<[_]>::first);
+                let key = key.ok_or_else(|| missing("its passphrase is not at hand".into()))?;
+                wrap(dek, new, &Wrapping::Passphrase(key, Argon2Cost::default()))
+            }
+            Protector::Certificate(own) if own.is_recovery() => {
+                let public = keys.public_certificate(own.thumbprint())?;
+                let public = public
+                    .ok_or_else(|| missing(format!("{} is not in the keyring", own.describe())))?;
+                wrap(dek, new, &Wrapping::Recovery(&public))
+            }
+            Protector::Certificate(own) => wrap(dek, new, &Wrapping::Certificate(&own.find(keys)?)),
+        }
+    }
+}
