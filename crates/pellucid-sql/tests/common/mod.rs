@@ -1,5 +1,4 @@
 //! What several tests need: parse, print, parse again.
-#![allow(dead_code)] // each test takes what it needs
 
 use pellucid_sql::ast::Statement;
 use pellucid_sql::batch::{Item, NoFiles, Script, Variables};

@@ -9,7 +9,10 @@ use std::sync::OnceLock;
 
 use rusqlite::{Connection, OpenFlags};
 
+pub mod random;
 pub mod rows;
+
+pub use random::Random;
 
 /// The repository.
 pub fn root() -> PathBuf {
@@ -251,22 +254,4 @@ pub fn copy_files(from: &Path, to: &Path) {
 /// A number from the environment.
 pub fn number<T: std::str::FromStr>(name: impl AsRef<OsStr>, otherwise: T) -> T {
     std::env::var(name.as_ref()).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
-}
-
-/// A small generator: the same seed gives the same run.
-#[derive(Debug, Clone)]
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
 }

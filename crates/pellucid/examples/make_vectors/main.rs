@@ -17,7 +17,7 @@ use pellucid::secret::Secret32;
 use pellucid::{Algorithm, Dek, Result};
 
 #[allow(dead_code)] // the runner reads, this writes
-#[path = "../../tests/vectors/case.rs"]
+#[path = "../../tests/format/vectors/case.rs"]
 mod case;
 mod headers;
 mod keyrings;

@@ -1,0 +1,11 @@
+//! The statements as they are written, parsed and printed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod articles;
+mod backup;
+#[path = "../common/mod.rs"]
+mod common;
+mod errors;
+mod generated;
+mod keys;
+mod statements;

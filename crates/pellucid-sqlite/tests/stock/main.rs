@@ -1,0 +1,8 @@
+//! The stock `sqlite3`, with the shim and without.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod leak;
+mod place;
+#[path = "../crash_common/random.rs"]
+mod random;
+mod stranger;
