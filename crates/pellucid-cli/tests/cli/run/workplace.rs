@@ -14,7 +14,7 @@ pub fn library() -> &'static Path {
     LIBRARY.get_or_init(|| {
         let directory = Path::new(PELLUCID).parent().unwrap();
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "-p", "pellucid-extension", "--target-dir"]);
+        cargo.args(["build", "--quiet", "--workspace", "--lib", "--target-dir"]);
         cargo.arg(directory.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
         match directory.file_name().unwrap().to_str().unwrap() {
             "debug" => {}
