@@ -30,6 +30,7 @@ mod statistics;
 mod table;
 mod verdict;
 mod whole;
+mod work;
 mod worker;
 
 use std::process::ExitCode;

@@ -3,15 +3,14 @@
 use std::time::Instant;
 
 use crate::arguments::OpeningOptions;
-use crate::blocks::{Sample, Turn};
 use crate::error::{Error, Result};
 use crate::fixture::Fixture;
 use crate::machine::Load;
 use crate::plan::{self, Setting};
 use crate::pool;
-use crate::record::{Record, Work};
 use crate::scenario::purchase::Size;
 use crate::session::{Conditions, Place};
+use crate::work::Done;
 use crate::worker::{Order, Report, Task};
 
 /// Small: what is opened is all in memory.
@@ -47,9 +46,8 @@ pub fn measure(options: &OpeningOptions) -> Result<bool> {
         size: Some(options.opens),
     };
     let rounds = place.begin(conditions, 1)?;
-    let cell = "process-to-first-row";
-    place.measure(&rounds, cell, |turn, sink| {
-        let fixture = &fixtures[turn.side];
+    place.measure_work(&rounds, "process-to-first-row", |side| {
+        let fixture = &fixtures[side];
         let (path, dirty_kib) = fixture.copy()?;
         let order = Order { side: fixture.side.clone(), path, setting, task: Task::FirstRow };
         let (load, start) = (Load::begin(), Instant::now());
@@ -62,24 +60,13 @@ pub fn measure(options: &OpeningOptions) -> Result<bool> {
             cpu_s = cpu_s.zip(worked.cpu_s).map(|(sum, one)| sum + one);
         }
         let opens = options.opens as f64;
-        let wall_s = start.elapsed().as_secs_f64() / opens;
-        let (others_share, stolen_share) = load.end().shares(cpu_s);
-        let Turn { round, place, .. } = turn;
-        let work = Work {
-            session: rounds.session.clone(),
-            cell: cell.into(),
-            round,
-            place,
-            side: fixture.side.name.clone(),
-            wall_s,
+        Ok(Done {
+            wall_s: start.elapsed().as_secs_f64() / opens,
             cpu_s: cpu_s.map(|seconds| seconds / opens),
             read_bytes: None,
-            others_share,
-            stolen_share,
+            shares: load.end().shares(cpu_s),
             dirty_kib,
-        };
-        sink.write(&Record::Work(&work))?;
-        Ok(Sample::of(&work))
+        })
     })?;
     place.finish()?;
     Ok(true)

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::arguments::Speedtest1Options;
-use crate::blocks::{Sample, Turn};
 use crate::error::{Error, Result};
 use crate::fixture::{remove, settle};
 use crate::machine::{children_cpu_seconds, Load};
-use crate::record::{Record, Work};
 use crate::session::{Conditions, Place};
 use crate::side::{Kind, Side};
+use crate::work::Done;
 
 const WARM_UP_ROUNDS: usize = 1;
 /// For an estimate: seconds of a run with `--size 100`.
@@ -46,29 +45,12 @@ pub fn measure(options: &Speedtest1Options) -> Result<bool> {
     };
     let rounds = place.begin(conditions, 1)?;
     let cell = if options.size == 100 { "total".into() } else { format!("total-{}", options.size) };
-    place.measure(&rounds, &cell, |turn, sink| {
-        let test = &runs[turn.side];
+    place.measure_work(&rounds, &cell, |side| {
         let dirty_kib = settle();
         let (load, cpu) = (Load::begin(), children_cpu_seconds());
-        let wall_s = test.run()?;
+        let wall_s = runs[side].run()?;
         let cpu_s = children_cpu_seconds().zip(cpu).map(|(end, start)| end - start);
-        let (others_share, stolen_share) = load.end().shares(cpu_s);
-        let Turn { round, place, .. } = turn;
-        let work = Work {
-            session: rounds.session.clone(),
-            cell: cell.clone(),
-            round,
-            place,
-            side: test.side.name.clone(),
-            wall_s,
-            cpu_s,
-            read_bytes: None,
-            others_share,
-            stolen_share,
-            dirty_kib,
-        };
-        sink.write(&Record::Work(&work))?;
-        Ok(Sample::of(&work))
+        Ok(Done { wall_s, cpu_s, read_bytes: None, shares: load.end().shares(cpu_s), dirty_kib })
     })?;
     place.finish()?;
     Ok(true)

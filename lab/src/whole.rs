@@ -11,17 +11,16 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{fadvise, statvfs, Advice};
 
 use crate::arguments::WholeOptions;
-use crate::blocks::{Sample, Turn};
 use crate::error::{Error, Result};
 use crate::fixture::{copy_whole, length, remove, settle};
-use crate::histogram::Histogram;
-use crate::machine::{as_ns, Load};
+use crate::machine::Load;
 use crate::plan::{self, Setting};
 use crate::pool;
-use crate::record::{Record, SideDescription, Work};
+use crate::record::SideDescription;
 use crate::scenario::whole::{Cache, Operation, MARKER};
 use crate::session::{Conditions, Place};
 use crate::side::Side;
+use crate::work::Done;
 use crate::worker::{Order, Report, Task, Worked};
 
 const MIB: u64 = 1 << 20;
@@ -74,46 +73,10 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
         if options.size_mib != plan::WHOLE_MIB {
             cell.push_str(&format!("-{}MiB", options.size_mib));
         }
-        place.measure(&rounds, &cell, |turn, sink| {
-            let template = &templates[turn.side];
-            let (worked, dirty_kib, load) = template.run(operation, cache)?;
-            let (others_share, stolen_share) = load.shares(worked.cpu_s);
-            let Turn { round, place, .. } = turn;
-            let work = Work {
-                session: rounds.session.clone(),
-                cell: cell.clone(),
-                round,
-                place,
-                side: template.side.name.clone(),
-                wall_s: worked.wall_s,
-                cpu_s: worked.cpu_s,
-                read_bytes: worked.read_bytes,
-                others_share,
-                stolen_share,
-                dirty_kib,
-            };
-            sink.write(&Record::Work(&work))?;
-            Ok(Sample::of(&work))
-        })?;
+        place.measure_work(&rounds, &cell, |side| templates[side].run(operation, cache))?;
     }
     place.finish()?;
     Ok(true)
-}
-
-impl Sample {
-    /// Of a run that did one thing.
-    pub fn of(work: &Work) -> Self {
-        let mut latency = Histogram::default();
-        latency.add(as_ns(std::time::Duration::from_secs_f64(work.wall_s)));
-        Self {
-            ops_per_s: 1.0 / work.wall_s,
-            cpu_us_per_op: work.cpu_s.map(|seconds| seconds * 1e6),
-            latency,
-            busy: 0,
-            others_share: work.others_share,
-            stolen_share: work.stolen_share,
-        }
-    }
 }
 
 /// The database of one side.
@@ -151,7 +114,7 @@ impl Template {
         Ok(self.description.clone())
     }
 
-    fn run(&self, operation: Operation, cache: Cache) -> Result<(Worked, u64, Load)> {
+    fn run(&self, operation: Operation, cache: Cache) -> Result<Done> {
         let (copy, into) = (self.dir.join("run.db"), self.dir.join("into.db"));
         let file = if operation.changes_file() { &copy } else { &self.path };
         if operation.changes_file() {
@@ -180,7 +143,8 @@ impl Template {
             self.side.check_magic(&into)?;
             remove(&into)?;
         }
-        Ok((worked, dirty_kib, load))
+        let Worked { wall_s, cpu_s, read_bytes } = worked;
+        Ok(Done { wall_s, cpu_s, read_bytes, shares: load.shares(cpu_s), dirty_kib })
     }
 
     /// The work is worth nothing if rows are missing afterwards.
