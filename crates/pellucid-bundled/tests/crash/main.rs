@@ -31,6 +31,8 @@ mod faults;
 mod grid;
 mod memory;
 mod mended;
+#[path = "../random/mod.rs"]
+mod random;
 mod rows;
 mod scenario;
 mod syscalls;
@@ -44,29 +46,18 @@ use class::Role;
 use cuts::{cut, Plan};
 use disk::Syncs;
 use faults::{Injection, What};
+use random::Random;
 use scenario::{Level, Mode, Over, Scenario, Theme};
 use tally::Tally;
 
-/// A small generator: the same seed gives the same run.
-#[derive(Debug, Clone)]
-pub struct Random(pub u64);
-
 impl Random {
-    pub fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     pub fn below(&mut self, end: u64) -> u64 {
-        self.word() % end
+        self.next() % end
     }
 
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for part in bytes.chunks_mut(8) {
-            let word = self.word().to_le_bytes();
+            let word = self.next().to_le_bytes();
             part.copy_from_slice(&word[..part.len()]);
         }
     }

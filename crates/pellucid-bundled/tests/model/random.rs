@@ -1,18 +1,11 @@
-//! Numbers that a seed brings back.
+//! What the model draws from a seed.
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-#[derive(Debug, Clone)]
-pub struct Random(pub u64);
+#[path = "../random/mod.rs"]
+mod generator;
+
+pub use generator::Random;
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
