@@ -1,5 +1,7 @@
 //! Power cuts: a workload is recorded, and the power goes at each of its events, in several ways each.
 
+use std::fmt::Debug;
+use std::ops::RangeBounds;
 use std::path::Path;
 
 use crate::bench::Bench;
@@ -146,7 +148,8 @@ fn cut_recorded(
                 tally.lost_from.add(*class);
             }
             tally.images += 1;
-            judge(bench, &scenario, &image, allowed, &recorded.states, &name, tally);
+            let is_state = |number, found: &State| recorded.states.get(number) == Some(found);
+            judge(bench, &scenario, &image, allowed, is_state, &name, tally);
             if twice {
                 let cut =
                     Cut { image: &image, bounds, recorded, at, killed: loss == Loss::Nothing };
@@ -227,13 +230,14 @@ fn disk_is_sealed(scenario: &Scenario) -> bool {
     scenario.over == Over::Sealed && scenario.theme != Theme::Encrypt
 }
 
-/// As [`judge`], where a commit that failed may be in or not.
-pub fn judge_among(
+/// Opens an image, recovers, proves every row, commits once more. The state found has to be one, as `is_state` says of it
+/// and its number, and of the numbers `allowed`.
+pub fn judge(
     bench: &Bench,
     scenario: &Scenario,
     image: &Image,
-    least: usize,
-    states: &[State],
+    allowed: impl RangeBounds<usize> + Debug,
+    is_state: impl Fn(usize, &State) -> bool,
     name: &str,
     tally: &mut Tally,
 ) {
@@ -241,33 +245,7 @@ pub fn judge_among(
     match look(scenario, &directory) {
         Ok(Found::State(found)) => {
             let number = found.as_ref().map_or(0, |rows| rows.get(&0).map_or(0, |n| *n as usize));
-            if !states.contains(&found) {
-                tally.mixed += 1;
-                tally.find(format!("MIXED {name}: says {number}, and is not that state"));
-            } else if number < least {
-                tally.lost += 1;
-                tally.find(format!("LOST {name}: state {number}, at least {least}"));
-            }
-        }
-        other => tally.blame(name, other),
-    }
-}
-
-/// Opens an image, recovers, proves every row, commits once more.
-fn judge(
-    bench: &Bench,
-    scenario: &Scenario,
-    image: &Image,
-    allowed: std::ops::RangeInclusive<usize>,
-    states: &[State],
-    name: &str,
-    tally: &mut Tally,
-) {
-    let directory = bench.lay(image);
-    match look(scenario, &directory) {
-        Ok(Found::State(found)) => {
-            let number = found.as_ref().map_or(0, |rows| rows.get(&0).map_or(0, |n| *n as usize));
-            if states.get(number) != Some(&found) {
+            if !is_state(number, &found) {
                 tally.mixed += 1;
                 tally.find(format!("MIXED {name}: says {number}, and is not that state"));
             } else if !allowed.contains(&number) {

@@ -6,7 +6,7 @@
 use crate::bench::Bench;
 use crate::bounds::Bounds;
 use crate::class::{Class, Role};
-use crate::cuts::judge_among;
+use crate::cuts::judge;
 use crate::disk::{Disk, Image, Loss, Syncs};
 use crate::memory;
 use crate::rows;
@@ -166,7 +166,9 @@ pub fn inject(
             let image = disk.image(loss, &mut random);
             let name = format!("{name}, then a power cut ({loss:?})");
             tally.images += 1;
-            judge_among(bench, &scenario, &image, bounds.least(loss), &work.history, &name, tally);
+            // A commit that failed may be in or not.
+            let is_state = |_, found: &State| work.history.contains(found);
+            judge(bench, &scenario, &image, bounds.least(loss).., is_state, &name, tally);
         }
     }
     true
