@@ -33,6 +33,23 @@ fn open_path(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
     descriptor
 }
 
+/// At the descriptor's position or at an offset: the number of each call.
+fn transfer(
+    (here, at): (libc::c_long, libc::c_long),
+    descriptor: c_int,
+    bytes: *const c_void,
+    count: usize,
+    offset: Option<i64>,
+) -> libc::c_long {
+    // SAFETY: the arguments of the function that was called, or fewer bytes.
+    unsafe {
+        match offset {
+            Some(offset) => libc::syscall(at, descriptor, bytes, count, offset),
+            None => libc::syscall(here, descriptor, bytes, count),
+        }
+    }
+}
+
 fn write_at(
     descriptor: c_int,
     bytes: *const c_void,
@@ -47,13 +64,8 @@ fn write_at(
         Verdict::HalfOfSectors => return fail(libc::ENOSPC) as libc::ssize_t,
         Verdict::Fail(errno) => return fail(errno) as libc::ssize_t,
     };
-    // SAFETY: the caller's arguments, or fewer bytes.
-    let done = unsafe {
-        match offset {
-            Some(offset) => libc::syscall(libc::SYS_pwrite64, descriptor, bytes, count, offset),
-            None => libc::syscall(libc::SYS_write, descriptor, bytes, count),
-        }
-    };
+    let numbers = (libc::SYS_write, libc::SYS_pwrite64);
+    let done = transfer(numbers, descriptor, bytes, count, offset);
     if done > 0 {
         let offset = offset.unwrap_or_else(|| {
             // SAFETY: asks for the position only.
@@ -77,14 +89,8 @@ fn read_at(
         Verdict::Fail(errno) => return fail(errno) as libc::ssize_t,
         _ => count,
     };
-    // SAFETY: the caller's arguments, or fewer bytes.
-    let done = unsafe {
-        match offset {
-            Some(offset) => libc::syscall(libc::SYS_pread64, descriptor, bytes, count, offset),
-            None => libc::syscall(libc::SYS_read, descriptor, bytes, count),
-        }
-    };
-    done as libc::ssize_t
+    let numbers = (libc::SYS_read, libc::SYS_pread64);
+    transfer(numbers, descriptor, bytes, count, offset) as libc::ssize_t
 }
 
 fn sync(descriptor: c_int) -> c_int {
