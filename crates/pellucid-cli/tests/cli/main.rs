@@ -18,6 +18,7 @@ mod guide;
 mod keys;
 mod languages;
 mod programs;
+mod rekey;
 mod run;
 mod secrets;
 mod services;
