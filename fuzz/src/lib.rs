@@ -7,6 +7,7 @@ use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header};
 use pellucid::keys::ContainerKeys;
 use pellucid::protector::{KeyFile, KeySource, Passphrase};
+use pellucid::scan::Scan;
 use pellucid::secret::Secret32;
 use pellucid::{Algorithm, Dek, Result};
 
@@ -28,6 +29,7 @@ pub fn container() -> Result<ContainerKeys> {
         last_generation: u32::MAX,
         algorithm: Algorithm::Aes256,
         commitment: commitment(&dek, &FILE_ID)?,
+        plain: false,
         wrapped: None,
     };
     let header = Header {
@@ -37,6 +39,7 @@ pub fn container() -> Result<ContainerKeys> {
         state: EncryptionState::Encrypted,
         generation: 3,
         created: 0,
+        scan: Scan::default(),
         deks: vec![row],
         protectors: vec![],
     };

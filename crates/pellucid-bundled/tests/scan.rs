@@ -20,7 +20,7 @@ use pellucid::scan::ScanState;
 use pellucid::unit::{self, FileKind, Place, TAIL_BYTES};
 use pellucid::{Algorithm, Subject};
 use pellucid_sqlite::convert::ConvertError;
-use pellucid_sqlite::scan::{self, Doing, Ended, Options};
+use pellucid_sqlite::scan::{self, Doing, Ended, Options, Target};
 use pellucid_sqlite::seal_request::{offer, Offer};
 use rusqlite::{Connection, OpenFlags};
 
@@ -393,4 +393,80 @@ fn a_damaged_page_aborts_the_scan_and_is_named() {
     assert_eq!(bench.headers()[0].scan.state, ScanState::Aborted);
     bench.put(bench.offset(page), &right);
     assert_eq!(scan(&bench), Ended::Complete);
+}
+
+/// Whether a piece of the content can be read off the file by anybody.
+fn is_readable(bench: &Bench) -> bool {
+    let mut file = vec![0; bench.file().metadata().unwrap().len() as usize];
+    bench.file().read_exact_at(&mut file, 0).unwrap();
+    file.windows(8).any(|window| window == b"row 42 0")
+}
+
+#[test]
+fn encryption_is_switched_off_and_on_while_others_use_it() {
+    for (mode, page_bytes) in [("wal", 1024), ("delete", 4096), ("persist", 512)] {
+        let bench = Bench::new();
+        let connection = bench.make(mode, page_bytes, 700);
+        let idle = bench.open();
+        let content = dump(&connection);
+        assert_eq!(dump(&idle), content);
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        assert!(!is_readable(&bench));
+
+        scan::set(&bench.path(), Target::Off).unwrap();
+        assert_eq!(dump(&idle), content, "{mode}: in between");
+        assert_eq!(scan(&bench), Ended::Complete);
+        assert!(is_readable(&bench), "{mode}: it is not off");
+        let header = bench.headers()[0].clone();
+        assert_eq!(header.state, EncryptionState::Unencrypted);
+        assert_eq!(dump(&idle), content, "{mode}: off");
+        idle.execute("INSERT INTO t VALUES (90000, 'while off')", []).unwrap();
+        // In clear, and authentic all the same.
+        let page = bench.pages() - 1;
+        let right = bench.unit(page);
+        bench.put(bench.offset(page) + 7, &[right[7] ^ 1]);
+        let damaged = pellucid_sqlite::audit::audit(&bench.path(), true, &mut |_, _| ()).unwrap();
+        assert!(!damaged.is_clean(), "{mode}: a changed byte of a plain page passes");
+        bench.put(bench.offset(page), &right);
+
+        let (old, old_header) = (bench.keys(), bench.headers()[0].clone());
+        scan::set(&bench.path(), Target::On(Algorithm::Aes192)).unwrap();
+        assert_eq!(scan(&bench), Ended::Complete);
+        bench.is_free_of(&old, &old_header);
+        assert!(!is_readable(&bench), "{mode}: content is left in clear");
+        assert_eq!(bench.headers()[0].algorithm().unwrap(), Algorithm::Aes192);
+        idle.execute("DELETE FROM t WHERE id = 90000", []).unwrap();
+        assert_eq!(dump(&connection), content, "{mode}: on");
+    }
+}
+
+#[test]
+fn a_scan_turns_back_in_the_middle() {
+    let bench = Bench::new();
+    let connection = bench.make("wal", 512, 2000);
+    let content = dump(&connection);
+    let (old, old_header) = (bench.keys(), bench.headers()[0].clone());
+    for target in
+        [Target::Off, Target::On(Algorithm::Aes256), Target::Off, Target::On(Algorithm::Aes256)]
+    {
+        scan::set(&bench.path(), target).unwrap();
+        let path = bench.path();
+        let mut calls = 0;
+        let ended = scan::run(&path, &quick(), &mut |_, _, _| {
+            calls += 1;
+            if calls == 2 {
+                scan::change_state(&path, ScanState::Suspended).unwrap();
+            }
+        });
+        assert_eq!(ended.unwrap(), Ended::Suspended);
+        assert_eq!(dump(&connection), content);
+    }
+    assert_eq!(
+        (bench.headers()[0].state, bench.headers()[0].deks.len()),
+        (EncryptionState::Encrypting, 5)
+    );
+    scan::change_state(&bench.path(), ScanState::Running).unwrap();
+    assert_eq!(scan(&bench), Ended::Complete);
+    bench.is_free_of(&old, &old_header);
+    assert_eq!(dump(&connection), content);
 }

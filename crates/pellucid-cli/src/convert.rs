@@ -11,10 +11,12 @@ use pellucid::message;
 use pellucid::Algorithm;
 use pellucid_sqlite::convert::{decrypt as open_for_good, encrypt as seal, Options, Stage};
 use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_sqlite::scan::Target;
 use pellucid_sqlite::seal_request::{Birth, Protection};
 
 use crate::keys::{key_file, passphrase, OpenWith};
 use crate::output::{bytes, date, seconds, Failure, Output, Unit};
+use crate::rekey;
 
 /// What `encrypt` takes.
 #[derive(Debug, Args)]
@@ -45,6 +47,9 @@ pub struct DecryptArgs {
     /// Encrypted databases
     #[arg(required = true, value_name = "DB")]
     databases: Vec<PathBuf>,
+    /// Keep the container: pages are opened while programs use the database, and `encrypt` switches it on again
+    #[arg(long)]
+    keep_container: bool,
     #[command(flatten)]
     with: OpenWith,
     #[command(flatten)]
@@ -73,20 +78,30 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     if algorithm.is_deprecated() {
         output.warning(format!("{algorithm} is deprecated and slow; AES_256 is the default"));
     }
+    let mut plain = Vec::with_capacity(args.databases.len());
     for database in &args.databases {
-        require_plain(database)?;
+        match found(database)? {
+            Found::Plain => plain.push(database),
+            Found::SwitchedOff => {
+                args.with.offer()?;
+                rekey::set(database, Target::On(algorithm), args.waiting.timeout, output)?;
+            }
+        }
+    }
+    if plain.is_empty() {
+        return Ok(ExitCode::SUCCESS);
     }
     let other_key = args.with.key_file.is_some() || args.with.passphrase_file.is_some();
     if args.certificate.is_some() || !other_key {
         let home = Keyring::locate()?;
-        for database in &args.databases {
+        for database in &plain {
             crate::owner::check(database, &home).map_err(|failure| failure.about(database))?;
         }
     }
     let protections = protections(args, output)?;
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
-    for database in &args.databases {
+    for database in plain {
         encrypt_one(database, algorithm, &protections, args, output)
             .map_err(|failure| failure.about(database))?;
     }
@@ -94,9 +109,17 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     Ok(ExitCode::SUCCESS)
 }
 
-fn require_plain(database: &Path) -> Result<(), Failure> {
+/// What can be encrypted.
+enum Found {
+    Plain,
+    /// A container whose encryption was switched off.
+    SwitchedOff,
+}
+
+fn found(database: &Path) -> Result<Found, Failure> {
     match inspect(database)?.kind {
-        Kind::Plain => Ok(()),
+        Kind::Plain => Ok(Found::Plain),
+        Kind::Sealed(sealed) if sealed.header.is_switched_off() => Ok(Found::SwitchedOff),
         Kind::Sealed(_) => {
             Err(Failure::new("it is encrypted already", "see `pellucid status`").kind("sealed"))
         }
@@ -241,6 +264,13 @@ fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), 
 /// Decrypts each database.
 pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.with.offer()?;
+    if args.keep_container {
+        for database in &args.databases {
+            crate::protector::sealed(database)?;
+            rekey::set(database, Target::Off, args.waiting.timeout, output)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     for database in &args.databases {
         match inspect(database)?.kind {
             Kind::Sealed(_) | Kind::Unfinished => Ok(()),

@@ -11,12 +11,15 @@ use pellucid::scan::ScanState;
 use pellucid::Algorithm;
 use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
 use pellucid_sqlite::protectors;
-use pellucid_sqlite::scan::{self, Doing, Ended, Options};
+use pellucid_sqlite::scan::{self, Doing, Ended, Options, Target};
 use pellucid_sqlite::seal_request::Protection;
 
 use crate::keys::{key_file, passphrase, OpenWith};
 use crate::output::{bytes, date, seconds, table, Failure, Output, Unit};
 use crate::protector::{begin, sealed};
+
+/// Milliseconds; as long as a busy writer notices least.
+const HOLD_MS: u16 = 4;
 
 /// What `rekey` takes.
 #[derive(Debug, Args)]
@@ -48,7 +51,7 @@ struct ScanOptions {
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
     throttle: Option<u32>,
     /// Milliseconds that the write lock is held at a time
-    #[arg(long, value_name = "MS", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "MS", default_value_t = HOLD_MS, value_parser = clap::value_parser!(u16).range(1..=1000))]
     hold: u16,
     /// Seconds to wait for others to give way
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
@@ -186,6 +189,25 @@ pub fn rekey(args: &RekeyArgs, output: &Output) -> Result<ExitCode, Failure> {
         header.algorithm()?,
     ));
     go_on(&args.database, &args.scan, output)
+}
+
+/// Switches the encryption of a container on or off, and scans it.
+pub fn set(database: &Path, target: Target, timeout: u64, output: &Output) -> Result<(), Failure> {
+    begin()?;
+    scan::set(database, target).map_err(|error| Failure::from(error).about(database))?;
+    let off = target == Target::Off;
+    output.line(format!(
+        "{}: {}; programs go on",
+        database.display(),
+        if off {
+            "what is written from now on is in clear"
+        } else {
+            "what is written from now on is sealed"
+        },
+    ));
+    let options =
+        ScanOptions { background: false, exclusive: false, throttle: None, hold: HOLD_MS, timeout };
+    go_on(database, &options, output).map(|_| ())
 }
 
 /// A process of its own has no prompt and no descriptor of ours.

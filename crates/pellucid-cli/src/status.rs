@@ -11,6 +11,7 @@ use comfy_table::Table;
 use pellucid::certificate::hex;
 use pellucid::keyring::{Keyring, Stored};
 use pellucid::protector::Protector;
+use pellucid::scan::ScanState;
 use pellucid::Error;
 use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
 
@@ -96,6 +97,16 @@ fn warn_about(found: &Inspection, keyring: &KeyringRows, warnings: &mut Vec<Stri
             }
             if sealed.header.algorithm().is_ok_and(pellucid::Algorithm::is_deprecated) {
                 warnings.push(format!("`{name}`: its algorithm is deprecated"));
+            }
+            if sealed.header.is_switched_off() {
+                warnings.push(format!("`{name}` is NOT encrypted: its encryption is switched off"));
+            }
+            match sealed.header.scan.state {
+                ScanState::Suspended | ScanState::Aborted => warnings.push(format!(
+                    "`{name}`: its scan is {}; `pellucid scan resume` goes on with it",
+                    sealed.header.scan.state.name()
+                )),
+                _ => {}
             }
             let gone = certificate_gone(sealed, &keyring.certificates);
             if let (Some(gone), true) = (gone, keyring.readable) {

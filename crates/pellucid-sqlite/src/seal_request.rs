@@ -206,31 +206,40 @@ fn known_dek(keys: &ContainerKeys, header: &Header, bytes: &[u8]) -> Option<Dek>
     Header::authenticate(bytes, keys.header_key(), 0).ok().map(|()| dek.clone())
 }
 
-/// This version seals every page; a header that says otherwise is one put back by somebody.
+/// A header that lets plain units pass may be an old one, put back by somebody; the keyring knows.
 fn check_state(header: &Header) -> Result<()> {
-    match header.state {
-        EncryptionState::Encrypted | EncryptionState::KeyChange => Ok(()),
-        state => {
-            let remembered = Keyring::locate()
-                .and_then(|path| Keyring::open(&path))
-                .and_then(|keyring| keyring.recall_database(&header.file_id))
-                .unwrap_or_default();
-            if remembered.is_some_and(|memory| memory.sealed) {
-                return Err(Error::unauthentic(
-                    Subject::Container,
-                    format!(
-                        "the header says `{}`, but the keyring knows this database as encrypted: \
-                         an older header was put back",
-                        state.name()
-                    ),
-                ));
-            }
-            Err(Error::unsupported(
+    use EncryptionState::*;
+    header.check_state()?;
+    let switching_on = match header.state {
+        Encrypted | KeyChange => return Ok(()),
+        ProtectionChange => {
+            return Err(Error::unsupported(
                 Subject::Container,
-                format!("state `{}` needs a newer version", state.name()),
+                format!("state `{}` needs a newer version", header.state.name()),
             ))
         }
+        Encrypting => true,
+        Unencrypted | Decrypting => false,
+    };
+    let memory = Keyring::locate()
+        .and_then(|path| Keyring::open(&path))
+        .and_then(|keyring| keyring.recall_database(&header.file_id))
+        .unwrap_or_default();
+    let put_back = memory.is_some_and(|memory| {
+        let same = header.sequence == memory.sequence && !switching_on;
+        memory.sealed && (header.sequence < memory.sequence || same)
+    });
+    if put_back {
+        return Err(Error::unauthentic(
+            Subject::Container,
+            format!(
+                "the header says `{}`, but the keyring knows this database as encrypted: an older \
+                 header was put back",
+                header.state.name()
+            ),
+        ));
     }
+    Ok(())
 }
 
 type CacheKey = (Vec<u8>, Vec<u8>);
@@ -306,6 +315,7 @@ impl Birth {
             last_generation: u32::MAX,
             algorithm,
             commitment,
+            plain: false,
             wrapped: None,
         };
         let header = Header {
@@ -434,7 +444,7 @@ pub fn remember(header: &Header, path: &Path) {
     }
     let memory = DatabaseMemory {
         sequence: header.sequence,
-        sealed: true,
+        sealed: !header.is_switched_off(),
         certificates,
         path: crate::convert::original_path(path),
     };

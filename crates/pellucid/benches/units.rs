@@ -64,6 +64,7 @@ fn header(dek: &Dek, algorithm: Algorithm) -> Header {
             last_generation: u32::MAX,
             algorithm,
             commitment: commitment(dek, &FILE_ID).unwrap(),
+            plain: false,
             wrapped: None,
         }],
         protectors: vec![],

@@ -30,6 +30,8 @@ pub struct Cipher(Inner);
 
 enum Inner {
     Gcm(Box<LessSafeKey>),
+    /// Content in clear, its tag that of nothing under it as AAD.
+    Plain(Box<LessSafeKey>),
     /// The root of the keys of each single seal, see [`TripleDesKeys::derive`].
     TripleDes(Box<hkdf::Prk>),
 }
@@ -42,6 +44,7 @@ impl fmt::Debug for Cipher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Inner::Gcm(_) => "Cipher::Gcm(..)",
+            Inner::Plain(_) => "Cipher::Plain(..)",
             Inner::TripleDes(_) => "Cipher::TripleDes(..)",
         })
     }
@@ -79,6 +82,17 @@ impl Cipher {
         Ok(Self(Inner::Gcm(Box::new(LessSafeKey::new(key)))))
     }
 
+    /// A cipher that leaves content in clear and gives it a tag: AES-256-GCM of no plaintext, with AAD and content
+    /// as its AAD. For databases that are switched to unencrypted, and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if the key is not of 32 bytes.
+    pub fn plain(key: &[u8]) -> Result<Self> {
+        let misuse = |_| Error::misuse(Subject::Key("generation key"), "wrong length");
+        let key = UnboundKey::new(&AES_256_GCM, key).map_err(misuse)?;
+        Ok(Self(Inner::Plain(Box::new(LessSafeKey::new(key)))))
+    }
+
     /// Seals `plaintext` into `ciphertext` of the same length and `tag`.
     ///
     /// # Errors
@@ -103,6 +117,18 @@ impl Cipher {
                     tag,
                 )
                 .map_err(|_| misuse()),
+            Inner::Plain(key) => {
+                if ciphertext.len() != plaintext.len() {
+                    return Err(misuse());
+                }
+                let aad = Aad::from([aad, plaintext].concat());
+                let nonce = Nonce::assume_unique_for_key(*nonce);
+                let made =
+                    key.seal_in_place_separate_tag(nonce, aad, &mut []).map_err(|_| misuse())?;
+                tag.copy_from_slice(made.as_ref());
+                ciphertext.copy_from_slice(plaintext);
+                Ok(())
+            }
             Inner::TripleDes(prk) => {
                 if ciphertext.len() != plaintext.len() {
                     return Err(misuse());
@@ -141,6 +167,7 @@ impl Cipher {
                     plaintext,
                 )
                 .map_err(|_| NotAuthentic),
+            Inner::Plain(key) => open_plain(key, nonce, aad, ciphertext, tag, plaintext),
             Inner::TripleDes(prk) => open_triple_des(prk, nonce, aad, ciphertext, tag, plaintext),
         };
         if opened.is_err() {
@@ -164,6 +191,26 @@ fn open_unchecked(
     let _tag =
         key.seal_in_place_separate_tag(nonce, Aad::empty(), plaintext).map_err(|_| NotAuthentic)?;
     plaintext.iter_mut().zip(ciphertext).for_each(|(byte, sealed)| *byte ^= sealed);
+    Ok(())
+}
+
+fn open_plain(
+    key: &LessSafeKey,
+    nonce: &[u8; NONCE_BYTES],
+    aad: &[u8],
+    content: &[u8],
+    tag: &[u8; TAG_BYTES],
+    plaintext: &mut [u8],
+) -> std::result::Result<(), NotAuthentic> {
+    if content.len() != plaintext.len() {
+        return Err(NotAuthentic);
+    }
+    if cfg!(not(feature = "sabotage-authentication")) {
+        let aad = Aad::from([aad, content].concat());
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        key.open_separate_gather(nonce, aad, &[], tag, &mut []).map_err(|_| NotAuthentic)?;
+    }
+    plaintext.copy_from_slice(content);
     Ok(())
 }
 

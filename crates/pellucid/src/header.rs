@@ -25,6 +25,8 @@ pub const MAGIC: &[u8; 16] = b"Pellucid header\0";
 const FIXED_BYTES: usize = 68 + scan::FIELDS_BYTES;
 const ROW_BYTES: usize = 104;
 const WRAPPED_BYTES: usize = 60;
+const FLAG_CURRENT: u8 = 1;
+const FLAG_PLAIN: u8 = 2;
 const MAC_AT: usize = COPY_BYTES - 64;
 const SUM_AT: usize = COPY_BYTES - 32;
 
@@ -82,6 +84,8 @@ pub struct DekRow {
     pub last_generation: u32,
     /// Algorithm of all its generations.
     pub algorithm: Algorithm,
+    /// Its units are not sealed: content in clear, with a tag (docs/format.md, "Sealed unit").
+    pub plain: bool,
     /// What commits to the DEK, so that a protector cannot bring another.
     pub commitment: [u8; 32],
     /// An older DEK, wrapped under the current one; none for the current.
@@ -121,6 +125,29 @@ impl Header {
             .iter()
             .find(|row| row.wrapped.is_none())
             .ok_or_else(|| Error::corrupt(Subject::Container, "header lists no current DEK"))
+    }
+
+    /// Whether the state is one that its keys allow: plain units only where that is what it says.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if not.
+    pub fn check_state(&self) -> Result<()> {
+        use EncryptionState::*;
+        let sealing = !self.current_dek()?.plain;
+        let any_plain = self.deks.iter().any(|row| row.plain);
+        let fits = match self.state {
+            Encrypted | KeyChange | ProtectionChange => sealing && !any_plain,
+            Encrypting => sealing,
+            Unencrypted => !sealing && self.deks.len() == 1,
+            Decrypting => !sealing,
+        };
+        match fits {
+            true => Ok(()),
+            false => Err(Error::corrupt(
+                Subject::Container,
+                format!("the header says `{}`, and its keys say otherwise", self.state.name()),
+            )),
+        }
     }
 
     /// The algorithm new pages are sealed with.
@@ -179,7 +206,10 @@ impl Header {
             out.extend_from_slice(&row.first_generation.to_be_bytes());
             out.extend_from_slice(&row.last_generation.to_be_bytes());
             out.push(row.algorithm.id());
-            out.push(u8::from(row.wrapped.is_none()));
+            out.push(
+                if row.wrapped.is_none() { FLAG_CURRENT } else { 0 }
+                    | if row.plain { FLAG_PLAIN } else { 0 },
+            );
             out.extend_from_slice(&[0; 2]);
             out.extend_from_slice(&row.commitment);
             out.extend_from_slice(&row.wrapped.unwrap_or([0; WRAPPED_BYTES]));
@@ -298,15 +328,22 @@ fn parse_row(fields: &mut Fields<'_>) -> Result<Option<DekRow>> {
             fields.array::<WRAPPED_BYTES>()?,
         ))
     };
-    let Some((first, last, [algorithm, current, ..], commitment, wrapped)) = read() else {
+    let Some((first, last, [algorithm, flags, ..], commitment, wrapped)) = read() else {
         return Ok(None);
     };
+    if flags & !(FLAG_CURRENT | FLAG_PLAIN) != 0 {
+        return Err(Error::unsupported(
+            Subject::Container,
+            format!("key flags {flags} are not known to this version"),
+        ));
+    }
     Ok(Some(DekRow {
         first_generation: first,
         last_generation: last,
         algorithm: Algorithm::from_id(algorithm)?,
+        plain: flags & FLAG_PLAIN != 0,
         commitment,
-        wrapped: (current == 0).then_some(wrapped),
+        wrapped: (flags & FLAG_CURRENT == 0).then_some(wrapped),
     }))
 }
 
@@ -351,6 +388,7 @@ mod tests {
                 first_generation: 1,
                 last_generation: u32::MAX,
                 algorithm: Algorithm::Aes256,
+                plain: true,
                 commitment: [5; 32],
                 wrapped: None,
             }],

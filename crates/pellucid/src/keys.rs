@@ -21,6 +21,24 @@ use crate::unit::{self, FileKind, Place, GENERATION_PLAIN};
 /// 2^32 (NIST SP 800-38D, 8.3); the distance is for writes of other processes and roll-overs put off.
 pub const GENERATION_WRITES: u64 = 1 << 30;
 
+/// What tells the keys of tags over content in clear from those that seal.
+const INFO_PLAIN: &[u8] = b"pellucid/1 plain";
+const INFO_UNIT: &[u8] = b"pellucid/1 unit";
+
+/// The cipher of one generation and file kind of a DEK whose units are not sealed.
+pub fn plain_cipher(
+    dek: &Dek,
+    file_id: &[u8; 16],
+    generation: u32,
+    kind: FileKind,
+) -> Result<Cipher> {
+    let mut key = Zeroizing::new([0u8; 32]);
+    let info: [&[u8]; 3] =
+        [INFO_PLAIN, &generation.to_be_bytes(), &[Algorithm::Aes256.id(), kind as u8]];
+    hkdf_sha256(dek.expose(), file_id, &info, &mut key[..])?;
+    Cipher::plain(&key[..])
+}
+
 /// The cipher of one generation and file kind.
 pub fn generation_cipher(
     dek: &Dek,
@@ -31,8 +49,7 @@ pub fn generation_cipher(
 ) -> Result<Cipher> {
     let mut key = Zeroizing::new([0u8; 32]);
     let key = &mut key[..Cipher::key_bytes(algorithm)];
-    let info: [&[u8]; 3] =
-        [b"pellucid/1 unit", &generation.to_be_bytes(), &[algorithm.id(), kind as u8]];
+    let info: [&[u8]; 3] = [INFO_UNIT, &generation.to_be_bytes(), &[algorithm.id(), kind as u8]];
     hkdf_sha256(dek.expose(), file_id, &info, key)?;
     Cipher::new(algorithm, key)
 }
@@ -72,6 +89,7 @@ struct DekRange {
     first: u32,
     last: u32,
     algorithm: Algorithm,
+    plain: bool,
     dek: Dek,
 }
 
@@ -110,6 +128,7 @@ impl ContainerKeys {
                 first: row.first_generation,
                 last: row.last_generation,
                 algorithm: row.algorithm,
+                plain: row.plain,
                 dek,
             });
         }
@@ -136,6 +155,11 @@ impl ContainerKeys {
     /// The key of headers and wear sectors.
     pub fn header_key(&self) -> &HeaderKey {
         &self.header_key
+    }
+
+    /// Each DEK with the first generation it is used for.
+    pub fn deks(&self) -> impl Iterator<Item = (u32, &Dek)> {
+        self.ranges.iter().map(|range| (range.first, &range.dek))
     }
 
     /// The current DEK, to seal a changed header or wrap it anew.
@@ -221,6 +245,9 @@ impl ContainerKeys {
 
     fn derive(&self, generation: u32, kind: FileKind) -> Result<Option<Cipher>> {
         let Some(range) = self.range(generation) else { return Ok(None) };
+        if range.plain {
+            return plain_cipher(&range.dek, &self.file_id, generation, kind).map(Some);
+        }
         generation_cipher(&range.dek, &self.file_id, generation, range.algorithm, kind).map(Some)
     }
 
@@ -322,6 +349,7 @@ impl DekRow {
             first_generation: first,
             last_generation: *generations.end(),
             algorithm,
+            plain: false,
             commitment: commitment(older, file_id)?,
             wrapped: Some(wrapped),
         })

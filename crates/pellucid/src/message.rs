@@ -161,6 +161,12 @@ pub const CERTIFICATE_IN_USE: Message = Message::error(
 pub const CERTIFICATE_NOT_FOUND: Message =
     Message::error(33111, "Cannot find server %s with thumbprint '%s'.");
 
+/// Switching on what is on.
+pub const ON_ALREADY: Message =
+    Message::error(33107, "Cannot enable database encryption because it is already enabled.");
+/// Switching off what is off.
+pub const OFF_ALREADY: Message =
+    Message::error(33108, "Cannot disable database encryption because it is already disabled.");
 /// Switching encryption on or off while a scan runs. Argument: `enable` or `disable`.
 pub const STATE_DURING_SCAN: Message = Message::error(
     33109,

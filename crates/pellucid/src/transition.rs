@@ -12,33 +12,61 @@ use crate::nonce::NonceSource;
 use crate::scan::{Scan, ScanState};
 use crate::secret::Dek;
 
+/// Where a database is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Sealed under a new DEK, from sealed.
+    NewKey(Algorithm),
+    /// Sealed, from plain or on the way there: `SET ENCRYPTION ON`.
+    On(Algorithm),
+    /// Plain, from sealed or on the way there: `SET ENCRYPTION OFF`.
+    Off,
+}
+
 impl Header {
     /// The row that a new DEK will have.
     ///
     /// # Errors
-    /// [`Error::Misuse`] during a scan (SQL Server's message 33110), [`Error::LimitReached`] if no generation is
-    /// left.
-    pub fn next_row(&self, dek: &Dek, algorithm: Algorithm) -> Result<DekRow> {
-        if self.state != EncryptionState::Encrypted || self.deks.len() != 1 {
-            return Err(Error::message(message::KEY_DURING_SCAN, ""));
+    /// SQL Server's messages 33110, 33107 and 33108 where the state does not allow it; [`Error::LimitReached`] if
+    /// no generation is left.
+    pub fn next_row(&self, dek: &Dek, target: Target) -> Result<DekRow> {
+        use EncryptionState::*;
+        let refused = match (target, self.state) {
+            (Target::NewKey(_), Encrypted) => None,
+            (Target::NewKey(_), _) => Some((message::KEY_DURING_SCAN, "")),
+            // Turning back in mid-scan is allowed, to and fro.
+            (Target::On(_), Unencrypted | Decrypting) => None,
+            (Target::On(_), KeyChange) => Some((message::STATE_DURING_SCAN, "enable")),
+            (Target::On(_), _) => Some((message::ON_ALREADY, "")),
+            (Target::Off, Encrypted | Encrypting) => None,
+            (Target::Off, KeyChange) => Some((message::STATE_DURING_SCAN, "disable")),
+            (Target::Off, _) => Some((message::OFF_ALREADY, "")),
+        };
+        if let Some((message, argument)) = refused {
+            return Err(Error::message(message, argument));
         }
         if self.generation >= u32::MAX - 2 {
             return Err(Error::limit(Subject::Container, "no generation is left"));
         }
+        let algorithm = match target {
+            Target::NewKey(algorithm) | Target::On(algorithm) => algorithm,
+            Target::Off => self.algorithm()?,
+        };
         Ok(DekRow {
             first_generation: self.generation + 1,
             last_generation: u32::MAX,
             algorithm,
+            plain: target == Target::Off,
             commitment: commitment(dek, &self.file_id)?,
             wrapped: None,
         })
     }
 
-    /// This header after a rekey to `dek`, of which `row` is the row: both DEKs are listed, the older one wrapped
-    /// under the new one, and a scan has begun. `protectors` wrap the new DEK.
+    /// This header after a change to `dek`, of which `row` is the row ([`Header::next_row`]): all DEKs are listed, the
+    /// older ones wrapped under the new one, and a scan has begun. `protectors` wrap the new DEK.
     ///
     /// # Errors
-    /// As [`Header::next_row`]; [`Error::Io`] if no nonce can be had.
+    /// [`Error::Io`] if no nonce can be had.
     pub fn rekeyed(
         &self,
         keys: &ContainerKeys,
@@ -48,29 +76,41 @@ impl Header {
         now: u64,
         nonces: &mut dyn NonceSource,
     ) -> Result<Self> {
-        let older = self.current_dek()?;
-        let older_dek = keys
-            .dek()
-            .ok_or_else(|| Error::corrupt(Subject::Container, "header lists no current DEK"))?;
-        let older = DekRow::wrap_older(
-            older_dek,
-            older.first_generation..=self.generation,
-            older.algorithm,
-            dek,
-            &self.file_id,
-            nonces,
-        )?;
+        let mut deks = Vec::with_capacity(self.deks.len() + 1);
+        for older in &self.deks {
+            let own = keys.deks().find(|(first, _)| *first == older.first_generation);
+            let (_, own) = own
+                .ok_or_else(|| Error::corrupt(Subject::Container, "header lists a key it lacks"))?;
+            let last = older.last_generation.min(self.generation);
+            let wrapped = DekRow::wrap_older(
+                own,
+                older.first_generation..=last,
+                older.algorithm,
+                dek,
+                &self.file_id,
+                nonces,
+            )?;
+            deks.push(DekRow { plain: older.plain, ..wrapped });
+        }
+        let switches = row.plain || deks.iter().any(|older| older.plain);
+        let state = match (row.plain, switches) {
+            (true, _) => EncryptionState::Decrypting,
+            (false, true) => EncryptionState::Encrypting,
+            (false, false) => EncryptionState::KeyChange,
+        };
+        let generation = row.first_generation;
+        deks.push(row);
         Ok(Self {
-            state: EncryptionState::KeyChange,
-            generation: row.first_generation,
+            state,
+            generation,
             scan: Scan {
                 state: ScanState::Running,
                 modified: now,
                 regenerated: now,
                 keys_modified: now,
-                ..self.scan
+                set: if switches { now } else { self.scan.set },
             },
-            deks: vec![older, row],
+            deks,
             protectors,
             ..self.clone()
         })
@@ -88,12 +128,21 @@ impl Header {
     /// # Errors
     /// [`Error::Corrupt`] if it lists no current DEK.
     pub fn settled(&self, now: u64) -> Result<Self> {
+        let row = self.current_dek()?.clone();
         Ok(Self {
-            state: EncryptionState::Encrypted,
+            state: match row.plain {
+                true => EncryptionState::Unencrypted,
+                false => EncryptionState::Encrypted,
+            },
             scan: Scan { state: ScanState::Complete, modified: now, ..self.scan },
-            deks: vec![self.current_dek()?.clone()],
+            deks: vec![row],
             ..self.clone()
         })
+    }
+
+    /// Whether new units are not sealed: encryption is off, or being switched off.
+    pub fn is_switched_off(&self) -> bool {
+        matches!(self.state, EncryptionState::Unencrypted | EncryptionState::Decrypting)
     }
 
     /// Whether a unit of `generation` was sealed under the current DEK.
@@ -124,6 +173,7 @@ mod tests {
                 last_generation: u32::MAX,
                 algorithm: Algorithm::Aes256,
                 commitment: commitment(&dek, &[3; 16]).unwrap(),
+                plain: false,
                 wrapped: None,
             }],
             protectors: vec![vec![1, 0, 0, 0]],
@@ -140,7 +190,7 @@ mod tests {
         keys.seal(FileKind::Database, &place, &mut SystemNonces, &[8; 480], &mut sealed).unwrap();
 
         let new = Dek::random().unwrap();
-        let row = header.next_row(&new, Algorithm::Aes128).unwrap();
+        let row = header.next_row(&new, Target::NewKey(Algorithm::Aes128)).unwrap();
         let changed = header
             .rekeyed(&keys, &new, row, vec![vec![2, 0, 0, 0]], 99, &mut SystemNonces)
             .unwrap();
@@ -167,16 +217,70 @@ mod tests {
     fn a_scan_has_to_end_before_the_next_rekey() {
         let (header, dek) = container();
         let keys = ContainerKeys::new(&header, &dek).unwrap();
-        let row = header.next_row(&dek, Algorithm::Aes256).unwrap();
+        let row = header.next_row(&dek, Target::NewKey(Algorithm::Aes256)).unwrap();
         let changed = header.rekeyed(&keys, &dek, row, vec![], 1, &mut SystemNonces).unwrap();
-        let refused = changed.next_row(&dek, Algorithm::Aes256).unwrap_err().to_string();
+        let refused =
+            changed.next_row(&dek, Target::NewKey(Algorithm::Aes256)).unwrap_err().to_string();
         assert!(
             refused.contains("Cannot change database encryption key while an encryption"),
             "{refused}"
         );
-        assert!(changed.settled(2).unwrap().next_row(&dek, Algorithm::Aes256).is_ok());
+        assert!(changed
+            .settled(2)
+            .unwrap()
+            .next_row(&dek, Target::NewKey(Algorithm::Aes256))
+            .is_ok());
         let last = Header { generation: u32::MAX - 2, ..header };
-        assert!(matches!(last.next_row(&dek, Algorithm::Aes256), Err(Error::LimitReached { .. })));
+        assert!(matches!(
+            last.next_row(&dek, Target::NewKey(Algorithm::Aes256)),
+            Err(Error::LimitReached { .. })
+        ));
+    }
+
+    /// Off, on again in mid-scan, off, and to the end: units of all three DEKs open until then.
+    #[test]
+    fn encryption_is_switched_off_and_on_and_back_in_mid_scan() {
+        let (mut header, mut dek) = container();
+        let place = Place::page(&header.file_id, 1);
+        let mut units = Vec::new();
+        let targets = [Target::Off, Target::On(Algorithm::Aes192), Target::Off];
+        for (turn, target) in targets.into_iter().enumerate() {
+            let keys = ContainerKeys::new(&header, &dek).unwrap();
+            let (mut unit, content) = ([0; 512], [turn as u8 + 1; 480]);
+            keys.seal(FileKind::Database, &place, &mut SystemNonces, &content, &mut unit).unwrap();
+            assert_eq!(unit[..480] == content, header.current_dek().unwrap().plain);
+            units.push((unit, content));
+            let new = Dek::random().unwrap();
+            let row = header.next_row(&new, target).unwrap();
+            header = header.rekeyed(&keys, &new, row, vec![], 5, &mut SystemNonces).unwrap();
+            header.check_state().unwrap();
+            dek = new;
+            let refused = header.next_row(&dek, target).unwrap_err().number();
+            assert_eq!(refused, Some(if target == Target::Off { 33108 } else { 33107 }));
+        }
+        assert_eq!((header.state, header.deks.len()), (EncryptionState::Decrypting, 4));
+        let keys = ContainerKeys::new(&header, &dek).unwrap();
+        let mut page = [0; 480];
+        for (unit, content) in &mut units {
+            keys.open(FileKind::Database, &place, unit, &mut page, || Subject::Page(1)).unwrap();
+            assert_eq!(page, *content);
+            for byte in [0, 479, 480, 511] {
+                unit[byte] ^= 1;
+                let opened =
+                    keys.open(FileKind::Database, &place, unit, &mut page, || Subject::Page(1));
+                assert!(opened.is_err(), "byte {byte}");
+                unit[byte] ^= 1;
+            }
+        }
+        let settled = header.settled(6).unwrap();
+        assert_eq!(settled.state, EncryptionState::Unencrypted);
+        settled.check_state().unwrap();
+        for state in
+            [EncryptionState::Encrypted, EncryptionState::KeyChange, EncryptionState::Encrypting]
+        {
+            let says = Header { state, ..settled.clone() };
+            assert!(matches!(says.check_state(), Err(Error::Corrupt { .. })), "{state:?}");
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use crate::support::{edit, header, said, Place, PELLUCID};
 use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
-use pellucid::header::{EncryptionState, Header, COPY_OFFSETS};
-use pellucid::keyring::{DatabaseMemory, Keyring};
+use pellucid::header::{EncryptionState, Header, COPY_OFFSETS, REGION_BYTES};
+use pellucid::keyring::Keyring;
 use pellucid::keys::HeaderKey;
 use pellucid::protector::{unwrap, wrap, Binding, KeyFile, KeySource, Passphrase, Protector};
 use pellucid::protector::{Purpose, Wrapping};
@@ -72,32 +72,61 @@ fn put(place: &Place, header: &Header, dek: &Dek) {
     });
 }
 
-fn unencrypted_header(place: &Place) -> Header {
+/// The header of a time when encryption was switched off, put back after it was switched on again.
+fn switched_off_by_an_old_header(place: &Place, options: &[&str]) {
+    let pellucid = |arguments: &[&str]| {
+        let mut command = place.command(PELLUCID);
+        if !options.is_empty() {
+            command.env("PELLUCID_KEY_FILE", "right.key");
+        }
+        said(command.args(arguments)).succeeded();
+    };
     place.secret("right.key", &[7; 32]);
-    place.sealed("app.db", &["--key-file", "right.key"]);
-    let mut old = header(&place.path("app.db"));
-    let dek = dek_of(&old);
-    old.state = EncryptionState::Unencrypted;
-    put(place, &old, &dek);
-    old
+    place.sealed("app.db", options);
+    pellucid(&["decrypt", "--keep-container", "app.db"]);
+    let path = place.path("app.db");
+    assert_eq!(header(&path).state, EncryptionState::Unencrypted);
+    let old = std::fs::read(&path).unwrap()[..REGION_BYTES as usize].to_vec();
+    pellucid(&["encrypt", "app.db"]);
+    assert_eq!(header(&path).state, EncryptionState::Encrypted);
+    pellucid(&["check", "app.db"]);
+    edit(&path, |bytes| bytes[..old.len()].copy_from_slice(&old));
 }
 
 #[test]
 fn an_old_header_that_says_unencrypted_is_refused_where_the_keyring_knows_better() {
     let place = Place::new();
-    let old = unencrypted_header(&place);
-    let (keyring, _) = Keyring::open_or_create(&place.path("keys")).unwrap();
-    let memory = DatabaseMemory { sequence: 1, sealed: true, ..Default::default() };
-    keyring.remember_database(&old.file_id, &memory).unwrap();
+    switched_off_by_an_old_header(&place, &[]);
     refused(&place, 3, "unauthentic", "an older header was put back", "disk I/O error");
 }
 
+/// Nobody remembers, but the pages are of a key that the old header does not list.
 #[test]
-fn it_is_refused_as_unsupported_where_nobody_remembers() {
+fn it_opens_no_page_where_nobody_remembers() {
     let place = Place::new();
-    unencrypted_header(&place);
-    let sqlite = "unable to open database file";
-    refused(&place, 1, "unsupported", "state `unencrypted` needs a newer version", sqlite);
+    switched_off_by_an_old_header(&place, &["--key-file", "right.key"]);
+    let mut command = place.command(PELLUCID);
+    command.env("PELLUCID_KEY_FILE", "right.key");
+    command.args(["run", "--", "sqlite3", "-batch", "app.db", "INSERT INTO t VALUES (NULL, 'x')"]);
+    let told = said(&mut command);
+    assert!(told.code != 0 && told.stderr.contains("which the header does not list"), "{told:?}");
+    let mut command = place.command(PELLUCID);
+    command.env("PELLUCID_KEY_FILE", "right.key").args(["check", "app.db"]);
+    assert_eq!(said(&mut command).code, 3);
+}
+
+/// A state that the header's keys do not fit is no state: nobody's plain page passes by it.
+#[test]
+fn a_header_whose_state_does_not_fit_its_keys_is_refused() {
+    let place = Place::new();
+    place.secret("right.key", &[7; 32]);
+    place.sealed("app.db", &["--key-file", "right.key"]);
+    let mut old = header(&place.path("app.db"));
+    let dek = dek_of(&old);
+    old.state = EncryptionState::Unencrypted;
+    put(&place, &old, &dek);
+    let says = "the header says `unencrypted`, and its keys say otherwise";
+    refused(&place, 3, "corrupt", says, "database disk image is malformed");
 }
 
 /// A container of somebody who has only our certificate's public half, and knows the DEK of course.

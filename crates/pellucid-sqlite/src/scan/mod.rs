@@ -27,7 +27,8 @@ use crate::ffi;
 use crate::file::lower_of_open;
 use crate::seal_request::now;
 
-pub use switch::{change_state, rekey};
+pub use pellucid::transition::Target;
+pub use switch::{change_state, rekey, set};
 
 /// How a scan goes about it.
 #[derive(Debug, Clone, Copy)]

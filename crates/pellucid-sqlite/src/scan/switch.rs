@@ -6,6 +6,7 @@ use pellucid::header::Header;
 use pellucid::keyring::{Action, Event};
 use pellucid::nonce::SystemNonces;
 use pellucid::scan::ScanState;
+use pellucid::transition::Target;
 use pellucid::{Algorithm, Dek, Error, Subject};
 
 use crate::convert::{full_name, ConvertError};
@@ -19,20 +20,36 @@ use crate::seal_request::now;
 /// # Errors
 /// [`ConvertError`]; nothing was changed then. During a scan SQL Server's message 33110.
 pub fn rekey(path: &Path, algorithm: Option<Algorithm>) -> Result<Header, ConvertError> {
+    switch(path, Action::Rekeyed, |header| {
+        Ok(Target::NewKey(algorithm.map_or_else(|| header.algorithm(), Ok)?))
+    })
+}
+
+/// Switches encryption on or off, as SQL Server's `SET ENCRYPTION`: what is written from now on is sealed, or is not,
+/// and a scan is due for the rest. In mid-scan it turns back.
+///
+/// # Errors
+/// [`ConvertError`]; nothing was changed then. SQL Server's messages 33107, 33108, 33109.
+pub fn set(path: &Path, target: Target) -> Result<Header, ConvertError> {
+    let action = if target == Target::Off { Action::Decrypted } else { Action::Encrypted };
+    switch(path, action, |_| Ok(target))
+}
+
+fn switch(
+    path: &Path,
+    action: Action,
+    target: impl Fn(&Header) -> pellucid::Result<Target>,
+) -> Result<Header, ConvertError> {
     let dek = Dek::random()?;
     change(
         path,
         |link, header, keys| {
-            let algorithm = match algorithm {
-                Some(algorithm) => algorithm,
-                None => header.algorithm()?,
-            };
-            let row = header.next_row(&dek, algorithm)?;
+            let row = header.next_row(&dek, target(header)?)?;
             let wrapped = protectors::of_new_dek(header, &dek, &row, link.credentials())?;
             let next = header.rekeyed(keys, &dek, row, wrapped, now(), &mut SystemNonces)?;
             Ok(Some(Next { header: next, dek: Some(dek.clone()) }))
         },
-        || Event::new(Action::Rekeyed, "database").of(full_name(path)).record_here(),
+        || Event::new(action, "database").of(full_name(path)).record_here(),
     )
 }
 

@@ -57,6 +57,7 @@ fn row(dek: &Dek, file_id: &[u8; 16], algorithm: Algorithm, first: u32) -> Resul
         last_generation: u32::MAX,
         algorithm,
         commitment: commitment(dek, file_id)?,
+        plain: false,
         wrapped: None,
     })
 }

@@ -26,6 +26,7 @@ fn current_row(dek: &Dek) -> DekRow {
         last_generation: u32::MAX,
         algorithm: Algorithm::Aes256,
         commitment: commitment(dek, &ID).unwrap(),
+        plain: false,
         wrapped: None,
     }
 }

@@ -61,6 +61,7 @@ pub fn header(algorithm: Algorithm, file_id: [u8; 16]) -> Header {
             last_generation: u32::MAX,
             algorithm,
             commitment: commitment(&dek(), &file_id).unwrap(),
+            plain: false,
             wrapped: None,
         }],
         protectors: vec![],

@@ -65,6 +65,7 @@ fn container(case: &Case) -> Result<ContainerKeys> {
         last_generation: u32::MAX,
         algorithm: algorithm(case),
         commitment: commitment(&dek, &file_id)?,
+        plain: false,
         wrapped: None,
     };
     let header = Header {
