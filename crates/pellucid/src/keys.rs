@@ -15,7 +15,7 @@ use crate::error::{Error, Result, Subject};
 use crate::header::{DekRow, Header};
 use crate::nonce::NonceSource;
 use crate::secret::{Dek, Secret32};
-use crate::unit::{self, FileKind, Place, GENERATION_PLAIN};
+use crate::unit::{self, FileKind, Place, GENERATION_NONE};
 
 /// Writes under one generation before the header moves to the next: 2^30. Random 96-bit nonces allow
 /// 2^32 (NIST SP 800-38D, 8.3); the distance is for writes of other processes and roll-overs put off.
@@ -196,7 +196,7 @@ impl ContainerKeys {
         plaintext: &mut [u8],
         subject: impl FnOnce() -> Subject,
     ) -> Result<()> {
-        let named = unit::generation(unit).unwrap_or(GENERATION_PLAIN);
+        let named = unit::generation(unit).unwrap_or(GENERATION_NONE);
         let opened = if named == self.generation {
             unit::open(self.current(kind)?, place, unit, plaintext)
         } else {
@@ -252,7 +252,7 @@ impl ContainerKeys {
     }
 
     fn range(&self, generation: u32) -> Option<&DekRange> {
-        let listed = generation != GENERATION_PLAIN && generation <= self.generation;
+        let listed = generation != GENERATION_NONE && generation <= self.generation;
         self.ranges
             .iter()
             .find(|range| listed && range.first <= generation && generation <= range.last)

@@ -9,8 +9,8 @@ use crate::error::{Error, Result, Subject};
 pub const TAIL_BYTES: usize = NONCE_BYTES + 4 + TAG_BYTES;
 /// Plaintext bytes of a block of a temporary file.
 pub const TEMPORARY_BLOCK_BYTES: usize = 4096;
-/// The generation that means "not sealed, authenticated only".
-pub const GENERATION_PLAIN: u32 = 0;
+/// The generation that no unit has: generations begin at 1.
+pub const GENERATION_NONE: u32 = 0;
 
 const EXTRA_BYTES: usize = 20;
 const AAD_BYTES: usize = 4 + 4 + 16 + 8 + EXTRA_BYTES;

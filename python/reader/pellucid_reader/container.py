@@ -57,9 +57,14 @@ def read_pages(path: Path, keys: KeysAtHand, note: Callable[[str], None] = lambd
             header = choose_header(region, sector_0.file_id)
         if len(region) < REGION_BYTES:
             raise Corrupt(f"{path}: cut within its header region")
+        name = header.state.name.lower().replace("_", " ")
+        if header.state == State.PROTECTION_CHANGE:
+            raise Unsupported(f"{path}: state {name} needs a newer version")
+        if not header.keys_fit_state():
+            raise Corrupt(f"{path}: the header says {name}, and its keys say otherwise")
         if header.state not in (State.ENCRYPTED, State.KEY_CHANGE):
-            # So what the keyring last saw of the database need not be looked up: it guards the other states.
-            raise Unsupported(f"{path}: state {header.state.name.lower().replace('_', ' ')} needs a newer version")
+            # The keyring would know; this reader does not look it up.
+            note(f"state {name}: a later header may have been taken away and this one put back")
 
         opener = header.opener(unwrap(header, keys))
         yield from _pages(files, file, path, opener, header.page_size, note)

@@ -67,6 +67,7 @@ class DekRow:
     last_generation: int
     algorithm: Algorithm
     current: bool
+    plain: bool
     commitment: bytes
     wrapped: bytes
 
@@ -90,6 +91,15 @@ class Header:
     def current_row(self) -> DekRow:
         return next(row for row in self.rows if row.current)
 
+    def keys_fit_state(self) -> bool:
+        """Plain units only where that is what the state says."""
+        sealing, any_plain = not self.current_row.plain, any(row.plain for row in self.rows)
+        return {
+            State.UNENCRYPTED: not sealing and len(self.rows) == 1,
+            State.ENCRYPTING: sealing,
+            State.DECRYPTING: not sealing,
+        }.get(self.state, sealing and not any_plain)
+
     def opener(self, dek: bytes) -> Opener:
         """Authenticates the header with its DEK, then unwraps the older ones."""
         key = hkdf(dek, self.file_id, b"pellucid/1 header")
@@ -102,6 +112,7 @@ class Header:
                 row.first_generation,
                 row.last_generation,
                 row.algorithm,
+                row.plain,
                 dek if row.current else self._unwrap_older(row, wrapping_key),
             )
             for row in self.rows
@@ -178,11 +189,14 @@ def _parse_row(row: bytes, thing: str) -> DekRow:
         algorithm = Algorithm(row[8])
     except ValueError:
         raise Unsupported(f"{thing}: algorithm {row[8]} is not known") from None
+    if row[9] & ~3:
+        raise Unsupported(f"{thing}: key flags {row[9]} are not known")
     return DekRow(
         first_generation=int.from_bytes(row[0:4], "big"),
         last_generation=int.from_bytes(row[4:8], "big"),
         algorithm=algorithm,
-        current=row[9] == 1,
+        current=row[9] & 1 != 0,
+        plain=row[9] & 2 != 0,
         commitment=row[12:44],
         wrapped=row[44:104],
     )

@@ -54,6 +54,12 @@ def generation_key(dek: bytes, file_id: bytes, generation: int, algorithm: Algor
     return hkdf(dek, file_id, info, algorithm.key_bytes)
 
 
+def plain_key(dek: bytes, file_id: bytes, generation: int, kind: FileKind) -> bytes:
+    """The key of the tags over units that are not sealed."""
+    info = b"pellucid/1 plain" + generation.to_bytes(4, "big") + bytes([Algorithm.AES_256, kind])
+    return hkdf(dek, file_id, info)
+
+
 def commitment(dek: bytes, file_id: bytes) -> bytes:
     """The key commitment: no other DEK has it."""
     return hkdf(dek, file_id, b"pellucid/1 commitment")
@@ -81,6 +87,16 @@ def open_unit(algorithm: Algorithm, key: bytes, aad: bytes, unit: bytes) -> byte
         return None
 
 
+def open_plain_unit(key: bytes, aad: bytes, unit: bytes) -> bytes | None:
+    """The content of a unit that is not sealed, or None if the tag does not match."""
+    content, tail = unit[:-TAIL_BYTES], unit[-TAIL_BYTES:]
+    try:
+        AESGCM(key).decrypt(tail[:12], tail[16:], aad + content)
+    except InvalidTag:
+        return None
+    return content
+
+
 def _open_triple_des(key: bytes, nonce: bytes, aad: bytes, ciphertext: bytes, tag: bytes) -> bytes | None:
     derived = HKDFExpand(algorithm=hashes.SHA256(), length=64, info=b"pellucid/1 triple-des" + nonce).derive(key)
     cipher_key, iv, mac_key = derived[:24], derived[24:32], derived[32:]
@@ -105,6 +121,7 @@ class Dek:
     first_generation: int
     last_generation: int
     algorithm: Algorithm
+    plain: bool
     key: bytes = field(repr=False)
 
 
@@ -115,18 +132,19 @@ class Opener:
     file_id: bytes
     current_generation: int
     deks: Sequence[Dek]
-    _keys: dict[tuple[int, int], tuple[Algorithm, bytes]] = field(default_factory=dict, repr=False)
+    _keys: dict[tuple[int, int], tuple[Dek, bytes]] = field(default_factory=dict, repr=False)
 
     def open(self, kind: FileKind, unit: bytes, position: int, extra: bytes, thing: str) -> bytes:
         """The plaintext; `thing` names the unit in the message."""
         generation = int.from_bytes(unit[-20:-16], "big")
-        algorithm, key = self._key(kind, generation, thing)
-        plaintext = open_unit(algorithm, key, associated_data(kind, generation, self.file_id, position, extra), unit)
+        dek, key = self._key(kind, generation, thing)
+        aad = associated_data(kind, generation, self.file_id, position, extra)
+        plaintext = open_plain_unit(key, aad, unit) if dek.plain else open_unit(dek.algorithm, key, aad, unit)
         if plaintext is None:
             raise Unauthentic(f"{thing}: authentication tag does not match")
         return plaintext
 
-    def _key(self, kind: FileKind, generation: int, thing: str) -> tuple[Algorithm, bytes]:
+    def _key(self, kind: FileKind, generation: int, thing: str) -> tuple[Dek, bytes]:
         found = self._keys.get((kind, generation))
         if found:
             return found
@@ -134,6 +152,9 @@ class Opener:
         if 1 <= generation <= self.current_generation:
             for dek in self.deks:
                 if dek.first_generation <= generation <= dek.last_generation:
-                    key = generation_key(dek.key, self.file_id, generation, dek.algorithm, kind)
-                    return self._keys.setdefault((kind, generation), (dek.algorithm, key))
+                    if dek.plain:
+                        key = plain_key(dek.key, self.file_id, generation, kind)
+                    else:
+                        key = generation_key(dek.key, self.file_id, generation, dek.algorithm, kind)
+                    return self._keys.setdefault((kind, generation), (dek, key))
         raise Unauthentic(f"{thing}: sealed under generation {generation}, which the header does not list")

@@ -108,8 +108,8 @@ fn units() {
     let kinds = numbered(text.strip_prefix("File kinds: ").unwrap());
     let codes = [FileKind::Database, FileKind::Wal, FileKind::Journal, FileKind::Temporary];
     assert!(kinds.iter().map(|(id, _)| *id).eq(codes.into_iter().map(|kind| kind as u8)));
-    assert_eq!(unit::GENERATION_PLAIN, 0);
-    section.says("Generation 0 means \"not sealed\"");
+    assert_eq!(unit::GENERATION_NONE, 0);
+    section.says("A unit of generation 0 is refused");
 }
 
 #[test]
@@ -244,12 +244,42 @@ fn headers() {
     assert_eq!(copy[rows_at + 2 * row_bytes..used], header.protectors[0]);
 }
 
+/// A unit that is not sealed, made by the code and checked by what the page says.
+#[test]
+fn plain_units() {
+    let doc = Doc::read();
+    let section = doc.section("## Sealed unit");
+    section.says("A DEK with the flag 2 in its row does not seal");
+    section.says("AES-256-GCM over no plaintext, with AAD ‖ content as AAD");
+    section.says("\"pellucid/1 plain\" instead of \"pellucid/1 unit\" and the algorithm 3");
+    let mut header = crate::random::header(Algorithm::Aes128, FILE_ID);
+    header.deks[0].plain = true;
+    header.state = EncryptionState::Unencrypted;
+    header.check_state().unwrap();
+    let keys = ContainerKeys::new(&header, &dek()).unwrap();
+    let (content, mut unit) = ([5; 480], [0; 512]);
+    let place = Place::page(&FILE_ID, 9);
+    keys.seal(FileKind::Database, &place, &mut SystemNonces, &content, &mut unit).unwrap();
+    assert_eq!(unit[..480], content);
+    let generation = header.generation.to_be_bytes();
+    let mut aad = vec![1, 1, 0, 0];
+    aad.extend_from_slice(&generation);
+    aad.extend_from_slice(&FILE_ID);
+    aad.extend_from_slice(&9u64.to_be_bytes());
+    aad.extend_from_slice(&[0; 20]);
+    aad.extend_from_slice(&content);
+    let key =
+        hkdf_sha256(dek().expose(), &FILE_ID, &[b"pellucid/1 plain", &generation, &[3, 1]], 32);
+    let (nonce, tag) = (unit[480..492].try_into().unwrap(), unit[496..].try_into().unwrap());
+    Cipher::new(Algorithm::Aes256, &key).unwrap().open(nonce, &aad, &[], tag, &mut []).unwrap();
+}
+
 fn scan_fields(layout: &Table, scan: &Scan, copy: &[u8]) {
     let states = layout.field("scan: ").strip_prefix("scan: ").unwrap();
     let named: Vec<_> = numbered(states);
     assert_eq!(named.len(), ScanState::ALL.len());
     for ((id, name), state) in named.into_iter().zip(ScanState::ALL) {
-        assert_eq!((id, name), (state as u8, state.name()));
+        assert_eq!((id, name.as_ref()), (state as u8, state.name()));
     }
     assert_eq!(layout.of("scan: ", copy), [scan.state as u8]);
     for (field, time) in [
@@ -290,6 +320,7 @@ fn dek_rows(doc: &Doc, older: &Dek, rows: &[u8]) {
     assert_eq!(layout.of("algorithm", row), [1]);
     assert_eq!(layout.of("1 if this is the current DEK", row), [0]);
     assert_eq!(layout.of("1 if this is the current DEK", current), [1]);
+    assert!(layout.field("1 if this is the current DEK").contains("plus 2 if its units are plain"));
     let info = doc.section("## Derivations").info("key commitment");
     let committed = hkdf_sha256(older.expose(), &FILE_ID, &[info.as_bytes()], 32);
     assert_eq!(layout.of("key commitment", row), committed);
