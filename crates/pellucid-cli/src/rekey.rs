@@ -14,6 +14,7 @@ use pellucid_sqlite::protectors;
 use pellucid_sqlite::scan::{self, Doing, Ended, Options, Target};
 use pellucid_sqlite::seal_request::Protection;
 
+use crate::exit;
 use crate::keys::{key_file, passphrase, OpenWith};
 use crate::output::{bytes, date, seconds, table, Failure, Output, Unit};
 use crate::protector::{begin, sealed};
@@ -97,6 +98,8 @@ enum ScanCommand {
     Suspend(SuspendArgs),
     /// Go on with a scan that was suspended, killed or aborted
     Resume(ResumeArgs),
+    /// Look at every page and say which are still under an older key; exit status 3 if there are and no scan is under way
+    Verify(SuspendArgs),
 }
 
 #[derive(Debug, Args)]
@@ -310,6 +313,12 @@ pub fn run_scan(args: &ScanArgs, output: &Output) -> Result<ExitCode, Failure> {
             output.facts(&serde_json::json!({"database": args.database, "scan": "suspended"}));
             Ok(ExitCode::SUCCESS)
         }
+        ScanCommand::Verify(args) => {
+            sealed(&args.database)?;
+            args.with.offer()?;
+            begin()?;
+            verify(&args.database, output)
+        }
         ScanCommand::Resume(args) => {
             sealed(&args.database)?;
             refuse_background(&args.scan, &args.with)?;
@@ -319,6 +328,43 @@ pub fn run_scan(args: &ScanArgs, output: &Output) -> Result<ExitCode, Failure> {
                 .map_err(|error| Failure::from(error).about(&args.database))?;
             go_on(&args.database, &args.scan, output)
         }
+    }
+}
+
+fn verify(database: &Path, output: &Output) -> Result<ExitCode, Failure> {
+    let found = sealed(database)?;
+    let bar = output.progress("looking at every page", Unit::Pages);
+    let survey = scan::survey(database, &mut |_, done, pages| {
+        bar.set_length(pages.into());
+        bar.set_position(done.into());
+    });
+    bar.finish_and_clear();
+    let survey = survey.map_err(|error| Failure::from(error).about(database))?;
+    let under_way = found.header.scan.state.is_under_way();
+    let name = database.display();
+    output.line(match (survey.is_current(), under_way) {
+        (true, _) => format!("{name}: all of {} pages are under the current key", survey.pages),
+        (false, true) => format!(
+            "{name}: {} of {} pages are under an older key; the scan is {}",
+            survey.older,
+            survey.pages,
+            found.header.scan.state.name()
+        ),
+        (false, false) => format!(
+            "{name}: {} of {} pages are under a key that the header does not list, the first is page {}; \
+             `pellucid check` says what they belong to",
+            survey.older,
+            survey.pages,
+            survey.first.map_or_else(|| "none".to_owned(), |page| page.to_string()),
+        ),
+    });
+    output.facts(&serde_json::json!({
+        "database": database, "pages": survey.pages, "older_pages": survey.older,
+        "first_older": survey.first, "older_logs": survey.beside, "scan": found.header.scan.state.name(),
+    }));
+    match survey.is_current() || under_way {
+        true => Ok(ExitCode::SUCCESS),
+        false => Ok(ExitCode::from(exit::DAMAGE)),
     }
 }
 

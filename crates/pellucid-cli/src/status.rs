@@ -125,6 +125,15 @@ fn warn_about(found: &Inspection, keyring: &KeyringRows, warnings: &mut Vec<Stri
     }
 }
 
+/// The state, and how far a scan has come with it.
+fn state(sealed: &SealedHeader) -> String {
+    let name = sealed.header.state.name();
+    match crate::rekey::percent(sealed) {
+        Some(percent) => format!("{name}, {percent:.0} %"),
+        None => name.to_owned(),
+    }
+}
+
 fn database_table(rows: &[Inspection]) -> Table {
     let mut table = table(["database", "state", "algorithm", "size", "opens with"]);
     for found in rows {
@@ -135,7 +144,7 @@ fn database_table(rows: &[Inspection]) -> Table {
                 let header = &sealed.header;
                 vec![
                     name,
-                    header.state.name().to_owned(),
+                    state(sealed),
                     header.algorithm().map_or("?".to_owned(), |a| a.name().to_owned()),
                     size,
                     protectors(sealed).join("\n"),

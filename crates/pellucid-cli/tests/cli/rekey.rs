@@ -88,6 +88,9 @@ fn a_scan_in_the_background_is_seen_suspended_and_resumed() {
     assert_eq!(refused.code, 1);
     let text = "Cannot change database encryption key while an encryption, decryption, or key change scan is in progress.";
     assert!(refused.stderr.contains(text) && refused.stderr.contains("(33110)"), "{refused:?}");
+    let verify = || place.pellucid(&["scan", "verify", "app.db"]);
+    let told = verify().succeeded();
+    assert!(told.contains("pages are under an older key; the scan is suspended"), "{told}");
     // Suspended is not slowed down: nothing of it goes on.
     std::thread::sleep(Duration::from_millis(300));
     let far = status()["percent_complete"].clone();
@@ -99,6 +102,14 @@ fn a_scan_in_the_background_is_seen_suspended_and_resumed() {
     let after = header(&path);
     assert_eq!((after.state, after.deks.len()), (EncryptionState::Encrypted, 1));
     place.pellucid(&["check", "app.db"]).succeeded();
+    let told = verify().succeeded();
+    assert!(told.contains("pages are under the current key") && told.contains("all of"), "{told}");
+    edit(&path, |bytes| {
+        let generation = bytes.len() - 20;
+        bytes[generation..][..4].copy_from_slice(&1u32.to_be_bytes());
+    });
+    let told = verify();
+    assert!(told.code == 3 && told.stdout.contains("1 of"), "{told:?}");
     let again = place.pellucid(&["scan", "suspend", "app.db"]);
     assert!(again.code == 1 && again.stderr.contains("no scan of it is under way"), "{again:?}");
 }

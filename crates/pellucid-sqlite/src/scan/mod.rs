@@ -99,6 +99,37 @@ pub fn run(path: &Path, options: &Options, watch: &mut Watch<'_>) -> Result<Ende
     scanned
 }
 
+/// What of a database is under which key, by the generations that its units name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Survey {
+    /// Pages of the file.
+    pub pages: u64,
+    /// Pages that are not under the current key.
+    pub older: u64,
+    /// The first of them.
+    pub first: Option<u32>,
+    /// What else is not: a frame of the WAL, a journal, a rest of a page.
+    pub beside: bool,
+}
+
+impl Survey {
+    /// Whether nothing is left that an older key opens.
+    pub fn is_current(&self) -> bool {
+        self.older == 0 && !self.beside
+    }
+}
+
+/// Looks at every tail and changes nothing: what a scan would have to do, or that none has to be done.
+///
+/// # Errors
+/// [`ConvertError`] if it cannot be read.
+pub fn survey(path: &Path, watch: &mut Watch<'_>) -> Result<Survey, ConvertError> {
+    let options = Options::default();
+    let scanner = Scanner::open(path, &options)?;
+    let header = scanner.header()?;
+    scanner.lower(|lower, _| proof::survey(lower, path, &header, watch))?
+}
+
 fn is_damage(error: &ConvertError) -> bool {
     match error {
         ConvertError::Sqlite { code, .. } => {

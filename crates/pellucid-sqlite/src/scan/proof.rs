@@ -15,7 +15,7 @@ use pellucid::wal::{FRAME_HEADER_BYTES, HEADER_BYTES};
 use pellucid::{Error, Result, Subject};
 
 use super::pages::{self, Stretch};
-use super::{Doing, Watch};
+use super::{Doing, Survey, Watch};
 use crate::convert::ConvertError;
 use crate::lower::Lower;
 
@@ -75,6 +75,33 @@ pub fn search(
         Some(frame) => Some(Left::Frame(frame)),
         None => has_older_journal(path, header)?.then_some(Left::Journal),
     })
+}
+
+/// Counts what [`search`] would find.
+pub fn survey(
+    lower: Lower,
+    path: &Path,
+    header: &Header,
+    watch: &mut Watch<'_>,
+) -> std::result::Result<Survey, ConvertError> {
+    let failed = |code: crate::code::Code| ConvertError::Sqlite {
+        file: path.display().to_string(),
+        code: code.0,
+        message: "cannot be read".to_owned(),
+    };
+    let pages = pages::in_file(lower, header).map_err(failed)?;
+    let mut survey = Survey { pages, older: 0, first: None, beside: false };
+    let mut stretch = Stretch::default();
+    let mut next = 1;
+    while next <= pages {
+        let (older, read) = stretch.older(lower, header, next, pages).map_err(failed)?;
+        survey.first = survey.first.or(older.first().copied());
+        survey.older += older.len() as u64;
+        next += read;
+        watch(Doing::Proving, (next - 1) as u32, pages as u32);
+    }
+    survey.beside = search_wal(path, header)?.is_some() || has_older_journal(path, header)?;
+    Ok(survey)
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
