@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use pellucid::header::{EncryptionState, Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keys::ContainerKeys;
-use pellucid::protector::{self, Binding, KeyFile, KeySource, Passphrase, Protector, Purpose};
+use pellucid::protector::{KeyFile, KeySource, Passphrase};
 use pellucid::scan::ScanState;
 use pellucid::unit::{self, FileKind, Place, TAIL_BYTES};
 use pellucid::{Algorithm, Subject};
@@ -110,16 +110,7 @@ impl Bench {
             }
         }
         let header = &self.headers()[0];
-        let row = header.current_dek().unwrap();
-        let binding = Binding {
-            purpose: Purpose::Database,
-            id: &header.file_id,
-            algorithm: row.algorithm,
-            commitment: &row.commitment,
-        };
-        let decoded = header.protectors.iter().map(|bytes| Protector::decode(bytes).unwrap().0);
-        let key = OneKey([KeyFile::parse(&KEY).unwrap()]);
-        let dek = protector::unwrap(&decoded.collect::<Vec<_>>(), &binding, &key).unwrap();
+        let dek = header.unwrap(&OneKey([KeyFile::parse(&KEY).unwrap()])).unwrap();
         ContainerKeys::new(header, &dek).unwrap()
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pellucid::header::{DekRow, Header};
 use pellucid::keyring::{Action, Event};
-use pellucid::protector::{Binding, Protector, Purpose};
+use pellucid::protector::Protector;
 use pellucid::secret::Dek;
 use pellucid::{Error, Result, Subject};
 
@@ -70,17 +70,8 @@ pub fn exchange(
     })
 }
 
-fn binding<'a>(file_id: &'a [u8; 16], row: &'a DekRow) -> Binding<'a> {
-    Binding {
-        purpose: Purpose::Database,
-        id: file_id,
-        algorithm: row.algorithm,
-        commitment: &row.commitment,
-    }
-}
-
 fn wrap(header: &Header, dek: &Dek, protection: &Protection) -> Result<Vec<u8>> {
-    let protector = protection.wrap(dek, &binding(&header.file_id, header.current_dek()?))?;
+    let protector = protection.wrap(dek, &header.current_dek()?.binding(&header.file_id))?;
     Ok(encoded(&protector))
 }
 
@@ -120,8 +111,8 @@ pub fn of_new_dek(
     row: &DekRow,
     credentials: &Credentials,
 ) -> Result<Vec<Vec<u8>>> {
-    let old = binding(&header.file_id, header.current_dek()?);
-    let new = binding(&header.file_id, row);
+    let old = header.current_dek()?.binding(&header.file_id);
+    let new = row.binding(&header.file_id);
     let each = header.protectors.iter().enumerate();
     each.map(|(index, bytes)| {
         let (protector, _) = Protector::decode(bytes)?;

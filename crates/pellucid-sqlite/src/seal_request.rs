@@ -11,7 +11,7 @@ use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header, COPY_BYTES};
 use pellucid::keyring::{DatabaseMemory, Keyring};
 use pellucid::keys::{ContainerKeys, HeaderKey};
-use pellucid::protector::{self, Binding, KeyFile, KeySource, Passphrase, Protector, Purpose};
+use pellucid::protector::{Binding, KeyFile, KeySource, Passphrase, Protector};
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
 
 /// Keys a connection may open protectors with.
@@ -126,7 +126,7 @@ impl Credentials {
         }
         let dek = match known.and_then(|keys| known_dek(keys, header, bytes)) {
             Some(dek) => dek,
-            None => self.unwrap(header)?,
+            None => header.unwrap(self)?,
         };
         let header_key = HeaderKey::derive(&dek, &header.file_id)?;
         Header::authenticate(bytes, &header_key, copy)?;
@@ -145,21 +145,6 @@ impl Credentials {
     /// themselves.
     fn cache_key(&self, bytes: &[u8; COPY_BYTES]) -> CacheKey {
         (bytes[COPY_BYTES - 32..].to_vec(), self.identity.clone())
-    }
-
-    fn unwrap(&self, header: &Header) -> Result<Dek> {
-        let row = header.current_dek()?;
-        let binding = Binding {
-            purpose: Purpose::Database,
-            id: &header.file_id,
-            algorithm: row.algorithm,
-            commitment: &row.commitment,
-        };
-        let mut protectors = Vec::with_capacity(header.protectors.len());
-        for bytes in &header.protectors {
-            protectors.push(Protector::decode(bytes)?.0);
-        }
-        protector::unwrap(&protectors, &binding, self)
     }
 }
 
@@ -297,27 +282,21 @@ impl Birth {
         let dek = Dek::random()?;
         let mut file_id = [0; 16];
         pellucid::secret::fill_random(&mut file_id)?;
-        let commitment = commitment(&dek, &file_id)?;
-        let binding = Binding {
-            purpose: Purpose::Database,
-            id: &file_id,
+        let row = DekRow {
+            first_generation: 1,
+            last_generation: u32::MAX,
             algorithm,
-            commitment: &commitment,
+            plain: false,
+            commitment: commitment(&dek, &file_id)?,
+            wrapped: None,
         };
+        let binding = row.binding(&file_id);
         let mut protectors = Vec::with_capacity(protections.len());
         for protection in protections {
             let mut encoded = Vec::new();
             protection.wrap(&dek, &binding)?.encode(&mut encoded);
             protectors.push(encoded);
         }
-        let row = DekRow {
-            first_generation: 1,
-            last_generation: u32::MAX,
-            algorithm,
-            commitment,
-            plain: false,
-            wrapped: None,
-        };
         let header = Header {
             sequence: 1,
             file_id,

@@ -15,9 +15,7 @@ use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header, COPY_BYTES};
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::nonce::{NonceSource, SystemNonces};
-use pellucid::protector::{
-    self, Binding, KeyFile, KeySource, Passphrase, Protector, Purpose, Wrapping,
-};
+use pellucid::protector::{self, Binding, KeyFile, KeySource, Passphrase, Purpose, Wrapping};
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Algorithm, Dek, Result, Subject};
 
@@ -134,15 +132,7 @@ fn system_nonces(criterion: &mut Criterion) {
 
 fn open_header(copy: &[u8; COPY_BYTES], keys: &OneKeyFile) -> ContainerKeys {
     let header = Header::parse(copy, 0).unwrap();
-    let row = header.current_dek().unwrap();
-    let binding = Binding {
-        purpose: Purpose::Database,
-        id: &header.file_id,
-        algorithm: row.algorithm,
-        commitment: &row.commitment,
-    };
-    let protector = Protector::decode(&header.protectors[0]).unwrap().0;
-    let dek = protector::unwrap(&[protector], &binding, keys).unwrap();
+    let dek = header.unwrap(keys).unwrap();
     Header::authenticate(copy, &HeaderKey::derive(&dek, &header.file_id).unwrap(), 0).unwrap();
     ContainerKeys::new(&header, &dek).unwrap()
 }

@@ -18,6 +18,7 @@ use crate::certificate::{Certificate, PublicCertificate};
 use crate::cipher::Cipher;
 use crate::derive::commitment;
 use crate::error::{Error, Result, Subject};
+use crate::header::{DekRow, Header};
 use crate::secret::{fill_random, Dek, Secret32};
 
 /// At most so many protectors in a header.
@@ -54,6 +55,30 @@ impl Binding<'_> {
         bytes.push(self.algorithm.id());
         bytes.extend_from_slice(self.commitment);
         bytes
+    }
+}
+
+impl DekRow {
+    /// What the protectors of this DEK are bound to, in the database with this file id.
+    pub fn binding<'a>(&'a self, file_id: &'a [u8; 16]) -> Binding<'a> {
+        Binding {
+            purpose: Purpose::Database,
+            id: file_id,
+            algorithm: self.algorithm,
+            commitment: &self.commitment,
+        }
+    }
+}
+
+impl Header {
+    /// The current DEK, by the first protector that opens. It authenticates the header, or does not.
+    ///
+    /// # Errors
+    /// As [`unwrap`], and [`Protector::decode`].
+    pub fn unwrap(&self, keys: &dyn KeySource) -> Result<Dek> {
+        let decode = |bytes: &Vec<u8>| Protector::decode(bytes).map(|(protector, _)| protector);
+        let protectors = self.protectors.iter().map(decode).collect::<Result<Vec<_>>>()?;
+        unwrap(&protectors, &self.current_dek()?.binding(&self.file_id), keys)
     }
 }
 

@@ -10,7 +10,7 @@ use pellucid::derive::commitment;
 use pellucid::header::{EncryptionState, Header, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keyring::Keyring;
 use pellucid::keys::HeaderKey;
-use pellucid::protector::{unwrap, wrap, Binding, KeyFile, KeySource, Passphrase, Protector};
+use pellucid::protector::{wrap, Binding, KeyFile, KeySource, Passphrase, Protector};
 use pellucid::protector::{Purpose, Wrapping};
 use pellucid::Dek;
 
@@ -50,16 +50,7 @@ impl KeySource for One {
 }
 
 fn dek_of(header: &Header) -> Dek {
-    let row = header.current_dek().unwrap();
-    let binding = Binding {
-        purpose: Purpose::Database,
-        id: &header.file_id,
-        algorithm: row.algorithm,
-        commitment: &row.commitment,
-    };
-    let list: Vec<_> =
-        header.protectors.iter().map(|bytes| Protector::decode(bytes).unwrap().0).collect();
-    unwrap(&list, &binding, &One(KeyFile::parse(&[7; 32]).unwrap())).unwrap()
+    header.unwrap(&One(KeyFile::parse(&[7; 32]).unwrap())).unwrap()
 }
 
 fn put(place: &Place, header: &Header, dek: &Dek) {

@@ -11,7 +11,7 @@ use pellucid::journal::{self, JournalHeader};
 use pellucid::keyring::{DatabaseMemory, Keyring};
 use pellucid::keys::{ContainerKeys, HeaderKey, TemporaryKey};
 use pellucid::nonce::NonceSource;
-use pellucid::protector::{self, Binding, KeyFile, KeySource, Passphrase, Protector, Purpose};
+use pellucid::protector::{KeyFile, KeySource, Passphrase};
 use pellucid::secret::Secret32;
 use pellucid::sector::{SectorZero, Wear};
 use pellucid::unit::{self, FileKind, Place, TAIL_BYTES};
@@ -288,19 +288,7 @@ impl KeySource for Keys<'_> {
 fn header(case: &Case) -> Result<()> {
     let copy = case.number("copy") as u8;
     let header = Header::parse(&case.body, copy)?;
-    let row = header.current_dek()?;
-    let binding = Binding {
-        purpose: Purpose::Database,
-        id: &header.file_id,
-        algorithm: row.algorithm,
-        commitment: &row.commitment,
-    };
-    let protectors = header
-        .protectors
-        .iter()
-        .map(|bytes| Protector::decode(bytes).map(|(protector, _)| protector))
-        .collect::<Result<Vec<_>>>()?;
-    let dek = protector::unwrap(&protectors, &binding, &Keys::of(case))?;
+    let dek = header.unwrap(&Keys::of(case))?;
     let header_key = HeaderKey::derive(&dek, &header.file_id)?;
     Header::authenticate(&case.body, &header_key, copy)?;
     let keys = ContainerKeys::new(&header, &dek)?;
