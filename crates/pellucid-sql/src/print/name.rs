@@ -1,8 +1,10 @@
 //! Names, variables, literals and secrets.
 
 use super::{put, If, Print, Printer};
-use crate::ast::{DataType, Name, ObjectName, OrVariable, StringLiteral, TypeSize, Variable};
-use crate::keyword::Keyword;
+use crate::ast::{
+    DataType, Name, ObjectName, OrVariable, StringLiteral, TableHint, TypeSize, Variable,
+};
+use crate::keyword::{Word, Keyword};
 use crate::secret::{redact, Secret, MASK};
 
 /// Whether `name` is read as a name without brackets, if it is no keyword.
@@ -38,7 +40,8 @@ impl Print for Called<'_> {
         let special = Keyword::find(self.0.object.as_str()).is_some_and(|word| {
             use Keyword::{CAST, IIF, OPENJSON, PARSE, TRY_CAST, TRY_PARSE};
             let has_syntax = matches!(word, CAST | IIF | OPENJSON | PARSE | TRY_CAST | TRY_PARSE);
-            word.is_reserved() || has_syntax
+            // Behind a table's name `(NOLOCK` begins hints, not the arguments of a function.
+            word.is_reserved() || has_syntax || TableHint::from_keyword(word).is_some()
         });
         prefixes(self.0, to);
         print_name(&self.0.object, !special, to);

@@ -87,6 +87,7 @@ fn sessions() {
 fn control_of_flow() {
     prints_the_same(&[
         "PRINT 'a' + CAST(@n AS varchar(10))",
+        "SELECT * FROM a([NOLOCK](0)), b WITH (NOLOCK)",
         "THROW 50001, 'text', 1",
         "THROW @number, @message, @state",
         "RAISERROR('%s', 16, 1, @a, 2) WITH NOWAIT, LOG",
