@@ -84,7 +84,13 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
             Found::Plain => plain.push(database),
             Found::SwitchedOff => {
                 args.with.offer()?;
-                rekey::set(database, Target::On(algorithm), args.waiting.timeout, output)?;
+                rekey::set(
+                    database,
+                    Target::On(algorithm),
+                    args.waiting.timeout,
+                    &args.with,
+                    output,
+                )?;
             }
         }
     }
@@ -267,7 +273,7 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
     if args.keep_container {
         for database in &args.databases {
             crate::protector::sealed(database)?;
-            rekey::set(database, Target::Off, args.waiting.timeout, output)?;
+            rekey::set(database, Target::Off, args.waiting.timeout, &args.with, output)?;
         }
         return Ok(ExitCode::SUCCESS);
     }

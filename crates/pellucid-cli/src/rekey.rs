@@ -98,6 +98,9 @@ enum ScanCommand {
     Suspend(SuspendArgs),
     /// Go on with a scan that was suspended, killed or aborted
     Resume(ResumeArgs),
+    /// Go on with a scan that is running, for `--background`: one that was suspended meanwhile stays so
+    #[command(hide = true)]
+    Run(ResumeArgs),
     /// Look at every page and say which are still under an older key; exit status 3 if there are and no scan is under way
     Verify(SuspendArgs),
 }
@@ -191,11 +194,17 @@ pub fn rekey(args: &RekeyArgs, output: &Output) -> Result<ExitCode, Failure> {
         args.database.display(),
         header.algorithm()?,
     ));
-    go_on(&args.database, &args.scan, output)
+    go_on(&args.database, &args.scan, &args.with, output)
 }
 
 /// Switches the encryption of a container on or off, and scans it.
-pub fn set(database: &Path, target: Target, timeout: u64, output: &Output) -> Result<(), Failure> {
+pub fn set(
+    database: &Path,
+    target: Target,
+    timeout: u64,
+    with: &OpenWith,
+    output: &Output,
+) -> Result<(), Failure> {
     begin()?;
     scan::set(database, target).map_err(|error| Failure::from(error).about(database))?;
     let off = target == Target::Off;
@@ -210,7 +219,7 @@ pub fn set(database: &Path, target: Target, timeout: u64, output: &Output) -> Re
     ));
     let options =
         ScanOptions { background: false, exclusive: false, throttle: None, hold: HOLD_MS, timeout };
-    go_on(database, &options, output).map(|_| ())
+    go_on(database, &options, with, output).map(|_| ())
 }
 
 /// A process of its own has no prompt and no descriptor of ours.
@@ -226,9 +235,14 @@ fn refuse_background(scan: &ScanOptions, with: &OpenWith) -> Result<(), Failure>
 }
 
 /// Scans here, or in a process that outlives this one.
-fn go_on(database: &Path, options: &ScanOptions, output: &Output) -> Result<ExitCode, Failure> {
+fn go_on(
+    database: &Path,
+    options: &ScanOptions,
+    with: &OpenWith,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
     if options.background {
-        return start_background(database, options, output);
+        return start_background(database, options, with, output);
     }
     let name = database.display().to_string();
     output.line(message::SCAN_BEGINS.with(&name));
@@ -277,6 +291,7 @@ fn go_on(database: &Path, options: &ScanOptions, output: &Output) -> Result<Exit
 fn start_background(
     database: &Path,
     options: &ScanOptions,
+    with: &OpenWith,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let failed = |error: std::io::Error| {
@@ -284,7 +299,18 @@ fn start_background(
     };
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = Command::new(program);
-    command.args(["--quiet", "scan", "resume"]).args(options.arguments()).arg(database);
+    command.args(["--quiet", "scan", "run"]).args(options.arguments()).arg(database);
+    // Names of files; their content goes no further than to whoever may read them.
+    for (option, file) in
+        [("--key-file", &with.key_file), ("--passphrase-file", &with.passphrase_file)]
+    {
+        if let Some(file) = file {
+            command.arg(option).arg(file);
+        }
+    }
+    if with.recovery {
+        command.arg("--recovery");
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // Of its own process group, so that neither Ctrl-C nor the end of the terminal reaches it.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -319,6 +345,12 @@ pub fn run_scan(args: &ScanArgs, output: &Output) -> Result<ExitCode, Failure> {
             begin()?;
             verify(&args.database, output)
         }
+        ScanCommand::Run(args) => {
+            sealed(&args.database)?;
+            args.with.offer()?;
+            begin()?;
+            go_on(&args.database, &args.scan, &args.with, output)
+        }
         ScanCommand::Resume(args) => {
             sealed(&args.database)?;
             refuse_background(&args.scan, &args.with)?;
@@ -326,7 +358,7 @@ pub fn run_scan(args: &ScanArgs, output: &Output) -> Result<ExitCode, Failure> {
             begin()?;
             scan::change_state(&args.database, ScanState::Running)
                 .map_err(|error| Failure::from(error).about(&args.database))?;
-            go_on(&args.database, &args.scan, output)
+            go_on(&args.database, &args.scan, &args.with, output)
         }
     }
 }

@@ -112,8 +112,8 @@ class Header:
                 row.first_generation,
                 row.last_generation,
                 row.algorithm,
-                row.plain,
                 dek if row.current else self._unwrap_older(row, wrapping_key),
+                row.plain,
             )
             for row in self.rows
         ]

@@ -121,8 +121,8 @@ class Dek:
     first_generation: int
     last_generation: int
     algorithm: Algorithm
-    plain: bool
     key: bytes = field(repr=False)
+    plain: bool = False
 
 
 @dataclass

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-from pellucid_reader.header import choose_header
+from pellucid_reader.header import State, choose_header
 from pellucid_reader.journal import SQLITE_MAGIC
 from pellucid_reader.keyring import Keyring
 
@@ -52,6 +52,27 @@ def setUpModule() -> None:
 class Same(unittest.TestCase):
     def same(self, plain: Path, sealed: Path, *options: str | Path) -> None:
         self.assertEqual(dump(workshop.read(sealed, *options)), dump(plain))
+
+
+class States(Same):
+    def test_key_change_that_is_suspended(self) -> None:
+        key = ("--key-file", str(workshop.key_file))
+        sealed = workshop.sealed(workshop.northwind(), *key)
+        workshop.pellucid("rekey", str(sealed), *key, "--algorithm", "AES_128", "--throttle", "1", "--background")
+        workshop.pellucid("scan", "suspend", str(sealed), *key)
+        header = choose_header(sealed.read_bytes(), None)
+        self.assertEqual((header.state, len(header.rows)), (State.KEY_CHANGE, 2))
+        self.same(workshop.northwind(), sealed)
+
+    def test_off_and_on_again(self) -> None:
+        key = ("--key-file", str(workshop.key_file))
+        sealed = workshop.sealed(workshop.northwind(), *key)
+        workshop.pellucid("decrypt", "--keep-container", str(sealed), *key)
+        self.assertEqual(choose_header(sealed.read_bytes(), None).state, State.UNENCRYPTED)
+        self.same(workshop.northwind(), sealed)
+        workshop.pellucid("encrypt", str(sealed), *key)
+        self.assertEqual(choose_header(sealed.read_bytes(), None).state, State.ENCRYPTED)
+        self.same(workshop.northwind(), sealed)
 
 
 class Protectors(Same):

@@ -114,6 +114,26 @@ fn a_scan_in_the_background_is_seen_suspended_and_resumed() {
     assert!(again.code == 1 && again.stderr.contains("no scan of it is under way"), "{again:?}");
 }
 
+/// The process in the background has the key that was named, and a suspension at once is not undone by its start.
+#[test]
+fn a_scan_in_the_background_brings_its_key_and_stays_suspended() {
+    let place = Place::new();
+    let key = place.secret("raw.key", &[9; 32]).display().to_string();
+    let path = place.sealed("app.db", &["--key-file", &key]);
+    for _ in 0..5 {
+        let rekey = ["rekey", "app.db", "--key-file", &key, "--background", "--throttle", "1"];
+        place.pellucid(&rekey).succeeded();
+        place.pellucid(&["scan", "suspend", "app.db", "--key-file", &key]);
+        std::thread::sleep(Duration::from_millis(300));
+        if header(&path).scan.state != ScanState::Complete {
+            assert_eq!(header(&path).scan.state, ScanState::Suspended);
+            let resume = ["scan", "resume", "app.db", "--key-file", &key, "--background"];
+            place.pellucid(&resume).succeeded();
+        }
+        wait_for("the end", || header(&path).scan.state == ScanState::Complete);
+    }
+}
+
 #[test]
 fn a_rekey_needs_the_key_of_every_protector() {
     let place = Place::new();

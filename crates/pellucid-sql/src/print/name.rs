@@ -4,7 +4,7 @@ use super::{put, If, Print, Printer};
 use crate::ast::{
     DataType, Name, ObjectName, OrVariable, StringLiteral, TableHint, TypeSize, Variable,
 };
-use crate::keyword::{Word, Keyword};
+use crate::keyword::{Keyword, Word};
 use crate::secret::{redact, Secret, MASK};
 
 /// Whether `name` is read as a name without brackets, if it is no keyword.
