@@ -74,7 +74,9 @@ class Flipped(unittest.TestCase):
         for what, offset, value, resummed, expected in (
             ("a damaged version", 19, 2, False, Corrupt),
             ("a newer version", 19, 2, True, Unsupported),
-            ("state unencrypted", 52, 1, True, Unsupported),
+            ("state unencrypted over a key that seals", 52, 1, True, Corrupt),
+            ("state protection change", 52, 6, True, Unsupported),
+            ("an unknown flag of a key", 128 + 9, 5, True, Unsupported),
             ("a birth that is not signed for", 67, whole[2048 + 67] ^ 1, True, Unauthentic),
             ("a key file for recovery", flags_offset, 1, True, Unsupported),
         ):
