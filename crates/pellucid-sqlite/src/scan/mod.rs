@@ -185,7 +185,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Empties WAL, journal and physical tail, proves that no older unit is left, and drops the older keys.
-    /// False if one is left, in a page that can be rewritten.
+    /// False if one is left, in a page that can be rewritten, or if somebody has turned back meanwhile.
     fn settle(&self, watch: &mut Watch<'_>) -> Result<bool, ConvertError> {
         watch(Doing::WaitingForReaders, 1, 1);
         self.empty_logs()?;
@@ -194,10 +194,7 @@ impl<'a> Scanner<'a> {
         watch(Doing::Proving, 0, 0);
         let found = self.lower(|lower, _| proof::search(lower, self.path, &header, watch))??;
         match found {
-            None => {
-                switch::settle(self.path)?;
-                Ok(true)
-            }
+            None => switch::settle(self.path, &header),
             Some(proof::Left::Page(_)) => Ok(false),
             Some(left) => Err(Error::corrupt(
                 Subject::File(self.path.to_owned()),

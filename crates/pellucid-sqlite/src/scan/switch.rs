@@ -80,7 +80,20 @@ pub fn change_state(path: &Path, state: ScanState) -> Result<Header, ConvertErro
     )
 }
 
-/// Drops the older DEKs: the proof holds.
-pub fn settle(path: &Path) -> Result<Header, ConvertError> {
-    change(path, |_, header, _| Ok(Some(Next::from(header.settled(now())?))), || Ok(()))
+/// Drops the older DEKs, if the current one is still the one that the proof was made for. Somebody may have turned
+/// back since: then every page is under a key that is now an older one. Says whether they were dropped.
+///
+/// # Errors
+/// [`ConvertError`]; nothing was changed then.
+pub fn settle(path: &Path, proved: &Header) -> Result<bool, ConvertError> {
+    let row = proved.current_dek()?;
+    let header = change(
+        path,
+        |_, header, _| match header.current_dek()? == row {
+            true => Ok(Some(Next::from(header.settled(now())?))),
+            false => Ok(None),
+        },
+        || Ok(()),
+    )?;
+    Ok(header.deks.len() == 1 && header.current_dek()? == row)
 }
