@@ -9,13 +9,12 @@
 use std::hint::black_box;
 
 use criterion::{criterion_group, criterion_main, BenchmarkId, Criterion, Throughput};
-use pellucid::certificate::Certificate;
 use pellucid::cipher::NONCE_BYTES;
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header, COPY_BYTES};
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::nonce::{NonceSource, SystemNonces};
-use pellucid::protector::{self, Binding, KeyFile, KeySource, Passphrase, Purpose, Wrapping};
+use pellucid::protector::{self, Binding, KeyFile, Purpose, Wrapping};
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Algorithm, Dek, Result, Subject};
 
@@ -31,20 +30,6 @@ impl NonceSource for Counted {
         let mut nonce = [0; NONCE_BYTES];
         nonce[4..].copy_from_slice(&self.0.to_be_bytes());
         Ok(nonce)
-    }
-}
-
-struct OneKeyFile([KeyFile; 1]);
-
-impl KeySource for OneKeyFile {
-    fn key_files(&self) -> &[KeyFile] {
-        &self.0
-    }
-    fn passphrases(&self) -> &[Passphrase] {
-        &[]
-    }
-    fn certificate(&self, _: &[u8; 32]) -> Result<Option<Certificate>> {
-        Ok(None)
     }
 }
 
@@ -130,7 +115,7 @@ fn system_nonces(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn open_header(copy: &[u8; COPY_BYTES], keys: &OneKeyFile) -> ContainerKeys {
+fn open_header(copy: &[u8; COPY_BYTES], keys: &Vec<KeyFile>) -> ContainerKeys {
     let header = Header::parse(copy, 0).unwrap();
     let dek = header.unwrap(keys).unwrap();
     Header::authenticate(copy, &HeaderKey::derive(&dek, &header.file_id).unwrap(), 0).unwrap();
@@ -140,7 +125,7 @@ fn open_header(copy: &[u8; COPY_BYTES], keys: &OneKeyFile) -> ContainerKeys {
 fn headers(criterion: &mut Criterion) {
     let dek = Dek::random().unwrap();
     let mut header = header(&dek, Algorithm::Aes256);
-    let keys = OneKeyFile([KeyFile::random().unwrap()]);
+    let keys = vec![KeyFile::random().unwrap()];
     let binding = Binding {
         purpose: Purpose::Database,
         id: &FILE_ID,
@@ -148,7 +133,7 @@ fn headers(criterion: &mut Criterion) {
         commitment: &header.deks[0].commitment,
     };
     let mut bytes = Vec::new();
-    protector::wrap(&dek, &binding, &Wrapping::KeyFile(&keys.0[0])).unwrap().encode(&mut bytes);
+    protector::wrap(&dek, &binding, &Wrapping::KeyFile(&keys[0])).unwrap().encode(&mut bytes);
     header.protectors.push(bytes);
     let copy = header.encode(&HeaderKey::derive(&dek, &FILE_ID).unwrap()).unwrap();
     criterion.bench_function("header/open_with_key_file", |bencher| {

@@ -103,6 +103,16 @@ impl PublicCertificate {
         &self.subject
     }
 
+    /// The issuer's distinguished name, and the serial number's bytes.
+    ///
+    /// # Errors
+    /// None in practice: the bytes were read as a certificate before.
+    pub fn issuer_and_serial(&self) -> Result<(String, Vec<u8>)> {
+        let (_, parsed) = X509Certificate::from_der(&self.der)
+            .map_err(|_| Error::corrupt(self.as_subject(), "not an X.509 certificate in DER"))?;
+        Ok((parsed.issuer().to_string(), parsed.raw_serial().to_vec()))
+    }
+
     /// Valid from and to, in seconds since 1970.
     pub fn validity(&self) -> (i64, i64) {
         (self.not_before, self.not_after)

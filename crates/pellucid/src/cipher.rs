@@ -142,6 +142,48 @@ impl Cipher {
         }
     }
 
+    /// Seals `data` where it lies and gives its tag.
+    ///
+    /// # Errors
+    /// As [`Cipher::seal`]; `data` is meaningless then.
+    pub fn seal_in_place(
+        &self,
+        nonce: &[u8; NONCE_BYTES],
+        aad: &[u8],
+        data: &mut [u8],
+    ) -> Result<[u8; TAG_BYTES]> {
+        let misuse = || Error::misuse(Subject::Container, "cipher refused to seal");
+        match &self.0 {
+            Inner::Gcm(key) => {
+                let nonce = Nonce::assume_unique_for_key(*nonce);
+                let tag = key
+                    .seal_in_place_separate_tag(nonce, Aad::from(aad), data)
+                    .map_err(|_| misuse())?;
+                tag.as_ref().try_into().map_err(|_| misuse())
+            }
+            _ => {
+                let (plain, mut tag) = (Zeroizing::new(data.to_vec()), [0; TAG_BYTES]);
+                self.seal(nonce, aad, &plain, data, &mut tag)?;
+                Ok(tag)
+            }
+        }
+    }
+
+    /// Opens `data` where it lies.
+    ///
+    /// # Errors
+    /// [`NotAuthentic`]; `data` is zeroed then.
+    pub fn open_in_place(
+        &self,
+        nonce: &[u8; NONCE_BYTES],
+        aad: &[u8],
+        data: &mut [u8],
+        tag: &[u8; TAG_BYTES],
+    ) -> std::result::Result<(), NotAuthentic> {
+        let sealed = data.to_vec();
+        self.open(nonce, aad, &sealed, tag, data)
+    }
+
     /// Opens `ciphertext` into `plaintext` of the same length.
     ///
     /// # Errors

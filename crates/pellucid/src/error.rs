@@ -35,6 +35,16 @@ pub enum Subject {
     JournalRecord { page: u32, offset: u64 },
     /// A block of a temporary file.
     TempBlock(u64),
+    /// The header of a media family.
+    MediaHeader,
+    /// A backup set, by its position on its media; positions start at 1.
+    BackupSet(u32),
+    /// A chunk of a backup set; numbers start at 0.
+    Chunk(u64),
+    /// The index of a backup set.
+    Index,
+    /// The end of a backup set, which commits it.
+    Manifest,
     /// A certificate of the keyring, by name.
     Certificate(String),
     /// A protector of a DEK, by its place in the header, from 0.
@@ -61,6 +71,11 @@ impl fmt::Display for Subject {
                 write!(f, "journal record of page {page} at byte {offset}")
             }
             Subject::TempBlock(n) => write!(f, "temporary block {n}"),
+            Subject::MediaHeader => f.write_str("media header"),
+            Subject::BackupSet(n) => write!(f, "backup set {n}"),
+            Subject::Chunk(n) => write!(f, "chunk {n}"),
+            Subject::Index => f.write_str("index"),
+            Subject::Manifest => f.write_str("manifest"),
             Subject::Certificate(name) => write!(f, "certificate `{name}`"),
             Subject::Protector(n) => write!(f, "protector {n}"),
             Subject::Key(name) => f.write_str(name),

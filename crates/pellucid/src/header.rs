@@ -2,12 +2,18 @@
 //!
 //! Layout: docs/format.md, "Header". Does not unwrap keys ([`crate::protector`]) or do I/O.
 
+mod dates;
+mod state;
+
 use aws_lc_rs::digest;
 
 use crate::algorithm::Algorithm;
 use crate::error::{Error, Result, Subject};
+use crate::fields::Fields;
 use crate::keys::HeaderKey;
 use crate::scan::{self, Scan};
+pub use dates::Dates;
+pub use state::EncryptionState;
 
 /// Bytes before the first page.
 pub const REGION_BYTES: u64 = 16384;
@@ -27,53 +33,10 @@ const ROW_BYTES: usize = 104;
 const WRAPPED_BYTES: usize = 60;
 const FLAG_CURRENT: u8 = 1;
 const FLAG_PLAIN: u8 = 2;
+/// Its units are bound to [`Scan::older_id`].
+const FLAG_OLDER_ID: u8 = 4;
 const MAC_AT: usize = COPY_BYTES - 64;
 const SUM_AT: usize = COPY_BYTES - 32;
-
-/// What the pages of a database are, as SQL Server's `encryption_state` says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum EncryptionState {
-    /// All pages plain, each with a tag.
-    Unencrypted = 1,
-    /// A scan is sealing the pages.
-    Encrypting = 2,
-    /// All pages sealed.
-    Encrypted = 3,
-    /// A scan is moving the pages to a new DEK.
-    KeyChange = 4,
-    /// A scan is opening the pages.
-    Decrypting = 5,
-    /// The protectors are being changed.
-    ProtectionChange = 6,
-}
-
-impl EncryptionState {
-    fn from_id(id: u8) -> Result<Self> {
-        use EncryptionState::*;
-        [Unencrypted, Encrypting, Encrypted, KeyChange, Decrypting, ProtectionChange]
-            .into_iter()
-            .find(|state| *state as u8 == id)
-            .ok_or_else(|| {
-                Error::unsupported(
-                    Subject::Container,
-                    format!("encryption state {id} is not known to this version"),
-                )
-            })
-    }
-
-    /// Lower-case words for people.
-    pub const fn name(self) -> &'static str {
-        match self {
-            EncryptionState::Unencrypted => "unencrypted",
-            EncryptionState::Encrypting => "encrypting",
-            EncryptionState::Encrypted => "encrypted",
-            EncryptionState::KeyChange => "key change",
-            EncryptionState::Decrypting => "decrypting",
-            EncryptionState::ProtectionChange => "protection change",
-        }
-    }
-}
 
 /// One DEK and the generations sealed under it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +70,7 @@ pub struct Header {
     pub generation: u32,
     /// When the container was made, in seconds since 1970.
     pub created: u64,
-    /// What the last scan is doing, and when the keys changed.
+    /// What the last scan is doing, when the keys changed, and the file id that is being left.
     pub scan: Scan,
     /// The DEKs, the current one last.
     pub deks: Vec<DekRow>,
@@ -147,6 +110,19 @@ impl Header {
                 Subject::Container,
                 format!("the header says `{}`, and its keys say otherwise", self.state.name()),
             )),
+        }
+    }
+
+    /// Whether the units of a row are bound to an older file id, not to the header's.
+    fn has_older_id(&self, row: &DekRow) -> bool {
+        row.wrapped.is_some() && self.scan.older_id.is_some()
+    }
+
+    /// The file id that the units of a row are bound to.
+    pub fn id_of<'a>(&'a self, row: &DekRow) -> &'a [u8; 16] {
+        match &self.scan.older_id {
+            Some(older) if row.wrapped.is_some() => older,
+            _ => &self.file_id,
         }
     }
 
@@ -208,7 +184,8 @@ impl Header {
             out.push(row.algorithm.id());
             out.push(
                 if row.wrapped.is_none() { FLAG_CURRENT } else { 0 }
-                    | if row.plain { FLAG_PLAIN } else { 0 },
+                    | if row.plain { FLAG_PLAIN } else { 0 }
+                    | if self.has_older_id(row) { FLAG_OLDER_ID } else { 0 },
             );
             out.extend_from_slice(&[0; 2]);
             out.extend_from_slice(&row.commitment);
@@ -233,7 +210,7 @@ impl Header {
         if sum.as_ref() != &bytes[SUM_AT..] {
             return Err(damaged("torn or damaged: its checksum does not match"));
         }
-        let mut fields = Fields(&bytes[16..MAC_AT]);
+        let mut fields = Fields::new(&bytes[16..MAC_AT]);
         let version = fields.u32().ok_or_else(|| damaged("too short"))?;
         if version == 0 {
             return Err(damaged("format version 0 does not exist"));
@@ -277,16 +254,21 @@ impl Header {
             ));
         }
         let state = EncryptionState::from_id(state)?;
+        let scan = Scan::parse(&scan)?;
         let mut rows = Vec::with_capacity(usize::from(deks));
         for _ in 0..deks {
-            match parse_row(fields)? {
-                Some(row) => rows.push(row),
-                None => return Ok(None),
+            let Some((row, flagged)) = parse_row(fields)? else { return Ok(None) };
+            if flagged != (row.wrapped.is_some() && scan.older_id.is_some()) {
+                return Err(Error::corrupt(
+                    Subject::Container,
+                    "the header's keys and its older file id do not fit",
+                ));
             }
+            rows.push(row);
         }
         let mut list = Vec::with_capacity(usize::from(protectors));
         for _ in 0..protectors {
-            let Some(length) = fields.0.get(2..4) else { return Ok(None) };
+            let Some(length) = fields.rest().get(2..4) else { return Ok(None) };
             let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
             match fields.take(4 + length) {
                 Some(bytes) => list.push(bytes.to_vec()),
@@ -300,7 +282,7 @@ impl Header {
             state,
             generation,
             created,
-            scan: Scan::parse(&scan)?,
+            scan,
             deks: rows,
             protectors: list,
         }))
@@ -318,7 +300,8 @@ impl Header {
     }
 }
 
-fn parse_row(fields: &mut Fields<'_>) -> Result<Option<DekRow>> {
+/// A row, and whether it says that its units are bound to an older file id.
+fn parse_row(fields: &mut Fields<'_>) -> Result<Option<(DekRow, bool)>> {
     let mut read = || {
         Some((
             fields.u32()?,
@@ -331,43 +314,21 @@ fn parse_row(fields: &mut Fields<'_>) -> Result<Option<DekRow>> {
     let Some((first, last, [algorithm, flags, ..], commitment, wrapped)) = read() else {
         return Ok(None);
     };
-    if flags & !(FLAG_CURRENT | FLAG_PLAIN) != 0 {
+    if flags & !(FLAG_CURRENT | FLAG_PLAIN | FLAG_OLDER_ID) != 0 {
         return Err(Error::unsupported(
             Subject::Container,
             format!("key flags {flags} are not known to this version"),
         ));
     }
-    Ok(Some(DekRow {
+    let row = DekRow {
         first_generation: first,
         last_generation: last,
         algorithm: Algorithm::from_id(algorithm)?,
         plain: flags & FLAG_PLAIN != 0,
         commitment,
         wrapped: (flags & FLAG_CURRENT == 0).then_some(wrapped),
-    }))
-}
-
-/// A cursor over big-endian fields.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (head, rest) = self.0.split_at_checked(bytes)?;
-        self.0 = rest;
-        Some(head)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_be_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_be_bytes)
-    }
+    };
+    Ok(Some((row, flags & FLAG_OLDER_ID != 0)))
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub const SECTOR_PART_BYTES: usize = COPY_OFFSETS[1] + COPY_BYTES;
 const MARK: &[u8; 8] = b"\0PELJRNL";
 /// Smallest sector a header is aligned to; every header offset is a multiple of it.
 pub const SECTOR_LEAST: u64 = 512;
+/// Largest sector SQLite pads a header to (`MAX_SECTOR_SIZE` of its pager.c).
+pub const SECTOR_MOST: u64 = 65536;
 
 const COPY_OFFSETS: [usize; 2] = [32, 256];
 const ID_BYTES: usize = 16;
@@ -49,6 +51,16 @@ impl JournalHeader {
     /// goes by the length of the file.
     pub fn is_synced(&self) -> bool {
         self.word(8) != u32::MAX
+    }
+
+    /// Records behind it; none if the file's length says so.
+    pub fn records(&self) -> Option<u32> {
+        Some(self.word(8)).filter(|_| self.is_synced())
+    }
+
+    /// Pages of the database before the transaction.
+    pub fn pages_before(&self) -> u32 {
+        self.word(16)
     }
 
     fn word(&self, at: usize) -> u32 {

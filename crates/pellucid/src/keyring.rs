@@ -3,28 +3,38 @@
 //! Layout: docs/format.md, "Keyring". Reading never writes. Opening a database needs no other
 //! database and no lock.
 
+mod bundle;
 mod certificates;
 mod databases;
 mod description;
 mod events;
+mod found;
+mod history;
 mod instance;
 mod lock;
 mod master;
+mod moving;
 mod password_file;
 mod provider;
+mod runs;
 mod sealed_file;
+mod settings;
 
 use std::path::{Path, PathBuf};
 
+pub use bundle::{Bundle, BUNDLE_BYTES_MOST};
 pub use certificates::Stored;
 pub use databases::DatabaseMemory;
 pub use description::Description;
 pub use events::{read_events, Action, Event};
+pub use found::{Damaged, Found};
 pub use master::{
     back_up_service_key, check_password, read_key_backup, Change, Lost, PASSWORD_CHARS_LEAST,
 };
+pub use moving::{Carried, Fate};
 pub use password_file::MasterKey;
 pub use provider::{use_provider, ServiceKeyProvider, Source};
+pub use runs::{ProcessId, Run, Stopped};
 
 use zeroize::Zeroizing;
 
@@ -56,8 +66,8 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// The instance directory: `$PELLUCID_HOME`, else `home = PATH` in `/etc/pellucid.conf`, else
-    /// `pellucid` in the XDG data directory.
+    /// The instance directory: `$PELLUCID_HOME`; else `pellucid` in the XDG data directory, if the caller has a keyring
+    /// there and is not root; else `home = PATH` in `/etc/pellucid.conf`; else `pellucid` in the XDG data directory.
     ///
     /// # Errors
     /// [`Error::Misuse`] if none of them is set.
@@ -147,6 +157,11 @@ impl Keyring {
         Ok((Self::open(home)?, made))
     }
 
+    /// The machine's keyring, where this one is the caller's own and comes before it, and the caller may read that.
+    fn behind(&self) -> Option<Self> {
+        Self::open(&instance::behind(&self.home)?).ok()
+    }
+
     /// Waits until nobody else changes the keyring; the keyring as it is then.
     fn begin_change(&self) -> Result<(Change, Self)> {
         let change = Change::begin(&self.home)?;
@@ -171,6 +186,11 @@ impl Keyring {
         instance::config_path()
     }
 
+    /// The caller's own instance, if there is one, whether or not it is the one that is used.
+    pub fn own() -> Option<PathBuf> {
+        instance::own()
+    }
+
     /// The system instance, if this machine is configured to have one.
     pub fn configured() -> Option<PathBuf> {
         instance::configured()
@@ -187,6 +207,10 @@ impl Keyring {
     /// Whether there is a keyring in the instance `home`, whole or not. One that the caller may not look at counts.
     pub fn is_at(home: &Path) -> bool {
         instance::has_keyring(home)
+    }
+
+    fn key(&self) -> &Secret32 {
+        &self.master_key
     }
 
     /// The instance directory.

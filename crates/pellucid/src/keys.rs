@@ -66,7 +66,12 @@ impl HeaderKey {
     pub fn derive(dek: &Dek, file_id: &[u8; 16]) -> Result<Self> {
         let mut key = Zeroizing::new([0u8; 32]);
         hkdf_sha256(dek.expose(), file_id, &[b"pellucid/1 header"], &mut key[..])?;
-        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &key[..])))
+        Ok(Self::new(&key[..]))
+    }
+
+    /// From a key that was derived for a header and nothing else.
+    pub(crate) fn new(key: &[u8]) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, key))
     }
 
     /// HMAC-SHA256 over the parts.
@@ -90,6 +95,8 @@ struct DekRange {
     last: u32,
     algorithm: Algorithm,
     plain: bool,
+    /// What its units are bound to.
+    file_id: [u8; 16],
     dek: Dek,
 }
 
@@ -122,13 +129,14 @@ impl ContainerKeys {
         for row in &header.deks {
             let dek = match row.wrapped {
                 None => dek.clone(),
-                Some(_) => row.unwrap_older(dek, &header.file_id)?,
+                Some(_) => row.unwrap_older(dek, &header.file_id, header.id_of(row))?,
             };
             ranges.push(DekRange {
                 first: row.first_generation,
                 last: row.last_generation,
                 algorithm: row.algorithm,
                 plain: row.plain,
+                file_id: *header.id_of(row),
                 dek,
             });
         }
@@ -142,7 +150,8 @@ impl ContainerKeys {
         })
     }
 
-    /// The file id all units are bound to.
+    /// The file id that units are bound to; those of older DEKs may be bound to another one yet, and
+    /// [`ContainerKeys::open`] looks for them there.
     pub fn file_id(&self) -> &[u8; 16] {
         &self.file_id
     }
@@ -200,9 +209,11 @@ impl ContainerKeys {
         let opened = if named == self.generation {
             unit::open(self.current(kind)?, place, unit, plaintext)
         } else {
-            match self.older(named, kind)? {
-                Some(cipher) => unit::open(&cipher, place, unit, plaintext),
-                None => {
+            match (self.older(named, kind)?, self.range(named)) {
+                (Some(cipher), Some(range)) => {
+                    unit::open(&cipher, &place.of_file(&range.file_id), unit, plaintext)
+                }
+                _ => {
                     plaintext.fill(0);
                     return Err(unlisted(named, unit, subject()));
                 }
@@ -246,9 +257,9 @@ impl ContainerKeys {
     fn derive(&self, generation: u32, kind: FileKind) -> Result<Option<Cipher>> {
         let Some(range) = self.range(generation) else { return Ok(None) };
         if range.plain {
-            return plain_cipher(&range.dek, &self.file_id, generation, kind).map(Some);
+            return plain_cipher(&range.dek, &range.file_id, generation, kind).map(Some);
         }
-        generation_cipher(&range.dek, &self.file_id, generation, range.algorithm, kind).map(Some)
+        generation_cipher(&range.dek, &range.file_id, generation, range.algorithm, kind).map(Some)
     }
 
     fn range(&self, generation: u32) -> Option<&DekRange> {
@@ -355,8 +366,8 @@ impl DekRow {
         })
     }
 
-    /// The DEK of an older row, unwrapped under the current one.
-    fn unwrap_older(&self, current: &Dek, file_id: &[u8; 16]) -> Result<Dek> {
+    /// The DEK of an older row, unwrapped under the current one; `own_id` is what its units are bound to.
+    fn unwrap_older(&self, current: &Dek, file_id: &[u8; 16], own_id: &[u8; 16]) -> Result<Dek> {
         let wrapped = self.wrapped.as_ref().ok_or_else(|| {
             Error::misuse(Subject::Container, "the current DEK is wrapped by protectors")
         })?;
@@ -370,7 +381,7 @@ impl DekRow {
             .open(nonce, &self.first_generation.to_be_bytes(), &wrapped[12..44], tag, &mut dek[..])
             .map_err(|_| unauthentic())?;
         let dek = Dek::from_secret(Secret32::new(&mut dek));
-        let found = commitment(&dek, file_id)?;
+        let found = commitment(&dek, own_id)?;
         aws_lc_rs::constant_time::verify_slices_are_equal(&found, &self.commitment)
             .map_err(|_| unauthentic())?;
         Ok(dek)

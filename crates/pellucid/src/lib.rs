@@ -1,23 +1,30 @@
 //! Formats, ciphers and keys of Pellucid: bytes in, bytes out, no SQLite.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 pub mod algorithm;
+pub mod backup;
 pub mod certificate;
 pub mod cipher;
 pub mod derive;
 pub mod error;
+mod fields;
 pub mod hash;
 pub mod header;
 pub mod journal;
 pub mod keyring;
 pub mod keys;
+pub mod media;
 pub mod message;
 pub mod nonce;
+pub mod policy;
 pub mod protector;
+pub mod restore;
 pub mod scan;
 pub mod secret;
 pub mod sector;
+pub mod sqlite;
 pub mod transition;
 pub mod unit;
 pub mod wal;

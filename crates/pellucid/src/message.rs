@@ -47,6 +47,75 @@ impl Message {
     }
 }
 
+/// Options that exclude each other. Arguments: the option, the others.
+pub const OPTION_CONFLICTS: Message = Message::error(
+    3031,
+    "Option '%s' conflicts with option(s) '%s'. Remove the conflicting option and reissue the statement.",
+);
+/// A differential of a database that has no full backup. Argument: the database.
+pub const NO_DATABASE_BACKUP: Message = Message::error(
+    3035,
+    "Cannot perform a differential backup for database \"%s\", because a current database backup does \
+     not exist. Perform a full database backup by reissuing BACKUP DATABASE, omitting the WITH \
+     DIFFERENTIAL option.",
+);
+/// An encrypted set on media of sets in clear, or behind others.
+pub const ENCRYPTION_NEEDS_FORMAT: Message = Message::error(
+    3095,
+    "The backup cannot be performed because 'ENCRYPTION' was requested after the media was formatted \
+     with an incompatible structure. To append to this media set, either omit 'ENCRYPTION' or create a \
+     new media set by using WITH FORMAT in your BACKUP statement. If you use WITH FORMAT on an existing \
+     media set, all its backup sets will be overwritten.",
+);
+/// A set that the media were not formatted for. Arguments: the option, the same, the other one.
+pub const OPTION_NEEDS_FORMAT: Message = Message::error(
+    3098,
+    "The backup cannot be performed because '%s' was requested after the media was formatted with an \
+     incompatible structure. To append to this media set, either omit '%s' or specify '%s'. \
+     Alternatively, you can create a new media set by using WITH FORMAT in your BACKUP statement. If \
+     you use WITH FORMAT on an existing media set, all its backup sets will be overwritten.",
+);
+/// More mirrors than the media set has.
+pub const NEW_MIRROR: Message =
+    Message::error(3215, "Use WITH FORMAT to create a new mirrored backup set.");
+/// Another number of files than the media set has. Arguments: the first, how many it has, how many are named.
+pub const FAMILIES_EXPECTED: Message = Message::error(
+    3231,
+    "The media loaded on \"%s\" is formatted to support %s media families, but %s media families are \
+     expected according to the backup device specification.",
+);
+/// A file that is no media is to be appended to. Argument: the file.
+pub const NOT_MEDIA: Message = Message::error(
+    3241,
+    "The media family on device '%s' is incorrectly formed. SQL Server cannot process this media family.",
+);
+/// A set would be overwritten before its time. Arguments: the file, the day.
+pub const MEDIUM_NOT_EXPIRED: Message =
+    Message::error(4030, "The medium on device '%s' expires on %s and cannot be overwritten.");
+/// A certificate that is over does not encrypt backups.
+pub const BACKUP_CERTIFICATE_EXPIRED: Message =
+    Message::error(3096, "The Certificate specified for backup encryption has expired.");
+/// Somebody has the database open that is to be replaced.
+pub const IN_USE: Message =
+    Message::error(3101, "Exclusive access could not be obtained because the database is in use.");
+/// A file that is no database is in the way of one. Arguments: the file, the file.
+pub const FILE_IN_THE_WAY: Message = Message::error(
+    3142,
+    "File \"%s\" cannot be restored over the existing \"%s\". Reissue the RESTORE statement using \
+     WITH REPLACE to overwrite pre-existing files, or WITH MOVE to identify an alternate location.",
+);
+/// A backup of something else than what is there. Argument: the database that is there.
+pub const ANOTHER_DATABASE: Message = Message::error(
+    3154,
+    "The backup set holds a backup of a database other than the existing '%s' database.",
+);
+/// What was committed since the backup would be lost. Argument: the database.
+pub const TAIL_NOT_BACKED_UP: Message = Message::error(
+    3159,
+    "The tail of the log for the database \"%s\" has not been backed up. Use BACKUP LOG WITH \
+     NORECOVERY to backup the log if it contains work you do not want to lose. Use the WITH REPLACE \
+     or WITH STOPAT clause of the RESTORE statement to just overwrite the contents of the log.",
+);
 /// A name that nothing has. Arguments: what was asked for (`find`, `drop`), kind of thing, name.
 pub const DOES_NOT_EXIST: Message = Message::error(
     15151,
@@ -102,6 +171,11 @@ pub const CURRENT_KEY_UNREADABLE: Message = Message::error(
      attempt to open it in the session before performing this operation. The FORCE option can be \
      used to ignore this error and continue the operation but the data encrypted by the old master \
      key will be lost.",
+);
+/// Dropping what backups need. Argument: kind of thing.
+pub const BOUND: Message = Message::error(
+    15352,
+    "The %s cannot be dropped because one or more entities are either signed or encrypted using it.",
 );
 /// The password of a private key or key file.
 pub const PASSWORD_INVALID: Message = Message::error(15465, "The private key password is invalid.");
@@ -161,6 +235,14 @@ pub const CERTIFICATE_IN_USE: Message = Message::error(
 pub const CERTIFICATE_NOT_FOUND: Message =
     Message::error(33111, "Cannot find server %s with thumbprint '%s'.");
 
+/// Changing a key that is not there.
+pub const NO_KEY: Message =
+    Message::error(33104, "A database encryption key does not exist for this database.");
+/// Switching, suspending or resuming what has no key.
+pub const NO_KEY_SET: Message = Message::error(
+    33106,
+    "Cannot change database encryption state because no database encryption key is set.",
+);
 /// Switching on what is on.
 pub const ON_ALREADY: Message =
     Message::error(33107, "Cannot enable database encryption because it is already enabled.");
@@ -178,6 +260,29 @@ pub const KEY_DURING_SCAN: Message = Message::error(
     33110,
     "Cannot change database encryption key while an encryption, decryption, or key change scan is \
      in progress.",
+);
+/// A new DEK or protector, and others do not give way. Argument: database.
+pub const KEY_LOCKED: Message = Message::error(
+    33116,
+    "CREATE/ALTER/DROP DATABASE ENCRYPTION KEY failed because a lock could not be placed on database \
+     '%s'. Try again later.",
+);
+/// Encryption of what cannot be written, or was left half converted.
+pub const READ_ONLY: Message = Message::error(
+    33118,
+    "Cannot enable or modify database encryption on a database that is read-only, has read-only files \
+     or is not recovered.",
+);
+/// Neither copy of the header is whole.
+pub const KEY_UNREADABLE: Message = Message {
+    number: 33126,
+    severity: 10,
+    text: "Database encryption key is corrupted and cannot be read.",
+};
+/// Another protector, and the header says that one is just being made.
+pub const PROTECTOR_CHANGES: Message = Message::error(
+    33145,
+    "Cannot update database encryption key protector while protector change is already in progress.",
 );
 /// A scan begins. Argument: database.
 pub const SCAN_BEGINS: Message = Message {

@@ -32,6 +32,8 @@ pub enum Purpose {
     Database = 1,
     /// The key of a backup set.
     Backup = 2,
+    /// The key of an instance's bundle.
+    Bundle = 3,
 }
 
 /// What a protector is bound to.
@@ -39,7 +41,7 @@ pub enum Purpose {
 pub struct Binding<'a> {
     /// What the key is for.
     pub purpose: Purpose,
-    /// The file id or set id.
+    /// The file id, set id or bundle id.
     pub id: &'a [u8; 16],
     /// The algorithm the key is used with.
     pub algorithm: Algorithm,
@@ -114,6 +116,13 @@ impl Protector {
         out.extend_from_slice(&[kind, flags]);
         out.extend_from_slice(&(payload.len() as u16).to_be_bytes());
         out.extend_from_slice(&payload);
+    }
+
+    /// Its bytes alone.
+    pub fn encoded(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.encode(&mut bytes);
+        bytes
     }
 
     /// Reads one; the second value is its length.
@@ -199,17 +208,24 @@ pub fn wrap(dek: &Dek, binding: &Binding<'_>, with: &Wrapping<'_>) -> Result<Pro
     }
 }
 
-/// Where the keys to open a protector come from.
+/// Where the keys to open a protector come from; what it does not say it has, it does not have.
 pub trait KeySource {
     /// Raw keys at hand.
-    fn key_files(&self) -> &[KeyFile];
+    fn key_files(&self) -> &[KeyFile] {
+        &[]
+    }
     /// Passphrases at hand.
-    fn passphrases(&self) -> &[Passphrase];
+    fn passphrases(&self) -> &[Passphrase] {
+        &[]
+    }
     /// The certificate with this SHA-256 thumbprint, with its private key.
     ///
     /// # Errors
     /// What is wrong with the keyring.
-    fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>>;
+    fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {
+        let _ = thumbprint_sha256;
+        Ok(None)
+    }
     /// The certificate with this SHA-256 thumbprint, with or without its private key.
     ///
     /// # Errors
@@ -224,6 +240,13 @@ pub trait KeySource {
     /// Whether recovery protectors may be used.
     fn allow_recovery(&self) -> bool {
         false
+    }
+}
+
+/// Key files and nothing else.
+impl KeySource for Vec<KeyFile> {
+    fn key_files(&self) -> &[KeyFile] {
+        self
     }
 }
 

@@ -13,6 +13,8 @@ pub const PROGRESS_OFFSET: u64 = 1536;
 /// Bytes written there.
 pub const PROGRESS_BYTES: usize = 64;
 
+/// Where the older file id lies in the fields.
+const OLDER_ID: std::ops::Range<usize> = 36..52;
 const MAGIC_PROGRESS: &[u8; 8] = b"PELSCAN\0";
 
 /// What a scan is doing, as SQL Server's `encryption_scan_state` says it.
@@ -62,6 +64,17 @@ impl ScanState {
         }
     }
 
+    /// SQL Server's `encryption_scan_state_desc`.
+    pub const fn description(self) -> &'static str {
+        match self {
+            ScanState::None => "NONE",
+            ScanState::Running => "RUNNING",
+            ScanState::Suspended => "SUSPENDED",
+            ScanState::Aborted => "ABORTED",
+            ScanState::Complete => "COMPLETE",
+        }
+    }
+
     /// Whether a scan has begun and not ended.
     pub const fn is_under_way(self) -> bool {
         matches!(self, ScanState::Running | ScanState::Suspended | ScanState::Aborted)
@@ -81,6 +94,8 @@ pub struct Scan {
     pub keys_modified: u64,
     /// When encryption was switched on or off last; 0: with the container.
     pub set: u64,
+    /// The file id that units of older DEKs are bound to, while a scan gives the container another one.
+    pub older_id: Option<[u8; 16]>,
 }
 
 impl Scan {
@@ -92,6 +107,7 @@ impl Scan {
         for (place, time) in fields[4..].chunks_exact_mut(8).zip(times) {
             place.copy_from_slice(&time.to_be_bytes());
         }
+        fields[OLDER_ID].copy_from_slice(&self.older_id.unwrap_or_default());
         fields
     }
 
@@ -100,12 +116,15 @@ impl Scan {
     /// # Errors
     /// [`Error::Unsupported`] naming an unknown state.
     pub fn parse(fields: &[u8; FIELDS_BYTES]) -> Result<Self> {
+        let mut older_id = [0; 16];
+        older_id.copy_from_slice(&fields[OLDER_ID]);
         Ok(Self {
             state: ScanState::from_id(fields[0])?,
             modified: u64_at(fields, 4),
             regenerated: u64_at(fields, 12),
             keys_modified: u64_at(fields, 20),
             set: u64_at(fields, 28),
+            older_id: (older_id != [0; 16]).then_some(older_id),
         })
     }
 }
@@ -186,6 +205,7 @@ mod tests {
             regenerated: 2,
             keys_modified: 3,
             set: u64::MAX,
+            older_id: Some([9; 16]),
         };
         let mut fields = scan.encode();
         assert_eq!(Scan::parse(&fields).unwrap(), scan);

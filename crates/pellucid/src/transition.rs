@@ -24,6 +24,22 @@ pub enum Target {
 }
 
 impl Header {
+    /// This header under another file id. What it lists stays bound to the present one, and becomes older with the
+    /// [`Header::rekeyed`] that has to follow.
+    ///
+    /// # Errors
+    /// SQL Server's message 33110 in mid-scan, and where encryption is switched off; [`Error::Misuse`] for the same id.
+    pub fn renamed(&self, file_id: [u8; 16]) -> Result<Self> {
+        if self.state != EncryptionState::Encrypted {
+            return Err(Error::message(message::KEY_DURING_SCAN, ""));
+        }
+        if file_id == self.file_id || file_id == [0; 16] {
+            return Err(Error::misuse(Subject::Container, "the file id has to be another one"));
+        }
+        let scan = Scan { older_id: Some(self.file_id), ..self.scan };
+        Ok(Self { file_id, scan, ..self.clone() })
+    }
+
     /// The row that a new DEK will have.
     ///
     /// # Errors
@@ -90,7 +106,8 @@ impl Header {
                 &self.file_id,
                 nonces,
             )?;
-            deks.push(DekRow { plain: older.plain, ..wrapped });
+            // What commits to it is bound to its own file id, as its units are.
+            deks.push(DekRow { plain: older.plain, commitment: older.commitment, ..wrapped });
         }
         let switches = row.plain || deks.iter().any(|older| older.plain);
         let state = match (row.plain, switches) {
@@ -109,6 +126,7 @@ impl Header {
                 regenerated: now,
                 keys_modified: now,
                 set: if switches { now } else { self.scan.set },
+                older_id: self.scan.older_id,
             },
             deks,
             protectors,
@@ -134,7 +152,7 @@ impl Header {
                 true => EncryptionState::Unencrypted,
                 false => EncryptionState::Encrypted,
             },
-            scan: Scan { state: ScanState::Complete, modified: now, ..self.scan },
+            scan: Scan { state: ScanState::Complete, modified: now, older_id: None, ..self.scan },
             deks: vec![row],
             ..self.clone()
         })
@@ -211,6 +229,45 @@ mod tests {
         );
         assert!(open(&settled).is_err(), "the older DEK opens nothing any more");
         assert!(ContainerKeys::new(&changed, &dek).is_err(), "nor does it unwrap the new one");
+    }
+
+    /// A copy that gets an identity of its own: its pages open through the scan, those of the original not after it.
+    #[test]
+    fn another_file_id_comes_with_another_dek() {
+        let (header, dek) = container();
+        let keys = ContainerKeys::new(&header, &dek).unwrap();
+        let mut sealed = [0; 512];
+        let place = Place::page(&header.file_id, 1);
+        keys.seal(FileKind::Database, &place, &mut SystemNonces, &[8; 480], &mut sealed).unwrap();
+        let new = Dek::random().unwrap();
+        assert!(header.renamed(header.file_id).is_err(), "it has that one");
+        let renamed = header.renamed([4; 16]).unwrap();
+        let row = renamed.next_row(&new, Target::NewKey(Algorithm::Aes256)).unwrap();
+        let changed = renamed.rekeyed(&keys, &new, row, vec![], 99, &mut SystemNonces).unwrap();
+        assert_eq!((changed.file_id, changed.scan.older_id), ([4; 16], Some([3; 16])));
+        assert_eq!(changed.renamed([5; 16]).unwrap_err().number(), Some(33110));
+        let header_key = crate::keys::HeaderKey::derive(&new, &[4; 16]).unwrap();
+        let mut bytes = *changed.encode(&header_key).unwrap();
+        assert_eq!(Header::parse(&bytes, 0).unwrap(), changed);
+        // A row that says nothing of it, its sum made right again.
+        bytes[128 + 9] ^= 4;
+        let sum = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &bytes[..7136]);
+        bytes[7136..].copy_from_slice(sum.as_ref());
+        assert!(matches!(Header::parse(&bytes, 0), Err(Error::Corrupt { .. })));
+
+        let mut page = [0; 480];
+        let place = Place::page(&changed.file_id, 1);
+        let mut open = |header: &Header, unit: &[u8]| {
+            let keys = ContainerKeys::new(header, &new).unwrap();
+            keys.open(FileKind::Database, &place, unit, &mut page, || Subject::Page(1))
+        };
+        open(&changed, &sealed).unwrap();
+        let settled = changed.settled(100).unwrap();
+        assert_eq!((settled.file_id, settled.scan.older_id), ([4; 16], None));
+        assert!(open(&settled, &sealed).is_err(), "a page of the original");
+        let keys = ContainerKeys::new(&changed, &new).unwrap();
+        keys.seal(FileKind::Database, &place, &mut SystemNonces, &[9; 480], &mut sealed).unwrap();
+        open(&settled, &sealed).unwrap();
     }
 
     #[test]

@@ -64,6 +64,11 @@ impl Place {
         Self::new(FileKind::Temporary, &[0; 16], block)
     }
 
+    /// The same place in the file of another id.
+    pub(crate) fn of_file(&self, file_id: &[u8; 16]) -> Self {
+        Self { file_id: *file_id, ..*self }
+    }
+
     fn new(kind: FileKind, file_id: &[u8; 16], position: u64) -> Self {
         Self { kind, file_id: *file_id, position, extra: [0; EXTRA_BYTES] }
     }

@@ -135,11 +135,48 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 /// Turns a frame, as SQLite sees it, into the one that repeats it right behind: the same but for the
 /// checksum, which goes on from the frame's own (SQLite file format, 4.2).
 pub fn repeat_frame(header: &[u8; HEADER_BYTES], frame: &mut [u8]) {
-    let before = (word(frame, 16), word(frame, 20));
-    let summed = sum(header, before, &frame[..8]);
-    let (first, second) = sum(header, summed, &frame[FRAME_HEADER_BYTES..]);
+    let (first, second) = frame_checksum(header, (word(frame, 16), word(frame, 20)), frame);
     frame[16..20].copy_from_slice(&first.to_be_bytes());
     frame[20..24].copy_from_slice(&second.to_be_bytes());
+}
+
+/// The checksum of a frame as SQLite sees it, which goes on from the one of the frame before (SQLite file format, 4.2).
+fn frame_checksum(header: &[u8; HEADER_BYTES], before: (u32, u32), frame: &[u8]) -> (u32, u32) {
+    let summed = sum(header, before, &frame[..8]);
+    sum(header, summed, &frame[FRAME_HEADER_BYTES..])
+}
+
+/// Which frames of a WAL count, as SQLite's recovery goes (SQLite file format, 4.3): those of one run of salts and
+/// checksums, from the first on.
+#[derive(Debug)]
+pub struct Chain {
+    header: [u8; HEADER_BYTES],
+    sum: (u32, u32),
+}
+
+impl Chain {
+    /// Behind `header` as it is on disk.
+    pub fn new(mut header: [u8; HEADER_BYTES]) -> Self {
+        unmark_header(&mut header);
+        let sum = (word(&header, 24), word(&header, 28));
+        Self { header, sum }
+    }
+
+    /// Whether an opened frame is the next one.
+    pub fn goes_on(&mut self, frame: &[u8]) -> bool {
+        let sum = frame_checksum(&self.header, self.sum, frame);
+        let fits = frame[8..16] == self.header[16..24];
+        let goes_on = fits && sum == (word(frame, 16), word(frame, 20));
+        if goes_on {
+            self.sum = sum;
+        }
+        goes_on
+    }
+}
+
+/// Page number and commit size of a frame; the second is 0 unless the frame ends a transaction.
+pub fn page_and_commit(frame: &[u8]) -> (u32, u32) {
+    (word(frame, 0), word(frame, 4))
 }
 
 /// SQLite's WAL checksum over the first 24 bytes of a header.

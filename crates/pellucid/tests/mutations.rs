@@ -17,11 +17,11 @@ use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
 use pellucid::header::Header;
 use pellucid::journal::{self, JournalHeader};
-use pellucid::keyring::Keyring;
+use pellucid::keyring::{Bundle, Keyring};
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::nonce::SystemNonces;
 use pellucid::protector::{
-    self, Argon2Cost, Binding, KeyFile, KeySource, Passphrase, Protector, Purpose, Wrapping,
+    self, Argon2Cost, Binding, KeyFile, Passphrase, Protector, Purpose, Wrapping,
 };
 use pellucid::sector::{SectorZero, Wear};
 use pellucid::unit::FileKind;
@@ -32,20 +32,6 @@ use random::{container, dek, header, Random, FILE_ID};
 /// Cases over all parsers; the keyring's files have a tenth more of them.
 const CASES: usize = 100_000;
 const MEMORY_KIB: u64 = 32 * 1024;
-
-struct NoKeys(Vec<KeyFile>);
-
-impl KeySource for NoKeys {
-    fn key_files(&self) -> &[KeyFile] {
-        &self.0
-    }
-    fn passphrases(&self) -> &[Passphrase] {
-        &[]
-    }
-    fn certificate(&self, _: &[u8; 32]) -> pellucid::Result<Option<Certificate>> {
-        Ok(None)
-    }
-}
 
 /// Changes bytes, copies a run over another, cuts or extends.
 fn mutate(random: &mut Random, good: &[u8]) -> Vec<u8> {
@@ -119,7 +105,7 @@ fn protectors(key_file: &KeyFile) -> Vec<Vec<u8>> {
 }
 
 /// As an opener reads a header.
-fn open_header(bytes: &[u8], keys: &NoKeys) {
+fn open_header(bytes: &[u8], keys: &Vec<KeyFile>) {
     let Ok(header) = Header::parse(bytes, 0) else { return };
     let Ok(row) = header.current_dek() else { return };
     let binding = Binding {
@@ -177,7 +163,7 @@ fn no_bytes_of_a_file_make_a_parser_panic_or_take_memory() {
     let nonces = &mut SystemNonces;
     journal::seal_record(&keys, nonces, &[1; 16], 512, &mut vec![1; 520], &mut record).unwrap();
 
-    let no_keys = NoKeys(vec![key_file]);
+    let no_keys = vec![key_file];
     open_header(&copy[..], &no_keys);
     let before = peak_kib();
     for case in 0..CASES {
@@ -260,4 +246,20 @@ fn keyring_files(random: &mut Random, cases: usize) {
         std::fs::write(path, good).unwrap();
     }
     keyring.certificate("pellucid").unwrap();
+    bundles(random, &keyring, cases);
+}
+
+fn bundles(random: &mut Random, keyring: &Keyring, cases: usize) {
+    let keys = vec![KeyFile::parse(&[3; 32]).unwrap()];
+    let path = keyring.home().join("bundle");
+    keyring.export_instance(&path, &Wrapping::KeyFile(&keys[0])).unwrap();
+    let good = std::fs::read(path).unwrap();
+    Bundle::open(&good, &keys).unwrap();
+    for case in 0..cases {
+        let mut bytes = mutate(random, &good);
+        if case % 2 == 0 {
+            checksum(&mut bytes);
+        }
+        assert!(Bundle::open(&bytes, &keys).is_err() || bytes == good);
+    }
 }

@@ -176,7 +176,23 @@ fn older_dek(good: &Case, by_key_file: &[u8]) -> Result<Vec<Case>> {
         .with_bytes("plaintext", &plain)
         .with_body(&encoded(&header)?);
     let flipped = patched(&with_older.body, |copy| copy[128 + 44 + 20] ^= 1)?;
+    // The same while the container gets another file id: what is older is bound to the one before.
+    header.scan.older_id = Some(OTHER_ID);
+    header.deks[0].commitment = commitment(&older, &OTHER_ID)?;
+    let cipher = generation_cipher(&older, &OTHER_ID, 2, Algorithm::Aes128, kind)?;
+    unit::seal(&cipher, 2, &NONCE, &Place::page(&OTHER_ID, 7), &plain, &mut page)?;
+    let renamed = with_older
+        .clone()
+        .with("kind", "another-file-id")
+        .with_bytes("older-file-id", &OTHER_ID)
+        .with_bytes("older-page", &page)
+        .with_body(&encoded(&header)?);
+    let unflagged = patched(&renamed.body, |copy| copy[128 + 9] ^= 4)?;
     Ok(vec![
+        renamed
+            .failing("another-file-id-unflagged", "corrupt", "older file id do not fit")
+            .with_body(&unflagged),
+        renamed,
         with_older
             .failing("flipped-older-dek", "unauthentic", "an older DEK does not unwrap")
             .with_body(&flipped),

@@ -15,9 +15,9 @@ impl hkdf::KeyType for Length {
     }
 }
 
-fn derive<const N: usize>(parent: &[u8; 32], info: &[&[u8]]) -> [u8; N] {
+pub fn derive<const N: usize>(parent: &[u8; 32], salt: &[u8], info: &[&[u8]]) -> [u8; N] {
     let mut out = [0; N];
-    hkdf::Salt::new(hkdf::HKDF_SHA256, b"")
+    hkdf::Salt::new(hkdf::HKDF_SHA256, salt)
         .extract(parent)
         .expand(info, Length(N))
         .and_then(|okm| okm.fill(&mut out))
@@ -28,9 +28,9 @@ fn derive<const N: usize>(parent: &[u8; 32], info: &[&[u8]]) -> [u8; N] {
 fn sealed_file(parent: &[u8; 32], kind: u8, name: &str, content: &[u8]) -> Result<Vec<u8>> {
     let mut bytes = b"Pellucid key\0\0\0\0".to_vec();
     bytes.extend_from_slice(&[0, 1, kind, 0]);
-    bytes.extend_from_slice(&derive::<16>(parent, &[b"pellucid/1 key check"]));
+    bytes.extend_from_slice(&derive::<16>(parent, b"", &[b"pellucid/1 key check"]));
     bytes.extend_from_slice(&NONCE);
-    let key: [u8; 32] = derive(parent, &[b"pellucid/1 keyring", &[kind]]);
+    let key: [u8; 32] = derive(parent, b"", &[b"pellucid/1 keyring", &[kind]]);
     let aad = [&bytes, name.as_bytes()].concat();
     let (mut ciphertext, mut tag) = (vec![0; content.len()], [0; 16]);
     Cipher::new(Algorithm::Aes256, &key)?.seal(&NONCE, &aad, content, &mut ciphertext, &mut tag)?;

@@ -16,11 +16,13 @@ use pellucid::nonce::NonceSource;
 use pellucid::secret::Secret32;
 use pellucid::{Algorithm, Dek, Result};
 
+mod bundles;
 #[allow(dead_code)] // the runner reads, this writes
 #[path = "../../tests/format/vectors/case.rs"]
 mod case;
 mod headers;
 mod keyrings;
+mod media;
 mod units;
 
 use case::Case;
@@ -106,6 +108,8 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut cases = units::cases()?;
     cases.extend(headers::cases()?);
     cases.extend(keyrings::cases()?);
+    cases.extend(bundles::cases()?);
+    cases.extend(media::cases()?);
     let (mut written, mut kept) = (0, 0);
     for case in cases {
         let path = directory.join(format!("{}_{}", case.text("object"), case.text("kind")));

@@ -1,11 +1,11 @@
 //! The certificates of a keyring: made, imported, looked up, exported, dropped.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
 use super::sealed_file::{check_new, sync_parent, write_new, Kind, SealedFile};
-use super::{instance, Action, Event, Keyring, DEFAULT_CERTIFICATE};
+use super::{found, instance, Action, Event, Found, Keyring, DEFAULT_CERTIFICATE};
 use crate::certificate::{
     Certificate, CertificateRequest, Imported, PublicCertificate, VALID_DAYS_DEFAULT,
 };
@@ -42,11 +42,23 @@ impl Keyring {
         )
     }
 
-    /// The certificate with this SHA-256 thumbprint, with its private key.
+    /// The certificate with this SHA-256 thumbprint, with its private key: of this keyring, or of the machine's where this
+    /// one is a user's own.
     ///
     /// # Errors
     /// What is wrong with a file of the keyring, if the certificate is in no other: it may be the one.
     pub fn certificate_by_thumbprint(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
+        let found = self.own_by_thumbprint(thumbprint);
+        if matches!(found, Ok(Some(_))) {
+            return found;
+        }
+        match self.behind().map(|machine| machine.own_by_thumbprint(thumbprint)) {
+            Some(Ok(Some(certificate))) => Ok(Some(certificate)),
+            _ => found,
+        }
+    }
+
+    fn own_by_thumbprint(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
         let mut trouble = None;
         for name in self.certificate_names()? {
             match self.read_certificate(&name) {
@@ -63,17 +75,30 @@ impl Keyring {
         trouble.map_or(Ok(None), Err)
     }
 
-    /// All certificates, by name.
+    /// The certificates that can be read, by name.
     ///
     /// # Errors
-    /// What is wrong with a file of the keyring.
+    /// [`Error::Io`] if their directory cannot be read.
     pub fn certificates(&self) -> Result<Vec<Stored>> {
-        let names = self.certificate_names()?;
-        let mut found = Vec::with_capacity(names.len());
-        for name in names {
-            found.extend(self.read_certificate(&name)?);
-        }
-        Ok(found)
+        self.find_certificates().map(|found| found.whole)
+    }
+
+    /// The certificates, by name, and what cannot be read of them.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if their directory cannot be read.
+    pub fn find_certificates(&self) -> Result<Found<Stored>> {
+        self.each_certificate().map(Found::from)
+    }
+
+    /// The same, each with its file, whose name is the certificate's: what is wrong with one hides no other.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if their directory cannot be read.
+    pub fn each_certificate(&self) -> Result<Vec<(PathBuf, Result<Stored>)>> {
+        let names = self.certificate_names()?.into_iter();
+        let paths = names.map(|name| self.certificate_file(&name).path().to_owned());
+        Ok(found::each(paths, |name| self.read_certificate(name)))
     }
 
     fn certificate_names(&self) -> Result<Vec<String>> {
@@ -223,7 +248,7 @@ impl Keyring {
             .map(Some)
     }
 
-    fn certificate_file(&self, name: &str) -> SealedFile {
+    pub(super) fn certificate_file(&self, name: &str) -> SealedFile {
         let path = self.home.join("keyring/certificates").join(name);
         SealedFile::new(path, Kind::Certificate, name)
     }
@@ -271,7 +296,7 @@ fn without_key(public: &PublicCertificate) -> Error {
 }
 
 /// A certificate's name is a file's name: letters, digits, `-`, `_`, `.`, at most 63, not first a dot.
-fn check_name(name: &str) -> Result<()> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     let possible = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if !name.is_empty() && name.len() <= 63 && !name.starts_with('.') && name.chars().all(possible)
     {
@@ -284,7 +309,7 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 /// `[backed up 8][DER length 4][DER][PKCS#8]`; no PKCS#8 for one without its private key.
-fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
+pub(super) fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
     let der = stored.public().der();
     let key: &[u8] = match stored {
         Stored::Whole(certificate) => certificate.private_key(),
@@ -298,7 +323,7 @@ fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-fn decode(name: &str, bytes: &[u8]) -> Option<Result<Stored>> {
+pub(super) fn decode(name: &str, bytes: &[u8]) -> Option<Result<Stored>> {
     let backed_up = u64::from_be_bytes(*bytes.first_chunk()?);
     let length = u32::from_be_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
     let (der, key) = bytes.get(12..)?.split_at_checked(length)?;

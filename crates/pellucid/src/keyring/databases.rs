@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::sealed_file::{Kind, SealedFile};
-use super::{instance, Keyring};
+use super::{found, instance, Found, Keyring};
 use crate::error::{Error, Result, Subject};
 
 const THUMBPRINT_BYTES: usize = 32;
@@ -27,7 +27,7 @@ pub struct DatabaseMemory {
 }
 
 impl DatabaseMemory {
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.sequence.to_be_bytes().to_vec();
         bytes.push(u8::from(self.sealed));
         let certificates = &self.certificates[..self.certificates.len().min(255)];
@@ -37,7 +37,7 @@ impl DatabaseMemory {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
         let mut memory = Self {
             sequence: u64::from_be_bytes(*head.first_chunk()?),
@@ -56,15 +56,20 @@ impl DatabaseMemory {
 }
 
 impl Keyring {
-    /// What is remembered of the database with this file id.
+    /// What is remembered of the database with this file id: in this keyring, or in the machine's where this one is a
+    /// user's own.
     ///
     /// # Errors
     /// [`Error::Unauthentic`] if the file is damaged.
     pub fn recall_database(&self, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
-        self.recall(&crate::certificate::hex(file_id))
+        let name = crate::certificate::hex(file_id);
+        match self.recall(&name)? {
+            Some(memory) => Ok(Some(memory)),
+            None => self.behind().map_or(Ok(None), |machine| machine.recall(&name)),
+        }
     }
 
-    fn recall(&self, name: &str) -> Result<Option<DatabaseMemory>> {
+    pub(super) fn recall(&self, name: &str) -> Result<Option<DatabaseMemory>> {
         let file = self.database_file(name);
         let Some(bytes) = self.read(&file)? else { return Ok(None) };
         DatabaseMemory::decode(&bytes)
@@ -97,28 +102,35 @@ impl Keyring {
         }
     }
 
-    /// All databases that are remembered.
+    /// The databases that are remembered, and what cannot be read of that.
     ///
     /// # Errors
-    /// What is wrong with a file of the keyring.
-    pub fn databases(&self) -> Result<Vec<DatabaseMemory>> {
-        let names = instance::names_in(&self.home().join("keyring/databases"))?;
-        let mut found = Vec::with_capacity(names.len());
-        for name in names {
-            found.extend(self.recall(&name)?);
-        }
-        Ok(found)
+    /// [`Error::Io`] if the directory cannot be read.
+    pub fn find_databases(&self) -> Result<Found<DatabaseMemory>> {
+        self.each_database().map(Found::from)
     }
 
-    /// Where the encrypted databases lie that a certificate opens, as far as they are still there.
+    /// The same, each with its file: what is wrong with one hides no other.
     ///
     /// # Errors
-    /// What is wrong with a file of the keyring.
+    /// [`Error::Io`] if the directory cannot be read.
+    pub fn each_database(&self) -> Result<Vec<(PathBuf, Result<DatabaseMemory>)>> {
+        let directory = self.home().join("keyring/databases");
+        let paths = instance::names_in(&directory)?.into_iter().map(|name| directory.join(name));
+        Ok(found::each(paths, |name| self.recall(name)))
+    }
+
+    /// Where the databases lie that a certificate opens, as far as they are still there; one whose encryption is switched
+    /// off needs it, too.
+    ///
+    /// # Errors
+    /// What is wrong with a file of the keyring: the database it is about may be one of them.
     pub fn databases_under(&self, thumbprint: &[u8; 32]) -> Result<Vec<PathBuf>> {
         let mut found: Vec<PathBuf> = self
-            .databases()?
+            .find_databases()?
+            .all()?
             .into_iter()
-            .filter(|memory| memory.sealed && memory.certificates.contains(thumbprint))
+            .filter(|memory| memory.certificates.contains(thumbprint))
             .map(|memory| memory.path)
             .filter(|path| path.exists())
             .collect();

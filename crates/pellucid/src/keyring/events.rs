@@ -22,9 +22,9 @@ use crate::error::{Error, Result, Subject};
 pub enum Action {
     /// A key or certificate was made.
     Created,
-    /// A certificate came in from files.
+    /// A certificate came in from files, or what an instance is made of from a bundle.
     Imported,
-    /// A certificate, without its private key, was written to a file.
+    /// A certificate, without its private key, or a whole instance, sealed, was written to a file.
     Exported,
     /// A private key or a master key was written to a file.
     BackedUp,
@@ -44,10 +44,14 @@ pub enum Action {
     Reprotected,
     /// A database got a new data encryption key.
     Rekeyed,
+    /// A copy of a database got a file id and a data encryption key of its own.
+    Separated,
     /// A scan was suspended.
     Suspended,
     /// A suspended scan goes on.
     Resumed,
+    /// A policy was set or cleared.
+    Changed,
 }
 
 impl Action {
@@ -66,8 +70,10 @@ impl Action {
             Action::Decrypted => "decrypted",
             Action::Reprotected => "reprotected",
             Action::Rekeyed => "rekeyed",
+            Action::Separated => "separated from its copies",
             Action::Suspended => "suspended",
             Action::Resumed => "resumed",
+            Action::Changed => "changed",
         }
     }
 }

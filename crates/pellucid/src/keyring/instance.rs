@@ -1,5 +1,6 @@
 //! The instance directory and the service master key in it.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -19,23 +20,57 @@ pub(super) fn config_path() -> PathBuf {
 }
 
 pub(super) fn locate() -> Result<PathBuf> {
-    if let Some(home) = std::env::var_os("PELLUCID_HOME").filter(|home| !home.is_empty()) {
+    choose(variable, rustix::process::geteuid().is_root(), configured)
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Keys that a user has come before the machine's, so that a machine that gets a keyring locks nobody out of what was
+/// sealed before. Root's are the machine's.
+fn choose(
+    variable: impl Fn(&str) -> Option<OsString>,
+    is_root: bool,
+    configured: impl FnOnce() -> Option<PathBuf>,
+) -> Result<PathBuf> {
+    if let Some(home) = variable("PELLUCID_HOME") {
         return Ok(PathBuf::from(home));
     }
-    if let Some(home) = configured() {
-        return Ok(home);
-    }
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(data) = variable("XDG_DATA_HOME") {
-        return Ok(Path::new(&data).join("pellucid"));
-    }
-    match variable("HOME") {
-        Some(home) => Ok(Path::new(&home).join(".local/share/pellucid")),
-        None => Err(Error::misuse(
+    let own = own_place(variable);
+    own.clone().filter(|own| !is_root && is_own(own)).or_else(configured).or(own).ok_or_else(|| {
+        Error::misuse(
             Subject::Option("PELLUCID_HOME".into()),
             "not set, and neither is HOME: there is no place for a keyring",
-        )),
+        )
+    })
+}
+
+/// Where a user's own keyring lies.
+fn own_place(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let data = variable("XDG_DATA_HOME").map(PathBuf::from);
+    let data = data.or_else(|| Some(Path::new(&variable("HOME")?).join(".local/share")))?;
+    Some(data.join("pellucid"))
+}
+
+/// A keyring is there, and it is the caller's: not one of a HOME that was left over from somebody else.
+fn is_own(home: &Path) -> bool {
+    std::fs::metadata(home.join("keyring")).is_ok_and(|metadata| {
+        metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw()
+    })
+}
+
+/// The caller's own keyring, if there is one.
+pub(super) fn own() -> Option<PathBuf> {
+    own_place(variable).filter(|own| is_own(own))
+}
+
+/// The machine's instance, where the one at `home` is the caller's own and comes before it unasked.
+pub(super) fn behind(home: &Path) -> Option<PathBuf> {
+    if variable("PELLUCID_HOME").is_some() || own().as_deref() != Some(home) {
+        return None;
     }
+    configured().filter(|machine| machine != home)
 }
 
 /// What [`config_path`] names.
@@ -63,6 +98,17 @@ pub(super) fn make_directory(path: &Path) -> Result<()> {
         .map_err(|error| Error::io(Subject::File(path.to_owned()), error))
 }
 
+/// Where it is kept what runs. In a system instance the group may put entries there, too, and take away its own.
+pub(super) fn make_run_directory(home: &Path, path: &Path) -> Result<()> {
+    make_directory(home)?;
+    make_directory(path)?;
+    match group_of(path) {
+        Some(_) => std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o1770))
+            .map_err(|error| Error::io(Subject::File(path.to_owned()), error)),
+        None => Ok(()),
+    }
+}
+
 fn share_directory(path: &Path, group: u32) -> std::io::Result<()> {
     if group_of(path) == Some(group) {
         return Ok(());
@@ -77,13 +123,21 @@ pub(super) fn make_system_directories(home: &Path, group: u32) -> Result<()> {
     made.and_then(|()| std::os::unix::fs::chown(home, None, Some(group)))
         .and_then(|()| std::fs::set_permissions(home, std::fs::Permissions::from_mode(0o750)))
         .map_err(|error| Error::io(Subject::File(home.to_owned()), error))?;
-    make_directories(home)
+    make_directories(home)?;
+    make_run_directory(home, &home.join("run"))
 }
 
 /// The group that may read in a directory of a system instance (0750); none in a private one.
 pub(super) fn group_of(directory: &Path) -> Option<u32> {
     let metadata = std::fs::metadata(directory).ok()?;
     (metadata.mode() & 0o7777 == 0o750).then(|| metadata.gid())
+}
+
+/// Lets the group of a system instance read a file that is made in `directory`; in a private one only its owner does.
+pub(super) fn share_file(file: &File, directory: &Path) -> std::io::Result<()> {
+    let Some(group) = group_of(directory) else { return Ok(()) };
+    std::os::unix::fs::fchown(file, None, Some(group))?;
+    file.set_permissions(std::fs::Permissions::from_mode(0o640))
 }
 
 /// The files of a directory, in order; those being written begin with a dot and are left out.
@@ -105,7 +159,8 @@ pub(super) fn has_children(home: &Path) -> Result<bool> {
             return Ok(true);
         }
     }
-    Ok(false)
+    let files = [super::settings::file(home), super::history::file(home)];
+    Ok(files.iter().any(|file| file.path().exists()))
 }
 
 /// systemd's credential, if there is one.
@@ -209,4 +264,55 @@ pub(super) fn make_service_key(home: &Path) -> Result<Option<PathBuf>> {
     let path = home.join("service.key");
     let temporary = write_temporary(&path, Secret32::random()?.expose())?;
     Ok(link_new(&temporary, &path)?.then_some(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_keys_come_before_the_machines_and_roots_are_the_machines() {
+        let place = tempfile::tempdir().unwrap();
+        let (home, machine) = (place.path().join("home"), PathBuf::from("/var/lib/pellucid"));
+        let own = home.join(".local/share/pellucid");
+        let found = |named: &[(&str, &Path)], is_root, configured: Option<&PathBuf>| {
+            let named: Vec<_> = named.iter().map(|(name, path)| (*name, path.into())).collect();
+            let variable = |name: &str| {
+                named
+                    .iter()
+                    .find(|(one, _)| *one == name)
+                    .map(|(_, path): &(_, OsString)| path.clone())
+            };
+            choose(variable, is_root, || configured.cloned()).ok()
+        };
+        let at_home: [(&str, &Path); 1] = [("HOME", &home)];
+        assert_eq!(found(&at_home, false, None), Some(own.clone()), "where one will be made");
+        assert_eq!(found(&at_home, false, Some(&machine)), Some(machine.clone()));
+        assert_eq!(found(&[], false, Some(&machine)), Some(machine.clone()));
+        assert_eq!(found(&[], false, None), None);
+
+        std::fs::create_dir_all(own.join("keyring")).unwrap();
+        assert_eq!(found(&at_home, false, Some(&machine)), Some(own), "it was there");
+        assert_eq!(found(&at_home, true, Some(&machine)), Some(machine.clone()));
+        let elsewhere: [(&str, &Path); 2] =
+            [("HOME", &home), ("XDG_DATA_HOME", Path::new("/nowhere"))];
+        assert_eq!(found(&elsewhere, false, Some(&machine)), Some(machine.clone()));
+        let named: [(&str, &Path); 2] = [("HOME", &home), ("PELLUCID_HOME", Path::new("/keys"))];
+        assert_eq!(found(&named, false, Some(&machine)), Some("/keys".into()));
+    }
+
+    #[test]
+    fn a_keyring_of_somebody_else_is_not_ones_own() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("keyring")).unwrap();
+        assert!(is_own(place.path()));
+        // Only root can give one away; to others the root directory's owner is somebody else.
+        match rustix::process::geteuid().is_root() {
+            true => {
+                std::os::unix::fs::chown(place.path().join("keyring"), Some(65534), None).unwrap();
+                assert!(!is_own(place.path()));
+            }
+            false => assert!(!is_own(Path::new("/"))),
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::lock::Lock;
 use super::password_file::{self, MasterKey};
 use super::sealed_file::{check_new, check_value, sync_parent, write_new, Kind, SealedFile};
-use super::{instance, provider, Action, Event, Keyring, Source};
+use super::{history, instance, provider, settings, Action, Event, Keyring, Source};
 use crate::error::{Error, Result, Subject};
 use crate::message;
 use crate::protector::{Argon2Cost, Passphrase};
@@ -285,7 +285,7 @@ impl Keyring {
         Ok(Self { home: home.to_owned(), master_key })
     }
 
-    /// Writes the database master key under a password to a new file.
+    /// Writes the database master key under a password to a new file. The keyring remembers that it was backed up.
     ///
     /// # Errors
     /// Messages 15240 and 33062.
@@ -295,11 +295,13 @@ impl Keyring {
         Event::new(Action::BackedUp, "database master key").record(&self.home)?;
         let cost = Argon2Cost::default();
         let bytes = password_file::seal(MasterKey::Database, &self.master_key, password, cost)?;
-        write_new(path, &bytes)
+        write_new(path, &bytes)?;
+        settings::unless_forbidden(self.note_backup(MasterKey::Database, &self.master_key))
     }
 }
 
-/// Writes the service master key under a password to a new file.
+/// Writes the service master key under a password to a new file. The keyring, if it opens, remembers that it was backed
+/// up.
 ///
 /// # Errors
 /// Messages 15240 and 33062; as [`Keyring::open`] for the service master key.
@@ -309,7 +311,8 @@ pub fn back_up_service_key(home: &Path, path: &Path, password: &Passphrase) -> R
     check_new(path)?;
     Event::new(Action::BackedUp, "service master key").record(home)?;
     let bytes = password_file::seal(MasterKey::Service, &key, password, Argon2Cost::default())?;
-    write_new(path, &bytes)
+    write_new(path, &bytes)?;
+    settings::note_service_backup(home, &key)
 }
 
 /// Reads a backup of a master key.
@@ -378,6 +381,8 @@ fn children(home: &Path) -> Result<Vec<SealedFile>> {
             found.push(SealedFile::new(directory.join(&name), kind, &name));
         }
     }
+    let files = [settings::file(home), history::file(home)];
+    found.extend(files.into_iter().filter(|file| file.path().exists()));
     Ok(found)
 }
 

@@ -34,6 +34,16 @@ pub enum MasterKey {
     Database = 2,
 }
 
+impl MasterKey {
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MasterKey::Service => "service master key",
+            MasterKey::Database => "database master key",
+        }
+    }
+}
+
 /// Seals `key` under `password`.
 pub(super) fn seal(
     kind: MasterKey,

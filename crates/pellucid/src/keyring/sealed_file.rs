@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
@@ -33,6 +33,8 @@ pub(super) enum Kind {
     MasterKey = 1,
     Certificate = 2,
     Database = 3,
+    Settings = 4,
+    History = 5,
 }
 
 /// A sealed file by path.
@@ -161,14 +163,10 @@ pub(super) fn write_temporary(path: &Path, content: &[u8]) -> Result<PathBuf> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(io)?;
-    let shared = instance::group_of(path.parent().unwrap_or(Path::new(".")));
-    let share = |file: &File| match shared {
-        Some(group) => std::os::unix::fs::fchown(file, None, Some(group))
-            .and_then(|()| file.set_permissions(std::fs::Permissions::from_mode(0o640))),
-        None => Ok(()),
-    };
-    let written =
-        share(&file).and_then(|()| file.write_all(content)).and_then(|()| file.sync_all());
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let written = instance::share_file(&file, directory)
+        .and_then(|()| file.write_all(content))
+        .and_then(|()| file.sync_all());
     written.map_err(|error| {
         let _ = std::fs::remove_file(&temporary);
         io(error)
@@ -177,7 +175,7 @@ pub(super) fn write_temporary(path: &Path, content: &[u8]) -> Result<PathBuf> {
 }
 
 /// A name beside `path` that no other process takes.
-fn temporary_name(path: &Path) -> Result<PathBuf> {
+pub(super) fn temporary_name(path: &Path) -> Result<PathBuf> {
     let mut random = [0; 8];
     fill_random(&mut random)?;
     let mut name = std::ffi::OsString::from(".");

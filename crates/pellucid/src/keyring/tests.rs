@@ -128,9 +128,40 @@ fn one_damaged_certificate_does_not_hide_the_others() {
     std::fs::copy(&file, file.with_file_name("a")).unwrap();
     let found = keyring.certificate_by_thumbprint(good.public().thumbprint()).unwrap();
     assert_eq!(found.unwrap().public(), good.public());
+    let names: Vec<String> = keyring
+        .certificates()
+        .unwrap()
+        .iter()
+        .map(|stored| stored.public().name().to_owned())
+        .collect();
+    assert_eq!(names, ["b"]);
+    let damaged = keyring.find_certificates().unwrap().damaged;
+    assert_eq!(damaged.iter().map(Damaged::name).collect::<Vec<_>>(), ["a"]);
+    assert!(matches!(damaged[0].error, Error::Unauthentic { .. }), "{:?}", damaged[0]);
     // The wanted one may be the damaged one: that is not the same as "not there".
     let told = keyring.certificate_by_thumbprint(&[0; 32]);
     assert!(matches!(told, Err(Error::Unauthentic { .. })), "{told:?}");
+}
+
+#[test]
+fn one_damaged_memory_of_a_database_does_not_hide_the_others_and_lets_no_certificate_go() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let memory = DatabaseMemory {
+        sealed: true,
+        certificates: vec![[3; 32]],
+        path: home.path().join("service.key"),
+        ..DatabaseMemory::default()
+    };
+    keyring.remember_database(&[1; 16], &memory).unwrap();
+    keyring.remember_database(&[2; 16], &memory).unwrap();
+    assert_eq!(keyring.databases_under(&[3; 32]).unwrap().len(), 1);
+    let first = home.path().join("keyring/databases").join(crate::certificate::hex(&[1; 16]));
+    std::fs::write(&first, b"damaged").unwrap();
+    let found = keyring.find_databases().unwrap();
+    assert_eq!(found.whole, [memory]);
+    assert_eq!(found.damaged[0].path, first);
+    assert!(matches!(keyring.databases_under(&[3; 32]), Err(Error::Corrupt { .. })));
 }
 
 #[test]

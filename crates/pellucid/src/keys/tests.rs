@@ -43,7 +43,7 @@ fn pages_of_an_older_dek_open_and_new_ones_are_sealed_under_the_current() {
         &mut SystemNonces,
     )
     .unwrap();
-    assert_eq!(row.unwrap_older(&current, &ID).unwrap(), older);
+    assert_eq!(row.unwrap_older(&current, &ID, &ID).unwrap(), older);
     let keys = ContainerKeys::new(&header(vec![row, current_row(&current)]), &current).unwrap();
 
     let cipher =
@@ -72,15 +72,20 @@ fn an_older_dek_in_another_row_file_or_container_does_not_unwrap() {
         .unwrap()
     };
     let row = wrap(1);
-    assert!(row.unwrap_older(&older, &ID).is_err(), "another current DEK");
-    assert!(row.unwrap_older(&current, &[8; 16]).is_err(), "another file");
-    assert!(DekRow { first_generation: 2, ..row.clone() }.unwrap_older(&current, &ID).is_err());
-    assert!(DekRow { commitment: [0; 32], ..row.clone() }.unwrap_older(&current, &ID).is_err());
+    assert!(row.unwrap_older(&older, &ID, &ID).is_err(), "another current DEK");
+    assert!(row.unwrap_older(&current, &[8; 16], &ID).is_err(), "another file");
+    assert!(row.unwrap_older(&current, &ID, &[8; 16]).is_err(), "of another file");
+    assert!(DekRow { first_generation: 2, ..row.clone() }
+        .unwrap_older(&current, &ID, &ID)
+        .is_err());
+    assert!(DekRow { commitment: [0; 32], ..row.clone() }
+        .unwrap_older(&current, &ID, &ID)
+        .is_err());
     let mut flipped = row.clone();
     if let Some(wrapped) = &mut flipped.wrapped {
         wrapped[20] ^= 1;
     }
-    assert!(flipped.unwrap_older(&current, &ID).is_err());
-    assert!(current_row(&current).unwrap_older(&current, &ID).is_err());
+    assert!(flipped.unwrap_older(&current, &ID, &ID).is_err());
+    assert!(current_row(&current).unwrap_older(&current, &ID, &ID).is_err());
     assert_ne!(wrap(1).wrapped, row.wrapped, "a nonce of its own each time");
 }

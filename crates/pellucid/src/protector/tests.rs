@@ -200,9 +200,6 @@ fn a_signed_protector_does_not_pass_for_one_of_recovery() {
 struct BrokenKeyring(Vec<Passphrase>);
 
 impl KeySource for BrokenKeyring {
-    fn key_files(&self) -> &[KeyFile] {
-        &[]
-    }
     fn passphrases(&self) -> &[Passphrase] {
         &self.0
     }

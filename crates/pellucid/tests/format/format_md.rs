@@ -6,6 +6,7 @@
 
 mod doc;
 mod envelopes;
+mod media;
 
 use crate::random::{container, dek, FILE_ID};
 use aws_lc_rs::{digest, hmac};
@@ -194,6 +195,7 @@ fn headers() {
         regenerated: 0x2202,
         keys_modified: 0x2303,
         set: 0x2404,
+        older_id: None,
     };
     let key = HeaderKey::derive(&dek(), &FILE_ID).unwrap();
     let copy = header.encode(&key).unwrap();
@@ -217,7 +219,13 @@ fn headers() {
     assert_eq!(layout.of("current generation", &copy[..]), header.generation.to_be_bytes());
     assert_eq!(layout.of("birth", &copy[..]), header.created.to_be_bytes());
     scan_fields(&layout, &header.scan, &copy[..]);
-    assert_eq!(copy[layout.at("when encryption was switched").end..rows_at], [0; 24]);
+    assert_eq!(copy[layout.at("older file id").start..rows_at], [0; 24]);
+    let mut renamed = header.clone();
+    renamed.scan.older_id = Some([0xee; 16]);
+    let renamed = renamed.encode(&key).unwrap();
+    assert_eq!(layout.of("older file id", &renamed[..]), [0xee; 16]);
+    section.says("plus 4 if they are bound to the older file id");
+    assert_eq!((renamed[rows_at + 9], renamed[rows_at + row_bytes + 9]), (4, 1));
     let most = format!("at most {}", header::MAX_PROTECTORS);
     assert!(layout.field("number of protectors").contains(&most));
     let states = layout.field("state: ").strip_prefix("state: ").unwrap();

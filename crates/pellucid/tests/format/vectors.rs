@@ -10,6 +10,7 @@ use std::path::Path;
 use pellucid::Error;
 
 mod case;
+mod media;
 mod objects;
 
 use case::Case;
@@ -91,6 +92,8 @@ const KINDS: &[(&str, &[&str])] = &[
             "substituted-dek",
             "protector-of-another-file",
             "flipped-older-dek",
+            "another-file-id",
+            "another-file-id-unflagged",
         ],
     ),
     (
@@ -104,6 +107,41 @@ const KINDS: &[(&str, &[&str])] = &[
             "wrong-key",
             "newer-version",
             "wrong-name",
+        ],
+    ),
+    (
+        "bundle",
+        &[
+            "passphrase",
+            "certificate",
+            "wrong-passphrase",
+            "torn",
+            "flipped",
+            "forged",
+            "entry-twice",
+            "entry-elsewhere",
+            "unknown-entry",
+        ],
+    ),
+    (
+        "media",
+        &[
+            "in-clear",
+            "sealed",
+            "sealed-zstd",
+            "sealed-lz4",
+            "triple-des",
+            "differential",
+            "striped",
+            "flipped-chunk",
+            "forged-chunk",
+            "forged-set-header",
+            "forged-manifest",
+            "interrupted",
+            "newer-version",
+            "no-media",
+            "wrong-key",
+            "unknown-compression",
         ],
     ),
 ];

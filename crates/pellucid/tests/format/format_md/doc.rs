@@ -37,6 +37,12 @@ impl Doc {
         assert!(joined.contains(words), "format.md does not say `{words}`");
     }
 
+    /// What stands in back ticks before `end`.
+    pub fn literals_until(&self, end: &str) -> Vec<String> {
+        let text = &self.0[..self.0.find(end).expect(end)];
+        text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
     /// The table that stands `number` tables behind the beginning.
     pub fn table(&self, number: usize) -> Table {
         let mut tables: Vec<Vec<Vec<String>>> = Vec::new();

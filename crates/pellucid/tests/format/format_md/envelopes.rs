@@ -7,6 +7,7 @@ use pellucid::certificate::{hex, Certificate, CertificateRequest, RSA_BITS};
 use pellucid::cipher::Cipher;
 use pellucid::derive::commitment;
 use pellucid::keyring::{DatabaseMemory, Keyring, DEFAULT_CERTIFICATE};
+use pellucid::policy::Policy;
 use pellucid::protector::{
     self, Argon2Cost, Binding, KeyFile, Passphrase, Protector, Purpose, Wrapping,
 };
@@ -35,7 +36,7 @@ fn wrap(with: &Wrapping<'_>) -> Vec<u8> {
 fn binding(section: &Doc) -> Vec<u8> {
     let layout = section.table(1);
     let mut bytes = vec![0; layout.is_without_gaps()];
-    assert_eq!(layout.field("purpose"), "purpose: 1 database, 2 backup");
+    assert_eq!(layout.field("purpose"), "purpose: 1 database, 2 backup, 3 bundle");
     assert_eq!((Purpose::Database as u8, Purpose::Backup as u8), (1, 2));
     bytes[layout.at("purpose")].copy_from_slice(&[1]);
     bytes[layout.at("file id")].copy_from_slice(&FILE_ID);
@@ -189,7 +190,10 @@ fn open_file(section: &Doc, parent: &[u8], kind: u8, name: &str, file: &[u8]) ->
     assert_eq!(layout.of("version", file), 1u16.to_be_bytes());
     assert_eq!(layout.field("version"), "version, 1");
     assert_eq!(layout.of("kind", file), [kind]);
-    assert_eq!(layout.field("kind"), "kind: 1 master key, 2 certificate, 3 database");
+    assert_eq!(
+        layout.field("kind"),
+        "kind: 1 master key, 2 certificate, 3 database, 4 settings, 5 history"
+    );
     let info = section.info("check value");
     let check = hkdf_sha256(parent, b"", &[info.as_bytes()], 16);
     assert_eq!(layout.of("check value", file), check);
@@ -225,6 +229,9 @@ fn keyring_files() {
         path: "/srv/app.db".into(),
     };
     keyring.remember_database(&FILE_ID, &memory).unwrap();
+    let limit = Policy::RekeyAfter.parse("365d").unwrap();
+    keyring.set_policy(Policy::RekeyAfter, Some(limit)).unwrap();
+    keyring.ensure_history_key().unwrap();
     let id = hex(&FILE_ID);
     let files: Vec<Vec<u8>> = section
         .table(0)
@@ -236,7 +243,9 @@ fn keyring_files() {
             std::fs::read(home.path().join(path)).unwrap()
         })
         .collect();
-    let [service, master, sealed_certificate, database] = &files[..] else { panic!("4 files") };
+    let [service, master, sealed_certificate, database, settings, history] = &files[..] else {
+        panic!("6 files")
+    };
     assert_eq!(service.len(), 32);
     let mode = std::fs::metadata(home.path().join("service.key")).unwrap().mode() & 0o7777;
     section.says(&format!("mode {mode:04o} | service master key, {} raw bytes", service.len()));
@@ -266,11 +275,96 @@ fn keyring_files() {
     assert_eq!(layout.of("header sequence", &content), 0x0102_0304u64.to_be_bytes());
     assert_eq!(layout.of("1 if it was encrypted", &content), [1]);
 
+    section.says("`policy NAME LIMIT`");
+    let content = open_file(&section, &master, 4, "settings", settings);
+    assert_eq!(content, b"policy rekey-after 365d\n");
+    assert_eq!(open_file(&section, &master, 5, "history", history).len(), 32);
+
     let path = home.path().join("keyring/master.key");
     std::fs::write(path, vec![0; 65537]).unwrap();
     section.says("No file is longer than 65536 bytes");
     let told = Keyring::open(home.path()).unwrap_err().to_string();
     assert!(told.contains("longer"), "{told}");
+}
+
+#[test]
+fn bundles() {
+    let section = Doc::read().section("### Bundle");
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(&home.path().join("keys")).unwrap();
+    keyring.ensure_default_certificate().unwrap();
+    keyring.remember_database(&FILE_ID, &DatabaseMemory::default()).unwrap();
+    let path = home.path().join("bundle");
+    let password = Passphrase::new(b"a Pa55word");
+    keyring.export_instance(&path, &Wrapping::Passphrase(&password, CHEAP)).unwrap();
+    let file = std::fs::read(&path).unwrap();
+
+    let p = usize::from(u16::from_be_bytes([file[18], file[19]]));
+    let n = file.len() - p - 136;
+    let layout = section.table(0).with(&[("p", p), ("n", n)]);
+    assert_eq!(layout.is_without_gaps(), file.len());
+    assert_eq!(layout.of("`Pellucid bundle", &file), literal(layout.field("`Pellucid bundle")));
+    assert_eq!(layout.of("version, 1", &file), 1u16.to_be_bytes());
+    assert_eq!(layout.of("p, length of the protector", &file), (p as u16).to_be_bytes());
+    let (id, committed) =
+        (layout.of("bundle id", &file), layout.of("key commitment", &file).try_into().unwrap());
+    let protector = layout.of("protector of the bundle's key", &file);
+    let (Protector::Passphrase(_), read) = Protector::decode(protector).unwrap() else { panic!() };
+    assert_eq!(read, p);
+    struct Password([Passphrase; 1]);
+    impl pellucid::protector::KeySource for Password {
+        fn key_files(&self) -> &[KeyFile] {
+            &[]
+        }
+        fn passphrases(&self) -> &[Passphrase] {
+            &self.0
+        }
+        fn certificate(&self, _: &[u8; 32]) -> pellucid::Result<Option<Certificate>> {
+            Ok(None)
+        }
+    }
+    let binding = Binding {
+        purpose: Purpose::Bundle,
+        id: id.try_into().unwrap(),
+        algorithm: Algorithm::Aes256,
+        commitment: &committed,
+    };
+    assert_eq!(Purpose::Bundle as u8, 3);
+    let protector = [Protector::decode(protector).unwrap().0];
+    let key = pellucid::protector::unwrap(&protector, &binding, &Password([password])).unwrap();
+    section.says("`HKDF(bundle's key, bundle id; \"pellucid/1 bundle\")`, AAD = all before it");
+    let own = hkdf_sha256(key.expose(), id, &[b"pellucid/1 bundle"], 32);
+    let sealed = layout.of("entries, encrypted", &file);
+    let mut content = vec![0; n];
+    Cipher::new(Algorithm::Aes256, &own)
+        .unwrap()
+        .open(
+            layout.of("nonce", &file).try_into().unwrap(),
+            &file[..layout.at("nonce").end],
+            sealed,
+            layout.of("tag", &file).try_into().unwrap(),
+            &mut content,
+        )
+        .unwrap();
+    let sum = layout.at("SHA-256 of all before");
+    assert_eq!(&file[sum.clone()], hash(&file[..sum.start]));
+    section.says(&format!("longer than {} bytes", pellucid::keyring::BUNDLE_BYTES_MOST));
+
+    let kinds = "kind: 1 database master key, 2 password of it, 3 certificate, 4 database";
+    let names = ["", DEFAULT_CERTIFICATE, &hex(&FILE_ID)];
+    let mut rest = &content[..];
+    for (kind, name) in [1u8, 3, 4].into_iter().zip(names) {
+        let m = usize::from(rest[1]);
+        let c = u32::from_be_bytes(rest[m + 2..m + 6].try_into().unwrap()) as usize;
+        let layout = section.table(1).with(&[("m", m), ("c", c)]);
+        assert_eq!(layout.field("kind"), kinds);
+        assert_eq!(layout.of("kind", rest), [kind]);
+        assert_eq!(layout.of("name of its file", rest), name.as_bytes());
+        assert_eq!(layout.of("m, length", rest), [m as u8]);
+        assert_eq!(layout.of("content", rest).len(), c);
+        rest = &rest[layout.is_without_gaps()..];
+    }
+    assert!(rest.is_empty());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use pellucid::cipher::{Cipher, NONCE_BYTES};
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header};
 use pellucid::journal::{self, JournalHeader};
-use pellucid::keyring::{DatabaseMemory, Keyring};
+use pellucid::keyring::{Bundle, DatabaseMemory, Keyring};
 use pellucid::keys::{ContainerKeys, HeaderKey, TemporaryKey};
 use pellucid::nonce::NonceSource;
 use pellucid::protector::{KeyFile, KeySource, Passphrase};
@@ -42,6 +42,8 @@ pub fn run(case: &Case) -> Result<()> {
         "wear" => wear(case),
         "header" => header(case),
         "keyring" => keyring(case),
+        "bundle" => bundle(case),
+        "media" => super::media::media(case),
         object => panic!("no object is called `{object}`"),
     }
 }
@@ -296,6 +298,8 @@ fn header(case: &Case) -> Result<()> {
     assert_eq!(dek.expose()[..], case.bytes("dek"));
     assert_eq!(header.sequence, case.number("sequence"));
     assert_eq!(header.file_id, case.array("file-id"));
+    let older_id = case.get("older-file-id").map(|_| case.array("older-file-id"));
+    assert_eq!(header.scan.older_id, older_id);
     assert_eq!(u64::from(header.page_size), case.number("page-size"));
     assert_eq!(header.state.name(), case.text("state"));
     assert_eq!(u64::from(header.generation), case.number("generation"));
@@ -341,5 +345,23 @@ fn keyring(case: &Case) -> Result<()> {
         };
         assert_eq!(keyring.recall_database(&case.array("file-id"))?, Some(memory));
     }
+    Ok(())
+}
+
+/// Opened, and taken into an instance of its own.
+fn bundle(case: &Case) -> Result<()> {
+    let bundle = Bundle::open(&case.body, &Keys::of(case))?;
+    assert_eq!(bundle.made(), case.number("made"));
+    assert_eq!(bundle.proves_origin(), case.get("allow-recovery").is_none());
+    let home = tempfile::tempdir().unwrap();
+    bundle.import(home.path(), "bundle".as_ref())?;
+    let keyring = Keyring::open(home.path())?;
+    let found = keyring.certificate("app")?;
+    assert_eq!(found.public().der(), case.bytes("app-certificate"));
+    assert_eq!(found.private_key(), case.bytes("app-private-key"));
+    let memory = keyring.recall_database(&case.array("file-id"))?.expect("the database");
+    assert_eq!((memory.sequence, memory.sealed), (case.number("sequence"), true));
+    assert_eq!(memory.certificates, [*found.public().thumbprint()]);
+    assert_eq!(memory.path.to_str(), case.get("database-path"));
     Ok(())
 }

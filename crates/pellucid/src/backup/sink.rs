@@ -1,0 +1,108 @@
+//! Where media go.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// One media family, or one mirror of it: bytes are written one after the other.
+pub trait MediaSink: Send {
+    /// Writes all of `bytes` behind what was written before.
+    ///
+    /// # Errors
+    /// The system's; nothing may be written after one.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Returns when everything written is on stable storage.
+    ///
+    /// # Errors
+    /// The system's.
+    fn sync(&mut self) -> io::Result<()>;
+    /// What people call it.
+    fn name(&self) -> PathBuf;
+}
+
+/// A file.
+#[derive(Debug)]
+pub struct FileSink {
+    file: File,
+    path: PathBuf,
+}
+
+impl FileSink {
+    /// A file that must not be there yet; only its owner may read it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// A file that sets are appended to from byte `at` on; what lies behind is cut off.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn append(path: &Path, at: u64) -> io::Result<Self> {
+        use std::io::Seek;
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(at)?;
+        file.seek(io::SeekFrom::Start(at))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+}
+
+impl MediaSink for FileSink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    fn name(&self) -> PathBuf {
+        self.path.clone()
+    }
+}
+
+/// Standard output: for a pipe into something else.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct StdoutSink;
+
+impl MediaSink for StdoutSink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        io::stdout().lock().write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.flush()?;
+        match rustix::fs::fsync(&out) {
+            // A pipe has no disk behind it that this end could wait for.
+            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn name(&self) -> PathBuf {
+        "-".into()
+    }
+}
+
+/// A sink that keeps nothing: SQL Server's `NUL`, for measuring.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct NullSink;
+
+impl MediaSink for NullSink {
+    fn write(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn name(&self) -> PathBuf {
+        "NUL".into()
+    }
+}

@@ -1,0 +1,182 @@
+//! Pages set aside, sealed, so that a database need not be held while they are compressed.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::PageSource;
+use crate::cipher::{Cipher, TAG_BYTES};
+use crate::error::{Error, Result, Subject};
+use crate::media::CHUNK_BYTES;
+use crate::secret::Secret32;
+use crate::Algorithm;
+
+/// A nameless file of sealed pages under a key that exists only in memory.
+#[derive(Debug)]
+pub struct Spool {
+    file: File,
+    cipher: Cipher,
+    page_size: usize,
+    of_block: u32,
+    pages: u32,
+    block: Vec<u8>,
+    /// The block that is in `block`.
+    loaded: Option<u32>,
+}
+
+impl Spool {
+    /// Copies all pages of `source` into a nameless file in `directory`.
+    ///
+    /// # Errors
+    /// What the source says, or [`Error::Io`] naming the directory.
+    pub fn fill(
+        source: &mut dyn PageSource,
+        page_size: u32,
+        pages: u32,
+        directory: &Path,
+        progress: &mut dyn FnMut(u32),
+    ) -> Result<Self> {
+        let file = nameless(directory)?;
+        let cipher = Cipher::new(Algorithm::Aes256, Secret32::random()?.expose())?;
+        let page_bytes = page_size as usize;
+        let of_block = (CHUNK_BYTES / page_bytes).max(1) as u32;
+        let mut spool = Self {
+            file,
+            cipher,
+            page_size: page_bytes,
+            of_block,
+            pages,
+            block: Vec::new(),
+            loaded: None,
+        };
+        for block in 0..pages.div_ceil(of_block) {
+            let count = spool.pages_of(block);
+            spool.block.resize(count * page_bytes, 0);
+            source.read(block * of_block + 1, &mut spool.block)?;
+            let tag = spool.cipher.seal_in_place(&nonce(block), &[], &mut spool.block)?;
+            spool.block.extend_from_slice(&tag);
+            spool
+                .file
+                .write_all_at(&spool.block, spool.offset(block))
+                .map_err(|error| Error::io(Subject::File(directory.to_owned()), error))?;
+            progress(block * of_block + count as u32);
+        }
+        spool.block.clear();
+        Ok(spool)
+    }
+
+    fn pages_of(&self, block: u32) -> usize {
+        self.of_block.min(self.pages - block * self.of_block) as usize
+    }
+
+    fn offset(&self, block: u32) -> u64 {
+        u64::from(block) * (self.of_block as usize * self.page_size + TAG_BYTES) as u64
+    }
+
+    fn load(&mut self, block: u32) -> Result<()> {
+        if self.loaded == Some(block) {
+            return Ok(());
+        }
+        self.loaded = None;
+        let content = self.pages_of(block) * self.page_size;
+        self.block.resize(content + TAG_BYTES, 0);
+        let offset = self.offset(block);
+        self.file
+            .read_exact_at(&mut self.block, offset)
+            .map_err(|error| Error::io(Subject::TempBlock(u64::from(block)), error))?;
+        let unauthentic = || {
+            Error::unauthentic(
+                Subject::TempBlock(u64::from(block)),
+                "authentication tag does not match",
+            )
+        };
+        let tag = *self.block.last_chunk::<TAG_BYTES>().ok_or_else(unauthentic)?;
+        self.block.truncate(content);
+        self.cipher
+            .open_in_place(&nonce(block), &[], &mut self.block, &tag)
+            .map_err(|_| unauthentic())?;
+        self.loaded = Some(block);
+        Ok(())
+    }
+}
+
+impl PageSource for Spool {
+    fn read(&mut self, first: u32, into: &mut [u8]) -> Result<()> {
+        for (number, page) in (first - 1..).zip(into.chunks_exact_mut(self.page_size)) {
+            self.load(number / self.of_block)?;
+            let at = (number % self.of_block) as usize * self.page_size;
+            page.copy_from_slice(&self.block[at..at + self.page_size]);
+        }
+        Ok(())
+    }
+}
+
+/// The key is used for this file alone, and for each block once.
+fn nonce(block: u32) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[8..].copy_from_slice(&block.to_be_bytes());
+    nonce
+}
+
+/// A file in `directory` that is gone when it is closed, whatever happens.
+///
+/// # Errors
+/// [`Error::Io`] naming the directory.
+pub fn nameless(directory: &Path) -> Result<File> {
+    use rustix::fs::{openat, Mode, OFlags, CWD};
+    let io = |error: std::io::Error| Error::io(Subject::File(directory.to_owned()), error);
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match openat(CWD, directory, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => Ok(file.into()),
+        // A file system without nameless files: one that loses its name at once.
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => {
+            let mut random = [0; 8];
+            crate::secret::fill_random(&mut random)?;
+            let name = format!(".pellucid-spool-{:016x}", u64::from_ne_bytes(random));
+            let path = directory.join(name);
+            let file = std::fs::OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(&path)
+                .map_err(io)?;
+            std::fs::remove_file(&path).map_err(io)?;
+            Ok(file)
+        }
+        Err(error) => Err(io(error.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Count(usize);
+
+    impl PageSource for Count {
+        fn read(&mut self, first: u32, into: &mut [u8]) -> Result<()> {
+            for (number, page) in (first..).zip(into.chunks_exact_mut(self.0)) {
+                page.fill(number as u8);
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn it_gives_the_pages_back_in_any_order_and_keeps_none_in_clear() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spool =
+            Spool::fill(&mut Count(4096), 4096, 600, directory.path(), &mut |_| ()).unwrap();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "it has no name");
+        let mut pages = vec![0; 3 * 4096];
+        for first in [1, 598, 255, 256, 2] {
+            spool.read(first, &mut pages).unwrap();
+            for (number, page) in (first..).zip(pages.chunks_exact(4096)) {
+                assert!(page.iter().all(|byte| *byte == number as u8), "page {number}");
+            }
+        }
+        let mut stored = vec![0; 4096];
+        spool.file.read_exact_at(&mut stored, 0).unwrap();
+        assert!(stored.iter().any(|byte| *byte != stored[0]));
+    }
+}

@@ -1,0 +1,275 @@
+//! A chunk: a prefix in clear, then a stretch of pages or a part of the index, compressed, then sealed.
+
+use super::keys::SetKeys;
+use crate::cipher::{Cipher, NONCE_BYTES, TAG_BYTES};
+use crate::error::{Error, Result, Subject};
+use crate::fields::Fields;
+
+/// Bytes of a chunk's prefix.
+pub const PREFIX_BYTES: usize = 48;
+/// Bytes of pages in a chunk, before compression.
+pub const CHUNK_BYTES: usize = 1 << 20;
+/// No chunk has more, before compression or as stored: what a reader sets memory aside for.
+pub const MOST_CHUNK_BYTES: usize = 4 << 20;
+
+const MAGIC: &[u8; 4] = b"PCHK";
+const SUM_AT: usize = 32;
+const SUM_BYTES: usize = PREFIX_BYTES - SUM_AT;
+
+/// What a chunk holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ChunkKind {
+    /// Pages one after the other.
+    Pages = 1,
+    /// A list of page numbers, then these pages.
+    ListedPages = 2,
+    /// A part of the index.
+    Index = 3,
+    /// The hashes of a stretch of pages ([`super::page_hash`]).
+    PageHashes = 4,
+}
+
+/// How a chunk's content is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stored {
+    /// As it is.
+    Raw = 0,
+    /// A Zstandard frame.
+    Zstd = 1,
+    /// An LZ4 block.
+    Lz4 = 2,
+}
+
+/// The prefix of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkPrefix {
+    /// What it holds.
+    pub kind: ChunkKind,
+    /// How.
+    pub stored: Stored,
+    /// Its number among the set's chunks of pages, of page hashes or of the index; from 0. A differential leaves out
+    /// numbers.
+    pub number: u64,
+    /// Its first page.
+    pub first_page: u32,
+    /// How many pages it has.
+    pub pages: u32,
+    /// Bytes of its content.
+    pub content_bytes: u32,
+    /// Bytes stored behind the prefix, the tag included.
+    pub stored_bytes: u32,
+}
+
+impl ChunkPrefix {
+    /// Seals what was compressed into `body`, in place, and gives the prefix with the checksum of both.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`] for a chunk that no reader would take.
+    pub fn seal(
+        &mut self,
+        keys: Option<&SetKeys>,
+        body: &mut Vec<u8>,
+    ) -> Result<[u8; PREFIX_BYTES]> {
+        let tail = if keys.is_some() { TAG_BYTES } else { 0 };
+        if body.len() + tail > MOST_CHUNK_BYTES {
+            return Err(Error::limit(self.subject(), format!("{} bytes", body.len())));
+        }
+        self.stored_bytes = (body.len() + tail) as u32;
+        let mut prefix = [0; PREFIX_BYTES];
+        self.encode(&mut prefix);
+        if let Some(keys) = keys {
+            let tag = self.cipher(keys).seal_in_place(&self.nonce(), &aad(keys, &prefix), body)?;
+            body.extend_from_slice(&tag);
+        }
+        let sum = checksum(&prefix, body);
+        prefix[SUM_AT..].copy_from_slice(&sum);
+        Ok(prefix)
+    }
+
+    /// Opens a stored body in place: what is left of it is what was compressed. The checksum must have been looked at.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] naming the chunk; `body` is emptied then.
+    pub fn open(
+        &self,
+        keys: Option<&SetKeys>,
+        prefix: &[u8; PREFIX_BYTES],
+        body: &mut Vec<u8>,
+    ) -> Result<()> {
+        let Some(keys) = keys else { return Ok(()) };
+        let unauthentic =
+            || Error::unauthentic(self.subject(), "authentication tag does not match");
+        let tag: [u8; TAG_BYTES] = *body.last_chunk().ok_or_else(unauthentic)?;
+        body.truncate(body.len() - TAG_BYTES);
+        let opened = self.cipher(keys).open_in_place(&self.nonce(), &aad(keys, prefix), body, &tag);
+        opened.map_err(|_| {
+            body.clear();
+            unauthentic()
+        })
+    }
+
+    /// Whether the stored bytes are those that were written. Says nothing of who wrote them.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] naming the chunk.
+    pub fn check(&self, prefix: &[u8; PREFIX_BYTES], body: &[u8]) -> Result<()> {
+        if body.len() == self.stored_bytes as usize && checksum(prefix, body) == prefix[SUM_AT..] {
+            return Ok(());
+        }
+        Err(Error::corrupt(self.subject(), "damaged: its checksum does not match"))
+    }
+
+    fn encode(&self, prefix: &mut [u8; PREFIX_BYTES]) {
+        prefix[..4].copy_from_slice(MAGIC);
+        prefix[4] = self.kind as u8;
+        prefix[5] = self.stored as u8;
+        prefix[8..16].copy_from_slice(&self.number.to_be_bytes());
+        let numbers = [self.first_page, self.pages, self.content_bytes, self.stored_bytes];
+        for (field, number) in prefix[16..32].chunks_exact_mut(4).zip(numbers) {
+            field.copy_from_slice(&number.to_be_bytes());
+        }
+    }
+
+    /// Whether a chunk begins here.
+    pub fn begins(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+
+    /// Reads one; none if it is damaged, or none of ours. Its checksum goes with the body.
+    pub fn parse(prefix: &[u8; PREFIX_BYTES]) -> Option<Self> {
+        let mut fields = Fields::new(prefix);
+        if fields.array().as_ref() != Some(MAGIC) {
+            return None;
+        }
+        let [kind, stored] = fields.array()?;
+        fields.zeros(2)?;
+        let kinds =
+            [ChunkKind::Pages, ChunkKind::ListedPages, ChunkKind::Index, ChunkKind::PageHashes];
+        let forms = [Stored::Raw, Stored::Zstd, Stored::Lz4];
+        let parsed = Self {
+            kind: kinds.into_iter().find(|known| *known as u8 == kind)?,
+            stored: forms.into_iter().find(|known| *known as u8 == stored)?,
+            number: fields.u64()?,
+            first_page: fields.u32()?,
+            pages: fields.u32()?,
+            content_bytes: fields.u32()?,
+            stored_bytes: fields.u32()?,
+        };
+        let most = MOST_CHUNK_BYTES as u32;
+        (parsed.content_bytes <= most && parsed.stored_bytes <= most).then_some(parsed)
+    }
+
+    /// The checksum that `prefix` carries.
+    pub fn checksum_of(prefix: &[u8; PREFIX_BYTES]) -> [u8; SUM_BYTES] {
+        let mut sum = [0; SUM_BYTES];
+        sum.copy_from_slice(&prefix[SUM_AT..]);
+        sum
+    }
+
+    /// What errors call it.
+    pub fn subject(&self) -> Subject {
+        match self.kind {
+            ChunkKind::Pages | ChunkKind::ListedPages => Subject::Chunk(self.number),
+            ChunkKind::Index | ChunkKind::PageHashes => Subject::Index,
+        }
+    }
+
+    fn cipher<'a>(&self, keys: &'a SetKeys) -> &'a Cipher {
+        match self.kind {
+            ChunkKind::Pages | ChunkKind::ListedPages => keys.pages(),
+            ChunkKind::Index | ChunkKind::PageHashes => keys.index(),
+        }
+    }
+
+    /// A set key seals each number once for each kind, and a set has chunks of one kind of pages.
+    fn nonce(&self) -> [u8; NONCE_BYTES] {
+        let mut nonce = [0; NONCE_BYTES];
+        nonce[0] = self.kind as u8;
+        nonce[4..].copy_from_slice(&self.number.to_be_bytes());
+        nonce
+    }
+}
+
+/// The set and all of the prefix but its checksum.
+fn aad(keys: &SetKeys, prefix: &[u8; PREFIX_BYTES]) -> [u8; 16 + SUM_AT] {
+    let mut aad = [0; 16 + SUM_AT];
+    aad[..16].copy_from_slice(keys.set());
+    aad[16..].copy_from_slice(&prefix[..SUM_AT]);
+    aad
+}
+
+fn checksum(prefix: &[u8; PREFIX_BYTES], body: &[u8]) -> [u8; SUM_BYTES] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&prefix[..SUM_AT]).update(body);
+    let mut sum = [0; SUM_BYTES];
+    hasher.finalize_xof().fill(&mut sum);
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::{Dek, Secret32};
+    use crate::Algorithm;
+
+    fn keys(algorithm: Algorithm) -> SetKeys {
+        let key = Dek::from_secret(Secret32::new(&mut [9; 32]));
+        SetKeys::derive(&key, &[2; 16], algorithm).unwrap()
+    }
+
+    fn prefix(kind: ChunkKind) -> ChunkPrefix {
+        ChunkPrefix {
+            kind,
+            stored: Stored::Raw,
+            number: 7,
+            first_page: 1793,
+            pages: 1,
+            content_bytes: 100,
+            stored_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn a_chunk_opens_and_every_flipped_bit_of_it_is_seen_with_the_key_and_without() {
+        for algorithm in Algorithm::ALL {
+            let keys = keys(algorithm);
+            let mut body = vec![5; 100];
+            let bytes = prefix(ChunkKind::Pages).seal(Some(&keys), &mut body).unwrap();
+            let parsed = ChunkPrefix::parse(&bytes).unwrap();
+            parsed.check(&bytes, &body).unwrap();
+            let mut opened = body.clone();
+            parsed.open(Some(&keys), &bytes, &mut opened).unwrap();
+            assert_eq!(opened, vec![5; 100]);
+            for bit in 0..(PREFIX_BYTES + body.len()) * 8 {
+                let (mut bytes, mut body) = (bytes, body.clone());
+                match bit / 8 {
+                    byte if byte < PREFIX_BYTES => bytes[byte] ^= 1 << (bit % 8),
+                    byte => body[byte - PREFIX_BYTES] ^= 1 << (bit % 8),
+                }
+                let Some(parsed) = ChunkPrefix::parse(&bytes) else { continue };
+                assert!(parsed.check(&bytes, &body).is_err(), "bit {bit}: checksum");
+                let sum_only = bit / 8 >= SUM_AT && bit / 8 < PREFIX_BYTES;
+                let opened = parsed.open(Some(&keys), &bytes, &mut body);
+                assert_eq!(opened.is_ok(), sum_only, "{algorithm}, bit {bit}: tag");
+            }
+        }
+    }
+
+    #[test]
+    fn pages_and_index_and_two_sets_have_keys_of_their_own() {
+        let one = keys(Algorithm::Aes256);
+        let key = Dek::from_secret(Secret32::new(&mut [9; 32]));
+        let other = SetKeys::derive(&key, &[3; 16], Algorithm::Aes256).unwrap();
+        let mut sealed = Vec::new();
+        for (keys, kind) in
+            [(&one, ChunkKind::Pages), (&one, ChunkKind::Index), (&other, ChunkKind::Pages)]
+        {
+            let mut body = vec![0; 64];
+            prefix(kind).seal(Some(keys), &mut body).unwrap();
+            assert!(!sealed.contains(&body[..64].to_vec()));
+            sealed.push(body[..64].to_vec());
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The media header: which media set a file belongs to, and which of its families it is.
+
+use aws_lc_rs::digest;
+
+use super::{MOST_FAMILIES, MOST_MIRRORS};
+use crate::error::{Error, Result, Subject};
+use crate::fields::Fields;
+use crate::header::FORMAT_VERSION;
+
+/// Bytes of a media header.
+pub const MEDIA_HEADER_BYTES: usize = 4096;
+/// What a media family begins with.
+pub const MAGIC: &[u8; 16] = b"Pellucid media\0\0";
+
+const SUM_AT: usize = MEDIA_HEADER_BYTES - 32;
+const MOST_NAME_BYTES: usize = 512;
+const MOST_DESCRIPTION_BYTES: usize = 1024;
+const FLAG_COMPRESSED: u8 = 1;
+const FLAG_ENCRYPTED: u8 = 2;
+
+/// The fields of a media header. In clear and not authenticated: what counts is bound into each set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MediaHeader {
+    /// Identity of the media set; all its families have it.
+    pub media_set: [u8; 16],
+    /// How many families (stripes) the media set has.
+    pub families: u16,
+    /// Which of them this is, from 1.
+    pub family: u16,
+    /// How many copies each family has, from 1.
+    pub mirrors: u8,
+    /// Which copy this is, from 0.
+    pub mirror: u8,
+    /// Whether its sets are compressed.
+    pub compressed: bool,
+    /// Whether its sets are sealed.
+    pub encrypted: bool,
+    /// When the media set was made, in microseconds since 1970.
+    pub made: u64,
+    /// Its name, for people.
+    pub name: String,
+    /// Its description, for people.
+    pub description: String,
+}
+
+impl MediaHeader {
+    /// The bytes.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`] for a name or description that is too long.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let mut out = MAGIC.to_vec();
+        out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
+        out.extend_from_slice(&self.families.to_be_bytes());
+        out.extend_from_slice(&self.family.to_be_bytes());
+        let flags = if self.compressed { FLAG_COMPRESSED } else { 0 }
+            | if self.encrypted { FLAG_ENCRYPTED } else { 0 };
+        out.extend_from_slice(&[self.mirrors, self.mirror, flags, 0, 0, 0, 0, 0]);
+        out.extend_from_slice(&self.media_set);
+        out.extend_from_slice(&self.made.to_be_bytes());
+        for (text, most, what) in [
+            (&self.name, MOST_NAME_BYTES, "media name"),
+            (&self.description, MOST_DESCRIPTION_BYTES, "media description"),
+        ] {
+            if text.len() > most {
+                return Err(Error::limit(
+                    Subject::Option(what.into()),
+                    format!("{} bytes, {most} at most", text.len()),
+                ));
+            }
+            out.extend_from_slice(&(text.len() as u16).to_be_bytes());
+            out.extend_from_slice(text.as_bytes());
+        }
+        out.resize(SUM_AT, 0);
+        let sum = digest::digest(&digest::SHA256, &out);
+        out.extend_from_slice(sum.as_ref());
+        Ok(out)
+    }
+
+    /// Whether a file begins as media do.
+    pub fn begins(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is none or damaged, [`Error::Unsupported`] for a newer format.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let corrupt = |cause: &'static str| Error::corrupt(Subject::MediaHeader, cause);
+        if bytes.len() < MEDIA_HEADER_BYTES || !Self::begins(bytes) {
+            return Err(corrupt("this is no backup of Pellucid's"));
+        }
+        let sum = digest::digest(&digest::SHA256, &bytes[..SUM_AT]);
+        if sum.as_ref() != &bytes[SUM_AT..MEDIA_HEADER_BYTES] {
+            return Err(corrupt("torn or damaged: its checksum does not match"));
+        }
+        let mut fields = Fields::new(&bytes[16..SUM_AT]);
+        check_version(fields.u32().unwrap_or(0))?;
+        Self::parse_fields(&mut fields).ok_or_else(|| corrupt("its fields do not fit"))
+    }
+
+    fn parse_fields(fields: &mut Fields<'_>) -> Option<Self> {
+        let (families, family) = (fields.u16()?, fields.u16()?);
+        let [mirrors, mirror, flags] = fields.array()?;
+        fields.zeros(5)?;
+        let (media_set, made) = (fields.array()?, fields.u64()?);
+        let mut text = || {
+            let bytes = usize::from(fields.u16()?);
+            readable(fields.take(bytes)?)
+        };
+        let (name, description) = (text()?, text()?);
+        fields.zeros(fields.rest().len())?;
+        let fits = (1..=MOST_FAMILIES).contains(&families)
+            && (1..=families).contains(&family)
+            && (1..=MOST_MIRRORS).contains(&mirrors)
+            && mirror < mirrors
+            && flags & !(FLAG_COMPRESSED | FLAG_ENCRYPTED) == 0;
+        fits.then_some(Self {
+            media_set,
+            families,
+            family,
+            mirrors,
+            mirror,
+            compressed: flags & FLAG_COMPRESSED != 0,
+            encrypted: flags & FLAG_ENCRYPTED != 0,
+            made,
+            name,
+            description,
+        })
+    }
+}
+
+/// Text that is shown before anything is authenticated: no escape sequences for a terminal.
+fn readable(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8(bytes.to_vec()).ok()?;
+    text.chars().all(|c| !c.is_control() || c == '\n' || c == '\t').then_some(text)
+}
+
+/// Refuses a version that this build does not read.
+pub(super) fn check_version(version: u32) -> Result<()> {
+    if version == FORMAT_VERSION {
+        return Ok(());
+    }
+    Err(Error::unsupported(
+        Subject::MediaHeader,
+        format!(
+            "format version {version}; this version reads {FORMAT_VERSION}: a newer one may read it"
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> MediaHeader {
+        MediaHeader {
+            media_set: [7; 16],
+            families: 3,
+            family: 2,
+            mirrors: 2,
+            mirror: 1,
+            compressed: true,
+            encrypted: true,
+            made: 1_700_000_000_000_000,
+            name: "nightly".into(),
+            description: "what the night brings".into(),
+        }
+    }
+
+    #[test]
+    fn it_reads_back_and_every_flipped_bit_is_seen() {
+        let mut bytes = header().encode().unwrap();
+        assert_eq!(bytes.len(), MEDIA_HEADER_BYTES);
+        assert_eq!(MediaHeader::parse(&bytes).unwrap(), header());
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(MediaHeader::parse(&bytes).is_err(), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_or_would_move_the_cursor_is_refused() {
+        let long = MediaHeader { name: "x".repeat(513), ..header() };
+        assert!(matches!(long.encode(), Err(Error::LimitReached { .. })));
+        let loud = MediaHeader { name: "\x1b[2J".into(), ..header() };
+        assert!(MediaHeader::parse(&loud.encode().unwrap()).is_err());
+    }
+}

@@ -1,0 +1,220 @@
+//! The manifest: the last thing written of a backup set, in each of its families. It commits the set.
+//!
+//! It names the length and the root of every family, so that one authentic manifest says what the whole set is.
+
+use super::chunk::PREFIX_BYTES;
+use super::header::check_version;
+use super::keys::SetKeys;
+use super::set_header::{authenticate, check_sum, finish};
+use super::{ChunkPrefix, MOST_FAMILIES};
+use crate::error::{Error, Result, Subject};
+use crate::fields::Fields;
+use crate::header::FORMAT_VERSION;
+
+/// What a manifest begins with.
+pub const MAGIC: &[u8; 16] = b"Pellucid set end";
+/// Bytes before the rows of families.
+pub const FIXED_BYTES: usize = 96;
+/// Bytes of a family's row.
+pub const ROW_BYTES: usize = 40;
+
+const SUMS_BYTES: usize = 64;
+const FLAG_DAMAGED: u8 = 1;
+
+/// What a set is in one family: all of it but the manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FamilyEnd {
+    /// Bytes from the set header's first to the last chunk's last.
+    pub bytes: u64,
+    /// BLAKE3 over the set header, then the prefix of each chunk in the order they lie in.
+    pub root: [u8; 32],
+}
+
+/// The fields of a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// The set it commits.
+    pub set: [u8; 16],
+    /// Whether pages are missing.
+    pub damaged: bool,
+    /// When the set was finished, in microseconds since 1970.
+    pub finished: u64,
+    /// Bytes of all pages in it: SQL Server's `backup_size`.
+    pub content_bytes: u64,
+    /// Bytes in all families, set headers to the last chunks: SQL Server's `compressed_backup_size`.
+    pub stored_bytes: u64,
+    /// How many chunks of pages.
+    pub chunks: u32,
+    /// How many index chunks; all in the first family, behind its chunks of pages.
+    pub index_chunks: u32,
+    /// How many pages are in it.
+    pub pages: u32,
+    /// How many pages are missing.
+    pub missing: u32,
+    /// Where the first index chunk begins, from the start of the set in the first family.
+    pub index_offset: u64,
+    /// Its families.
+    pub families: Vec<FamilyEnd>,
+}
+
+impl Manifest {
+    /// The bytes.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn encode(&self, keys: Option<&SetKeys>) -> Result<Vec<u8>> {
+        let bytes = FIXED_BYTES + self.families.len() * ROW_BYTES + SUMS_BYTES;
+        let mut out = Vec::with_capacity(bytes);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
+        out.extend_from_slice(&(bytes as u32).to_be_bytes());
+        out.extend_from_slice(&self.set);
+        out.extend_from_slice(&(self.families.len() as u16).to_be_bytes());
+        out.push(if self.damaged { FLAG_DAMAGED } else { 0 });
+        out.extend_from_slice(&[0; 5]);
+        for number in [self.finished, self.content_bytes, self.stored_bytes] {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+        for number in [self.chunks, self.index_chunks, self.pages, self.missing] {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+        out.extend_from_slice(&self.index_offset.to_be_bytes());
+        for family in &self.families {
+            out.extend_from_slice(&family.bytes.to_be_bytes());
+            out.extend_from_slice(&family.root);
+        }
+        finish(out, keys)
+    }
+
+    /// Whether a manifest begins here.
+    pub fn begins(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+
+    /// How many bytes the manifest that begins with `bytes` has.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if none begins there.
+    pub fn length(bytes: &[u8; 24]) -> Result<usize> {
+        let corrupt = || Error::corrupt(Subject::Manifest, "its length does not fit");
+        let mut fields = Fields::new(&bytes[16..]);
+        check_version(fields.u32().unwrap_or(0))?;
+        let length = fields.u32().ok_or_else(corrupt)? as usize;
+        let rows = length.checked_sub(FIXED_BYTES + SUMS_BYTES).ok_or_else(corrupt)?;
+        let fits =
+            rows % ROW_BYTES == 0 && (1..=usize::from(MOST_FAMILIES)).contains(&(rows / ROW_BYTES));
+        if Self::begins(bytes) && fits {
+            Ok(length)
+        } else {
+            Err(corrupt())
+        }
+    }
+
+    /// Reads one without a key.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a damaged one.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let corrupt = |cause: &'static str| Error::corrupt(Subject::Manifest, cause);
+        let fields =
+            check_sum(bytes).ok_or_else(|| corrupt("damaged: its checksum does not match"))?;
+        Self::parse_fields(&mut Fields::new(fields)).ok_or_else(|| corrupt("its fields do not fit"))
+    }
+
+    fn parse_fields(fields: &mut Fields<'_>) -> Option<Self> {
+        let (set, count, flags) = (fields.array()?, fields.u16()?, fields.u8()?);
+        fields.zeros(5)?;
+        let mut manifest = Self {
+            set,
+            damaged: flags & FLAG_DAMAGED != 0,
+            finished: fields.u64()?,
+            content_bytes: fields.u64()?,
+            stored_bytes: fields.u64()?,
+            chunks: fields.u32()?,
+            index_chunks: fields.u32()?,
+            pages: fields.u32()?,
+            missing: fields.u32()?,
+            index_offset: fields.u64()?,
+            families: Vec::new(),
+        };
+        for _ in 0..count {
+            manifest.families.push(FamilyEnd { bytes: fields.u64()?, root: fields.array()? });
+        }
+        (fields.rest().is_empty() && flags & !FLAG_DAMAGED == 0).then_some(manifest)
+    }
+
+    /// Whether the manifest in `bytes` was written by somebody who has the set key.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if not.
+    pub fn authenticate(bytes: &[u8], keys: &SetKeys) -> Result<()> {
+        authenticate(bytes, keys).ok_or_else(|| {
+            Error::unauthentic(Subject::Manifest, "authentication tag does not match")
+        })
+    }
+}
+
+/// What the root of a family is computed by.
+#[derive(Clone)]
+pub struct Root(blake3::Hasher);
+
+impl std::fmt::Debug for Root {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Root(..)")
+    }
+}
+
+impl Root {
+    /// Begins with the set header.
+    pub fn new(set_header: &[u8]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(set_header);
+        Self(hasher)
+    }
+
+    /// Takes the next chunk's prefix, whose checksum stands for its body.
+    pub fn update(&mut self, prefix: &[u8; PREFIX_BYTES]) {
+        debug_assert!(ChunkPrefix::begins(prefix), "a prefix");
+        self.0.update(prefix);
+    }
+
+    /// The root.
+    pub fn finish(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::{Dek, Secret32};
+    use crate::Algorithm;
+
+    #[test]
+    fn it_reads_back_and_every_flipped_bit_is_seen() {
+        let key = Dek::from_secret(Secret32::new(&mut [9; 32]));
+        let keys = SetKeys::derive(&key, &[2; 16], Algorithm::Aes256).unwrap();
+        let manifest = Manifest {
+            set: [2; 16],
+            damaged: true,
+            finished: 1,
+            content_bytes: 2,
+            stored_bytes: 3,
+            chunks: 4,
+            index_chunks: 5,
+            pages: 6,
+            missing: 7,
+            index_offset: 8,
+            families: vec![FamilyEnd { bytes: 9, root: [1; 32] }; 2],
+        };
+        let mut bytes = manifest.encode(Some(&keys)).unwrap();
+        assert_eq!(Manifest::length(bytes.first_chunk().unwrap()).unwrap(), bytes.len());
+        assert_eq!(Manifest::parse(&bytes).unwrap(), manifest);
+        Manifest::authenticate(&bytes, &keys).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(Manifest::parse(&bytes).is_err(), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Backup media as bytes: what is in a media family, from its first byte to the end of its last backup set.
+//!
+//! Layout: docs/format.md, "Backup media". A media family is one file (or object): a media header, then backup sets one
+//! after the other, each a set header, chunks, and a manifest that commits it. A set with several families (stripes) has
+//! its chunks spread over them. Does no I/O; [`crate::backup`] writes media and [`crate::restore`] reads them.
+
+mod chunk;
+mod compress;
+mod header;
+mod index;
+mod keys;
+mod manifest;
+mod set_header;
+
+pub use chunk::{ChunkKind, ChunkPrefix, Stored, CHUNK_BYTES, MOST_CHUNK_BYTES, PREFIX_BYTES};
+pub use compress::{decompress, Compressor};
+pub use header::{MediaHeader, MEDIA_HEADER_BYTES};
+pub use index::{page_hash, Entry, Index, ENTRY_BYTES, PAGE_HASH_BYTES};
+pub use keys::SetKeys;
+pub use manifest::{FamilyEnd, Manifest, Root};
+pub use set_header::{Compression, Description, Kind, SetHeader, MOST_SET_HEADER_BYTES};
+
+/// At most so many media families (stripes).
+pub const MOST_FAMILIES: u16 = 64;
+/// At most so many mirrors, the first one included.
+pub const MOST_MIRRORS: u8 = 4;

@@ -1,0 +1,517 @@
+//! The header of a backup set in one media family: what was backed up, when, how it is stored, and who can open it.
+//!
+//! What has to be known without a key is in clear, and authenticated by the set's key. Names and paths are in the
+//! description, which is sealed where the set is.
+
+use aws_lc_rs::digest;
+use serde::{Deserialize, Serialize};
+
+use super::header::check_version;
+use super::keys::SetKeys;
+use super::MOST_FAMILIES;
+use crate::algorithm::Algorithm;
+use crate::cipher::TAG_BYTES;
+use crate::error::{Error, Result, Subject};
+use crate::fields::Fields;
+use crate::header::{FORMAT_VERSION, MAX_PROTECTORS};
+use crate::protector::{unwrap, Binding, KeySource, Protector, Purpose};
+use crate::secret::Dek;
+
+/// What a set header begins with.
+pub const MAGIC: &[u8; 16] = b"Pellucid backup\0";
+/// At most so many bytes.
+pub const MOST_SET_HEADER_BYTES: usize = 65536;
+
+/// Bytes before the protectors.
+pub const FIXED_BYTES: usize = 256;
+const SUMS_BYTES: usize = 64;
+const ALIGNMENT: usize = 512;
+const FLAG_COPY_ONLY: u8 = 1;
+const FLAG_SEALED_SOURCE: u8 = 2;
+
+/// What a backup set holds, numbered as SQL Server's `BackupType`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// All pages.
+    Full = 1,
+    /// The pages that differ from a full set.
+    Differential = 5,
+}
+
+/// How the chunks of a set are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Compression {
+    /// Not at all.
+    None = 0,
+    /// Zstandard frames (RFC 8878).
+    Zstd = 1,
+    /// LZ4 blocks.
+    Lz4 = 2,
+}
+
+/// What people call things; JSON, so that more can be said later. Unknown members are passed over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Description {
+    /// The database's name.
+    pub database: String,
+    /// Its file.
+    pub path: String,
+    /// What the administrator calls the set.
+    pub name: String,
+    /// What the administrator says of it.
+    pub description: String,
+    /// Who made it.
+    pub user: String,
+    /// On which machine.
+    pub machine: String,
+}
+
+/// The fields of a set header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetHeader {
+    /// The media set it lies on.
+    pub media_set: [u8; 16],
+    /// Its own identity.
+    pub set: [u8; 16],
+    /// Which family this is, from 1.
+    pub family: u16,
+    /// How many families hold the set.
+    pub families: u16,
+    /// Its position on the media, from 1.
+    pub position: u32,
+    /// What it holds.
+    pub kind: Kind,
+    /// How it is sealed; none if it is not.
+    pub algorithm: Option<Algorithm>,
+    /// How it is compressed.
+    pub compression: Compression,
+    /// A full set that no differential is based on.
+    pub copy_only: bool,
+    /// Whether the database was a sealed one.
+    pub sealed_source: bool,
+    /// SQLite's page size.
+    pub page_size: u32,
+    /// Pages of the database.
+    pub pages: u32,
+    /// Pages of a chunk, but perhaps the last.
+    pub chunk_pages: u32,
+    /// When it was begun, in microseconds since 1970.
+    pub begun: u64,
+    /// When it expires, in seconds since 1970; 0 for never.
+    pub expires: u64,
+    /// The file id of a sealed database; zeros for a plain one.
+    pub source: [u8; 16],
+    /// The full set that a differential is based on; zeros for a full one.
+    pub base: [u8; 16],
+    /// What commits to the set key; zeros if there is none.
+    pub commitment: [u8; 32],
+    /// SHA-256 thumbprint of the certificate of the database's DEK; zeros for none.
+    pub source_thumbprint: [u8; 32],
+    /// Key of the page hashes of a set that is not sealed; zeros in one that is.
+    pub page_hash_key: [u8; 32],
+    /// The protectors of the set key, encoded.
+    pub protectors: Vec<Vec<u8>>,
+    /// The description as it is stored: JSON, or sealed JSON.
+    pub description: Vec<u8>,
+}
+
+impl SetHeader {
+    /// The set key, by the first protector that opens.
+    ///
+    /// # Errors
+    /// As [`unwrap`]; [`Error::Misuse`] for a set that is not sealed.
+    pub fn unwrap(&self, keys: &dyn KeySource) -> Result<Dek> {
+        let protectors = self.protectors()?;
+        unwrap(&protectors, &self.binding()?, keys)
+    }
+
+    /// Its protectors.
+    ///
+    /// # Errors
+    /// As [`Protector::decode`].
+    pub fn protectors(&self) -> Result<Vec<Protector>> {
+        let decode = |bytes: &Vec<u8>| Protector::decode(bytes).map(|(protector, _)| protector);
+        self.protectors.iter().map(decode).collect()
+    }
+
+    /// What its protectors are bound to.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a set that is not sealed.
+    pub fn binding(&self) -> Result<Binding<'_>> {
+        let algorithm = self.algorithm.ok_or_else(|| {
+            Error::misuse(Subject::BackupSet(self.position), "it is not encrypted: it has no key")
+        })?;
+        let commitment = &self.commitment;
+        Ok(Binding { purpose: Purpose::Backup, id: &self.set, algorithm, commitment })
+    }
+
+    /// Stores the description, sealed if there are keys.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if it cannot be written down.
+    pub fn describe(&mut self, description: &Description, keys: Option<&SetKeys>) -> Result<()> {
+        let misuse = |error| Error::misuse(Subject::BackupSet(self.position), format!("{error}"));
+        let json = serde_json::to_vec(description).map_err(misuse)?;
+        self.description = match keys {
+            None => json,
+            Some(keys) => {
+                let mut sealed = vec![0; json.len()];
+                let mut tag = [0; TAG_BYTES];
+                let (nonce, aad) = self.description_place();
+                keys.description().seal(&nonce, &aad, &json, &mut sealed, &mut tag)?;
+                sealed.extend_from_slice(&tag);
+                sealed
+            }
+        };
+        Ok(())
+    }
+
+    /// The description.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if it does not open, [`Error::Corrupt`] if it is no description.
+    pub fn described(&self, keys: Option<&SetKeys>) -> Result<Description> {
+        let subject = || Subject::BackupSet(self.position);
+        let opened;
+        let json = match keys {
+            None => &self.description,
+            Some(keys) => {
+                let unauthentic =
+                    || Error::unauthentic(subject(), "its description does not authenticate");
+                let (sealed, tag) = self.description.split_last_chunk().ok_or_else(unauthentic)?;
+                let (nonce, aad) = self.description_place();
+                let mut json = vec![0; sealed.len()];
+                keys.description()
+                    .open(&nonce, &aad, sealed, tag, &mut json)
+                    .map_err(|_| unauthentic())?;
+                opened = json;
+                &opened
+            }
+        };
+        serde_json::from_slice(json)
+            .map_err(|_| Error::corrupt(subject(), "its description cannot be read"))
+    }
+
+    /// One key seals the description once for each family.
+    fn description_place(&self) -> ([u8; 12], Vec<u8>) {
+        let mut nonce = [0; 12];
+        nonce[10..].copy_from_slice(&self.family.to_be_bytes());
+        (nonce, self.set.to_vec())
+    }
+
+    /// The bytes; a multiple of 512.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`] if protectors and description do not fit.
+    pub fn encode(&self, keys: Option<&SetKeys>) -> Result<Vec<u8>> {
+        let used = FIXED_BYTES
+            + self.protectors.iter().map(Vec::len).sum::<usize>()
+            + self.description.len()
+            + SUMS_BYTES;
+        let bytes = used.next_multiple_of(ALIGNMENT);
+        if self.protectors.len() > MAX_PROTECTORS || bytes > MOST_SET_HEADER_BYTES {
+            return Err(Error::limit(
+                Subject::BackupSet(self.position),
+                format!(
+                    "{} protectors and a description of {} bytes do not fit",
+                    self.protectors.len(),
+                    self.description.len()
+                ),
+            ));
+        }
+        let mut out = Vec::with_capacity(bytes);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
+        out.extend_from_slice(&(bytes as u32).to_be_bytes());
+        out.extend_from_slice(&self.media_set);
+        out.extend_from_slice(&self.set);
+        out.extend_from_slice(&self.family.to_be_bytes());
+        out.extend_from_slice(&self.families.to_be_bytes());
+        out.extend_from_slice(&self.position.to_be_bytes());
+        let flags = if self.copy_only { FLAG_COPY_ONLY } else { 0 }
+            | if self.sealed_source { FLAG_SEALED_SOURCE } else { 0 };
+        let algorithm = self.algorithm.map_or(0, Algorithm::id);
+        out.extend_from_slice(&[self.kind as u8, algorithm, self.compression as u8, flags]);
+        for number in [self.page_size, self.pages, self.chunk_pages, 0] {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+        out.extend_from_slice(&self.begun.to_be_bytes());
+        out.extend_from_slice(&self.expires.to_be_bytes());
+        out.extend_from_slice(&self.source);
+        out.extend_from_slice(&self.base);
+        out.extend_from_slice(&self.commitment);
+        out.extend_from_slice(&self.source_thumbprint);
+        out.extend_from_slice(&self.page_hash_key);
+        out.extend_from_slice(&(self.protectors.len() as u16).to_be_bytes());
+        out.extend_from_slice(&[0; 2]);
+        out.extend_from_slice(&(self.description.len() as u32).to_be_bytes());
+        out.resize(FIXED_BYTES, 0);
+        self.protectors.iter().for_each(|protector| out.extend_from_slice(protector));
+        out.extend_from_slice(&self.description);
+        out.resize(bytes - SUMS_BYTES, 0);
+        finish(out, keys)
+    }
+
+    /// How many bytes the set header that begins with `bytes` has.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if none begins there.
+    pub fn length(bytes: &[u8; 24], position: u32) -> Result<usize> {
+        let corrupt = || Error::corrupt(Subject::BackupSet(position), "no backup set begins here");
+        let mut fields = Fields::new(bytes);
+        if fields.array().as_ref() != Some(MAGIC) {
+            return Err(corrupt());
+        }
+        check_version(fields.u32().unwrap_or(0))?;
+        let length = fields.u32().ok_or_else(corrupt)? as usize;
+        let fits = (FIXED_BYTES + SUMS_BYTES..=MOST_SET_HEADER_BYTES).contains(&length)
+            && length % ALIGNMENT == 0;
+        if fits {
+            Ok(length)
+        } else {
+            Err(corrupt())
+        }
+    }
+
+    /// Reads one without a key. Nothing in it may be trusted before [`SetHeader::authenticate`].
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a damaged one, [`Error::Unsupported`] for an unknown algorithm or compression.
+    pub fn parse(bytes: &[u8], position: u32) -> Result<Self> {
+        let corrupt = |cause: &'static str| Error::corrupt(Subject::BackupSet(position), cause);
+        let fields = check_sum(bytes)
+            .ok_or_else(|| corrupt("its header is damaged: the checksum does not match"))?;
+        let mut fields = Fields::new(fields);
+        let parsed = Self::parse_fields(&mut fields)?;
+        let header = parsed.ok_or_else(|| corrupt("the fields of its header do not fit"))?;
+        if header.position != position {
+            return Err(corrupt("it says that its position is another one"));
+        }
+        Ok(header)
+    }
+
+    fn parse_fields(fields: &mut Fields<'_>) -> Result<Option<Self>> {
+        let mut read = || {
+            let ids = (fields.array()?, fields.array()?);
+            let place = (fields.u16()?, fields.u16()?, fields.u32()?);
+            let kinds: [u8; 4] = fields.array()?;
+            let sizes = (fields.u32()?, fields.u32()?, fields.u32()?);
+            fields.zeros(4)?;
+            let times = (fields.u64()?, fields.u64()?);
+            let sources = (fields.array()?, fields.array()?);
+            let keys = (fields.array()?, fields.array()?, fields.array()?);
+            let protectors = fields.u16()?;
+            fields.zeros(2)?;
+            let description = fields.u32()?;
+            fields.zeros(FIXED_BYTES - 236)?;
+            Some((ids, place, kinds, sizes, times, sources, keys, protectors, description))
+        };
+        let Some((ids, place, kinds, sizes, times, sources, keys, protectors, description)) =
+            read()
+        else {
+            return Ok(None);
+        };
+        let [kind, algorithm, compression, flags] = kinds;
+        let (page_size, pages, chunk_pages) = sizes;
+        let fits = (1..=MOST_FAMILIES).contains(&place.1)
+            && (1..=place.1).contains(&place.0)
+            && page_size.is_power_of_two()
+            && (512..=65536).contains(&page_size)
+            && pages > 0
+            && chunk_pages > 0
+            && u64::from(chunk_pages) * u64::from(page_size) <= super::MOST_CHUNK_BYTES as u64
+            && usize::from(protectors) <= MAX_PROTECTORS
+            && (algorithm != 0 || protectors == 0)
+            && flags & !(FLAG_COPY_ONLY | FLAG_SEALED_SOURCE) == 0;
+        if !fits {
+            return Ok(None);
+        }
+        let mut list = Vec::with_capacity(usize::from(protectors));
+        for _ in 0..protectors {
+            let Some(length) = fields.rest().get(2..4) else { return Ok(None) };
+            let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+            let Some(bytes) = fields.take(4 + length) else { return Ok(None) };
+            list.push(bytes.to_vec());
+        }
+        let Some(description) = fields.take(description as usize) else { return Ok(None) };
+        if fields.zeros(fields.rest().len()).is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            media_set: ids.0,
+            set: ids.1,
+            family: place.0,
+            families: place.1,
+            position: place.2,
+            kind: Kind::from_id(kind)?,
+            algorithm: if algorithm == 0 { None } else { Some(Algorithm::from_id(algorithm)?) },
+            compression: Compression::from_id(compression)?,
+            copy_only: flags & FLAG_COPY_ONLY != 0,
+            sealed_source: flags & FLAG_SEALED_SOURCE != 0,
+            page_size,
+            pages,
+            chunk_pages,
+            begun: times.0,
+            expires: times.1,
+            source: sources.0,
+            base: sources.1,
+            commitment: keys.0,
+            source_thumbprint: keys.1,
+            page_hash_key: keys.2,
+            protectors: list,
+            description: description.to_vec(),
+        }))
+    }
+
+    /// Whether the header in `bytes` was written by somebody who has the set key.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if not.
+    pub fn authenticate(bytes: &[u8], keys: &SetKeys, position: u32) -> Result<()> {
+        authenticate(bytes, keys).ok_or_else(|| {
+            Error::unauthentic(Subject::BackupSet(position), "its header does not authenticate")
+        })
+    }
+}
+
+/// Appends HMAC (zeros without keys) and SHA-256.
+pub(super) fn finish(mut out: Vec<u8>, keys: Option<&SetKeys>) -> Result<Vec<u8>> {
+    let mac = keys.map_or([0; 32], |keys| keys.header().sign(&[&out]));
+    out.extend_from_slice(&mac);
+    let sum = digest::digest(&digest::SHA256, &out);
+    out.extend_from_slice(sum.as_ref());
+    Ok(out)
+}
+
+/// The fields between magic, version, length and the sums, if the SHA-256 at the end is right.
+pub(super) fn check_sum(bytes: &[u8]) -> Option<&[u8]> {
+    let (body, sum) = bytes.split_last_chunk::<32>()?;
+    let fields = bytes.get(24..bytes.len().checked_sub(SUMS_BYTES)?)?;
+    (digest::digest(&digest::SHA256, body).as_ref() == sum).then_some(fields)
+}
+
+/// Whether the HMAC before it is right.
+pub(super) fn authenticate(bytes: &[u8], keys: &SetKeys) -> Option<()> {
+    let (rest, _sum) = bytes.split_last_chunk::<32>()?;
+    let (body, mac) = rest.split_last_chunk::<32>()?;
+    keys.header().verify(&[body], mac).then_some(())
+}
+
+impl Kind {
+    fn from_id(id: u8) -> Result<Self> {
+        [Kind::Full, Kind::Differential]
+            .into_iter()
+            .find(|kind| *kind as u8 == id)
+            .ok_or_else(|| unknown("backup type", id))
+    }
+
+    /// Lower-case word for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Full => "full",
+            Kind::Differential => "differential",
+        }
+    }
+}
+
+impl Compression {
+    fn from_id(id: u8) -> Result<Self> {
+        [Compression::None, Compression::Zstd, Compression::Lz4]
+            .into_iter()
+            .find(|compression| *compression as u8 == id)
+            .ok_or_else(|| unknown("compression", id))
+    }
+
+    /// Lower-case word for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Compression::None => "none",
+            Compression::Zstd => "zstd",
+            Compression::Lz4 => "lz4",
+        }
+    }
+}
+
+fn unknown(what: &str, id: u8) -> Error {
+    Error::unsupported(Subject::MediaHeader, format!("{what} {id} is not known to this version"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::Secret32;
+
+    pub fn header() -> SetHeader {
+        SetHeader {
+            media_set: [1; 16],
+            set: [2; 16],
+            family: 1,
+            families: 2,
+            position: 3,
+            kind: Kind::Full,
+            algorithm: Some(Algorithm::Aes128),
+            compression: Compression::Zstd,
+            copy_only: true,
+            sealed_source: true,
+            page_size: 4096,
+            pages: 1000,
+            chunk_pages: 256,
+            begun: 5,
+            expires: 6,
+            source: [3; 16],
+            base: [0; 16],
+            commitment: [4; 32],
+            source_thumbprint: [5; 32],
+            page_hash_key: [0; 32],
+            protectors: vec![vec![1, 0, 0, 3, 7, 7, 7]],
+            description: Vec::new(),
+        }
+    }
+
+    fn keys() -> SetKeys {
+        let key = Dek::from_secret(Secret32::new(&mut [9; 32]));
+        SetKeys::derive(&key, &[2; 16], Algorithm::Aes128).unwrap()
+    }
+
+    #[test]
+    fn it_reads_back_and_its_description_is_sealed() {
+        let keys = keys();
+        let description = Description { database: "accounts".into(), ..Description::default() };
+        let mut header = header();
+        header.describe(&description, Some(&keys)).unwrap();
+        let bytes = header.encode(Some(&keys)).unwrap();
+        assert_eq!(bytes.len() % ALIGNMENT, 0);
+        assert!(!bytes.windows(8).any(|w| w == b"accounts"));
+        assert_eq!(SetHeader::length(bytes.first_chunk().unwrap(), 3).unwrap(), bytes.len());
+        let read = SetHeader::parse(&bytes, 3).unwrap();
+        assert_eq!(read, header);
+        SetHeader::authenticate(&bytes, &keys, 3).unwrap();
+        assert_eq!(read.described(Some(&keys)).unwrap(), description);
+        let other = SetHeader { family: 2, ..read };
+        assert!(other.described(Some(&keys)).is_err(), "sealed for another family");
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen_and_a_mended_checksum_does_not_authenticate() {
+        let keys = keys();
+        let mut bytes = header().encode(Some(&keys)).unwrap();
+        for bit in 24 * 8..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(SetHeader::parse(&bytes, 3).is_err(), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        let body = bytes.len() - SUMS_BYTES;
+        for byte in 0..body + 32 {
+            let mut forged = bytes.clone();
+            forged[byte] ^= 1;
+            forged.truncate(body + 32);
+            let sum = digest::digest(&digest::SHA256, &forged);
+            forged.extend_from_slice(sum.as_ref());
+            assert!(SetHeader::authenticate(&forged, &keys, 3).is_err(), "byte {byte}");
+        }
+    }
+}

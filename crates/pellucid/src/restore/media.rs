@@ -1,0 +1,130 @@
+//! The families of a media set, put together.
+
+use super::family::{Family, FamilySet, Tail};
+use crate::error::{Error, Result, Subject};
+use crate::media::MediaHeader;
+
+/// A media set: for each family its copies.
+#[derive(Debug)]
+pub struct Media {
+    families: Vec<Vec<Family>>,
+}
+
+impl Media {
+    /// Puts files together that were found, in whatever order they were named.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if they do not belong together or a family is missing.
+    pub fn assemble(found: Vec<Family>) -> Result<Self> {
+        let Some(first) = found.first().map(|family| family.header.clone()) else {
+            return Err(Error::misuse(Subject::MediaHeader, "no media are named"));
+        };
+        let mut families: Vec<Vec<Family>> = Vec::new();
+        families.resize_with(usize::from(first.families), Vec::new);
+        for family in found {
+            let of_set = family.header.media_set == first.media_set
+                && family.header.families == first.families;
+            let place = families.get_mut(usize::from(family.header.family) - 1);
+            let (true, Some(place)) = (of_set, place) else {
+                return Err(Error::misuse(
+                    Subject::File(family.source.name()),
+                    "it belongs to another media set than the first file named",
+                ));
+            };
+            place.push(family);
+        }
+        if let Some(missing) = families.iter().position(Vec::is_empty) {
+            return Err(Error::misuse(
+                Subject::MediaHeader,
+                format!(
+                    "media family {} of {} is missing: name all files of media set {}",
+                    missing + 1,
+                    first.families,
+                    crate::certificate::hex(&first.media_set)
+                ),
+            ));
+        }
+        Ok(Self { families: commit(families) })
+    }
+
+    /// The media header of the first family.
+    pub fn header(&self) -> &MediaHeader {
+        &self.families[0][0].header
+    }
+
+    /// Each family with its copies.
+    pub fn families(&self) -> &[Vec<Family>] {
+        &self.families
+    }
+
+    /// How many whole sets there are: in each family at least one copy has them.
+    pub fn sets(&self) -> u32 {
+        let most = |copies: &Vec<Family>| copies.iter().map(|family| family.sets.len()).max();
+        self.families.iter().filter_map(most).min().unwrap_or(0) as u32
+    }
+
+    /// The position of the last set. Sets that an interrupted backup left do not count.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if damage hides what is behind the whole sets; [`Error::Misuse`] if there is none.
+    pub fn last(&self) -> Result<u32> {
+        let sets = self.sets();
+        let hidden = |family: &Family| matches!(family.tail, Tail::Damaged(_));
+        // One copy that is whole says what there is.
+        let lost = self.families.iter().find(|copies| copies.iter().all(hidden));
+        match lost.and_then(|copies| copies.first()) {
+            Some(family) => family.set(sets + 1).map(|_| sets),
+            None if sets == 0 => self.set(1).map(|_| 1),
+            None => Ok(sets),
+        }
+    }
+
+    /// The set at `position` in each family, with the copies that have it.
+    ///
+    /// # Errors
+    /// As [`Family::set`]; [`Error::Corrupt`] if the families disagree about it.
+    pub fn set(&self, position: u32) -> Result<Vec<Vec<(&Family, &FamilySet)>>> {
+        let mut found = Vec::with_capacity(self.families.len());
+        for copies in &self.families {
+            let mut have = Vec::new();
+            let mut trouble = None;
+            for family in copies {
+                match family.set(position) {
+                    Ok(set) => have.push((family, set)),
+                    Err(error) => trouble = Some((family.source.name(), error)),
+                }
+            }
+            if let (true, Some((_, error))) = (have.is_empty(), trouble) {
+                return Err(error);
+            }
+            found.push(have);
+        }
+        let id = found.first().and_then(|copies| copies.first()).map(|(_, set)| set.header.set);
+        for (at, copies) in found.iter().enumerate() {
+            for (family, set) in copies {
+                let same = Some(set.header.set) == id
+                    && usize::from(set.header.family) == at + 1
+                    && usize::from(set.header.families) == self.families.len();
+                if !same {
+                    return Err(Error::corrupt(
+                        Subject::File(family.source.name()),
+                        format!(
+                            "its backup set {position} is another one than that of the first family"
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// One manifest commits a set in all its families: the others were written before it.
+fn commit(mut families: Vec<Vec<Family>>) -> Vec<Vec<Family>> {
+    let last = |family: &Family| family.sets.last().cloned();
+    let newest = families.iter().flatten().filter_map(last).max_by_key(|set| set.header.position);
+    if let Some(newest) = newest {
+        families.iter_mut().flatten().for_each(|family| family.commit_by(&newest));
+    }
+    families
+}

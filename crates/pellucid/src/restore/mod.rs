@@ -1,0 +1,23 @@
+//! Reads backup media: lists what is on them, verifies them, and brings pages back.
+//!
+//! A [`Family`] is one file of a media set as it was found; [`Media`] are the families of a media set put together; an
+//! [`OpenSet`] is one backup set with its keys and its index. Nothing of a sealed set is handed out before it
+//! authenticated.
+
+mod counter;
+mod family;
+mod media;
+mod open;
+mod pages;
+mod source;
+mod target;
+mod verify;
+
+pub use counter::set_change_counter;
+pub use family::{Family, FamilySet, Tail};
+pub use media::Media;
+pub use open::OpenSet;
+pub use pages::{restore_pages, PageTarget};
+pub use source::{FileSource, MediaSource};
+pub use target::{PlainTarget, SealedTarget};
+pub use verify::{verify_checksums, Verified};

@@ -1,0 +1,227 @@
+//! A backup set that was opened: its keys, its index, its chunks.
+
+use super::family::{Family, FamilySet};
+use super::media::Media;
+use crate::error::{Error, Result, Subject};
+use crate::media::{
+    decompress, ChunkKind, ChunkPrefix, Description, Entry, Index, Manifest, SetHeader, SetKeys,
+    MOST_CHUNK_BYTES, PREFIX_BYTES,
+};
+use crate::protector::KeySource;
+
+/// A backup set, authenticated if it is sealed.
+#[derive(Debug)]
+pub struct OpenSet<'a> {
+    families: Vec<Vec<(&'a Family, &'a FamilySet)>>,
+    keys: Option<SetKeys>,
+    manifest: Manifest,
+    index: Index,
+    description: Description,
+}
+
+impl<'a> OpenSet<'a> {
+    /// Opens the set at `position`.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if no key at hand opens it, [`Error::Unauthentic`] if something of it is not what was
+    /// written, [`Error::Corrupt`] for damage.
+    pub fn open(media: &'a Media, position: u32, keys: &dyn KeySource) -> Result<Self> {
+        let mut families = media.set(position)?;
+        let header = &first(&families)?.1.header;
+        let keys = match header.algorithm {
+            None => None,
+            Some(algorithm) => {
+                Some(SetKeys::derive(&header.unwrap(keys)?, &header.set, algorithm)?)
+            }
+        };
+        if let Some(keys) = &keys {
+            for copies in &mut families {
+                retain_authentic(copies, |(_, set)| {
+                    SetHeader::authenticate(&set.header_bytes, keys, position)?;
+                    Manifest::authenticate(&set.manifest_bytes, keys)
+                })?;
+            }
+        }
+        let (_, set) = first(&families)?;
+        let manifest = set.manifest.clone();
+        let description = set.header.described(keys.as_ref())?;
+        for (family, other) in families.iter().flatten() {
+            if other.manifest != manifest {
+                return Err(Error::corrupt(
+                    Subject::File(family.source.name()),
+                    "its manifest is another one than that of the first family",
+                ));
+            }
+        }
+        let mut opened = Self { families, keys, manifest, index: Index::default(), description };
+        opened.index = opened.read_index()?;
+        Ok(opened)
+    }
+
+    /// Its header, as it is in the first family.
+    pub fn header(&self) -> &SetHeader {
+        // `open` saw that there is one.
+        &self.families[0][0].1.header
+    }
+
+    /// Its manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Its index.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// What it is called.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// The key of its page hashes.
+    pub fn page_hash_key(&self) -> [u8; 32] {
+        self.keys.as_ref().map_or(self.header().page_hash_key, |keys| *keys.page_hash())
+    }
+
+    /// The hashes of all pages of a full set, from page 1 on.
+    ///
+    /// # Errors
+    /// As [`OpenSet::read`].
+    pub fn page_hashes(&self) -> Result<Vec<u8>> {
+        let mut hashes = Vec::new();
+        let mut content = Content::default();
+        for entry in &self.index.hashes {
+            self.read(entry, &mut content)?;
+            hashes.extend_from_slice(&content.bytes);
+        }
+        Ok(hashes)
+    }
+
+    fn read_index(&self) -> Result<Index> {
+        let mut bytes = Vec::new();
+        let mut offset = self.manifest.index_offset;
+        let mut content = Content::default();
+        for number in 0..self.manifest.index_chunks {
+            let entry = Wanted { family: 1, offset, checksum: None };
+            let prefix = self.read_chunk(&entry, &mut content)?;
+            if prefix.kind != ChunkKind::Index || prefix.number != u64::from(number) {
+                return Err(Error::corrupt(Subject::Index, "another chunk is in its place"));
+            }
+            bytes.extend_from_slice(&content.bytes);
+            offset += (PREFIX_BYTES + prefix.stored_bytes as usize) as u64;
+        }
+        let index = Index::parse(&bytes)?;
+        if index.chunks.len() != self.manifest.chunks as usize
+            || index.missing.len() != self.manifest.missing as usize
+        {
+            return Err(Error::corrupt(Subject::Index, "it does not fit the manifest"));
+        }
+        Ok(index)
+    }
+
+    /// Reads, checks, opens and unpacks the chunk of an index entry.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] or [`Error::Unauthentic`] naming the chunk, if no copy of its family has it whole.
+    pub fn read(&self, entry: &Entry, content: &mut Content) -> Result<ChunkPrefix> {
+        let wanted = Wanted {
+            family: entry.family,
+            offset: entry.offset,
+            checksum: Some((entry.checksum, entry.stored_bytes)),
+        };
+        let prefix = self.read_chunk(&wanted, content)?;
+        if prefix.first_page != entry.first_page || prefix.pages != entry.pages {
+            return Err(Error::corrupt(prefix.subject(), "it is not the one that the index names"));
+        }
+        Ok(prefix)
+    }
+
+    fn read_chunk(&self, wanted: &Wanted, content: &mut Content) -> Result<ChunkPrefix> {
+        let missing = || Error::corrupt(Subject::Index, "it names a family that there is not");
+        let at = usize::from(wanted.family).checked_sub(1).ok_or_else(missing)?;
+        let copies = self.families.get(at).ok_or_else(missing)?;
+        let mut trouble = missing();
+        for (family, set) in copies {
+            match self.read_copy(family, set, wanted, content) {
+                Ok(prefix) => return Ok(prefix),
+                Err(error) => trouble = error,
+            }
+        }
+        content.bytes.clear();
+        Err(trouble)
+    }
+
+    fn read_copy(
+        &self,
+        family: &Family,
+        set: &FamilySet,
+        wanted: &Wanted,
+        content: &mut Content,
+    ) -> Result<ChunkPrefix> {
+        let io = |error| Error::io(Subject::File(family.source.name()), error);
+        let corrupt = || Error::corrupt(Subject::File(family.source.name()), "a chunk is damaged");
+        let at = set.at.checked_add(wanted.offset).ok_or_else(corrupt)?;
+        let mut bytes = [0; PREFIX_BYTES];
+        let read = family.source.read_at(&mut bytes, at).map_err(io)?;
+        let prefix = ChunkPrefix::parse(&bytes).filter(|_| read == PREFIX_BYTES);
+        let prefix = prefix.ok_or_else(corrupt)?;
+        let expected = (ChunkPrefix::checksum_of(&bytes), prefix.stored_bytes);
+        if wanted.checksum.is_some_and(|checksum| checksum != expected) {
+            return Err(Error::corrupt(prefix.subject(), "it is not the one that the index names"));
+        }
+        content.stored.resize((prefix.stored_bytes as usize).min(MOST_CHUNK_BYTES), 0);
+        let read =
+            family.source.read_at(&mut content.stored, at + PREFIX_BYTES as u64).map_err(io)?;
+        content.stored.truncate(read);
+        prefix.check(&bytes, &content.stored)?;
+        prefix.open(self.keys.as_ref(), &bytes, &mut content.stored)?;
+        decompress(
+            prefix.stored,
+            &content.stored,
+            &mut content.bytes,
+            prefix.content_bytes as usize,
+            prefix.subject(),
+        )?;
+        Ok(prefix)
+    }
+}
+
+/// Room for reading chunks.
+#[derive(Debug, Default)]
+pub struct Content {
+    /// The content of the last chunk read.
+    pub bytes: Vec<u8>,
+    stored: Vec<u8>,
+}
+
+struct Wanted {
+    family: u16,
+    offset: u64,
+    checksum: Option<([u8; 16], u32)>,
+}
+
+fn first<'a, 'b>(
+    families: &'b [Vec<(&'a Family, &'a FamilySet)>],
+) -> Result<&'b (&'a Family, &'a FamilySet)> {
+    families
+        .first()
+        .and_then(|copies| copies.first())
+        .ok_or_else(|| Error::misuse(Subject::MediaHeader, "no media are named"))
+}
+
+/// Leaves the copies that authenticate; it is an error if none does.
+fn retain_authentic<T>(copies: &mut Vec<T>, check: impl Fn(&T) -> Result<()>) -> Result<()> {
+    let mut trouble = None;
+    copies.retain(|copy| match check(copy) {
+        Ok(()) => true,
+        Err(error) => {
+            trouble = Some(error);
+            false
+        }
+    });
+    match trouble {
+        Some(error) if copies.is_empty() => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,79 @@
+//! SQLite's own file format, as much of it as a walk over a damaged database needs: b-tree pages, records, and
+//! which page belongs to what.
+//!
+//! Sections are those of SQLite's "Database File Format". Everything read here may be damaged: what does not fit is
+//! none, never a panic. Pages come without their reserved bytes.
+
+mod map;
+mod orphans;
+mod page;
+mod pointer_map;
+mod record;
+mod schema;
+mod walk;
+
+pub use map::{Lost, Map, Orphan, Role};
+pub use orphans::Possible;
+pub use page::{BtreePage, Cell, Kind};
+pub use record::{decode, Encoding, Value};
+pub use schema::{Object, SCHEMA};
+pub use walk::payload;
+
+/// Where authenticated pages come from.
+pub trait Source {
+    /// Pages of the database.
+    fn pages(&self) -> u32;
+
+    /// Bytes of a page, with its reserved ones.
+    fn page_bytes(&self) -> usize;
+
+    /// A page without its reserved bytes; none if it is not there or does not authenticate.
+    fn page(&self, number: u32) -> Option<Vec<u8>>;
+}
+
+/// For each page, from number 0, the first byte of a b-tree page, or 0 for any other. `told` is told each page.
+pub fn kinds(source: &dyn Source, told: &mut dyn FnMut(u32)) -> Vec<u8> {
+    let mut kinds = vec![0];
+    for number in 1..=source.pages() {
+        let page = source.page(number).filter(|_| number != lock_page(source.page_bytes()));
+        let tree = page.as_deref().and_then(|page| BtreePage::parse(page, number));
+        kinds.push(tree.map_or(0, |tree| tree.kind() as u8));
+        told(number);
+    }
+    kinds
+}
+
+/// Byte 1 GiB, which SQLite locks: the page there is never used (1.4).
+const PENDING_BYTE: u64 = 0x4000_0000;
+
+/// The page that SQLite never uses.
+pub fn lock_page(page_bytes: usize) -> u32 {
+    (PENDING_BYTE / page_bytes.max(512) as u64) as u32 + 1
+}
+
+/// Two bytes of a page.
+fn half(page: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(page.get(at..at.checked_add(2)?)?.try_into().ok()?))
+}
+
+/// Four bytes of a page.
+fn word(page: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(page.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+/// A variable-length integer at `at`, which moves behind it (1.6).
+fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let mut value = 0u64;
+    for index in 0..9 {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        if index == 8 {
+            return Some(value << 8 | u64::from(byte));
+        }
+        value = value << 7 | u64::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
