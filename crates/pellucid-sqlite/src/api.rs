@@ -8,7 +8,7 @@ mod older;
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::ffi::{Connection, Context, Opaque, Statement, Value, Vfs};
+use crate::ffi::{Connection, Context, Module, Opaque, Statement, Value, Vfs};
 
 static TABLE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -46,9 +46,12 @@ slots! {
         *mut Statement, c_int, *const c_char, c_int, Option<Destructor>) -> c_int;
     bind_value @ 12: unsafe extern "C" fn(*mut Statement, c_int, *const Value) -> c_int;
     busy_timeout @ 14: unsafe extern "C" fn(*mut Connection, c_int) -> c_int;
+    column_blob @ 19: unsafe extern "C" fn(*mut Statement, c_int) -> *const c_void;
+    column_bytes @ 20: unsafe extern "C" fn(*mut Statement, c_int) -> c_int;
     column_int64 @ 29: unsafe extern "C" fn(*mut Statement, c_int) -> i64;
     column_text @ 36: unsafe extern "C" fn(*mut Statement, c_int) -> *const c_char;
     column_value @ 39: unsafe extern "C" fn(*mut Statement, c_int) -> *mut Value;
+    declare_vtab @ 50: unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int;
     errmsg @ 53: unsafe extern "C" fn(*mut Connection) -> *const c_char;
     finalize @ 57: unsafe extern "C" fn(*mut Statement) -> c_int;
     free @ 58: unsafe extern "C" fn(*mut c_void);
@@ -57,7 +60,11 @@ slots! {
     progress_handler @ 75: unsafe extern "C" fn(
         *mut Connection, c_int, Option<unsafe extern "C" fn(*mut c_void) -> c_int>, *mut c_void);
     reset @ 77: unsafe extern "C" fn(*mut Statement) -> c_int;
+    /// The destructor as a number: -1 stands for `SQLITE_TRANSIENT`.
+    result_blob @ 78: unsafe extern "C" fn(*mut Context, *const c_void, c_int, isize);
+    result_double @ 79: unsafe extern "C" fn(*mut Context, f64);
     result_error @ 80: unsafe extern "C" fn(*mut Context, *const c_char, c_int);
+    result_int64 @ 83: unsafe extern "C" fn(*mut Context, i64);
     /// The destructor as a number: -1 stands for `SQLITE_TRANSIENT`.
     result_text @ 85: unsafe extern "C" fn(*mut Context, *const c_char, c_int, isize);
     result_value @ 89: unsafe extern "C" fn(*mut Context, *mut Value);
@@ -67,6 +74,8 @@ slots! {
     prepare_v2 @ 116: unsafe extern "C" fn(
         *mut Connection, *const c_char, c_int, *mut *mut Statement, *mut *const c_char) -> c_int;
     clear_bindings @ 118: unsafe extern "C" fn(*mut Statement) -> c_int;
+    create_module_v2 @ 119: unsafe extern "C" fn(
+        *mut Connection, *const c_char, *const Module, *mut c_void, Option<Destructor>) -> c_int;
     create_collation_v2 @ 126: unsafe extern "C" fn(
         *mut Connection, *const c_char, c_int, *mut c_void, Option<Collation>,
         Option<Destructor>) -> c_int;
@@ -83,6 +92,7 @@ slots! {
     db_mutex @ 164: unsafe extern "C" fn(*mut Connection) -> *mut c_void;
     extended_errcode @ 166: unsafe extern "C" fn(*mut Connection) -> c_int;
     log_raw @ 167: unsafe extern "C" fn(c_int, *const c_char, ...);
+    vtab_config @ 177: unsafe extern "C" fn(*mut Connection, c_int, ...) -> c_int;
     close_v2 @ 179: unsafe extern "C" fn(*mut Connection) -> c_int;
     db_filename @ 180: unsafe extern "C" fn(*mut Connection, *const c_char) -> *const c_char;
     uri_parameter @ 189: unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char;

@@ -18,6 +18,7 @@ use crate::link::Link;
 use crate::lower::{Lower, ReadEnd};
 use crate::overlay::Overlay;
 use crate::pool::WearKind;
+use crate::read_ahead::ReadAhead;
 
 /// Byte 1 GiB, which SQLite locks and therefore never reads or writes (SQLite file format, 1.4).
 const PENDING_BYTE: u64 = 0x4000_0000;
@@ -27,9 +28,6 @@ const RESERVED_AT: usize = 20;
 /// In WAL mode page 1 may be read while a checkpoint writes it; SQLite asks for 16 bytes, the shim
 /// needs the whole page, so it looks again before it calls the page damaged.
 const FIRST_PAGE_ATTEMPTS: usize = 16;
-
-/// Pages read with one call when a scan goes forward.
-const AHEAD_BYTES: usize = 64 * 1024;
 
 /// The sealed side of a database file.
 #[derive(Debug)]
@@ -43,6 +41,7 @@ pub struct Database {
     /// One page as SQLite sees it, for reads of a part.
     page: Vec<u8>,
     first: FirstPage,
+    /// Dropped whenever a lock changes or anything is written.
     ahead: ReadAhead,
     mapped: Mapped,
     overlay: Option<Overlay>,
@@ -115,17 +114,6 @@ impl Mapped {
 struct FirstPage {
     tail: [u8; TAIL_BYTES],
     page: Vec<u8>,
-}
-
-/// Sealed pages read with one call; dropped whenever a lock changes or anything is written.
-#[derive(Debug, Default)]
-struct ReadAhead {
-    /// The page that would continue a forward scan.
-    next: u32,
-    /// How many pages in a row came so far.
-    run: u32,
-    first: u32,
-    units: Vec<u8>,
 }
 
 impl Database {
@@ -203,14 +191,15 @@ impl Database {
         let page_bytes = page.len();
         let content = page_bytes - TAIL_BYTES;
         self.mapped.look(self.lower)?;
-        if let Some(unit) = self.ahead.unit(number, page_bytes) {
+        if self.ahead.unit(number.into()).is_none() {
+            let pages = self.ahead.wants(number.into(), page_bytes);
+            self.fill_ahead(number, pages, page_bytes)?;
+        }
+        if let Some(unit) = self.ahead.unit(number.into()) {
             page[content..].fill(0);
             self.open_unit(number, unit, &mut page[..content])?;
-            self.ahead.next = number + 1;
+            self.ahead.took(number.into());
             return Ok(ReadEnd::Full);
-        }
-        if self.ahead.continues(number) && self.fill_ahead(number, page_bytes)? {
-            return self.read_page(number, page);
         }
         let start = disk_offset(number, page_bytes);
         let there = start + page_bytes as u64 <= self.size_to_read()?;
@@ -263,23 +252,21 @@ impl Database {
         Ok(true)
     }
 
-    fn fill_ahead(&mut self, number: u32, page_bytes: usize) -> Outcome<bool> {
-        let most = AHEAD_BYTES / page_bytes;
-        let pages = most.min(4 << self.ahead.run.min(8));
-        let size = self.disk_size()?;
+    /// Reads up to `most` pages ahead, from page `number` on; not if it is one.
+    fn fill_ahead(&mut self, number: u32, most: usize, page_bytes: usize) -> Outcome<()> {
+        if most < 2 {
+            return Ok(());
+        }
         let start = disk_offset(number, page_bytes);
-        let there = size.saturating_sub(start) / page_bytes as u64;
-        let pages = pages.min(usize::try_from(there).unwrap_or(most));
-        if pages < 2 {
-            return Ok(false);
+        let there = self.disk_size()?.saturating_sub(start) / page_bytes as u64;
+        let pages = most.min(usize::try_from(there).unwrap_or(most));
+        if pages >= 2 {
+            let lower = self.lower;
+            self.ahead.fill(number.into(), pages, page_bytes, |units| {
+                Ok(lower.read(units, start)? == ReadEnd::Full)
+            })?;
         }
-        self.ahead.units.resize(pages * page_bytes, 0);
-        self.ahead.first = 0;
-        if self.lower.read(&mut self.ahead.units, start)? == ReadEnd::Short {
-            return Ok(false);
-        }
-        self.ahead.first = number;
-        Ok(true)
+        Ok(())
     }
 
     /// SQLite's reads of its file header: at open, before any lock (100 bytes at 0), and at each
@@ -565,25 +552,6 @@ impl FirstPage {
         self.tail.copy_from_slice(tail);
         self.page.clear();
         self.page.extend_from_slice(page);
-    }
-}
-
-impl ReadAhead {
-    fn unit(&self, number: u32, page_bytes: usize) -> Option<&[u8]> {
-        let index = number.checked_sub(self.first).filter(|_| self.first != 0)? as usize;
-        self.units.get(index * page_bytes..(index + 1) * page_bytes)
-    }
-
-    /// Whether page `number` goes on a forward scan that is long enough to read ahead for.
-    fn continues(&mut self, number: u32) -> bool {
-        self.run = if number == self.next && number > 1 { self.run + 1 } else { 0 };
-        self.next = number + 1;
-        self.run >= 2
-    }
-
-    fn drop_units(&mut self) {
-        self.first = 0;
-        self.units.clear();
     }
 }
 

@@ -71,6 +71,57 @@ pub struct Vfs {
     pub next_system_call: Option<unsafe extern "C" fn(*mut Vfs, *const c_char) -> *const c_char>,
 }
 
+/// `sqlite3_module`, version 1, of a table that is only read; what it has no use for is null.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Module {
+    pub version: c_int,
+    pub create: Opaque,
+    pub connect: Option<
+        unsafe extern "C" fn(
+            *mut Connection,
+            *mut c_void,
+            c_int,
+            *const *const c_char,
+            *mut *mut VirtualTable,
+            *mut *mut c_char,
+        ) -> c_int,
+    >,
+    pub best_index: Option<unsafe extern "C" fn(*mut VirtualTable, *mut c_void) -> c_int>,
+    pub disconnect: Option<unsafe extern "C" fn(*mut VirtualTable) -> c_int>,
+    pub destroy: Opaque,
+    pub open: Option<unsafe extern "C" fn(*mut VirtualTable, *mut *mut Cursor) -> c_int>,
+    pub close: Option<unsafe extern "C" fn(*mut Cursor) -> c_int>,
+    pub filter: Option<
+        unsafe extern "C" fn(*mut Cursor, c_int, *const c_char, c_int, *mut *mut Value) -> c_int,
+    >,
+    pub next: Option<unsafe extern "C" fn(*mut Cursor) -> c_int>,
+    pub eof: Option<unsafe extern "C" fn(*mut Cursor) -> c_int>,
+    pub column: Option<unsafe extern "C" fn(*mut Cursor, *mut Context, c_int) -> c_int>,
+    pub rowid: Option<unsafe extern "C" fn(*mut Cursor, *mut i64) -> c_int>,
+    /// Update, transactions, functions, renaming; savepoints, shadow tables and checks of later versions.
+    pub others: [Opaque; 12],
+}
+
+/// `sqlite3_vtab`: what every virtual table begins with.
+#[repr(C)]
+#[derive(Debug)]
+pub struct VirtualTable {
+    pub module: *const Module,
+    pub references: c_int,
+    pub error: *mut c_char,
+}
+
+/// `sqlite3_vtab_cursor`: what every cursor of one begins with.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Cursor {
+    pub table: *mut VirtualTable,
+}
+
+/// Keeps a virtual table out of triggers and views of a schema.
+pub const VTAB_DIRECTONLY: c_int = 3;
+
 /// `sqlite3`, a connection; only ever handed on.
 #[repr(C)]
 #[derive(Debug)]

@@ -160,6 +160,16 @@ pub unsafe fn lower_of_open(file: *mut File) -> Option<(Lower, Rc<Link>)> {
     }
 }
 
+/// The lower file of an open main database of the shim's, whatever it holds.
+///
+/// # Safety
+/// As [`lower_of_open`].
+pub unsafe fn lower_of_main(file: *mut File) -> Option<Lower> {
+    // SAFETY: by contract.
+    let state = unsafe { state_of_open(file) }?;
+    matches!(state.kind, Kind::Main(_)).then_some(state.lower)
+}
+
 /// The lower file of the WAL that an open sealed database has; none if it has none.
 ///
 /// # Safety

@@ -19,13 +19,14 @@ use crate::convert::{ConvertError, Options};
 use crate::ffi::{self, Connection, Context, Value};
 use crate::file;
 use crate::seal_request::{Birth, Protection};
+use crate::views;
 
 /// Callable by the application only, never by a schema (`SQLITE_DIRECTONLY`), and in UTF-8.
 const FLAGS: c_int = 1 | 0x8_0000;
 /// How long other connections may take to give way.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Gives the connection that loads the extension its functions.
+/// Gives the connection that loads the extension its functions and views.
 ///
 /// # Safety
 /// `db` is the connection an entry point was called with, after [`crate::register`].
@@ -52,7 +53,8 @@ pub unsafe fn define(db: *mut Connection) -> c_int {
             }
         })
         .find(|code| *code != ffi::OK)
-        .unwrap_or(ffi::OK)
+        // SAFETY: by contract.
+        .unwrap_or_else(|| unsafe { views::define(api, db) })
 }
 
 /// # Safety

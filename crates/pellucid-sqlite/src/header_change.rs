@@ -61,7 +61,7 @@ pub fn change(
         let keys = link.keys().map_err(failed)?;
         let Some(next) = make(&link, &header, &keys)? else { return Ok(header) };
         // In rollback mode EXCLUSIVE, in WAL mode the writer's lock; the checkpoint's is taken below.
-        handle.run("BEGIN EXCLUSIVE").map_err(|error| in_use(path, error))?;
+        handle.begin("BEGIN EXCLUSIVE", TIMEOUT).map_err(|error| in_use(path, error))?;
         if link.header().is_some_and(|now| now.sequence == header.sequence) {
             break next;
         }
@@ -84,7 +84,8 @@ pub fn change(
         std::thread::sleep(CHECKPOINT_PAUSE);
     }
     let header = link.header().ok_or(failed(Code(ffi::IOERR)))?;
-    remember(&header, path);
+    // By its whole path: the caller's own name for it means something else in another directory.
+    remember(&header, link.path());
     handle.run("COMMIT")?;
     Ok(header)
 }

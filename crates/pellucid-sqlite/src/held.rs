@@ -1,4 +1,4 @@
-//! Sealed units of a WAL or journal that wait to be written with one call.
+//! Sealed units of a WAL, a journal or a temporary file that wait to be written with one call.
 
 use crate::code::Outcome;
 use crate::lower::{Lower, CALL_BYTES};
@@ -31,6 +31,22 @@ impl Held {
     /// The units.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[..self.length]
+    }
+
+    /// The unit of `length` bytes at `offset`, if it is held.
+    pub fn unit(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.bytes().get(self.range(offset, length)?)
+    }
+
+    /// The same, to be sealed anew.
+    pub fn unit_mut(&mut self, offset: u64, length: usize) -> Option<&mut [u8]> {
+        let range = self.range(offset, length)?;
+        self.buffer[..self.length].get_mut(range)
+    }
+
+    fn range(&self, offset: u64, length: usize) -> Option<std::ops::Range<usize>> {
+        let from = usize::try_from(offset.checked_sub(self.at)?).ok()?;
+        Some(from..from.checked_add(length)?)
     }
 
     /// Whether a unit of `length` bytes at `offset` can be written by the same call.
@@ -84,6 +100,11 @@ mod tests {
         held.add(516, 3).fill(1);
         held.take_back(3);
         assert_eq!((held.bytes(), held.at(), held.end()), (&b"unit"[..], 512, 516));
+        assert_eq!(held.unit(514, 2), Some(&b"it"[..]));
+        assert_eq!((held.unit(511, 2), held.unit(515, 2)), (None, None));
+        assert!(held.unit_mut(516, 1).is_none());
+        held.unit_mut(512, 1).unwrap().fill(b'U');
+        assert_eq!(held.bytes(), b"Unit");
         held.clear();
         assert!(held.is_empty() && held.takes(0, 1));
         assert_eq!(held.add(9, 2).len(), 2);

@@ -8,8 +8,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use pellucid::header::{Header, REGION_BYTES};
+use pellucid::keys::GENERATION_WRITES;
 use pellucid::scan::{Progress, PROGRESS_BYTES, PROGRESS_OFFSET};
-use pellucid::sector::{SectorZero, SECTOR_BYTES, SQLITE_MAGIC};
+use pellucid::sector::{
+    SectorZero, Wear, SECTOR_BYTES, SQLITE_MAGIC, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET,
+};
 use pellucid::{Error, Result, Subject};
 
 use crate::convert::copy_path;
@@ -60,6 +63,41 @@ pub struct SealedHeader {
     pub sector_damaged: bool,
     /// How far a scan says it is; not authenticated either.
     pub progress: Option<Progress>,
+    /// What is counted as sealed under a generation, in database pages and in logs; not authenticated either.
+    pub wear: [Option<Wear>; 2],
+    /// Whether a process is scanning it; none where that cannot be known.
+    pub is_scanned: Option<bool>,
+}
+
+impl SealedHeader {
+    /// How much of [`GENERATION_WRITES`] the present generation has used: of the fuller of its two counts.
+    pub fn generation_writes(&self) -> u64 {
+        self.reserved().max().unwrap_or(0)
+    }
+
+    /// How much was sealed under the present DEK, rounded up: blocks are reserved, and a generation that was left counts
+    /// as full.
+    pub fn key_writes(&self) -> u64 {
+        let first = self.header.current_dek().map_or(0, |row| row.first_generation);
+        let left = u64::from(self.header.generation.saturating_sub(first));
+        let present: u64 = self.reserved().fold(0, u64::saturating_add);
+        left.saturating_mul(GENERATION_WRITES).saturating_add(present)
+    }
+
+    fn reserved(&self) -> impl Iterator<Item = u64> + '_ {
+        let of_present = |wear: &&Wear| wear.generation == self.header.generation;
+        self.wear.iter().flatten().filter(of_present).map(|wear| wear.reserved)
+    }
+}
+
+impl SealedHeader {
+    /// How far its scan is, 0 to 100, if one is under way.
+    pub fn percent(&self) -> Option<f32> {
+        // Nothing was kept yet, or it is of an earlier scan.
+        let own = self.progress.filter(|progress| progress.generation >= self.header.generation);
+        let under_way = self.header.scan.state.is_under_way();
+        under_way.then(|| own.map_or(0.0, |progress| progress.percent()))
+    }
 }
 
 /// Looks at `path`.
@@ -86,12 +124,15 @@ pub fn inspect(path: &Path) -> Result<Inspection> {
         })
         .collect();
     let is_whole = metadata.len() <= REGION_BYTES;
-    let kind = kind_of(&region, copy.is_some(), is_whole);
+    let mut kind = kind_of(&region, copy.is_some(), is_whole);
+    if let Kind::Sealed(sealed) = &mut kind {
+        sealed.is_scanned = crate::scan::is_taken(&file);
+    }
     Ok(Inspection { path: path.to_owned(), bytes: metadata.len(), kind, copy, logs })
 }
 
-/// `is_whole`: nothing lies behind `region`.
-fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
+/// What begins with `region`. `is_whole`: nothing lies behind it.
+pub(crate) fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
     // An interrupted birth leaves zeros in sector 0 and no page.
     let unborn = is_whole && region.iter().take(SECTOR_BYTES).all(|byte| *byte == 0);
     if region.is_empty() || unborn {
@@ -120,9 +161,62 @@ fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
             progress: region[PROGRESS_OFFSET as usize..]
                 .first_chunk::<PROGRESS_BYTES>()
                 .and_then(Progress::parse),
+            wear: [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET]
+                .map(|offset| region[offset as usize..].first_chunk().and_then(Wear::look)),
+            is_scanned: None,
         })),
         Err(Error::Corrupt { .. }) if !ours && sector.is_ok() => Kind::NotADatabase,
         Err(Error::Corrupt { .. }) if has_copy => Kind::Unfinished,
         Err(error) => Kind::Damaged(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pellucid::header::{DekRow, EncryptionState};
+    use pellucid::scan::Scan;
+    use pellucid::Algorithm;
+
+    use super::*;
+
+    #[test]
+    fn writes_are_counted_from_the_first_generation_of_the_key() {
+        let row = DekRow {
+            first_generation: 3,
+            last_generation: u32::MAX,
+            algorithm: Algorithm::Aes256,
+            plain: false,
+            commitment: [0; 32],
+            wrapped: None,
+        };
+        let header = Header {
+            sequence: 1,
+            file_id: [1; 16],
+            page_size: 4096,
+            state: EncryptionState::Encrypted,
+            generation: 3,
+            created: 1,
+            scan: Scan::default(),
+            deks: vec![row],
+            protectors: vec![],
+        };
+        let counts = |generation, wear: [Option<(u32, u64)>; 2]| {
+            let of = |(generation, reserved)| Wear { generation, reserved };
+            let sealed = SealedHeader {
+                header: Header { generation, ..header.clone() },
+                first_copy_damaged: false,
+                sector_damaged: false,
+                progress: None,
+                is_scanned: None,
+                wear: wear.map(|wear| wear.map(of)),
+            };
+            (sealed.generation_writes(), sealed.key_writes())
+        };
+        assert_eq!(counts(3, [None, None]), (0, 0));
+        assert_eq!(counts(3, [Some((3, 64)), None]), (64, 64));
+        assert_eq!(counts(3, [Some((3, 64)), Some((3, 192))]), (192, 256));
+        assert_eq!(counts(3, [Some((2, 64)), Some((2, 192))]), (0, 0), "of the key before");
+        assert_eq!(counts(5, [Some((5, 64)), Some((4, 9))]), (64, 2 * GENERATION_WRITES + 64));
+        assert_eq!(counts(u32::MAX, [Some((u32::MAX, u64::MAX)), None]).1, u64::MAX);
     }
 }

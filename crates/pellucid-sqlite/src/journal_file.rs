@@ -28,6 +28,8 @@ use crate::pool::WearKind;
 const PENDING_BYTE: u64 = 0x4000_0000;
 /// Bytes after a super-journal's name: length, checksum, magic.
 const SUPER_END_BYTES: u64 = 16;
+/// A name is a path; SQLite's own limit is 512 on Unix.
+const SUPER_NAME_MOST: u64 = 4096;
 
 /// No record is written yet.
 const NOTHING: Range<u64> = 0..0;
@@ -351,7 +353,7 @@ impl JournalFile {
         let mut end = [0; SUPER_END_BYTES as usize];
         self.lower.read(&mut end, size - SUPER_END_BYTES)?;
         let name_bytes = u64::from(page_number(&end));
-        let present = end[8..] == MAGIC && name_bytes > 0 && name_bytes + 20 <= size;
+        let present = end[8..] == MAGIC && self.adds_up(&end, size)?;
         if present && offset >= size - SUPER_END_BYTES - name_bytes {
             return self.lower.read(buffer, offset).map(Some);
         }
@@ -361,6 +363,22 @@ impl JournalFile {
             return Ok(Some(ReadEnd::Full));
         }
         Ok(None)
+    }
+
+    /// Whether the name before `end` has the checksum that is there (pager.c, readSuperJournal, which rolls back if not):
+    /// behind a damaged length lie sealed records, which must not be taken for a name.
+    fn adds_up(&self, end: &[u8; SUPER_END_BYTES as usize], size: u64) -> Outcome<bool> {
+        let name_bytes = u64::from(page_number(end));
+        if name_bytes == 0 || name_bytes > SUPER_NAME_MOST || name_bytes + 20 > size {
+            return Ok(false);
+        }
+        let mut name = vec![0; name_bytes as usize];
+        self.lower.read(&mut name, size - SUPER_END_BYTES - name_bytes)?;
+        // SQLite adds C's `char`, which has a sign on some machines.
+        let signed = name.iter().fold(0u32, |sum, byte| sum.wrapping_add(*byte as i8 as u32));
+        let unsigned = name.iter().fold(0u32, |sum, byte| sum.wrapping_add(u32::from(*byte)));
+        let stated = page_number(&end[4..]);
+        Ok(stated == signed || stated == unsigned)
     }
 
     fn segment(&self, offset: u64) -> Option<(u64, &JournalHeader)> {
@@ -403,8 +421,7 @@ impl JournalFile {
     /// A record as it lies on disk, or as it would if it could have been written.
     fn read_unit(&mut self, at: u64, length: usize) -> Outcome<ReadEnd> {
         self.unit.resize(length, 0);
-        let from = at.checked_sub(self.held.at()).map(|from| from as usize);
-        if let Some(held) = from.and_then(|from| self.held.bytes().get(from..from + length)) {
+        if let Some(held) = self.held.unit(at, length) {
             self.unit.copy_from_slice(held);
             return Ok(ReadEnd::Full);
         }

@@ -3,9 +3,11 @@
 //! The only crate of the project with unsafe code. It links no SQLite: every function comes from the
 //! table that SQLite hands to an extension.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 pub mod api;
 pub mod audit;
+pub mod backup;
 pub mod code;
 pub mod convert;
 mod database;
@@ -14,6 +16,7 @@ mod file;
 mod functions;
 mod header_change;
 mod held;
+pub mod history;
 pub mod inspect;
 mod journal_file;
 mod link;
@@ -21,13 +24,17 @@ mod lower;
 mod main_file;
 pub mod memory;
 mod overlay;
+pub mod page_source;
 mod pool;
 pub mod protectors;
+mod read_ahead;
 mod registry;
 pub mod scan;
 pub mod seal_request;
+pub mod snapshot;
 mod temp_file;
 mod vfs;
+mod views;
 mod wal_file;
 mod write_out;
 

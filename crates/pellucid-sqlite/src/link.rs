@@ -18,6 +18,7 @@ use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Dek, Error, Result, Subject};
 
 use crate::code::{note, report, Code, Outcome};
+use crate::convert::{copy_path, laying};
 use crate::ffi;
 use crate::journal_file::JournalFile;
 use crate::lower::{Lower, ReadEnd};
@@ -25,10 +26,13 @@ use crate::pool::{Pool, WearKind};
 use crate::seal_request::{Birth, Credentials};
 use crate::wal_file::WalFile;
 
-/// The first bytes of header copy 0, compared whenever a lock is taken: magic, version, sequence.
-const HEAD_BYTES: usize = 32;
+/// The first bytes of header copy 0, compared whenever a lock is taken: magic, version, sequence and the file id, because a
+/// file may have become plain and a container of its own since.
+const HEAD_BYTES: usize = 48;
 /// Bytes of sector 0 that say what it is.
 const MAGIC_BYTES: usize = 16;
+/// How often a header that somebody is writing is read again.
+const ATTEMPTS: usize = 4;
 const RESERVE_FIRST: u64 = 64;
 const RESERVE_MOST: u64 = 65536;
 
@@ -67,6 +71,8 @@ pub struct Link {
     /// Whether [`Link::flush`] has anything to do.
     holding: Cell<bool>,
     lower: Cell<Option<Lower>>,
+    /// Pages opened so far.
+    opened: Cell<u64>,
     /// Locks held by this connection: the file lock's level, and the WAL index's exclusive ones.
     pub lock_level: Cell<i32>,
     pub shm_exclusive: Cell<i32>,
@@ -106,6 +112,7 @@ impl Link {
             reserve_next: Cell::new([RESERVE_FIRST; 2]),
             holding: Cell::new(false),
             lower: Cell::new(Some(lower)),
+            opened: Cell::new(0),
             lock_level: Cell::new(0),
             shm_exclusive: Cell::new(0),
             wal: RefCell::new(None),
@@ -217,8 +224,14 @@ impl Link {
         let Some(keys) = container.keys.as_ref() else {
             return Err(Error::misuse(Subject::Container, "no keys"));
         };
+        self.opened.set(self.opened.get() + 1);
         let place = Place::page(keys.file_id(), page);
         keys.open(FileKind::Database, &place, unit, content, || Subject::Page(page))
+    }
+
+    /// How many pages were opened so far, for whoever looks on.
+    pub fn opened(&self) -> u64 {
+        self.opened.get()
     }
 
     /// Whether this connection is in a write transaction of a WAL.
@@ -292,6 +305,15 @@ impl Link {
         if let Some(wal) = self.wal.borrow().as_ref() {
             if let Ok(mut wal) = wal.try_borrow_mut() {
                 wal.end_transaction();
+            }
+        }
+    }
+
+    /// A lock of the WAL index changes: what was read ahead of the log may be stale.
+    pub fn forget_log(&self) {
+        if let Some(wal) = self.wal.borrow().as_ref() {
+            if let Ok(mut wal) = wal.try_borrow_mut() {
+                wal.forget();
             }
         }
     }
@@ -384,20 +406,26 @@ impl Link {
     }
 
     fn load_from(&self, lower: Lower) -> std::result::Result<(), Failure> {
-        const ATTEMPTS: usize = 4;
-        let mut attempt = 0;
-        let read = loop {
-            let read = self.read_header(lower)?;
-            attempt += 1;
-            // Somebody may be writing the copy right now.
-            if !read.first_damaged || attempt == ATTEMPTS {
-                break read;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        };
         let known = self.container.borrow().keys.clone();
-        self.refuse_older(&read.header)?;
-        let keys = self.credentials.unlock(&read.header, &read.bytes, read.copy, known.as_ref())?;
+        let mut read = self.read_whole_header(lower)?;
+        let mut attempt = 0;
+        let keys = loop {
+            self.refuse_older(&read.header)?;
+            let keys =
+                self.credentials.unlock(&read.header, &read.bytes, read.copy, known.as_ref());
+            attempt += 1;
+            match keys {
+                // The keyring was asked after the header was read: somebody may have changed both in between.
+                Err(error) if attempt < ATTEMPTS => {
+                    let again = self.read_whole_header(lower)?;
+                    if again.bytes == read.bytes {
+                        return Err(error.into());
+                    }
+                    read = again;
+                }
+                keys => break keys?,
+            }
+        };
         if read.first_damaged {
             self.note(ffi::CORRUPT, "header copy 0 is damaged; using copy 1");
         }
@@ -421,15 +449,33 @@ impl Link {
         Ok(())
     }
 
+    fn read_whole_header(&self, lower: Lower) -> std::result::Result<ReadHeader, Failure> {
+        let mut attempt = 0;
+        loop {
+            let read = self.read_header(lower)?;
+            attempt += 1;
+            // Somebody may be writing the copy right now.
+            if !read.first_damaged || attempt == ATTEMPTS {
+                return Ok(read);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
     fn read_header(&self, lower: Lower) -> std::result::Result<ReadHeader, Failure> {
         match ReadHeader::read(lower) {
             Err(Failure::Typed(error)) => {
                 let mut magic = [0; 16];
                 lower.read(&mut magic, 0)?;
-                if magic != *SQLITE_MAGIC {
-                    return Err(error.into());
+                if magic == *SQLITE_MAGIC {
+                    return Err(was_decrypted().into());
                 }
-                Err(was_decrypted().into())
+                // Without its copy it is damage.
+                let has_copy = copy_path(self.path()).exists();
+                if has_copy && laying::is_unfinished(lower, self.path())? {
+                    return Err(was_interrupted().into());
+                }
+                Err(error.into())
             }
             read => read,
         }
@@ -518,7 +564,9 @@ impl Link {
     pub fn write_header(&self, mut header: Header, dek: &Dek) -> Outcome<()> {
         let lower = self.lower()?;
         let typed = |error: Error| self.report(&error);
+        self.refuse_stale(lower)?;
         self.bring_up_second_copy(lower)?;
+        self.name_in_sector_zero(lower)?;
         header.sequence += 1;
         let keys = Arc::new(ContainerKeys::new(&header, dek).map_err(typed)?);
         let encoded = header.encode(keys.header_key()).map_err(typed)?;
@@ -540,7 +588,36 @@ impl Link {
         if rekeyed {
             self.begin_wear(lower, &keys)?;
         }
-        Ok(())
+        self.name_in_sector_zero(lower)
+    }
+
+    /// A header is made from the one before, which has to be the one on disk: of a newer one the keys would be lost.
+    fn refuse_stale(&self, lower: Lower) -> Outcome<()> {
+        let mut head = [0; HEAD_BYTES];
+        lower.read(&mut head, COPY_OFFSETS[0])?;
+        let container = self.container.borrow();
+        // What a failed write of this connection left of copy 0 may be anything.
+        if container.mend || head == container.head {
+            return Ok(());
+        }
+        self.note(ffi::IOERR, "the header changed since it was read, and is left as it is");
+        Err(Code(ffi::IOERR))
+    }
+
+    /// While a scan gives the container another file id: sector 0 names it too, once both header copies do. Until then
+    /// the header says which one sector 0 may name, so this comes before every change that makes it forget.
+    fn name_in_sector_zero(&self, lower: Lower) -> Outcome<()> {
+        let Some(header) = self.header().filter(|header| header.scan.older_id.is_some()) else {
+            return Ok(());
+        };
+        let mut sector = [0; SECTOR_BYTES];
+        lower.read(&mut sector, 0)?;
+        let named = SectorZero::Sealed { file_id: header.file_id }.encode(header.page_size);
+        if sector == named {
+            return Ok(());
+        }
+        lower.write(&named, 0)?;
+        lower.sync(ffi::SYNC_NORMAL)
     }
 
     /// What a change that was interrupted between the copies left behind.
@@ -700,6 +777,13 @@ pub fn has_trace_of_birth(lower: Lower) -> Outcome<bool> {
         || COPY_OFFSETS.iter().any(|offset| begins(*offset, pellucid::header::MAGIC)))
 }
 
+fn was_interrupted() -> Error {
+    Error::misuse(
+        Subject::Container,
+        "an encryption of it was interrupted while this connection was open; open it again",
+    )
+}
+
 fn was_decrypted() -> Error {
     Error::misuse(
         Subject::Container,
@@ -780,7 +864,8 @@ impl ReadHeader {
         };
         let sector_damaged = match sector {
             Ok(Some(SectorZero::Sealed { file_id })) => {
-                if file_id != header.file_id {
+                // A scan that gives it another one names it in the header first.
+                if file_id != header.file_id && Some(file_id) != header.scan.older_id {
                     return Err(Error::corrupt(
                         Subject::SectorZero,
                         "it names another file id than the header",

@@ -153,7 +153,9 @@ impl MainFile {
         }
         self.database.forget();
         self.link.lock_level.set(level);
-        if level > ffi::LOCK_RESERVED {
+        // Under RESERVED nobody else changes the header. In WAL mode there is none: a connection that closes, or keeps the
+        // database for itself, comes from SHARED, and may have looked last long ago.
+        if before >= ffi::LOCK_RESERVED {
             return Ok(false);
         }
         let looked = self.look_under_lock(level);
@@ -210,6 +212,7 @@ impl MainFile {
             return code;
         }
         self.database.forget();
+        self.link.forget_log();
         let mask = ((1 << count) - 1) << first;
         let exclusive = flags & ffi::SHM_EXCLUSIVE != 0;
         if !taken && exclusive {

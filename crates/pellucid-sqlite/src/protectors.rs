@@ -72,13 +72,7 @@ pub fn exchange(
 
 fn wrap(header: &Header, dek: &Dek, protection: &Protection) -> Result<Vec<u8>> {
     let protector = protection.wrap(dek, &header.current_dek()?.binding(&header.file_id))?;
-    Ok(encoded(&protector))
-}
-
-fn encoded(protector: &Protector) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    protector.encode(&mut bytes);
-    bytes
+    Ok(protector.encoded())
 }
 
 fn change(
@@ -101,7 +95,7 @@ fn change(
     .map(|_| ())
 }
 
-/// The protectors of `header`, each wrapping `dek` instead, of which `row` is the row.
+/// The protectors of `header`, each wrapping `dek` instead, of which `row` is the row, in the container `file_id`.
 ///
 /// # Errors
 /// [`Error::MissingKey`] naming the protector whose key is not at hand: it could not be made again.
@@ -109,15 +103,16 @@ pub fn of_new_dek(
     header: &Header,
     dek: &Dek,
     row: &DekRow,
+    file_id: &[u8; 16],
     credentials: &Credentials,
 ) -> Result<Vec<Vec<u8>>> {
     let old = header.current_dek()?.binding(&header.file_id);
-    let new = row.binding(&header.file_id);
+    let new = row.binding(file_id);
     let each = header.protectors.iter().enumerate();
     each.map(|(index, bytes)| {
         let (protector, _) = Protector::decode(bytes)?;
         match protector.again(&old, &new, dek, credentials) {
-            Ok(made) => Ok(encoded(&made)),
+            Ok(made) => Ok(made.encoded()),
             Err(Error::MissingKey { cause, .. }) => {
                 Err(Error::missing_key(Subject::Protector(index + 1), cause))
             }

@@ -167,7 +167,9 @@ impl KeySource for Credentials {
         if !Keyring::is_at(&path) {
             return Ok(None);
         }
-        Keyring::open(&path)?.certificate_by_thumbprint(thumbprint_sha256)
+        Keyring::open(&path)
+            .and_then(|keyring| keyring.certificate_by_thumbprint(thumbprint_sha256))
+            .map_err(|error| keyring_trouble(&path, error))
     }
 
     fn public_certificate(
@@ -181,6 +183,23 @@ impl KeySource for Credentials {
         let stored = Keyring::open(&path)?.certificates()?;
         let mut own = stored.iter().map(pellucid::keyring::Stored::public);
         Ok(own.find(|public| public.thumbprint() == thumbprint_sha256).cloned())
+    }
+}
+
+/// A keyring that may not be read, or is damaged, is a key that is not at hand. The database has no part in it, and is not
+/// to be called unreadable or damaged for it.
+fn keyring_trouble(home: &Path, error: Error) -> Error {
+    let unreadable = match &error {
+        Error::Io { source, .. } => source.kind() == std::io::ErrorKind::PermissionDenied,
+        Error::Corrupt { .. } | Error::Unauthentic { .. } => true,
+        _ => false,
+    };
+    match unreadable {
+        true => Error::missing_key(
+            Subject::Container,
+            format!("the keyring in `{}` cannot be read: {error}", home.display()),
+        ),
+        false => error,
     }
 }
 
@@ -279,6 +298,19 @@ impl Birth {
     /// # Errors
     /// [`Error::MissingKey`] if a certificate is not in the keyring.
     pub fn new(algorithm: Algorithm, protections: &[Protection]) -> Result<Self> {
+        Self::protected(algorithm, |dek, binding| {
+            protections.iter().map(|protection| protection.wrap(dek, binding)).collect()
+        })
+    }
+
+    /// A fresh DEK under the protectors that `protect` makes for it.
+    ///
+    /// # Errors
+    /// What `protect` says.
+    pub fn protected(
+        algorithm: Algorithm,
+        protect: impl FnOnce(&Dek, &Binding<'_>) -> Result<Vec<Protector>>,
+    ) -> Result<Self> {
         let dek = Dek::random()?;
         let mut file_id = [0; 16];
         pellucid::secret::fill_random(&mut file_id)?;
@@ -290,13 +322,7 @@ impl Birth {
             commitment: commitment(&dek, &file_id)?,
             wrapped: None,
         };
-        let binding = row.binding(&file_id);
-        let mut protectors = Vec::with_capacity(protections.len());
-        for protection in protections {
-            let mut encoded = Vec::new();
-            protection.wrap(&dek, &binding)?.encode(&mut encoded);
-            protectors.push(encoded);
-        }
+        let protectors = protect(&dek, &row.binding(&file_id))?;
         let header = Header {
             sequence: 1,
             file_id,
@@ -306,9 +332,42 @@ impl Birth {
             created: now(),
             scan: pellucid::scan::Scan::default(),
             deks: vec![row],
-            protectors,
+            protectors: protectors.iter().map(Protector::encoded).collect(),
         };
         Ok(Self { dek, header })
+    }
+
+    /// A fresh DEK under what protects the container of `header`, and which of its protectors could not be made again,
+    /// because their keys are not at hand.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if none could.
+    pub fn like(header: &Header, credentials: &Credentials) -> Result<(Self, Vec<Error>)> {
+        let mut birth = Self::new(header.algorithm()?, &[])?;
+        let old = header.current_dek()?.binding(&header.file_id);
+        let row = birth.header.current_dek()?;
+        let new = row.binding(&birth.header.file_id);
+        let (mut made, mut missing) = (Vec::new(), Vec::new());
+        for (index, bytes) in header.protectors.iter().enumerate() {
+            let (protector, _) = Protector::decode(bytes)?;
+            match protector.again(&old, &new, &birth.dek, credentials) {
+                Ok(protector) => {
+                    let mut encoded = Vec::new();
+                    protector.encode(&mut encoded);
+                    made.push(encoded);
+                }
+                Err(Error::MissingKey { cause, .. }) => {
+                    missing.push(Error::missing_key(Subject::Protector(index + 1), cause));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if made.is_empty() {
+            let none = || Error::missing_key(Subject::Container, "nothing protects it");
+            return Err(missing.into_iter().next().unwrap_or_else(none));
+        }
+        birth.header.protectors = made;
+        Ok((birth, missing))
     }
 
     /// The identity of the container to come.
@@ -414,11 +473,19 @@ fn certificates_of(header: &Header) -> Vec<[u8; 32]> {
     header.protectors.iter().filter_map(thumbprint).collect()
 }
 
+/// Whether the keyring remembers the database: it may have been under one of its certificates before.
+fn is_known(header: &Header) -> bool {
+    let known = Keyring::locate()
+        .and_then(|home| Keyring::open(&home))
+        .and_then(|keyring| keyring.recall_database(&header.file_id));
+    matches!(known, Ok(Some(_)))
+}
+
 /// The keyring remembers that the database is sealed, so that an older header cannot switch it off, and which of its
 /// certificates it needs. A keyring that may only be read does not keep anybody from encrypting.
 pub fn remember(header: &Header, path: &Path) {
     let certificates = certificates_of(header);
-    if certificates.is_empty() {
+    if certificates.is_empty() && !is_known(header) {
         return;
     }
     let memory = DatabaseMemory {
@@ -454,7 +521,7 @@ pub fn adopt(header: &Header, path: &Path) {
 
 /// The database is plain now.
 pub fn forget(header: &Header, path: &Path) {
-    if certificates_of(header).is_empty() {
+    if certificates_of(header).is_empty() && !is_known(header) {
         return;
     }
     let forgotten = Keyring::locate()
@@ -462,6 +529,30 @@ pub fn forget(header: &Header, path: &Path) {
         .and_then(|keyring| keyring.forget_database(&header.file_id));
     if let Err(error) = forgotten {
         let what = format!("the keyring still remembers the database as encrypted: {error}");
+        crate::code::note(crate::ffi::OK, path, &what);
+    }
+}
+
+/// The database at `path` has another file id from now on. What is known under the older one stays, should a header of
+/// before be put back; where that one lies is not known any more.
+pub fn leave(older: &[u8; 16], path: &Path) {
+    let left = || -> Result<()> {
+        let home = Keyring::locate()?;
+        if !Keyring::is_at(&home) {
+            return Ok(());
+        }
+        let keyring = Keyring::open(&home)?;
+        match keyring.recall_database(older)? {
+            Some(memory) if memory.path == crate::convert::original_path(path) => {
+                let memory =
+                    DatabaseMemory { certificates: Vec::new(), path: PathBuf::new(), ..memory };
+                keyring.remember_database(older, &memory)
+            }
+            _ => Ok(()),
+        }
+    };
+    if let Err(error) = left() {
+        let what = format!("the keyring still knows the database by its older file id: {error}");
         crate::code::note(crate::ffi::OK, path, &what);
     }
 }

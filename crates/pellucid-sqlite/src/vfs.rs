@@ -41,6 +41,12 @@ pub fn make_default() -> c_int {
     }
 }
 
+/// The VFS that the shim stands before; none before [`register`].
+pub fn lower_vfs() -> Option<*mut Vfs> {
+    let shim = SHIM.load(Ordering::Acquire);
+    (!shim.is_null()).then(|| below(shim).0)
+}
+
 fn register_over_default(api: Api, make_default: bool) -> c_int {
     // SAFETY: the name is terminated; null asks for the default.
     let (known, default) =

@@ -20,6 +20,7 @@ use crate::held::Held;
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd, CALL_BYTES};
 use crate::pool::WearKind;
+use crate::read_ahead::ReadAhead;
 use crate::write_out::WriteOut;
 
 /// The sealed side of a WAL file.
@@ -37,6 +38,9 @@ pub struct WalFile {
     write_out: WriteOut,
     /// One frame as it lies on disk.
     unit: Vec<u8>,
+    /// A checkpoint of one long transaction takes the frames in their order. Dropped with each change of a lock,
+    /// which keeps them from being written over, and with each frame of this connection.
+    ahead: ReadAhead,
     /// The frame opened last, as SQLite sees it.
     opened: Vec<u8>,
     /// First frame written in this transaction; those must open again, whatever happens.
@@ -81,6 +85,7 @@ impl WalFile {
             held: Held::default(),
             write_out: WriteOut::new(path),
             unit: Vec::new(),
+            ahead: ReadAhead::default(),
             opened: Vec::new(),
             written_from: u32::MAX,
             written_to: 0,
@@ -155,6 +160,7 @@ impl WalFile {
         self.set_page_size(parsed.page_size as usize);
         self.written_from = u32::MAX;
         self.written_to = 0;
+        self.forget();
         self.lower.write(&header, 0)
     }
 
@@ -275,6 +281,7 @@ impl WalFile {
                 "the reserved bytes of its page are in use",
             )));
         }
+        self.forget();
         let at = self.offset(number);
         if !self.held.takes(at, frame_bytes) {
             self.flush()?;
@@ -396,20 +403,21 @@ impl WalFile {
     }
 
     fn read_piece(&mut self, spot: Spot, piece: &mut [u8]) -> Outcome<ReadEnd> {
-        if self.read_unit(spot.number)? == ReadEnd::Short {
+        if !self.is_ahead(spot.number)? && self.read_unit(spot.number)? == ReadEnd::Short {
             piece.fill(0);
             return Ok(ReadEnd::Short);
         }
+        let unit = self.ahead.unit(spot.number.into()).unwrap_or(&self.unit);
         let keys = self.link.keys()?;
-        self.opened.resize(self.unit.len(), 0);
-        let named = pellucid::unit::generation(&self.unit).unwrap_or(0);
+        self.opened.resize(unit.len(), 0);
+        let named = pellucid::unit::generation(unit).unwrap_or(0);
         let keys = if self.link.is_newer(named) {
             self.link.refresh()?;
             self.link.keys()?
         } else {
             keys
         };
-        let opened = open_frame(&keys, spot.number, &self.unit, &mut self.opened);
+        let opened = open_frame(&keys, spot.number, unit, &mut self.opened);
         if let Err(error) = opened {
             let recovering = spot.within < FRAME_HEADER_BYTES && spot.number < self.written_from;
             if !recovering {
@@ -425,6 +433,32 @@ impl WalFile {
         }
         piece.copy_from_slice(&self.opened[spot.within..spot.within + piece.len()]);
         Ok(ReadEnd::Full)
+    }
+
+    /// Whether a frame was read ahead, or is so now, because frames are asked for in their order.
+    fn is_ahead(&mut self, number: u32) -> Outcome<bool> {
+        if self.ahead.unit(number.into()).is_some() {
+            self.ahead.took(number.into());
+            return Ok(true);
+        }
+        let frame_bytes = self.frame_bytes();
+        let wanted = self.ahead.wants(number.into(), frame_bytes);
+        if wanted < 2 {
+            return Ok(false);
+        }
+        let (lower, at) = (self.lower, self.offset(number));
+        let there = lower.size()?.saturating_sub(at) / frame_bytes as u64;
+        let count = wanted.min(usize::try_from(there).unwrap_or(wanted));
+        if count < 2 {
+            return Ok(false);
+        }
+        let read = |units: &mut [u8]| Ok(lower.read(units, at)? == ReadEnd::Full);
+        self.ahead.fill(number.into(), count, frame_bytes, read)
+    }
+
+    /// A lock was taken or given back, or a frame changed: what was read ahead may be stale.
+    pub fn forget(&mut self) {
+        self.ahead.drop_units();
     }
 
     fn read_unit(&mut self, number: u32) -> Outcome<ReadEnd> {
@@ -451,6 +485,7 @@ impl WalFile {
     pub fn truncate(&mut self, size: u64) -> Outcome<()> {
         self.gathering = None;
         self.flush()?;
+        self.forget();
         self.lower.truncate(size)
     }
 

@@ -2,9 +2,11 @@
 
 use std::ffi::{c_int, c_void, CStr, CString};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use pellucid::{Error, Subject};
 
+use super::statement::{Prepared, Row};
 use super::{ConvertError, Options};
 use crate::api::Api;
 use crate::ffi::{self, Connection, Context, File, Value};
@@ -13,10 +15,15 @@ const FCNTL_FILE_POINTER: c_int = 7;
 const ANY_READ: &str = "PRAGMA schema_version";
 /// Statements' steps between two calls of a progress handler.
 const PROGRESS_STEPS: c_int = 20_000;
+/// How long SQLite is left to wait for a lock, and how long then, again and again.
+const LONG_ASK: Duration = Duration::from_secs(1);
+const SHORT_ASK: Duration = Duration::from_millis(100);
+/// So many short ones between two long ones, which keep new readers out for as long as they wait.
+const SHORT_ASKS: u32 = 10;
 
 /// An open connection, closed on drop unless it is somebody else's.
 pub struct Handle<'a> {
-    api: Api,
+    pub(super) api: Api,
     db: *mut Connection,
     borrowed: bool,
     file: String,
@@ -75,6 +82,26 @@ impl<'a> Handle<'a> {
         unsafe { self.api.busy_timeout()(self.db, milliseconds) };
     }
 
+    /// Begins a transaction within `patience`. SQLite's own waits grow to 100 ms, and whoever commits one transaction after
+    /// the other leaves the lock free for a moment in between: so it is asked anew, and its waits are short again.
+    pub fn begin(&self, begin: &str, patience: Duration) -> Result<(), ConvertError> {
+        let milliseconds = |wait: Duration| wait.as_millis().try_into().unwrap_or(c_int::MAX);
+        let deadline = Instant::now() + patience;
+        let mut asks = 0;
+        let begun = loop {
+            let long = asks % (SHORT_ASKS + 1) == 0;
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.busy_timeout(milliseconds(left.min(if long { LONG_ASK } else { SHORT_ASK })));
+            asks += 1;
+            match self.run(begin) {
+                Err(error) if Self::is_busy(&error) && Instant::now() < deadline => {}
+                begun => break begun,
+            }
+        };
+        self.busy_timeout(milliseconds(patience));
+        begun
+    }
+
     /// Calls `tell` now and then while statements run.
     pub fn on_progress(&mut self, tell: impl FnMut() + 'a) {
         let mut boxed: Box<Box<dyn FnMut() + 'a>> = Box::new(Box::new(tell));
@@ -84,6 +111,20 @@ impl<'a> Handle<'a> {
             self.api.progress_handler()(self.db, PROGRESS_STEPS, Some(call_progress), argument)
         };
         self.progress = Some(boxed);
+    }
+
+    /// Calls `tell` now and then while `work` runs.
+    pub fn watched<T>(&mut self, tell: &mut dyn FnMut(), work: impl FnOnce(&Self) -> T) -> T {
+        let mut tell: &mut dyn FnMut() = tell;
+        let argument: *mut c_void = std::ptr::addr_of_mut!(tell).cast();
+        // SAFETY: `tell` lives across the call, and the handler is taken away before it ends.
+        unsafe {
+            self.api.progress_handler()(self.db, PROGRESS_STEPS, Some(call_borrowed), argument);
+        }
+        let done = work(self);
+        // SAFETY: the connection is open.
+        unsafe { self.api.progress_handler()(self.db, 0, None, std::ptr::null_mut()) };
+        done
     }
 
     /// Runs statements for their effect.
@@ -108,7 +149,7 @@ impl<'a> Handle<'a> {
     /// Runs one statement and shows each row.
     pub fn rows(&self, sql: &str, mut each: impl FnMut(&Row)) -> Result<(), ConvertError> {
         let statement = self.prepare(sql)?;
-        let row = Row { api: self.api, statement };
+        let row = Row::of(self.api, statement);
         let last = loop {
             // SAFETY: the statement was prepared and is not finalized.
             match unsafe { self.api.step()(statement) } {
@@ -202,7 +243,7 @@ impl<'a> Handle<'a> {
         self.check(code)
     }
 
-    fn check(&self, code: c_int) -> Result<(), ConvertError> {
+    pub(super) fn check(&self, code: c_int) -> Result<(), ConvertError> {
         match code {
             ffi::OK => Ok(()),
             code => Err(self.error(code)),
@@ -225,7 +266,7 @@ impl<'a> Handle<'a> {
 
     /// A statement that is run again and again.
     pub fn prepared(&self, sql: &str) -> Result<Prepared<'_>, ConvertError> {
-        Ok(Prepared { handle: self, statement: self.prepare(sql)? })
+        Ok(Prepared::of(self, self.prepare(sql)?))
     }
 
     /// Loads an extension with its default entry point.
@@ -297,38 +338,6 @@ impl Drop for Handle<'_> {
     }
 }
 
-/// A statement with one parameter, finalized on drop.
-#[derive(Debug)]
-pub struct Prepared<'a> {
-    handle: &'a Handle<'a>,
-    statement: *mut ffi::Statement,
-}
-
-impl Prepared<'_> {
-    /// Runs it to its end for its effect.
-    pub fn run(&self, parameter: i64) -> Result<(), ConvertError> {
-        let api = self.handle.api;
-        // SAFETY: prepared and not finalized; a reset makes it ready for the next run, whatever the last one said.
-        unsafe {
-            self.handle.check(api.bind_int64()(self.statement, 1, parameter))?;
-            let mut code = ffi::ROW;
-            while code == ffi::ROW {
-                code = api.step()(self.statement);
-            }
-            let outcome = if code == ffi::DONE { Ok(()) } else { Err(self.handle.error(code)) };
-            api.reset()(self.statement);
-            outcome
-        }
-    }
-}
-
-impl Drop for Prepared<'_> {
-    fn drop(&mut self) {
-        // SAFETY: finalized once, before its connection closes, which it borrows.
-        unsafe { self.handle.api.finalize()(self.statement) };
-    }
-}
-
 const UTF8: c_int = 1;
 const DETERMINISTIC: c_int = 0x800;
 
@@ -353,31 +362,13 @@ unsafe extern "C" fn call_progress(argument: *mut c_void) -> c_int {
     c_int::from(told.is_err())
 }
 
-/// A row of a running statement.
-#[derive(Debug)]
-pub struct Row {
-    api: Api,
-    statement: *mut ffi::Statement,
-}
-
-impl Row {
-    /// A column as text; empty for NULL.
-    pub fn text(&self, column: c_int) -> String {
-        // SAFETY: the statement stands on a row; the text lives until the next step.
-        unsafe {
-            let text = self.api.column_text()(self.statement, column);
-            if text.is_null() {
-                return String::new();
-            }
-            CStr::from_ptr(text).to_string_lossy().into_owned()
-        }
-    }
-
-    /// A column as a number.
-    pub fn number(&self, column: c_int) -> i64 {
-        // SAFETY: the statement stands on a row.
-        unsafe { self.api.column_int64()(self.statement, column) }
-    }
+unsafe extern "C" fn call_borrowed(argument: *mut c_void) -> c_int {
+    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        // SAFETY: `watched` registered a reference that outlives the handler.
+        let tell = unsafe { &mut *argument.cast::<&mut dyn FnMut()>() };
+        tell();
+    }));
+    c_int::from(told.is_err())
 }
 
 fn terminated(text: &str) -> Result<CString, ConvertError> {

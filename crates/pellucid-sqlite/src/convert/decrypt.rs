@@ -7,12 +7,11 @@ use std::path::Path;
 use pellucid::keyring::{Action, Event};
 use pellucid::{Error, Subject};
 
-use super::connection::{literal, uri, Handle};
+use super::connection::{uri, Handle};
 use super::encrypt::{next_counter, set_first_page};
 use super::laying::{plain_sector, sync_directory, Laying};
-use super::switch::{check_space, make_copy, Source};
-use super::{full_name, schema, ConvertError, Options, Progress, Stage};
-use crate::ffi;
+use super::switch::{check_space, fill_copy, make_copy, Source};
+use super::{full_name, schema, ConvertError, Options, Progress};
 use crate::file::lower_of_open;
 use crate::seal_request::forget;
 
@@ -35,7 +34,9 @@ pub fn decrypt(
     let mut source = Source::reserve(path, &sealed_uri, options)?;
     Event::new(Action::Decrypted, "database").of(full_name(path)).record_here()?;
     let copy = make_copy(path)?;
-    build_copy(path, &copy, &sealed_uri, options, expected, progress)?;
+    // The only place where plaintext reaches a disk: the copy is what was asked for.
+    let target = uri(&copy, "vfs=unix&reserve=0");
+    fill_copy(path, &sealed_uri, &copy, &target, options, expected, progress)?;
     let order = schema::order(&source.handle)?;
     schema::restore_order(path, &uri(&copy, "vfs=unix"), &order, options)?;
     finish_copy(&copy, next_counter(&source.handle)?, source.was_wal)?;
@@ -53,28 +54,6 @@ pub fn decrypt(
         forget(&header, path);
     }
     Ok(())
-}
-
-fn build_copy(
-    path: &Path,
-    copy: &Path,
-    sealed_uri: &str,
-    options: &Options,
-    expected: u64,
-    progress: &mut Progress<'_>,
-) -> Result<(), ConvertError> {
-    // The only place where plaintext reaches a disk: the copy is what was asked for.
-    let target = uri(copy, "vfs=unix&reserve=0");
-    // For writing, though it writes nothing: SQLite 3.40 cannot VACUUM INTO from a connection that may only read when an
-    // index is on a function of the application's.
-    let mut reader = Handle::open(path, sealed_uri, ffi::OPEN_READWRITE)?;
-    reader.equip(options)?;
-    reader.busy_timeout(options.timeout_ms());
-    reader.on_progress(|| {
-        let done = std::fs::metadata(copy).map_or(0, |metadata| metadata.len());
-        progress(Stage::Copying, done, expected);
-    });
-    reader.run(&format!("VACUUM INTO {}", literal(&target)))
 }
 
 fn finish_copy(copy: &Path, counter: u32, wal: bool) -> Result<(), ConvertError> {

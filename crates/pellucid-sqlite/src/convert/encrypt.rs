@@ -12,12 +12,11 @@ use pellucid::sector::SECTOR_BYTES;
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Subject};
 
-use super::connection::{literal, uri, Handle};
+use super::connection::{uri, Handle};
 use super::laying::{sync_directory, Laying};
 use super::lending::Lender;
-use super::switch::{check_space, make_copy, Source};
-use super::{full_name, schema, ConvertError, Options, Progress, Stage};
-use crate::ffi;
+use super::switch::{check_space, fill_copy, make_copy, Source};
+use super::{full_name, schema, ConvertError, Options, Progress};
 use crate::lower::Lower;
 use crate::seal_request::{prepare_birth, Birth};
 
@@ -45,7 +44,9 @@ pub fn encrypt(
     let keys = birth.keys()?;
     Event::new(Action::Encrypted, "database").of(full_name(path)).record_here()?;
     let copy = make_copy(path)?;
-    build_copy(path, &copy, birth, options, expected, progress)?;
+    let token = prepare_birth(birth)?;
+    let target = uri(&copy, &format!("vfs=pellucid&pellucid_birth={token}"));
+    fill_copy(path, &lower_uri, &copy, &target, options, expected, progress)?;
     let order = schema::order(&source.handle)?;
     schema::restore_order(path, &uri(&copy, "vfs=pellucid"), &order, options)?;
     finish_copy(&copy, &keys, page_bytes, next_counter(&source.handle)?, source.was_wal)?;
@@ -71,28 +72,6 @@ pub fn encrypt(
 fn expected_bytes(pages: u64, page_bytes: usize) -> u64 {
     let usable = page_bytes.saturating_sub(TAIL_BYTES).max(1) as u64;
     REGION_BYTES + (pages + 2) * page_bytes as u64 * page_bytes as u64 / usable
-}
-
-fn build_copy(
-    path: &Path,
-    copy: &Path,
-    birth: Birth,
-    options: &Options,
-    expected: u64,
-    progress: &mut Progress<'_>,
-) -> Result<(), ConvertError> {
-    let token = prepare_birth(birth)?;
-    let target = uri(copy, &format!("vfs=pellucid&pellucid_birth={token}"));
-    // For writing, though it writes nothing: SQLite 3.40 cannot VACUUM INTO from a connection that may only read when an
-    // index is on a function of the application's.
-    let mut reader = Handle::open(path, &uri(path, "vfs=unix"), ffi::OPEN_READWRITE)?;
-    reader.equip(options)?;
-    reader.busy_timeout(options.timeout_ms());
-    reader.on_progress(|| {
-        let done = std::fs::metadata(copy).map_or(0, |metadata| metadata.len());
-        progress(Stage::Copying, done, expected);
-    });
-    reader.run(&format!("VACUUM INTO {}", literal(&target)))
 }
 
 /// The change counter after the next commit, so that no connection trusts a page it remembers.

@@ -11,7 +11,8 @@ pub mod holders;
 pub mod laying;
 pub(crate) mod lending;
 mod schema;
-mod switch;
+pub(crate) mod statement;
+pub(crate) mod switch;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -79,6 +80,12 @@ pub enum ConvertError {
         /// Who holds locks on it.
         holders: Vec<holders::Holder>,
     },
+    /// Another process scans it.
+    #[error("`{file}`: a scan of it is running already")]
+    Scanned {
+        /// Which file.
+        file: String,
+    },
     /// The schema needs collations or functions of an application; nothing was changed.
     #[error("the schema of `{file}` needs what only the application has: {}", missing.join(", "))]
     Schema {
@@ -99,12 +106,15 @@ pub enum ConvertError {
     },
 }
 
-/// The database that a copy belongs to; any other path as it is.
+/// The whole path of a database, of a copy that of the database it belongs to: what it is called in one directory means
+/// nothing in another.
 pub(crate) fn original_path(path: &std::path::Path) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     let bytes = path.as_os_str().as_bytes();
     let original = bytes.strip_suffix(b"-pellucid").unwrap_or(bytes);
-    PathBuf::from(std::ffi::OsStr::from_bytes(original))
+    let original = std::path::Path::new(std::ffi::OsStr::from_bytes(original));
+    let whole = original.canonicalize().or_else(|_| std::path::absolute(original));
+    whole.unwrap_or_else(|_| original.to_owned())
 }
 
 /// A database's whole path, for the event log.

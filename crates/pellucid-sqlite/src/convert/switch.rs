@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pellucid::sector::SECTOR_BYTES;
 use pellucid::{Error, Subject};
 
-use super::connection::Handle;
+use super::connection::{literal, Handle};
 use super::laying::{replace_sector_zero, Laying};
 use super::{copy_path, holders, ConvertError, Options, Progress, Stage};
 use crate::code::Code;
@@ -159,4 +159,26 @@ pub fn make_copy(path: &Path) -> Result<std::path::PathBuf, ConvertError> {
         let _ = fchown(&file, Some(original.uid()), Some(original.gid()));
     }
     Ok(copy)
+}
+
+/// Fills the copy from the database `from`; `to` says what it is to be. Both are URIs.
+pub fn fill_copy(
+    path: &Path,
+    from: &str,
+    copy: &Path,
+    to: &str,
+    options: &Options,
+    expected: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(), ConvertError> {
+    // For writing, though it writes nothing: SQLite 3.40 cannot VACUUM INTO from a connection that may only read when an
+    // index is on a function of the application's.
+    let mut reader = Handle::open(path, from, ffi::OPEN_READWRITE)?;
+    reader.equip(options)?;
+    reader.busy_timeout(options.timeout_ms());
+    reader.on_progress(|| {
+        let done = std::fs::metadata(copy).map_or(0, |metadata| metadata.len());
+        progress(Stage::Copying, done, expected);
+    });
+    reader.run(&format!("VACUUM INTO {}", literal(to)))
 }

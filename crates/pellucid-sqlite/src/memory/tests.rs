@@ -1,5 +1,5 @@
-//! The allocator, called as the standard library would; that dumps lack keys is shown by tests/core_dump.rs of the
-//! program, with a real core file.
+//! The allocator, called as the standard library would; that dumps lack keys is shown by tests/cli/core_dump.rs of
+//! the program, with a real core file.
 
 use std::alloc::{GlobalAlloc, Layout};
 

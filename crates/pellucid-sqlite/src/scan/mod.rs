@@ -12,6 +12,7 @@ mod pages;
 mod proof;
 mod rewrite;
 mod switch;
+mod turn;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,12 +29,14 @@ use crate::file::lower_of_open;
 use crate::seal_request::now;
 
 pub use pellucid::transition::Target;
-pub use switch::{change_state, rekey, set};
+pub use switch::{change_state, rekey, rekey_as_new, set};
+pub(crate) use turn::is_taken;
+pub use turn::Turn;
 
 /// How a scan goes about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How long the write lock is held at a time; it is left free at least as long after each.
+    /// How long the write lock is held at a time; it is left free at least as long after each. Zero is a page at a time.
     pub hold: Duration,
     /// At most so many bytes a second.
     pub throttle: Option<u64>,
@@ -87,8 +90,12 @@ const PASSES: usize = 3;
 /// Scans the database at `path` to its end, from wherever an earlier one stopped.
 ///
 /// # Errors
-/// [`ConvertError`]; the scan can be resumed. Damage is named, and the state says `aborted` then.
+/// [`ConvertError::Scanned`] if somebody scans it already. Others: the scan can be resumed; damage is named, and the
+/// state says `aborted` then.
 pub fn run(path: &Path, options: &Options, watch: &mut Watch<'_>) -> Result<Ended, ConvertError> {
+    let Some(_turn) = Turn::take(path)? else {
+        return Err(ConvertError::Scanned { file: path.display().to_string() });
+    };
     let scanned = Scanner::open(path, options)?.run(watch);
     if let Err(error) = &scanned {
         if is_damage(error) {
@@ -166,15 +173,24 @@ impl<'a> Scanner<'a> {
     }
 
     fn run(&self, watch: &mut Watch<'_>) -> Result<Ended, ConvertError> {
-        if !self.header()?.scan.state.is_under_way() {
+        let header = self.header()?;
+        if !header.scan.state.is_under_way() {
             return Ok(Ended::NothingToDo);
         }
-        for _ in 0..PASSES {
+        watch(Doing::Rewriting, 0, 0);
+        let (mut passes, mut row) = (0, header.current_dek()?.clone());
+        while passes < PASSES {
+            passes += 1;
             if rewrite::pass(self, watch)? == Ended::Suspended {
                 return Ok(Ended::Suspended);
             }
             if self.settle(watch)? {
                 return Ok(Ended::Complete);
+            }
+            // Who turns back makes all pages older ones, and that is nobody's fault.
+            let header = self.header()?;
+            if *header.current_dek()? != row {
+                (passes, row) = (0, header.current_dek()?.clone());
             }
         }
         Err(Error::corrupt(
@@ -187,9 +203,12 @@ impl<'a> Scanner<'a> {
     /// Empties WAL, journal and physical tail, proves that no older unit is left, and drops the older keys.
     /// False if one is left, in a page that can be rewritten, or if somebody has turned back meanwhile.
     fn settle(&self, watch: &mut Watch<'_>) -> Result<bool, ConvertError> {
-        watch(Doing::WaitingForReaders, 1, 1);
-        self.empty_logs()?;
+        self.empty_logs(watch)?;
         self.cut_physical_tail()?;
+        // Others may have brought pages to the file with `synchronous=OFF`. What a power cut takes back to its older form
+        // is lost once the older key is dropped.
+        self.lower(|lower, _| lower.sync(ffi::SYNC_NORMAL))?
+            .map_err(|code| self.failed(code, "it cannot be synced"))?;
         let header = self.header()?;
         watch(Doing::Proving, 0, 0);
         let found = self.lower(|lower, _| proof::search(lower, self.path, &header, watch))??;
@@ -204,6 +223,11 @@ impl<'a> Scanner<'a> {
             )
             .into()),
         }
+    }
+
+    fn begin(&self, begin: &str) -> Result<(), ConvertError> {
+        let begun = self.handle.begin(begin, self.options.patience);
+        begun.map_err(|error| crate::header_change::in_use(self.path, error))
     }
 
     /// The header as it is now: a read transaction looks at it.
@@ -247,11 +271,12 @@ impl<'a> Scanner<'a> {
     }
 
     /// Brings everything out of the WAL, or makes the journal vanish.
-    fn empty_logs(&self) -> Result<(), ConvertError> {
+    fn empty_logs(&self, watch: &mut Watch<'_>) -> Result<(), ConvertError> {
+        watch(Doing::WaitingForReaders, 1, 1);
         if !self.wal {
             // In DELETE mode a commit unlinks the journal, also one that another connection kept.
             self.handle.run("PRAGMA journal_mode=DELETE")?;
-            self.handle.run("BEGIN EXCLUSIVE")?;
+            self.begin("BEGIN EXCLUSIVE")?;
             rewrite::first_page(&self.handle)?;
             return self.handle.run("COMMIT");
         }
@@ -271,6 +296,7 @@ impl<'a> Scanner<'a> {
             if Instant::now() > deadline {
                 break Err(crate::header_change::busy(self.path));
             }
+            watch(Doing::WaitingForReaders, 1, 1);
             std::thread::sleep(FREE);
         };
         self.handle.busy_timeout(self.options.patience.as_millis().try_into().unwrap_or(i32::MAX));
@@ -280,7 +306,7 @@ impl<'a> Scanner<'a> {
     /// What lies behind the last page is no page any more, and nothing rewrites it. Nor does a database in WAL mode
     /// have a journal: one that is left over was ended before the mode changed.
     fn cut_physical_tail(&self) -> Result<(), ConvertError> {
-        self.handle.run("BEGIN EXCLUSIVE")?;
+        self.begin("BEGIN EXCLUSIVE")?;
         let pages = self.handle.number("PRAGMA page_count")?;
         let cut = self.lower(|lower, link| pages::cut(lower, link, pages as u64))?;
         let removed = if self.wal { pages::remove_ended_journal(self.path) } else { Ok(()) };

@@ -2,17 +2,27 @@
 
 use std::time::Duration;
 
-/// Pages of the first batch.
-const FIRST: usize = 16;
+/// Pages of the first batch; it shows what a transaction costs by itself.
+const FIRST: usize = 4;
+/// Fewer cost a transaction as much: beside others that wait for a busy disk, too, a batch was a page, and 2 MiB took minutes.
+const FEWEST: usize = 16;
 const MOST: usize = 4096;
 /// A batch with nobody to wait for it.
 const EXCLUSIVE: usize = 2048;
+
+/// How long the lock is left free, in times of how long it was held. In rollback mode the end of a batch keeps readers
+/// out too, so there are more to let through before the next (docs/measuring.md, "A scan under load").
+const FREE_WAL: u32 = 1;
+const FREE_ROLLBACK: u32 = 4;
 
 /// Sizes batches by how long the last one held the lock.
 #[derive(Debug)]
 pub struct Pace {
     hold: Duration,
+    free: u32,
     batch: usize,
+    /// The shortest that the lock was held so far: what no batch, however small, comes below.
+    least: Duration,
     exclusive: bool,
     /// Bytes a second, and how much time they have cost and should have cost so far.
     throttle: Option<u64>,
@@ -20,10 +30,15 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// One that holds the lock for `hold`.
-    pub fn new(hold: Duration, exclusive: bool, throttle: Option<u64>) -> Self {
-        let batch = if exclusive { EXCLUSIVE } else { FIRST };
-        Self { hold, batch, exclusive, throttle, ahead: Duration::ZERO }
+    /// One that holds the lock for `hold`, in WAL mode or in rollback mode.
+    pub fn new(hold: Duration, wal: bool, exclusive: bool, throttle: Option<u64>) -> Self {
+        let batch = match exclusive {
+            true => EXCLUSIVE,
+            false if hold.is_zero() => 1,
+            false => FIRST,
+        };
+        let free = if wal { FREE_WAL } else { FREE_ROLLBACK };
+        Self { hold, free, batch, least: Duration::MAX, exclusive, throttle, ahead: Duration::ZERO }
     }
 
     /// Pages of the next batch.
@@ -34,12 +49,17 @@ impl Pace {
     /// Told that `pages` pages, `bytes` long, held the lock for `held`: how long to leave it free.
     pub fn after(&mut self, pages: usize, bytes: u64, held: Duration) -> Duration {
         if !self.exclusive && pages > 0 {
-            let fits = pages as f64 * self.hold.as_secs_f64() / held.as_secs_f64().max(1e-6);
+            // Where a disk takes as long as that to sync, a batch that fits would be one page: half of the time at least
+            // is for pages.
+            self.least = self.least.min(held);
+            let hold = if self.hold.is_zero() { self.hold } else { self.hold.max(self.least * 2) };
+            let fits = pages as f64 * hold.as_secs_f64() / held.as_secs_f64().max(1e-6);
             // Up by half at most, down at once: a slow disk or a checkpoint of its own was in the way.
             let most = self.batch + self.batch / 2 + 1;
-            self.batch = (fits as usize).clamp(1, most.min(MOST));
+            let fewest = if self.hold.is_zero() { 1 } else { FEWEST };
+            self.batch = (fits as usize).clamp(fewest, most.clamp(fewest, MOST));
         }
-        let free = if self.exclusive { Duration::ZERO } else { held.max(self.hold) };
+        let free = if self.exclusive { Duration::ZERO } else { held.max(self.hold) * self.free };
         let Some(rate) = self.throttle else { return free };
         let due = Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64) + self.ahead;
         let pause = due.saturating_sub(held).max(free);
@@ -56,7 +76,7 @@ mod tests {
 
     #[test]
     fn batches_grow_to_the_hold_and_shrink_at_once() {
-        let mut pace = Pace::new(HOLD, false, None);
+        let mut pace = Pace::new(HOLD, true, false, None);
         for _ in 0..40 {
             // 10 us a page.
             let pages = pace.batch();
@@ -64,20 +84,56 @@ mod tests {
         }
         assert!((390..=400).contains(&pace.batch()), "{}", pace.batch());
         pace.after(400, 0, Duration::from_millis(400));
-        assert_eq!(pace.batch(), 4);
+        assert_eq!(pace.batch(), FEWEST);
+    }
+
+    #[test]
+    fn a_disk_that_was_quick_once_does_not_bring_a_scan_to_a_halt() {
+        let mut pace = Pace::new(HOLD, false, false, None);
+        pace.after(4, 0, Duration::from_millis(1));
+        for _ in 0..20 {
+            pace.after(pace.batch(), 0, Duration::from_millis(150));
+            assert!(pace.batch() >= FEWEST, "{}", pace.batch());
+        }
+    }
+
+    #[test]
+    fn a_disk_that_syncs_slowly_gets_batches_that_are_worth_a_sync() {
+        let mut pace = Pace::new(HOLD, false, false, None);
+        for _ in 0..40 {
+            // 30 ms a transaction, 20 us a page.
+            let pages = pace.batch();
+            pace.after(
+                pages,
+                0,
+                Duration::from_millis(30) + Duration::from_micros(20) * pages as u32,
+            );
+        }
+        assert!((1000..=2000).contains(&pace.batch()), "{}", pace.batch());
+    }
+
+    #[test]
+    fn no_hold_is_a_page_at_a_time() {
+        let mut pace = Pace::new(Duration::ZERO, true, false, None);
+        for _ in 0..3 {
+            assert_eq!(pace.batch(), 1);
+            pace.after(1, 0, HOLD);
+        }
     }
 
     #[test]
     fn the_lock_is_left_free_as_long_as_it_was_held_and_no_shorter_than_meant() {
-        let mut pace = Pace::new(HOLD, false, None);
+        let mut pace = Pace::new(HOLD, true, false, None);
         assert_eq!(pace.after(16, 0, Duration::from_millis(30)), Duration::from_millis(30));
         assert_eq!(pace.after(16, 0, Duration::from_millis(1)), HOLD);
-        assert_eq!(Pace::new(HOLD, true, None).after(16, 0, HOLD), Duration::ZERO);
+        let mut rollback = Pace::new(HOLD, false, false, None);
+        assert_eq!(rollback.after(16, 0, Duration::from_millis(5)), Duration::from_millis(20));
+        assert_eq!(Pace::new(HOLD, false, true, None).after(16, 0, HOLD), Duration::ZERO);
     }
 
     #[test]
     fn a_throttle_holds_on_average() {
-        let mut pace = Pace::new(HOLD, false, Some(1_000_000));
+        let mut pace = Pace::new(HOLD, true, false, Some(1_000_000));
         let mut spent = Duration::ZERO;
         for _ in 0..100 {
             let held = Duration::from_millis(3);

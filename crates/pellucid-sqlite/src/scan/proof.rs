@@ -136,19 +136,31 @@ fn search_wal(path: &Path, header: &Header) -> Result<Option<u32>> {
 
 /// Whether a journal has a header or a first record of an older key. The scan has made the journal vanish under
 /// EXCLUSIVE, so one that is there now was made since, as a whole.
+///
+/// The header of an ended journal no longer says where the first record begins: one sector in, and each connection has
+/// its own sector size. So every size is tried. What is no record there may name any generation, and is one of the few
+/// older ones with a chance of some 2^-30.
 fn has_older_journal(path: &Path, header: &Header) -> Result<bool> {
     let name = beside(path, "-journal");
     let failed = |error| Error::io(Subject::File(name.clone()), error);
-    let mut journal = match std::fs::File::open(&name) {
+    let journal = match std::fs::File::open(&name) {
         Ok(journal) => journal,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(failed(error)),
     };
+    let record_bytes = journal::record_bytes(header.page_size as usize);
     let mut start = Vec::new();
-    let first_record = journal::record_bytes(header.page_size as usize);
-    let wanted = journal::SECTOR_LEAST + first_record as u64;
-    journal.by_ref().take(wanted).read_to_end(&mut start).map_err(failed)?;
-    let mut named = journal::header_generations(&start).to_vec();
-    named.extend(unit::generation(&start).filter(|_| start.len() as u64 == wanted));
-    Ok(named.iter().any(|generation| *generation != 0 && !header.is_current(*generation)))
+    journal
+        .take(journal::SECTOR_MOST + record_bytes as u64)
+        .read_to_end(&mut start)
+        .map_err(failed)?;
+    let in_header = journal::header_generations(&start).into_iter();
+    if in_header.filter(|generation| *generation != 0).any(|one| !header.is_current(one)) {
+        return Ok(true);
+    }
+    let since = header.current_dek()?.first_generation;
+    let sectors =
+        (journal::SECTOR_LEAST.ilog2()..=journal::SECTOR_MOST.ilog2()).map(|bits| 1 << bits);
+    let mut records = sectors.filter_map(|sector: usize| start.get(sector..sector + record_bytes));
+    Ok(records.any(|record| unit::generation(record).is_some_and(|one| 0 < one && one < since)))
 }

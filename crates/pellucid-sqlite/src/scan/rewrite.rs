@@ -5,7 +5,8 @@ use std::time::Instant;
 use super::pace::Pace;
 use super::pages::{self, Stretch};
 use super::{Doing, Ended, Scanner, Watch, PROGRESS_EVERY};
-use crate::convert::connection::{Handle, Prepared};
+use crate::convert::connection::Handle;
+use crate::convert::statement::Prepared;
 use crate::convert::ConvertError;
 use pellucid::scan::ScanState;
 
@@ -15,7 +16,7 @@ const REWRITE: &str = "UPDATE sqlite_dbpage SET data = data WHERE pgno = ?1";
 /// Rewrites every page of an older key, in order. Says if it was suspended under way.
 pub fn pass(scanner: &Scanner<'_>, watch: &mut Watch<'_>) -> Result<Ended, ConvertError> {
     let options = scanner.options;
-    let mut pace = Pace::new(options.hold, options.exclusive, options.throttle);
+    let mut pace = Pace::new(options.hold, scanner.wal, options.exclusive, options.throttle);
     let mut stretch = Stretch::default();
     let rewrite = scanner.handle.prepared(REWRITE)?;
     let mut header = scanner.header()?;
@@ -40,10 +41,7 @@ pub fn pass(scanner: &Scanner<'_>, watch: &mut Watch<'_>) -> Result<Ended, Conve
         }
         let batch: Vec<u32> = waiting.drain(..waiting.len().min(pace.batch())).collect();
         let begin = if options.exclusive { "BEGIN EXCLUSIVE" } else { "BEGIN IMMEDIATE" };
-        scanner
-            .handle
-            .run(begin)
-            .map_err(|error| crate::header_change::in_use(scanner.path, error))?;
+        scanner.begin(begin)?;
         let held = Instant::now();
         let rewritten = write_batch(scanner, &rewrite, &batch, &mut kept, (done, last as u32));
         if let Err(error) = rewritten {

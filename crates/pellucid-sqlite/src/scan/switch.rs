@@ -6,13 +6,14 @@ use pellucid::header::Header;
 use pellucid::keyring::{Action, Event};
 use pellucid::nonce::SystemNonces;
 use pellucid::scan::ScanState;
+use pellucid::secret::fill_random;
 use pellucid::transition::Target;
 use pellucid::{Algorithm, Dek, Error, Subject};
 
 use crate::convert::{full_name, ConvertError};
 use crate::header_change::{change, Next};
 use crate::protectors;
-use crate::seal_request::now;
+use crate::seal_request::{leave, now};
 
 /// Gives the database a new DEK; none for its present algorithm. From now on everybody seals under it, and a
 /// scan is due. Every protector protects the new DEK; the older one is wrapped under it until the scan ends.
@@ -20,9 +21,22 @@ use crate::seal_request::now;
 /// # Errors
 /// [`ConvertError`]; nothing was changed then. During a scan SQL Server's message 33110.
 pub fn rekey(path: &Path, algorithm: Option<Algorithm>) -> Result<Header, ConvertError> {
-    switch(path, Action::Rekeyed, |header| {
-        Ok(Target::NewKey(algorithm.map_or_else(|| header.algorithm(), Ok)?))
-    })
+    switch(path, Action::Rekeyed, None, |header| new_key(header, algorithm))
+}
+
+/// Gives a copy of a database an identity of its own: another file id together with a new DEK, so that once the scan is
+/// complete no page of the one opens in the other.
+///
+/// # Errors
+/// As [`rekey`].
+pub fn rekey_as_new(path: &Path, algorithm: Option<Algorithm>) -> Result<Header, ConvertError> {
+    let mut file_id = [0; 16];
+    fill_random(&mut file_id)?;
+    switch(path, Action::Separated, Some(file_id), |header| new_key(header, algorithm))
+}
+
+fn new_key(header: &Header, algorithm: Option<Algorithm>) -> pellucid::Result<Target> {
+    Ok(Target::NewKey(algorithm.map_or_else(|| header.algorithm(), Ok)?))
 }
 
 /// Switches encryption on or off, as SQL Server's `SET ENCRYPTION`: what is written from now on is sealed, or is not,
@@ -32,21 +46,25 @@ pub fn rekey(path: &Path, algorithm: Option<Algorithm>) -> Result<Header, Conver
 /// [`ConvertError`]; nothing was changed then. SQL Server's messages 33107, 33108, 33109.
 pub fn set(path: &Path, target: Target) -> Result<Header, ConvertError> {
     let action = if target == Target::Off { Action::Decrypted } else { Action::Encrypted };
-    switch(path, action, |_| Ok(target))
+    switch(path, action, None, |_| Ok(target))
 }
 
 fn switch(
     path: &Path,
     action: Action,
+    file_id: Option<[u8; 16]>,
     target: impl Fn(&Header) -> pellucid::Result<Target>,
 ) -> Result<Header, ConvertError> {
     let dek = Dek::random()?;
     change(
         path,
         |link, header, keys| {
-            let row = header.next_row(&dek, target(header)?)?;
-            let wrapped = protectors::of_new_dek(header, &dek, &row, link.credentials())?;
-            let next = header.rekeyed(keys, &dek, row, wrapped, now(), &mut SystemNonces)?;
+            let target = target(header)?;
+            let own = file_id.map_or_else(|| Ok(header.clone()), |id| header.renamed(id))?;
+            let row = own.next_row(&dek, target)?;
+            let (id, credentials) = (&own.file_id, link.credentials());
+            let wrapped = protectors::of_new_dek(header, &dek, &row, id, credentials)?;
+            let next = own.rekeyed(keys, &dek, row, wrapped, now(), &mut SystemNonces)?;
             Ok(Some(Next { header: next, dek: Some(dek.clone()) }))
         },
         || Event::new(action, "database").of(full_name(path)).record_here(),
@@ -87,6 +105,9 @@ pub fn change_state(path: &Path, state: ScanState) -> Result<Header, ConvertErro
 /// [`ConvertError`]; nothing was changed then.
 pub fn settle(path: &Path, proved: &Header) -> Result<bool, ConvertError> {
     let row = proved.current_dek()?;
+    if let Some(older) = &proved.scan.older_id {
+        leave(older, path);
+    }
     let header = change(
         path,
         |_, header, _| match header.current_dek()? == row {

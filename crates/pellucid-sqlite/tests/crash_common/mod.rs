@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use rusqlite::{Connection, OpenFlags};
 
+pub mod footprint;
 pub mod random;
 pub mod rows;
 

@@ -6,3 +6,4 @@ mod place;
 #[path = "../crash_common/random.rs"]
 mod random;
 mod stranger;
+mod views;

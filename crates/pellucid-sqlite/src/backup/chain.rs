@@ -1,0 +1,196 @@
+//! The backup sets that one moment of a database takes: a full one, and perhaps a differential of it.
+
+use pellucid::media::{ChunkKind, Kind, SetHeader, PAGE_HASH_BYTES};
+use pellucid::protector::KeySource;
+use pellucid::restore::{restore_pages, Media, OpenSet, PageTarget};
+use pellucid::{Error, Result, Subject};
+
+/// A full set, then perhaps a differential.
+#[derive(Debug)]
+pub struct Chain<'a> {
+    full: Option<OpenSet<'a>>,
+    last: OpenSet<'a>,
+}
+
+impl<'a> Chain<'a> {
+    /// Opens the set at `position`; the full set of a differential is looked for on `base`.
+    ///
+    /// # Errors
+    /// As [`OpenSet::open`]; [`Error::Misuse`] if the full set is not there.
+    pub fn open(
+        media: &'a Media,
+        base: &'a Media,
+        position: u32,
+        keys: &dyn KeySource,
+    ) -> Result<Self> {
+        let last = OpenSet::open(media, position, keys)?;
+        let full = match last.header().kind {
+            Kind::Full => None,
+            Kind::Differential => Some(open_base(base, &last, keys)?),
+        };
+        Ok(Self { full, last })
+    }
+
+    /// The set that was asked for.
+    pub fn last(&self) -> &OpenSet<'a> {
+        &self.last
+    }
+
+    /// The full set that it is based on.
+    pub fn base(&self) -> Option<&OpenSet<'a>> {
+        self.full.as_ref()
+    }
+
+    /// In the order they are restored.
+    pub fn sets(&self) -> impl Iterator<Item = &OpenSet<'a>> {
+        self.full.iter().chain([&self.last])
+    }
+
+    /// What the last set says of itself.
+    pub fn header(&self) -> &SetHeader {
+        self.last.header()
+    }
+
+    /// Pages that could not be read when they were backed up.
+    pub fn missing(&self) -> Vec<u32> {
+        let mut missing: Vec<u32> =
+            self.sets().flat_map(|set| set.index().missing.clone()).collect();
+        missing.sort_unstable();
+        missing
+    }
+
+    /// Writes the full set, then what changed. `progress` is told pages done and in all.
+    ///
+    /// # Errors
+    /// As [`restore_pages`].
+    pub fn fill(
+        &self,
+        target: &dyn PageTarget,
+        workers: usize,
+        progress: &mut dyn FnMut(u32, u32),
+    ) -> Result<()> {
+        let pages = self.sets().map(|set| set.manifest().pages).sum();
+        let mut before = 0;
+        for set in self.sets() {
+            restore_pages(set, target, workers, &mut |done| progress(before + done, pages))?;
+            before += set.manifest().pages;
+        }
+        Ok(())
+    }
+
+    /// One page, as it was.
+    ///
+    /// # Errors
+    /// As [`OpenSet::read`]; [`Error::Corrupt`] if no set has it.
+    pub fn page(&self, number: u32) -> Result<Vec<u8>> {
+        let bytes = self.header().page_size as usize;
+        for set in [Some(&self.last), self.full.as_ref()].into_iter().flatten() {
+            if set.index().missing.contains(&number) {
+                return Err(Error::corrupt(
+                    Subject::Page(number),
+                    "it could not be read when it was backed up",
+                ));
+            }
+            if let Some(page) = page_of(set, number, bytes)? {
+                return Ok(page);
+            }
+        }
+        Err(Error::corrupt(Subject::Page(number), "it is not in the backup"))
+    }
+
+    /// The hashes of all pages from page 1 on, and the key they are under: those of the full set, with what the
+    /// differential has put in.
+    ///
+    /// # Errors
+    /// As [`OpenSet::page_hashes`].
+    pub fn page_hashes(&self) -> Result<([u8; 32], Vec<u8>)> {
+        let full = self.full.as_ref().unwrap_or(&self.last);
+        let (key, mut hashes) = (full.page_hash_key(), full.page_hashes()?);
+        let bytes = self.header().page_size as usize;
+        hashes.resize(self.header().pages as usize * PAGE_HASH_BYTES, 0);
+        if self.full.is_some() {
+            each_page(&self.last, bytes, &mut |number, page| {
+                let at = (number as usize - 1) * PAGE_HASH_BYTES;
+                if let Some(place) = hashes.get_mut(at..at + PAGE_HASH_BYTES) {
+                    place.copy_from_slice(&pellucid::media::page_hash(&key, page));
+                }
+            })?;
+        }
+        Ok((key, hashes))
+    }
+}
+
+/// The full set that a differential was made from.
+fn open_base<'a>(
+    media: &'a Media,
+    differential: &OpenSet<'_>,
+    keys: &dyn KeySource,
+) -> Result<OpenSet<'a>> {
+    let wanted = differential.header();
+    for position in 1..=media.sets() {
+        let families = media.set(position)?;
+        let first = families.first().and_then(|copies| copies.first());
+        if first.is_some_and(|(_, set)| set.header.set == wanted.base) {
+            let full = OpenSet::open(media, position, keys)?;
+            if full.header().page_size != wanted.page_size || full.header().kind != Kind::Full {
+                return Err(Error::corrupt(
+                    Subject::BackupSet(position),
+                    "it is not the full set that the differential was made from",
+                ));
+            }
+            return Ok(full);
+        }
+    }
+    Err(Error::misuse(
+        Subject::BackupSet(wanted.position),
+        format!(
+            "it is a differential, and the full set {} that it was made from is not on the media \
+             that are named",
+            pellucid::certificate::hex(&wanted.base)
+        ),
+    ))
+}
+
+/// One page of a set, if that has it.
+fn page_of(set: &OpenSet<'_>, number: u32, page_bytes: usize) -> Result<Option<Vec<u8>>> {
+    let mut content = Default::default();
+    let mut found = None;
+    // Lists begin at the first page that they have, so the one to look in is the last that begins before.
+    let entry = set.index().chunks.iter().rev().find(|entry| entry.first_page <= number);
+    let Some(entry) = entry else { return Ok(None) };
+    let prefix = set.read(entry, &mut content)?;
+    pages_of(&content.bytes, &prefix, page_bytes, &mut |at, page| {
+        if at == number {
+            found = Some(page.to_vec());
+        }
+    });
+    Ok(found)
+}
+
+fn each_page(set: &OpenSet<'_>, page_bytes: usize, each: &mut dyn FnMut(u32, &[u8])) -> Result<()> {
+    let mut content = Default::default();
+    for entry in &set.index().chunks {
+        let prefix = set.read(entry, &mut content)?;
+        pages_of(&content.bytes, &prefix, page_bytes, each);
+    }
+    Ok(())
+}
+
+/// The pages of a chunk with their numbers (docs/format.md, "Chunk").
+fn pages_of(
+    content: &[u8],
+    prefix: &pellucid::media::ChunkPrefix,
+    page_bytes: usize,
+    each: &mut dyn FnMut(u32, &[u8]),
+) {
+    let listed = prefix.kind == ChunkKind::ListedPages;
+    let list = if listed { (prefix.pages as usize * 4).min(content.len()) } else { 0 };
+    let (list, pages) = content.split_at(list);
+    for (at, page) in (0..).zip(pages.chunks_exact(page_bytes)) {
+        let number = match list.chunks_exact(4).nth(at) {
+            Some(n) => u32::from_be_bytes([n[0], n[1], n[2], n[3]]),
+            None => prefix.first_page.saturating_add(at as u32),
+        };
+        each(number, page);
+    }
+}

@@ -1,0 +1,327 @@
+//! A backup from beginning to end.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pellucid::backup::{now_micros, write_set, Base, NewSet, Options, PageSource, Spool, Written};
+use pellucid::header::Header;
+use pellucid::media::{
+    Compression, Description, Kind, Manifest, MediaHeader, SetHeader, CHUNK_BYTES,
+};
+use pellucid::restore::OpenSet;
+use pellucid::secret::fill_random;
+use pellucid::{Algorithm, Error, Subject};
+
+use super::media::open_media;
+use super::overwrite::Rules;
+use super::seal::{seal, thumbprint};
+use super::targets::{Files, Targets};
+use crate::convert::switch::check_space;
+use crate::convert::{full_name, ConvertError};
+use crate::history::{self, History, SetRecord};
+use crate::inspect::{inspect, Kind as Found};
+use crate::seal_request::{Credentials, Protection, Request};
+use crate::snapshot::Snapshot;
+
+/// What is to be backed up, and how.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The database.
+    pub database: PathBuf,
+    /// Where to.
+    pub files: Files,
+    /// What to do with files that are there.
+    pub rules: Rules,
+    /// Who can open the set; none: who can open a sealed database, and nobody needs to for a plain one.
+    pub protections: Vec<Protection>,
+    /// How it is sealed, if it is.
+    pub algorithm: Algorithm,
+    /// How it is compressed.
+    pub compression: Compression,
+    /// The level of that.
+    pub level: i32,
+    /// Threads that compress and seal.
+    pub workers: usize,
+    /// The media of the full set that a differential is compared with; none: a full backup.
+    pub differential: Option<Vec<PathBuf>>,
+    /// No differential will be based on it.
+    pub copy_only: bool,
+    /// Seconds since 1970; 0 for never.
+    pub expires: u64,
+    /// Names for people: of the set, and of the media set if it is new.
+    pub name: String,
+    /// What the administrator says of it.
+    pub description: String,
+    /// The name of a new media set.
+    pub media_name: String,
+    /// The description of a new media set.
+    pub media_description: String,
+    /// Read through the transaction even where it keeps writers waiting.
+    pub no_spool: bool,
+    /// Damaged pages become zeros and are listed.
+    pub continue_after_error: bool,
+    /// How long to wait for a lock.
+    pub timeout: Duration,
+}
+
+/// What a backup is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Setting pages aside; nobody commits meanwhile.
+    Spooling,
+    /// Reading, compressing, sealing, writing.
+    Writing,
+}
+
+/// A backup that was made.
+#[derive(Debug)]
+pub struct Done {
+    /// The header of its set.
+    pub header: SetHeader,
+    /// What committed it.
+    pub manifest: Manifest,
+    /// Mirrors that failed.
+    pub fenced: Vec<(PathBuf, std::io::Error)>,
+    /// Pages that could not be read.
+    pub missing: Vec<(u32, Error)>,
+    /// How long nobody could commit; none in WAL mode.
+    pub held: Option<Duration>,
+    /// Why the history does not know of it, if it does not although there is one.
+    pub unrecorded: Option<String>,
+}
+
+/// Makes a backup. `progress` is told the phase, pages done and in all, and bytes stored.
+///
+/// # Errors
+/// [`ConvertError`]; there is no set then, and what was on the media before is there.
+pub fn back_up(
+    job: &Job,
+    progress: &mut dyn FnMut(Phase, u32, u32, u64),
+) -> Result<Done, ConvertError> {
+    let sealed = sealed_header(&job.database)?;
+    let encrypted = sealed.is_some() || !job.protections.is_empty();
+    let credentials = Credentials::gather(&Request::default())?;
+    let base = base(job, &credentials)?;
+    let media_header = new_media(job, encrypted)?;
+    let mut targets = Targets::prepare(&job.files, &job.rules, media_header, expected_bytes(job))?;
+
+    let begun = now_micros();
+    let snapshot = Snapshot::begin(&job.database, job.timeout)?;
+    let started = Instant::now();
+    let mut header = set_header(job, &snapshot, &targets, sealed.as_ref(), begun)?;
+    header.base = base.as_ref().map_or([0; 16], |(id, _)| *id);
+    let keys = match encrypted {
+        true => {
+            Some(seal(&mut header, job.algorithm, &job.protections, sealed.as_ref(), &credentials)?)
+        }
+        false => None,
+    };
+    let set = NewSet { header, description: description(job), keys: keys.as_ref() };
+    let mut held = None;
+    let mut write = |source: &mut dyn PageSource| -> Result<Written, ConvertError> {
+        let pages = set.header.pages;
+        let options = Options {
+            workers: job.workers,
+            level: job.level,
+            continue_after_error: job.continue_after_error,
+        };
+        let base = base.as_ref().map(|(_, base)| base);
+        Ok(write_set(source, &set, base, targets.families(), &options, &mut |done, stored| {
+            progress(Phase::Writing, done, pages, stored);
+        })?)
+    };
+    let written = if snapshot.lets_write() || job.no_spool {
+        let written = write(&mut snapshot.reader()?)?;
+        if !snapshot.lets_write() {
+            held = Some(started.elapsed());
+        }
+        written
+    } else {
+        let mut spool = spool(job, &snapshot)?;
+        drop(snapshot);
+        held = Some(started.elapsed());
+        write(&mut spool)?
+    };
+    let fenced: Vec<_> = written.fenced.iter().map(|(path, _)| path.clone()).collect();
+    let (header, description) = (set.header, set.description);
+    let media = targets.header.clone();
+    let can_be_read = targets.can_be_read();
+    targets.finish(&fenced)?;
+    if can_be_read {
+        assert_written(job, &header)?;
+    }
+    let manifest = &written.manifest;
+    let files = job.files.present(&fenced);
+    let record = SetRecord {
+        media: &media,
+        set: &header,
+        manifest,
+        description: &description,
+        files: &files,
+    };
+    let unrecorded = history::told(record_set(&record));
+    Ok(Done {
+        header,
+        manifest: written.manifest,
+        fenced: written.fenced,
+        missing: written.missing,
+        held,
+        unrecorded,
+    })
+}
+
+/// About as many as a family gets: all of the database, for chunks go where there is room.
+fn expected_bytes(job: &Job) -> u64 {
+    std::fs::metadata(&job.database).map_or(0, |metadata| metadata.len())
+}
+
+fn record_set(record: &SetRecord<'_>) -> Result<(), ConvertError> {
+    match History::open_or_begin()? {
+        Some(history) => history.record_set(record),
+        None => Ok(()),
+    }
+}
+
+/// The header of a sealed database; none of a plain one.
+fn sealed_header(database: &Path) -> Result<Option<Header>, ConvertError> {
+    let misuse =
+        |what: &'static str| Err(Error::misuse(Subject::File(database.to_owned()), what).into());
+    match inspect(database)?.kind {
+        // Its pages are in clear, but it is a database that somebody means to have encrypted.
+        Found::Sealed(sealed) => Ok(Some(sealed.header)),
+        Found::Plain => Ok(None),
+        Found::Empty => misuse("it is empty: there is nothing to back up"),
+        Found::Unfinished => misuse(
+            "an encryption or decryption of it was interrupted: `pellucid check` finishes the work",
+        ),
+        Found::Damaged(error) => Err(error.into()),
+        _ => misuse("neither an SQLite database nor an encrypted one"),
+    }
+}
+
+/// The last full set of the media that a differential is based on.
+fn base(job: &Job, credentials: &Credentials) -> Result<Option<([u8; 16], Base)>, ConvertError> {
+    let Some(paths) = &job.differential else { return Ok(None) };
+    let media = open_media(paths)?;
+    let full = (1..=media.sets()).rev().find(|position| {
+        let found = media.set(*position);
+        let header = found.ok().and_then(|set| set.first()?.first().map(|(_, set)| &set.header));
+        header.is_some_and(|header| header.kind == Kind::Full && !header.copy_only)
+    });
+    let Some(full) = full else {
+        return Err(Error::message(
+            pellucid::message::NO_DATABASE_BACKUP,
+            &database_name(&job.database),
+        )
+        .into());
+    };
+    let set = OpenSet::open(&media, full, credentials).map_err(|error| match error {
+        // It may be under what the database was under before a rotation.
+        Error::MissingKey { subject, cause } => {
+            let names: Vec<String> =
+                paths.iter().map(|path| format!("`{}`", path.display())).collect();
+            let what = format!("the full backup in {} does not open: {cause}", names.join(", "));
+            Error::missing_key(subject, what)
+        }
+        other => other,
+    })?;
+    let base = Base { page_hash_key: set.page_hash_key(), hashes: set.page_hashes()? };
+    Ok(Some((set.header().set, base)))
+}
+
+fn new_media(job: &Job, encrypted: bool) -> Result<MediaHeader, ConvertError> {
+    let mut media_set = [0; 16];
+    fill_random(&mut media_set)?;
+    Ok(MediaHeader {
+        media_set,
+        families: job.files.families.len() as u16,
+        family: 1,
+        mirrors: job.files.mirrors.len() as u8 + 1,
+        mirror: 0,
+        compressed: job.compression != Compression::None,
+        encrypted,
+        made: now_micros(),
+        name: job.media_name.clone(),
+        description: job.media_description.clone(),
+    })
+}
+
+fn set_header(
+    job: &Job,
+    snapshot: &Snapshot,
+    targets: &Targets,
+    sealed: Option<&Header>,
+    begun: u64,
+) -> Result<SetHeader, ConvertError> {
+    let (mut set, mut page_hash_key) = ([0; 16], [0; 32]);
+    fill_random(&mut set)?;
+    fill_random(&mut page_hash_key)?;
+    let page_size = snapshot.page_size();
+    Ok(SetHeader {
+        media_set: targets.header.media_set,
+        set,
+        family: 1,
+        families: targets.header.families,
+        position: targets.position,
+        kind: if job.differential.is_some() { Kind::Differential } else { Kind::Full },
+        algorithm: None,
+        compression: job.compression,
+        copy_only: job.copy_only && job.differential.is_none(),
+        sealed_source: sealed.is_some(),
+        page_size,
+        pages: snapshot.pages(),
+        chunk_pages: (CHUNK_BYTES as u32 / page_size.max(512)).max(1),
+        begun,
+        expires: job.expires,
+        source: sealed.map_or([0; 16], |header| header.file_id),
+        base: [0; 16],
+        commitment: [0; 32],
+        source_thumbprint: sealed.map_or([0; 32], thumbprint),
+        page_hash_key,
+        protectors: Vec::new(),
+        description: Vec::new(),
+    })
+}
+
+fn description(job: &Job) -> Description {
+    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
+    Description {
+        database: database_name(&job.database),
+        path: full_name(&job.database),
+        name: job.name.clone(),
+        description: job.description.clone(),
+        user,
+        machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+    }
+}
+
+/// A database's name: that of its file without the last extension.
+fn database_name(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Pages set aside in the directory of the first file, where there has to be room anyway.
+fn spool(job: &Job, snapshot: &Snapshot) -> Result<Spool, ConvertError> {
+    let bytes = u64::from(snapshot.pages()) * u64::from(snapshot.page_size());
+    let beside = job.files.families.first().filter(|path| path.parent().is_some_and(Path::is_dir));
+    let beside = beside.unwrap_or(&job.database);
+    check_space(beside, bytes + bytes / 16)?;
+    let directory = crate::convert::laying::directory_of(beside);
+    let mut source = snapshot.reader()?;
+    Ok(Spool::fill(&mut source, snapshot.page_size(), snapshot.pages(), directory, &mut |_| ())?)
+}
+
+/// Reads the set's header again from the media: what was to be sealed is.
+fn assert_written(job: &Job, header: &SetHeader) -> Result<(), ConvertError> {
+    let media = open_media(&job.files.families)?;
+    let sets = media.set(header.position)?;
+    let same = |set: &SetHeader| set.set == header.set && set.algorithm == header.algorithm;
+    if sets.iter().flatten().all(|(_, found)| same(&found.header)) {
+        return Ok(());
+    }
+    Err(Error::corrupt(
+        Subject::BackupSet(header.position),
+        "what is on the media is not what was written",
+    )
+    .into())
+}

@@ -1,0 +1,24 @@
+//! Backup sets of a database in use, and databases from backup sets.
+//!
+//! The core writes and reads media ([`pellucid::backup`], [`pellucid::restore`]); here is what they have to do with a
+//! database: its snapshot, its keys, and files that appear whole or not at all.
+
+mod chain;
+mod job;
+mod media;
+mod mend;
+mod overwrite;
+mod replace;
+mod restore;
+mod seal;
+mod store;
+mod targets;
+
+pub use chain::Chain;
+pub use job::{back_up, Done, Job, Phase};
+pub use media::open_media;
+pub use mend::{mend, Mending};
+pub use overwrite::{Existing, Rules};
+pub use restore::{restore, Restored, Restoring};
+pub use store::{use_store, Created, Store};
+pub use targets::Files;

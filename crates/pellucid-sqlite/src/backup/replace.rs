@@ -1,0 +1,265 @@
+//! A restored database takes the place of one that is there: on the same inode, because connections that sit idle keep
+//! the file open and would go on with one that is no longer the database.
+//!
+//! The restored file is laid over the old one as a decryption lays its plain copy, whatever it is: docs/format.md,
+//! "Laying". Until sector 0 says `laying` the old database is there, from then on any opener finishes the new one.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pellucid::keys::ContainerKeys;
+use pellucid::media::{Description, SetHeader};
+use pellucid::message;
+use pellucid::restore::set_change_counter;
+use pellucid::secret::fill_random;
+use pellucid::sector::SECTOR_BYTES;
+use pellucid::{Error, Result, Subject};
+
+use crate::code::Code;
+use crate::convert::connection::{uri, Handle};
+use crate::convert::encrypt::next_counter;
+use crate::convert::laying::{plain_sector, replace_sector_zero, sync_directory, Laying};
+use crate::convert::switch::Source;
+use crate::convert::{copy_path, full_name, holders, ConvertError, Options};
+use crate::ffi;
+use crate::file::lower_of_main;
+use crate::inspect::{inspect, Kind as Found};
+use crate::lower::Lower;
+
+const RETRY: Duration = Duration::from_millis(20);
+/// Where the logs of a database lie that nobody can read any more.
+const ASIDE: &str = ".pellucid-old";
+
+/// What a restore is to put in the place of a database.
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    /// The header of the set.
+    pub set: &'a SetHeader,
+    /// What the set is called.
+    pub description: &'a Description,
+    /// Whether it becomes a sealed database.
+    pub sealed: bool,
+}
+
+/// Whether what is at `to` may be replaced. Gives the file id of a container that is.
+///
+/// # Errors
+/// SQL Server's messages 3154, 3159 and 3142 without `replace`; [`Error::Misuse`] where an encrypted database would become
+/// a plain one although nobody asked for that.
+pub fn check(
+    to: &Path,
+    incoming: &Incoming<'_>,
+    replace: bool,
+    decrypted: bool,
+) -> std::result::Result<Option<[u8; 16]>, ConvertError> {
+    let found = inspect(to)?.kind;
+    if !replace {
+        let message = match &found {
+            Found::Empty | Found::NotADatabase => message::FILE_IN_THE_WAY,
+            found if is_same(to, found, incoming) => message::TAIL_NOT_BACKED_UP,
+            _ => message::ANOTHER_DATABASE,
+        };
+        let name = match message.number {
+            3142 => to.display().to_string(),
+            _ => to.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        return Err(Error::Message { message, text: message.with_all(&[&name, &name]) }.into());
+    }
+    let Found::Sealed(sealed) = &found else { return Ok(None) };
+    if sealed.is_scanned == Some(true) {
+        return Err(ConvertError::Scanned { file: to.display().to_string() });
+    }
+    if !incoming.sealed && !decrypted && !sealed.header.is_switched_off() {
+        return Err(Error::misuse(
+            Subject::File(to.to_owned()),
+            "it is encrypted, and the backup is of a plain database; `--decrypted` says that a \
+             plain one may take its place",
+        )
+        .into());
+    }
+    Ok(Some(sealed.header.file_id))
+}
+
+/// Whether the set was made of the database that is there.
+fn is_same(to: &Path, found: &Found, incoming: &Incoming<'_>) -> bool {
+    let same_id = match found {
+        Found::Sealed(sealed) => sealed.header.file_id == incoming.set.source,
+        _ => false,
+    };
+    same_id || incoming.description.path == full_name(to)
+}
+
+/// A restored file that is whole.
+#[derive(Debug)]
+pub struct Whole<'a> {
+    /// Where it is.
+    pub path: &'a Path,
+    /// Bytes of its pages.
+    pub page_bytes: usize,
+    /// What opens it if it is sealed.
+    pub keys: Option<&'a ContainerKeys>,
+}
+
+/// Lays `new` over the database `to`, which programs may have open, and removes it.
+///
+/// # Errors
+/// [`ConvertError::InUse`] naming who did not give way in time, with nothing changed. After the commit point any opener
+/// finishes the work.
+pub fn take_place(
+    new: &Whole<'_>,
+    to: &Path,
+    timeout: Duration,
+) -> std::result::Result<(), ConvertError> {
+    let options = Options::new(timeout, Vec::new());
+    match Source::reserve(to, &uri(to, "vfs=pellucid"), &options) {
+        Ok(mut source) => {
+            let counter = next_counter(&source.handle)?;
+            let file = source.handle.file()?;
+            // SAFETY: the file object of an open connection; used before it closes.
+            let lower = unsafe { lower_of_main(file).unwrap_or_else(|| Lower::new(file)) };
+            let (sector, laying) = prepare(new, to, counter)?;
+            source.switch(lower, &sector, laying, &mut |_, _, _| ())
+        }
+        Err(busy @ ConvertError::InUse { .. }) => Err(busy),
+        // Damaged, or its key is lost: that is what it is being replaced for.
+        Err(_) => over_unreadable(new, to, timeout),
+    }
+}
+
+/// The new file gets the name from which an interrupted laying is finished, and the old one's owner.
+fn prepare(
+    new: &Whole<'_>,
+    to: &Path,
+    counter: u32,
+) -> std::result::Result<([u8; SECTOR_BYTES], Laying), ConvertError> {
+    use std::os::unix::fs::{chown, MetadataExt};
+    // One that no connection to the old one has seen.
+    set_change_counter(new.path, new.keys, new.page_bytes, counter)?;
+    if let Ok(original) = std::fs::metadata(to) {
+        // Another user's opener may have to finish; only root can give a file away.
+        let _ = chown(new.path, Some(original.uid()), Some(original.gid()));
+    }
+    let copy = copy_path(to);
+    std::fs::rename(new.path, &copy)
+        .map_err(|error| Error::io(Subject::File(copy.clone()), error))?;
+    sync_directory(&copy)?;
+    let mut id = [0; 16];
+    fill_random(&mut id)?;
+    let sector = plain_sector(id, &copy)?.encode(new.page_bytes as u32);
+    Ok((sector, Laying::open(copy, false)?))
+}
+
+/// Over a database that SQLite cannot open: locked as SQLite would lock it, its logs set aside first, because they would
+/// be taken for the new one's.
+fn over_unreadable(
+    new: &Whole<'_>,
+    to: &Path,
+    timeout: Duration,
+) -> std::result::Result<(), ConvertError> {
+    let handle = Handle::open(to, &uri(to, "vfs=unix"), ffi::OPEN_READWRITE)?;
+    // SAFETY: the file object of an open connection over the Unix VFS; used before it closes.
+    let lower = unsafe { Lower::new(handle.file()?) };
+    lock_exclusive(lower, to, timeout)?;
+    let mut counter = [0; 4];
+    fill_random(&mut counter)?;
+    let (sector, laying) = prepare(new, to, u32::from_be_bytes(counter))?;
+    let aside = set_logs_aside(to)?;
+    if let Err(unwritten) = replace_sector_zero(lower, &sector) {
+        if unwritten.put_back {
+            aside.put_back();
+            laying.remove()?;
+        }
+        return Err(failed(to, unwritten.code, "its first sector cannot be written"));
+    }
+    let interrupted = |code| failed(to, code, "the restore was interrupted and can be finished");
+    lower.sync(ffi::SYNC_NORMAL).map_err(interrupted)?;
+    laying.lay(lower, &mut |_, _| ()).map_err(interrupted)?;
+    laying.remove()?;
+    aside.remove();
+    lower.unlock(ffi::LOCK_NONE).map_err(interrupted)
+}
+
+/// Waits until nobody else has a lock. A lock that is held already is kept.
+///
+/// # Errors
+/// [`ConvertError::InUse`] naming who did not give way.
+pub fn lock_exclusive(
+    lower: Lower,
+    to: &Path,
+    timeout: Duration,
+) -> std::result::Result<(), ConvertError> {
+    let deadline = Instant::now() + timeout;
+    for level in [ffi::LOCK_SHARED, ffi::LOCK_RESERVED, ffi::LOCK_EXCLUSIVE] {
+        loop {
+            match lower.lock(level) {
+                Ok(()) => break,
+                Err(Code(ffi::BUSY)) if Instant::now() < deadline => std::thread::sleep(RETRY),
+                Err(Code(ffi::BUSY)) => {
+                    return Err(ConvertError::InUse {
+                        file: to.display().to_string(),
+                        holders: holders::find(to),
+                    })
+                }
+                Err(code) => return Err(failed(to, code, "cannot be locked")),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, Code(code): Code, message: &str) -> ConvertError {
+    ConvertError::Sqlite { file: path.display().to_string(), code, message: message.to_owned() }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// WAL and journal under other names.
+#[derive(Debug, Default)]
+pub struct Aside(Vec<(PathBuf, PathBuf)>);
+
+impl Aside {
+    /// They were needed after all.
+    fn put_back(self) {
+        for (name, aside) in self.0 {
+            // There is nothing better to do with one that cannot be renamed; it is not lost.
+            let _ = std::fs::rename(aside, name);
+        }
+    }
+
+    /// The database that they belong to is gone.
+    pub fn remove(self) {
+        for (_, aside) in self.0 {
+            // Nobody reads them under that name.
+            let _ = std::fs::remove_file(aside);
+        }
+    }
+}
+
+/// Moves what SQLite would take for the logs of the database at `to`.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn set_logs_aside(to: &Path) -> Result<Aside> {
+    let mut aside = Aside::default();
+    for name in logs(to) {
+        let other = with_suffix(&name, ASIDE);
+        std::fs::rename(&name, &other)
+            .map_err(|error| Error::io(Subject::File(name.clone()), error))?;
+        aside.0.push((name, other));
+    }
+    if !aside.0.is_empty() {
+        sync_directory(to)?;
+    }
+    Ok(aside)
+}
+
+/// The logs that lie where those of a database at `to` would.
+pub fn logs(to: &Path) -> Vec<PathBuf> {
+    let names = ["-wal", "-journal", "-shm"].map(|suffix| with_suffix(to, suffix));
+    names.into_iter().filter(|name| name.exists()).collect()
+}

@@ -1,0 +1,265 @@
+//! Databases from backup sets.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pellucid::backup::now_micros;
+use pellucid::keyring::{Action, Event};
+use pellucid::keys::ContainerKeys;
+use pellucid::media::Kind;
+use pellucid::restore::{Media, OpenSet, PlainTarget, SealedTarget};
+use pellucid::{Algorithm, Error, Result, Subject};
+
+use super::chain::Chain;
+use super::media::{about, open_media};
+use super::replace::{self, Incoming, Whole};
+use super::targets::new_name;
+use crate::convert::laying::sync_directory;
+use crate::convert::switch::check_space;
+use crate::convert::{full_name, ConvertError};
+use crate::history::{self, files_of, History, RestoreRecord, SetRecord};
+use crate::seal_request::{leave, remember, Birth, Credentials, Protection, Request};
+
+/// What is to be restored, and to where.
+#[derive(Debug, Clone)]
+pub struct Restoring {
+    /// The media of the set; for a differential those of its full set too, unless it is on the same.
+    pub media: Vec<PathBuf>,
+    /// The media of the full set that a differential is based on; none: the same.
+    pub base: Option<Vec<PathBuf>>,
+    /// The position of the set; none: the last one.
+    pub position: Option<u32>,
+    /// The database to make.
+    pub to: PathBuf,
+    /// What opens the database afterwards; none: what opens the set.
+    pub protections: Vec<Protection>,
+    /// How it is sealed.
+    pub algorithm: Algorithm,
+    /// A plain database, although the set is of a sealed one.
+    pub decrypted: bool,
+    /// In the place of a database that is there.
+    pub replace: bool,
+    /// How long to wait for programs that have that open.
+    pub timeout: Duration,
+    /// Threads.
+    pub workers: usize,
+}
+
+/// A database that was restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// Pages it has.
+    pub pages: u32,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Whether it is sealed.
+    pub sealed: bool,
+    /// Whether another database was there.
+    pub replaced: bool,
+    /// The positions of the sets that were needed, and what they are.
+    pub sets: Vec<(u32, Kind)>,
+    /// Pages that were unreadable when they were backed up: zeros.
+    pub missing: Vec<u32>,
+    /// Why the history does not know of it, if it does not although there is one.
+    pub unrecorded: Option<String>,
+}
+
+/// Restores a database. `progress` is told pages done and in all.
+///
+/// # Errors
+/// [`ConvertError`]; what was at the name is there then, or any opener finishes what was begun.
+pub fn restore(
+    job: &Restoring,
+    progress: &mut dyn FnMut(u32, u32),
+) -> std::result::Result<Restored, ConvertError> {
+    let begun = now_micros();
+    let credentials = Credentials::gather(&Request::default())?;
+    let media = open_media(&job.media)?;
+    let base_media = job.base.as_ref().map(|base| open_media(base)).transpose()?;
+    let position = match job.position {
+        Some(position) => position,
+        None => media.last().map_err(|error| about(&job.media[0], error))?,
+    };
+    let chain = Chain::open(&media, base_media.as_ref().unwrap_or(&media), position, &credentials)
+        .map_err(|error| about(&job.media[0], error))?;
+    let (last, header) = (chain.last(), chain.header());
+    let sealed = header.sealed_source && !job.decrypted;
+    let place = Place::find(job, last, sealed)?;
+    let bytes = u64::from(header.pages) * u64::from(header.page_size);
+    check_space(&place.to, bytes + bytes / 64)?;
+    let beside = new_name(&place.to);
+    remove_stale(&beside)?;
+    let guard = Guard(&beside);
+    match sealed {
+        true => {
+            let birth = birth(job, last, &credentials)?;
+            let mut container = birth.header(header.page_size)?;
+            if place.is_taken {
+                // Connections to the old one look at the sequence to see that the header is another one.
+                container.sequence = now_micros();
+            }
+            let keys = birth.keys()?;
+            let target = SealedTarget::create(&beside, container.clone(), keys.clone())?;
+            chain.fill(&target, job.workers, progress)?;
+            target.finish(header.pages)?;
+            place.install(&beside, header.page_size, Some(&keys), job.timeout)?;
+            remember(&container, &place.to);
+        }
+        false => {
+            let target = PlainTarget::create(&beside, header.page_size)?;
+            chain.fill(&target, job.workers, progress)?;
+            target.finish(header.pages)?;
+            place.install(&beside, header.page_size, None, job.timeout)?;
+        }
+    }
+    std::mem::forget(guard);
+    let mut record = RestoreRecord {
+        at: begun,
+        sets: chain.sets().map(|set| set.header().set).collect(),
+        differential: chain.base().is_some(),
+        to: place.to.clone(),
+        replaced: place.is_taken,
+        devices: header.families,
+        seconds: 0.0,
+        bytes,
+    };
+    record.seconds = now_micros().saturating_sub(begun) as f64 / 1e6;
+    let from = [(base_media.as_ref().unwrap_or(&media), chain.base()), (&media, Some(last))];
+    let unrecorded = history::told(write_down(&from, &record));
+    Ok(Restored {
+        pages: header.pages,
+        page_size: header.page_size,
+        sealed,
+        replaced: place.is_taken,
+        sets: chain.sets().map(|set| (set.header().position, set.header().kind)).collect(),
+        missing: chain.missing(),
+        unrecorded,
+    })
+}
+
+/// What was restored, and the sets that it took.
+fn write_down(
+    from: &[(&Media, Option<&OpenSet<'_>>)],
+    record: &RestoreRecord,
+) -> std::result::Result<(), ConvertError> {
+    let Some(history) = History::open_or_begin()? else { return Ok(()) };
+    for (media, set) in from {
+        let Some(set) = set else { continue };
+        history.record_set(&SetRecord {
+            media: media.header(),
+            set: set.header(),
+            manifest: set.manifest(),
+            description: set.description(),
+            files: &files_of(media),
+        })?;
+    }
+    history.record_restore(record)
+}
+
+/// Where a database is restored to.
+#[derive(Debug)]
+struct Place {
+    /// The whole name, through symbolic links as SQLite goes through them.
+    to: PathBuf,
+    /// Whether there is something.
+    is_taken: bool,
+    /// The identity of the container that is replaced.
+    older: Option<[u8; 16]>,
+}
+
+impl Place {
+    fn find(
+        job: &Restoring,
+        set: &OpenSet<'_>,
+        sealed: bool,
+    ) -> std::result::Result<Self, ConvertError> {
+        let io = |error| Error::io(Subject::File(job.to.clone()), error);
+        let is_taken = job.to.exists();
+        let to = match is_taken {
+            true => job.to.canonicalize().map_err(io)?,
+            false => std::path::absolute(&job.to).map_err(io)?,
+        };
+        let mut place = Self { to, is_taken, older: None };
+        if is_taken {
+            let incoming = Incoming { set: set.header(), description: set.description(), sealed };
+            place.older = replace::check(&place.to, &incoming, job.replace, job.decrypted)?;
+        } else if let (false, Some(log)) = (job.replace, replace::logs(&place.to).first()) {
+            return Err(Error::misuse(
+                Subject::File(log.clone()),
+                "it belonged to another database, and SQLite would take it for the restored one's",
+            )
+            .into());
+        }
+        Ok(place)
+    }
+
+    /// Gives a whole database its name.
+    fn install(
+        &self,
+        beside: &Path,
+        page_size: u32,
+        keys: Option<&ContainerKeys>,
+        timeout: Duration,
+    ) -> std::result::Result<(), ConvertError> {
+        let event = Event::new(Action::Restored, "database").of(full_name(&self.to));
+        event.forced(self.is_taken).record_here()?;
+        if !self.is_taken {
+            let aside = replace::set_logs_aside(&self.to)?;
+            install(beside, &self.to)?;
+            aside.remove();
+            return Ok(());
+        }
+        let new = Whole { path: beside, page_bytes: page_size as usize, keys };
+        replace::take_place(&new, &self.to, timeout)?;
+        if let Some(older) = &self.older {
+            leave(older, &self.to);
+        }
+        Ok(())
+    }
+}
+
+/// Removes what a restore that was killed left. One that runs holds a lock on its file.
+fn remove_stale(beside: &Path) -> Result<()> {
+    use rustix::fs::{flock, FlockOperation};
+    let io = |error: std::io::Error| Error::io(Subject::File(beside.to_owned()), error);
+    let file = match std::fs::File::open(beside) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(io)?,
+    };
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => std::fs::remove_file(beside).map_err(io),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            Err(Error::misuse(Subject::File(beside.to_owned()), "another restore is writing it"))
+        }
+        Err(error) => Err(io(error.into())),
+    }
+}
+
+/// A new DEK, opened by what opens the set if nothing else is named.
+fn birth(job: &Restoring, set: &OpenSet<'_>, credentials: &Credentials) -> Result<Birth> {
+    if !job.protections.is_empty() {
+        return Birth::new(job.algorithm, &job.protections);
+    }
+    let header = set.header();
+    let (protectors, old) = (header.protectors()?, header.binding()?);
+    Birth::protected(job.algorithm, |dek, new| {
+        protectors.iter().map(|one| one.again(&old, new, dek, credentials)).collect()
+    })
+}
+
+/// Gives the database its name, unless somebody has taken it meanwhile.
+fn install(beside: &Path, to: &Path) -> Result<()> {
+    let io = |error: std::io::Error| Error::io(Subject::File(to.to_owned()), error);
+    std::fs::hard_link(beside, to).map_err(io)?;
+    std::fs::remove_file(beside).map_err(io)?;
+    sync_directory(to)
+}
+
+/// Removes what is unfinished.
+struct Guard<'a>(&'a Path);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.0);
+    }
+}

@@ -1,0 +1,313 @@
+//! Files that media are written to. A new file is made beside its name and gets it when its set is whole.
+
+use std::path::{Path, PathBuf};
+
+use pellucid::backup::{FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink};
+use pellucid::media::{MediaHeader, MEDIA_HEADER_BYTES};
+use pellucid::message;
+use pellucid::restore::{Media, Tail};
+use pellucid::{Error, Result, Subject};
+
+use super::media::open_media;
+use super::overwrite::{Existing, Rules};
+use super::store::{store_of, url_of};
+use crate::convert::laying::sync_directory;
+use crate::history::{whole_name, FamilyFile};
+
+/// Which files a media set is to have.
+#[derive(Debug, Clone, Default)]
+pub struct Files {
+    /// One for each family.
+    pub families: Vec<PathBuf>,
+    /// For each mirror one for each family.
+    pub mirrors: Vec<Vec<PathBuf>>,
+}
+
+/// SQL Server's name of the device that keeps nothing.
+const NUL: &str = "NUL";
+/// Standard input or output, by direction.
+pub const STDIO: &str = "-";
+
+/// Whether a file is there under a name afterwards.
+fn is_file(path: &Path) -> bool {
+    path != Path::new(NUL) && path != Path::new(STDIO) && url_of(path).is_none()
+}
+
+impl Files {
+    /// All of them, mirror by mirror.
+    pub fn all(&self) -> Vec<PathBuf> {
+        std::iter::once(&self.families).chain(&self.mirrors).flatten().cloned().collect()
+    }
+
+    /// Those that have the set, with what they are. `fenced` are names of sinks.
+    pub fn present(&self, fenced: &[PathBuf]) -> Vec<FamilyFile> {
+        let mut present = Vec::new();
+        for (mirror, copies) in (0..).zip(std::iter::once(&self.families).chain(&self.mirrors)) {
+            for (family, path) in (1..).zip(copies) {
+                if !fenced.contains(path) && !fenced.contains(&new_name(path)) {
+                    let path = whole_name(path);
+                    present.push(FamilyFile { family, mirror, path });
+                }
+            }
+        }
+        present
+    }
+
+    /// Those that are there.
+    fn existing(&self) -> Vec<PathBuf> {
+        self.all().into_iter().filter(|path| is_file(path) && path.exists()).collect()
+    }
+
+    fn check(&self) -> Result<()> {
+        let refuse = |what: &'static str| Err(Error::misuse(Subject::MediaHeader, what));
+        let families = self.families.len();
+        if families == 0 || families > usize::from(pellucid::media::MOST_FAMILIES) {
+            return refuse("a backup has 1 to 64 media families (stripes)");
+        }
+        if self.mirrors.len() >= usize::from(pellucid::media::MOST_MIRRORS) {
+            return refuse("a backup has at most 3 mirrors beside its first files");
+        }
+        if self.mirrors.iter().any(|mirror| mirror.len() != families) {
+            return refuse("each mirror has as many files as there are media families (stripes)");
+        }
+        let mut names = self.all();
+        if names.iter().any(|name| name == Path::new(STDIO)) && names.len() > 1 {
+            return refuse("standard output takes a backup of one file");
+        }
+        names.retain(|name| name != Path::new(NUL));
+        names.sort();
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            return refuse("a file is named twice");
+        }
+        Ok(())
+    }
+}
+
+/// Files that are being written. Dropped before [`Targets::finish`], what is new of them is removed.
+#[derive(Debug)]
+pub struct Targets {
+    families: Vec<FamilyTarget>,
+    /// Where the files are, and which names they get.
+    renames: Vec<(PathBuf, PathBuf)>,
+    /// Objects, which get their names last.
+    objects: Vec<(PathBuf, Commit)>,
+    can_be_read: bool,
+    /// The set's position on the media.
+    pub position: u32,
+    /// The media header of the first file.
+    pub header: MediaHeader,
+}
+
+impl Targets {
+    /// Prepares all files. `header` is what new media get.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for files that are there and may not be touched, or are of another shape.
+    pub fn prepare(
+        files: &Files,
+        rules: &Rules,
+        header: MediaHeader,
+        expected_bytes: u64,
+    ) -> Result<Self> {
+        let existing = rules.existing;
+        files.check()?;
+        for path in files.all() {
+            let Some((store, url)) = store_of(&path)? else { continue };
+            let io = |error| Error::io(Subject::File(path.clone()), error);
+            if store.exists(url).map_err(io)? {
+                let cause = match rules.existing {
+                    Existing::Refuse => "it is there already",
+                    _ => "an object is not appended to and not overwritten: take another name",
+                };
+                return Err(Error::misuse(Subject::File(path.clone()), cause));
+            }
+        }
+        let there = files.existing();
+        if let (Existing::Refuse, Some(path)) = (existing, there.first()) {
+            return Err(Error::misuse(Subject::File(path.clone()), "it is there already"));
+        }
+        let mut header = header;
+        let keeps = matches!(existing, Existing::Append | Existing::Initialize);
+        let is_media =
+            there.iter().map(|path| begins_as_media(path)).collect::<Result<Vec<_>>>()?;
+        if let (Existing::Append, Some(at)) = (existing, is_media.iter().position(|is| !is)) {
+            let device = there[at].display().to_string();
+            return Err(Error::message(message::NOT_MEDIA, &device));
+        }
+        if keeps && is_media.contains(&true) {
+            let media = open_media(&files.all())?;
+            rules.check(&media, &header)?;
+            header = media.header().clone();
+            if existing == Existing::Append {
+                return Self::append(files, &media, header);
+            }
+        }
+        let mut targets = Self {
+            families: Vec::new(),
+            renames: Vec::new(),
+            objects: Vec::new(),
+            can_be_read: files.all().iter().all(|path| is_file(path) || url_of(path).is_some()),
+            position: 1,
+            header,
+        };
+        targets.create(files, expected_bytes)?;
+        Ok(targets)
+    }
+
+    fn append(files: &Files, media: &Media, header: MediaHeader) -> Result<Self> {
+        let position = media.sets() + 1;
+        let mut families = Vec::with_capacity(files.families.len());
+        for copies in media.families() {
+            let mut sinks: Vec<Box<dyn MediaSink>> = Vec::with_capacity(copies.len());
+            for family in copies {
+                let name = family.source.name();
+                if let Tail::Damaged(error) = &family.tail {
+                    return Err(Error::corrupt(
+                        Subject::File(name),
+                        format!("nothing can be appended to it: {error}"),
+                    ));
+                }
+                if family.sets.len() as u32 + 1 != position {
+                    return Err(Error::corrupt(
+                        Subject::File(name),
+                        format!(
+                            "it has {} backup sets where the others have {}: nothing can be \
+                             appended",
+                            family.sets.len(),
+                            position - 1
+                        ),
+                    ));
+                }
+                let io = |error| Error::io(Subject::File(name.clone()), error);
+                let mut sink = FileSink::append(&name, family.end).map_err(io)?;
+                if let Some(last) = family.sets.last().filter(|set| set.committed_elsewhere) {
+                    sink.write(&last.manifest_bytes).map_err(io)?;
+                }
+                sinks.push(Box::new(sink));
+            }
+            families.push(FamilyTarget::new(sinks));
+        }
+        Ok(Self {
+            families,
+            renames: Vec::new(),
+            objects: Vec::new(),
+            can_be_read: true,
+            position,
+            header,
+        })
+    }
+
+    fn create(&mut self, files: &Files, expected_bytes: u64) -> Result<()> {
+        for family in 0..files.families.len() {
+            let mut sinks: Vec<Box<dyn MediaSink>> = Vec::new();
+            for mirror in 0..=files.mirrors.len() {
+                let path = match mirror.checked_sub(1) {
+                    None => &files.families[family],
+                    Some(mirror) => &files.mirrors[mirror][family],
+                };
+                let header = MediaHeader {
+                    family: family as u16 + 1,
+                    mirror: mirror as u8,
+                    ..self.header.clone()
+                };
+                let mut sink = self.create_one(path, expected_bytes)?;
+                let io = |error| Error::io(Subject::File(path.clone()), error);
+                sink.write(&header.encode()?).map_err(io)?;
+                sinks.push(sink);
+            }
+            self.families.push(FamilyTarget::new(sinks));
+        }
+        Ok(())
+    }
+
+    fn create_one(&mut self, path: &Path, expected_bytes: u64) -> Result<Box<dyn MediaSink>> {
+        if path == Path::new(NUL) {
+            return Ok(Box::new(NullSink));
+        }
+        if path == Path::new(STDIO) {
+            return Ok(Box::new(StdoutSink));
+        }
+        if let Some((store, url)) = store_of(path)? {
+            let created = store.create(url, expected_bytes);
+            let created = created.map_err(|e| Error::io(Subject::File(path.to_owned()), e))?;
+            self.objects.push((path.to_owned(), Commit(created.commit)));
+            return Ok(created.sink);
+        }
+        let beside = new_name(path);
+        let io = |error| Error::io(Subject::File(beside.clone()), error);
+        // What an interrupted backup left; a whole set would have its name.
+        match std::fs::remove_file(&beside) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
+            _ => {}
+        }
+        let sink = FileSink::create(&beside).map_err(io)?;
+        self.renames.push((beside, path.to_owned()));
+        Ok(Box::new(sink))
+    }
+
+    /// Whether what was written can be read again.
+    pub fn can_be_read(&self) -> bool {
+        self.can_be_read
+    }
+
+    /// Where the set is written to.
+    pub fn families(&mut self) -> &mut [FamilyTarget] {
+        &mut self.families
+    }
+
+    /// Gives new files their names. Fenced mirrors get none.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; a rename that was not reached is made up for by whoever reads ([`open_media`]).
+    pub fn finish(mut self, fenced: &[PathBuf]) -> Result<()> {
+        for (beside, name) in std::mem::take(&mut self.renames) {
+            if fenced.contains(&beside) {
+                // It is of no use to anybody.
+                let _ = std::fs::remove_file(&beside);
+                continue;
+            }
+            std::fs::rename(&beside, &name)
+                .map_err(|error| Error::io(Subject::File(name.clone()), error))?;
+            sync_directory(&name)?;
+        }
+        for (name, Commit(commit)) in std::mem::take(&mut self.objects) {
+            if !fenced.contains(&name) {
+                commit().map_err(|error| Error::io(Subject::File(name), error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Commit(Box<dyn FnOnce() -> std::io::Result<()> + Send>);
+
+impl std::fmt::Debug for Commit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Commit(..)")
+    }
+}
+
+impl Drop for Targets {
+    fn drop(&mut self) {
+        for (beside, _) in &self.renames {
+            let _ = std::fs::remove_file(beside);
+        }
+    }
+}
+
+/// Whether a file is one of media, whole or not.
+fn begins_as_media(path: &Path) -> Result<bool> {
+    use std::io::Read;
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let mut start = Vec::new();
+    let file = std::fs::File::open(path).map_err(io)?;
+    file.take(MEDIA_HEADER_BYTES as u64).read_to_end(&mut start).map_err(io)?;
+    Ok(MediaHeader::begins(&start))
+}
+
+/// The name a file has until it is whole.
+pub fn new_name(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".pellucid-new");
+    PathBuf::from(name)
+}

@@ -1,0 +1,173 @@
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::*;
+
+/// Goal: the store behaves as a plain file for any offset, length and truncation. Method: the
+/// same seeded operations on a `Vec`.
+#[test]
+fn behaves_as_a_plain_file() {
+    let store = TempStore::new(Scratch::create().unwrap()).unwrap();
+    let mut model: Vec<u8> = Vec::new();
+    let mut seed = 0x5eed_u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) % below
+    };
+    for step in 0..20_000u32 {
+        let offset = random(300_000);
+        let length = random(9_000) as usize;
+        match random(10) {
+            0 => {
+                store.truncate(offset).unwrap();
+                model.resize(offset as usize, 0);
+            }
+            1..=5 => {
+                let bytes: Vec<u8> = (0..length).map(|i| (i as u32 ^ step) as u8).collect();
+                let end = offset as usize + length;
+                if model.len() < end {
+                    model.resize(end, 0);
+                }
+                model[offset as usize..end].copy_from_slice(&bytes);
+                store.write(&bytes, offset).unwrap();
+            }
+            _ => {
+                let mut read = vec![1; length];
+                store.read(&mut read, offset).unwrap();
+                let expected: Vec<u8> = (offset as usize..offset as usize + length)
+                    .map(|at| model.get(at).copied().unwrap_or(0))
+                    .collect();
+                assert!(read == expected, "seed 0x5eed, step {step}");
+            }
+        }
+        assert_eq!(store.size(), model.len() as u64, "step {step}");
+    }
+}
+
+/// A store that counts its calls, and fails when it is told to.
+#[derive(Clone, Default)]
+struct Counted(Rc<Calls>);
+
+#[derive(Default)]
+struct Calls {
+    bytes: RefCell<Vec<u8>>,
+    reads: Cell<usize>,
+    writes: Cell<usize>,
+    full: Cell<bool>,
+}
+
+impl Store for Counted {
+    fn read_units(&self, units: &mut [u8], offset: u64) -> Outcome<bool> {
+        self.0.reads.set(self.0.reads.get() + 1);
+        let (bytes, at) = (self.0.bytes.borrow(), offset as usize);
+        let Some(there) = bytes.get(at..at + units.len()) else { return Ok(false) };
+        units.copy_from_slice(there);
+        Ok(true)
+    }
+
+    fn write_units(&self, units: &[u8], offset: u64) -> Outcome<()> {
+        if self.0.full.get() {
+            return Err(Code(ffi::FULL));
+        }
+        self.0.writes.set(self.0.writes.get() + 1);
+        let (mut bytes, at) = (self.0.bytes.borrow_mut(), offset as usize);
+        let end = bytes.len().max(at + units.len());
+        bytes.resize(end, 0);
+        bytes[at..at + units.len()].copy_from_slice(units);
+        Ok(())
+    }
+
+    fn cut(&self, size: u64) -> Outcome<()> {
+        self.0.bytes.borrow_mut().truncate(size as usize);
+        Ok(())
+    }
+}
+
+const BLOCKS: u64 = 150;
+
+fn content(block: u64) -> Vec<u8> {
+    (0..BLOCK_BYTES as u64).map(|at| (at * 7 + block) as u8).collect()
+}
+
+fn offset(block: u64) -> u64 {
+    block * BLOCK_BYTES as u64
+}
+
+/// Goal: whole blocks in their order cost a call for each fifteen of them, written and read; a block that is
+/// written again is read as it was written last, whether it was held, read ahead or neither.
+#[test]
+fn blocks_in_their_order_are_written_and_read_together() {
+    let calls = Counted::default();
+    let store = TempStore::new(calls.clone()).unwrap();
+    for block in 0..BLOCKS {
+        store.write(&content(block), offset(block)).unwrap();
+    }
+    assert_eq!(calls.0.writes.get(), (BLOCKS / 15 - 1) as usize, "the last run is still held");
+    let mut read = vec![0; BLOCK_BYTES];
+    for block in 0..BLOCKS {
+        store.read(&mut read, offset(block)).unwrap();
+        assert!(read == content(block), "block {block}");
+        if block % 20 == 10 {
+            // Two that were read ahead, and one held.
+            for again in [block, block + 1, BLOCKS - 1] {
+                store.write(&content(again + 1000), offset(again)).unwrap();
+                store.read(&mut read, offset(again)).unwrap();
+                assert!(read == content(again + 1000), "block {again}");
+                store.write(&content(again), offset(again)).unwrap();
+            }
+        }
+    }
+    assert!(calls.0.reads.get() < 50, "{} calls", calls.0.reads.get());
+}
+
+/// Goal: an error of the store is told, and nothing that was written before is lost by it.
+#[test]
+fn a_full_disk_is_told_and_loses_nothing() {
+    let calls = Counted::default();
+    let store = TempStore::new(calls.clone()).unwrap();
+    store.write(&content(40)[..99], offset(40) + 1).unwrap();
+    calls.0.full.set(true);
+    let written =
+        (0..BLOCKS).take_while(|block| match store.write(&content(*block), offset(*block)) {
+            Ok(()) => true,
+            Err(code) => {
+                assert_eq!(code, Code(ffi::FULL));
+                false
+            }
+        });
+    let written = written.count() as u64;
+    assert_eq!(written, 15);
+    let mut read = vec![0; BLOCK_BYTES];
+    for block in 0..written {
+        store.read(&mut read, offset(block)).unwrap();
+        assert!(read == content(block), "block {block}");
+    }
+    calls.0.full.set(false);
+    store.write(&content(written), offset(written)).unwrap();
+    for (block, from) in [(0, 0), (written, 0), (40, 1)] {
+        store.read(&mut read[..99], offset(block) + from).unwrap();
+        assert!(read[..99] == content(block)[..99], "block {block}");
+    }
+    assert_eq!(store.size(), offset(40) + 100);
+}
+
+/// Goal: a block that does not open is told, and read anew when it is asked for again.
+#[test]
+fn a_block_that_was_read_wrong_is_read_again() {
+    let calls = Counted::default();
+    let store = TempStore::new(calls.clone()).unwrap();
+    for block in 0..BLOCKS {
+        store.write(&content(block), offset(block)).unwrap();
+    }
+    let mut read = vec![0; BLOCK_BYTES];
+    let flip = || calls.0.bytes.borrow_mut()[30 * UNIT_BYTES + 5] ^= 1;
+    flip();
+    for block in 0..30 {
+        store.read(&mut read, offset(block)).unwrap();
+    }
+    assert_eq!(store.read(&mut read, offset(30)), Err(Code(ffi::IOERR_DATA)));
+    assert!(read.iter().all(|byte| *byte == 0));
+    flip();
+    store.read(&mut read, offset(30)).unwrap();
+    assert!(read == content(30));
+}
