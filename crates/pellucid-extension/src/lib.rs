@@ -7,6 +7,7 @@
 //!
 //! It links no SQLite and imports no `sqlite3_*` symbol: everything comes from the table that the host's SQLite
 //! hands over. Its exports are the four functions below and nothing else.
+#![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 mod api;
 mod library;

@@ -1,13 +1,13 @@
 //! Registers the shim, once for all: with one SQLite in each process.
 
 use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::api::SQLITE_OK;
 
-/// The table of the SQLite that the shim works with; null before.
-static TABLE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+/// The address of the table of the SQLite that the shim works with. Held while the shim is registered, so that a thread
+/// that fails takes back nothing of one that did not.
+static TABLE: Mutex<Option<usize>> = Mutex::new(None);
 
 /// Registers the VFS and makes it the default; any number of times with one SQLite.
 ///
@@ -24,17 +24,14 @@ pub unsafe fn register(table: *const c_void) -> Result<(), &'static str> {
         return Err("this program is statically linked: a library loaded into it gets a second C library that was never started; use a dynamically linked build");
     }
     pellucid_sqlite::memory::guard();
-    let table = table.cast_mut();
-    let before = TABLE.compare_exchange(null_mut(), table, Ordering::AcqRel, Ordering::Acquire);
-    if before.is_err_and(|other| other != table) {
+    let mut registered = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    if registered.is_some_and(|other| other != table.addr()) {
         return Err("this process has two SQLites, and the shim already works with the other one");
     }
     // SAFETY: the caller says that it is SQLite's table.
     if unsafe { pellucid_sqlite::register(table, true) } == SQLITE_OK {
+        *registered = Some(table.addr());
         return Ok(());
-    }
-    if before.is_ok() {
-        TABLE.store(null_mut(), Ordering::Release);
     }
     Err("the shim could not be registered; it needs SQLite 3.37 or later")
 }
