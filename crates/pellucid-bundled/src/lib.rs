@@ -2,6 +2,7 @@
 //!
 //! A crate of its own because of linkage: `libpellucid.so` must never link an SQLite, and Cargo
 //! unifies the features of a workspace.
+#![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 use std::ffi::{c_char, c_int};
 

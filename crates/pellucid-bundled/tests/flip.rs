@@ -14,7 +14,13 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use pellucid_sqlite::code::last_report;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
+
+mod content;
+
+#[cfg(not(feature = "sabotage-authentication"))]
+use content::{commits, parts, plain, spill};
+use content::{dump, open};
 
 const PAGE: usize = 512;
 const REGION: usize = 16384;
@@ -40,60 +46,13 @@ impl Bench {
     }
 
     fn sealed(&self, name: &str) -> rusqlite::Result<Connection> {
-        let uri = format!(
-            "file:{}?vfs=pellucid&key_file={}",
-            self.path(name).display(),
-            self.key.display()
-        );
-        Connection::open_with_flags(uri, OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI)
+        let (path, key) = (self.path(name), self.key.display());
+        open(&format!("file:{}?vfs=pellucid&key_file={key}", path.display()))
     }
-
-    /// The same, plain, with the same reserved bytes, so that it has the same pages.
-    fn plain(&self, name: &str) -> Connection {
-        let uri = format!("file:{}?vfs=unix", self.path(name).display());
-        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI;
-        let connection = Connection::open_with_flags(uri, flags).unwrap();
-        let mut reserve: i32 = 32;
-        // SAFETY: the operation takes an `int *`; the connection is open.
-        unsafe {
-            rusqlite::ffi::sqlite3_file_control(
-                connection.handle(),
-                c"main".as_ptr(),
-                rusqlite::ffi::SQLITE_FCNTL_RESERVE_BYTES,
-                std::ptr::addr_of_mut!(reserve).cast(),
-            );
-        }
-        connection
-    }
-}
-
-/// The whole content as text.
-fn dump(connection: &Connection) -> rusqlite::Result<String> {
-    let mut all = String::new();
-    for sql in [
-        "SELECT type || name || coalesce(sql, '') FROM sqlite_schema",
-        "SELECT id || ':' || body FROM t ORDER BY id",
-        "SELECT id || ':' || body FROM t INDEXED BY i ORDER BY body",
-    ] {
-        let mut statement = connection.prepare(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            all.push_str(&row.get::<_, String>(0)?);
-            all.push('\n');
-        }
-    }
-    Ok(all)
 }
 
 fn fill(connection: &Connection) {
-    connection
-        .execute_batch(
-            "PRAGMA page_size=512; CREATE TABLE t(id INTEGER PRIMARY KEY, body TEXT);
-             CREATE INDEX i ON t(body);
-             WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 40)
-             INSERT INTO t SELECT x, printf('row %d %s', x, hex(x * 7919)) FROM c;",
-        )
-        .unwrap();
+    content::fill(connection, PAGE, 40, 0);
 }
 
 fn patch(path: &Path, at: usize, bytes: &[u8]) {
@@ -241,14 +200,7 @@ fn every_byte_of_a_wal() {
     let bench = Bench::new();
     let connection = bench.sealed("a.db").unwrap();
     fill(&connection);
-    connection.execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0").unwrap();
-    let mut states = vec![dump(&connection).unwrap()];
-    for n in 0..4 {
-        connection
-            .execute_batch(&format!("UPDATE t SET body = body || 'v{n}' WHERE id % 13 = {n}"))
-            .unwrap();
-        states.push(dump(&connection).unwrap());
-    }
+    let mut states = commits(&connection);
     let files = leave(&bench, "a.db", "-wal");
     let right = states.pop().unwrap();
     let read = || bench.sealed("w.db").and_then(|connection| dump(&connection));
@@ -284,31 +236,6 @@ fn every_byte_of_a_wal() {
     assert!(counts[1] > 1000);
 }
 
-/// A transaction that has spilled: the database is half written, the journal is hot.
-fn spill(connection: &Connection) {
-    connection
-        .execute_batch(
-            "PRAGMA cache_size=2; BEGIN; UPDATE t SET body = 'changed ' || body WHERE id > 5;
-             UPDATE t SET body = 'twice ' || body;",
-        )
-        .unwrap();
-}
-
-/// Where the records of a plain journal begin and end (SQLite file format, 3).
-fn records(journal: &[u8]) -> Vec<(usize, usize)> {
-    let magic = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-    let word = |at: usize| u32::from_be_bytes(journal[at..at + 4].try_into().unwrap()) as usize;
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at + 28 <= journal.len() && journal[at..at + 8] == magic {
-        let (count, sector) = (word(at + 8), word(at + 20));
-        let start = at + sector;
-        found.extend((0..count).map(|n| (start + n * (PAGE + 8), start + (n + 1) * (PAGE + 8))));
-        at = (start + count * (PAGE + 8)).next_multiple_of(sector);
-    }
-    found
-}
-
 #[test]
 #[cfg(not(feature = "sabotage-authentication"))]
 fn every_byte_of_a_hot_journal() {
@@ -318,11 +245,12 @@ fn every_byte_of_a_hot_journal() {
     let right = dump(&sealed).unwrap();
     spill(&sealed);
     let files = leave(&bench, "a.db", "-journal");
-    let plain = bench.plain("p.db");
+    let plain = plain(&bench.path("p.db"));
     fill(&plain);
     spill(&plain);
     let reference = leave(&bench, "p.db", "-journal");
-    let records = records(&reference.1);
+    let (_, records) = parts(&reference.1, PAGE);
+    let records: Vec<_> = records.into_iter().map(|start| (start, start + PAGE + 8)).collect();
     assert_eq!(files.1.len(), reference.1.len(), "the same workload writes the same journal");
     assert!(records.len() > 5, "the transaction has to spill");
 

@@ -7,166 +7,23 @@
 #![cfg(not(feature = "sabotage-authentication"))]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::cell::OnceCell;
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use pellucid::header::{EncryptionState, Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
-use pellucid::keys::ContainerKeys;
-use pellucid::protector::{KeyFile, KeySource, Passphrase};
+use pellucid::header::EncryptionState;
 use pellucid::scan::ScanState;
-use pellucid::unit::{self, FileKind, Place, TAIL_BYTES};
-use pellucid::{Algorithm, Subject};
+use pellucid::{unit, Algorithm};
 use pellucid_sqlite::convert::ConvertError;
 use pellucid_sqlite::scan::{self, Doing, Ended, Options, Target};
-use pellucid_sqlite::seal_request::{offer, Offer};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
-const KEY: [u8; 32] = [7; 32];
+#[path = "scan/bench.rs"]
+mod bench;
+#[path = "scan/identity.rs"]
+mod identity;
 
-struct Bench {
-    directory: tempfile::TempDir,
-    /// The database, opened once and never closed: a close would drop SQLite's locks (howtocorrupt.html, 2.2).
-    file: OnceCell<&'static File>,
-}
-
-impl Bench {
-    fn new() -> Self {
-        pellucid_bundled::register().unwrap();
-        offer(Offer::KeyFile(KeyFile::parse(&KEY).unwrap()));
-        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        let key = directory.path().join("key");
-        fs::write(&key, KEY).unwrap();
-        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-        Self { directory, file: OnceCell::new() }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.directory.path().join("a.db")
-    }
-
-    fn beside(&self, suffix: &str) -> PathBuf {
-        self.directory.path().join(format!("a.db{suffix}"))
-    }
-
-    fn open(&self) -> Connection {
-        let (path, key) = (self.path(), self.directory.path().join("key"));
-        let uri = format!("file:{}?vfs=pellucid&key_file={}", path.display(), key.display());
-        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI;
-        let connection = Connection::open_with_flags(uri, flags).unwrap();
-        connection.busy_timeout(Duration::from_secs(10)).unwrap();
-        connection
-    }
-
-    /// Rows, an index, overflow pages, and pages on the freelist.
-    fn make(&self, mode: &str, page_bytes: u32, rows: u32) -> Connection {
-        let connection = self.open();
-        connection
-            .execute_batch(&format!(
-                "PRAGMA page_size={page_bytes}; PRAGMA journal_mode={mode};
-                 CREATE TABLE t(id INTEGER PRIMARY KEY, body TEXT); CREATE INDEX i ON t(body);
-                 CREATE TABLE gone(body);
-                 WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < {rows})
-                 INSERT INTO t SELECT x, printf('row %d %s', x, hex(zeroblob(x % 700))) FROM c;
-                 INSERT INTO gone SELECT body FROM t; DROP TABLE gone;"
-            ))
-            .unwrap();
-        connection
-    }
-
-    fn file(&self) -> &'static File {
-        self.file.get_or_init(|| {
-            let file = OpenOptions::new().read(true).write(true).open(self.path()).unwrap();
-            Box::leak(Box::new(file))
-        })
-    }
-
-    fn headers(&self) -> [Header; 2] {
-        let mut file = vec![0; REGION_BYTES as usize];
-        self.file().read_exact_at(&mut file, 0).unwrap();
-        [0, 1].map(|copy| {
-            let at = COPY_OFFSETS[copy] as usize;
-            Header::parse(&file[at..at + COPY_BYTES], copy as u8).unwrap()
-        })
-    }
-
-    /// The keys behind the header as it is.
-    fn keys(&self) -> ContainerKeys {
-        struct OneKey([KeyFile; 1]);
-        impl KeySource for OneKey {
-            fn key_files(&self) -> &[KeyFile] {
-                &self.0
-            }
-            fn passphrases(&self) -> &[Passphrase] {
-                &[]
-            }
-            fn certificate(
-                &self,
-                _: &[u8; 32],
-            ) -> pellucid::Result<Option<pellucid::certificate::Certificate>> {
-                Ok(None)
-            }
-        }
-        let header = &self.headers()[0];
-        let dek = header.unwrap(&OneKey([KeyFile::parse(&KEY).unwrap()])).unwrap();
-        ContainerKeys::new(header, &dek).unwrap()
-    }
-
-    /// A page as it lies on disk.
-    fn unit(&self, page: u32) -> Vec<u8> {
-        let page_bytes = self.headers()[0].page_size as usize;
-        let mut bytes = vec![0; page_bytes];
-        self.file().read_exact_at(&mut bytes, self.offset(page)).unwrap();
-        bytes
-    }
-
-    fn offset(&self, page: u32) -> u64 {
-        REGION_BYTES + u64::from(page - 1) * u64::from(self.headers()[0].page_size)
-    }
-
-    fn pages(&self) -> u32 {
-        let bytes = self.file().metadata().unwrap().len() - REGION_BYTES;
-        (bytes / u64::from(self.headers()[0].page_size)) as u32
-    }
-
-    fn put(&self, offset: u64, bytes: &[u8]) {
-        self.file().write_all_at(bytes, offset).unwrap();
-    }
-
-    /// No unit of the file opens under `old`, and neither copy of the header knows its key.
-    fn is_free_of(&self, old: &ContainerKeys, old_header: &Header) {
-        let commitment = old_header.current_dek().unwrap().commitment;
-        for header in self.headers() {
-            assert_eq!(header.state, EncryptionState::Encrypted);
-            assert_eq!(header.scan.state, ScanState::Complete);
-            assert_eq!(header.deks.len(), 1);
-            assert_ne!(header.deks[0].commitment, commitment);
-            assert!(header.protectors.iter().all(|one| !old_header.protectors.contains(one)));
-        }
-        let mut page = vec![0; old_header.page_size as usize - TAIL_BYTES];
-        for number in 1..=self.pages() {
-            let place = Place::page(&old_header.file_id, number);
-            let opened =
-                old.open(FileKind::Database, &place, &self.unit(number), &mut page, || {
-                    Subject::Page(number)
-                });
-            assert!(opened.is_err(), "page {number} opens under the old key");
-            let named = unit::generation(&self.unit(number)).unwrap();
-            assert!(named > old_header.generation, "page {number} is of generation {named}");
-        }
-    }
-}
-
-fn dump(connection: &Connection) -> String {
-    let sql = "SELECT count(*) || ' ' || sum(id * length(body)) || ' ' || group_concat(id)
-               FROM (SELECT * FROM t INDEXED BY i ORDER BY body)";
-    let integrity: String =
-        connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-    assert_eq!(integrity, "ok");
-    connection.query_row(sql, [], |row| row.get(0)).unwrap()
-}
+use bench::{dump, Bench};
 
 fn quick() -> Options {
     Options { patience: Duration::from_secs(5), ..Options::default() }
@@ -230,6 +87,56 @@ fn a_connection_that_was_idle_reads_and_writes_on() {
         assert_eq!(dump(&idle), content, "{mode}");
         idle.execute("INSERT INTO t VALUES (100000, 'after')", []).unwrap();
         assert_eq!(dump(&writer), dump(&bench.open()), "{mode}");
+    }
+}
+
+/// The last connection to close brings the log to the file, and may have looked at the header last before the switch.
+#[test]
+fn a_connection_that_was_idle_closes_under_the_new_key() {
+    let bench = Bench::new();
+    let content = dump(&bench.make("wal", 512, 300));
+    let old_header = bench.headers()[0].clone();
+    let old = bench.keys();
+    // It has counted no page yet, and begins with that when it closes.
+    let idle = bench.open();
+    idle.execute("UPDATE t SET body = body || '!' WHERE id < 90", []).unwrap();
+    let switched = scan::rekey(&bench.path(), None).unwrap();
+    drop(idle);
+    assert!(!bench.beside("-wal").exists());
+    let left = &bench.headers()[0];
+    assert_eq!((&left.deks, left.state), (&switched.deks, switched.state));
+    let current = |page: &u32| left.is_current(unit::generation(&bench.unit(*page)).unwrap());
+    assert!(
+        (1..=bench.pages()).any(|page| current(&page)),
+        "all of the log went under the old key"
+    );
+    assert_eq!(scan(&bench), Ended::Complete);
+    bench.is_free_of(&old, &old_header);
+    let after = bench.open();
+    after.execute("UPDATE t SET body = rtrim(body, '!') WHERE id < 90", []).unwrap();
+    assert_eq!(dump(&after), content);
+}
+
+/// The same where a connection keeps the database for itself from then on.
+#[test]
+fn a_connection_that_was_idle_excludes_others_under_the_new_key() {
+    for mode in ["wal", "delete"] {
+        let bench = Bench::new();
+        let content = dump(&bench.make(mode, 512, 300));
+        let idle = bench.open();
+        assert_eq!(dump(&idle), content);
+        let switched = scan::rekey(&bench.path(), None).unwrap();
+        idle.execute_batch(
+            "PRAGMA locking_mode=EXCLUSIVE; UPDATE t SET body = body || '!' WHERE id < 90;
+             PRAGMA wal_checkpoint; UPDATE t SET body = rtrim(body, '!') WHERE id < 90",
+        )
+        .unwrap();
+        assert_eq!(dump(&idle), content, "{mode}");
+        drop(idle);
+        let left = &bench.headers()[0];
+        assert_eq!((&left.deks, left.state), (&switched.deks, switched.state), "{mode}");
+        assert_eq!(scan(&bench), Ended::Complete);
+        assert_eq!(dump(&bench.open()), content, "{mode}");
     }
 }
 
@@ -330,6 +237,9 @@ fn the_proof_finds_what_is_of_the_old_key() {
             .unwrap();
         let of_freelist = bench.unit(head);
         let of_last = bench.unit(last);
+        connection.execute_batch("BEGIN; UPDATE t SET body = body || '.' WHERE id < 9").unwrap();
+        let journal = fs::read(bench.beside("-journal"));
+        connection.execute_batch("ROLLBACK").unwrap();
         let old_header = bench.headers()[0].clone();
         let old = bench.keys();
         let rekeyed = || drop(scan::rekey(&bench.path(), None).unwrap());
@@ -344,6 +254,21 @@ fn the_proof_finds_what_is_of_the_old_key() {
         bench.is_free_of(&old, &old_header);
         assert_eq!(dump(&connection), content);
 
+        rekeyed();
+        let (ended, passes) = plant(&bench, 1, |bench| bench.put(bench.offset(last), &of_last));
+        assert_eq!((ended.unwrap(), passes), (Ended::Complete, 2), "{mode}: in the last page");
+        assert_eq!(dump(&connection), content);
+
+        // Less than a page behind the last one: nothing rewrites that, and the next scan cuts it off.
+        rekeyed();
+        let put = |bench: &Bench| bench.put(bench.offset(last + 1), &of_last[212..]);
+        let (ended, _) = plant(&bench, 1, put);
+        let told = ended.unwrap_err().to_string();
+        assert!(told.contains("what lies in the last 300 bytes is of an older key"), "{told}");
+        assert_eq!(bench.headers()[0].deks.len(), 2, "the older key is still there");
+        assert_eq!(scan(&bench), Ended::Complete);
+        assert_eq!(bench.pages(), last);
+
         // Behind the last page: cut off, and not more often than three times.
         rekeyed();
         let (ended, passes) = plant(&bench, 1, |bench| bench.put(bench.offset(last + 1), &of_last));
@@ -357,6 +282,17 @@ fn the_proof_finds_what_is_of_the_old_key() {
         assert_eq!(bench.headers()[0].deks.len(), 2, "the older key is still there");
         assert_eq!(scan(&bench), Ended::Complete, "aborted is not for ever");
 
+        if let Ok(journal) = &journal {
+            assert_eq!(mode, "delete");
+            rekeyed();
+            let (ended, _) =
+                plant(&bench, 1, |bench| fs::write(bench.beside("-journal"), journal).unwrap());
+            let told = ended.unwrap_err().to_string();
+            assert!(told.contains("the rollback journal is of an older key"), "{told}");
+            assert_eq!(bench.headers()[0].deks.len(), 2, "the older key is still there");
+            fs::remove_file(bench.beside("-journal")).unwrap();
+            assert_eq!(scan(&bench), Ended::Complete);
+        }
         if mode == "wal" {
             rekeyed();
             let mut frame = vec![0; 32 + 24 + 512];
@@ -368,6 +304,39 @@ fn the_proof_finds_what_is_of_the_old_key() {
             assert_eq!(scan(&bench), Ended::Complete);
         }
         assert_eq!(dump(&connection), content, "{mode}");
+    }
+}
+
+/// Where the first record of an ended journal begins depends on the sector size of the connection that wrote it.
+#[test]
+fn an_ended_journal_is_told_from_one_of_the_old_key() {
+    for (psow, sector) in [(1, 512), (0, 4096)] {
+        let bench = Bench::new();
+        drop(bench.make("delete", 4096, 500));
+        let writer = bench.open_with(&format!("&psow={psow}")).unwrap();
+        writer.execute_batch("PRAGMA journal_mode=PERSIST").unwrap();
+        let commit = || {
+            writer.execute_batch("UPDATE t SET body = body || 'x' WHERE id % 3 = 0").unwrap();
+            let journal = fs::read(bench.beside("-journal")).unwrap();
+            // A record begins with the number of its page.
+            let page = u32::from_be_bytes(journal[sector..sector + 4].try_into().unwrap());
+            assert!((1..=bench.pages()).contains(&page), "psow={psow}: no record at {sector}");
+            journal
+        };
+        let old = commit();
+
+        scan::rekey(&bench.path(), None).unwrap();
+        let (ended, passes) = plant(&bench, 1, |_| drop(commit()));
+        assert_eq!((ended.unwrap(), passes), (Ended::Complete, 1), "psow={psow}");
+        let content = dump(&writer);
+
+        scan::rekey(&bench.path(), None).unwrap();
+        let (ended, _) =
+            plant(&bench, 1, |bench| fs::write(bench.beside("-journal"), &old).unwrap());
+        let told = ended.unwrap_err().to_string();
+        assert!(told.contains("the rollback journal is of an older key"), "{told}");
+        assert_eq!(scan(&bench), Ended::Complete);
+        assert_eq!(dump(&writer), content);
     }
 }
 
@@ -416,7 +385,10 @@ fn encryption_is_switched_off_and_on_while_others_use_it() {
         let page = bench.pages() - 1;
         let right = bench.unit(page);
         bench.put(bench.offset(page) + 7, &[right[7] ^ 1]);
-        let damaged = pellucid_sqlite::audit::audit(&bench.path(), true, &mut |_, _| ()).unwrap();
+        let damaged = {
+            let options = pellucid_sqlite::audit::Options { physical_only: true, cores: 2 };
+            pellucid_sqlite::audit::audit(&bench.path(), options, &mut |_, _, _| ()).unwrap()
+        };
         assert!(!damaged.is_clean(), "{mode}: a changed byte of a plain page passes");
         bench.put(bench.offset(page), &right);
 
@@ -489,4 +461,52 @@ fn a_proof_drops_no_key_that_somebody_made_an_older_one_meanwhile() {
         assert_eq!(dump(&connection), content, "{mode}");
         assert_eq!(dump(&bench.open()), content, "{mode}");
     }
+}
+
+/// Each turn makes all pages older ones, which takes a pass each; only what comes back under one key wears a scan out.
+#[test]
+fn a_scan_may_be_turned_back_as_often_as_one_likes() {
+    let bench = Bench::new();
+    let connection = bench.make("wal", 512, 300);
+    let content = dump(&connection);
+    let (old, old_header) = (bench.keys(), bench.headers()[0].clone());
+    scan::set(&bench.path(), Target::Off).unwrap();
+    let path = bench.path();
+    let on = Target::On(Algorithm::Aes256);
+    let mut turns = [on, Target::Off, on, Target::Off, on].into_iter();
+    let mut turned = false;
+    let ended = scan::run(&path, &quick(), &mut |doing, done, _| {
+        let due = doing == Doing::Proving && done > 0;
+        if due && !turned {
+            if let Some(target) = turns.next() {
+                scan::set(&path, target).unwrap();
+            }
+        }
+        turned = due || (turned && doing == Doing::Proving);
+    });
+    assert_eq!(ended.unwrap(), Ended::Complete);
+    assert_eq!(turns.next(), None);
+    bench.is_free_of(&old, &old_header);
+    assert_eq!(dump(&connection), content);
+}
+
+#[test]
+fn one_at_a_time_scans_a_database() {
+    let bench = Bench::new();
+    let connection = bench.make("delete", 512, 300);
+    let content = dump(&connection);
+    scan::rekey(&bench.path(), None).unwrap();
+    let path = bench.path();
+    let mut refused = None;
+    let ended = scan::run(&path, &quick(), &mut |_, _, _| {
+        if refused.is_none() {
+            refused = Some(scan::run(&path, &quick(), &mut |_, _, _| ()));
+            // The descriptor that the refusal had is not closed, and so takes no lock of SQLite's along.
+            assert_eq!(dump(&connection), content);
+        }
+    });
+    assert_eq!(ended.unwrap(), Ended::Complete);
+    assert!(matches!(refused, Some(Err(ConvertError::Scanned { .. }))), "{refused:?}");
+    assert_eq!(scan(&bench), Ended::NothingToDo);
+    assert_eq!(dump(&connection), content);
 }

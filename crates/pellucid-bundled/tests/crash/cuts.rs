@@ -8,6 +8,7 @@ use crate::bench::Bench;
 use crate::bounds::{is_unprotected, Bounds};
 use crate::disk::{Disk, Image, Loss, Syncs};
 use crate::rows::{self, Wrong};
+use crate::scans;
 use crate::scenario::{Level, Mode, Over, Scenario, State, Step, Theme};
 use crate::tally::Tally;
 use crate::trace::Trace;
@@ -42,16 +43,12 @@ pub fn record(bench: &Bench, scenario: Scenario, steps: &[Step]) -> Recorded {
     bench.settle(&scenario);
     watch::begin(&directory);
     let mut work = Work::new(scenario, &directory, None);
-    let mut states = vec![None];
     for (number, step) in steps.iter().enumerate() {
         work.step(step)
             .unwrap_or_else(|error| panic!("{scenario}, step {number} {step:?}: {error:?}"));
-        if let Step::Commit { .. } = step {
-            states.push(work.candidates[0].clone());
-        }
     }
     work.close();
-    Recorded { trace: watch::end(), states }
+    Recorded { trace: watch::end(), states: work.history }
 }
 
 /// Records a scenario and cuts its power everywhere.
@@ -196,6 +193,7 @@ fn cut_recovery(bench: &Bench, plan: &Plan, cut: &Cut, name: &str, tally: &mut T
     let mut follow_up = vec![Step::Commit { changes: vec![(1, 2000), (3, 0)], spill: true }];
     match scenario.theme {
         Theme::Protectors if number > 0 => follow_up.insert(0, Step::AddProtector),
+        theme if theme.scans() => follow_up.push(Step::Scan { commits: Vec::new(), stop: None }),
         Theme::Encrypt if work.step(&follow_up[0]).is_ok() => follow_up = vec![Step::Encrypt],
         Theme::Decrypt if work.step(&follow_up[0]).is_ok() => follow_up = vec![Step::Decrypt],
         _ => {}
@@ -290,6 +288,14 @@ fn look(scenario: &Scenario, directory: &Path) -> Result<Found, Wrong> {
     }
     if let Some(what) = rows::damage(&connection, "main")? {
         return Ok(Found::Damaged(format!("after a commit: {what}")));
+    }
+    if let (true, Some(rows)) = (scenario.theme.scans(), &found) {
+        drop(connection);
+        let mut rows = rows.clone();
+        rows.insert(999, 1);
+        if let Some(other) = scans::go_on(scenario, directory, &Some(rows))? {
+            return Ok(other);
+        }
     }
     Ok(Found::State(found))
 }

@@ -61,6 +61,22 @@ pub fn scenarios(seed: u64) -> Vec<Scenario> {
     all
 }
 
+/// Those with a scan. The scan's own connection is in FULL, in WAL mode in NORMAL.
+pub fn scan_scenarios(seed: u64) -> Vec<Scenario> {
+    let mut all = Vec::new();
+    for theme in [Theme::Rekey, Theme::SwitchOff, Theme::SwitchOn, Theme::TurnBack] {
+        for mode in Mode::SAFE {
+            for (level, page_bytes, powersafe) in
+                [(Level::Full, 512, true), (Level::Normal, 4096, false)]
+            {
+                let over = Over::Sealed;
+                all.push(Scenario { over, mode, level, page_bytes, powersafe, theme, seed });
+            }
+        }
+    }
+    all
+}
+
 /// In NORMAL a rollback journal rests on SQLite's own checksum of a record, which looks at one byte in
 /// 200: "there is a very small chance that a power failure at just the wrong time could corrupt the
 /// database" (pragma.html, "synchronous"). These images find it in minutes, so plain SQLite is no control

@@ -34,6 +34,7 @@ mod mended;
 #[path = "../random/mod.rs"]
 mod random;
 mod rows;
+mod scans;
 mod scenario;
 mod syscalls;
 mod tally;
@@ -128,6 +129,18 @@ fn power_cuts_leave_what_was_committed() {
     both.check();
 }
 
+/// A scan has many events, and each image of it is scanned to its end.
+#[test]
+fn power_cuts_over_a_scan_leave_what_goes_on() {
+    let bench = Bench::new();
+    let mut both = Both::default();
+    for scenario in grid::scan_scenarios(1) {
+        let plan = Plan { every: 151, again: 100, ..SMALL };
+        both.add(&scenario, cut(&bench, scenario, &plan));
+    }
+    both.check();
+}
+
 #[test]
 fn faults_are_told_and_pass() {
     const STRIDE: usize = 47;
@@ -203,16 +216,18 @@ fn piece() {
         .then(|| (number("CRASH_CUT", 0) as usize, number("CRASH_IMAGE", 0)));
     let plan = Plan {
         steps: 12,
-        every: 1,
+        every: number("CRASH_EVERY", 1) as usize,
         images: number("CRASH_IMAGES", 2),
         again: number("CRASH_AGAIN", 60),
         syncs: Syncs::All,
         only,
     };
-    let faults = std::env::var("CRASH_PART").is_ok_and(|part| part == "faults");
-    let scenarios = match faults {
-        true => grid::fault_scenarios(seed),
-        false => grid::scenarios(seed),
+    let part = std::env::var("CRASH_PART").unwrap_or_default();
+    let faults = part == "faults";
+    let scenarios = match part.as_str() {
+        "faults" => grid::fault_scenarios(seed),
+        "scans" => grid::scan_scenarios(seed),
+        _ => grid::scenarios(seed),
     };
     let mut both = Both::default();
     for scenario in scenarios.into_iter().filter(|one| one.to_string().contains(&of)) {

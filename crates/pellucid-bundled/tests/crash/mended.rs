@@ -1,10 +1,14 @@
 //! What these tests have found: each has to stay mended.
 
+use pellucid::Algorithm;
+use pellucid_sqlite::scan::{self, Doing, Ended, Target};
+
 use crate::bench::Bench;
 use crate::cuts::{cut, judge, record, Plan};
 use crate::disk::{Image, Syncs};
 use crate::faults::What;
 use crate::inject_all;
+use crate::scans;
 use crate::scenario::{Level, Mode, Over, Scenario, State, Step, Theme};
 use crate::tally::Tally;
 use crate::trace::Event;
@@ -220,4 +224,47 @@ fn a_switch_that_cannot_be_synced_keeps_its_copy() {
         let scenario = Scenario { theme, page_bytes: 512, ..SEALED };
         check(&inject_all(&bench, scenario, &[What::Call(Kind::Full)], 0, 1));
     }
+}
+
+/// A checkpoint of a connection with `synchronous=OFF` brings pages to the file and syncs nothing. What comes back in
+/// its older form after a cut is lost once the older key is dropped.
+#[test]
+fn what_others_have_not_synced_is_on_disk_before_a_key_is_dropped() {
+    let bench = Bench::new();
+    let scenario = Scenario {
+        theme: Theme::Rekey,
+        mode: Mode::Wal,
+        level: Level::Off,
+        page_bytes: 512,
+        ..SEALED
+    };
+    let directory = bench.fresh();
+    bench.settle(&scenario);
+    watch::begin(&directory);
+    let mut work = Work::new(scenario, &directory, None);
+    let first = Step::Commit { changes: (1..=20).map(|id| (id, 1)).collect(), spill: false };
+    work.step(&first).unwrap();
+    work.step(&Step::Checkpoint("TRUNCATE")).unwrap();
+    work.step(&Step::Switch(Target::NewKey(Algorithm::Aes128))).unwrap();
+    let (path, mut checkpointed) = (work.path(), false);
+    let ended = scan::run(&path, &scans::slow(), &mut |doing, _, _| {
+        if doing == Doing::WaitingForReaders && !checkpointed {
+            checkpointed = true;
+            work.step(&Step::Checkpoint("PASSIVE")).unwrap();
+        }
+    });
+    assert_eq!(ended.unwrap(), Ended::Complete);
+    work.close();
+    let trace = watch::end();
+    let is_main = |file: &usize| trace.files[*file] == "a.db";
+    let place = |wanted: &dyn Fn(&Event) -> bool| trace.events.iter().rposition(wanted).unwrap();
+    let dropped =
+        place(&|event| matches!(event, Event::Write { file, offset: 2048, .. } if is_main(file)));
+    let page = place(
+        &|event| matches!(event, Event::Write { file, offset, .. } if is_main(file) && *offset >= 16384),
+    );
+    let synced = trace.events[page..dropped]
+        .iter()
+        .any(|event| matches!(event, Event::Sync { file } if is_main(file)));
+    assert!(page < dropped && synced, "page {page}, header {dropped}: not synced in between");
 }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use pellucid::Algorithm;
+use pellucid_sqlite::scan::Target;
+
 use crate::Random;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +69,22 @@ pub enum Theme {
     Encrypt,
     /// A container becomes a plain database.
     Decrypt,
+    /// A new key of another algorithm, and the scan.
+    Rekey,
+    /// Encryption is switched off, and the scan.
+    SwitchOff,
+    /// Encryption is switched on, and the scan.
+    SwitchOn,
+    /// Off and on again in mid-scan, suspended and resumed.
+    TurnBack,
 }
 
 impl Theme {
+    /// Those with a scan.
+    pub fn scans(self) -> bool {
+        matches!(self, Self::Rekey | Self::SwitchOff | Self::SwitchOn | Self::TurnBack)
+    }
+
     /// Those that plain SQLite has too.
     pub fn has_control(self) -> bool {
         matches!(self, Self::Rows | Self::Exclusive | Self::Pair | Self::Rebuild)
@@ -127,6 +143,13 @@ pub enum Step {
     DropProtector,
     Encrypt,
     Decrypt,
+    /// Another key or none from now on; a scan is due.
+    Switch(Target),
+    /// The scan, with commits in between; suspended before the batch of that number, if one is named.
+    Scan {
+        commits: Vec<Vec<Change>>,
+        stop: Option<usize>,
+    },
 }
 
 /// Rows a database has at most, besides row 0.
@@ -150,7 +173,7 @@ impl Scenario {
         let first = (1..=ROWS / 2).map(|id| (id, 1000)).collect();
         let mut steps = vec![Step::Commit { changes: first, spill: false }];
         for number in 1..count {
-            let step = match self.special(number, &mut random) {
+            let step = match self.special(number, &mut random, &mut changes) {
                 Some(step) => step,
                 None => match random.below(12) {
                     0 => Step::TakenBack(changes(&mut random, 12)),
@@ -168,7 +191,12 @@ impl Scenario {
         steps
     }
 
-    fn special(&self, number: usize, random: &mut Random) -> Option<Step> {
+    fn special(
+        &self,
+        number: usize,
+        random: &mut Random,
+        changes: &mut impl FnMut(&mut Random, u64) -> Vec<Change>,
+    ) -> Option<Step> {
         let sizes = [512, 1024, 4096];
         match self.theme {
             Theme::Rebuild if number % 3 == 0 => Some(match random.below(3) {
@@ -182,6 +210,37 @@ impl Scenario {
             }),
             Theme::Encrypt if number == 3 => Some(Step::Encrypt),
             Theme::Decrypt if number == 3 => Some(Step::Decrypt),
+            _ => self.scan(number, random, changes),
+        }
+    }
+}
+
+impl Scenario {
+    /// A switch, something in between, and the scan.
+    fn scan(
+        &self,
+        number: usize,
+        random: &mut Random,
+        changes: &mut impl FnMut(&mut Random, u64) -> Vec<Change>,
+    ) -> Option<Step> {
+        const ON: Target = Target::On(Algorithm::Aes256);
+        let mut scan = |stop| {
+            let commits = (0..3).map(|_| changes(random, 6)).collect();
+            Some(Step::Scan { commits, stop })
+        };
+        match (self.theme, number) {
+            (Theme::Rekey, 3) => Some(Step::Switch(Target::NewKey(Algorithm::Aes128))),
+            // So that the scan that is suspended has something to do: the rows of a step are in most pages, and what is in
+            // the log alone needs no scan.
+            (Theme::TurnBack, 3) if self.mode == Mode::Wal => Some(Step::Checkpoint("TRUNCATE")),
+            (Theme::SwitchOff, 3) | (Theme::SwitchOn, 1) | (Theme::TurnBack, 4) => {
+                Some(Step::Switch(Target::Off))
+            }
+            (Theme::SwitchOn, 4) | (Theme::TurnBack, 6) => Some(Step::Switch(ON)),
+            (Theme::SwitchOn, 2) => Some(Step::Scan { commits: Vec::new(), stop: None }),
+            (Theme::TurnBack, 5) => scan(Some(2)),
+            (Theme::Rekey | Theme::SwitchOff, 5) | (Theme::SwitchOn, 6) => scan(None),
+            (Theme::TurnBack, 8) => scan(None),
             _ => None,
         }
     }

@@ -7,10 +7,12 @@ use pellucid::protector::KeyFile;
 use pellucid::Algorithm;
 use pellucid_sqlite::convert::{self, ConvertError, Options};
 use pellucid_sqlite::protectors;
+use pellucid_sqlite::scan::{self, Target};
 use pellucid_sqlite::seal_request::{Birth, Protection};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::rows;
+use crate::scans;
 use crate::scenario::{changed, Level, Mode, Over, Scenario, State, Step, Theme};
 use crate::trace::Event;
 use crate::watch::tell;
@@ -112,7 +114,7 @@ impl Work {
         }
     }
 
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.directory.join("a.db")
     }
 
@@ -198,6 +200,14 @@ impl Work {
                 protectors::drop(&self.path(), 1).map_err(Failed::Convert)
             }
             Step::Encrypt => self.encrypt(),
+            Step::Switch(target) => {
+                let switched = match target {
+                    Target::NewKey(algorithm) => scan::rekey(&self.path(), Some(*algorithm)),
+                    target => scan::set(&self.path(), *target),
+                };
+                switched.map(drop).map_err(Failed::Convert)
+            }
+            Step::Scan { commits, stop } => scans::scan(self, commits, *stop),
             Step::Decrypt => {
                 self.close();
                 let options = Options::new(Duration::from_millis(200), Vec::new());
@@ -224,7 +234,7 @@ impl Work {
         done.map_err(Failed::Convert)
     }
 
-    fn commit(&mut self, changes: &[(i64, i64)], spill: bool) -> Result<(), Failed> {
+    pub fn commit(&mut self, changes: &[(i64, i64)], spill: bool) -> Result<(), Failed> {
         let number = self.begun + 1;
         let schemas = self.schemas();
         let scale = self.scenario.page_bytes;
