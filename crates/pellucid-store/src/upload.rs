@@ -1,0 +1,194 @@
+//! A media family on its way into an object: equal parts, some at once, and nothing left of one that failed.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{MultipartUpload, ObjectStoreExt, UploadPart};
+use pellucid::backup::MediaSink;
+use pellucid_sqlite::backup::Created;
+use tokio::task::JoinSet;
+
+use crate::place::Place;
+use crate::pointer::{random_name, Pointer};
+use crate::{io_error, runtime};
+
+const MIB: u64 = 1 << 20;
+/// What every store takes: all parts but the last are equally long (Cloudflare R2 wants that), and no more than so many.
+const MOST_PARTS: u64 = 10_000;
+const LEAST_PART_BYTES: u64 = 8 * MIB;
+const MOST_PART_BYTES: u64 = 512 * MIB;
+/// So many parts are under way at once, and in memory.
+const AT_ONCE: usize = 3;
+
+/// The length of parts for an object of so many bytes.
+///
+/// # Errors
+/// `InvalidInput` if no length is enough.
+pub fn part_bytes(expected: u64) -> io::Result<u64> {
+    // Incompressible chunks grow by prefixes and tags; a sixteenth is far more.
+    let needed = (expected + expected / 16).div_ceil(MOST_PARTS - 1);
+    let bytes = needed.max(LEAST_PART_BYTES).next_multiple_of(MIB);
+    if bytes > MOST_PART_BYTES {
+        let most = MOST_PART_BYTES * MOST_PARTS;
+        let what = format!("{expected} bytes are more than {most}, which an object can have");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
+    Ok(bytes)
+}
+
+struct Upload {
+    place: Place,
+    data: Path,
+    part_bytes: usize,
+    parts: u64,
+    buffer: Vec<u8>,
+    bytes: u64,
+    upload: Option<Box<dyn MultipartUpload>>,
+    under_way: JoinSet<object_store::Result<()>>,
+}
+
+/// Begins one. The object that points to it is created when the upload is complete.
+pub fn begin(place: Place, expected: u64) -> io::Result<Created> {
+    let data = place.with_suffix(&format!(".{}", random_name()?))?;
+    let upload = runtime()?.block_on(place.store.put_multipart(&data)).map_err(io_error)?;
+    let upload = Arc::new(Mutex::new(Upload {
+        part_bytes: part_bytes(expected)? as usize,
+        parts: 0,
+        buffer: Vec::new(),
+        bytes: 0,
+        upload: Some(upload),
+        under_way: JoinSet::new(),
+        place,
+        data,
+    }));
+    let finish = upload.clone();
+    Ok(Created { sink: Box::new(Sink(upload)), commit: Box::new(move || lock(&finish).finish()) })
+}
+
+fn lock(upload: &Mutex<Upload>) -> std::sync::MutexGuard<'_, Upload> {
+    upload.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Sink(Arc<Mutex<Upload>>);
+
+impl MediaSink for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        lock(&self.0).write(bytes)
+    }
+
+    /// Parts are safe with the store once they are answered; those that are not full yet go with the last one.
+    fn sync(&mut self) -> io::Result<()> {
+        lock(&self.0).wait_for(0)
+    }
+
+    fn name(&self) -> PathBuf {
+        lock(&self.0).place.url.clone().into()
+    }
+}
+
+impl Upload {
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let room = self.part_bytes - self.buffer.len();
+            let (now, rest) = bytes.split_at(room.min(bytes.len()));
+            self.buffer.extend_from_slice(now);
+            bytes = rest;
+            if self.buffer.len() == self.part_bytes {
+                self.send()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        self.wait_for(AT_ONCE - 1)?;
+        self.parts += 1;
+        if self.parts > MOST_PARTS {
+            return Err(io::Error::other("more parts than an object can have"));
+        }
+        let part = Bytes::from(std::mem::take(&mut self.buffer));
+        let upload = self.upload.as_mut().ok_or_else(gone)?;
+        let sent: UploadPart = upload.put_part(part.into());
+        self.under_way.spawn_on(sent, runtime()?.handle());
+        Ok(())
+    }
+
+    /// Waits until at most so many parts are under way; tells the first one that failed.
+    fn wait_for(&mut self, most: usize) -> io::Result<()> {
+        while self.under_way.len() > most {
+            let done = runtime()?.block_on(self.under_way.join_next());
+            match done {
+                Some(Ok(sent)) => sent.map_err(io_error)?,
+                Some(Err(error)) => return Err(io::Error::other(error.to_string())),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the upload, looks that all of it arrived, and creates the object that points to it.
+    fn finish(&mut self) -> io::Result<()> {
+        if !self.buffer.is_empty() {
+            self.send()?;
+        }
+        self.wait_for(0)?;
+        let mut upload = self.upload.take().ok_or_else(gone)?;
+        if let Err(error) = runtime()?.block_on(upload.complete()) {
+            // The parts would be paid for.
+            let _ = runtime()?.block_on(upload.abort());
+            return Err(io_error(error));
+        }
+        let arrived = runtime()?.block_on(self.place.store.head(&self.data)).map_err(io_error)?;
+        let pointed = match arrived.size == self.bytes {
+            true => {
+                let pointer = Pointer::new(&self.data, self.bytes).encode()?;
+                self.place.create(&self.place.path, pointer)
+            }
+            false => Err(io::Error::other(format!(
+                "the store has {} bytes of {}: a part was lost",
+                arrived.size, self.bytes
+            ))),
+        };
+        if pointed.is_err() {
+            // Nothing points to it.
+            let _ = runtime()?.block_on(self.place.store.delete(&self.data));
+        }
+        pointed
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the upload has ended")
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.under_way.abort_all();
+        if let (Some(mut upload), Ok(runtime)) = (self.upload.take(), runtime()) {
+            // What cannot be taken back is the store's to expire.
+            let _ = runtime.block_on(upload.abort());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_thousand_parts_are_enough_for_every_size_that_is_taken() {
+        assert_eq!(part_bytes(0).unwrap(), LEAST_PART_BYTES);
+        for gib in [1, 10, 79, 80, 100, 500, 1000, 4000] {
+            let bytes = gib << 30;
+            let part = part_bytes(bytes).unwrap();
+            let stored = bytes + bytes / 20;
+            assert!(stored.div_ceil(part) <= MOST_PARTS, "{gib} GiB in parts of {part}");
+            assert!(part % MIB == 0 && part >= LEAST_PART_BYTES);
+        }
+        assert!(part_bytes(6 << 40).is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! Goal: a family of media goes into an object whole or not at all, never over another, and comes back byte for byte.
+//!
+//! Method: the crate's own store of files, through a URL; then the writer and reader of the core over it.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use pellucid::media::{MediaHeader, MEDIA_HEADER_BYTES};
+use pellucid::restore::Family;
+use pellucid_sqlite::backup::{Created, Store};
+use pellucid_store::ObjectStores;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn url(&self, name: &str) -> String {
+        format!("file://{}/{name}", self.0.path().display())
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// A media header, then bytes that are no set.
+fn content(bytes: usize) -> Vec<u8> {
+    let header = MediaHeader {
+        media_set: [7; 16],
+        families: 1,
+        family: 1,
+        mirrors: 1,
+        mirror: 0,
+        compressed: true,
+        encrypted: true,
+        made: 1,
+        name: String::new(),
+        description: String::new(),
+    };
+    let mut content = header.encode().unwrap();
+    content.extend((0..bytes).map(|at| (at * 7 / 3) as u8));
+    content
+}
+
+fn write(created: &mut Created, content: &[u8]) {
+    for piece in content.chunks(700_001) {
+        created.sink.write(piece).unwrap();
+    }
+    created.sink.sync().unwrap();
+}
+
+#[test]
+fn what_was_written_is_read_at_any_place_and_is_there_only_when_it_is_whole() {
+    let place = Place::new();
+    let url = place.url("app.bak");
+    let content = content(40 << 20);
+    let mut created = ObjectStores.create(&url, content.len() as u64).unwrap();
+    assert_eq!(created.sink.name().to_str(), Some(url.as_str()));
+    write(&mut created, &content);
+    assert!(!ObjectStores.exists(&url).unwrap() && ObjectStores.open(&url).is_err());
+    (created.commit)().unwrap();
+    assert!(ObjectStores.exists(&url).unwrap());
+    let source = ObjectStores.open(&url).unwrap();
+    assert_eq!(source.bytes().unwrap(), content.len() as u64);
+    for (at, bytes) in
+        [(0, 48), (4096, 24), (9 << 20, 3 << 20), (content.len() - 10, 10), (5, 70_000)]
+    {
+        let mut read = vec![0; bytes];
+        assert_eq!(source.read_at(&mut read, at as u64).unwrap(), bytes);
+        assert_eq!(read, content[at..at + bytes], "{bytes} bytes at {at}");
+    }
+    let mut beyond = [0; 20];
+    assert_eq!(source.read_at(&mut beyond, content.len() as u64 - 5).unwrap(), 5);
+    assert_eq!(source.read_at(&mut beyond, content.len() as u64 + 5).unwrap(), 0);
+    let family = Family::open(source).unwrap();
+    assert_eq!(family.header.media_set, [7; 16]);
+}
+
+#[test]
+fn nothing_is_left_of_one_that_was_given_up() {
+    let place = Place::new();
+    let mut created = ObjectStores.create(&place.url("app.bak"), 0).unwrap();
+    write(&mut created, &content(20 << 20));
+    drop(created);
+    assert_eq!(place.files(), Vec::<String>::new());
+}
+
+#[test]
+fn two_writers_race_for_a_name_and_one_of_them_has_it() {
+    let place = Place::new();
+    let url = place.url("app.bak");
+    let (first, second) = (content(1000), content(2000));
+    let mut one = ObjectStores.create(&url, 0).unwrap();
+    let mut two = ObjectStores.create(&url, 0).unwrap();
+    write(&mut one, &first);
+    write(&mut two, &second);
+    (two.commit)().unwrap();
+    let refused = (one.commit)().unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);
+    let source = ObjectStores.open(&url).unwrap();
+    assert_eq!(source.bytes().unwrap(), second.len() as u64);
+    assert_eq!(
+        place.files().len(),
+        2,
+        "the name, and the bytes of the one that won: {:?}",
+        place.files()
+    );
+}
+
+#[test]
+fn an_object_that_is_media_itself_is_read_too_and_anything_else_is_named() {
+    let place = Place::new();
+    let content = content(5000);
+    std::fs::write(place.0.path().join("copied.bak"), &content).unwrap();
+    let source = ObjectStores.open(&place.url("copied.bak")).unwrap();
+    let mut read = vec![0; MEDIA_HEADER_BYTES];
+    source.read_at(&mut read, 0).unwrap();
+    assert_eq!(read, content[..MEDIA_HEADER_BYTES]);
+    std::fs::write(place.0.path().join("text"), "somebody's notes").unwrap();
+    let told = ObjectStores.open(&place.url("text")).err().unwrap();
+    assert!(told.to_string().contains("no backup of Pellucid's"), "{told}");
+}
