@@ -18,6 +18,7 @@
 //! ([`ErrorKind::Unsupported`]), never skipped. Literals behind PASSWORD and SECRET are wiped when dropped and appear
 //! in no message, no `Debug` output and no printed statement.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 pub mod ast;
 pub mod batch;

@@ -181,18 +181,18 @@ impl<'s> Parser<'s> {
         found
     }
 
-    fn expect(&mut self, keyword: Keyword) -> Result<()> {
+    fn require(&mut self, keyword: Keyword) -> Result<()> {
         match self.accept(keyword) {
             true => Ok(()),
             false => self.unexpected(),
         }
     }
 
-    fn expect_all(&mut self, keywords: &[Keyword]) -> Result<()> {
-        keywords.iter().try_for_each(|keyword| self.expect(*keyword))
+    fn require_all(&mut self, keywords: &[Keyword]) -> Result<()> {
+        keywords.iter().try_for_each(|keyword| self.require(*keyword))
     }
 
-    fn expect_symbol(&mut self, symbol: Symbol) -> Result<()> {
+    fn require_symbol(&mut self, symbol: Symbol) -> Result<()> {
         match self.accept_symbol(symbol) {
             true => Ok(()),
             false => self.unexpected(),
@@ -212,7 +212,7 @@ impl<'s> Parser<'s> {
         word
     }
 
-    fn expect_word<W: Word>(&mut self) -> Result<W> {
+    fn require_word<W: Word>(&mut self) -> Result<W> {
         match self.accept_word() {
             Some(word) => Ok(word),
             None => self.unexpected(),
@@ -223,7 +223,7 @@ impl<'s> Parser<'s> {
     fn on_off(&mut self) -> Result<bool> {
         match self.accept(Keyword::ON) {
             true => Ok(true),
-            false => self.expect(Keyword::OFF).map(|()| false),
+            false => self.require(Keyword::OFF).map(|()| false),
         }
     }
 
@@ -241,9 +241,9 @@ impl<'s> Parser<'s> {
         &mut self,
         item: impl FnMut(&mut Self) -> Result<T>,
     ) -> Result<Vec<T>> {
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let items = self.comma_list(item)?;
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(items)
     }
 

@@ -25,11 +25,11 @@ impl Parser<'_> {
     fn backup_database(&mut self) -> Result<StatementKind> {
         let (kind, database) = self.backup_target()?;
         let files = self.file_selections()?;
-        self.expect(K::TO)?;
+        self.require(K::TO)?;
         let devices = self.comma_list(Self::device)?;
         let mut mirrors: Vec<Vec<Device>> = Vec::new();
         while self.accept(K::MIRROR) {
-            self.expect(K::TO)?;
+            self.require(K::TO)?;
             mirrors.push(self.comma_list(Self::device)?);
         }
         let options = match self.accept(K::WITH) {
@@ -79,41 +79,41 @@ impl Parser<'_> {
     fn compression(&mut self) -> Result<Option<Compression>> {
         if self.at(K::ALGORITHM) {
             self.advance();
-            self.expect_symbol(Symbol::Equal)?;
-            let algorithm = self.expect_word()?;
+            self.require_symbol(Symbol::Equal)?;
+            let algorithm = self.require_word()?;
             return Ok(Some(Compression { algorithm, level: None }));
         }
         if !self.accept_symbol(Symbol::LeftParenthesis) {
             return Ok(None);
         }
-        self.expect(K::ALGORITHM)?;
-        self.expect_symbol(Symbol::Equal)?;
-        let algorithm = self.expect_word()?;
+        self.require(K::ALGORITHM)?;
+        self.require_symbol(Symbol::Equal)?;
+        let algorithm = self.require_word()?;
         let mut level = None;
         if self.accept_symbol(Symbol::Comma) {
-            self.expect(K::LEVEL)?;
-            self.expect_symbol(Symbol::Equal)?;
-            level = Some(self.expect_word()?);
+            self.require(K::LEVEL)?;
+            self.require_symbol(Symbol::Equal)?;
+            level = Some(self.require_word()?);
         }
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(Some(Compression { algorithm, level }))
     }
 
     /// `(ALGORITHM = .., SERVER ..)`
     fn backup_encryption(&mut self) -> Result<BackupOption> {
-        self.expect_symbol(Symbol::LeftParenthesis)?;
-        self.expect(K::ALGORITHM)?;
-        self.expect_symbol(Symbol::Equal)?;
-        let algorithm: Algorithm = self.expect_word()?;
-        self.expect_symbol(Symbol::Comma)?;
-        self.expect(K::SERVER)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
+        self.require(K::ALGORITHM)?;
+        self.require_symbol(Symbol::Equal)?;
+        let algorithm: Algorithm = self.require_word()?;
+        self.require_symbol(Symbol::Comma)?;
+        self.require(K::SERVER)?;
         let certificate = self.accept(K::CERTIFICATE);
         if !certificate {
-            self.expect_all(&[K::ASYMMETRIC, K::KEY])?;
+            self.require_all(&[K::ASYMMETRIC, K::KEY])?;
         }
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         let name = self.name()?;
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         let encryptor = match certificate {
             true => Encryptor::Certificate(name),
             false => Encryptor::AsymmetricKey(name),

@@ -14,7 +14,7 @@ use crate::secret::Secret;
 /// Each of these begins behind its verb.
 impl Parser<'_> {
     pub(super) fn create_certificate(&mut self) -> Result<StatementKind> {
-        self.expect(K::CERTIFICATE)?;
+        self.require(K::CERTIFICATE)?;
         let name = self.name()?;
         let authorization = self.authorization()?;
         let source = match self.accept(K::FROM) {
@@ -34,7 +34,7 @@ impl Parser<'_> {
             return self.name().map(CertificateSource::Assembly);
         }
         if self.accept(K::BINARY) {
-            self.expect_symbol(Symbol::Equal)?;
+            self.require_symbol(Symbol::Equal)?;
             let bytes = self.binary()?;
             let private_key = match self.accept(K::WITH) {
                 true => Some(self.private_key()?),
@@ -43,7 +43,7 @@ impl Parser<'_> {
             return Ok(CertificateSource::Binary { bytes, private_key });
         }
         let executable = self.accept(K::EXECUTABLE);
-        self.expect(K::FILE)?;
+        self.require(K::FILE)?;
         let path = self.equal_string()?;
         let (format, private_key) = self.certificate_options()?;
         Ok(CertificateSource::File { executable, path, format, private_key })
@@ -57,7 +57,7 @@ impl Parser<'_> {
         if !self.accept(K::FORMAT) {
             return Ok((None, Some(self.private_key()?)));
         }
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         let format = match &self.text(self.current).to_ascii_uppercase()[..] {
             "'DER'" | "N'DER'" => CertificateFormat::Der,
             "'PFX'" | "N'PFX'" => CertificateFormat::Pfx,
@@ -76,7 +76,7 @@ impl Parser<'_> {
             true => Some(self.by_password(K::ENCRYPTION)?),
             false => None,
         };
-        self.expect_all(&[K::WITH, K::SUBJECT])?;
+        self.require_all(&[K::WITH, K::SUBJECT])?;
         let subject = self.equal_string()?;
         let (mut start_date, mut expiry_date): (Option<StringLiteral>, Option<StringLiteral>) =
             (None, None);
@@ -94,7 +94,7 @@ impl Parser<'_> {
 
     /// `PRIVATE KEY (..)`
     fn private_key(&mut self) -> Result<PrivateKey> {
-        self.expect_all(&[K::PRIVATE, K::KEY])?;
+        self.require_all(&[K::PRIVATE, K::KEY])?;
         let mut key =
             PrivateKey { source: None, decryption: None, encryption: None, algorithm: None };
         self.parenthesized_list(|p| {
@@ -106,7 +106,7 @@ impl Parser<'_> {
                 Some(K::BINARY) if key.source.is_none() => {
                     p.secret = true;
                     p.advance();
-                    p.expect_symbol(Symbol::Equal)?;
+                    p.require_symbol(Symbol::Equal)?;
                     let digits = p.secret_digits()?;
                     key.source = Some(PrivateKeySource::Binary(digits));
                 }
@@ -151,21 +151,21 @@ impl Parser<'_> {
     }
 
     fn active_for_begin_dialog(&mut self) -> Result<bool> {
-        self.expect_all(&[K::ACTIVE, K::FOR, K::BEGIN_DIALOG])?;
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_all(&[K::ACTIVE, K::FOR, K::BEGIN_DIALOG])?;
+        self.require_symbol(Symbol::Equal)?;
         self.on_off()
     }
 
     pub(super) fn alter_certificate(&mut self) -> Result<StatementKind> {
-        self.expect(K::CERTIFICATE)?;
+        self.require(K::CERTIFICATE)?;
         let name = self.name()?;
         let action = match self.accept(K::REMOVE) {
             true => {
-                self.expect_all(&[K::PRIVATE, K::KEY])?;
+                self.require_all(&[K::PRIVATE, K::KEY])?;
                 AlterCertificate::RemovePrivateKey
             }
             false => {
-                self.expect(K::WITH)?;
+                self.require(K::WITH)?;
                 match self.at(K::ACTIVE) {
                     true => AlterCertificate::ActiveForBeginDialog(self.active_for_begin_dialog()?),
                     false => AlterCertificate::PrivateKey(self.private_key()?),
@@ -176,9 +176,9 @@ impl Parser<'_> {
     }
 
     pub(super) fn backup_certificate(&mut self) -> Result<StatementKind> {
-        self.expect(K::CERTIFICATE)?;
+        self.require(K::CERTIFICATE)?;
         let name = self.name()?;
-        self.expect_all(&[K::TO, K::FILE])?;
+        self.require_all(&[K::TO, K::FILE])?;
         let file = self.equal_string()?;
         let (format, private_key) = self.certificate_options()?;
         let backup = BackupCertificate { name, file, format, private_key };
@@ -186,7 +186,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn drop_certificate(&mut self) -> Result<StatementKind> {
-        self.expect(K::CERTIFICATE)?;
+        self.require(K::CERTIFICATE)?;
         let name = self.name()?;
         Ok(StatementKind::Certificate(CertificateStatement::Drop { name }))
     }

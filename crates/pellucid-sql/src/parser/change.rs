@@ -13,7 +13,7 @@ use crate::lexer::{Symbol, TokenKind};
 
 impl Parser<'_> {
     pub(super) fn insert(&mut self, with: Vec<CommonTable>) -> Result<StatementKind> {
-        self.expect(K::INSERT)?;
+        self.require(K::INSERT)?;
         let top = self.top()?;
         self.accept(K::INTO);
         let target = self.change_target()?;
@@ -32,7 +32,7 @@ impl Parser<'_> {
                 InsertSource::Values(self.comma_list(row)?)
             }
             Some(K::DEFAULT) => {
-                self.expect_all(&[K::DEFAULT, K::VALUES])?;
+                self.require_all(&[K::DEFAULT, K::VALUES])?;
                 InsertSource::DefaultValues
             }
             Some(K::EXEC | K::EXECUTE) => {
@@ -45,10 +45,10 @@ impl Parser<'_> {
     }
 
     pub(super) fn update(&mut self, with: Vec<CommonTable>) -> Result<StatementKind> {
-        self.expect(K::UPDATE)?;
+        self.require(K::UPDATE)?;
         let top = self.top()?;
         let target = self.change_target()?;
-        self.expect(K::SET)?;
+        self.require(K::SET)?;
         let set = self.comma_list(Self::set_clause)?;
         self.refuse_output()?;
         let from = self.from()?;
@@ -59,7 +59,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn delete(&mut self, with: Vec<CommonTable>) -> Result<StatementKind> {
-        self.expect(K::DELETE)?;
+        self.require(K::DELETE)?;
         let top = self.top()?;
         self.accept(K::FROM);
         let target = self.change_target()?;
@@ -141,7 +141,7 @@ impl Parser<'_> {
                 _ => return Ok(None),
             }
         }
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         self.column_name().map(Some)
     }
 }

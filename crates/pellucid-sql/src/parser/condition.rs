@@ -92,7 +92,7 @@ impl Parser<'_> {
     }
 
     fn parenthesized_within(&mut self, truth: bool) -> Result<Operand> {
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let content = match self.current.kind {
             TokenKind::Keyword(K::SELECT) => Operand::Query(self.query()?),
             TokenKind::Symbol(Symbol::LeftParenthesis) => match self.parenthesized(truth)? {
@@ -111,7 +111,7 @@ impl Parser<'_> {
             _ if truth => self.operand()?,
             _ => Operand::Value(self.expression()?),
         };
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(content)
     }
 
@@ -159,7 +159,7 @@ impl Parser<'_> {
             Some(K::BETWEEN) => {
                 self.advance();
                 let low = self.expression()?;
-                self.expect(K::AND)?;
+                self.require(K::AND)?;
                 Condition::Between { operand, negated, low, high: self.expression()? }
             }
             Some(K::IN) => {
@@ -192,29 +192,29 @@ impl Parser<'_> {
     }
 
     fn is(&mut self, operand: Expression) -> Result<Condition> {
-        self.expect(K::IS)?;
+        self.require(K::IS)?;
         let negated = self.accept(K::NOT);
         match self.accept(K::DISTINCT) {
             true => {
-                self.expect(K::FROM)?;
+                self.require(K::FROM)?;
                 Ok(Condition::IsDistinct { left: operand, negated, right: self.expression()? })
             }
-            false => self.expect(K::NULL).map(|()| Condition::IsNull { operand, negated }),
+            false => self.require(K::NULL).map(|()| Condition::IsNull { operand, negated }),
         }
     }
 
     fn in_list(&mut self) -> Result<InList> {
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let first = match self.current.kind {
             TokenKind::Keyword(K::SELECT) => {
                 let query = self.query()?;
-                self.expect_symbol(Symbol::RightParenthesis)?;
+                self.require_symbol(Symbol::RightParenthesis)?;
                 return Ok(InList::Query(Box::new(query)));
             }
             TokenKind::Symbol(Symbol::LeftParenthesis) => match self.parenthesized(false)? {
                 Operand::Query(first) if self.at_set_operator() => {
                     let query = self.query_from(first)?;
-                    self.expect_symbol(Symbol::RightParenthesis)?;
+                    self.require_symbol(Symbol::RightParenthesis)?;
                     return Ok(InList::Query(Box::new(query)));
                 }
                 Operand::Query(query) => {
@@ -229,7 +229,7 @@ impl Parser<'_> {
         while self.accept_symbol(Symbol::Comma) {
             values.push(self.expression()?);
         }
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(InList::Values(values))
     }
 

@@ -36,12 +36,12 @@ impl Parser<'_> {
         if body.is_empty() {
             return self.unexpected();
         }
-        self.expect_all(&[K::END, K::TRY, K::BEGIN, K::CATCH])?;
+        self.require_all(&[K::END, K::TRY, K::BEGIN, K::CATCH])?;
         self.catches += 1;
         let catch = self.statements_to_end();
         self.catches -= 1;
         let catch = catch?;
-        self.expect_all(&[K::END, K::CATCH])?;
+        self.require_all(&[K::END, K::CATCH])?;
         Ok(Control::Try { body, catch })
     }
 
@@ -112,32 +112,32 @@ impl Parser<'_> {
             };
         }
         let number = self.integer_or_variable()?;
-        self.expect_symbol(Symbol::Comma)?;
+        self.require_symbol(Symbol::Comma)?;
         let message = self.string_or_variable()?;
-        self.expect_symbol(Symbol::Comma)?;
+        self.require_symbol(Symbol::Comma)?;
         let state = self.integer_or_variable()?;
         Ok(Control::Throw(Some(Throw { number, message, state })))
     }
 
     pub(super) fn raiserror(&mut self) -> Result<StatementKind> {
         self.advance();
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let message = self.expression()?;
-        self.expect_symbol(Symbol::Comma)?;
+        self.require_symbol(Symbol::Comma)?;
         let severity = self.expression()?;
-        self.expect_symbol(Symbol::Comma)?;
+        self.require_symbol(Symbol::Comma)?;
         let state = self.expression()?;
         let arguments = match self.accept_symbol(Symbol::Comma) {
             true => self.comma_list(Self::expression)?,
             false => Vec::new(),
         };
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         let has_options = self.at(K::WITH)
             && matches!(self.peek(), TokenKind::Keyword(K::LOG | K::NOWAIT | K::SETERROR));
         let mut options = Vec::new();
         if has_options {
             self.advance();
-            options = self.comma_list(Self::expect_word)?;
+            options = self.comma_list(Self::require_word)?;
         }
         let raise = RaiseError { message, severity, state, arguments, options };
         Ok(StatementKind::Control(Control::RaiseError(Box::new(raise))))
@@ -148,7 +148,7 @@ impl Parser<'_> {
         if self.at_symbol(Symbol::LeftParenthesis) {
             return self.unsupported("WAITFOR a statement");
         }
-        let kind = self.expect_word()?;
+        let kind = self.require_word()?;
         let time = self.string_or_variable()?;
         Ok(StatementKind::Control(Control::WaitFor { kind, time }))
     }
@@ -184,7 +184,7 @@ impl Parser<'_> {
         let name = self.transaction_name()?;
         let mut mark = None;
         if name.is_some() && self.at_both(K::WITH, K::MARK) {
-            self.expect_all(&[K::WITH, K::MARK])?;
+            self.require_all(&[K::WITH, K::MARK])?;
             mark = Some(match self.current.kind {
                 TokenKind::String { .. } => Some(self.string()?),
                 _ => None,
@@ -198,7 +198,7 @@ impl Parser<'_> {
         self.advance();
         if verb == K::SAVE {
             if !self.accept(K::TRAN) {
-                self.expect(K::TRANSACTION)?;
+                self.require(K::TRANSACTION)?;
             }
             let name = self.name_or_variable()?;
             return Ok(StatementKind::Transaction(TransactionStatement::Save { name }));

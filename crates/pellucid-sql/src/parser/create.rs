@@ -60,7 +60,7 @@ impl Parser<'_> {
     pub(super) fn create(&mut self) -> Result<StatementKind> {
         self.advance();
         if self.at_both(K::OR, K::ALTER) {
-            self.expect_all(&[K::OR, K::ALTER])?;
+            self.require_all(&[K::OR, K::ALTER])?;
             return match self.keyword() {
                 Some(K::VIEW) => self.view(ViewVerb::CreateOrAlter),
                 _ => self.unknown_object("CREATE OR ALTER"),

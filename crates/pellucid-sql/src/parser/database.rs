@@ -13,7 +13,7 @@ use crate::lexer::{Symbol, TokenKind};
 /// Each of these begins behind its verb.
 impl Parser<'_> {
     pub(super) fn create_database(&mut self) -> Result<StatementKind> {
-        self.expect(K::DATABASE)?;
+        self.require(K::DATABASE)?;
         let mut create = CreateDatabase {
             name: self.name()?,
             files: Vec::new(),
@@ -28,7 +28,7 @@ impl Parser<'_> {
         }
         if self.accept(K::CONTAINMENT) {
             // NONE is what there is anyway, and Management Studio always writes it.
-            self.expect_symbol(Symbol::Equal)?;
+            self.require_symbol(Symbol::Equal)?;
             if !self.accept(K::NONE) {
                 return self.unsupported("CREATE DATABASE CONTAINMENT = PARTIAL");
             }
@@ -38,7 +38,7 @@ impl Parser<'_> {
             self.create_files(&mut create)?;
         }
         if self.accept(K::LOG) {
-            self.expect(K::ON)?;
+            self.require(K::ON)?;
             create.log_files = self.comma_list(Self::file_spec)?;
         }
         if self.accept(K::COLLATE) {
@@ -48,7 +48,7 @@ impl Parser<'_> {
             return self.unsupported("CREATE DATABASE AS SNAPSHOT OF");
         }
         if self.accept(K::FOR) {
-            create.attach = Some(self.expect_word()?);
+            create.attach = Some(self.require_word()?);
         }
         if self.accept(K::WITH) {
             create.options = self.comma_list(Self::create_database_option)?;
@@ -123,7 +123,7 @@ impl Parser<'_> {
             spec.offline = true;
             return Ok(());
         }
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         match word {
             Some(K::NAME) => spec.name = Some(self.name_or_string()?),
             Some(K::NEWNAME) => spec.new_name = Some(self.name_or_string()?),
@@ -154,7 +154,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn alter_database(&mut self) -> Result<StatementKind> {
-        self.expect(K::DATABASE)?;
+        self.require(K::DATABASE)?;
         let database = match self.accept(K::CURRENT) {
             true => None,
             false => Some(self.name()?),
@@ -176,23 +176,23 @@ impl Parser<'_> {
                 Ok(AlterDatabase::Set { options, termination })
             }
             (Some(K::MODIFY), Some(K::FILE)) => {
-                self.expect_all(&[K::MODIFY, K::FILE])?;
+                self.require_all(&[K::MODIFY, K::FILE])?;
                 self.file_spec().map(AlterDatabase::ModifyFile)
             }
             (Some(K::MODIFY), Some(K::NAME)) => {
-                self.expect_all(&[K::MODIFY, K::NAME])?;
-                self.expect_symbol(Symbol::Equal)?;
+                self.require_all(&[K::MODIFY, K::NAME])?;
+                self.require_symbol(Symbol::Equal)?;
                 self.name().map(AlterDatabase::ModifyName)
             }
             (Some(K::MODIFY), Some(K::FILEGROUP)) => {
                 self.unsupported("ALTER DATABASE MODIFY FILEGROUP")
             }
             (Some(K::ADD), Some(K::FILE)) => {
-                self.expect_all(&[K::ADD, K::FILE])?;
+                self.require_all(&[K::ADD, K::FILE])?;
                 let files = self.comma_list(Self::file_spec)?;
                 let filegroup = match self.accept(K::TO) {
                     true => {
-                        self.expect(K::FILEGROUP)?;
+                        self.require(K::FILEGROUP)?;
                         Some(self.name()?)
                     }
                     false => None,
@@ -200,11 +200,11 @@ impl Parser<'_> {
                 Ok(AlterDatabase::AddFiles { files, filegroup })
             }
             (Some(K::ADD), Some(K::LOG)) => {
-                self.expect_all(&[K::ADD, K::LOG, K::FILE])?;
+                self.require_all(&[K::ADD, K::LOG, K::FILE])?;
                 self.comma_list(Self::file_spec).map(AlterDatabase::AddLogFiles)
             }
             (Some(K::ADD), Some(K::FILEGROUP)) => {
-                self.expect_all(&[K::ADD, K::FILEGROUP])?;
+                self.require_all(&[K::ADD, K::FILEGROUP])?;
                 let name = self.name()?;
                 match self.at(K::CONTAINS) {
                     true => self.unsupported("ADD FILEGROUP CONTAINS"),
@@ -212,11 +212,11 @@ impl Parser<'_> {
                 }
             }
             (Some(K::REMOVE), Some(K::FILE)) => {
-                self.expect_all(&[K::REMOVE, K::FILE])?;
+                self.require_all(&[K::REMOVE, K::FILE])?;
                 self.name_or_string().map(AlterDatabase::RemoveFile)
             }
             (Some(K::REMOVE), Some(K::FILEGROUP)) => {
-                self.expect_all(&[K::REMOVE, K::FILEGROUP])?;
+                self.require_all(&[K::REMOVE, K::FILEGROUP])?;
                 self.name().map(AlterDatabase::RemoveFilegroup)
             }
             (Some(K::COLLATE), _) => {
@@ -236,11 +236,11 @@ impl Parser<'_> {
         if self.accept(K::NO_WAIT) {
             return Ok(Some(Termination::NoWait));
         }
-        self.expect(K::ROLLBACK)?;
+        self.require(K::ROLLBACK)?;
         if self.accept(K::IMMEDIATE) {
             return Ok(Some(Termination::RollbackImmediate));
         }
-        self.expect(K::AFTER)?;
+        self.require(K::AFTER)?;
         let seconds = self.integer()?;
         self.accept(K::SECONDS);
         Ok(Some(Termination::RollbackAfterSeconds(seconds)))
@@ -273,9 +273,9 @@ impl Parser<'_> {
             _ => return self.unexpected(),
         };
         Ok(match word {
-            Some(K::ENCRYPTION) => DatabaseOption::Encryption(self.expect_word()?),
-            Some(K::RECOVERY) => DatabaseOption::Recovery(self.expect_word()?),
-            Some(K::PAGE_VERIFY) => DatabaseOption::PageVerify(self.expect_word()?),
+            Some(K::ENCRYPTION) => DatabaseOption::Encryption(self.require_word()?),
+            Some(K::RECOVERY) => DatabaseOption::Recovery(self.require_word()?),
+            Some(K::PAGE_VERIFY) => DatabaseOption::PageVerify(self.require_word()?),
             Some(K::PARAMETERIZATION) => {
                 DatabaseOption::ForcedParameterization(self.either(K::FORCED, K::SIMPLE)?)
             }
@@ -287,8 +287,8 @@ impl Parser<'_> {
             }
             Some(K::TARGET_RECOVERY_TIME) => self.target_recovery()?,
             _ => {
-                self.expect_symbol(Symbol::Equal)?;
-                DatabaseOption::DelayedDurability(self.expect_word()?)
+                self.require_symbol(Symbol::Equal)?;
+                DatabaseOption::DelayedDurability(self.require_word()?)
             }
         })
     }
@@ -297,7 +297,7 @@ impl Parser<'_> {
     fn either(&mut self, yes: K, no: K) -> Result<bool> {
         match self.accept(yes) {
             true => Ok(true),
-            false => self.expect(no).map(|()| false),
+            false => self.require(no).map(|()| false),
         }
     }
 
@@ -314,7 +314,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn drop_database(&mut self) -> Result<StatementKind> {
-        self.expect(K::DATABASE)?;
+        self.require(K::DATABASE)?;
         let if_exists = self.if_exists()?;
         let databases = self.comma_list(Self::name)?;
         Ok(StatementKind::Database(DatabaseStatement::Drop { if_exists, databases }))
@@ -323,7 +323,7 @@ impl Parser<'_> {
     /// `[IF EXISTS]`
     pub(super) fn if_exists(&mut self) -> Result<bool> {
         match self.accept(K::IF) {
-            true => self.expect(K::EXISTS).map(|()| true),
+            true => self.require(K::EXISTS).map(|()| true),
             false => Ok(false),
         }
     }

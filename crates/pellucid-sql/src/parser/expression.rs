@@ -196,7 +196,7 @@ impl Parser<'_> {
     /// `(arguments) [WITHIN GROUP (..)] [OVER (..)]`
     pub(super) fn call(&mut self, name: ObjectName) -> Result<FunctionCall> {
         let trims = name.is_bare() && name.object.as_str().eq_ignore_ascii_case("TRIM");
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let distinct = self.accept(K::DISTINCT);
         if !distinct {
             self.accept(K::ALL);
@@ -214,16 +214,16 @@ impl Parser<'_> {
         if trims && self.at(K::FROM) {
             return self.unsupported("TRIM with FROM");
         }
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         let mut within_group = Vec::new();
         if self.at_both(K::WITHIN, K::GROUP) {
-            self.expect_all(&[K::WITHIN, K::GROUP])?;
-            self.expect_symbol(Symbol::LeftParenthesis)?;
+            self.require_all(&[K::WITHIN, K::GROUP])?;
+            self.require_symbol(Symbol::LeftParenthesis)?;
             within_group = self.order_by()?;
             if within_group.is_empty() {
                 return self.unexpected();
             }
-            self.expect_symbol(Symbol::RightParenthesis)?;
+            self.require_symbol(Symbol::RightParenthesis)?;
         }
         let over = match self.accept(K::OVER) {
             true => Some(self.over()?),
@@ -233,10 +233,10 @@ impl Parser<'_> {
     }
 
     fn over(&mut self) -> Result<Over> {
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let mut over = Over::default();
         if self.accept(K::PARTITION) {
-            self.expect(K::BY)?;
+            self.require(K::BY)?;
             over.partition = self.comma_list(Self::expression)?;
         }
         over.order = self.order_by()?;
@@ -244,19 +244,19 @@ impl Parser<'_> {
             over.frame = Some(match self.accept(K::BETWEEN) {
                 true => {
                     let start = self.frame_bound()?;
-                    self.expect(K::AND)?;
+                    self.require(K::AND)?;
                     Frame { unit, start, end: Some(self.frame_bound()?) }
                 }
                 false => Frame { unit, start: self.frame_bound()?, end: None },
             });
         }
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(over)
     }
 
     fn frame_bound(&mut self) -> Result<FrameBound> {
         if self.accept(K::CURRENT) {
-            return self.expect(K::ROW).map(|()| FrameBound::CurrentRow);
+            return self.require(K::ROW).map(|()| FrameBound::CurrentRow);
         }
         let rows = match self.accept(K::UNBOUNDED) {
             true => None,
@@ -266,14 +266,14 @@ impl Parser<'_> {
             (true, None) => FrameBound::UnboundedPreceding,
             (true, Some(rows)) => FrameBound::Preceding(rows),
             (false, rows) => {
-                self.expect(K::FOLLOWING)?;
+                self.require(K::FOLLOWING)?;
                 rows.map_or(FrameBound::UnboundedFollowing, FrameBound::Following)
             }
         })
     }
 
     fn case(&mut self) -> Result<Expression> {
-        self.expect(K::CASE)?;
+        self.require(K::CASE)?;
         let branches = match self.at(K::WHEN) {
             true => CaseBranches::Searched(self.branches(Self::condition)?),
             false => {
@@ -285,7 +285,7 @@ impl Parser<'_> {
             true => Some(self.expression()?),
             false => None,
         };
-        self.expect(K::END)?;
+        self.require(K::END)?;
         Ok(Expression::Case(Box::new(Case { branches, otherwise })))
     }
 
@@ -296,9 +296,9 @@ impl Parser<'_> {
     ) -> Result<Vec<(T, Expression)>> {
         let mut branches = Vec::new();
         loop {
-            self.expect(K::WHEN)?;
+            self.require(K::WHEN)?;
             let when = when(self)?;
-            self.expect(K::THEN)?;
+            self.require(K::THEN)?;
             branches.push((when, self.expression()?));
             if !self.at(K::WHEN) {
                 return Ok(branches);
@@ -308,37 +308,37 @@ impl Parser<'_> {
 
     fn cast(&mut self, or_null: bool) -> Result<Expression> {
         self.advance();
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let operand = self.expression()?;
-        self.expect(K::AS)?;
+        self.require(K::AS)?;
         let data_type = self.data_type()?;
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(Expression::Convert(Box::new(Convert { operand, data_type, style: None, or_null })))
     }
 
     fn convert(&mut self, or_null: bool) -> Result<Expression> {
         self.advance();
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let data_type = self.data_type()?;
-        self.expect_symbol(Symbol::Comma)?;
+        self.require_symbol(Symbol::Comma)?;
         let operand = self.expression()?;
         let style = match self.accept_symbol(Symbol::Comma) {
             true => Some(self.expression()?),
             false => None,
         };
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(Expression::Convert(Box::new(Convert { operand, data_type, style, or_null })))
     }
 
     fn iif(&mut self) -> Result<Expression> {
         self.advance();
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let condition = self.condition()?;
-        self.expect_symbol(Symbol::Comma)?;
+        self.require_symbol(Symbol::Comma)?;
         let then = self.expression()?;
-        self.expect_symbol(Symbol::Comma)?;
+        self.require_symbol(Symbol::Comma)?;
         let otherwise = self.expression()?;
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(Expression::Iif(Box::new(Iif { condition, then, otherwise })))
     }
 

@@ -15,9 +15,9 @@ impl Parser<'_> {
         let unique = self.accept(K::UNIQUE);
         let clustering = self.accept_word();
         let columnstore = self.accept(K::COLUMNSTORE);
-        self.expect(K::INDEX)?;
+        self.require(K::INDEX)?;
         let name = self.name()?;
-        self.expect(K::ON)?;
+        self.require(K::ON)?;
         let table = self.object_name()?;
         let columns = match self.at_symbol(Symbol::LeftParenthesis) || !columnstore {
             true => self.parenthesized_list(Self::index_column)?,
@@ -53,7 +53,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn drop_indexes(&mut self) -> Result<StatementKind> {
-        self.expect(K::INDEX)?;
+        self.require(K::INDEX)?;
         let if_exists = self.if_exists()?;
         let indexes = self.comma_list(Self::dropped_index)?;
         Ok(StatementKind::Object(ObjectStatement::DropIndexes { if_exists, indexes }))
@@ -68,7 +68,7 @@ impl Parser<'_> {
                 Ok(DropIndex { name, table })
             }
             (Some(name), None) if schema.is_none() => {
-                self.expect(K::ON)?;
+                self.require(K::ON)?;
                 let table = self.object_name()?;
                 match self.at(K::WITH) {
                     true => self.unsupported("DROP INDEX WITH"),
@@ -80,12 +80,12 @@ impl Parser<'_> {
     }
 
     pub(super) fn alter_index(&mut self) -> Result<StatementKind> {
-        self.expect(K::INDEX)?;
+        self.require(K::INDEX)?;
         let index = match self.accept(K::ALL) {
             true => None,
             false => Some(self.name()?),
         };
-        self.expect(K::ON)?;
+        self.require(K::ON)?;
         let table = self.object_name()?;
         let action = match self.keyword() {
             Some(K::REBUILD) => {
@@ -119,7 +119,7 @@ impl Parser<'_> {
     fn rebuild(&mut self) -> Result<IndexAction> {
         let mut partition = None;
         if self.accept(K::PARTITION) {
-            self.expect_symbol(Symbol::Equal)?;
+            self.require_symbol(Symbol::Equal)?;
             partition = Some(match self.accept(K::ALL) {
                 true => Partition::All,
                 false => Partition::Number(self.integer()?),
@@ -148,7 +148,7 @@ impl Parser<'_> {
 
     fn index_option(&mut self) -> Result<IndexOption> {
         if let Some(switch) = self.accept_word() {
-            self.expect_symbol(Symbol::Equal)?;
+            self.require_symbol(Symbol::Equal)?;
             let on = self.on_off()?;
             return match on && self.at_symbol(Symbol::LeftParenthesis) {
                 true => self.unsupported("WAIT_AT_LOW_PRIORITY"),
@@ -166,9 +166,9 @@ impl Parser<'_> {
             ) => self.advance(),
             _ => return self.unknown_option("INDEX"),
         };
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         if word == Some(K::DATA_COMPRESSION) {
-            return self.expect_word().map(IndexOption::DataCompression);
+            return self.require_word().map(IndexOption::DataCompression);
         }
         let value = self.integer()?;
         Ok(match word {

@@ -15,7 +15,7 @@ impl Parser<'_> {
             if !self.at_symbol(Symbol::RightParenthesis) {
                 arguments = self.comma_list(Self::dbcc_argument)?;
             }
-            self.expect_symbol(Symbol::RightParenthesis)?;
+            self.require_symbol(Symbol::RightParenthesis)?;
         }
         let options = match self.accept(K::WITH) {
             true => self.comma_list(Self::dbcc_option)?,
@@ -46,7 +46,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn update_statistics(&mut self) -> Result<StatementKind> {
-        self.expect_all(&[K::UPDATE, K::STATISTICS])?;
+        self.require_all(&[K::UPDATE, K::STATISTICS])?;
         let table = self.object_name()?;
         let targets = match self.at_symbol(Symbol::LeftParenthesis) {
             true => self.optional_names()?,
@@ -79,7 +79,7 @@ impl Parser<'_> {
             Some(K::RESAMPLE) => StatisticsOption::Resample,
             Some(K::NORECOMPUTE) => StatisticsOption::NoRecompute,
             Some(K::INCREMENTAL) => {
-                self.expect_symbol(Symbol::Equal)?;
+                self.require_symbol(Symbol::Equal)?;
                 StatisticsOption::Incremental(self.on_off()?)
             }
             Some(K::MAXDOP) => StatisticsOption::MaxDop(self.equal_integer()?),
@@ -88,7 +88,7 @@ impl Parser<'_> {
                 match self.accept(K::PERCENT) {
                     true => StatisticsOption::SamplePercent(value),
                     false => {
-                        self.expect(K::ROWS)?;
+                        self.require(K::ROWS)?;
                         StatisticsOption::SampleRows(value)
                     }
                 }
@@ -109,7 +109,7 @@ impl Parser<'_> {
         self.advance();
         let with_override = self.at_both(K::WITH, K::OVERRIDE);
         if with_override {
-            self.expect_all(&[K::WITH, K::OVERRIDE])?;
+            self.require_all(&[K::WITH, K::OVERRIDE])?;
         }
         Ok(StatementKind::Maintenance(MaintenanceStatement::Reconfigure { with_override }))
     }

@@ -149,12 +149,12 @@ impl Parser<'_> {
 
     /// `= ` and a string or a variable.
     pub(super) fn equal_text(&mut self) -> Result<Text> {
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         self.string_or_variable()
     }
 
     pub(super) fn equal_string(&mut self) -> Result<StringLiteral> {
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         self.string()
     }
 
@@ -174,7 +174,7 @@ impl Parser<'_> {
 
     /// `= ` and an integer.
     pub(super) fn equal_integer(&mut self) -> Result<u64> {
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         self.integer()
     }
 
@@ -187,7 +187,7 @@ impl Parser<'_> {
 
     /// `= ` and an integer or a variable.
     pub(super) fn equal_number(&mut self) -> Result<Number> {
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         self.integer_or_variable()
     }
 
@@ -195,21 +195,21 @@ impl Parser<'_> {
     pub(super) fn secret(&mut self, word: K) -> Result<Secret> {
         // Another word in its place is told, a literal is not.
         self.secret = self.current.kind != TokenKind::Name;
-        self.expect(word)?;
-        self.expect_symbol(Symbol::Equal)?;
+        self.require(word)?;
+        self.require_symbol(Symbol::Equal)?;
         self.string().map(|literal| Secret::new(literal.text))
     }
 
     /// `{ENCRYPTION | DECRYPTION} BY PASSWORD = '..'`
     pub(super) fn by_password(&mut self, verb: K) -> Result<Secret> {
-        self.expect_all(&[verb, K::BY])?;
+        self.require_all(&[verb, K::BY])?;
         self.secret(K::PASSWORD)
     }
 
     /// `name [(size)]`
     pub(super) fn data_type(&mut self) -> Result<DataType> {
         if self.accept(K::DOUBLE) {
-            self.expect(K::PRECISION)?;
+            self.require(K::PRECISION)?;
             return match Name::new("float") {
                 Some(float) => Ok(DataType { name: float.into(), size: TypeSize::Default }),
                 None => self.unexpected(),
@@ -231,7 +231,7 @@ impl Parser<'_> {
                     }
                 }
             };
-            self.expect_symbol(Symbol::RightParenthesis)?;
+            self.require_symbol(Symbol::RightParenthesis)?;
         }
         Ok(DataType { name, size })
     }

@@ -11,7 +11,7 @@ use crate::lexer::{Symbol, TokenKind};
 impl Parser<'_> {
     /// `{DATABASE | LOG} {name | @v}`
     pub(super) fn backup_target(&mut self) -> Result<(BackupKind, NameOrVariable)> {
-        Ok((self.expect_word()?, self.name_or_variable()?))
+        Ok((self.require_word()?, self.name_or_variable()?))
     }
 
     /// `FILE = .., FILEGROUP = .., READ_WRITE_FILEGROUPS, PAGE = ..`; empty if there are none.
@@ -89,7 +89,7 @@ impl Parser<'_> {
 
     /// `= 'name'` or `= [name]`
     fn credential(&mut self) -> Result<StringLiteral> {
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         match self.at_name() {
             true => {
                 let text = self.name()?.as_str().to_owned();

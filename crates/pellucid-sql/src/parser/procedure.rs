@@ -10,7 +10,7 @@ impl Parser<'_> {
     /// `{EXEC | EXECUTE} ..`
     pub(super) fn execute(&mut self) -> Result<Execute> {
         if !self.accept(K::EXEC) {
-            self.expect(K::EXECUTE)?;
+            self.require(K::EXECUTE)?;
         }
         match self.current.kind {
             TokenKind::Symbol(Symbol::LeftParenthesis) => self.execute_statements(),
@@ -91,7 +91,7 @@ impl Parser<'_> {
         let parameter = match named {
             true => {
                 let parameter = self.variable()?;
-                self.expect_symbol(Symbol::Equal)?;
+                self.require_symbol(Symbol::Equal)?;
                 Some(parameter)
             }
             false => None,
@@ -127,12 +127,12 @@ impl Parser<'_> {
 
     /// `('..' + @v)`
     fn execute_statements(&mut self) -> Result<Execute> {
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let statements = self.expression()?;
         if self.at_symbol(Symbol::Comma) {
             return self.unsupported("EXECUTE with parameters AT a linked server");
         }
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         match self.keyword() {
             Some(K::AS) => self.unsupported("EXECUTE AS"),
             Some(K::AT) => self.unsupported("EXECUTE AT a linked server"),

@@ -9,24 +9,24 @@ use crate::lexer::Symbol;
 /// Each of these begins behind its verb.
 impl Parser<'_> {
     pub(super) fn create_provider(&mut self) -> Result<StatementKind> {
-        self.expect_all(&[K::CRYPTOGRAPHIC, K::PROVIDER])?;
+        self.require_all(&[K::CRYPTOGRAPHIC, K::PROVIDER])?;
         let name = self.name()?;
-        self.expect_all(&[K::FROM, K::FILE])?;
+        self.require_all(&[K::FROM, K::FILE])?;
         let file = self.equal_string()?;
         Ok(StatementKind::Provider(ProviderStatement::CreateProvider { name, file }))
     }
 
     pub(super) fn drop_provider(&mut self) -> Result<StatementKind> {
-        self.expect_all(&[K::CRYPTOGRAPHIC, K::PROVIDER])?;
+        self.require_all(&[K::CRYPTOGRAPHIC, K::PROVIDER])?;
         let name = self.name()?;
         Ok(StatementKind::Provider(ProviderStatement::DropProvider { name }))
     }
 
     pub(super) fn create_credential(&mut self) -> Result<StatementKind> {
-        self.expect(K::CREDENTIAL)?;
+        self.require(K::CREDENTIAL)?;
         let name = self.name()?;
-        self.expect(K::WITH)?;
-        self.expect(K::IDENTITY)?;
+        self.require(K::WITH)?;
+        self.require(K::IDENTITY)?;
         let identity = self.equal_string()?;
         let secret = match self.accept_symbol(Symbol::Comma) {
             true => Some(self.secret(K::SECRET)?),
@@ -34,7 +34,7 @@ impl Parser<'_> {
         };
         let provider = match self.accept(K::FOR) {
             true => {
-                self.expect_all(&[K::CRYPTOGRAPHIC, K::PROVIDER])?;
+                self.require_all(&[K::CRYPTOGRAPHIC, K::PROVIDER])?;
                 Some(self.name()?)
             }
             false => None,
@@ -44,21 +44,21 @@ impl Parser<'_> {
     }
 
     pub(super) fn drop_credential(&mut self) -> Result<StatementKind> {
-        self.expect(K::CREDENTIAL)?;
+        self.require(K::CREDENTIAL)?;
         let name = self.name()?;
         Ok(StatementKind::Provider(ProviderStatement::DropCredential { name }))
     }
 
     pub(super) fn create_asymmetric_key(&mut self) -> Result<StatementKind> {
-        self.expect_all(&[K::ASYMMETRIC, K::KEY])?;
+        self.require_all(&[K::ASYMMETRIC, K::KEY])?;
         let name = self.name()?;
         let authorization = self.authorization()?;
         if !self.at_both(K::FROM, K::PROVIDER) {
             return self.unsupported("CREATE ASYMMETRIC KEY outside a provider");
         }
-        self.expect_all(&[K::FROM, K::PROVIDER])?;
+        self.require_all(&[K::FROM, K::PROVIDER])?;
         let provider = self.name()?;
-        self.expect(K::WITH)?;
+        self.require(K::WITH)?;
         let options = self.comma_list(Self::asymmetric_key_option)?;
         let create =
             ProviderStatement::CreateAsymmetricKey { name, authorization, provider, options };
@@ -70,44 +70,44 @@ impl Parser<'_> {
             return self.equal_string().map(AsymmetricKeyOption::ProviderKeyName);
         }
         if self.accept(K::ALGORITHM) {
-            self.expect_symbol(Symbol::Equal)?;
-            return self.expect_word().map(AsymmetricKeyOption::Algorithm);
+            self.require_symbol(Symbol::Equal)?;
+            return self.require_word().map(AsymmetricKeyOption::Algorithm);
         }
-        self.expect(K::CREATION_DISPOSITION)?;
-        self.expect_symbol(Symbol::Equal)?;
+        self.require(K::CREATION_DISPOSITION)?;
+        self.require_symbol(Symbol::Equal)?;
         match self.accept(K::OPEN_EXISTING) {
             true => Ok(AsymmetricKeyOption::OpenExisting(true)),
             false => {
-                self.expect(K::CREATE_NEW)?;
+                self.require(K::CREATE_NEW)?;
                 Ok(AsymmetricKeyOption::OpenExisting(false))
             }
         }
     }
 
     pub(super) fn drop_asymmetric_key(&mut self) -> Result<StatementKind> {
-        self.expect_all(&[K::ASYMMETRIC, K::KEY])?;
+        self.require_all(&[K::ASYMMETRIC, K::KEY])?;
         let name = self.name()?;
         let remove_provider_key = self.accept(K::REMOVE);
         if remove_provider_key {
-            self.expect_all(&[K::PROVIDER, K::KEY])?;
+            self.require_all(&[K::PROVIDER, K::KEY])?;
         }
         let drop = ProviderStatement::DropAsymmetricKey { name, remove_provider_key };
         Ok(StatementKind::Provider(drop))
     }
 
     pub(super) fn create_login(&mut self) -> Result<StatementKind> {
-        self.expect(K::LOGIN)?;
+        self.require(K::LOGIN)?;
         let name = self.name()?;
         if !self.at_both(K::FROM, K::ASYMMETRIC) {
             return self.unsupported("CREATE LOGIN other than from an asymmetric key");
         }
-        self.expect_all(&[K::FROM, K::ASYMMETRIC, K::KEY])?;
+        self.require_all(&[K::FROM, K::ASYMMETRIC, K::KEY])?;
         let key = self.name()?;
         Ok(StatementKind::Provider(ProviderStatement::CreateLogin { name, key }))
     }
 
     pub(super) fn alter_login(&mut self) -> Result<StatementKind> {
-        self.expect(K::LOGIN)?;
+        self.require(K::LOGIN)?;
         let login = self.name()?;
         let add = match (self.at_both(K::ADD, K::CREDENTIAL), self.at_both(K::DROP, K::CREDENTIAL))
         {

@@ -35,10 +35,10 @@ impl Parser<'_> {
                 return p.unexpected();
             }
             let columns = p.optional_names()?;
-            p.expect(K::AS)?;
-            p.expect_symbol(Symbol::LeftParenthesis)?;
+            p.require(K::AS)?;
+            p.require_symbol(Symbol::LeftParenthesis)?;
             let query = p.query()?;
-            p.expect_symbol(Symbol::RightParenthesis)?;
+            p.require_symbol(Symbol::RightParenthesis)?;
             Ok(CommonTable { name, columns, query })
         })
     }
@@ -92,7 +92,7 @@ impl Parser<'_> {
             return self.select().map(|select| QueryBody::Select(Box::new(select)));
         }
         let body = self.nested(Self::query_body)?;
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(body)
     }
 
@@ -120,7 +120,7 @@ impl Parser<'_> {
         if !self.accept(K::ORDER) {
             return Ok(Vec::new());
         }
-        self.expect(K::BY)?;
+        self.require(K::BY)?;
         self.comma_list(|p| {
             let value = p.expression()?;
             Ok(OrderItem { value, descending: p.descending() })
@@ -143,18 +143,18 @@ impl Parser<'_> {
             return Ok(Offset { skip, fetch: None });
         }
         if !self.accept(K::NEXT) {
-            self.expect(K::FIRST)?;
+            self.require(K::FIRST)?;
         }
         let fetch = Some(self.expression()?);
         self.row_or_rows()?;
-        self.expect(K::ONLY)?;
+        self.require(K::ONLY)?;
         Ok(Offset { skip, fetch })
     }
 
     fn row_or_rows(&mut self) -> Result<()> {
         match self.accept(K::ROW) {
             true => Ok(()),
-            false => self.expect(K::ROWS),
+            false => self.require(K::ROWS),
         }
     }
 
@@ -185,7 +185,7 @@ impl Parser<'_> {
     }
 
     fn select(&mut self) -> Result<Select> {
-        self.expect(K::SELECT)?;
+        self.require(K::SELECT)?;
         let distinct = self.accept(K::DISTINCT);
         if !distinct {
             self.accept(K::ALL);
@@ -206,7 +206,7 @@ impl Parser<'_> {
         };
         let mut group = Vec::new();
         if self.accept(K::GROUP) {
-            self.expect(K::BY)?;
+            self.require(K::BY)?;
             group = self.comma_list(Self::group_item)?;
             if self.at(K::WITH) && matches!(self.peek(), TokenKind::Keyword(K::ROLLUP | K::CUBE)) {
                 self.advance();
@@ -243,7 +243,7 @@ impl Parser<'_> {
         let count = match self.accept_symbol(Symbol::LeftParenthesis) {
             true => {
                 let count = self.expression()?;
-                self.expect_symbol(Symbol::RightParenthesis)?;
+                self.require_symbol(Symbol::RightParenthesis)?;
                 count
             }
             // Old scripts leave the parentheses out around a constant.
@@ -252,7 +252,7 @@ impl Parser<'_> {
         let percent = self.accept(K::PERCENT);
         let with_ties = self.at_both(K::WITH, K::TIES);
         if with_ties {
-            self.expect_all(&[K::WITH, K::TIES])?;
+            self.require_all(&[K::WITH, K::TIES])?;
         }
         Ok(Some(Top { count, percent, with_ties }))
     }
@@ -310,7 +310,7 @@ impl Parser<'_> {
     fn qualified_star(&mut self) -> Result<SelectItem> {
         let mut parts = [None, None, None, Some(self.name()?)];
         let mut prefixes = 0;
-        self.expect_symbol(Symbol::Dot)?;
+        self.require_symbol(Symbol::Dot)?;
         while !self.accept_symbol(Symbol::Star) {
             prefixes += 1;
             if prefixes == parts.len() {
@@ -321,7 +321,7 @@ impl Parser<'_> {
                 true => None,
                 false => Some(self.name()?),
             };
-            self.expect_symbol(Symbol::Dot)?;
+            self.require_symbol(Symbol::Dot)?;
         }
         match parts {
             [server, database, schema, Some(object)] => {

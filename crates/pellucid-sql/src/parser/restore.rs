@@ -19,7 +19,7 @@ impl Parser<'_> {
             _ => {}
         }
         if let Some(kind) = self.accept_word::<InspectKind>() {
-            self.expect(K::FROM)?;
+            self.require(K::FROM)?;
             let devices = self.comma_list(Self::device)?;
             let options = self.restore_options()?;
             return Ok(StatementKind::Inspect(Box::new(Inspect { kind, devices, options })));
@@ -42,7 +42,7 @@ impl Parser<'_> {
             return self.comma_list(Self::device).map(RestoreSource::Devices);
         }
         self.advance();
-        self.expect_symbol(Symbol::Equal)?;
+        self.require_symbol(Symbol::Equal)?;
         if matches!(self.current.kind, TokenKind::String { .. }) {
             let name = self.name_or_string()?;
             return Ok(RestoreSource::Snapshot(OrVariable::Given(name)));
@@ -77,7 +77,7 @@ impl Parser<'_> {
             K::STANDBY => RestoreOption::Standby(self.equal_text()?),
             K::MOVE => {
                 let logical = self.string_or_variable()?;
-                self.expect(K::TO)?;
+                self.require(K::TO)?;
                 RestoreOption::Move { logical, path: self.string_or_variable()? }
             }
             K::FILE => RestoreOption::File(self.equal_number()?),

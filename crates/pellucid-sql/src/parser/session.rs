@@ -32,12 +32,12 @@ impl Parser<'_> {
         match self.keyword() {
             Some(K::STATISTICS) => {
                 self.advance();
-                let kinds = self.comma_list(Self::expect_word)?;
+                let kinds = self.comma_list(Self::require_word)?;
                 Ok(SessionStatement::SetStatistics { kinds, on: self.on_off()? })
             }
             Some(K::TRAN | K::TRANSACTION) => {
                 self.advance();
-                self.expect_all(&[K::ISOLATION, K::LEVEL])?;
+                self.require_all(&[K::ISOLATION, K::LEVEL])?;
                 self.isolation_level().map(SessionStatement::SetIsolation)
             }
             Some(K::IDENTITY_INSERT) => {
@@ -84,18 +84,18 @@ impl Parser<'_> {
                 self.advance();
                 match self.accept(K::UNCOMMITTED) {
                     true => Ok(IsolationLevel::ReadUncommitted),
-                    false => self.expect(K::COMMITTED).map(|()| IsolationLevel::ReadCommitted),
+                    false => self.require(K::COMMITTED).map(|()| IsolationLevel::ReadCommitted),
                 }
             }
             Some(K::REPEATABLE) => {
                 self.advance();
-                self.expect(K::READ).map(|()| IsolationLevel::RepeatableRead)
+                self.require(K::READ).map(|()| IsolationLevel::RepeatableRead)
             }
             Some(K::SNAPSHOT) => {
                 self.advance();
                 Ok(IsolationLevel::Snapshot)
             }
-            _ => self.expect(K::SERIALIZABLE).map(|()| IsolationLevel::Serializable),
+            _ => self.require(K::SERIALIZABLE).map(|()| IsolationLevel::Serializable),
         }
     }
 }

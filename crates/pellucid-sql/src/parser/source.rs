@@ -46,12 +46,12 @@ impl Parser<'_> {
                 self.advance();
                 match self.accept(K::APPLY) {
                     true => JoinKind::CrossApply,
-                    false => self.expect(K::JOIN).map(|()| JoinKind::Cross)?,
+                    false => self.require(K::JOIN).map(|()| JoinKind::Cross)?,
                 }
             }
             Some(K::OUTER) => {
                 self.advance();
-                self.expect(K::APPLY)?;
+                self.require(K::APPLY)?;
                 JoinKind::OuterApply
             }
             Some(side @ (K::JOIN | K::INNER | K::LEFT | K::RIGHT | K::FULL)) => {
@@ -76,7 +76,7 @@ impl Parser<'_> {
         if let Some(hint @ (K::LOOP | K::HASH | K::MERGE | K::REMOTE)) = self.keyword() {
             return self.unsupported(format!("{} JOIN", hint.text()));
         }
-        self.expect(K::JOIN)?;
+        self.require(K::JOIN)?;
         let table = self.table_primary()?;
         // `a JOIN b JOIN c ON .. ON ..`: what is joined before ON belongs to the right side.
         let right = self.table_source_from(table)?;
@@ -84,7 +84,7 @@ impl Parser<'_> {
             true => right.table,
             false => TablePrimary::Joined(Box::new(right)),
         };
-        self.expect(K::ON)?;
+        self.require(K::ON)?;
         let on = self.condition()?;
         let kind = match side {
             K::LEFT => JoinKind::Left(on),
@@ -196,9 +196,9 @@ impl Parser<'_> {
     /// `( .. )` in FROM: a query, rows, or joined tables.
     fn parenthesized_source(&mut self) -> Result<Parenthesized> {
         self.nested(|p| {
-            p.expect_symbol(Symbol::LeftParenthesis)?;
+            p.require_symbol(Symbol::LeftParenthesis)?;
             let content = p.source_content()?;
-            p.expect_symbol(Symbol::RightParenthesis)?;
+            p.require_symbol(Symbol::RightParenthesis)?;
             Ok(content)
         })
     }

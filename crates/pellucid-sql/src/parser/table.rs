@@ -13,7 +13,7 @@ use crate::lexer::{Symbol, TokenKind};
 /// Statements begin behind their verb.
 impl Parser<'_> {
     pub(super) fn create_table(&mut self) -> Result<StatementKind> {
-        self.expect(K::TABLE)?;
+        self.require(K::TABLE)?;
         let name = self.object_name()?;
         if self.at(K::AS) {
             return self.unsupported("CREATE TABLE AS");
@@ -92,7 +92,7 @@ impl Parser<'_> {
                 if self.accept(K::FOR) {
                     return self.unsupported("NOT FOR REPLICATION");
                 }
-                self.expect(K::NULL)?;
+                self.require(K::NULL)?;
                 ColumnProperty::Nullable(false)
             }
             Some(K::IDENTITY) => {
@@ -132,9 +132,9 @@ impl Parser<'_> {
             return Ok(None);
         }
         let seed = self.signed_integer()?;
-        self.expect_symbol(Symbol::Comma)?;
+        self.require_symbol(Symbol::Comma)?;
         let increment = self.signed_integer()?;
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(Some(Identity { seed, increment }))
     }
 
@@ -169,7 +169,7 @@ impl Parser<'_> {
             Some(K::CHECK) => self.check().map(ColumnConstraint::Check),
             _ => {
                 if self.accept(K::FOREIGN) {
-                    self.expect(K::KEY)?;
+                    self.require(K::KEY)?;
                 }
                 self.references().map(ColumnConstraint::References)
             }
@@ -185,14 +185,14 @@ impl Parser<'_> {
                 Ok(TableRule::Key { key, columns })
             }
             Some(K::FOREIGN) => {
-                self.expect_all(&[K::FOREIGN, K::KEY])?;
+                self.require_all(&[K::FOREIGN, K::KEY])?;
                 let columns = self.parenthesized_list(Self::name)?;
                 Ok(TableRule::ForeignKey { columns, references: self.references()? })
             }
             Some(K::DEFAULT) => {
                 self.advance();
                 let value = self.expression()?;
-                self.expect(K::FOR)?;
+                self.require(K::FOR)?;
                 Ok(TableRule::Default { value, column: self.name()? })
             }
             _ => self.check().map(TableRule::Check),
@@ -202,7 +202,7 @@ impl Parser<'_> {
     /// `{PRIMARY KEY | UNIQUE} [CLUSTERED | NONCLUSTERED]`
     fn key_kind(&mut self) -> Result<Key> {
         let primary = self.accept(K::PRIMARY);
-        self.expect(if primary { K::KEY } else { K::UNIQUE })?;
+        self.require(if primary { K::KEY } else { K::UNIQUE })?;
         let clustering = self.accept_word();
         Ok(Key { primary, clustering, options: Vec::new(), filegroup: None })
     }
@@ -215,18 +215,18 @@ impl Parser<'_> {
     }
 
     fn check(&mut self) -> Result<Condition> {
-        self.expect(K::CHECK)?;
+        self.require(K::CHECK)?;
         if self.accept(K::NOT) {
             return self.unsupported("NOT FOR REPLICATION");
         }
-        self.expect_symbol(Symbol::LeftParenthesis)?;
+        self.require_symbol(Symbol::LeftParenthesis)?;
         let condition = self.condition()?;
-        self.expect_symbol(Symbol::RightParenthesis)?;
+        self.require_symbol(Symbol::RightParenthesis)?;
         Ok(condition)
     }
 
     fn references(&mut self) -> Result<References> {
-        self.expect(K::REFERENCES)?;
+        self.require(K::REFERENCES)?;
         let table = self.object_name()?;
         let columns = self.optional_names()?;
         let mut references = References { table, columns, on_delete: None, on_update: None };
@@ -257,15 +257,15 @@ impl Parser<'_> {
                 self.advance();
                 match self.accept(K::DEFAULT) {
                     true => Ok(ReferentialAction::SetDefault),
-                    false => self.expect(K::NULL).map(|()| ReferentialAction::SetNull),
+                    false => self.require(K::NULL).map(|()| ReferentialAction::SetNull),
                 }
             }
-            _ => self.expect_all(&[K::NO, K::ACTION]).map(|()| ReferentialAction::NoAction),
+            _ => self.require_all(&[K::NO, K::ACTION]).map(|()| ReferentialAction::NoAction),
         }
     }
 
     pub(super) fn alter_table(&mut self) -> Result<StatementKind> {
-        self.expect(K::TABLE)?;
+        self.require(K::TABLE)?;
         let table: ObjectName = self.object_name()?;
         let action = self.alter_table_action()?;
         Ok(StatementKind::Object(ObjectStatement::AlterTable { table, action }))
@@ -284,7 +284,7 @@ impl Parser<'_> {
             }
             Some(K::CHECK | K::NOCHECK) => {
                 let enable = self.check_or_nocheck()?;
-                self.expect(K::CONSTRAINT)?;
+                self.require(K::CONSTRAINT)?;
                 let constraints = match self.accept(K::ALL) {
                     true => Vec::new(),
                     false => self.comma_list(Self::name)?,
@@ -293,7 +293,7 @@ impl Parser<'_> {
             }
             _ if check.is_some() => self.unexpected(),
             Some(K::ALTER) => {
-                self.expect_all(&[K::ALTER, K::COLUMN])?;
+                self.require_all(&[K::ALTER, K::COLUMN])?;
                 let name = self.name()?;
                 if let Some(word @ (K::ADD | K::DROP)) = self.keyword() {
                     return self.unsupported(format!("ALTER COLUMN {}", word.text()));
@@ -315,7 +315,7 @@ impl Parser<'_> {
     fn check_or_nocheck(&mut self) -> Result<bool> {
         match self.accept(K::NOCHECK) {
             true => Ok(false),
-            false => self.expect(K::CHECK).map(|()| true),
+            false => self.require(K::CHECK).map(|()| true),
         }
     }
 
@@ -339,7 +339,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn truncate(&mut self) -> Result<StatementKind> {
-        self.expect_all(&[K::TRUNCATE, K::TABLE])?;
+        self.require_all(&[K::TRUNCATE, K::TABLE])?;
         let table = self.object_name()?;
         Ok(StatementKind::Object(ObjectStatement::TruncateTable(table)))
     }
@@ -349,7 +349,7 @@ impl Parser<'_> {
             ViewVerb::Create | ViewVerb::CreateOrAlter => "CREATE VIEW",
             ViewVerb::Alter => "ALTER VIEW",
         })?;
-        self.expect(K::VIEW)?;
+        self.require(K::VIEW)?;
         let name = self.object_name()?;
         let columns = self.optional_names()?;
         let schema_binding = match self.accept(K::WITH) {
@@ -364,12 +364,12 @@ impl Parser<'_> {
             true => return self.unexpected(),
             false => false,
         };
-        self.expect(K::AS)?;
+        self.require(K::AS)?;
         let with = self.with()?;
         let query = Box::new(self.query_with(with)?);
         let check_option = self.at_both(K::WITH, K::CHECK);
         if check_option {
-            self.expect_all(&[K::WITH, K::CHECK, K::OPTION])?;
+            self.require_all(&[K::WITH, K::CHECK, K::OPTION])?;
         }
         self.closed = true;
         let view = View { verb, name, columns, schema_binding, query, check_option };
@@ -378,7 +378,7 @@ impl Parser<'_> {
 
     pub(super) fn create_schema(&mut self) -> Result<StatementKind> {
         self.require_first("CREATE SCHEMA")?;
-        self.expect(K::SCHEMA)?;
+        self.require(K::SCHEMA)?;
         let name = self.name()?;
         let authorization = self.authorization()?;
         self.closed = true;
@@ -386,7 +386,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn drop_schema(&mut self) -> Result<StatementKind> {
-        self.expect(K::SCHEMA)?;
+        self.require(K::SCHEMA)?;
         let if_exists = self.if_exists()?;
         let name = self.name()?;
         Ok(StatementKind::Object(ObjectStatement::DropSchema { if_exists, name }))

@@ -2,7 +2,8 @@
 
 use super::{put, List, Listed, Maybe, One, Print, Printer};
 use crate::ast::{
-    Control, Declaration, RaiseError, Statement, StatementKind, Throw, TransactionStatement,
+    Condition, Control, Declaration, RaiseError, Statement, StatementKind, Throw,
+    TransactionStatement,
 };
 
 /// Statements one level deeper, each on a line of its own.
@@ -33,6 +34,19 @@ fn body(statement: &Statement, to: &mut Printer) {
     }
 }
 
+/// A condition with its body. Before a body that begins with a parenthesis the condition gets parentheses too: a name at its
+/// end would be read as a function that is called.
+fn guarded(condition: &Condition, inner: &Statement, to: &mut Printer) {
+    let start = to.text.len();
+    condition.print(to);
+    let end = to.text.len();
+    body(inner, to);
+    if to.text[end..].trim_start().starts_with('(') {
+        to.text.insert(end, ')');
+        to.text.insert(start, '(');
+    }
+}
+
 impl Control {
     /// Whether its text ends with that of a statement, which brings its own semicolon.
     pub(super) fn ends_with_statement(&self) -> bool {
@@ -49,8 +63,8 @@ impl Print for Control {
     fn print(&self, to: &mut Printer) {
         match self {
             Control::If { condition, then, otherwise } => {
-                put!(to, "IF ", condition);
-                body(then, to);
+                put!(to, "IF ");
+                guarded(condition, then, to);
                 if let Some(otherwise) = otherwise {
                     to.line();
                     put!(to, "ELSE");
@@ -58,8 +72,8 @@ impl Print for Control {
                 }
             }
             Control::While { condition, body: inner } => {
-                put!(to, "WHILE ", condition);
-                body(inner, to);
+                put!(to, "WHILE ");
+                guarded(condition, inner, to);
             }
             Control::Block(statements) => put!(to, "BEGIN", Indented(statements), "END"),
             Control::Try { body, catch } => {

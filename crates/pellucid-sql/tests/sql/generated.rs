@@ -5,6 +5,8 @@
 mod generate;
 #[path = "../common/generate_objects.rs"]
 mod generate_objects;
+#[path = "../common/generate_queries.rs"]
+mod generate_queries;
 #[path = "../common/generate_statements.rs"]
 mod generate_statements;
 

@@ -88,6 +88,7 @@ fn control_of_flow() {
     prints_the_same(&[
         "PRINT 'a' + CAST(@n AS varchar(10))",
         "SELECT * FROM a([NOLOCK](0)), b WITH (NOLOCK)",
+        "IF (1 >= a)\n    (SELECT 1 UNION SELECT 2) INTERSECT SELECT 3",
         "THROW 50001, 'text', 1",
         "THROW @number, @message, @state",
         "RAISERROR('%s', 16, 1, @a, 2) WITH NOWAIT, LOG",
