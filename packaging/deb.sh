@@ -16,6 +16,9 @@ for page in docs/{guide,design,format,glossary}.md docs/guide/*.md; do
   install -D -m 644 "$page" "$work/usr/share/doc/pellucid/${page#docs/}"
 done
 install -D -m 644 packaging/pellucid.service.example "$work/usr/share/doc/pellucid/examples/pellucid.service"
+for unit in packaging/pellucid-{policy,backup@}.{service,timer}; do
+  install -D -m 644 "$unit" "$work/usr/lib/systemd/system/${unit##*/}"
+done
 mkdir "$work/DEBIAN"
 cat >"$work/DEBIAN/control" <<CONTROL
 Package: pellucid

@@ -7,9 +7,10 @@ use clap::{Args, Subcommand};
 use pellucid::certificate::{
     hex, import, CertificateRequest, PublicCertificate, FILE_BYTES_MOST, VALID_DAYS_DEFAULT,
 };
-use pellucid::keyring::{Keyring, Stored};
+use pellucid::keyring::{Damaged, Keyring, Stored};
 use pellucid::message;
 use pellucid::Error;
+use pellucid_sqlite::history::{History, KnownSet};
 use pellucid_sqlite::inspect::{inspect, Kind};
 
 use crate::keys::passphrase;
@@ -91,7 +92,7 @@ struct DropArgs {
 }
 
 /// `YYYY-MM-DD` or SQL Server's `YYYYMMDD`, as the seconds since 1970 at its beginning.
-fn day(text: &str) -> Result<i64, String> {
+pub fn day(text: &str) -> Result<i64, String> {
     let digits: String = text.chars().filter(|c| *c != '-').collect();
     let dashes = text.len() - digits.len();
     let number = |range: std::ops::Range<usize>| digits.get(range)?.parse::<i32>().ok();
@@ -157,7 +158,15 @@ fn warn_about_validity(public: &PublicCertificate, output: &Output) {
 }
 
 fn list(keyring: &Keyring, output: &Output) -> Result<(), Failure> {
-    let certificates = keyring.certificates()?;
+    let found = keyring.find_certificates()?;
+    for damaged in &found.damaged {
+        let name = damaged.name();
+        output.warning(format!(
+            "certificate `{name}` cannot be read: {}; `pellucid doctor` says what to do",
+            damaged.error
+        ));
+    }
+    let certificates = found.whole;
     let mut table = table(["certificate", "subject", "key", "valid", "private key", "backed up"]);
     for stored in &certificates {
         let public = stored.public();
@@ -173,6 +182,7 @@ fn list(keyring: &Keyring, output: &Output) -> Result<(), Failure> {
     output.line(table);
     output.facts(&serde_json::json!({
         "certificates": certificates.iter().map(facts).collect::<Vec<_>>(),
+        "damaged": found.damaged.iter().map(Damaged::name).collect::<Vec<_>>(),
     }));
     Ok(())
 }
@@ -180,7 +190,7 @@ fn list(keyring: &Keyring, output: &Output) -> Result<(), Failure> {
 fn backed_up(stored: &Stored) -> String {
     match (stored.has_private_key(), stored.backed_up()) {
         (false, _) => String::new(),
-        (true, Some(at)) => date(at as i64),
+        (true, Some(at)) => date(at),
         (true, None) => "NEVER".to_owned(),
     }
 }
@@ -211,7 +221,7 @@ fn facts(stored: &Stored) -> serde_json::Value {
         "name": public.name(), "subject": public.subject(), "rsa_bits": public.rsa_bits(),
         "valid_from": date(public.validity().0), "valid_to": date(public.validity().1),
         "private_key": stored.has_private_key(),
-        "backed_up": stored.backed_up().map(|at| date(at as i64)),
+        "backed_up": stored.backed_up().map(date),
         "thumbprint_sha256": hex(public.thumbprint()),
         "thumbprint_sha1": hex(&public.sha1_thumbprint()),
     })
@@ -269,8 +279,8 @@ fn take_in(home: &Path, args: &FilesArgs, output: &Output) -> Result<(), Failure
 }
 
 fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), Failure> {
-    let mut users = match keyring.stored_certificate(&args.name) {
-        Ok(stored) => keyring.databases_under(stored.public().thumbprint())?,
+    let users = match keyring.stored_certificate(&args.name) {
+        Ok(stored) => users(keyring, stored.public())?,
         // A damaged one opens nothing any more; which databases it opened is not known.
         Err(error @ (Error::Unauthentic { .. } | Error::Corrupt { .. })) if args.force => {
             output.warning(&error);
@@ -278,8 +288,10 @@ fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), F
         }
         Err(error) => return Err(error.into()),
     };
-    // A plain one was meant to be encrypted once, and was not.
-    users.retain(|path| !inspect(path).is_ok_and(|found| matches!(found.kind, Kind::Plain)));
+    let sets = sets_under(keyring, &args.name, output)?;
+    if users.is_empty() && !sets.is_empty() {
+        refuse_sets(&sets, args, output)?;
+    }
     if !users.is_empty() {
         let names: Vec<String> = users.iter().map(|path| format!("`{}`", path.display())).collect();
         if !args.force {
@@ -295,8 +307,60 @@ fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), F
     }
     keyring.drop_certificate(&args.name)?;
     output.line(format!("dropped  certificate `{}`", args.name));
-    output.facts(&serde_json::json!({"name": args.name, "dropped": true, "used_by": users}));
+    let lost: Vec<_> = sets.iter().map(|set| &set.set).collect();
+    output.facts(&serde_json::json!({
+        "name": args.name, "dropped": true, "used_by": users, "backup_sets": lost,
+    }));
     Ok(())
+}
+
+/// The backup sets that the history knows and nothing but this certificate opens.
+fn sets_under(keyring: &Keyring, name: &str, output: &Output) -> Result<Vec<KnownSet>, Failure> {
+    let Ok(stored) = keyring.stored_certificate(name) else { return Ok(Vec::new()) };
+    pellucid_bundled::register()
+        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    let known = History::open().and_then(|history| match history {
+        Some(history) => history.sets_under(stored.public().thumbprint()),
+        None => Ok(Vec::new()),
+    });
+    match known {
+        Ok(sets) => Ok(sets),
+        Err(error) => {
+            output.warning(format!("which backups it opens is not known: {error}"));
+            Ok(Vec::new())
+        }
+    }
+}
+
+fn refuse_sets(sets: &[KnownSet], args: &DropArgs, output: &Output) -> Result<(), Failure> {
+    let list = sets.iter().map(|set| {
+        format!(
+            "{} of {} (position {} of {})",
+            set.begun,
+            set.database,
+            set.position,
+            set.files.join(" ")
+        )
+    });
+    let list = list.collect::<Vec<_>>().join("; ");
+    if !args.force {
+        return Err(Failure::new(
+            message::BOUND.with("certificate"),
+            format!("backups that only it opens: {list}; `--force` drops it all the same"),
+        )
+        .kind("in-use")
+        .number(message::BOUND.number));
+    }
+    output.warning(format!("backups that nobody can restore any more: {list}"));
+    output.confirm("Drop it?")
+}
+
+/// What would not open any more without the certificate: the databases that the keyring knows under it.
+fn users(keyring: &Keyring, public: &PublicCertificate) -> Result<Vec<PathBuf>, Failure> {
+    let mut users = keyring.databases_under(public.thumbprint())?;
+    // A plain one was meant to be encrypted once, and was not.
+    users.retain(|path| !inspect(path).is_ok_and(|found| matches!(found.kind, Kind::Plain)));
+    Ok(users)
 }
 
 #[cfg(test)]

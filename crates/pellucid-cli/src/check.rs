@@ -1,18 +1,18 @@
-//! `check`: every page of the database and its WAL, then SQLite's own check.
+//! `check`, as DBCC CHECKDB: every page of the database, its WAL and a hot journal, then SQLite's own checks.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pellucid_sqlite::audit::{audit, Audit};
+use pellucid_sqlite::audit::{audit, Audit, Doing, Options};
 use pellucid_sqlite::inspect::{inspect, Kind};
 use pellucid_sqlite::seal_request::adopt;
 
 use crate::convert::not_a_database;
 use crate::exit;
 use crate::keys::OpenWith;
-use crate::output::{seconds, Failure, Output, Unit};
+use crate::output::{bytes, seconds, Failure, Output, Unit};
 
 /// What `check` takes.
 #[derive(Debug, Args)]
@@ -23,12 +23,18 @@ pub struct CheckArgs {
     /// Encrypted databases
     #[arg(required = true, value_name = "DB")]
     databases: Vec<PathBuf>,
-    /// Authenticate the pages only; leave SQLite's own check out
+    /// Read and authenticate only; leave SQLite's checks of structure and foreign keys out
     #[arg(long)]
     physical_only: bool,
+    /// Processor cores that authenticate pages
+    #[arg(long, value_name = "N", default_value_t = CORES, value_parser = clap::value_parser!(u16).range(1..=64))]
+    cores: u16,
     #[command(flatten)]
     with: OpenWith,
 }
+
+/// As many as leave the others of a small machine alone.
+const CORES: u16 = 2;
 
 /// At most so many damaged pages are listed one by one.
 const LISTED: usize = 50;
@@ -45,8 +51,19 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
             .and_then(|found| authenticable(&found.kind))
             .map_err(|failure| failure.about(database))?;
         let started = Instant::now();
-        let bar = output.progress("authenticating pages", Unit::Pages);
-        let found = audit(database, args.physical_only, &mut |done, all| {
+        let bar = output.progress("authenticating pages", Unit::Bytes);
+        let options = Options { physical_only: args.physical_only, cores: usize::from(args.cores) };
+        let mut last = Doing::Authenticating;
+        let found = audit(database, options, &mut |doing, done, all| {
+            if doing != last {
+                last = doing;
+                bar.set_message(match doing {
+                    Doing::Authenticating => "authenticating pages",
+                    Doing::Structure => "checking the structure",
+                    Doing::ForeignKeys => "checking foreign keys",
+                });
+                bar.reset();
+            }
             bar.set_length(all);
             bar.set_position(done);
         })
@@ -80,46 +97,91 @@ fn authenticable(kind: &Kind) -> Result<(), Failure> {
     }
 }
 
-fn show(
-    database: &std::path::Path,
-    found: &Audit,
-    started: Instant,
-    physical_only: bool,
-    output: &Output,
-) {
+fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, output: &Output) {
     let verdict = if found.is_clean() { "clean" } else { "DAMAGED" };
+    let read = found.pages * found.page_bytes;
+    let rate = read as f64 / 1e6 / found.took.as_secs_f64().max(1e-9);
+    let journal = match found.records {
+        0 => String::new(),
+        records => format!(" and {records} journal records"),
+    };
     output.line(format!(
-        "{}: {verdict}: {} pages and {} WAL frames authenticated{} in {}",
+        "{}: {verdict}: {} pages and {} WAL frames{journal} authenticated ({} at {rate:.0} MB/s){} in {}",
         database.display(),
         found.pages - found.damaged_pages.len() as u64,
         found.frames - found.damaged_frames.len() as u64,
-        if physical_only { "" } else { ", SQLite's check run" },
+        bytes(read),
+        if physical_only { "" } else { ", SQLite's checks run" },
         seconds(started.elapsed()),
     ));
-    for (_, cause, owner) in found.damaged_pages.iter().take(LISTED) {
-        let owner = owner.as_deref().unwrap_or("nothing that could be reached");
-        output.line(format!("  {cause} (belongs to {owner})"));
+    let lines = lines(found);
+    for line in lines.iter().take(LISTED) {
+        output.line(format!("  {line}"));
     }
-    for (_, cause) in found.damaged_frames.iter().take(LISTED) {
-        output.line(format!("  {cause}"));
+    if lines.len() > LISTED {
+        output.line(format!("  and {} more; `--json` lists all", lines.len() - LISTED));
     }
-    for line in found.integrity.iter().take(LISTED) {
-        output.line(format!("  SQLite: {line}"));
+    if found.is_damaged() {
+        output.line(format!(
+            "to do: stop what uses it, then restore a backup, or `pellucid salvage {} --to NEW` writes what is \
+             whole into a new database (docs/guide/damage.md)",
+            database.display()
+        ));
     }
-    let listed = found.damaged_pages.len().max(found.damaged_frames.len());
-    if listed > LISTED {
-        output.line(format!("  and {} more; `--json` lists all", listed - LISTED));
+    facts(database, found, rate, started, output);
+}
+
+fn lines(found: &Audit) -> Vec<String> {
+    let mut lines = Vec::new();
+    for page in &found.damaged_pages {
+        let owner = page.owner.as_ref().map_or_else(
+            || "nothing that could be reached".to_owned(),
+            |owner| match &owner.rowids {
+                Some(rowids) => format!("{}, {rowids}", owner.name),
+                None => owner.name.clone(),
+            },
+        );
+        lines.push(format!("{} (belongs to {owner})", page.cause));
     }
+    lines.extend(found.damaged_frames.iter().map(|(_, cause)| cause.clone()));
+    let records = found.damaged_records.iter();
+    lines.extend(records.map(|cause| format!("{cause}; it was not played back")));
+    lines.extend(found.integrity.iter().map(|line| format!("SQLite: {}", line.replace('\n', " "))));
+    for row in &found.orphans {
+        let rowid = row.rowid.map_or_else(String::new, |rowid| format!(" {rowid}"));
+        lines.push(format!(
+            "foreign key: row{rowid} of `{}` has no parent in `{}`",
+            row.table, row.parent
+        ));
+    }
+    lines
+}
+
+fn facts(database: &Path, found: &Audit, rate: f64, started: Instant, output: &Output) {
     let pages: Vec<_> = found
         .damaged_pages
         .iter()
-        .map(|(page, cause, owner)| {
-            serde_json::json!({"page": page, "cause": cause, "owner": owner})
+        .map(|page| {
+            let owner = page.owner.as_ref();
+            serde_json::json!({
+                "page": page.page, "cause": page.cause, "owner": owner.map(|owner| &owner.name),
+                "role": owner.map(|owner| owner.role), "rowids_above": owner.and_then(|owner| owner.after),
+                "rowids_up_to": owner.and_then(|owner| owner.upto),
+            })
         })
+        .collect();
+    let orphans: Vec<_> = found
+        .orphans
+        .iter()
+        .map(
+            |row| serde_json::json!({"table": row.table, "rowid": row.rowid, "parent": row.parent}),
+        )
         .collect();
     output.facts(&serde_json::json!({
         "database": database, "clean": found.is_clean(), "pages": found.pages,
-        "frames": found.frames, "damaged_pages": pages, "damaged_frames": found.damaged_frames,
-        "integrity_check": found.integrity, "seconds": started.elapsed().as_secs_f64(),
+        "frames": found.frames, "journal_records": found.records, "damaged_pages": pages,
+        "damaged_frames": found.damaged_frames, "damaged_journal": found.damaged_records,
+        "integrity_check": found.integrity, "foreign_keys": orphans, "mb_per_second": rate,
+        "seconds": started.elapsed().as_secs_f64(),
     }));
 }

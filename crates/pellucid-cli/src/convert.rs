@@ -6,17 +6,20 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pellucid::certificate::hex;
+use pellucid::header::EncryptionState;
 use pellucid::keyring::{Keyring, Made};
 use pellucid::message;
-use pellucid::Algorithm;
+use pellucid::{Algorithm, Error};
 use pellucid_sqlite::convert::{decrypt as open_for_good, encrypt as seal, Options, Stage};
 use pellucid_sqlite::inspect::{inspect, Kind};
 use pellucid_sqlite::scan::Target;
 use pellucid_sqlite::seal_request::{Birth, Protection};
 
+use crate::key_change::{ready, writable};
 use crate::keys::{key_file, passphrase, OpenWith};
 use crate::output::{bytes, date, seconds, Failure, Output, Unit};
 use crate::rekey;
+use crate::scan::ScanOptions;
 
 /// What `encrypt` takes.
 #[derive(Debug, Args)]
@@ -36,6 +39,9 @@ pub struct EncryptArgs {
     /// AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
     #[arg(long, default_value = "AES_256")]
     algorithm: String,
+    /// Where encryption is switched on again, let the scan run on its own
+    #[arg(long)]
+    background: bool,
     #[command(flatten)]
     waiting: Waiting,
 }
@@ -50,6 +56,9 @@ pub struct DecryptArgs {
     /// Keep the container: pages are opened while programs use the database, and `encrypt` switches it on again
     #[arg(long)]
     keep_container: bool,
+    /// Let the scan run on its own; `pellucid scan status` shows how far it is
+    #[arg(long, requires = "keep_container")]
+    background: bool,
     #[command(flatten)]
     with: OpenWith,
     #[command(flatten)]
@@ -58,9 +67,9 @@ pub struct DecryptArgs {
 
 #[derive(Debug, Args)]
 struct Waiting {
-    /// Seconds to wait for other connections to give way
-    #[arg(long, default_value_t = 10, value_name = "SECONDS")]
-    timeout: u64,
+    /// Seconds to wait for other connections to give way; 10 if not given, and 60 for a scan, which stops nobody
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
     /// An extension with the collations and functions the schema needs
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
@@ -68,7 +77,11 @@ struct Waiting {
 
 impl Waiting {
     fn options(&self) -> Options {
-        Options::new(Duration::from_secs(self.timeout), self.load.clone())
+        Options::new(Duration::from_secs(self.timeout.unwrap_or(10)), self.load.clone())
+    }
+
+    fn of_scan(&self, background: bool) -> ScanOptions {
+        ScanOptions::plain(background, self.timeout)
     }
 }
 
@@ -78,19 +91,26 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     if algorithm.is_deprecated() {
         output.warning(format!("{algorithm} is deprecated and slow; AES_256 is the default"));
     }
+    let options = args.waiting.of_scan(args.background);
+    options.check(&args.with)?;
     let mut plain = Vec::with_capacity(args.databases.len());
     for database in &args.databases {
         match found(database)? {
-            Found::Plain => plain.push(database),
+            Found::Plain if args.background => {
+                return Err(Failure::new(
+                    "its first encryption rebuilds it, which does not go on in the background",
+                    "leave out --background",
+                )
+                .about(database))
+            }
+            Found::Plain => {
+                writable(database)?;
+                plain.push(database);
+            }
             Found::SwitchedOff => {
+                writable(database)?;
                 args.with.offer()?;
-                rekey::set(
-                    database,
-                    Target::On(algorithm),
-                    args.waiting.timeout,
-                    &args.with,
-                    output,
-                )?;
+                rekey::set(database, Target::On(algorithm), &options, &args.with, output)?;
             }
         }
     }
@@ -126,22 +146,31 @@ fn found(database: &Path) -> Result<Found, Failure> {
     match inspect(database)?.kind {
         Kind::Plain => Ok(Found::Plain),
         Kind::Sealed(sealed) if sealed.header.is_switched_off() => Ok(Found::SwitchedOff),
-        Kind::Sealed(_) => {
-            Err(Failure::new("it is encrypted already", "see `pellucid status`").kind("sealed"))
-        }
+        Kind::Sealed(sealed) => Err(match sealed.header.state {
+            EncryptionState::KeyChange => {
+                Error::message(message::STATE_DURING_SCAN, "enable").into()
+            }
+            _ => Failure::from(Error::message(message::ON_ALREADY, "")).kind("sealed"),
+        }),
         Kind::Empty => Err(Failure::new(
             "it is empty: there is nothing to encrypt",
             "`pellucid run --encrypt-new` makes new databases encrypted from the start",
         )
         .kind("empty")),
-        Kind::Unfinished => Err(Failure::new(
-            "an encryption or decryption of it was interrupted",
-            "`pellucid check` opens it, which finishes the work",
-        )),
-        Kind::Damaged(error) => Err(error.into()),
+        Kind::Unfinished => Err(interrupted().tells(&message::READ_ONLY, "")),
+        Kind::Damaged(error) => Err(Failure::of_header(error)),
         _ => Err(not_a_database()),
     }
     .map_err(|failure| failure.about(database))
+}
+
+/// Neither the one nor the other yet.
+pub fn interrupted() -> Failure {
+    Failure::new(
+        "an encryption or decryption of it was interrupted",
+        "`pellucid check` opens it, which finishes the work",
+    )
+    .kind("interrupted")
 }
 
 /// Neither plain nor sealed.
@@ -269,28 +298,31 @@ fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), 
 
 /// Decrypts each database.
 pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let options = args.waiting.of_scan(args.background);
+    options.check(&args.with)?;
     args.with.offer()?;
     if args.keep_container {
         for database in &args.databases {
-            crate::protector::sealed(database)?;
-            rekey::set(database, Target::Off, args.waiting.timeout, &args.with, output)?;
+            ready(database, &message::NO_KEY_SET)?;
+            rekey::set(database, Target::Off, &options, &args.with, output)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
     for database in &args.databases {
         match inspect(database)?.kind {
             Kind::Sealed(_) | Kind::Unfinished => Ok(()),
-            Kind::Plain => {
-                Err(Failure::new("it is not encrypted", "see `pellucid status`").kind("plain"))
-            }
+            Kind::Plain => Err(Failure::new("it is not encrypted", "see `pellucid status`")
+                .kind("plain")
+                .tells(&message::NO_KEY_SET, "")),
             Kind::Empty => {
                 Err(Failure::new("it is empty: there is nothing to decrypt", "look at the path")
                     .kind("empty"))
             }
-            Kind::Damaged(error) => Err(error.into()),
+            Kind::Damaged(error) => Err(Failure::of_header(error)),
             _ => Err(not_a_database()),
         }
         .map_err(|failure: Failure| failure.about(database))?;
+        writable(database)?;
     }
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;

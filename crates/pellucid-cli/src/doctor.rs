@@ -5,24 +5,20 @@ use std::process::ExitCode;
 
 use clap::Args;
 use pellucid::certificate::hex;
-use pellucid::keyring::{DatabaseMemory, Keyring, Stored};
+use pellucid::keyring::{Keyring, Stored};
 use pellucid::protector::Protector;
 use pellucid::Error;
-use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
+use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
 
 use crate::exit;
-use crate::output::{self, date, now, Failure, Output};
+use crate::known::Known;
+use crate::output::{self, now, Failure, Output};
+use crate::policy::Told;
 
 /// What `doctor` takes.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pellucid doctor\n  pellucid --json doctor")]
 pub struct DoctorArgs {}
-
-const DAY_SECONDS: i64 = 86_400;
-/// A certificate is called out so many days before it expires.
-pub const EXPIRY_DAYS: i64 = 30;
-/// A backup older than this may be one that nobody finds again.
-const BACKUP_DAYS: i64 = 90;
 
 /// One look.
 struct Finding {
@@ -123,33 +119,34 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
         ));
         return;
     }
-    let opened = Keyring::open(home).and_then(|keyring| {
-        let certificates = keyring.certificates()?;
-        Ok((keyring, certificates))
-    });
-    let (keyring, certificates) = match opened {
-        Ok(opened) => opened,
+    let known = match Known::open(home) {
+        Ok(known) => known,
         Err(error) => {
             findings.push(Finding::bad("keyring", error.to_string(), closed(error)));
             return;
         }
     };
-    findings
-        .push(Finding::good("keyring", format!("{shown}, certificates: {}", certificates.len())));
-    for stored in &certificates {
-        certificate(stored, findings);
+    let certificates = known.certificates.len();
+    findings.push(Finding::good("keyring", format!("{shown}, certificates: {certificates}")));
+    for damage in &known.damage {
+        findings.push(Finding::bad(damage.what, &damage.told, &damage.todo));
     }
-    match keyring.databases() {
-        Ok(databases) => {
-            for memory in databases {
-                database(&memory, &certificates, findings);
+    let mut databases = Vec::new();
+    for path in &known.databases {
+        match inspect(path) {
+            Ok(found) => databases.push(found),
+            Err(error) => {
+                let todo = "look at the permissions, or at the disk";
+                findings.push(Finding::bad("database", error.to_string(), todo));
             }
         }
-        Err(error) => findings.push(Finding::bad(
-            "databases",
-            error.to_string(),
-            "restore the directory of the instance from a backup",
-        )),
+    }
+    let due = known.due(&databases, now());
+    for told in due.iter().map(Told::new) {
+        findings.push(Finding::bad(told.what, told.told, told.todo));
+    }
+    for found in &databases {
+        database(found, &known, findings);
     }
 }
 
@@ -162,68 +159,31 @@ fn closed(error: Error) -> String {
     }
 }
 
-fn certificate(stored: &Stored, findings: &mut Vec<Finding>) {
-    let public = stored.public();
-    let (name, now) = (public.name(), now());
-    let export = format!(
-        "pellucid cert export {name} --cert-file {name}.pem --key-file {name}.key --password-file -"
-    );
-    let mut bad =
-        |told: String, todo: String| findings.push(Finding::bad("certificate", told, todo));
-    if stored.has_private_key() {
-        match stored.backed_up().map(|at| at as i64) {
-            None => bad(
-                format!("`{name}` has NO backup: if this keyring is lost, so are its databases"),
-                export,
-            ),
-            Some(at) if now - at > BACKUP_DAYS * DAY_SECONDS => {
-                bad(
-                    format!("`{name}` was last backed up on {}", date(at)),
-                    format!("see that the backup is still found, or: {export}"),
-                );
+/// Whether a database that the keyring knows is what it knows, and still opens.
+fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
+    let shown = found.path.display();
+    let finding = match &found.kind {
+        Kind::Sealed(sealed) => {
+            if let Some((told, todo)) = crate::scan::status::stands(&found.path, sealed) {
+                findings.push(Finding::bad("database", told, todo));
             }
-            Some(_) => {}
-        }
-    }
-    let (from, to) = public.validity();
-    let another = "it still opens databases; make another for new ones with `pellucid cert create`";
-    if to < now {
-        bad(format!("`{name}` expired on {}", date(to)), another.to_owned());
-    } else if to - now < EXPIRY_DAYS * DAY_SECONDS {
-        bad(format!("`{name}` expires on {}", date(to)), another.to_owned());
-    }
-    if from > now {
-        bad(
-            format!("`{name}` is valid only from {}", date(from)),
-            "is the clock right?".to_owned(),
-        );
-    }
-}
-
-/// Whether a remembered database is there and the keyring still opens it.
-fn database(memory: &DatabaseMemory, certificates: &[Stored], findings: &mut Vec<Finding>) {
-    if memory.path.as_os_str().is_empty() || !memory.path.exists() {
-        return;
-    }
-    let shown = memory.path.display();
-    let finding = match inspect(&memory.path).map(|found| found.kind) {
-        Ok(Kind::Sealed(sealed)) => {
-            let Some(gone) = certificate_gone(&sealed, certificates) else { return };
+            let Some(gone) = certificate_gone(sealed, known) else { return };
             Finding::bad(
                 "database",
                 format!("`{shown}`: {gone}"),
                 "import it from its backup with `pellucid cert import`",
             )
         }
-        Ok(Kind::Unfinished) => Finding::bad(
+        Kind::Unfinished => Finding::bad(
             "database",
             format!("`{shown}`: an encryption or decryption was interrupted"),
             "`pellucid check` finishes it",
         ),
-        Ok(Kind::Damaged(error)) => {
-            Finding::bad("database", format!("`{shown}`: {error}"), "restore a backup")
+        Kind::Damaged(error) => {
+            let told = format!("`{shown}`: {}", crate::status::unreadable(error));
+            Finding::bad("database", told, "restore a backup")
         }
-        Ok(Kind::Plain) => Finding::bad(
+        Kind::Plain => Finding::bad(
             "database",
             format!("`{shown}` is PLAIN, and the keyring knows it as encrypted"),
             "find out who put it there; `pellucid encrypt` encrypts it",
@@ -234,7 +194,7 @@ fn database(memory: &DatabaseMemory, certificates: &[Stored], findings: &mut Vec
 }
 
 /// Says so, if certificates alone open the database and none of them is in the keyring.
-pub fn certificate_gone(sealed: &SealedHeader, certificates: &[Stored]) -> Option<String> {
+pub fn certificate_gone(sealed: &SealedHeader, known: &Known) -> Option<String> {
     let mut gone = None;
     for bytes in &sealed.header.protectors {
         // A passphrase or key file is not the keyring's to judge.
@@ -244,12 +204,14 @@ pub fn certificate_gone(sealed: &SealedHeader, certificates: &[Stored]) -> Optio
         let has = |stored: &Stored| {
             stored.has_private_key() && stored.public().thumbprint() == protector.thumbprint()
         };
-        if certificates.iter().any(has) {
+        if known.certificates.iter().any(has) {
             return None;
         }
+        let damaged = known.damaged_certificates.iter().any(|name| name == protector.name());
         gone = Some(format!(
-            "its certificate `{}` is gone (SHA-256 thumbprint {})",
+            "its certificate `{}` {} (SHA-256 thumbprint {})",
             protector.name(),
+            if damaged { "cannot be read" } else { "is gone" },
             hex(protector.thumbprint())
         ));
     }

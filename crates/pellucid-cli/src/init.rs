@@ -67,6 +67,13 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
         Failure::new(format!("`{}`: {error}", config.display()), "it names the instance for all")
     })?;
     output.line(format!("wrote     {}", config.display()));
+    if let Some(own) = Keyring::own().filter(|own| own != home) {
+        output.warning(format_args!(
+            "root has keys of its own in `{}`: from now on `PELLUCID_HOME` has to name them; `pellucid instance export` \
+             and `import` bring them into this instance",
+            own.display()
+        ));
+    }
     output.line(format!(
         "Services open databases as members of the group `{group}`: usermod -aG {group} USER"
     ));

@@ -52,9 +52,13 @@ enum Which {
 
 impl Which {
     fn name(self) -> &'static str {
+        self.kind().name()
+    }
+
+    fn kind(self) -> MasterKey {
         match self {
-            Which::Service => "service master key",
-            Which::Master => "database master key",
+            Which::Service => MasterKey::Service,
+            Which::Master => MasterKey::Database,
         }
     }
 }
@@ -167,11 +171,7 @@ fn backup(home: &Path, args: &BackupArgs, output: &Output) -> Result<(), Failure
 fn restore(home: &Path, args: &RestoreArgs, output: &Output) -> Result<(), Failure> {
     let which = args.backup.which;
     let password = passphrase(&args.backup.password_file, false)?;
-    let kind = match which {
-        Which::Service => MasterKey::Service,
-        Which::Master => MasterKey::Database,
-    };
-    let key = read_key_backup(kind, &args.backup.file, &password)
+    let key = read_key_backup(which.kind(), &args.backup.file, &password)
         .map_err(|error| Failure::from(error).about(&args.backup.file))?;
     Keyring::make_directories(home)?;
     let change = Change::begin(home)?;

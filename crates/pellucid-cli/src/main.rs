@@ -1,6 +1,10 @@
 //! `pellucid`: encrypts SQLite databases, runs programs over them, checks them.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
+// Printing macros panic where nobody reads.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod backup;
 mod cert;
 mod check;
 mod convert;
@@ -8,15 +12,22 @@ mod demo;
 mod doctor;
 mod events;
 mod extension;
+mod history;
 mod init;
+mod instance;
 mod key;
+mod key_change;
 mod keys;
+mod known;
 mod manual;
 mod output;
 mod owner;
+mod policy;
 mod protector;
 mod rekey;
 mod run;
+mod salvage;
+mod scan;
 mod status;
 
 use std::process::ExitCode;
@@ -68,14 +79,32 @@ enum Command {
     Decrypt(convert::DecryptArgs),
     /// Show what is encrypted, under which keys, and what needs attention
     Status(status::StatusArgs),
-    /// Authenticate every page and run SQLite's own check
+    /// Authenticate every page, then check structure and foreign keys
     Check(check::CheckArgs),
+    /// Back databases up while programs use them: compressed, encrypted, striped, mirrored
+    Backup(Box<backup::BackupArgs>),
+    /// Make a database from a backup
+    Restore(backup::RestoreArgs),
+    /// Verify backups, without a key or with it
+    Verify(backup::VerifyArgs),
+    /// Show the backup sets on media
+    Header(backup::HeaderArgs),
+    /// Show the files of the database in a backup set
+    Files(backup::FilesArgs),
+    /// Show what media are called and which set they belong to
+    Label(backup::LabelArgs),
+    /// Which backups were made and restored, how fast and where: list, rebuild, prune
+    History(history::HistoryArgs),
+    /// Write what is whole of a damaged database into a new one
+    Salvage(salvage::SalvageArgs),
     /// Make an instance: the directory with your keys
     Init(init::InitArgs),
     /// Certificates: make, list, show, export, import, drop
     Cert(cert::CertArgs),
     /// Master keys: status, backup, restore, regenerate, passwords
     Key(key::KeyArgs),
+    /// Take an instance to another machine: export, import
+    Instance(instance::InstanceArgs),
     /// What opens a database: add, drop, list
     Protector(protector::ProtectorArgs),
     /// Give a database a new data encryption key, while programs use it
@@ -83,7 +112,9 @@ enum Command {
     /// Protect databases by another certificate, key file or passphrase; their pages stay
     Rewrap(rekey::RewrapArgs),
     /// The scan after a rekey: status, suspend, resume
-    Scan(rekey::ScanArgs),
+    Scan(scan::ScanArgs),
+    /// What is to be done or told, and when: show, set, clear; `run` does what is due
+    Policy(policy::PolicyArgs),
     /// Look at this machine, its keys and their databases, and say what to do
     Doctor(doctor::DoctorArgs),
     /// Who did what to which key and database: the event log of the instance
@@ -101,23 +132,36 @@ static MEMORY: pellucid_sqlite::memory::Guarded = pellucid_sqlite::memory::Guard
 
 fn main() -> ExitCode {
     pellucid_sqlite::memory::guard();
-    if let Err(error) = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-        eprintln!("pellucid: warning: core dumps of this process stay on: {error}");
-    }
+    let no_dumps = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let cli = Cli::parse();
+    // The first and only one.
+    let _ = pellucid_sqlite::backup::use_store(Box::new(pellucid_store::ObjectStores));
     let output = Output::new(cli.json, cli.quiet, cli.yes);
+    if let Err(error) = no_dumps {
+        output.warning(format_args!("core dumps of this process stay on: {error}"));
+    }
     let done = match &cli.command {
         Command::Encrypt(args) => convert::encrypt(args, &output),
         Command::Decrypt(args) => convert::decrypt(args, &output),
         Command::Status(args) => status::run(args, &output),
         Command::Check(args) => check::run(args, &output),
+        Command::Backup(args) => backup::back_up(args, &output),
+        Command::Restore(args) => backup::restore(args, &output),
+        Command::Verify(args) => backup::verify(args, &output),
+        Command::Header(args) => backup::header(args, &output),
+        Command::Files(args) => backup::files(args, &output),
+        Command::Label(args) => backup::label(args, &output),
+        Command::History(args) => history::run(args, &output),
+        Command::Salvage(args) => salvage::run(args, &output),
         Command::Init(args) => init::run(args, &output),
         Command::Cert(args) => cert::run(args, &output),
         Command::Key(args) => key::run(args, &output),
+        Command::Instance(args) => instance::run(args, &output),
         Command::Protector(args) => protector::run(args, &output),
         Command::Rekey(args) => rekey::rekey(args, &output),
         Command::Rewrap(args) => rekey::rewrap(args, &output),
-        Command::Scan(args) => rekey::run_scan(args, &output),
+        Command::Scan(args) => scan::run(args, &output),
+        Command::Policy(args) => policy::run(args, &output),
         Command::Doctor(_) => doctor::run(&output),
         Command::Events(args) => events::run(args, &output),
         Command::Run(args) => run::run(args),

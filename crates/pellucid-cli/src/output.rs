@@ -64,7 +64,7 @@ impl Output {
 
     /// A warning: shown even when quiet.
     pub fn warning(&self, text: impl Display) {
-        eprintln!("pellucid: warning: {text}");
+        tell(format_args!("pellucid: warning: {text}\n"));
     }
 
     /// Asks before something cannot be undone; only at a terminal, and not with `--yes`: a script has decided already.
@@ -75,7 +75,7 @@ impl Output {
         if self.yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
             return Ok(());
         }
-        eprint!("pellucid: {question} [y/N] ");
+        tell(format_args!("pellucid: {question} [y/N] "));
         let mut answer = String::new();
         // An unreadable answer is no yes.
         let _ = std::io::stdin().read_line(&mut answer);
@@ -91,7 +91,12 @@ impl Output {
     /// One of SQL Server's messages that informs, in its own words, with its number.
     pub fn message(&self, message: &Message) {
         let text = message.text.trim_start_matches("Warning: ");
-        eprintln!("pellucid: warning: {text} ({})", message.number);
+        self.warning(format_args!("{text} ({})", message.number));
+    }
+
+    /// The same about `name`.
+    pub fn message_about(&self, message: &Message, name: &str) {
+        self.warning(format_args!("{} ({})", message.with(name), message.number));
     }
 
     /// A path alone, also when quiet, because it is what was asked for; as bytes, because it need not be UTF-8.
@@ -128,12 +133,9 @@ impl Output {
             "error": failure.message, "hint": failure.hint, "kind": failure.kind,
             "message": failure.number,
         }));
-        match failure.number {
-            Some(number) => eprintln!("pellucid: error: {} ({number})", failure.message),
-            None => eprintln!("pellucid: error: {}", failure.message),
-        }
+        tell(format_args!("pellucid: error: {}\n", failure.line()));
         if let Some(hint) = &failure.hint {
-            eprintln!("pellucid: hint: {hint}");
+            tell(format_args!("pellucid: hint: {hint}\n"));
         }
     }
 
@@ -147,7 +149,7 @@ impl Output {
         }
         let template = match unit {
             Unit::Bytes => {
-                "{msg:<28} {bar:30} {bytes:>10} of {total_bytes}  {bytes_per_sec}  {eta} left"
+                "{msg:<28} {bar:30} {bytes:>10} of {total_bytes}  {decimal_bytes_per_sec}  {eta} left"
             }
             Unit::Pages => "{msg:<28} {bar:30} {pos:>10} of {len} pages  {per_sec}  {eta} left",
         };
@@ -163,6 +165,11 @@ impl Output {
 /// A line on standard output. A reader that is gone (`| head`) is no reason to stop half way through a change.
 fn put(line: impl Display) {
     let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Words on standard error, for the same reason not by `eprint!`, which panics where nobody reads.
+pub fn tell(words: impl Display) {
+    let _ = write!(std::io::stderr(), "{words}");
 }
 
 /// What a progress bar counts.
@@ -185,9 +192,29 @@ pub fn seconds(duration: Duration) -> String {
 }
 
 /// `2027-11-21`, from seconds since 1970.
-pub fn date(seconds: i64) -> String {
-    time::OffsetDateTime::from_unix_timestamp(seconds)
-        .map_or_else(|_| "?".to_owned(), |at| at.date().to_string())
+pub fn date(seconds: impl TryInto<i64>) -> String {
+    told(seconds, |at| Some(at.date().to_string()))
+}
+
+/// `2027-11-21 09:30:00`, from seconds since 1970.
+pub fn date_time(seconds: impl TryInto<i64>) -> String {
+    moment(seconds).replace('T', " ").replace('Z', "")
+}
+
+/// `2027-11-21T09:30:00Z`, from seconds since 1970.
+pub fn moment(seconds: impl TryInto<i64>) -> String {
+    told(seconds, |at| at.format(&time::format_description::well_known::Rfc3339).ok())
+}
+
+/// `?` for a time that no calendar has: it may come from a damaged file.
+fn told(
+    seconds: impl TryInto<i64>,
+    tell: impl FnOnce(time::OffsetDateTime) -> Option<String>,
+) -> String {
+    let at = seconds.try_into().ok();
+    at.and_then(|at| time::OffsetDateTime::from_unix_timestamp(at).ok())
+        .and_then(tell)
+        .unwrap_or_else(|| "?".to_owned())
 }
 
 /// Seconds since 1970.

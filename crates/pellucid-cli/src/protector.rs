@@ -10,7 +10,8 @@ use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
 use pellucid_sqlite::protectors;
 use pellucid_sqlite::seal_request::Protection;
 
-use crate::convert::not_a_database;
+use crate::convert::{interrupted, not_a_database};
+use crate::key_change::{locked, ready_for_protector};
 use crate::keys::{key_file, passphrase, OpenWith};
 use crate::output::{table, Failure, Output};
 
@@ -84,20 +85,20 @@ pub fn run(args: &ProtectorArgs, output: &Output) -> Result<ExitCode, Failure> {
     match &args.command {
         ProtectorCommand::List(args) => list(&args.database, output)?,
         ProtectorCommand::Add(args) => {
-            sealed(&args.database)?;
+            ready_for_protector(&args.database)?;
             args.with.offer()?;
             let protection = args.new.protection()?;
             begin()?;
             protectors::add(&args.database, &protection)
-                .map_err(|error| Failure::from(error).about(&args.database))?;
+                .map_err(|error| locked(error.into(), &args.database).about(&args.database))?;
             list(&args.database, output)?;
         }
         ProtectorCommand::Drop(args) => {
-            sealed(&args.database)?;
+            ready_for_protector(&args.database)?;
             args.with.offer()?;
             begin()?;
             protectors::drop(&args.database, usize::from(args.number) - 1)
-                .map_err(|error| Failure::from(error).about(&args.database))?;
+                .map_err(|error| locked(error.into(), &args.database).about(&args.database))?;
             output.warning(
                 "copies and backups made before still open with what was dropped: their data \
                  encryption key is the same",
@@ -142,11 +143,8 @@ pub fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
             "`pellucid encrypt` encrypts it",
         )
         .kind("plain")),
-        Kind::Damaged(error) => Err(error.into()),
-        Kind::Unfinished => Err(Failure::new(
-            "an encryption or decryption of it was interrupted",
-            "`pellucid check` opens it, which finishes the work",
-        )),
+        Kind::Damaged(error) => Err(Failure::of_header(error)),
+        Kind::Unfinished => Err(interrupted()),
         _ => Err(not_a_database()),
     }
     .map_err(|failure: Failure| failure.about(database))

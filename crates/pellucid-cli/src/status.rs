@@ -1,23 +1,26 @@
 //! `status`: the one honest screen, warnings first.
 
+mod facts;
 mod prometheus;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use comfy_table::Table;
 use pellucid::certificate::hex;
 use pellucid::keyring::{Keyring, Stored};
+use pellucid::message;
 use pellucid::protector::Protector;
-use pellucid::scan::ScanState;
 use pellucid::Error;
 use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
 
-use crate::doctor::{certificate_gone, EXPIRY_DAYS};
+use crate::doctor::certificate_gone;
 use crate::exit;
-use crate::output::{bytes, date, table, Failure, Output};
+use crate::known::Known;
+use crate::output::{bytes, date, now, table, Failure, Output};
+use crate::policy::Told;
+use crate::scan;
 
 /// What `status` takes.
 #[derive(Debug, Args)]
@@ -34,38 +37,68 @@ pub struct StatusArgs {
     check: bool,
 }
 
-const DAY_SECONDS: i64 = 86_400;
-
 /// Shows databases and keyring.
 pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let home = Keyring::locate().unwrap_or_default();
     let mut warnings = Vec::new();
-    let keyring = keyring_rows(&mut warnings);
-    let mut rows = Vec::new();
+    let (known, keyring) = look(&home, &mut warnings);
     let named = !args.databases.is_empty();
-    for database in if named { &args.databases } else { &keyring.databases } {
-        let found = inspect(database).map_err(|error| Failure::from(error).about(database))?;
-        warn_about(&found, &keyring, &mut warnings);
-        rows.push(found);
+    let mut rows = Vec::new();
+    for database in if named { &args.databases } else { &known.databases } {
+        match inspect(database).map_err(|error| Failure::from(error).about(database)) {
+            Ok(found) => rows.push(found),
+            Err(failure) if named => return Err(failure),
+            // One that cannot be read does not hide the others.
+            Err(failure) => warnings.push(failure.message),
+        }
+    }
+    let now = now();
+    let due = known.due(&rows, now);
+    let told: Vec<Told> = due.iter().map(Told::new).collect();
+    warnings.extend(told.iter().map(Told::line));
+    for found in &rows {
+        warn_about(found, &known, keyring, &mut warnings);
     }
     if args.prometheus {
-        output.text(&prometheus::metrics(&rows, &keyring.certificates, warnings.len()))?;
+        let facts = prometheus::Facts {
+            databases: &rows,
+            known: &known,
+            due: &due,
+            warnings: warnings.len(),
+            now,
+        };
+        output.text(&prometheus::metrics(&facts))?;
         return Ok(attention(args, &warnings));
     }
     for warning in &warnings {
         output.warning(warning);
     }
-    if !rows.is_empty() && !output.json {
-        output.line(database_table(&rows));
-    }
-    if let Some(table) = &keyring.table {
-        let above = if rows.is_empty() { "" } else { "\n" };
-        output.line(format!("{above}Keyring {}", keyring.home.display()));
-        output.line(table);
+    if !output.json {
+        let mut tables = Vec::new();
+        if !rows.is_empty() {
+            tables.push(database_table(&rows).to_string());
+        }
+        // Of those that were asked about: for a thousand it would be a second screen.
+        tables.extend(facts::date_table(&rows).filter(|_| named).map(|table| table.to_string()));
+        if keyring == State::There {
+            tables.push(format!("Keyring {}\n{}", home.display(), certificate_table(&known)));
+        }
+        if !tables.is_empty() {
+            output.line(tables.join("\n\n"));
+        }
     }
     output.facts(&serde_json::json!({
         "warnings": warnings,
-        "databases": rows.iter().map(facts).collect::<Vec<_>>(),
-        "keyring": keyring.facts,
+        "due": told.iter().map(Told::facts).collect::<Vec<_>>(),
+        "databases": rows.iter().map(facts::facts).collect::<Vec<_>>(),
+        "keyring": match keyring {
+            State::There => serde_json::json!({
+                "home": home,
+                "certificates": known.certificates.iter().map(certificate_facts).collect::<Vec<_>>(),
+                "damaged_certificates": known.damaged_certificates,
+            }),
+            _ => serde_json::Value::Null,
+        },
     }));
     Ok(attention(args, &warnings))
 }
@@ -79,14 +112,14 @@ fn attention(args: &StatusArgs, warnings: &[String]) -> ExitCode {
     }
 }
 
-fn warn_about(found: &Inspection, keyring: &KeyringRows, warnings: &mut Vec<String>) {
+fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut Vec<String>) {
     let name = found.path.display();
     match &found.kind {
         Kind::Plain => warnings.push(format!("`{name}` is NOT encrypted")),
         Kind::Unfinished => warnings.push(format!(
             "`{name}`: an encryption or decryption was interrupted; `pellucid check` finishes it"
         )),
-        Kind::Damaged(error) => warnings.push(format!("`{name}`: {error}")),
+        Kind::Damaged(error) => warnings.push(format!("`{name}`: {}", unreadable(error))),
         Kind::Sealed(sealed) => {
             if sealed.first_copy_damaged {
                 warnings.push(format!("`{name}`: header copy 0 is damaged, copy 1 is in use"));
@@ -101,15 +134,11 @@ fn warn_about(found: &Inspection, keyring: &KeyringRows, warnings: &mut Vec<Stri
             if sealed.header.is_switched_off() {
                 warnings.push(format!("`{name}` is NOT encrypted: its encryption is switched off"));
             }
-            match sealed.header.scan.state {
-                ScanState::Suspended | ScanState::Aborted => warnings.push(format!(
-                    "`{name}`: its scan is {}; `pellucid scan resume` goes on with it",
-                    sealed.header.scan.state.name()
-                )),
-                _ => {}
+            if let Some((told, todo)) = scan::status::stands(&found.path, sealed) {
+                warnings.push(format!("{told}; {todo}"));
             }
-            let gone = certificate_gone(sealed, &keyring.certificates);
-            if let (Some(gone), true) = (gone, keyring.readable) {
+            let gone = certificate_gone(sealed, known);
+            if let (Some(gone), true) = (gone, keyring != State::Closed) {
                 warnings.push(format!("`{name}`: {gone}"));
             }
         }
@@ -125,11 +154,22 @@ fn warn_about(found: &Inspection, keyring: &KeyringRows, warnings: &mut Vec<Stri
     }
 }
 
-/// The state, and how far a scan has come with it.
-fn state(sealed: &SealedHeader) -> String {
+/// In words: where both copies of the header are damaged, no key is in it any more.
+pub fn unreadable(error: &Error) -> String {
+    let lost = &message::KEY_UNREADABLE;
+    match error {
+        Error::Corrupt { .. } => format!("{error}: {} ({})", lost.text, lost.number),
+        _ => error.to_string(),
+    }
+}
+
+/// The state, how far a scan has come with it, and which process it is.
+fn state(found: &Inspection, sealed: &SealedHeader) -> String {
     let name = sealed.header.state.name();
-    match crate::rekey::percent(sealed) {
-        Some(percent) => format!("{name}, {percent:.0} %"),
+    let process = scan::status::process(&found.path, sealed)
+        .map_or_else(String::new, |pid| format!("\nin process {pid}"));
+    match sealed.percent() {
+        Some(percent) => format!("{name}, {percent:.0} %{process}"),
         None => name.to_owned(),
     }
 }
@@ -144,7 +184,7 @@ fn database_table(rows: &[Inspection]) -> Table {
                 let header = &sealed.header;
                 vec![
                     name,
-                    state(sealed),
+                    state(found, sealed),
                     header.algorithm().map_or("?".to_owned(), |a| a.name().to_owned()),
                     size,
                     protectors(sealed).join("\n"),
@@ -191,55 +231,27 @@ fn kind_name(kind: &Kind) -> &'static str {
     }
 }
 
-fn facts(found: &Inspection) -> serde_json::Value {
-    let mut facts = serde_json::json!({
-        "database": found.path, "kind": kind_name(&found.kind), "bytes": found.bytes,
-        "copy": found.copy, "logs": found.logs,
-    });
-    match &found.kind {
-        Kind::Sealed(sealed) => {
-            let header = &sealed.header;
-            facts["state"] = header.state.name().into();
-            facts["algorithm"] = header.algorithm().map_or("", |a| a.name()).into();
-            facts["page_size"] = header.page_size.into();
-            facts["pages"] = pages(found, sealed).into();
-            facts["generation"] = header.generation.into();
-            facts["sequence"] = header.sequence.into();
-            facts["file_id"] = hex(&header.file_id).into();
-            facts["protectors"] = protectors(sealed).into();
+/// What there is to be known of a keyring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    There,
+    /// There is none.
+    None,
+    /// It does not open: nothing is known of its certificates.
+    Closed,
+}
+
+fn look(home: &Path, warnings: &mut Vec<String>) -> (Known, State) {
+    match Known::open(home) {
+        Ok(known) => {
+            let damage = known.damage.iter();
+            warnings.extend(damage.map(|one| match one.what {
+                "certificate" => format!("certificate {} ({})", one.told, one.todo),
+                what => format!("{what}: {} ({})", one.told, one.todo),
+            }));
+            (known, State::There)
         }
-        Kind::Damaged(error) => facts["error"] = error.to_string().into(),
-        _ => {}
-    }
-    facts
-}
-
-struct KeyringRows {
-    home: PathBuf,
-    /// It was read, or there is none; otherwise nothing is known of its certificates.
-    readable: bool,
-    certificates: Vec<Stored>,
-    /// The encrypted databases it knows, as far as they are still there.
-    databases: Vec<PathBuf>,
-    table: Option<Table>,
-    facts: serde_json::Value,
-}
-
-fn keyring_rows(warnings: &mut Vec<String>) -> KeyringRows {
-    let home = Keyring::locate().unwrap_or_default();
-    let mut rows = KeyringRows {
-        home: home.clone(),
-        readable: true,
-        certificates: Vec::new(),
-        databases: Vec::new(),
-        table: None,
-        facts: serde_json::Value::Null,
-    };
-    let opened = Keyring::open(&home)
-        .and_then(|keyring| Ok((keyring.certificates()?, keyring.databases()?)));
-    let (certificates, databases) = match opened {
-        Ok(found) => found,
-        Err(Error::MissingKey { .. }) if !Keyring::is_at(&home) => {
+        Err(Error::MissingKey { .. }) if !Keyring::is_at(home) => {
             if Keyring::configured().is_some_and(|configured| configured == home) {
                 warnings.push(format!(
                     "there is no keyring in `{}`, which `{}` names",
@@ -247,55 +259,38 @@ fn keyring_rows(warnings: &mut Vec<String>) -> KeyringRows {
                     Keyring::config_path().display()
                 ));
             }
-            return rows;
+            (Known::default(), State::None)
         }
         Err(error) => {
-            rows.readable = false;
             warnings.push(format!("the keyring cannot be used: {error}"));
-            return rows;
+            (Known::default(), State::Closed)
         }
-    };
+    }
+}
+
+fn backed_up(stored: &Stored) -> Option<String> {
+    stored.backed_up().map(date)
+}
+
+fn certificate_table(known: &Known) -> Table {
     let mut table = table(["certificate", "key", "valid to", "backed up", "SHA-256 thumbprint"]);
-    let now =
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-    let mut list = Vec::new();
-    for certificate in &certificates {
-        let public = certificate.public();
-        let expires = public.validity().1;
-        let backed_up = certificate.backed_up().map(|at| date(at as i64));
-        if backed_up.is_none() {
-            warnings.push(format!(
-                "certificate `{}` has no backup: if this keyring is lost, so is every database \
-                 under it",
-                public.name()
-            ));
-        }
-        if expires < now {
-            warnings.push(format!("certificate `{}` expired on {}", public.name(), date(expires)));
-        } else if expires - now < EXPIRY_DAYS * DAY_SECONDS {
-            warnings.push(format!("certificate `{}` expires on {}", public.name(), date(expires)));
-        }
+    for stored in &known.certificates {
+        let public = stored.public();
         table.add_row(vec![
             public.name().to_owned(),
             format!("RSA-{}", public.rsa_bits()),
-            date(expires),
-            backed_up.clone().unwrap_or_else(|| "NEVER".to_owned()),
+            date(public.validity().1),
+            backed_up(stored).unwrap_or_else(|| "NEVER".to_owned()),
             format!("{}..", hex(&public.thumbprint()[..8])),
         ]);
-        list.push(serde_json::json!({
-            "name": public.name(), "rsa_bits": public.rsa_bits(), "valid_to": date(expires),
-            "backed_up": backed_up, "thumbprint_sha256": hex(public.thumbprint()),
-        }));
     }
-    rows.databases = databases
-        .into_iter()
-        .filter(|memory| memory.sealed && memory.path.is_file())
-        .map(|memory| memory.path)
-        .collect();
-    rows.databases.sort();
-    rows.databases.dedup();
-    rows.certificates = certificates;
-    rows.table = Some(table);
-    rows.facts = serde_json::json!({"home": home, "certificates": list});
-    rows
+    table
+}
+
+fn certificate_facts(stored: &Stored) -> serde_json::Value {
+    let public = stored.public();
+    serde_json::json!({
+        "name": public.name(), "rsa_bits": public.rsa_bits(), "valid_to": date(public.validity().1),
+        "backed_up": backed_up(stored), "thumbprint_sha256": hex(public.thumbprint()),
+    })
 }

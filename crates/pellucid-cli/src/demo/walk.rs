@@ -270,8 +270,9 @@ impl Walk<'_> {
         let url = file_url(picture);
         self.commands.say(&url);
         self.commands.say(&format!(
-            "To go on by hand: cd {}; export PELLUCID_HOME=$PWD/keys",
-            quoted(&self.directory.to_string_lossy())
+            "To go on by hand: cd {}; export PELLUCID_HOME=$PWD/keys{}",
+            quoted(&self.directory.to_string_lossy()),
+            path_to_program()
         ));
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let figures = |image: &Image, found: &Found| {
@@ -292,6 +293,21 @@ impl Walk<'_> {
             "sealed_figures": figures(sealed, sealed_found),
         }));
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What to export so that the shell finds this program; nothing where it does already.
+fn path_to_program() -> String {
+    let Ok(program) = std::env::current_exe() else { return String::new() };
+    let is_this = |path: PathBuf| path.canonicalize().is_ok_and(|path| path == program);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).map(|one| one.join("pellucid")).find(|one| one.is_file());
+    match program.parent() {
+        Some(directory) if !found.is_some_and(is_this) => {
+            format!(" PATH={}:$PATH", quoted(&directory.to_string_lossy()))
+        }
+        _ => String::new(),
     }
 }
 

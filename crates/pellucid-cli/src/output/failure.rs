@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pellucid::error::Subject;
 use pellucid::keyring::Keyring;
+use pellucid::message::{self, Message};
 use pellucid::Error;
 use pellucid_sqlite::convert::ConvertError;
 
@@ -42,6 +43,30 @@ impl Failure {
     pub fn number(mut self, number: u16) -> Self {
         self.number = Some(number);
         self
+    }
+
+    /// The same with SQL Server's words behind it.
+    pub fn tells(mut self, message: &Message, argument: &str) -> Self {
+        self.message = format!("{}: {}", self.message, message.with(argument));
+        self.number(message.number)
+    }
+
+    /// What a header that cannot be read is told: where both of its copies are damaged, no key is in it any more.
+    pub fn of_header(error: Error) -> Self {
+        let is_damage = matches!(error, Error::Corrupt { .. });
+        let failure = Failure::from(error);
+        match is_damage {
+            true => failure.tells(&message::KEY_UNREADABLE, ""),
+            false => failure,
+        }
+    }
+
+    /// In a line of its own, with SQL Server's number.
+    pub fn line(&self) -> String {
+        match self.number {
+            Some(number) => format!("{} ({number})", self.message),
+            None => self.message.clone(),
+        }
     }
 
     /// A word for machines other than `failed`.
@@ -130,6 +155,8 @@ fn of_the_machine(subject: &Subject) -> bool {
 /// What to do about one of SQL Server's messages, which say what happened only.
 fn hint_for(number: u16) -> &'static str {
     match number {
+        3095 | 3098 | 3215 | 3231 => "name another file, or make new media of it with `--format`",
+        4030 => "`--skip` overwrites it all the same",
         15151 => "`pellucid cert list` shows what is there",
         15208 => "PEM, DER, PKCS#8, PFX and PVK are read",
         15232 => "choose another name, or drop the one there",
@@ -140,6 +167,9 @@ fn hint_for(number: u16) -> &'static str {
         15466 => "put back the files of the instance that belong together, or restore a master key",
         15474 => "bring the private key that belongs to the certificate",
         15507 => "restore the file from a backup of the instance, or the key from its own backup",
+        33107 => "it is encrypted already; see `pellucid status`",
+        33108 => "it is in clear already; see `pellucid status`",
+        33109 | 33110 => "`pellucid scan status` shows how far it is; try again once it is complete",
         33101 => "import it with its private key",
         15581 => {
             "`pellucid key status` shows what opens the database master key; `pellucid key open` opens \
@@ -161,6 +191,9 @@ impl From<ConvertError> for Failure {
             ConvertError::Sqlite { code, .. } => return sqlite_failure(code, message),
             ConvertError::InUse { .. } => {
                 ("in-use", "close the other connections, or wait longer with `--timeout`")
+            }
+            ConvertError::Scanned { .. } => {
+                ("scanned", "`pellucid scan status` shows how far it is")
             }
             ConvertError::Schema { .. } => (
                 "schema",

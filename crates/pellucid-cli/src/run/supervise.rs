@@ -13,6 +13,7 @@ use signal_hook::iterator::SignalsInfo;
 
 use super::plain::Seen;
 use super::refusal::Refusal;
+use crate::output::tell;
 
 /// What is passed on to the program.
 const FORWARDED: [i32; 7] = [
@@ -51,18 +52,21 @@ pub fn supervise(
         return Ok(ExitCode::from(code(status)));
     }
     if !entered {
-        eprintln!(
-            "pellucid: error: `{}` ended ({status}) and no SQLite connection of it went through the shim",
+        tell(format_args!(
+            "pellucid: error: `{}` ended ({status}) and no SQLite connection of it went through the shim\n",
             program.display()
-        );
+        ));
     }
     for path in &newcomers {
-        eprintln!("pellucid: error: `{}` is a new database, and it is not sealed", path.display());
+        tell(format_args!(
+            "pellucid: error: `{}` is a new database, and it is not sealed\n",
+            path.display()
+        ));
     }
     match newcomers.first() {
-        Some(path) => eprintln!("pellucid: hint: `pellucid encrypt {}`", path.display()),
-        None => eprintln!(
-            "pellucid: hint: if it uses SQLite all the same, try `pellucid run --encrypt-new --eager -- ...`"
+        Some(path) => tell(format_args!("pellucid: hint: `pellucid encrypt {}`\n", path.display())),
+        None => tell(
+            "pellucid: hint: if it uses SQLite all the same, try `pellucid run --encrypt-new --eager -- ...`\n",
         ),
     }
     Ok(ExitCode::FAILURE)

@@ -6,61 +6,151 @@
 use std::fmt::Error;
 
 use pellucid::certificate::hex;
-use pellucid::keyring::Stored;
+use pellucid::keys::GENERATION_WRITES;
+use pellucid::policy::{Due, Policy, DAY_SECONDS};
 use pellucid_sqlite::inspect::{Inspection, Kind};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::known::{database_facts, Known};
+
 type Labels = Vec<(&'static str, String)>;
 type Gauges = Family<Labels, Gauge>;
 
+/// What there is to tell.
+pub struct Facts<'a> {
+    pub databases: &'a [Inspection],
+    pub known: &'a Known,
+    pub due: &'a [Due],
+    pub warnings: usize,
+    /// Seconds since 1970.
+    pub now: i64,
+}
+
 /// All of them, as text.
-pub fn metrics(
-    databases: &[Inspection],
-    certificates: &[Stored],
-    warnings: usize,
-) -> Result<String, Error> {
-    let mut registry = Registry::with_prefix("pellucid");
-    let mut family = |name: &str, help: &str| {
+pub fn metrics(facts: &Facts<'_>) -> Result<String, Error> {
+    let mut metrics = Metrics(Registry::with_prefix("pellucid"));
+    of_databases(facts, &mut metrics);
+    of_certificates(facts, &mut metrics);
+    of_master_keys(facts, &mut metrics);
+    let findings = metrics.family("policy_findings", "What is due, by the policy that says so");
+    for policy in Policy::ALL {
+        let count = facts.due.iter().filter(|due| due.policy() == Some(policy)).count();
+        let labels = vec![("policy", policy.name().to_owned())];
+        findings.get_or_create(&labels).set(signed(count as u64));
+    }
+    metrics.one(
+        "keyring_damaged_files",
+        "Files of the keyring that cannot be read",
+        facts.known.damage.len() as u64,
+    );
+    metrics.one("warnings", "What `pellucid status` warns about", facts.warnings as u64);
+    let mut text = String::new();
+    encode(&mut text, &metrics.0)?;
+    Ok(text)
+}
+
+struct Metrics(Registry);
+
+impl Metrics {
+    fn family(&mut self, name: &str, help: &str) -> Gauges {
         let gauges = Gauges::default();
-        registry.register(name, help, gauges.clone());
+        self.0.register(name, help, gauges.clone());
         gauges
-    };
-    let state = family(
+    }
+
+    fn one(&mut self, name: &str, help: &str, value: u64) {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(signed(value));
+        self.0.register(name, help, gauge);
+    }
+}
+
+fn of_databases(facts: &Facts<'_>, metrics: &mut Metrics) {
+    let state = metrics.family(
         "database_encryption_state",
-        "State as in sys.dm_database_encryption_keys: 0 no key (plain), 2 encrypting, 3 encrypted, 4 key change, 5 \
+        "State as in sys.dm_database_encryption_keys: 0 no key (plain), 1 switched off, 2 encrypting, 3 encrypted, 4 key change, 5 \
          decrypting, 6 protection change; -1 cannot be read",
     );
-    let size = family("database_size_bytes", "Size of the file");
-    for found in databases {
+    let size = metrics.family("database_size_bytes", "Size of the file");
+    let age = metrics.family("database_key_age_seconds", "Age of the data encryption key");
+    let writes = metrics.family(
+        "database_key_writes",
+        "Writes under the data encryption key, rounded up to what was reserved",
+    );
+    let used = metrics.family(
+        "database_generation_writes",
+        "How much of pellucid_generation_writes_limit the present generation of keys has used; the next begins by itself",
+    );
+    for found in facts.databases {
         let labels = vec![("database", found.path.display().to_string())];
         state.get_or_create(&labels).set(number(&found.kind));
         size.get_or_create(&labels).set(signed(found.bytes));
+        if let (Kind::Sealed(sealed), Some(of)) = (&found.kind, database_facts(found)) {
+            age.get_or_create(&labels).set(facts.now.saturating_sub(of.key_made).max(0));
+            writes.get_or_create(&labels).set(signed(of.key_writes));
+            used.get_or_create(&labels).set(signed(sealed.generation_writes()));
+        }
     }
-    let expiry = family("certificate_expiry_timestamp_seconds", "When the certificate expires");
-    let backup = family(
+    metrics.one(
+        "generation_writes_limit",
+        "Writes that a generation of keys is used for",
+        GENERATION_WRITES,
+    );
+}
+
+fn of_certificates(facts: &Facts<'_>, metrics: &mut Metrics) {
+    let expiry =
+        metrics.family("certificate_expiry_timestamp_seconds", "When the certificate expires");
+    let days = metrics.family(
+        "certificate_expiry_days",
+        "Whole days until the certificate expires; negative once it has",
+    );
+    let backup = metrics.family(
         "certificate_backup_timestamp_seconds",
         "When its private key was last backed up; 0 never, absent where there is no private key here",
     );
-    for stored in certificates {
+    let age = metrics.family(
+        "certificate_backup_age_seconds",
+        "Age of the last backup of its private key; absent where there is none",
+    );
+    for stored in &facts.known.certificates {
         let public = stored.public();
         let labels = vec![
             ("certificate", public.name().to_owned()),
             ("thumbprint_sha256", hex(public.thumbprint())),
         ];
-        expiry.get_or_create(&labels).set(public.validity().1);
+        let to = public.validity().1;
+        expiry.get_or_create(&labels).set(to);
+        days.get_or_create(&labels).set(to.saturating_sub(facts.now).div_euclid(DAY_SECONDS));
         if stored.has_private_key() {
-            backup.get_or_create(&labels).set(signed(stored.backed_up().unwrap_or(0)));
+            let at = stored.backed_up().map(signed);
+            backup.get_or_create(&labels).set(at.unwrap_or(0));
+            if let Some(at) = at {
+                age.get_or_create(&labels).set(facts.now.saturating_sub(at).max(0));
+            }
         }
     }
-    let count = Gauge::<i64>::default();
-    registry.register("warnings", "What `pellucid status` warns about", count.clone());
-    count.set(signed(warnings as u64));
-    let mut text = String::new();
-    encode(&mut text, &registry)?;
-    Ok(text)
+}
+
+fn of_master_keys(facts: &Facts<'_>, metrics: &mut Metrics) {
+    let backup = metrics.family(
+        "master_key_backup_timestamp_seconds",
+        "When the master key was last backed up; 0 never, absent where a provider has it",
+    );
+    let age = metrics.family(
+        "master_key_backup_age_seconds",
+        "Age of the last backup of the master key; absent where there is none",
+    );
+    for of in facts.known.master_keys() {
+        let labels = vec![("key", of.key.name().to_owned())];
+        backup.get_or_create(&labels).set(of.backed_up.unwrap_or(0));
+        if let Some(at) = of.backed_up {
+            age.get_or_create(&labels).set(facts.now.saturating_sub(at).max(0));
+        }
+    }
 }
 
 fn number(kind: &Kind) -> i64 {

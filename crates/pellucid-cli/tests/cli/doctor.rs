@@ -30,7 +30,7 @@ fn a_machine_in_order_has_nothing_called_out() {
     let place = Place::new();
     assert_eq!(told(&place).code, 0, "{:?}", told(&place));
     place.sealed("app.db", &[]);
-    calls_out(&place, "`pellucid` has NO backup", "pellucid cert export pellucid");
+    calls_out(&place, "`pellucid` has no backup", "pellucid cert export pellucid");
     export(&place);
     let said = told(&place);
     assert_eq!(said.code, 0, "{said:?}");

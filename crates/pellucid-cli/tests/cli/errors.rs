@@ -117,6 +117,22 @@ const CASES: &[Case] = &[
         shim: "is not in the keyring",
     },
     Case {
+        name: "damaged keyring",
+        make: |place| {
+            place.sealed("app.db", &[]);
+            edit(&place.path("keys/keyring/certificates/pellucid"), |bytes| {
+                *bytes.last_mut().unwrap() ^= 1;
+            });
+            Way::default()
+        },
+        exit: FAILED,
+        kind: "missing-key",
+        says: "keyring/certificates/pellucid`: its tag does not match",
+        hint: "restore the file from a backup of the instance",
+        sqlite: AUTH,
+        shim: "cannot be read: `",
+    },
+    Case {
         name: "header copies damaged",
         make: |place| {
             let way = key_file(place);

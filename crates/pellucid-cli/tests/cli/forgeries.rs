@@ -10,7 +10,7 @@ use pellucid::derive::commitment;
 use pellucid::header::{EncryptionState, Header, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keyring::Keyring;
 use pellucid::keys::HeaderKey;
-use pellucid::protector::{wrap, Binding, KeyFile, KeySource, Passphrase, Protector};
+use pellucid::protector::{wrap, Binding, KeyFile, Protector};
 use pellucid::protector::{Purpose, Wrapping};
 use pellucid::Dek;
 
@@ -34,23 +34,8 @@ fn refused(place: &Place, exit: i32, kind: &str, says: &str, sqlite: &str) {
     assert_eq!(before, place.snapshot());
 }
 
-/// Keys at hand: one key file.
-struct One(KeyFile);
-
-impl KeySource for One {
-    fn key_files(&self) -> &[KeyFile] {
-        std::slice::from_ref(&self.0)
-    }
-    fn passphrases(&self) -> &[Passphrase] {
-        &[]
-    }
-    fn certificate(&self, _thumbprint: &[u8; 32]) -> pellucid::Result<Option<Certificate>> {
-        Ok(None)
-    }
-}
-
 fn dek_of(header: &Header) -> Dek {
-    header.unwrap(&One(KeyFile::parse(&[7; 32]).unwrap())).unwrap()
+    header.unwrap(&vec![KeyFile::parse(&[7; 32]).unwrap()]).unwrap()
 }
 
 fn put(place: &Place, header: &Header, dek: &Dek) {

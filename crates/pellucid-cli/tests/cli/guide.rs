@@ -177,9 +177,19 @@ fn the_unit_is_one_that_systemd_takes() {
         println!("no systemd-analyze here, nothing is tested");
         return;
     }
-    let unit = "/usr/share/doc/pellucid/examples/pellucid.service";
-    let page = format!("# dpkg -i pellucid_*.deb\n...\n# systemd-analyze verify {unit}");
-    assert_eq!(workshop.run("unit", &format!("```console\n{page}\n```\n")), Ok((1, 2)));
+    let system = "/usr/lib/systemd/system/pellucid";
+    let units = [
+        "/usr/share/doc/pellucid/examples/pellucid.service",
+        &format!("{system}-policy.service"),
+        &format!("{system}-policy.timer"),
+        &format!("{system}-backup@app.service"),
+        &format!("{system}-backup@app.timer"),
+    ];
+    let verify = units.map(|unit| format!("# systemd-analyze verify {unit}")).join("\n");
+    // Installed, and nothing is enabled.
+    let page =
+        format!("# dpkg -i pellucid_*.deb\n...\n{verify}\n# find /etc/systemd -name 'pellucid*'");
+    assert_eq!(workshop.run("unit", &format!("```console\n{page}\n```\n")), Ok((1, 7)));
 }
 
 #[test]

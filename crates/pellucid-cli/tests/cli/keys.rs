@@ -8,9 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{said, Place, Said, PELLUCID};
 
-const PASSWORD: &str = "a Pa55word of some length";
+pub const PASSWORD: &str = "a Pa55word of some length";
 
-fn place() -> Place {
+/// With that password, a wrong one and one that is too short, in files.
+pub fn place() -> Place {
     let place = Place::new();
     place.secret("password", PASSWORD.as_bytes());
     place.secret("wrong", b"another password");
@@ -263,6 +264,45 @@ fn each_refusal_has_sql_servers_words() {
     );
     works(&place, "key restore master --file master.backup --password-file password");
     works(&place, "check app.db");
+}
+
+/// A command is given the name that a database has in the directory where it runs; the keyring is asked anywhere.
+#[test]
+fn a_database_is_known_by_its_whole_path() {
+    let place = place();
+    place.sealed("app.db", &[]);
+    let elsewhere =
+        |words: &str| said(place.command(PELLUCID).current_dir("/").args(words.split(' ')));
+    for changed in ["rekey app.db", "rewrap app.db --certificate pellucid"] {
+        works(&place, changed);
+        let told = elsewhere("cert drop pellucid");
+        assert!(told.code == 1 && told.stderr.contains("(33127)"), "{changed}: {told:?}");
+        let whole = place.path("app.db").display().to_string();
+        assert!(elsewhere("status").succeeded().contains(&whole), "{changed}");
+    }
+}
+
+/// What counts is whose certificate opens it, not whether its pages are sealed at the moment.
+#[test]
+fn a_certificate_is_dropped_when_no_database_needs_it_any_more() {
+    let place = place();
+    let text = "The certificate cannot be dropped because it is used by one or more databases to encrypt a Database \
+                Encryption Key.";
+    place.sealed("app.db", &[]);
+    works(&place, "decrypt --keep-container app.db");
+    refused(&place, "cert drop pellucid", 33127, text);
+    let told = pellucid(&place, "status");
+    assert!(told.stderr.contains("NOT encrypted: its encryption is switched off"), "{told:?}");
+
+    works(&place, "cert create C2");
+    works(&place, "rewrap --all-under pellucid --certificate C2");
+    works(&place, "cert drop pellucid");
+    refused(&place, "cert drop C2", 33127, text);
+    works(&place, "encrypt app.db");
+    place.secret("key", &[7; 32]);
+    works(&place, "rewrap app.db --new-key-file key");
+    works(&place, "cert drop C2");
+    works(&place, "check app.db --key-file key");
 }
 
 #[test]

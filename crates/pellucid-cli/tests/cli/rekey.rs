@@ -1,26 +1,21 @@
-//! Goal: an administrator changes keys while programs use the database; the old ones open nothing afterwards, and
-//! whatever is killed on the way, nothing is lost.
+//! Goal: an administrator changes keys while programs use the database; the old ones open nothing afterwards.
 //!
-//! Method: the program from outside, its messages word by word; the header as it lies on disk; writers that note what was
-//! acknowledged, killed together with the scan at random moments.
-//!
-//! More kills: PELLUCID_REKEY_KILLS=300 cargo test --release --workspace --test cli rekey -- --nocapture
+//! Method: the program from outside, its messages word by word; the header as it lies on disk. Kills are in `kills`.
 
-use std::path::Path;
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use pellucid::header::EncryptionState;
+use pellucid::header::{EncryptionState, COPY_OFFSETS};
 use pellucid::scan::ScanState;
+use pellucid::Algorithm;
 
 use crate::support::{edit, header, said, Place, PELLUCID};
 
-fn query(place: &Place, name: &str, sql: &str) -> String {
+pub fn query(place: &Place, name: &str, sql: &str) -> String {
     place.pellucid(&["run", "--", "sqlite3", "-batch", name, sql]).succeeded()
 }
 
 /// A sealed database of some megabytes in WAL mode.
-fn large(place: &Place) {
+pub fn large(place: &Place) {
     let sql = "PRAGMA journal_mode = WAL;
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000)
         INSERT INTO t SELECT NULL, hex(randomblob(500)) FROM n;";
@@ -29,7 +24,7 @@ fn large(place: &Place) {
     place.pellucid(&["encrypt", "app.db"]).succeeded();
 }
 
-fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
         assert!(begun.elapsed() < Duration::from_secs(60), "{what} does not come");
@@ -60,6 +55,35 @@ fn a_rekey_says_what_sql_server_says_and_changes_the_key() {
     place.pellucid(&["check", "app.db"]).succeeded();
     let events = place.pellucid(&["events"]).succeeded();
     assert!(events.contains("rekeyed"), "{events}");
+}
+
+/// The keyring remembers a database by its whole path, whatever it was called when its keys changed: otherwise nobody looks
+/// after it from another directory, and its certificate may be dropped there.
+#[test]
+fn a_database_is_known_from_everywhere_after_its_keys_changed() {
+    let place = Place::new();
+    let path = place.sealed("app.db", &[]);
+    place.secret("pass", b"a long passphrase");
+    let elsewhere = |words: &str| {
+        let mut command = place.command(PELLUCID);
+        said(command.current_dir("/").args(words.split(' ')))
+    };
+    for change in [
+        "rekey app.db",
+        "protector add ./app.db --new-passphrase-file pass",
+        "protector drop app.db --number 2",
+        "rewrap app.db --certificate pellucid",
+        "decrypt --keep-container app.db",
+        "encrypt app.db",
+    ] {
+        place.pellucid(&change.split(' ').collect::<Vec<_>>()).succeeded();
+        let facts: serde_json::Value =
+            serde_json::from_str(&elsewhere("--json status").succeeded()).unwrap();
+        let known = facts["databases"][0]["database"].as_str();
+        assert_eq!(known, path.to_str(), "{change}");
+        let refused = elsewhere("cert drop pellucid");
+        assert!(refused.stderr.contains("(33127)"), "{change}: {refused:?}");
+    }
 }
 
 #[test]
@@ -135,6 +159,42 @@ fn a_scan_in_the_background_brings_its_key_and_stays_suspended() {
 }
 
 #[test]
+fn a_copy_is_separated_from_what_it_was_copied_from() {
+    let place = Place::new();
+    let path = place.sealed("app.db", &[]);
+    std::fs::copy(&path, place.path("copy.db")).unwrap();
+    let told =
+        place.pellucid(&["rekey", "copy.db", "--new-id", "--algorithm", "AES_128"]).succeeded();
+    let (one, other) = (header(&path), header(&place.path("copy.db")));
+    assert_ne!(one.file_id, other.file_id);
+    assert_eq!(other.algorithm().unwrap(), Algorithm::Aes128);
+    let id = pellucid::certificate::hex(&other.file_id);
+    assert!(told.contains(&format!("a new file id, {id}")), "{told}");
+    assert!(told.contains("scan for database 'copy.db' is complete"), "{told}");
+    let events = place.pellucid(&["events", "--last", "1"]).succeeded();
+    assert!(events.contains("copy.db` separated from its copies"), "{events}");
+    // The keyring knows both; each is in the way of dropping their certificate.
+    let listed = place.pellucid(&["status"]).succeeded();
+    assert!(listed.contains("/app.db") && listed.contains("/copy.db"), "{listed}");
+    for name in ["app.db", "copy.db"] {
+        let refused = place.pellucid(&["cert", "drop", "pellucid"]);
+        assert!(refused.stderr.contains("(33127)"), "{name}: {refused:?}");
+        place.pellucid(&["check", name]).succeeded();
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
+    place.pellucid(&["cert", "drop", "pellucid"]).succeeded();
+
+    // The file that the keyring knew: its older identity is in nobody's way afterwards.
+    let path = place.sealed("moved.db", &[]);
+    place.pellucid(&["rekey", "moved.db", "--new-id"]).succeeded();
+    place.pellucid(&["cert", "create", "C2"]).succeeded();
+    place.pellucid(&["rewrap", "--all-under", "pellucid", "--certificate", "C2"]).succeeded();
+    place.pellucid(&["cert", "drop", "pellucid"]).succeeded();
+    place.pellucid(&["check", "moved.db"]).succeeded();
+    assert_eq!(header(&path).scan.older_id, None);
+}
+
+#[test]
 fn a_rekey_needs_the_key_of_every_protector() {
     let place = Place::new();
     let path = place.sealed("app.db", &[]);
@@ -183,133 +243,21 @@ fn after_a_rewrap_the_old_certificate_opens_nothing() {
     place.copy_to(&stranger);
     stranger.pellucid(&["cert", "drop", "C2", "--force", "--yes"]);
     std::fs::remove_file(stranger.path("keys/keyring/certificates/C2")).ok();
-    for damaged in [false, true] {
-        if damaged {
-            edit(&stranger.path("app.db"), |bytes| bytes[2048 + 40] ^= 1);
+    let file = std::fs::read(stranger.path("app.db")).unwrap();
+    for old in &before.protectors {
+        let found = file.windows(old.len()).position(|window| window == old);
+        assert_eq!(found, None, "what the old certificate protected is still in the file");
+    }
+    // Whichever copy of the header is the newer one: damaged by hand, the other one is read.
+    for damaged in [None, Some(0), Some(1)] {
+        std::fs::write(stranger.path("app.db"), &file).unwrap();
+        if let Some(copy) = damaged {
+            edit(&stranger.path("app.db"), |bytes| bytes[COPY_OFFSETS[copy] as usize + 40] ^= 1);
         }
-        let refused = stranger.pellucid(&["check", "app.db"]);
-        assert!(refused.stderr.contains("(33111)"), "copy 0 damaged: {damaged}: {refused:?}");
+        for command in [&["check", "app.db"][..], &["rekey", "app.db"], &["decrypt", "app.db"]] {
+            let refused = stranger.pellucid(command);
+            assert!(refused.stderr.contains("(33111)"), "copy {damaged:?} damaged: {refused:?}");
+        }
     }
     place.pellucid(&["cert", "drop", "pellucid", "--yes"]).succeeded();
-}
-
-/// Inserts rows with numbers of its own and notes each once it is committed.
-const WRITER: &str = r"
-import os, sqlite3, sys
-name, first, noted = sys.argv[1], int(sys.argv[2]), open(sys.argv[3], 'ab', 0)
-db = sqlite3.connect(name, timeout=20, isolation_level=None)
-number = first
-while True:
-    db.execute('BEGIN IMMEDIATE')
-    db.execute('INSERT INTO noted VALUES (?, ?)', (number, os.urandom(300)))
-    db.execute('UPDATE t SET b = b || ? WHERE a = ?', ('.', number % 7000))
-    db.execute('COMMIT')
-    noted.write(b'%d\n' % number)
-    number += 1
-";
-
-struct Writers<'a> {
-    place: &'a Place,
-    begun: u64,
-    running: Vec<Child>,
-}
-
-impl Writers<'_> {
-    fn start(&mut self) {
-        self.begun += 1;
-        let first = (self.begun * 1_000_000).to_string();
-        let mut command = self.place.command(PELLUCID);
-        command.args(["run", "--", "python3", "-c", WRITER, "app.db", &first, "noted"]);
-        command.stderr(Stdio::null());
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        self.running.push(command.spawn().unwrap());
-    }
-
-    /// Kills one as if the machine's memory had run out, and starts another.
-    fn kill_one(&mut self) {
-        kill(&mut self.running.remove(0));
-        self.start();
-    }
-}
-
-/// The process and those it has started.
-fn kill(child: &mut Child) {
-    let group = rustix::process::Pid::from_child(child);
-    let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    child.wait().unwrap();
-}
-
-fn scanner(place: &Place, path: &Path) -> Child {
-    let mut command = place.command(PELLUCID);
-    match header(path).scan.state.is_under_way() {
-        true => command.args(["--quiet", "scan", "resume", "app.db"]),
-        false => command.args(["--quiet", "rekey", "app.db"]),
-    };
-    command.stderr(Stdio::null());
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command.spawn().unwrap()
-}
-
-#[test]
-fn kills_of_scan_and_writers_lose_nothing() {
-    let kills: u64 = std::env::var("PELLUCID_REKEY_KILLS").map_or(12, |text| text.parse().unwrap());
-    for mode in ["wal", "delete"] {
-        let place = Place::new();
-        large(&place);
-        let path = place.path("app.db");
-        query(
-            &place,
-            "app.db",
-            &format!("PRAGMA journal_mode = {mode}; CREATE TABLE noted(a INTEGER PRIMARY KEY, b)"),
-        );
-        let mut writers = Writers { place: &place, begun: 0, running: Vec::new() };
-        writers.start();
-        writers.start();
-        let (mut random, mut ended, mut rekeys) = (0x9e37_79b9_u64, 0, 0);
-        let mut scan = scanner(&place, &path);
-        for turn in 0..kills {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            std::thread::sleep(Duration::from_millis(random >> 33 & 255));
-            if scan.try_wait().unwrap().is_some() {
-                ended += 1;
-                rekeys += u64::from(header(&path).scan.state == ScanState::Complete);
-                scan = scanner(&place, &path);
-            }
-            if turn % 3 != 0 {
-                kill(&mut scan);
-                scan = scanner(&place, &path);
-            }
-            if turn % 3 != 1 {
-                writers.kill_one();
-            }
-        }
-        kill(&mut scan);
-        writers.running.iter_mut().for_each(kill);
-        if header(&path).scan.state.is_under_way() {
-            place.pellucid(&["scan", "resume", "app.db"]).succeeded();
-        }
-        let last = header(&path);
-        assert_eq!((last.state, last.deks.len()), (EncryptionState::Encrypted, 1), "{mode}");
-        place.pellucid(&["check", "app.db"]).succeeded();
-        let found = query(&place, "app.db", "SELECT a FROM noted");
-        let found: std::collections::HashSet<&str> = found.lines().collect();
-        let noted = std::fs::read_to_string(place.path("noted")).unwrap();
-        let lost: Vec<&str> = noted.lines().filter(|line| !found.contains(line)).collect();
-        println!(
-            "{mode}: {kills} kills, {ended} scans ended, {rekeys} complete, {} commits noted",
-            noted.lines().count()
-        );
-        assert_eq!(lost, [""; 0], "{mode}");
-        assert!(noted.lines().count() > 20, "{mode}: the writers did nothing");
-        let rows = said(place.command(PELLUCID).args([
-            "run",
-            "--",
-            "sqlite3",
-            "app.db",
-            "SELECT count(*) FROM t",
-        ]));
-        assert_eq!(rows.succeeded().trim(), "8200", "{mode}");
-    }
 }

@@ -1,6 +1,8 @@
 //! A private place for each test: a directory with databases, keys and a keyring, and what programs said there.
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod plant;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

@@ -1,0 +1,39 @@
+//! `backup`, `restore`, and what looks at media: `verify`, `header`, `files`, `label`.
+
+mod image;
+mod look;
+mod make;
+mod restore;
+mod verify;
+
+pub use look::{described, files, header, label, FilesArgs, HeaderArgs, LabelArgs};
+pub use make::{run as back_up, BackupArgs};
+pub use restore::{run as restore, RestoreArgs};
+pub use verify::{run as verify, VerifyArgs};
+
+use std::path::Path;
+
+use crate::output::Failure;
+
+/// A time on media, in microseconds since 1970, as people and machines read it.
+fn moment(micros: u64) -> String {
+    let at = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000);
+    let format = time::format_description::well_known::Rfc3339;
+    at.ok().and_then(|at| at.format(&format).ok()).unwrap_or_else(|| "?".to_owned())
+}
+
+/// MB/s, with MB as 10^6 bytes.
+pub fn rate(bytes: u64, seconds: f64) -> String {
+    format!("{:.0} MB/s", bytes as f64 / 1e6 / seconds.max(1e-6))
+}
+
+/// An error about media, with what to do about it.
+pub fn about_media(error: impl Into<Failure>, path: &Path) -> Failure {
+    let mut failure: Failure = error.into();
+    if failure.kind == "corrupt" || failure.kind == "unauthentic" {
+        failure.hint = Some(
+            "use a mirror or another backup set; `pellucid verify` says what is damaged".into(),
+        );
+    }
+    failure.about(path)
+}

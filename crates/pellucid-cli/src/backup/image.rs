@@ -1,0 +1,143 @@
+//! The database that a backup would give, for SQLite to check: never in clear on a disk.
+//!
+//! What was a sealed database becomes one again, in a temporary file under a key that exists only here. The pages of a
+//! plain one have no room for tags, so that it is checked in memory.
+
+use std::io::Cursor;
+use std::sync::{Mutex, PoisonError};
+
+use pellucid::protector::KeyFile;
+use pellucid::restore::{PageTarget, SealedTarget};
+use pellucid::{Algorithm, Error, Result as Outcome, Subject};
+use pellucid_sqlite::backup::Chain;
+use pellucid_sqlite::seal_request::{offer, Birth, Offer, Protection};
+use rusqlite::{Connection, OpenFlags};
+
+use super::make::processors;
+use crate::exit;
+use crate::output::{Failure, Output, Unit};
+
+/// At most so many of SQLite's findings are shown.
+const SHOWN: usize = 20;
+
+/// Restores it to nowhere that stays, and lets SQLite check it.
+///
+/// # Errors
+/// What the backup says; with exit status 3 what SQLite finds.
+pub fn check(chain: &Chain<'_>, output: &Output) -> Result<(), Failure> {
+    pellucid_bundled::register()
+        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    let bar = output.progress("restoring to a copy", Unit::Pages);
+    let mut progress = |done: u32, all: u32| {
+        bar.set_length(u64::from(all));
+        bar.set_position(u64::from(done));
+    };
+    let found = match chain.header().sealed_source {
+        true => {
+            let directory = tempfile::tempdir().map_err(no_room)?;
+            let path = directory.path().join("image.db");
+            let key = KeyFile::random()?;
+            let birth = Birth::new(Algorithm::Aes256, &[Protection::KeyFile(key.clone())])?;
+            let header = birth.header(chain.header().page_size)?;
+            let target = SealedTarget::create(&path, header, birth.keys()?)?;
+            chain.fill(&target, processors(), &mut progress)?;
+            target.finish(chain.header().pages)?;
+            offer(Offer::KeyFile(key));
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+            let opened = Connection::open_with_flags_and_vfs(&path, flags, c"pellucid");
+            opened.and_then(|connection| findings(&connection))
+        }
+        false => findings_in_memory(chain, &mut progress)?,
+    };
+    bar.finish_and_clear();
+    let found = found.map_err(|error| {
+        Failure::new(
+            format!("SQLite cannot check it: {error}"),
+            "restore it, and check it with the program that knows its collations and functions",
+        )
+    })?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut shown = found.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
+    if found.len() > SHOWN {
+        shown += &format!("; and {} more", found.len() - SHOWN);
+    }
+    let hint = "it was so when it was backed up: take an older backup, or `pellucid salvage` of it";
+    let failure = Failure::new(format!("SQLite finds in it: {shown}"), hint).kind("corrupt");
+    Err(Failure { exit: exit::DAMAGE, ..failure })
+}
+
+fn no_room(error: std::io::Error) -> Failure {
+    Failure::new(format!("no temporary directory: {error}"), "name another one in `TMPDIR`")
+}
+
+/// What SQLite's own checks say; nothing if all is well.
+fn findings(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut check = connection.prepare("PRAGMA integrity_check")?;
+    let rows = check.query_map([], |row| row.get::<_, String>(0))?;
+    for row in rows {
+        found.push(row?);
+    }
+    if found == ["ok"] {
+        found.clear();
+    }
+    Ok(found)
+}
+
+struct Memory {
+    bytes: Mutex<Vec<u8>>,
+    page_bytes: usize,
+}
+
+impl PageTarget for Memory {
+    fn write(&self, first: u32, pages: &[u8]) -> Outcome<()> {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = (first as usize - 1) * self.page_bytes;
+        // A full set may have been longer than the differential that follows.
+        let end = bytes.len().min(at + pages.len());
+        if let Some(place) = bytes.get_mut(at..end) {
+            place.copy_from_slice(&pages[..end - at]);
+        }
+        Ok(())
+    }
+}
+
+fn findings_in_memory(
+    chain: &Chain<'_>,
+    progress: &mut dyn FnMut(u32, u32),
+) -> Result<rusqlite::Result<Vec<String>>, Failure> {
+    let header = chain.header();
+    let bytes = header.pages as usize * header.page_size as usize;
+    // The image, and SQLite's own copy of it.
+    if let Some(free) = memory_free().filter(|free| *free < 2 * bytes as u64) {
+        return Err(Error::limit(
+            Subject::BackupSet(header.position),
+            format!(
+                "its check takes {} bytes of memory, and {free} are free: restore it",
+                2 * bytes
+            ),
+        )
+        .into());
+    }
+    let image = Memory { bytes: Mutex::new(vec![0; bytes]), page_bytes: header.page_size as usize };
+    chain.fill(&image, processors(), progress)?;
+    let mut image = image.bytes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(formats) = image.get_mut(18..20) {
+        // No log in memory (SQLite file format, 1.3.3).
+        formats.fill(1);
+    }
+    Ok(Connection::open_in_memory().and_then(|mut connection| {
+        connection.deserialize_read_exact(c"main", Cursor::new(image), bytes, true)?;
+        findings(&connection)
+    }))
+}
+
+/// What `/proc/meminfo` calls available.
+fn memory_free() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}

@@ -1,0 +1,255 @@
+//! `header`, `files` and `label`: what media say of themselves, to anybody.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use pellucid::certificate::hex;
+use pellucid::media::{Description, SetHeader, SetKeys};
+use pellucid::protector::Protector;
+use pellucid::restore::{FamilySet, Media, Tail};
+use pellucid::Algorithm;
+use pellucid_sqlite::backup::open_media;
+use pellucid_sqlite::seal_request::{Credentials, Request};
+
+use super::{about_media, moment};
+use crate::keys::OpenWith;
+use crate::output::{bytes, date, list, pad, table, Failure, Output};
+
+/// What `header` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pellucid header app.bak")]
+pub struct HeaderArgs {
+    #[command(flatten)]
+    media: MediaArgs,
+}
+
+/// What `files` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pellucid files app.bak")]
+pub struct FilesArgs {
+    #[command(flatten)]
+    media: MediaArgs,
+    /// Which backup set, from 1
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    position: u32,
+}
+
+/// What `label` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pellucid label app.bak")]
+pub struct LabelArgs {
+    #[command(flatten)]
+    media: MediaArgs,
+}
+
+#[derive(Debug, Args)]
+struct MediaArgs {
+    /// The files of the backup
+    #[arg(required = true, value_name = "MEDIA")]
+    media: Vec<PathBuf>,
+    #[command(flatten)]
+    with: OpenWith,
+}
+
+impl MediaArgs {
+    fn open(&self) -> Result<Media, Failure> {
+        self.with.offer()?;
+        open_media(&self.media).map_err(|error| about_media(error, &self.media[0]))
+    }
+}
+
+/// The backup sets on media.
+pub fn header(args: &HeaderArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let media = args.media.open()?;
+    let credentials = Credentials::gather(&Request::default())?;
+    let mut rows = Vec::new();
+    for position in 1..=media.sets() {
+        let sets = media.set(position)?;
+        let Some((_, set)) = sets.first().and_then(|copies| copies.first()) else { continue };
+        let described = described(&set.header, &credentials);
+        output.facts(&facts(set, described.as_ref()));
+        rows.push(row(set, described.as_ref()));
+    }
+    if rows.is_empty() {
+        output.line("There is no whole backup set on these media.");
+    } else {
+        let mut shown = table([
+            "set",
+            "type",
+            "database",
+            "begun (UTC)",
+            "pages",
+            "size",
+            "stored",
+            "encryption",
+            "under",
+        ]);
+        shown.add_rows(rows);
+        pad(&mut shown);
+        output.line(shown);
+    }
+    tails(&media, output);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is behind the last whole set of each file.
+pub fn tails(media: &Media, output: &Output) {
+    for family in media.families().iter().flatten() {
+        let name = family.source.name();
+        match &family.tail {
+            Tail::Clean => {}
+            Tail::Interrupted { position, bytes: count, .. } => output.warning(format!(
+                "`{}`: a backup was interrupted: {} of set {position}, which nobody can restore",
+                name.display(),
+                bytes(*count)
+            )),
+            Tail::Damaged(error) => output.warning(format!(
+                "`{}`: damaged behind byte {}: {error}",
+                name.display(),
+                family.end
+            )),
+        }
+    }
+}
+
+/// What only the key tells.
+pub fn described(header: &SetHeader, credentials: &Credentials) -> Option<Description> {
+    let Some(algorithm) = header.algorithm else { return header.described(None).ok() };
+    let key = header.unwrap(credentials).ok()?;
+    let keys = SetKeys::derive(&key, &header.set, algorithm).ok()?;
+    header.described(Some(&keys)).ok()
+}
+
+fn kind(header: &SetHeader) -> &'static str {
+    if header.copy_only {
+        "copy-only"
+    } else {
+        header.kind.name()
+    }
+}
+
+fn row(set: &FamilySet, described: Option<&Description>) -> Vec<String> {
+    let header = &set.header;
+    let under: Vec<_> = header
+        .protectors()
+        .unwrap_or_default()
+        .iter()
+        .map(|protector| match protector {
+            Protector::Certificate(own) => own.name().to_owned(),
+            other => other.kind_name().to_owned(),
+        })
+        .collect();
+    vec![
+        header.position.to_string(),
+        kind(header).to_owned(),
+        described.map_or_else(|| "(needs the key)".to_owned(), |known| known.database.clone()),
+        moment(header.begun).chars().take(19).collect::<String>().replace('T', " "),
+        set.manifest.pages.to_string(),
+        bytes(set.manifest.content_bytes),
+        bytes(set.manifest.stored_bytes),
+        header.algorithm.map_or("none", Algorithm::name).to_owned(),
+        under.join(", "),
+    ]
+}
+
+fn facts(set: &FamilySet, described: Option<&Description>) -> serde_json::Value {
+    let (header, manifest) = (&set.header, &set.manifest);
+    let certificate =
+        header.protectors().unwrap_or_default().into_iter().find_map(|protector| match protector {
+            Protector::Certificate(own) => Some(hex(own.thumbprint())),
+            _ => None,
+        });
+    let zeros = |id: &[u8]| id.iter().all(|byte| *byte == 0);
+    let known = |bytes: &[u8]| (!zeros(bytes)).then(|| hex(bytes));
+    serde_json::json!({
+        "position": header.position, "type": kind(header), "backup_set": hex(&header.set),
+        "media_set": hex(&header.media_set), "families": header.families,
+        "database": described.map(|known| &known.database), "path": described.map(|known| &known.path),
+        "name": described.map(|known| &known.name), "description": described.map(|known| &known.description),
+        "user": described.map(|known| &known.user), "machine": described.map(|known| &known.machine),
+        "begun": moment(header.begun), "finished": moment(manifest.finished),
+        "expires": (header.expires != 0).then(|| date(header.expires as i64)),
+        "pages": manifest.pages, "database_pages": header.pages, "page_size": header.page_size,
+        "backup_size": manifest.content_bytes, "compressed_backup_size": manifest.stored_bytes,
+        "compression": header.compression.name(),
+        "key_algorithm": header.algorithm.map(Algorithm::name),
+        "encryptor_thumbprint": certificate,
+        "encryptor_type": header.algorithm.map(|_| match &certificate {
+            Some(_) => "CERTIFICATE",
+            None => "PASSWORD",
+        }),
+        "tde_thumbprint": known(&header.source_thumbprint),
+        "sealed_source": header.sealed_source, "differential_base": known(&header.base),
+        "damaged": manifest.damaged,
+    })
+}
+
+/// Names and values, one under the other.
+fn show(rows: &[(&str, String)], output: &Output) {
+    let mut shown = list();
+    shown.add_rows(rows.iter().map(|(name, value)| [(*name).to_owned(), value.clone()]));
+    pad(&mut shown);
+    output.line(shown);
+}
+
+/// The files of the database in a backup set.
+pub fn files(args: &FilesArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let media = args.media.open()?;
+    let sets =
+        media.set(args.position).map_err(|error| about_media(error, &args.media.media[0]))?;
+    let Some((_, set)) = sets.first().and_then(|copies| copies.first()) else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let header = &set.header;
+    let described = described(header, &Credentials::gather(&Request::default())?);
+    let size = u64::from(header.pages) * u64::from(header.page_size);
+    let hidden = || "(needs the key)".to_owned();
+    show(
+        &[
+            (
+                "logical name",
+                described.as_ref().map_or_else(hidden, |known| known.database.clone()),
+            ),
+            ("file", described.as_ref().map_or_else(hidden, |known| known.path.clone())),
+            ("size", bytes(size)),
+            ("pages", format!("{} of {} bytes", header.pages, header.page_size)),
+            ("encrypted database", if header.sealed_source { "yes" } else { "no" }.to_owned()),
+        ],
+        output,
+    );
+    output.facts(&serde_json::json!({
+        "logical_name": described.as_ref().map(|known| &known.database),
+        "physical_name": described.as_ref().map(|known| &known.path),
+        "size": size, "pages": header.pages, "page_size": header.page_size,
+        "tde_thumbprint": header.sealed_source.then(|| hex(&header.source_thumbprint)),
+    }));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the media header says.
+pub fn label(args: &LabelArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let media = args.media.open()?;
+    let header = media.header();
+    show(
+        &[
+            ("media name", header.name.clone()),
+            ("description", header.description.clone()),
+            ("media set", hex(&header.media_set)),
+            ("made", moment(header.made)),
+            ("families", header.families.to_string()),
+            ("copies of each", header.mirrors.to_string()),
+            ("compressed", if header.compressed { "yes" } else { "no" }.to_owned()),
+            ("encrypted", if header.encrypted { "yes" } else { "no" }.to_owned()),
+            ("backup sets", media.sets().to_string()),
+        ],
+        output,
+    );
+    output.facts(&serde_json::json!({
+        "media_name": header.name, "media_description": header.description,
+        "media_set": hex(&header.media_set), "made": moment(header.made),
+        "families": header.families, "mirrors": header.mirrors,
+        "compressed": header.compressed, "encrypted": header.encrypted, "sets": media.sets(),
+    }));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,394 @@
+//! `backup`.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use pellucid::keyring::{Keyring, DEFAULT_CERTIFICATE};
+use pellucid::media::{Compression, Kind};
+use pellucid::{message, Algorithm, Error};
+use pellucid_sqlite::backup::{back_up, Done, Existing, Files, Job, Phase, Rules};
+use pellucid_sqlite::inspect::{inspect, Kind as Found};
+use pellucid_sqlite::seal_request::Protection;
+
+use super::rate;
+use crate::exit;
+use crate::keys::{key_file, passphrase, OpenWith};
+use crate::output::{bytes, now, seconds, Failure, Output, Unit};
+
+/// What `backup` takes.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pellucid backup app.db --to /backup/{db}-{utc}.bak\n  pellucid \
+                  backup app.db --to one.bak two.bak --mirror /far/one.bak /far/two.bak\n  \
+                  pellucid backup app.db --to monday.bak --differential --base sunday.bak"
+)]
+pub struct BackupArgs {
+    /// The database; programs go on using it
+    #[arg(value_name = "DB")]
+    database: PathBuf,
+    /// Files to write, one for each stripe; `{db}` becomes the database's name, `{utc}` the time; `-` is standard
+    /// output, NUL keeps nothing
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    to: Vec<String>,
+    /// Files for a second copy of each stripe; up to three times
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    mirror: Vec<String>,
+    /// Add a backup set to files that have some
+    #[arg(long, conflicts_with_all = ["overwrite", "format"])]
+    append: bool,
+    /// Replace the backup sets that are there once the new one is whole, unless one has not expired; the media stay what
+    /// they are: their name, number of stripes, encryption
+    #[arg(long, conflicts_with = "format")]
+    overwrite: bool,
+    /// Replace whatever is there, once the new set is whole, by new media
+    #[arg(long)]
+    format: bool,
+    /// Overwrite or append without a look at expiry and media name
+    #[arg(long)]
+    skip: bool,
+    /// Encrypt under a certificate of the keyring; several may be named. Without it, an encrypted database is
+    /// backed up under what opens it
+    #[arg(long, value_name = "NAME")]
+    certificate: Vec<String>,
+    /// Leave a plain database's backup in clear; an encrypted one's never is
+    #[arg(long)]
+    no_encryption: bool,
+    #[command(flatten)]
+    with: OpenWith,
+    /// AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
+    #[arg(long, default_value = "AES_256")]
+    algorithm: String,
+    /// zstd, zstd:LEVEL (1 to 22), lz4 or none
+    #[arg(long, default_value = "zstd", value_name = "HOW")]
+    compression: String,
+    /// Threads that compress and encrypt; all processors without it
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+    /// Only the pages that differ from a full backup
+    #[arg(long)]
+    differential: bool,
+    /// The files of that full backup; without it, those of `--to`
+    #[arg(long, num_args = 1.., value_name = "FILE", requires = "differential")]
+    base: Vec<PathBuf>,
+    /// A full backup that no differential is based on
+    #[arg(long)]
+    copy_only: bool,
+    /// The last day on which it must not be overwritten, YYYY-MM-DD
+    #[arg(long, value_name = "DATE", value_parser = crate::cert::day)]
+    expires: Option<i64>,
+    /// Days until it expires; goes before --expires
+    #[arg(long, value_name = "DAYS")]
+    retain_days: Option<u64>,
+    /// A name for the backup set
+    #[arg(long, default_value = "", hide_default_value = true)]
+    name: String,
+    /// A description of the backup set
+    #[arg(long, default_value = "", hide_default_value = true)]
+    description: String,
+    /// A name for new media
+    #[arg(long, default_value = "", hide_default_value = true)]
+    media_name: String,
+    /// A description of new media
+    #[arg(long, default_value = "", hide_default_value = true)]
+    media_description: String,
+    /// Of a database that is not in WAL mode: read it through one transaction instead of setting its pages aside first
+    #[arg(long)]
+    no_spool: bool,
+    /// Go on after pages that cannot be read: they are zeros in the set, which is marked as damaged
+    #[arg(long)]
+    continue_after_error: bool,
+    /// Seconds to wait for other connections to give way
+    #[arg(long, default_value_t = 10, value_name = "SECONDS")]
+    timeout: u64,
+}
+
+/// Makes a backup.
+pub fn run(args: &BackupArgs, output: &Output) -> Result<ExitCode, Failure> {
+    args.with.offer()?;
+    if is_piped(args) && std::io::stdout().is_terminal() {
+        return Err(Failure::new(
+            "a backup is not for a terminal",
+            "pipe it into something: `pellucid backup app.db --to - | ssh far 'cat > app.bak'`",
+        )
+        .kind("usage"));
+    }
+    let job = job(args, output)?;
+    pellucid_bundled::register()
+        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    let started = Instant::now();
+    let bar = output.progress("", Unit::Bytes);
+    let mut page_bytes = 0;
+    let done = back_up(&job, &mut |phase, pages, all, stored| {
+        if page_bytes == 0 {
+            page_bytes = inspect_page_size(&job);
+        }
+        bar.set_message(match phase {
+            Phase::Spooling => "setting pages aside".to_owned(),
+            Phase::Writing => format!("writing, {} so far", bytes(stored)),
+        });
+        bar.set_length(u64::from(all) * page_bytes);
+        bar.set_position(u64::from(pages) * page_bytes);
+    })
+    .map_err(|error| refused(error.into(), args))?;
+    bar.finish_and_clear();
+    if is_piped(args) {
+        // Standard output is the backup.
+        tell(&job, &done, started.elapsed(), &Output::new(false, true, false));
+    } else {
+        tell(&job, &done, started.elapsed(), output);
+    }
+    Ok(match done.manifest.damaged {
+        true => ExitCode::from(exit::DAMAGE),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn is_piped(args: &BackupArgs) -> bool {
+    args.to.iter().any(|name| name == "-")
+}
+
+fn inspect_page_size(job: &Job) -> u64 {
+    // For the bar alone: pages of another size only make it wrong.
+    match inspect(&job.database).map(|found| found.kind) {
+        Ok(Found::Sealed(sealed)) => u64::from(sealed.header.page_size),
+        _ => 4096,
+    }
+}
+
+fn refused(failure: Failure, args: &BackupArgs) -> Failure {
+    if failure.message.ends_with("it is there already") {
+        return Failure {
+            hint: Some(
+                "`--append` adds a backup set to it, `--overwrite` replaces those in it, `{utc}` in \
+                 the name makes another one each time"
+                    .into(),
+            ),
+            ..failure
+        }
+        .kind("exists");
+    }
+    if args.differential && failure.message.contains("the full backup in `") {
+        let hint = "bring the certificate with `pellucid cert import`, or take a full backup: that needs what opens the \
+                    database now";
+        return Failure { hint: Some(hint.to_owned()), ..failure.about(&args.database) };
+    }
+    match failure.message.starts_with('`') {
+        true => failure,
+        false => failure.about(&args.database),
+    }
+}
+
+fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
+    let algorithm: Algorithm = args.algorithm.parse()?;
+    let expand = |names: &[String]| names.iter().map(|name| expand(name, args)).collect();
+    let files = Files {
+        families: expand(&args.to),
+        // A last one that is too short is refused with the others.
+        mirrors: args.mirror.chunks(args.to.len()).map(expand).collect(),
+    };
+    let protections = protections(args, output)?;
+    let encrypted = !protections.is_empty() || is_sealed(args)?;
+    if encrypted && algorithm.is_deprecated() {
+        output.warning(format!("{algorithm} is deprecated and slow; AES_256 is the default"));
+    }
+    let (compression, level) = compression(&args.compression)?;
+    Ok(Job {
+        database: args.database.clone(),
+        differential: args.differential.then(|| match args.base.is_empty() {
+            true => files.families.clone(),
+            false => args.base.clone(),
+        }),
+        files,
+        rules: Rules {
+            existing: match (args.append, args.overwrite, args.format) {
+                (true, ..) => Existing::Append,
+                (_, true, _) => Existing::Initialize,
+                (.., true) => Existing::Format,
+                _ => Existing::Refuse,
+            },
+            skip: args.skip,
+            parity: false,
+        },
+        protections,
+        algorithm,
+        compression,
+        level,
+        workers: args.workers.unwrap_or_else(processors),
+        copy_only: args.copy_only,
+        expires: expires(args),
+        name: args.name.clone(),
+        description: args.description.clone(),
+        media_name: args.media_name.clone(),
+        media_description: args.media_description.clone(),
+        no_spool: args.no_spool,
+        continue_after_error: args.continue_after_error,
+        timeout: Duration::from_secs(args.timeout),
+    })
+}
+
+/// Seconds since 1970; the whole of the last day counts.
+fn expires(args: &BackupArgs) -> u64 {
+    match (args.retain_days, args.expires) {
+        (Some(days), _) => now().max(0) as u64 + days.saturating_mul(86_400),
+        (None, Some(day)) => day.max(0) as u64 + 86_399,
+        (None, None) => 0,
+    }
+}
+
+/// How many processors there are.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn is_sealed(args: &BackupArgs) -> Result<bool, Failure> {
+    let found =
+        inspect(&args.database).map_err(|error| Failure::from(error).about(&args.database))?;
+    Ok(matches!(found.kind, Found::Sealed(_)))
+}
+
+/// Who is to open the set besides, or instead of, what opens the database.
+fn protections(args: &BackupArgs, output: &Output) -> Result<Vec<Protection>, Failure> {
+    let sealed = is_sealed(args)?;
+    if args.no_encryption {
+        if sealed || !args.certificate.is_empty() {
+            let text = message::OPTION_CONFLICTS.with_all(&["NO_ENCRYPTION", "ENCRYPTION"]);
+            return Err(Failure::new(
+                text,
+                "an encrypted database is never backed up in clear; `pellucid restore --decrypted` \
+                 makes a plain database of the backup",
+            )
+            .number(message::OPTION_CONFLICTS.number)
+            .about(&args.database));
+        }
+        return Ok(Vec::new());
+    }
+    let mut protections = Vec::new();
+    for name in &args.certificate {
+        let certificate = Keyring::open(&Keyring::locate()?)?.certificate(name)?;
+        if certificate.public().validity().1 < now() {
+            return Err(Error::message(message::BACKUP_CERTIFICATE_EXPIRED, "").into());
+        }
+        if certificate.backed_up().is_none() {
+            output.message(&message::NOT_BACKED_UP);
+        }
+        protections.push(Protection::Certificate(Some(name.clone())));
+    }
+    // They open a sealed database; a plain one has no other use for them.
+    if !sealed {
+        if let Some(path) = &args.with.key_file {
+            protections.push(Protection::KeyFile(key_file(path)?));
+        }
+        if let Some(path) = &args.with.passphrase_file {
+            protections.push(Protection::Passphrase(passphrase(path, true)?));
+        }
+    }
+    Ok(protections)
+}
+
+fn compression(text: &str) -> Result<(Compression, i32), Failure> {
+    let refuse = || {
+        Failure::new(
+            format!("compression `{text}` is not known"),
+            "zstd, zstd:LEVEL with a level from 1 to 22, lz4 or none",
+        )
+    };
+    match text.split_once(':') {
+        None => match text {
+            "zstd" => Ok((Compression::Zstd, 1)),
+            "lz4" => Ok((Compression::Lz4, 0)),
+            "none" => Ok((Compression::None, 0)),
+            _ => Err(refuse()),
+        },
+        Some(("zstd", level)) => match level.parse() {
+            Ok(level @ 1..=22) => Ok((Compression::Zstd, level)),
+            _ => Err(refuse()),
+        },
+        Some(_) => Err(refuse()),
+    }
+}
+
+/// `{db}` and `{utc}` in a file name.
+fn expand(name: &str, args: &BackupArgs) -> PathBuf {
+    let database = args.database.file_stem().unwrap_or_default().to_string_lossy();
+    let utc = time::OffsetDateTime::now_utc();
+    let utc = format!(
+        "{:04}{:02}{:02}T{:02}{:02}{:02}Z",
+        utc.year(),
+        u8::from(utc.month()),
+        utc.day(),
+        utc.hour(),
+        utc.minute(),
+        utc.second()
+    );
+    PathBuf::from(name.replace("{db}", &database).replace("{utc}", &utc))
+}
+
+fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
+    let (header, manifest) = (&done.header, &done.manifest);
+    for (path, error) in &done.fenced {
+        output.warning(format!("`{}`: {error}: this mirror was given up", path.display()));
+    }
+    if let Some(why) = &done.unrecorded {
+        output.warning(why);
+    }
+    for (_, error) in &done.missing {
+        output.warning(format!("{error}: zeros in the backup"));
+    }
+    let kind = match header.kind {
+        Kind::Full if header.copy_only => "copy-only",
+        kind => kind.name(),
+    };
+    let sealed = match (header.algorithm, who(header)) {
+        (Some(algorithm), who) => format!("{algorithm} under {who}"),
+        (None, _) => "not encrypted".to_owned(),
+    };
+    let part = match manifest.content_bytes {
+        0 => String::new(),
+        all => format!(" ({:.1} %)", manifest.stored_bytes as f64 * 100.0 / all as f64),
+    };
+    let files: Vec<_> = job.files.families.iter().map(|path| path.display().to_string()).collect();
+    output.line(format!(
+        "{}: {kind} backup, position {} of {}: {} pages, {} to {}{part} in {}, {}; {sealed}",
+        job.database.display(),
+        header.position,
+        files.join(" "),
+        manifest.pages,
+        bytes(manifest.content_bytes),
+        bytes(manifest.stored_bytes),
+        seconds(took),
+        rate(manifest.content_bytes, took.as_secs_f64()),
+    ));
+    if let Some(held) = done.held {
+        output.line(format!("No commit was possible for {}.", seconds(held)));
+    }
+    output.facts(&serde_json::json!({
+        "database": job.database, "files": job.files.families, "mirrors": job.files.mirrors,
+        "backup_set": pellucid::certificate::hex(&header.set), "position": header.position,
+        "type": kind, "pages": manifest.pages, "page_size": header.page_size,
+        "backup_size": manifest.content_bytes, "compressed_backup_size": manifest.stored_bytes,
+        "key_algorithm": header.algorithm.map(Algorithm::name), "compression": header.compression.name(),
+        "damaged_pages": done.missing.iter().map(|(page, _)| page).collect::<Vec<_>>(),
+        "failed_mirrors": done.fenced.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+        "held_seconds": done.held.map(|held| held.as_secs_f64()),
+        "seconds": took.as_secs_f64(),
+    }));
+}
+
+/// Who opens the set.
+fn who(header: &pellucid::media::SetHeader) -> String {
+    let protectors = header.protectors().unwrap_or_default();
+    let names: Vec<_> = protectors
+        .iter()
+        .map(|protector| match protector {
+            pellucid::protector::Protector::Certificate(own) => {
+                let name = if own.name().is_empty() { DEFAULT_CERTIFICATE } else { own.name() };
+                format!("certificate `{name}`")
+            }
+            other => format!("a {}", other.kind_name()),
+        })
+        .collect();
+    names.join(" and ")
+}

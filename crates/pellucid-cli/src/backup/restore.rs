@@ -1,0 +1,178 @@
+//! `restore`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use pellucid::keyring::Keyring;
+use pellucid::{message, Algorithm};
+use pellucid_sqlite::backup::{mend, restore, Mending, Restoring};
+use pellucid_sqlite::convert::ConvertError;
+use pellucid_sqlite::seal_request::Protection;
+
+use super::make::processors;
+use super::{about_media, rate};
+use crate::exit;
+use crate::keys::OpenWith;
+use crate::output::{bytes, seconds, Failure, Output, Unit};
+
+/// What `restore` takes.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pellucid restore app.bak --to app.db\n  pellucid restore monday.bak \
+                  --base sunday.bak --to app.db\n  pellucid restore app.bak --to app.db --replace"
+)]
+pub struct RestoreArgs {
+    /// The files of the backup, all stripes of it; `-` is standard input
+    #[arg(required = true, value_name = "MEDIA")]
+    media: Vec<PathBuf>,
+    /// The database to make
+    #[arg(long, value_name = "DB")]
+    to: PathBuf,
+    /// Which backup set of the media, from 1; without it, the last
+    #[arg(long, value_name = "N")]
+    position: Option<u32>,
+    /// For a differential: the files of the full backup it is based on, if that is not on the same media
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    base: Vec<PathBuf>,
+    /// Protect the database by these certificates; without it, by what opens the backup
+    #[arg(long, value_name = "NAME")]
+    certificate: Vec<String>,
+    #[command(flatten)]
+    with: OpenWith,
+    /// AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
+    #[arg(long, default_value = "AES_256")]
+    algorithm: String,
+    /// Make a plain database although the backup is of an encrypted one
+    #[arg(long)]
+    decrypted: bool,
+    /// In the place of a database that is there, which programs may have open: what is in it is lost
+    #[arg(long)]
+    replace: bool,
+    /// Seconds to wait for programs that have it open
+    #[arg(long, default_value_t = 10, value_name = "SECONDS")]
+    timeout: u64,
+    /// Only these damaged pages of a database that is there: `--page 17,18`. Nothing may have been committed since the backup
+    #[arg(long, value_name = "N,...", value_delimiter = ',', conflicts_with_all = ["replace", "decrypted", "certificate"])]
+    page: Vec<u32>,
+    /// With --page, in WAL mode: these pages were not changed since the backup, which nothing there can prove
+    #[arg(long, requires = "page")]
+    unproven: bool,
+    /// Threads; all processors without it
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+}
+
+/// Restores a database.
+pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
+    args.with.offer()?;
+    let algorithm: Algorithm = args.algorithm.parse()?;
+    let mut protections = Vec::new();
+    for name in &args.certificate {
+        Keyring::open(&Keyring::locate()?)?.certificate(name)?;
+        protections.push(Protection::Certificate(Some(name.clone())));
+    }
+    pellucid_bundled::register()
+        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    if !args.page.is_empty() {
+        return mend_pages(args, output);
+    }
+    let job = Restoring {
+        media: args.media.clone(),
+        base: (!args.base.is_empty()).then(|| args.base.clone()),
+        position: args.position,
+        to: args.to.clone(),
+        protections,
+        algorithm,
+        decrypted: args.decrypted,
+        replace: args.replace,
+        timeout: Duration::from_secs(args.timeout),
+        workers: args.workers.unwrap_or_else(processors),
+    };
+    let started = Instant::now();
+    let bar = output.progress("restoring", Unit::Pages);
+    let done = restore(&job, &mut |pages, all| {
+        bar.set_length(u64::from(all));
+        bar.set_position(u64::from(pages));
+    })
+    .map_err(|error| refused(error, args))?;
+    bar.finish_and_clear();
+    let took = started.elapsed();
+    let size = u64::from(done.pages) * u64::from(done.page_size);
+    let sets: Vec<_> =
+        done.sets.iter().map(|(position, kind)| format!("{} {position}", kind.name())).collect();
+    let state = match done.sealed {
+        true => format!("encrypted, {algorithm}"),
+        false => "plain".to_owned(),
+    };
+    output.line(format!(
+        "{}: restored from {}: {} pages, {} in {}, {}; {state}",
+        args.to.display(),
+        sets.join(" and "),
+        done.pages,
+        bytes(size),
+        seconds(took),
+        rate(size, took.as_secs_f64()),
+    ));
+    if let Some(why) = &done.unrecorded {
+        output.warning(why);
+    }
+    for page in &done.missing {
+        output.warning(format!("page {page} could not be read when it was backed up: it is zeros"));
+    }
+    output.facts(&serde_json::json!({
+        "database": args.to, "pages": done.pages, "page_size": done.page_size, "bytes": size,
+        "replaced": done.replaced,
+        "state": if done.sealed { "encrypted" } else { "plain" },
+        "sets": done.sets.iter().map(|(position, kind)| serde_json::json!({
+            "position": position, "type": kind.name() })).collect::<Vec<_>>(),
+        "damaged_pages": done.missing, "seconds": took.as_secs_f64(),
+    }));
+    Ok(match done.missing.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(exit::DAMAGE),
+    })
+}
+
+/// Page restore.
+fn mend_pages(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let job = Mending {
+        media: args.media.clone(),
+        base: (!args.base.is_empty()).then(|| args.base.clone()),
+        position: args.position,
+        to: args.to.clone(),
+        pages: args.page.clone(),
+        unproven: args.unproven,
+        timeout: Duration::from_secs(args.timeout),
+    };
+    let pages = mend(&job).map_err(|error| refused(error, args))?;
+    let list: Vec<_> = pages.iter().map(u32::to_string).collect();
+    output.line(format!(
+        "{}: restored page {}; `pellucid check` looks at all of it",
+        args.to.display(),
+        list.join(", ")
+    ));
+    output.facts(&serde_json::json!({ "database": args.to, "pages": pages }));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is about the database that is there, and not about the media.
+fn refused(error: ConvertError, args: &RestoreArgs) -> Failure {
+    if let ConvertError::InUse { .. } = &error {
+        let hint = format!("{error}; stop these programs, or wait longer with `--timeout`");
+        return Failure::new(message::IN_USE.text, hint)
+            .number(message::IN_USE.number)
+            .kind("in-use")
+            .about(&args.to);
+    }
+    let failure = Failure::from(error);
+    match failure.number {
+        Some(3142 | 3154 | 3159) => {
+            let hint = "`--replace` puts the restored database in its place, and what is there is \
+                        lost; another name with `--to` keeps both";
+            Failure { hint: Some(hint.into()), ..failure }.about(&args.to)
+        }
+        _ => about_media(failure, &args.media[0]),
+    }
+}

@@ -1,0 +1,292 @@
+//! `history`: what the instance knows of backups and restores.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use pellucid::media::MediaHeader;
+use pellucid::restore::{Family, FileSource, Media};
+use pellucid_sqlite::history::{files_of, History, KnownRestore, KnownSet, SetRecord};
+use pellucid_sqlite::seal_request::{Credentials, Request};
+
+use crate::backup::{about_media, described, rate};
+use crate::keys::OpenWith;
+use crate::output::{bytes, pad, table, Failure, Output};
+
+/// What `history` takes.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Example:\n  pellucid history --database app\n  pellucid history prune --older-than 90 --files"
+)]
+pub struct HistoryArgs {
+    #[command(subcommand)]
+    command: Option<HistoryCommand>,
+    /// Only this database, by the name that backups have for it
+    #[arg(long, value_name = "NAME")]
+    database: Option<String>,
+    /// Restores instead of backups
+    #[arg(long)]
+    restores: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum HistoryCommand {
+    /// Write down what is on media, which the history may have lost or never known
+    Rebuild(RebuildArgs),
+    /// Forget old backups; without --apply it only says which
+    Prune(PruneArgs),
+}
+
+#[derive(Debug, Args)]
+struct RebuildArgs {
+    /// Files of backups, of any number of media sets
+    #[arg(required = true, value_name = "MEDIA")]
+    media: Vec<PathBuf>,
+    #[command(flatten)]
+    with: OpenWith,
+}
+
+#[derive(Debug, Args)]
+struct PruneArgs {
+    /// Backups that were finished so many days ago or earlier, chain by chain
+    #[arg(long, value_name = "DAYS")]
+    older_than: u64,
+    /// Also remove the files of media of which no backup is left
+    #[arg(long)]
+    files: bool,
+    /// Do it
+    #[arg(long)]
+    apply: bool,
+}
+
+/// Does it.
+pub fn run(args: &HistoryArgs, output: &Output) -> Result<ExitCode, Failure> {
+    pellucid_bundled::register()
+        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    match &args.command {
+        Some(HistoryCommand::Rebuild(args)) => rebuild(args, output),
+        Some(HistoryCommand::Prune(args)) => prune(args, output),
+        None => list(args, output),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open() -> Result<Option<History>, Failure> {
+    History::open().map_err(|error| {
+        let failure = Failure::from(error);
+        let hint = "`pellucid history rebuild MEDIA...` begins another one; backups need none";
+        Failure { hint: Some(hint.into()), ..failure }
+    })
+}
+
+fn list(args: &HistoryArgs, output: &Output) -> Result<(), Failure> {
+    let history = open()?;
+    let database = args.database.as_deref();
+    if args.restores {
+        let restores = history.map_or(Ok(Vec::new()), |history| history.restores(database))?;
+        show_restores(&restores, output);
+        return Ok(());
+    }
+    let sets = history.map_or(Ok(Vec::new()), |history| history.sets(database))?;
+    if sets.is_empty() {
+        output.line("No backup is known.");
+    } else {
+        let mut shown = table([
+            "begun (UTC)",
+            "type",
+            "database",
+            "set",
+            "size",
+            "stored",
+            "took",
+            "rate",
+            "",
+            "encryption",
+            "under",
+            "file",
+        ]);
+        let fastest = sets.iter().map(speed).fold(0.0, f64::max);
+        shown.add_rows(sets.iter().map(|set| row(set, fastest)));
+        pad(&mut shown);
+        output.line(shown);
+    }
+    output.facts(&serde_json::json!({ "backups": sets.iter().map(facts).collect::<Vec<_>>() }));
+    Ok(())
+}
+
+/// Bytes a second.
+fn speed(set: &KnownSet) -> f64 {
+    set.content_bytes as f64 / set.seconds.max(1e-6)
+}
+
+fn row(set: &KnownSet, fastest: f64) -> Vec<String> {
+    let part = speed(set) / fastest.max(1.0);
+    vec![
+        set.begun.chars().take(19).collect(),
+        kind(set).to_owned(),
+        set.database.clone(),
+        set.position.to_string(),
+        bytes(set.content_bytes),
+        bytes(set.stored_bytes),
+        format!("{:.3} s", set.seconds),
+        rate(set.content_bytes, set.seconds),
+        "#".repeat((part * 10.0).round().max(1.0) as usize),
+        if set.algorithm.is_empty() { "none" } else { &set.algorithm }.to_owned(),
+        set.under.clone(),
+        set.files.first().cloned().unwrap_or_default(),
+    ]
+}
+
+fn kind(set: &KnownSet) -> &'static str {
+    match (set.kind.as_str(), set.copy_only) {
+        ("D", true) => "copy-only",
+        ("D", false) => "full",
+        _ => "differential",
+    }
+}
+
+fn facts(set: &KnownSet) -> serde_json::Value {
+    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    serde_json::json!({
+        "backup_set_uuid": set.set, "database_name": set.database, "name": set.name, "type": kind(set),
+        "position": set.position, "backup_start_date": set.begun, "backup_finish_date": set.finished,
+        "expiration_date": known(&set.expires), "seconds": set.seconds,
+        "backup_size": set.content_bytes, "compressed_backup_size": set.stored_bytes,
+        "bytes_per_second": speed(set), "key_algorithm": known(&set.algorithm), "under": known(&set.under),
+        "is_damaged": set.damaged, "differential_base_guid": known(&set.base), "files": set.files,
+    })
+}
+
+fn show_restores(restores: &[KnownRestore], output: &Output) {
+    if restores.is_empty() {
+        output.line("No restore is known.");
+    } else {
+        let mut shown =
+            table(["restored (UTC)", "database", "from", "size", "took", "replaced", "file"]);
+        shown.add_rows(restores.iter().map(|restore| {
+            vec![
+                restore.at.chars().take(19).collect(),
+                restore.database.clone(),
+                if restore.kind == "D" { "full" } else { "differential" }.to_owned(),
+                bytes(restore.bytes),
+                format!("{:.3} s", restore.seconds),
+                if restore.replaced { "yes" } else { "no" }.to_owned(),
+                restore.path.clone(),
+            ]
+        }));
+        pad(&mut shown);
+        output.line(shown);
+    }
+    let facts = restores.iter().map(|restore| {
+        serde_json::json!({
+            "restore_date": restore.at, "destination_database_name": restore.database,
+            "destination": restore.path, "restore_type": restore.kind, "replace": restore.replaced,
+            "backup_set_uuid": restore.set, "user_name": restore.user, "seconds": restore.seconds,
+            "bytes": restore.bytes,
+        })
+    });
+    output.facts(&serde_json::json!({ "restores": facts.collect::<Vec<_>>() }));
+}
+
+fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
+    args.with.offer()?;
+    let history = match History::open_or_begin() {
+        Ok(Some(history)) => history,
+        Ok(None) => {
+            return Err(Failure::new("there is no instance", "`pellucid init` makes one"));
+        }
+        Err(error) => {
+            let (history, kept) = History::begin_anew()?;
+            output.warning(format!("the history could not be read: {error}"));
+            if let Some(kept) = kept {
+                output.warning(format!("it is kept as `{}`", kept.display()));
+            }
+            history
+        }
+    };
+    let credentials = Credentials::gather(&Request::default())?;
+    let mut written = 0;
+    for (_, files) in by_media(&args.media)? {
+        let first = files[0].source.name();
+        let media = Media::assemble(files).map_err(|error| about_media(error, &first))?;
+        for position in 1..=media.sets() {
+            let families = media.set(position).map_err(|error| about_media(error, &first))?;
+            let Some((_, set)) = families.first().and_then(|copies| copies.first()) else {
+                continue;
+            };
+            let description = described(&set.header, &credentials);
+            if description.is_none() {
+                output.warning(format!(
+                    "`{}`: set {position} has no name without its key",
+                    first.display()
+                ));
+            }
+            history.record_set(&SetRecord {
+                media: media.header(),
+                set: &set.header,
+                manifest: &set.manifest,
+                description: &description.unwrap_or_default(),
+                files: &files_of(&media),
+            })?;
+            written += 1;
+        }
+    }
+    output.line(format!("written down: {written} backup sets"));
+    output.facts(&serde_json::json!({ "backup_sets": written }));
+    Ok(())
+}
+
+/// The files of each media set.
+fn by_media(paths: &[PathBuf]) -> Result<BTreeMap<[u8; 16], Vec<Family>>, Failure> {
+    let mut media: BTreeMap<[u8; 16], Vec<Family>> = BTreeMap::new();
+    for path in paths {
+        let opened = FileSource::open(path).and_then(|source| Family::open(Box::new(source)));
+        let family = opened.map_err(|error| about_media(error, path))?;
+        let MediaHeader { media_set, .. } = family.header;
+        media.entry(media_set).or_default().push(family);
+    }
+    Ok(media)
+}
+
+fn prune(args: &PruneArgs, output: &Output) -> Result<(), Failure> {
+    let Some(history) = open()? else {
+        output.line("No backup is known.");
+        return Ok(());
+    };
+    let age = args.older_than.saturating_mul(86_400_000_000);
+    let limit = pellucid::backup::now_micros().saturating_sub(age);
+    let plan = history.plan(limit)?;
+    let word = if args.apply { "forgotten" } else { "would be forgotten" };
+    for set in &plan.sets {
+        output.line(format!("{word}: {} {} {}", set.begun, kind(set), set.database));
+    }
+    for (set, why) in &plan.kept {
+        output.line(format!("stays: {} {} {}: {why}", set.begun, kind(set), set.database));
+    }
+    let mut removed = Vec::new();
+    if args.apply {
+        if args.files && !plan.files.is_empty() {
+            output.confirm(&format!("Remove {} files of backups?", plan.files.len()))?;
+        }
+        removed = history.prune(&plan, limit, args.files)?;
+    } else if args.files {
+        removed = plan.files.iter().map(|file| file.path.clone()).collect();
+    }
+    let word = if args.apply { "removed" } else { "would be removed" };
+    for path in &removed {
+        output.line(format!("{word}: {}", path.display()));
+    }
+    if !args.apply {
+        output.line("Nothing was changed; `--apply` does it.");
+    }
+    output.facts(&serde_json::json!({
+        "applied": args.apply,
+        "sets": plan.sets.iter().map(|set| &set.set).collect::<Vec<_>>(),
+        "kept": plan.kept.iter().map(|(set, why)| serde_json::json!({
+            "backup_set_uuid": set.set, "why": why })).collect::<Vec<_>>(),
+        "files": removed,
+    }));
+    Ok(())
+}

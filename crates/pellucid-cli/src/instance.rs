@@ -1,0 +1,197 @@
+//! `instance`: what an instance is made of, as one sealed bundle, out and in.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use pellucid::certificate::{hex, Certificate};
+use pellucid::error::Error;
+use pellucid::keyring::{check_password, Bundle, Carried, Fate, Keyring, Stored};
+use pellucid::protector::{Argon2Cost, KeySource, Passphrase, Wrapping};
+
+use crate::keys::passphrase;
+use crate::output::{date, table, Failure, Output};
+
+/// What `instance` does.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pellucid instance export --to keys.bundle --password-file -\n  pellucid \
+                  instance import keys.bundle --password-file - --dry-run"
+)]
+pub struct InstanceArgs {
+    #[command(subcommand)]
+    command: InstanceCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum InstanceCommand {
+    /// Write database master key, certificates and what is known of databases into one sealed file
+    Export(ExportArgs),
+    /// Take a bundle in: into an empty instance as it is, into another one what is not there yet
+    Import(ImportArgs),
+}
+
+#[derive(Debug, Args)]
+struct ExportArgs {
+    /// The file to write; one that is there is not overwritten
+    #[arg(long, value_name = "BUNDLE")]
+    to: PathBuf,
+    #[command(flatten)]
+    with: SealWith,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct SealWith {
+    /// A file with the password, without its last line end; `-` reads standard input, or asks at a terminal
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// A certificate of the other instance, imported here without its private key: only that instance opens the bundle
+    #[arg(long, value_name = "NAME")]
+    certificate: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct ImportArgs {
+    /// A bundle that `instance export` wrote
+    bundle: PathBuf,
+    /// A file with its password, without its last line end; `-` reads standard input, or asks at a terminal
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// Only show what would become of each thing in it
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Does it.
+pub fn run(args: &InstanceArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let home = Keyring::locate()?;
+    match &args.command {
+        InstanceCommand::Export(args) => export(&home, args, output),
+        InstanceCommand::Import(args) => import(&home, args, output),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export(home: &Path, args: &ExportArgs, output: &Output) -> Result<(), Failure> {
+    let keyring = Keyring::open(home)?;
+    let carried = match (&args.with.password_file, &args.with.certificate) {
+        (Some(path), _) => {
+            let password = passphrase(path, true)?;
+            check_password(&password)?;
+            let with = Wrapping::Passphrase(&password, Argon2Cost::default());
+            keyring.export_instance(&args.to, &with)?
+        }
+        (_, Some(name)) => match keyring.stored_certificate(name)? {
+            Stored::Whole(certificate) => {
+                keyring.export_instance(&args.to, &Wrapping::Certificate(&certificate))?
+            }
+            Stored::Public(public) => {
+                keyring.export_instance(&args.to, &Wrapping::Recovery(&public))?
+            }
+        },
+        _ => return Err(Failure::new("nothing is named", "see `pellucid instance export --help`")),
+    };
+    show(&carried, "written", output);
+    output.line(format!("wrote  instance   {}", args.to.display()));
+    output.facts(&serde_json::json!({"bundle": args.to, "entries": facts(&carried)}));
+    Ok(())
+}
+
+fn import(home: &Path, args: &ImportArgs, output: &Output) -> Result<(), Failure> {
+    let about = |error: Error| Failure::from(error).about(&args.bundle);
+    let keys = AtHand {
+        home: home.to_owned(),
+        passwords: match &args.password_file {
+            Some(path) => vec![passphrase(path, false)?],
+            None => Vec::new(),
+        },
+    };
+    let bundle = Bundle::read(&args.bundle, &keys).map_err(|error| match error {
+        Error::MissingKey { .. } => Failure {
+            hint: Some(
+                "bring its password with `--password-file`, or use the instance it was made for"
+                    .to_owned(),
+            ),
+            ..about(error)
+        },
+        error => about(error),
+    })?;
+    if !bundle.proves_origin() {
+        output.warning(
+            "it was sealed for a certificate whose public half is enough to make one: compare the \
+             thumbprints, which `--json` has in full, with those of the instance it is said to come from",
+        );
+    }
+    let (carried, done) = match args.dry_run {
+        true => (bundle.plan(home)?, "nothing was changed"),
+        false => (bundle.import(home, &args.bundle)?, "imported"),
+    };
+    show(&carried, "what becomes of it", output);
+    output.line(format!(
+        "{done}  {}, made on {}, into {}",
+        args.bundle.display(),
+        date(bundle.made()),
+        home.display()
+    ));
+    output.facts(&serde_json::json!({
+        "bundle": args.bundle, "home": home, "made": bundle.made(), "dry_run": args.dry_run,
+        "opened_by": bundle.opened_by(), "proves_origin": bundle.proves_origin(),
+        "entries": facts(&carried),
+    }));
+    Ok(())
+}
+
+/// What opens a bundle: its password, or a certificate of this instance.
+struct AtHand {
+    home: PathBuf,
+    passwords: Vec<Passphrase>,
+}
+
+impl KeySource for AtHand {
+    fn passphrases(&self) -> &[Passphrase] {
+        &self.passwords
+    }
+
+    fn certificate(&self, thumbprint: &[u8; 32]) -> pellucid::Result<Option<Certificate>> {
+        match Keyring::is_at(&self.home) {
+            true => Keyring::open(&self.home)?.certificate_by_thumbprint(thumbprint),
+            false => Ok(None),
+        }
+    }
+
+    /// Whoever imports a bundle asks for it.
+    fn allow_recovery(&self) -> bool {
+        true
+    }
+}
+
+fn show(carried: &[Carried], last: &str, output: &Output) {
+    let mut table = table(["what", "name", "SHA-256 thumbprint", last]);
+    for one in carried {
+        let print =
+            one.thumbprint.map_or_else(String::new, |print| format!("{}..", hex(&print[..8])));
+        let fate = if last == "written" { "yes".to_owned() } else { one.fate.describe() };
+        table.add_row([one.what.to_owned(), one.name.clone(), print, fate]);
+    }
+    output.line(table);
+}
+
+fn facts(carried: &[Carried]) -> Vec<serde_json::Value> {
+    let fate = |fate: &Fate| match fate {
+        Fate::New => "new",
+        Fate::Same | Fate::SameAs(_) => "same",
+        Fate::Kept => "kept",
+        Fate::Conflict => "conflict",
+        _ => "other",
+    };
+    carried
+        .iter()
+        .map(|one| {
+            serde_json::json!({
+                "what": one.what, "name": one.name, "fate": fate(&one.fate),
+                "thumbprint_sha256": one.thumbprint.map(|print| hex(&print)),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,63 @@
+//! What has to be so before the keys of a database or its encryption are changed, and SQL Server's words where it is not.
+
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use pellucid::header::EncryptionState;
+use pellucid::message::{self, Message};
+use pellucid_sqlite::inspect::SealedHeader;
+
+use crate::output::Failure;
+use crate::protector::sealed;
+
+/// The header of a container that can be changed. `no_key` is told of a plain database.
+pub fn ready(database: &Path, no_key: &Message) -> Result<Box<SealedHeader>, Failure> {
+    let found = sealed(database).map_err(|failure| match failure.kind {
+        "plain" => failure.tells(no_key, ""),
+        "interrupted" => failure.tells(&message::READ_ONLY, ""),
+        _ => failure,
+    })?;
+    writable(database)?;
+    Ok(found)
+}
+
+/// The same of one whose protectors are to be changed.
+pub fn ready_for_protector(database: &Path) -> Result<(), Failure> {
+    let found = ready(database, &message::NO_KEY)?;
+    match found.header.state {
+        EncryptionState::ProtectionChange => Err(Failure::new(
+            message::PROTECTOR_CHANGES.text,
+            "a version of pellucid that knows this state has begun it, and ends it",
+        )
+        .kind("message")
+        .number(message::PROTECTOR_CHANGES.number)
+        .about(database)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the file can be written, asked before anything else is begun.
+pub fn writable(database: &Path) -> Result<(), Failure> {
+    match OpenOptions::new().write(true).open(database).map_err(|error| error.kind()) {
+        Err(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => Err(Failure::new(
+            message::READ_ONLY.text,
+            "the file cannot be written: look at its permissions, its directory and how the disk is mounted",
+        )
+        .kind("read-only")
+        .number(message::READ_ONLY.number)
+        .about(database)),
+        // Whatever else is wrong with it has words of its own.
+        _ => Ok(()),
+    }
+}
+
+/// What a change of keys is told when others do not give way.
+pub fn locked(failure: Failure, database: &Path) -> Failure {
+    if failure.kind != "in-use" {
+        return failure;
+    }
+    let name = database.display().to_string();
+    let hint = Some("nothing was changed; close the other connections, or try again".to_owned());
+    Failure { hint, ..failure.tells(&message::KEY_LOCKED, &name) }
+}

@@ -1,0 +1,129 @@
+//! What the keyring knows: certificates, databases, master keys, policies; and what of it cannot be read.
+
+use std::path::{Path, PathBuf};
+
+use pellucid::keyring::{DatabaseMemory, Keyring, Stored};
+use pellucid::policy::{
+    evaluate, CertificateFacts, DatabaseFacts, Due, Facts, MasterKeyFacts, Policies,
+};
+use pellucid::Error;
+use pellucid_sqlite::inspect::{Inspection, Kind};
+
+/// A keyring that was looked at.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The certificates that could be read.
+    pub certificates: Vec<Stored>,
+    /// The names of those that could not.
+    pub damaged_certificates: Vec<String>,
+    /// Where the databases lie that it knows and that are still there, in order.
+    pub databases: Vec<PathBuf>,
+    /// What policies are evaluated by.
+    pub policies: Policies,
+    master_keys: Vec<MasterKeyFacts>,
+    /// What cannot be read, with what to do.
+    pub damage: Vec<Damage>,
+}
+
+/// A file of the keyring that cannot be read.
+#[derive(Debug)]
+pub struct Damage {
+    /// What it is about.
+    pub what: &'static str,
+    /// What is wrong.
+    pub told: String,
+    /// What to do.
+    pub todo: String,
+}
+
+impl Known {
+    /// Looks at the keyring of the instance at `home`.
+    ///
+    /// # Errors
+    /// As [`Keyring::open`]: nothing is known then.
+    pub fn open(home: &Path) -> Result<Self, Error> {
+        let keyring = Keyring::open(home)?;
+        let certificates = keyring.find_certificates()?;
+        let databases = keyring.find_databases()?;
+        let mut known = Self {
+            databases: paths(databases.whole),
+            certificates: certificates.whole,
+            ..Self::default()
+        };
+        for damaged in certificates.damaged {
+            let name = damaged.name().to_owned();
+            known.damage.push(Damage {
+                what: "certificate",
+                told: format!("`{name}` cannot be read: {}", damaged.error),
+                todo: format!(
+                    "restore the file from a backup of the instance; or `pellucid cert drop {name} --force`, and \
+                     `pellucid cert import {name}` from its export"
+                ),
+            });
+            known.damaged_certificates.push(name);
+        }
+        for damaged in databases.damaged {
+            known.damage.push(Damage {
+                what: "keyring",
+                told: format!("what it knows of a database cannot be read: {}", damaged.error),
+                todo: "remove the file; `pellucid check DB` makes the database known again"
+                    .to_owned(),
+            });
+        }
+        match keyring.policies().and_then(|policies| Ok((policies, keyring.master_key_facts()?))) {
+            Ok((policies, master_keys)) => {
+                (known.policies, known.master_keys) = (policies, master_keys);
+            }
+            Err(error) => known.damage.push(Damage {
+                what: "policies",
+                told: format!("they cannot be read, defaults are used: {error}"),
+                todo: "restore the file from a backup of the instance, or start again with `pellucid policy clear`"
+                    .to_owned(),
+            }),
+        }
+        Ok(known)
+    }
+
+    /// What is due at `now`, of the keyring and of `databases`.
+    pub fn due<'a>(
+        &self,
+        databases: impl IntoIterator<Item = &'a Inspection>,
+        now: i64,
+    ) -> Vec<Due> {
+        let facts = Facts {
+            databases: databases.into_iter().filter_map(database_facts).collect(),
+            certificates: self.certificates.iter().map(certificate_facts).collect(),
+            master_keys: self.master_keys.clone(),
+        };
+        evaluate(&self.policies, &facts, now)
+    }
+
+    /// The master keys that are the instance's own to keep.
+    pub fn master_keys(&self) -> &[MasterKeyFacts] {
+        &self.master_keys
+    }
+}
+
+fn paths(databases: Vec<DatabaseMemory>) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        databases.into_iter().map(|memory| memory.path).filter(|path| path.is_file()).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// What a database tells of itself without a key; none if it is not a sealed one.
+pub fn database_facts(found: &Inspection) -> Option<DatabaseFacts> {
+    let Kind::Sealed(sealed) = &found.kind else { return None };
+    let progress = sealed.progress.as_ref();
+    Some(DatabaseFacts::new(&found.path, &sealed.header, progress, sealed.key_writes()))
+}
+
+fn certificate_facts(stored: &Stored) -> CertificateFacts {
+    CertificateFacts {
+        name: stored.public().name().to_owned(),
+        validity: stored.public().validity(),
+        has_private_key: stored.has_private_key(),
+        backed_up: stored.backed_up().and_then(|at| i64::try_from(at).ok()),
+    }
+}

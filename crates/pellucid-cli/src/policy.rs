@@ -1,0 +1,205 @@
+//! `policy`: what the administrator of the instance wants done, or told, and when.
+
+mod told;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use pellucid::keyring::Keyring;
+use pellucid::policy::{Due, Policies, Policy};
+use pellucid_sqlite::inspect::inspect;
+
+pub use told::Told;
+
+use crate::exit;
+use crate::keys::OpenWith;
+use crate::known::Known;
+use crate::output::{now, table, Failure, Output};
+use crate::rekey::renew;
+use crate::scan::ScanOptions;
+
+/// What `policy` does.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pellucid policy set rekey-after 365d\n  pellucid policy run --dry-run"
+)]
+pub struct PolicyArgs {
+    #[command(subcommand)]
+    command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Show the policies, which of them are set, and what they are for
+    Show,
+    /// Set a policy
+    Set(SetArgs),
+    /// Take policies back to their defaults; all of them if none is named
+    Clear(ClearArgs),
+    /// Do what is due: rekey one database after the other, and go on with scans that nobody runs
+    Run(RunArgs),
+}
+
+#[derive(Debug, Args)]
+struct SetArgs {
+    /// rekey-after, rekey-after-writes, warn-before-expiry, certificate-backup-age or master-key-backup-age
+    name: String,
+    /// Days as in `365d`, a number of writes, or `off`
+    value: String,
+}
+
+#[derive(Debug, Args)]
+struct ClearArgs {
+    /// Their names
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// At most so many MB a second
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
+    throttle: Option<u32>,
+    /// Seconds to wait for others to give way
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    #[command(flatten)]
+    with: OpenWith,
+}
+
+/// Does it.
+pub fn run(args: &PolicyArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let home = Keyring::locate()?;
+    match &args.command {
+        PolicyCommand::Show => {
+            // Where there is no keyring yet, the defaults are what will hold.
+            let policies = match Keyring::is_at(&home) {
+                true => Keyring::open(&home)?.policies()?,
+                false => Policies::default(),
+            };
+            show(&policies, output);
+        }
+        PolicyCommand::Set(args) => {
+            let policy: Policy = args.name.parse()?;
+            let limit = policy.parse(&args.value)?;
+            let keyring = Keyring::open(&home)?;
+            keyring.set_policy(policy, Some(limit))?;
+            show(&keyring.policies()?, output);
+        }
+        PolicyCommand::Clear(args) => {
+            let names: Vec<Policy> =
+                args.names.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+            let keyring = Keyring::open(&home)?;
+            match names.is_empty() {
+                true => keyring.clear_policies()?,
+                false => {
+                    names.into_iter().try_for_each(|policy| keyring.set_policy(policy, None))?
+                }
+            }
+            show(&keyring.policies()?, output);
+        }
+        PolicyCommand::Run(args) => return run_due(&home, args, output),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(policies: &Policies, output: &Output) {
+    let mut table = table(["policy", "value", "default", "meaning"]);
+    let mut facts = Vec::new();
+    for policy in Policy::ALL {
+        let (limit, default) = (policies.limit(policy), policy.default_limit());
+        table.add_row([policy.name(), &limit.to_string(), &default.to_string(), policy.about()]);
+        facts.push(serde_json::json!({
+            "name": policy.name(), "value": limit.to_string(), "default": default.to_string(),
+            "set": policies.is_set(policy),
+        }));
+    }
+    output.line(table);
+    output.facts(&serde_json::json!({"policies": facts}));
+}
+
+/// What `policy run` does about one database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Rekey,
+    GoOn,
+}
+
+impl Work {
+    fn of(due: &Due) -> Option<Self> {
+        match due {
+            Due::KeyOld { .. } | Due::KeyWorn { .. } => Some(Work::Rekey),
+            Due::ScanStands { .. } => Some(Work::GoOn),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Work::Rekey => "rekey",
+            Work::GoOn => "scan resume",
+        }
+    }
+}
+
+fn run_due(home: &Path, args: &RunArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let known = Known::open(home)?;
+    for damage in &known.damage {
+        output.warning(format!("{}: {}", damage.what, damage.told));
+    }
+    args.with.offer()?;
+    let (mut done, mut failed) = (0, 0);
+    for database in &known.databases {
+        // Looked at when its turn comes: somebody may have done it while others took hours.
+        let worked = due_of(&known, database).and_then(|due| match due {
+            Some((work, told)) => work_on(database, work, &told, args, output).map(|()| 1),
+            None => Ok(0),
+        });
+        match worked {
+            Ok(count) => done += count,
+            Err(failure) => {
+                failed += 1;
+                output.failure(&failure.about(database));
+            }
+        }
+    }
+    if done == 0 && failed == 0 {
+        output.line("nothing is due");
+    }
+    output.facts(&serde_json::json!({"dry_run": args.dry_run, "due": done, "failed": failed}));
+    // What only people can do.
+    for told in known.due([], now()).iter().map(Told::new) {
+        output.warning(told.line());
+    }
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
+}
+
+/// What is due for a database, and why; none if nothing is.
+fn due_of(known: &Known, database: &Path) -> Result<Option<(Work, Told)>, Failure> {
+    let found = inspect(database)?;
+    let due = known.due([&found], now());
+    Ok(due.iter().find_map(|due| Some((Work::of(due)?, Told::new(due)))))
+}
+
+fn work_on(
+    database: &Path,
+    work: Work,
+    told: &Told,
+    args: &RunArgs,
+    output: &Output,
+) -> Result<(), Failure> {
+    let would = if args.dry_run { "would " } else { "" };
+    output.line(format!("{would}{}: {}", work.name(), told.told));
+    if args.dry_run {
+        output.facts(&serde_json::json!({
+            "database": database, "would": work.name(), "because": told.facts(),
+        }));
+        return Ok(());
+    }
+    let options = ScanOptions::here(args.throttle, args.timeout);
+    renew(database, work == Work::Rekey, &options, &args.with, output)
+}

@@ -1,0 +1,223 @@
+//! The new database: made beside its name and given it when it is whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{fchown, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use pellucid::sqlite::{Map, Object, Source, SCHEMA};
+use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_sqlite::page_source::Pages;
+use pellucid_sqlite::seal_request::{prepare_birth, remember, Birth};
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{renameat_with, RenameFlags, CWD};
+
+use super::layout::Layout;
+use super::report::Report;
+use crate::output::Failure;
+
+/// A database that is being made.
+#[derive(Debug)]
+pub struct Target {
+    /// Where it is made.
+    path: PathBuf,
+    pub db: Connection,
+    sealed: bool,
+}
+
+/// A table of SQLite's own that it makes with the first table that needs it.
+pub const SEQUENCE: &str = "sqlite_sequence";
+
+impl Target {
+    /// Refuses to write over anything.
+    pub fn refuse_existing(to: &Path) -> Result<(), Failure> {
+        if fs::symlink_metadata(to).is_ok() {
+            return Err(Failure::new("it is there already", "name a file that is not there")
+                .kind("exists")
+                .about(to));
+        }
+        let building = building(to);
+        if fs::symlink_metadata(&building).is_ok() {
+            return Err(Failure::new(
+                "another salvage is making it, or was interrupted",
+                "remove it if none is running",
+            )
+            .kind("exists")
+            .about(&building));
+        }
+        Ok(())
+    }
+
+    /// An empty database for what is salvaged of `from`, whose owner it gets; plain without a birth.
+    pub fn create(to: &Path, from: &Path, birth: Option<Birth>) -> Result<Self, Failure> {
+        let path = building(to);
+        let io = |error: std::io::Error| {
+            Failure::new(error, "look at the directory").kind("io").about(&path)
+        };
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(&path).map_err(io)?;
+        if let Ok(original) = fs::metadata(from) {
+            // Only root can give a file away, and an own file has the right owner already.
+            let _ = fchown(&file, Some(original.uid()), Some(original.gid()));
+            file.set_permissions(original.permissions()).map_err(io)?;
+        }
+        let sealed = birth.is_some();
+        let name = uri(&path);
+        let name = match birth {
+            Some(birth) => format!("{name}?vfs=pellucid&pellucid_birth={}", prepare_birth(birth)?),
+            None => format!("{name}?vfs=unix"),
+        };
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
+        let db = Connection::open_with_flags(name, flags).map_err(sqlite)?;
+        Ok(Self { path, db, sealed })
+    }
+
+    /// Gives it what page 1 says of the old one.
+    pub fn prepare(&self, pages: &Pages, map: &Map) -> Result<(), Failure> {
+        let first = pages.page(1);
+        let number = |at: usize| {
+            let bytes = first.as_ref().and_then(|page| page.get(at..at + 4)?.try_into().ok());
+            bytes.map_or(0, i32::from_be_bytes)
+        };
+        let auto_vacuum = match (map.has_pointer_map(), number(64)) {
+            (false, _) => 0,
+            (true, 0) => 1,
+            (true, _) => 2,
+        };
+        let statements = format!(
+            "PRAGMA page_size={}; PRAGMA encoding='{}'; PRAGMA auto_vacuum={auto_vacuum};
+             PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;
+             PRAGMA cache_size=-65536; PRAGMA foreign_keys=OFF; PRAGMA ignore_check_constraints=ON;
+             PRAGMA writable_schema=ON; PRAGMA application_id={}; PRAGMA user_version={}; BEGIN",
+            pages.page_bytes(),
+            map.encoding.name(),
+            number(68),
+            number(60),
+        );
+        self.db.set_prepared_statement_cache_capacity(64);
+        self.db.execute_batch(&statements).map_err(sqlite)
+    }
+
+    /// Makes the tables; none for an object that is no table, or could not be made.
+    pub fn make_tables(
+        &self,
+        map: &Map,
+        report: &mut Report,
+    ) -> Result<Vec<Option<Layout>>, Failure> {
+        let mut layouts = Vec::with_capacity(map.objects.len());
+        for (index, object) in map.objects.iter().enumerate() {
+            let is_table = index != SCHEMA && object.kind == "table" && object.root != 0;
+            let made = is_table.then(|| self.make_table(object));
+            layouts.push(match made {
+                None => None,
+                Some(Ok(layout)) => Some(layout),
+                Some(Err(error)) => {
+                    report.not_made(object, &error);
+                    None
+                }
+            });
+        }
+        // Made with the first AUTOINCREMENT table, which may come behind it in the schema.
+        for (object, layout) in map.objects.iter().zip(&mut layouts) {
+            if object.name == SEQUENCE && layout.is_none() {
+                *layout = Layout::read(&self.db, SEQUENCE).ok();
+            }
+        }
+        Ok(layouts)
+    }
+
+    fn make_table(&self, object: &Object) -> rusqlite::Result<Layout> {
+        if object.name != SEQUENCE {
+            self.db.execute_batch(object.sql.as_deref().unwrap_or_default())?;
+        }
+        Layout::read(&self.db, &object.name)
+    }
+
+    /// Indexes, views and triggers, and virtual tables, whose content lies in tables of their own.
+    pub fn make_the_rest(&self, map: &Map, report: &mut Report) -> Result<(), Failure> {
+        for kind in ["index", "view", "trigger"] {
+            for object in map.objects.iter().filter(|object| object.kind == kind) {
+                let Some(sql) = &object.sql else { continue };
+                if let Err(error) = self.db.execute_batch(sql) {
+                    report.not_made(object, &error);
+                }
+            }
+        }
+        let is_virtual = |object: &&Object| object.kind == "table" && object.root == 0;
+        for object in map.objects.iter().filter(is_virtual) {
+            // By its row alone: making it would make its tables again.
+            self.db
+                .execute(
+                    "INSERT INTO sqlite_schema(type, name, tbl_name, rootpage, sql) VALUES('table', ?1, ?1, 0, ?2)",
+                    (&object.name, &object.sql),
+                )
+                .map_err(sqlite)?;
+        }
+        self.db.execute_batch("COMMIT").map_err(sqlite)
+    }
+
+    /// Forces it to disk and gives it its name; its bytes.
+    pub fn finish(mut self, to: &Path, wal: bool) -> Result<u64, Failure> {
+        if wal {
+            self.db.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
+        }
+        let db = std::mem::replace(&mut self.db, Connection::open_in_memory().map_err(sqlite)?);
+        db.close().map_err(|(_, error)| sqlite(error))?;
+        let io = |error: std::io::Error| Failure::new(error, "look at the directory").kind("io");
+        let file = File::open(&self.path).map_err(io)?;
+        file.sync_all().map_err(io)?;
+        let bytes = file.metadata().map_err(io)?.len();
+        renameat_with(CWD, &self.path, CWD, to, RenameFlags::NOREPLACE)
+            .map_err(|error| io(error.into()))?;
+        let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new("."))).and_then(|at| at.sync_all()).map_err(io)?;
+        if let (true, Ok(whole)) = (self.sealed, std::path::absolute(to)) {
+            if let Kind::Sealed(found) = inspect(to)?.kind {
+                remember(&found.header, &whole);
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// A name for a table that no object has.
+    pub fn free_name(map: &Map, wanted: &str) -> String {
+        let taken = |name: &str| map.objects.iter().any(|o| o.name.eq_ignore_ascii_case(name));
+        let numbered = (0u32..).map(|number| format!("{wanted}_{number}"));
+        let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
+        names.find(|name| !taken(name)).unwrap_or_default()
+    }
+}
+
+impl Drop for Target {
+    /// What is not finished is of no use to anybody.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn building(to: &Path) -> PathBuf {
+    let mut name = to.as_os_str().to_owned();
+    name.push("-salvage");
+    PathBuf::from(name)
+}
+
+/// A path as the `file:` part of a URI.
+fn uri(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/.-_".contains(&byte);
+    let bytes = path.as_os_str().as_bytes().iter();
+    let part = |byte: &u8| match plain(*byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02x}"),
+    };
+    format!("file:{}", bytes.map(part).collect::<String>())
+}
+
+/// An error of the new database.
+pub fn sqlite(error: rusqlite::Error) -> Failure {
+    let full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
+    let (kind, hint) = match full {
+        true => ("full", "make room on the disk and try again"),
+        false => ("sqlite", "nothing was changed"),
+    };
+    Failure::new(error, hint).kind(kind)
+}

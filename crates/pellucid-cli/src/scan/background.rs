@@ -1,0 +1,75 @@
+//! A scan in a process of its own, which survives the terminal and whoever started it.
+
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{entry, ScanOptions};
+use crate::keys::OpenWith;
+use crate::output::{Failure, Output};
+
+/// How long to wait for the scan to have begun: a passphrase takes its time.
+const BEGUN_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Starts it, and returns once it has begun, or has told why it cannot.
+pub fn start(
+    database: &Path,
+    options: &ScanOptions,
+    with: &OpenWith,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(format!("the scan could not be started: {error}"), "leave out --background")
+    };
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut command = Command::new(program);
+    command.args(["--quiet", "scan", "run"]).args(options.arguments()).arg(database);
+    // Names of files; their content goes no further than to whoever may read them.
+    for (option, file) in
+        [("--key-file", &with.key_file), ("--passphrase-file", &with.passphrase_file)]
+    {
+        if let Some(file) = file {
+            command.arg(option).arg(file);
+        }
+    }
+    if with.recovery {
+        command.arg("--recovery");
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Of its own process group, so that neither Ctrl-C nor the end of the terminal reaches it.
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn().map_err(failed)?;
+    wait_for_begin(&mut child, database)?;
+    output.line(format!(
+        "{}: scanning in process {}; `pellucid scan status` shows how far it is",
+        database.display(),
+        child.id()
+    ));
+    output
+        .facts(&serde_json::json!({"database": database, "scan": "background", "pid": child.id()}));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wait_for_begin(child: &mut Child, database: &Path) -> Result<(), Failure> {
+    let begun = Instant::now();
+    while begun.elapsed() < BEGUN_WITHIN {
+        // It may be this one, or another that it waits for.
+        if entry::process(database).is_some() {
+            return Ok(());
+        }
+        let ended = child.try_wait();
+        if let Ok(Some(status)) = ended {
+            return match (status.success(), entry::stopped(database)) {
+                (true, _) => Ok(()),
+                (false, Some(stopped)) => Err(Failure::new(stopped.error, stopped.hint)),
+                (false, None) => {
+                    Err(Failure::new("the scan ended at once", "leave out --background to see why")
+                        .about(database))
+                }
+            };
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! What a database tells without a key: for machines, and its dates for people.
+//!
+//! Names and numbers are those of SQL Server's `sys.dm_database_encryption_keys`; docs/guide/watching.md, "Dates".
+
+use comfy_table::Table;
+use pellucid::certificate::hex;
+use pellucid_sqlite::inspect::{Inspection, Kind, SealedHeader};
+use serde_json::{json, Value};
+
+use super::{kind_name, pages, protectors};
+use crate::output::{date_time, moment, table};
+use crate::scan::status::process_facts;
+
+/// The dates of the sealed ones among `rows`; none if there are none.
+pub fn date_table(rows: &[Inspection]) -> Option<Table> {
+    let mut table =
+        table(["dates (UTC)", "created", "regenerated", "modified", "set", "scan changed"]);
+    for found in rows {
+        let Kind::Sealed(sealed) = &found.kind else { continue };
+        let dates = sealed.header.dates();
+        table.add_row([
+            found.path.display().to_string(),
+            date_time(dates.created),
+            date_time(dates.regenerated),
+            date_time(dates.modified),
+            date_time(dates.set),
+            dates.scan_modified.map_or_else(|| "-".to_owned(), date_time),
+        ]);
+    }
+    (table.row_count() > 0).then_some(table)
+}
+
+/// What `sys.dm_database_encryption_keys` says of a database, under its names.
+fn encryption(found: &Inspection, sealed: &SealedHeader) -> Value {
+    let (header, scan) = (&sealed.header, &sealed.header.scan);
+    let dates = header.dates();
+    let mut row = json!({
+        "encryption_state": header.state as u8,
+        "encryption_state_desc": header.state.description(),
+        "create_date": moment(dates.created),
+        "regenerate_date": moment(dates.regenerated),
+        "modify_date": moment(dates.modified),
+        "set_date": moment(dates.set),
+        // Opening a database writes nothing.
+        "opened_date": null,
+        "percent_complete": sealed.percent().unwrap_or(0.0),
+        "encryption_scan_state": scan.state as u8,
+        "encryption_scan_state_desc": scan.state.description(),
+        "encryption_scan_modify_date": dates.scan_modified.map(moment),
+    });
+    if let Some(process) = process_facts(&found.path, sealed) {
+        row["scan_process"] = process;
+    }
+    row
+}
+
+/// The same of a database without a key of its own.
+fn encryption_of_plain() -> Value {
+    json!({
+        "encryption_state": 0, "encryption_state_desc": "NONE", "percent_complete": 0.0,
+        "encryption_scan_state": 0, "encryption_scan_state_desc": "NONE",
+    })
+}
+
+/// Of these names, a sealed database's facts have the values as well.
+const ALSO_OUTSIDE: [&str; 8] = [
+    "encryption_state",
+    "encryption_scan_state",
+    "create_date",
+    "regenerate_date",
+    "modify_date",
+    "set_date",
+    "opened_date",
+    "encryption_scan_modify_date",
+];
+
+/// Everything, for machines.
+pub fn facts(found: &Inspection) -> Value {
+    let mut facts = json!({
+        "database": found.path, "kind": kind_name(&found.kind), "bytes": found.bytes,
+        "copy": found.copy, "logs": found.logs,
+    });
+    match &found.kind {
+        Kind::Sealed(sealed) => {
+            let header = &sealed.header;
+            let encryption = encryption(found, sealed);
+            for name in ALSO_OUTSIDE {
+                facts[name] = encryption[name].clone();
+            }
+            facts["encryption"] = encryption;
+            facts["state"] = header.state.name().into();
+            facts["algorithm"] = header.algorithm().map_or("", |a| a.name()).into();
+            facts["page_size"] = header.page_size.into();
+            facts["pages"] = pages(found, sealed).into();
+            facts["generation"] = header.generation.into();
+            facts["sequence"] = header.sequence.into();
+            facts["file_id"] = hex(&header.file_id).into();
+            facts["protectors"] = protectors(sealed).into();
+            facts["key_writes"] = sealed.key_writes().into();
+            facts["generation_writes"] = sealed.generation_writes().into();
+            facts["scan"] = header.scan.state.name().into();
+            facts["percent_complete"] = sealed.percent().into();
+        }
+        Kind::Plain | Kind::Empty => facts["encryption"] = encryption_of_plain(),
+        Kind::Damaged(error) => facts["error"] = error.to_string().into(),
+        _ => {}
+    }
+    facts
+}

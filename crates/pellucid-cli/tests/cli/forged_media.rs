@@ -1,0 +1,203 @@
+//! Goal: media that somebody has put together of true parts, or changed without the key, are told, each with a message and
+//! an exit status of its own; nothing of them is restored.
+//!
+//! Method: parts of whole media are cut out by their layout (docs/format.md, "Backup media") and put elsewhere, checksums
+//! made right where that needs no key.
+
+use crate::support::{edit, sha256, Place};
+
+const MEDIA_HEADER: usize = 4096;
+const PREFIX: usize = 48;
+
+fn number(bytes: &[u8], at: usize) -> usize {
+    u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
+}
+
+/// A set: where it begins, its chunks, its manifest, where it ends.
+#[derive(Debug)]
+struct Parts {
+    begin: usize,
+    chunks: Vec<std::ops::Range<usize>>,
+    manifest: std::ops::Range<usize>,
+}
+
+fn sets(bytes: &[u8]) -> Vec<Parts> {
+    let (mut found, mut at) = (Vec::new(), MEDIA_HEADER);
+    while at < bytes.len() {
+        let begin = at;
+        at += number(bytes, at + 20);
+        let mut chunks = Vec::new();
+        while bytes[at..].starts_with(b"PCHK") {
+            let end = at + PREFIX + number(bytes, at + 28);
+            chunks.push(at..end);
+            at = end;
+        }
+        let end = at + number(bytes, at + 20);
+        found.push(Parts { begin, chunks, manifest: at..end });
+        at = end;
+    }
+    found
+}
+
+/// A sealed database of some MiB that does not compress, and a set of it in `m.bak`.
+fn place(files: &[&str]) -> Place {
+    let place = Place::new();
+    let sql = "CREATE TABLE t(a INTEGER PRIMARY KEY, b BLOB);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6)
+        INSERT INTO t SELECT i, randomblob(900000) FROM n;";
+    place.sqlite3("app.db", sql).succeeded();
+    place.pellucid(&["encrypt", "app.db"]).succeeded();
+    back_up(&place, files, &[]);
+    place
+}
+
+fn back_up(place: &Place, files: &[&str], more: &[&str]) {
+    let arguments = [&["backup", "app.db", "--compression", "none", "--to"], files, more].concat();
+    place.pellucid(&arguments).succeeded();
+}
+
+/// `restore` and, with the key, `verify` refuse it; without the key only if `seen`.
+fn told(place: &Place, media: &[&str], position: &str, seen: bool, says: &str) {
+    let at = ["--position", position];
+    let restore = [&["restore"], media, &at[..], &["--to", "x.db"]].concat();
+    let restored = place.pellucid(&restore);
+    assert_eq!(restored.code, 3, "{restored:?}");
+    assert!(restored.stderr.contains(says), "`{says}`: {restored:?}");
+    assert!(!place.path("x.db").exists() && !place.path("x.db.pellucid-new").exists());
+    let verified = place.pellucid(&[&["verify"], media, &at[..]].concat());
+    assert_eq!(verified.code, if seen { 3 } else { 0 }, "without the key: {verified:?}");
+    let opened = place.pellucid(&[&["verify", "--open"], media, &at[..]].concat());
+    assert_eq!(opened.code, 3, "{opened:?}");
+}
+
+#[test]
+fn a_manifest_of_another_set_of_the_same_media() {
+    let place = place(&["m.bak"]);
+    back_up(&place, &["m.bak"], &["--append"]);
+    edit(&place.path("m.bak"), |bytes| {
+        let sets = sets(bytes);
+        let (one, two) = (sets[0].manifest.clone(), sets[1].manifest.clone());
+        let other = bytes[two.clone()].to_vec();
+        let own = bytes[one.clone()].to_vec();
+        bytes[one].copy_from_slice(&other);
+        bytes[two].copy_from_slice(&own);
+    });
+    told(&place, &["m.bak"], "1", true, "manifest: it belongs to another backup set");
+    // And it does not pass for media that end before.
+    let last = place.pellucid(&["restore", "m.bak", "--to", "x.db"]);
+    assert!(last.code == 3 && last.stderr.contains("cannot be found"), "{last:?}");
+    assert_eq!(place.pellucid(&["verify", "m.bak"]).code, 3);
+}
+
+#[test]
+fn chunks_exchanged_between_stripes_and_within_one() {
+    let place = place(&["m.bak", "n.bak"]);
+    let whole = ["m.bak", "n.bak"].map(|name| std::fs::read(place.path(name)).unwrap());
+    let chunks = [&whole[0], &whole[1]].map(|bytes| sets(bytes)[0].chunks.clone());
+    let same = |range: &&std::ops::Range<usize>, other: &std::ops::Range<usize>| {
+        range.len() == other.len() && range.len() > 1 << 20
+    };
+    let mine = chunks[0].iter().find(|range| range.len() > 1 << 20).unwrap().clone();
+    let theirs = chunks[1].iter().find(|range| same(range, &mine)).unwrap().clone();
+    edit(&place.path("m.bak"), |bytes| {
+        bytes[mine.clone()].copy_from_slice(&whole[1][theirs.clone()])
+    });
+    edit(&place.path("n.bak"), |bytes| {
+        bytes[theirs.clone()].copy_from_slice(&whole[0][mine.clone()])
+    });
+    told(&place, &["m.bak", "n.bak"], "1", true, "it is not the one that the index names");
+    let verified = place.pellucid(&["verify", "m.bak", "n.bak"]);
+    assert!(
+        verified.stderr.contains("chunks were exchanged, left out or repeated"),
+        "{verified:?}"
+    );
+
+    // What is behind the prefixes alone.
+    std::fs::write(place.path("m.bak"), &whole[0]).unwrap();
+    std::fs::write(place.path("n.bak"), &whole[1]).unwrap();
+    edit(&place.path("m.bak"), |bytes| {
+        bytes[mine.start + PREFIX..mine.end]
+            .copy_from_slice(&whole[1][theirs.start + PREFIX..theirs.end]);
+    });
+    told(&place, &["m.bak", "n.bak"], "1", true, "damaged: its checksum does not match");
+
+    // The stripes under each other's name: which is which is in them.
+    std::fs::write(place.path("m.bak"), &whole[1]).unwrap();
+    std::fs::write(place.path("n.bak"), &whole[0]).unwrap();
+    place.pellucid(&["restore", "m.bak", "n.bak", "--to", "y.db"]).succeeded();
+    // One of another backup of the same database.
+    back_up(&place, &["o.bak", "p.bak"], &[]);
+    let mixed = place.pellucid(&["restore", "m.bak", "o.bak", "--to", "x.db"]);
+    assert!(mixed.code == 1 && mixed.stderr.contains("another media set"), "{mixed:?}");
+}
+
+#[test]
+fn an_appended_set_that_was_cut_off() {
+    let place = place(&["m.bak"]);
+    let first = std::fs::read(place.path("m.bak")).unwrap().len();
+    back_up(&place, &["m.bak"], &["--append"]);
+    let whole = std::fs::read(place.path("m.bak")).unwrap();
+    let second = &sets(&whole)[1];
+    for cut in [first + 1, second.chunks[0].start, second.manifest.start, whole.len() - 1] {
+        edit(&place.path("m.bak"), |bytes| bytes.truncate(cut));
+        let asked = ["restore", "m.bak", "--position", "2", "--to", "x.db"];
+        let refused = place.pellucid(&asked);
+        assert!(
+            refused.code == 3 && refused.stderr.contains("was interrupted after"),
+            "{refused:?}"
+        );
+        assert!(!place.path("x.db").exists());
+        let verified = place.pellucid(&["verify", "m.bak"]);
+        assert!(verified.code == 0 && verified.stderr.contains("was interrupted"), "{verified:?}");
+        // The set before it is what it was.
+        place.pellucid(&["restore", "m.bak", "--to", "y.db"]).succeeded();
+        std::fs::remove_file(place.path("y.db")).unwrap();
+        std::fs::write(place.path("m.bak"), &whole).unwrap();
+    }
+}
+
+#[test]
+fn an_older_manifest_replayed_as_it_was_and_with_its_id_changed() {
+    let place = place(&["m.bak"]);
+    let older = std::fs::read(place.path("m.bak")).unwrap();
+    back_up(&place, &["m.bak"], &["--overwrite"]);
+    let newer = std::fs::read(place.path("m.bak")).unwrap();
+    let (old, new) = (sets(&older)[0].manifest.clone(), sets(&newer)[0].manifest.clone());
+    edit(&place.path("m.bak"), |bytes| bytes[new.clone()].copy_from_slice(&older[old.clone()]));
+    told(&place, &["m.bak"], "1", true, "manifest: it belongs to another backup set");
+    // Whoever has no key can make the id and the checksum fit, and no more.
+    edit(&place.path("m.bak"), |bytes| {
+        bytes.copy_within(sets(&newer)[0].begin + 40..sets(&newer)[0].begin + 56, new.start + 24);
+        let sum = sha256(&bytes[new.start..new.end - 32]);
+        bytes[new.end - 32..].copy_from_slice(&sum);
+    });
+    told(&place, &["m.bak"], "1", true, "manifest: authentication tag does not match");
+}
+
+#[test]
+fn a_set_put_in_the_place_of_another_and_a_header_that_says_something_else() {
+    let place = place(&["m.bak"]);
+    back_up(&place, &["m.bak"], &["--append"]);
+    let whole = std::fs::read(place.path("m.bak")).unwrap();
+    let two = sets(&whole)[1].begin;
+    edit(&place.path("m.bak"), |bytes| *bytes = [&whole[..MEDIA_HEADER], &whole[two..]].concat());
+    told(&place, &["m.bak"], "1", true, "it says that its position is another one");
+    // Dates, algorithm, thumbprint: the checksum made right, and the tag not.
+    for (at, what) in
+        [(84, "begun"), (92, "expires"), (67, "flags"), (164, "thumbprint"), (72, "pages")]
+    {
+        edit(&place.path("m.bak"), |bytes| {
+            *bytes = whole.clone();
+            bytes[MEDIA_HEADER + at] ^= 1;
+            let end = MEDIA_HEADER + number(bytes, MEDIA_HEADER + 20);
+            let sum = sha256(&bytes[MEDIA_HEADER..end - 32]);
+            bytes[end - 32..end].copy_from_slice(&sum);
+        });
+        let restored = place.pellucid(&["restore", "m.bak", "--position", "1", "--to", "x.db"]);
+        assert_eq!(restored.code, 3, "{what}: {restored:?}");
+        assert!(
+            restored.stderr.contains("its header does not authenticate"),
+            "{what}: {restored:?}"
+        );
+    }
+}

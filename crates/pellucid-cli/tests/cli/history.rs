@@ -1,0 +1,153 @@
+//! Goal: the history knows every backup and restore of the instance, nothing depends on it, and it forgets whole chains.
+//!
+//! Method: the program from outside; the tables read with SQL; the history lost, damaged and made again from media.
+
+use serde_json::Value;
+
+use crate::support::{edit, Place, PELLUCID};
+
+fn json(place: &Place, arguments: &[&str]) -> Value {
+    let said = place.pellucid(&[&["--json"], arguments].concat()).succeeded();
+    serde_json::from_str(&said).unwrap()
+}
+
+fn backups(place: &Place) -> Vec<Value> {
+    json(place, &["history"])["backups"].as_array().unwrap().clone()
+}
+
+/// A place with a sealed database, a full backup and a differential of it, each in a file of its own.
+fn chain() -> Place {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.pellucid(&["backup", "app.db", "--to", "full.bak", "--name", "sunday's"]).succeeded();
+    let update = "UPDATE t SET b = 'x' WHERE a = 5";
+    place.pellucid(&["run", "--", "sqlite3", "app.db", update]).succeeded();
+    let arguments = ["--to", "diff.bak", "--differential", "--base", "full.bak"];
+    place.pellucid(&[&["backup", "app.db"], &arguments[..]].concat()).succeeded();
+    place
+}
+
+#[test]
+fn it_has_what_sql_servers_tables_have_and_is_itself_sealed() {
+    let place = chain();
+    let known = backups(&place);
+    assert_eq!(known.len(), 2, "{known:?}");
+    let header = json(&place, &["header", "full.bak"]);
+    assert_eq!(known[0]["backup_set_uuid"], header["backup_set"]);
+    assert_eq!(known[0]["database_name"], "app");
+    assert_eq!(known[0]["name"], "sunday's");
+    assert_eq!(known[0]["backup_size"], header["backup_size"]);
+    assert_eq!(known[0]["compressed_backup_size"], header["compressed_backup_size"]);
+    assert_eq!(known[0]["key_algorithm"], "AES_256");
+    assert_eq!(known[0]["under"], "certificate pellucid");
+    assert_eq!(known[1]["differential_base_guid"], header["backup_set"]);
+    assert_eq!(known[0]["files"][0], place.path("full.bak").to_str().unwrap());
+    assert!(known[0]["seconds"].as_f64().unwrap() > 0.0, "not whole seconds: {known:?}");
+    let shown = place.pellucid(&["history"]).succeeded();
+    assert!(shown.contains("MB/s") && shown.contains('#'), "{shown}");
+
+    place.pellucid(&["restore", "diff.bak", "--base", "full.bak", "--to", "a.db"]).succeeded();
+    let restores = json(&place, &["history", "--restores"])["restores"].clone();
+    assert_eq!(restores[0]["destination_database_name"], "a");
+    assert_eq!(restores[0]["restore_type"], "I");
+    assert_eq!(restores[0]["backup_set_uuid"], known[1]["backup_set_uuid"]);
+    assert_eq!(restores[0]["replace"], false);
+    assert_eq!(backups(&place).len(), 2, "a restore knows the sets again, it does not double them");
+
+    let bytes = std::fs::read(place.path("keys/msdb.db")).unwrap();
+    for word in [&b"backupset"[..], b"sunday", b"app.db", b"SQLite format"] {
+        assert!(!bytes.windows(word.len()).any(|window| window == word), "{word:?}");
+    }
+}
+
+#[test]
+fn where_there_is_no_instance_none_is_made_for_it() {
+    let place = Place::new();
+    place.plain("app.db");
+    place.pellucid(&["backup", "app.db", "--to", "app.bak"]).succeeded();
+    assert!(!place.path("keys").exists());
+    assert!(backups(&place).is_empty());
+}
+
+#[test]
+fn without_it_backups_and_restores_go_on_and_it_is_made_again_from_media() {
+    let place = chain();
+    let before = backups(&place);
+    edit(&place.path("keys/msdb.db"), |bytes| bytes[..16384].fill(0x55));
+    let refused = place.pellucid(&["history"]);
+    assert!(refused.code != 0 && refused.stderr.contains("history rebuild"), "{refused:?}");
+    let said = place.pellucid(&["backup", "app.db", "--to", "more.bak"]);
+    assert!(said.code == 0 && said.stderr.contains("history was not written"), "{said:?}");
+    let said = place.pellucid(&["restore", "full.bak", "--to", "b.db"]);
+    assert!(said.code == 0 && said.stderr.contains("history was not written"), "{said:?}");
+    let said = place.pellucid(&["history", "rebuild", "full.bak", "diff.bak", "more.bak"]);
+    assert!(said.code == 0 && said.stderr.contains("is kept as"), "{said:?}");
+    let again = backups(&place);
+    assert_eq!(again[..2], before[..]);
+    assert_eq!(again.len(), 3);
+    // The key of it lost with the keyring's file: likewise.
+    std::fs::remove_file(place.path("keys/keyring/history")).unwrap();
+    assert_ne!(place.pellucid(&["history"]).code, 0);
+    place.pellucid(&["history", "rebuild", "full.bak", "diff.bak", "more.bak"]).succeeded();
+    assert_eq!(backups(&place), again);
+    place.pellucid(&["key", "regenerate", "master"]).succeeded();
+    assert_eq!(backups(&place), again);
+}
+
+#[test]
+fn pruning_takes_whole_chains_says_so_first_and_leaves_what_a_newer_differential_needs() {
+    let place = chain();
+    place.pellucid(&["backup", "app.db", "--to", "next.bak"]).succeeded();
+    let differential = ["--to", "next.bak", "--append", "--differential", "--retain-days", "9"];
+    place.pellucid(&[&["backup", "app.db"], &differential[..]].concat()).succeeded();
+    let prune = ["history", "prune", "--older-than", "0", "--files"];
+    let planned = json(&place, &prune);
+    assert_eq!(planned["sets"].as_array().unwrap().len(), 2, "{planned}");
+    assert_eq!(
+        planned["kept"].as_array().unwrap().len(),
+        2,
+        "the last one has not expired: {planned}"
+    );
+    assert_eq!(backups(&place).len(), 4, "nothing is done by saying it");
+    // A file that is another one by now is not the history's to remove.
+    std::fs::write(place.path("diff.bak"), "somebody's notes").unwrap();
+    let done = json(&place, &[&prune[..], &["--apply"]].concat());
+    assert_eq!(done["files"], serde_json::json!([place.path("full.bak")]), "{done}");
+    assert!(!place.path("full.bak").exists() && place.path("next.bak").exists());
+    assert!(place.path("diff.bak").exists());
+    let left = backups(&place);
+    assert_eq!(left.len(), 2, "{left:?}");
+    let base = &left[0]["backup_set_uuid"];
+    assert_eq!(&left[1]["differential_base_guid"], base);
+    place.pellucid(&["restore", "next.bak", "--to", "c.db"]).succeeded();
+}
+
+#[test]
+fn a_certificate_that_backups_need_is_not_dropped_by_the_way() {
+    let place = chain();
+    place.pellucid(&["cert", "create", "other"]).succeeded();
+    place.pellucid(&["rewrap", "app.db", "--certificate", "other"]).succeeded();
+    let refused = place.pellucid(&["cert", "drop", "pellucid"]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.stderr.contains("(15352)") && refused.stderr.contains("full.bak"),
+        "{refused:?}"
+    );
+    place.pellucid(&["cert", "drop", "pellucid", "--force"]).succeeded();
+    assert_ne!(place.pellucid(&["restore", "full.bak", "--to", "d.db"]).code, 0);
+    place.pellucid(&["history"]).succeeded();
+}
+
+#[test]
+fn a_killed_backup_leaves_a_history_that_opens() {
+    let place = chain();
+    for kill in 0..8u64 {
+        let mut backup = place.command(PELLUCID);
+        backup.args(["backup", "app.db", "--to", "k.bak", "--overwrite", "--quiet"]);
+        let mut backup = backup.spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(kill * 4));
+        backup.kill().unwrap();
+        backup.wait().unwrap();
+        assert!(backups(&place).len() >= 2);
+    }
+}
