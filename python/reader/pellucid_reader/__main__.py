@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from .bundle import BYTES_MAX, open_bundle
 from .container import read_pages
 from .errors import MissingKey, ReaderError
 from .keyring import Keyring, exported_certificate
@@ -31,28 +32,36 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--keyring", metavar="DIR", type=Path, help="the instance directory, with service.key")
     parser.add_argument("--cert-file", type=Path, help="an exported certificate, PEM")
     parser.add_argument("--key-file-pem", type=Path, help="its private key, PKCS#8 in PEM")
-    parser.add_argument("--password-file", type=Path, help="the password of the private key")
+    parser.add_argument("--bundle", type=Path, help="a bundle of the instance, instead of the instance itself")
+    parser.add_argument("--password-file", type=Path, help="the password of the private key, or of the bundle")
     parser.add_argument("--allow-recovery", action="store_true", help="use protectors that are for recovery, too")
     options = parser.parse_args(arguments)
-    if not (options.key_file or options.passphrase_file or options.keyring or options.cert_file):
-        parser.error("one of --key-file, --passphrase-file, --keyring and --cert-file is needed")
+    if not (options.key_file or options.passphrase_file or options.keyring or options.cert_file or options.bundle):
+        parser.error("one of --key-file, --passphrase-file, --keyring, --bundle and --cert-file is needed")
     if bool(options.cert_file) != bool(options.key_file_pem):
         parser.error("--cert-file and --key-file-pem go together")
-    if options.password_file and not options.key_file_pem:
-        parser.error("--password-file is for --key-file-pem")
+    if options.password_file and bool(options.key_file_pem) == bool(options.bundle):
+        parser.error("--password-file is for --key-file-pem or for --bundle")
     return options
 
 
 def keys_at_hand(options: argparse.Namespace) -> KeysAtHand:
-    exported = None
+    exported = bundle = None
+    password = passphrase_bytes(options.password_file.read_bytes()) if options.password_file else None
     if options.cert_file:
-        password = passphrase_bytes(options.password_file.read_bytes()) if options.password_file else None
         exported = exported_certificate(options.cert_file.read_bytes(), options.key_file_pem.read_bytes(), password)
     keyring = Keyring(options.keyring) if options.keyring else None
+    if options.bundle:
+        with open(options.bundle, "rb") as file:
+            raw = file.read(BYTES_MAX + 1)
+        find_own = keyring.find_certificate if keyring else None
+        bundle = open_bundle(raw, KeysAtHand(passphrase=password, find_certificate=find_own, allow_recovery=True))
 
     def find_certificate(thumbprint: bytes) -> Certificate:
         if exported and exported.thumbprint == thumbprint:
             return exported
+        if bundle:
+            return bundle.find_certificate(thumbprint)
         if keyring:
             return keyring.find_certificate(thumbprint)
         raise MissingKey("is not at hand")
@@ -60,7 +69,7 @@ def keys_at_hand(options: argparse.Namespace) -> KeysAtHand:
     return KeysAtHand(
         key_file=options.key_file.read_bytes() if options.key_file else None,
         passphrase=options.passphrase_file.read_bytes() if options.passphrase_file else None,
-        find_certificate=find_certificate if exported or keyring else None,
+        find_certificate=find_certificate if exported or keyring or bundle else None,
         allow_recovery=options.allow_recovery,
     )
 

@@ -68,6 +68,7 @@ class DekRow:
     algorithm: Algorithm
     current: bool
     plain: bool
+    older_id: bool
     commitment: bytes
     wrapped: bytes
 
@@ -86,6 +87,7 @@ class Header:
     birth: int
     rows: Sequence[DekRow]
     protectors: Sequence[Protector]
+    older_id: bytes | None
 
     @property
     def current_row(self) -> DekRow:
@@ -114,6 +116,7 @@ class Header:
                 row.algorithm,
                 dek if row.current else self._unwrap_older(row, wrapping_key),
                 row.plain,
+                self._id_of(row),
             )
             for row in self.rows
         ]
@@ -125,9 +128,13 @@ class Header:
             dek = AESGCM(wrapping_key).decrypt(row.wrapped[:12], row.wrapped[12:], aad)
         except InvalidTag:
             dek = b""
-        if not hmac.compare_digest(commitment(dek, self.file_id), row.commitment):
+        if not hmac.compare_digest(commitment(dek, self._id_of(row)), row.commitment):
             raise Unauthentic(f"header copy {self.copy}: an older DEK does not unwrap")
         return dek
+
+    def _id_of(self, row: DekRow) -> bytes:
+        """What the units of a DEK are bound to."""
+        return self.older_id if self.older_id and not row.current else self.file_id
 
 
 def parse_header(raw: bytes, copy: int) -> Header:
@@ -161,6 +168,9 @@ def parse_header(raw: bytes, copy: int) -> Header:
     rows = [_parse_row(raw[at : at + DEK_ROW_BYTES], thing) for at in offsets]
     if sum(row.current for row in rows) != 1:
         raise Corrupt(f"{thing}: not one current DEK")
+    older_id = raw[104:120] if any(raw[104:120]) else None
+    if any(row.older_id != (older_id is not None and not row.current) for row in rows):
+        raise Corrupt(f"{thing}: its DEKs and its older file id do not fit")
 
     protectors = []
     offset = protectors_offset
@@ -181,6 +191,7 @@ def parse_header(raw: bytes, copy: int) -> Header:
         birth=int.from_bytes(raw[60:68], "big"),
         rows=rows,
         protectors=protectors,
+        older_id=older_id,
     )
 
 
@@ -189,7 +200,7 @@ def _parse_row(row: bytes, thing: str) -> DekRow:
         algorithm = Algorithm(row[8])
     except ValueError:
         raise Unsupported(f"{thing}: algorithm {row[8]} is not known") from None
-    if row[9] & ~3:
+    if row[9] & ~7:
         raise Unsupported(f"{thing}: key flags {row[9]} are not known")
     return DekRow(
         first_generation=int.from_bytes(row[0:4], "big"),
@@ -197,6 +208,7 @@ def _parse_row(row: bytes, thing: str) -> DekRow:
         algorithm=algorithm,
         current=row[9] & 1 != 0,
         plain=row[9] & 2 != 0,
+        older_id=row[9] & 4 != 0,
         commitment=row[12:44],
         wrapped=row[44:104],
     )
@@ -214,7 +226,7 @@ def choose_header(region: bytes, file_id: bytes | None) -> Header:
         except Corrupt as problem:
             problems.append(problem)
             continue
-        if file_id is not None and header.file_id != file_id:
+        if file_id is not None and file_id not in (header.file_id, header.older_id):
             problems.append(Corrupt(f"header copy {copy}: of another file than sector 0"))
         else:
             headers.append(header)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ KEY_FILE, PASSPHRASE, CERTIFICATE = 1, 2, 3
 RECOVERY_FLAG = 1
 NAME_BYTES_MAX = 252
 MEMORY_KIB_MAX, PASSES_MAX, LANES_MAX = 1048576, 16, 16
-PURPOSE_DATABASE = b"\1"
+PURPOSE_DATABASE, PURPOSE_BUNDLE = b"\1", b"\3"
 
 
 @dataclass(frozen=True)
@@ -139,27 +139,34 @@ def passphrase_bytes(content: bytes) -> bytes:
 def unwrap(header: Header, keys: KeysAtHand) -> bytes:
     """The current DEK. The header is not authentic yet: `Header.opener` says whether it is."""
     row = header.current_row
-    binding = PURPOSE_DATABASE + header.file_id + bytes([row.algorithm]) + row.commitment
+    return unwrap_key(header.protectors, PURPOSE_DATABASE, header.file_id, row.algorithm, row.commitment, keys)
+
+
+def unwrap_key(
+    protectors: Sequence[Protector], purpose: bytes, id_: bytes, algorithm: int, committed: bytes, keys: KeysAtHand
+) -> bytes:
+    """The key that one of the protectors opens; `id_` is the file's or the bundle's."""
+    binding = purpose + id_ + bytes([algorithm]) + committed
     reasons: list[str] = []
     for type_ in (KEY_FILE, CERTIFICATE, PASSPHRASE):  # in the order of their cost
-        for protector in header.protectors:
+        for protector in protectors:
             if protector.type != type_:
                 continue
             try:
-                dek = _unwrap_one(protector, keys, header.file_id, binding)
+                dek = _unwrap_one(protector, keys, binding)
             except MissingKey as reason:
                 reasons.append(str(reason))
                 continue
-            if len(dek) != 32 or not hmac.compare_digest(commitment(dek, header.file_id), row.commitment):
+            if len(dek) != 32 or not hmac.compare_digest(commitment(dek, id_), committed):
                 raise Unauthentic("a protector brings another key than the header's")
             return dek
     raise MissingKey("; ".join(reasons) or "the header has no protector")
 
 
-def _unwrap_one(protector: Protector, keys: KeysAtHand, file_id: bytes, binding: bytes) -> bytes:
+def _unwrap_one(protector: Protector, keys: KeysAtHand, binding: bytes) -> bytes:
     """Raises MissingKey if the protector is to be passed over."""
     if protector.type == CERTIFICATE:
-        return _unwrap_certificate(protector, keys, file_id, binding)
+        return _unwrap_certificate(protector, keys, binding)
     if protector.type == KEY_FILE:
         if keys.key_file is None:
             raise MissingKey("it needs its key file")
@@ -190,7 +197,7 @@ def _passphrase_kek(protector: Protector, passphrase: bytes) -> bytes:
     return argon2id.derive(passphrase, protector.salt, memory_kib, passes, lanes)
 
 
-def _unwrap_certificate(protector: Protector, keys: KeysAtHand, file_id: bytes, binding: bytes) -> bytes:
+def _unwrap_certificate(protector: Protector, keys: KeysAtHand, binding: bytes) -> bytes:
     called = f"certificate `{protector.name}` ({protector.thumbprint.hex()}, SHA-256)"
     if protector.recovery and not keys.allow_recovery:
         raise MissingKey(f"{called} is for recovery")
@@ -211,7 +218,7 @@ def _unwrap_certificate(protector: Protector, keys: KeysAtHand, file_id: bytes, 
             public_key.verify(protector.signature, signed, pss, hashes.SHA256())
         except InvalidSignature:
             raise Unauthentic(f"a protector was not made by this certificate: {called}") from None
-    label = b"pellucid/1" + PURPOSE_DATABASE + file_id
+    label = b"pellucid/1" + binding[:17]  # purpose and id
     oaep = padding.OAEP(mgf=padding.MGF1(hashes.SHA256()), algorithm=hashes.SHA256(), label=label)
     try:
         return certificate.private_key.decrypt(protector.wrapped, oaep)

@@ -123,6 +123,7 @@ class Dek:
     algorithm: Algorithm
     key: bytes = field(repr=False)
     plain: bool = False
+    file_id: bytes | None = None  # of an older one, if that is another than the container's
 
 
 @dataclass
@@ -138,7 +139,7 @@ class Opener:
         """The plaintext; `thing` names the unit in the message."""
         generation = int.from_bytes(unit[-20:-16], "big")
         dek, key = self._key(kind, generation, thing)
-        aad = associated_data(kind, generation, self.file_id, position, extra)
+        aad = associated_data(kind, generation, dek.file_id or self.file_id, position, extra)
         plaintext = open_plain_unit(key, aad, unit) if dek.plain else open_unit(dek.algorithm, key, aad, unit)
         if plaintext is None:
             raise Unauthentic(f"{thing}: authentication tag does not match")
@@ -152,9 +153,10 @@ class Opener:
         if 1 <= generation <= self.current_generation:
             for dek in self.deks:
                 if dek.first_generation <= generation <= dek.last_generation:
+                    file_id = dek.file_id or self.file_id
                     if dek.plain:
-                        key = plain_key(dek.key, self.file_id, generation, kind)
+                        key = plain_key(dek.key, file_id, generation, kind)
                     else:
-                        key = generation_key(dek.key, self.file_id, generation, dek.algorithm, kind)
+                        key = generation_key(dek.key, file_id, generation, dek.algorithm, kind)
                     return self._keys.setdefault((kind, generation), (dek, key))
         raise Unauthentic(f"{thing}: sealed under generation {generation}, which the header does not list")

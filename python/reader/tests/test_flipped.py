@@ -76,7 +76,7 @@ class Flipped(unittest.TestCase):
             ("a newer version", 19, 2, True, Unsupported),
             ("state unencrypted over a key that seals", 52, 1, True, Corrupt),
             ("state protection change", 52, 6, True, Unsupported),
-            ("an unknown flag of a key", 128 + 9, 5, True, Unsupported),
+            ("an unknown flag of a key", 128 + 9, 9, True, Unsupported),
             ("a birth that is not signed for", 67, whole[2048 + 67] ^ 1, True, Unauthentic),
             ("a key file for recovery", flags_offset, 1, True, Unsupported),
         ):

@@ -64,6 +64,20 @@ class States(Same):
         self.assertEqual((header.state, len(header.rows)), (State.KEY_CHANGE, 2))
         self.same(workshop.northwind(), sealed)
 
+    def test_another_file_id_that_is_suspended(self) -> None:
+        key = ("--key-file", str(workshop.key_file))
+        sealed = workshop.sealed(workshop.northwind(), *key)
+        before = choose_header(sealed.read_bytes(), None)
+        workshop.pellucid("rekey", str(sealed), *key, "--new-id", "--throttle", "1", "--background")
+        workshop.pellucid("scan", "suspend", str(sealed), *key)
+        header = choose_header(sealed.read_bytes(), None)
+        self.assertEqual((header.state, header.older_id), (State.KEY_CHANGE, before.file_id))
+        self.same(workshop.northwind(), sealed)
+        workshop.pellucid("scan", "resume", str(sealed), *key)
+        after = choose_header(sealed.read_bytes(), header.file_id)
+        self.assertEqual((after.file_id, after.older_id), (header.file_id, None))
+        self.same(workshop.northwind(), sealed)
+
     def test_off_and_on_again(self) -> None:
         key = ("--key-file", str(workshop.key_file))
         sealed = workshop.sealed(workshop.northwind(), *key)
@@ -105,6 +119,19 @@ class Protectors(Same):
         for options in (exported, (*exported, "--password-file", workshop.write("wrong", b"password"))):
             status, said = workshop.reader(sealed, workshop.path("none"), *options)
             self.assertEqual(status, 1, said)
+
+    def test_bundle_instead_of_the_instance(self) -> None:
+        sealed = workshop.sealed(workshop.northwind(), "--algorithm", "AES_256")
+        password = workshop.write("bundle-password", b"pass word\n")
+        bundle = workshop.path("bundle")
+        workshop.pellucid("instance", "export", "--to", str(bundle), "--password-file", str(password))
+        self.same(workshop.northwind(), sealed, "--bundle", bundle, "--password-file", password)
+        for wrong in (workshop.key_file, workshop.write("wrong", b"password")):
+            options = ("--bundle", bundle, "--password-file", wrong)
+            status, said = workshop.reader(sealed, workshop.path("none"), *options)
+            self.assertEqual(status, 1, said)
+        status, said = workshop.reader(sealed, workshop.path("none"), "--bundle", sealed, "--password-file", password)
+        self.assertIn("not a bundle", said)
 
     def test_passphrase(self) -> None:
         _, said = self.passphrase_reader.communicate(timeout=300)

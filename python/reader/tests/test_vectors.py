@@ -5,7 +5,7 @@ compared. Resealing (`nonce`) is left out: a reader seals nothing.
 
 | object | met by the reader |
 |---|---|
-| `header`, `sector-0`, `keyring`, `page`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `unit` | yes |
+| `header`, `sector-0`, `keyring`, `bundle`, `media`, `page`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `unit` | yes |
 | `temporary-block` | no: its key is gone with its process. Opened here as a unit, because the page says how |
 | `keyring` of a database | no: it guards states that version 1 does not open. Opened here as a sealed file |
 | `wear` | no: it counts writes, and a reader makes none. Its HMAC is computed here, because the page says how |
@@ -20,7 +20,8 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-from pellucid_reader import errors, journal, keyring, wal
+from pellucid_reader import errors, journal, keyring, media, wal
+from pellucid_reader.bundle import EntryKind, open_bundle
 from pellucid_reader.container import open_page
 from pellucid_reader.header import State, parse_header, parse_sector_0
 from pellucid_reader.protector import Certificate, KeysAtHand, unwrap
@@ -143,7 +144,7 @@ class Vectors(unittest.TestCase):
         self.assertEqual(int.from_bytes(case.body[8:12], "big"), case.number("generation"))
         self.assertEqual(int.from_bytes(case.body[16:24], "big"), case.number("reserved"))
 
-    def open_header(self, case: Case) -> None:
+    def keys_of(self, case: Case) -> KeysAtHand:
         at_hand = None
         if case.bytes("certificate"):
             at_hand = Certificate(
@@ -156,17 +157,20 @@ class Vectors(unittest.TestCase):
                 raise errors.MissingKey("is not in the keyring")
             return at_hand
 
-        keys = KeysAtHand(
+        return KeysAtHand(
             key_file=case.bytes("key-file") or None,
-            passphrase=case.lines["passphrase"].encode() if "passphrase" in case.lines else None,
+            passphrase=case.lines["passphrase"].encode() if case.lines.get("passphrase") else None,
             find_certificate=find_certificate,
             allow_recovery=case.lines.get("allow-recovery") == "yes",
         )
+
+    def open_header(self, case: Case) -> None:
         header = parse_header(case.body, case.number("copy"))
-        dek = unwrap(header, keys)
+        dek = unwrap(header, self.keys_of(case))
         opener = header.opener(dek)
         self.assertEqual(dek, case.bytes("dek"))
         self.assertEqual(header.file_id, case.bytes("file-id"))
+        self.assertEqual(header.older_id, case.bytes("older-file-id") or None)
         self.assertEqual(header.current_row.algorithm, Algorithm[case["algorithm"]])
         self.assertEqual(header.state, State[case["state"].upper().replace(" ", "_").replace("-", "_")])
         self.assertEqual(
@@ -176,6 +180,31 @@ class Vectors(unittest.TestCase):
         if "older-dek" in case.lines:
             self.assertIn(case.bytes("older-dek"), [row.key for row in opener.deks])
             self.assertEqual(open_page(case.bytes("older-page"), 7, opener), case.bytes("plaintext") + bytes(32))
+
+    def open_bundle(self, case: Case) -> None:
+        bundle = open_bundle(case.body, self.keys_of(case))
+        self.assertEqual(bundle.made, case.number("made"))
+        self.assertEqual(bundle.entries[EntryKind.MASTER_KEY, ""], case.bytes("database-master-key"))
+        certificate = bundle.entries[EntryKind.CERTIFICATE, "app"]
+        der = case.bytes("app-certificate")
+        self.assertEqual(certificate[12 : 12 + len(der)], der)
+        self.assertEqual(certificate[12 + len(der) :], case.bytes("app-private-key"))
+        found = keyring.parse_certificate(certificate)
+        self.assertEqual(bundle.find_certificate(found.thumbprint).thumbprint, found.thumbprint)
+        database = bundle.entries[EntryKind.DATABASE, case["file-id"]]
+        self.assertEqual(int.from_bytes(database[:8], "big"), case.number("sequence"))
+        self.assertEqual(database[9:42], b"\1" + found.thumbprint)
+        self.assertEqual(database[42:].decode(), case["database-path"])
+
+    def open_media(self, case: Case) -> None:
+        families = [media.open_family(case.body)]
+        while case.bytes(f"family-{len(families) + 1}"):
+            families.append(media.open_family(case.bytes(f"family-{len(families) + 1}")))
+        keys = KeysAtHand(key_file=case.bytes("key-file"))
+        positions = sorted({1, case.number("position")})
+        sets = [media.OpenSet(families, position, keys) for position in positions]
+        self.assertEqual([own.description["database"] for own in sets], ["vectors"] * len(sets))
+        self.assertEqual(media.restore(sets), case.bytes("database"))
 
     def open_keyring(self, case: Case) -> None:
         folder, _, name = case["path"].rpartition("/")
@@ -207,5 +236,5 @@ for _path in sorted(VECTORS.glob("*_*")):
 class Complete(unittest.TestCase):
     def test_every_vector_is_run(self) -> None:
         files = [path for path in VECTORS.iterdir() if path.name != "README.md"]
-        self.assertGreaterEqual(len(files), 89)
+        self.assertGreaterEqual(len(files), 116)
         self.assertEqual(len(files), sum(name.startswith("test_") for name in vars(Vectors)))

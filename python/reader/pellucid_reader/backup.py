@@ -1,0 +1,89 @@
+"""Lists and restores backups: `python3 -m pellucid_reader.backup MEDIA... [--to OUT.db]` and where the keys are.
+
+Without `--to` it lists the sets. What was a sealed database becomes a plain one, whose pages keep 32 reserved bytes of
+zeros. Exit: 0 done, 1 failed, 2 usage, 3 damage found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .__main__ import keys_at_hand
+from .errors import MissingKey, ReaderError
+from .media import Family, Kind, OpenSet, open_family, restore
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="pellucid_reader.backup", description=__doc__.partition("\n")[0])
+    parser.add_argument("media", metavar="MEDIA", type=Path, nargs="+", help="all files of one media set")
+    parser.add_argument("--base", metavar="MEDIA", type=Path, nargs="+", help="the media of a differential's full set")
+    parser.add_argument("--to", metavar="OUT.db", type=Path, help="must not exist")
+    parser.add_argument("--position", type=int, help="which set, from 1; the last one without it")
+    parser.add_argument("--key-file", type=Path, help="32 raw bytes or 64 hexadecimal digits")
+    parser.add_argument("--passphrase-file", type=Path)
+    parser.add_argument("--keyring", metavar="DIR", type=Path, help="the instance directory, with service.key")
+    parser.add_argument("--cert-file", type=Path, help="an exported certificate, PEM")
+    parser.add_argument("--key-file-pem", type=Path, help="its private key, PKCS#8 in PEM")
+    parser.add_argument("--bundle", type=Path, help="a bundle of the instance, instead of the instance itself")
+    parser.add_argument("--password-file", type=Path, help="the password of the private key, or of the bundle")
+    parser.add_argument("--allow-recovery", action="store_true", help="use protectors that are for recovery, too")
+    return parser.parse_args(arguments)
+
+
+def families(paths: Sequence[Path]) -> list[Family]:
+    return [open_family(path.read_bytes()) for path in paths]
+
+
+def listed(found: Sequence[Family], options: argparse.Namespace) -> None:
+    for own in min(found, key=lambda family: len(family.sets)).sets:
+        header = own.header
+        sealed = header.algorithm.name if header.algorithm else "none"
+        try:
+            name = OpenSet(found, header.position, keys_at_hand(options)).description["database"]
+        except MissingKey:
+            name = "(needs the key)"
+        print(header.position, header.kind.name.lower(), name, header.pages, header.page_size, sealed, header.set.hex())
+
+
+def opened(found: Sequence[Family], options: argparse.Namespace) -> list[OpenSet]:
+    keys = keys_at_hand(options)
+    last = OpenSet(found, options.position or max(len(family.sets) for family in found), keys)
+    if last.header.kind == Kind.FULL:
+        return [last]
+    base = families(options.base) if options.base else found
+    for own in base[0].sets:
+        if own.header.set == last.header.base:
+            return [OpenSet(base, own.header.position, keys), last]
+    raise MissingKey(f"the full set {last.header.base.hex()} is not on the media that are named")
+
+
+def write(target: Path, database: bytes) -> None:
+    # 0600: what was sealed is in clear from here on.
+    file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    with os.fdopen(file, "wb") as out:
+        out.write(database)
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parse_arguments(arguments)
+    try:
+        found = families(options.media)
+        if options.to is None:
+            listed(found, options)
+        else:
+            write(options.to, restore(opened(found, options)))
+    except ReaderError as error:
+        print(f"pellucid_reader: error: {error}", file=sys.stderr)
+        return error.exit_status
+    except OSError as error:
+        print(f"pellucid_reader: error: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,363 @@
+"""Backup media: what is on them, and databases from them (docs/format.md, "Backup media")."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from .blake3 import blake3
+from .compression import decompress
+from .errors import Corrupt, MissingKey, ReaderError, Unauthentic, Unsupported
+from .protector import KeysAtHand, Protector, parse_protector, unwrap_key
+from .unit import Algorithm, _open_triple_des, hkdf
+
+MEDIA_HEADER_BYTES, PREFIX_BYTES, ENTRY_BYTES = 4096, 48, 44
+SET_HEADER_BYTES_MAX, CHUNK_BYTES_MAX, PROTECTORS_MAX, FAMILIES_MAX = 65536, 4194304, 8, 64
+VERSION = 1
+PURPOSE_BACKUP = b"\2"
+
+
+class Kind(IntEnum):
+    FULL = 1
+    DIFFERENTIAL = 5
+
+
+class ChunkKind(IntEnum):
+    PAGES = 1
+    LISTED_PAGES = 2
+    INDEX = 3
+    PAGE_HASHES = 4
+
+
+def number(raw: bytes, at: int, length: int) -> int:
+    return int.from_bytes(raw[at : at + length], "big")
+
+
+def check_version(raw: bytes) -> None:
+    version = number(raw, 16, 4)
+    if version != VERSION:
+        raise Unsupported(f"format version {version}")
+
+
+@dataclass(frozen=True)
+class MediaHeader:
+    media_set: bytes
+    families: int
+    family: int
+    name: str
+
+
+def parse_media_header(raw: bytes) -> MediaHeader:
+    if len(raw) < MEDIA_HEADER_BYTES or raw[:16] != b"Pellucid media\0\0":
+        raise Corrupt("this is no backup of Pellucid's")
+    if hashlib.sha256(raw[:4064]).digest() != raw[4064:4096]:
+        raise Corrupt("media header: torn or damaged")
+    check_version(raw)
+    families, family = number(raw, 20, 2), number(raw, 22, 2)
+    n = number(raw, 56, 2)
+    if not 1 <= family <= families <= FAMILIES_MAX or n > 512:
+        raise Corrupt("media header: its fields do not fit")
+    try:
+        name = raw[58 : 58 + n].decode()
+    except UnicodeDecodeError:
+        raise Corrupt("media header: its fields do not fit") from None
+    return MediaHeader(raw[32:48], families, family, name)
+
+
+@dataclass(frozen=True)
+class SetHeader:
+    raw: bytes = field(repr=False)
+    media_set: bytes
+    set: bytes
+    family: int
+    families: int
+    position: int
+    kind: Kind
+    algorithm: Algorithm | None
+    page_size: int
+    pages: int
+    base: bytes
+    commitment: bytes
+    protectors: Sequence[Protector] = field(repr=False)
+    description: bytes = field(repr=False)
+
+
+def parse_set_header(raw: bytes, position: int) -> SetHeader:
+    thing = f"backup set {position}"
+    if hashlib.sha256(raw[:-32]).digest() != raw[-32:]:
+        raise Corrupt(f"{thing}: its header is damaged")
+    if raw[64] not in (1, 5) or raw[66] > 2:
+        raise Unsupported(f"{thing}: backup type {raw[64]}, compression {raw[66]}")
+    if raw[65] not in (0, 1, 2, 3, 4):
+        raise Unsupported(f"{thing}: algorithm {raw[65]}")
+    protectors, at = [], 256
+    for _ in range(number(raw, 228, 2)):
+        end = at + 4 + number(raw, at + 2, 2)
+        protectors.append(parse_protector(raw[at:end]))
+        at = end
+    described = number(raw, 232, 4)
+    if at + described > len(raw) - 64 or len(protectors) > PROTECTORS_MAX or number(raw, 60, 4) != position:
+        raise Corrupt(f"{thing}: the fields of its header do not fit")
+    return SetHeader(
+        raw=raw,
+        media_set=raw[24:40],
+        set=raw[40:56],
+        family=number(raw, 56, 2),
+        families=number(raw, 58, 2),
+        position=position,
+        kind=Kind(raw[64]),
+        algorithm=Algorithm(raw[65]) if raw[65] else None,
+        page_size=number(raw, 68, 4),
+        pages=number(raw, 72, 4),
+        base=raw[116:132],
+        commitment=raw[132:164],
+        protectors=protectors,
+        description=raw[at : at + described],
+    )
+
+
+@dataclass(frozen=True)
+class Manifest:
+    raw: bytes = field(repr=False)
+    set: bytes
+    chunks: int
+    index_chunks: int
+    index_offset: int
+    ends: Sequence[tuple[int, bytes]]
+    """Length and root of each family."""
+
+
+def parse_manifest(raw: bytes) -> Manifest:
+    if hashlib.sha256(raw[:-32]).digest() != raw[-32:]:
+        raise Corrupt("manifest: damaged")
+    families = number(raw, 40, 2)
+    if len(raw) != 160 + 40 * families:
+        raise Corrupt("manifest: its fields do not fit")
+    rows = [raw[at : at + 40] for at in range(96, 96 + 40 * families, 40)]
+    ends = [(number(row, 0, 8), row[8:]) for row in rows]
+    return Manifest(raw, raw[24:40], number(raw, 72, 4), number(raw, 76, 4), number(raw, 88, 8), ends)
+
+
+@dataclass
+class FamilySet:
+    """A backup set in one family; `at` is where it begins in the file, `root` what its manifest has to name."""
+
+    at: int
+    header: SetHeader
+    manifest: Manifest
+    end: int
+    root: bytes
+
+
+@dataclass
+class Family:
+    """One file. `tail` says why nothing is behind its last set, if something is."""
+
+    file: bytes = field(repr=False)
+    header: MediaHeader
+    sets: list[FamilySet]
+    tail: ReaderError | None = None
+
+
+def open_family(file: bytes) -> Family:
+    family = Family(file, parse_media_header(file[:MEDIA_HEADER_BYTES]), [])
+    at = MEDIA_HEADER_BYTES
+    while at < len(file):
+        try:
+            found = _walk(file, at, len(family.sets) + 1)
+        except ReaderError as trouble:
+            family.tail = trouble
+            break
+        family.sets.append(found)
+        at = found.end
+    return family
+
+
+def _walk(file: bytes, at: int, position: int) -> FamilySet:
+    interrupted = Corrupt(f"backup set {position}: its backup was interrupted after {len(file) - at} bytes")
+    if len(file) < at + 24:
+        raise interrupted
+    if file[at : at + 16] != b"Pellucid backup\0":
+        raise Corrupt(f"backup set {position}: no backup set begins here")
+    check_version(file[at:])
+    length = number(file, at + 20, 4)
+    if length % 512 or not 320 <= length <= SET_HEADER_BYTES_MAX:
+        raise Corrupt(f"backup set {position}: no backup set begins here")
+    if len(file) < at + length:
+        raise interrupted
+    header = parse_set_header(file[at : at + length], position)
+    prefixes, place = [header.raw], at + length
+    while file[place : place + 16] != b"Pellucid set end":
+        prefix = file[place : place + PREFIX_BYTES]
+        if len(prefix) < PREFIX_BYTES:
+            raise interrupted
+        if prefix[:4] != b"PCHK":
+            raise Corrupt(f"backup set {position}: neither a chunk nor its end is at byte {place}")
+        prefixes.append(prefix)
+        place += PREFIX_BYTES + number(prefix, 28, 4)
+    length = number(file, place + 20, 4)
+    if len(file) < place + length or length < 160:
+        raise interrupted
+    manifest = parse_manifest(file[place : place + length])
+    expected = manifest.ends[header.family - 1] if header.family <= len(manifest.ends) else None
+    if manifest.set != header.set or expected is None or expected[0] != place - at:
+        raise Corrupt("manifest: it belongs to another backup set")
+    return FamilySet(at, header, manifest, place + length, blake3(prefixes))
+
+
+@dataclass(frozen=True)
+class SetKeys:
+    header: bytes = field(repr=False)
+    pages: bytes = field(repr=False)
+    index: bytes = field(repr=False)
+    description: bytes = field(repr=False)
+
+
+def derive_keys(key: bytes, header: SetHeader) -> SetKeys:
+    assert header.algorithm is not None
+
+    def of(what: bytes) -> bytes:
+        info = b"pellucid/1 backup " + what + bytes([header.algorithm])
+        return hkdf(key, header.set, info, header.algorithm.key_bytes)
+
+    return SetKeys(hkdf(key, header.set, b"pellucid/1 backup header"), of(b"pages"), of(b"index"), of(b"description"))
+
+
+class OpenSet:
+    """A backup set, authenticated if it is sealed: its header, its manifest and each chunk that is read."""
+
+    def __init__(self, families: Sequence[Family], position: int, keys: KeysAtHand):
+        self.families = sorted(families, key=lambda family: family.header.family)
+        expected = self.families[0].header.families
+        found = [family.header.family for family in self.families]
+        if found != list(range(1, expected + 1)):
+            raise MissingKey(f"media families {found} of 1 to {expected} are there")
+        for family in self.families:
+            if len(family.sets) < position:
+                raise family.tail or Corrupt(f"backup set {position}: there is none")
+        self.sets = [family.sets[position - 1] for family in self.families]
+        self.header = self.sets[0].header
+        self.manifest = self.sets[0].manifest
+        self.keys: SetKeys | None = None
+        if self.header.algorithm is not None:
+            self._unlock(keys)
+        if any(own.manifest.raw != self.manifest.raw or own.header.set != self.header.set for own in self.sets):
+            raise Corrupt("a family's manifest is another one than that of the first family")
+        for own, (_, root) in zip(self.sets, self.manifest.ends):
+            if own.root != root:
+                raise Corrupt("manifest: it names another root: chunks were exchanged, left out or repeated")
+        self.description = json.loads(self._description())
+
+    def _unlock(self, keys: KeysAtHand) -> None:
+        header = self.header
+        key = unwrap_key(header.protectors, PURPOSE_BACKUP, header.set, header.algorithm, header.commitment, keys)
+        self.keys = derive_keys(key, header)
+        for own in self.sets:
+            for thing, raw in (("its header", own.header.raw), ("manifest", own.manifest.raw)):
+                mac = hmac.digest(self.keys.header, raw[:-64], "sha256")
+                if not hmac.compare_digest(mac, raw[-64:-32]):
+                    raise Unauthentic(f"backup set {header.position}: {thing} does not authenticate")
+
+    def _description(self) -> bytes:
+        if self.keys is None:
+            return self.header.description
+        nonce = bytes(10) + self.header.family.to_bytes(2, "big")
+        return self._open(self.keys.description, nonce, self.header.set, self.header.description, "description")
+
+    def _open(self, key: bytes, nonce: bytes, aad: bytes, sealed: bytes, thing: str) -> bytes:
+        opened: bytes | None
+        if self.header.algorithm == Algorithm.TRIPLE_DES_3KEY:
+            opened = _open_triple_des(key, nonce, aad, sealed[:-16], sealed[-16:])
+        else:
+            try:
+                opened = AESGCM(key).decrypt(nonce, sealed, aad)
+            except InvalidTag:
+                opened = None
+        if opened is None:
+            raise Unauthentic(f"{thing}: authentication tag does not match")
+        return opened
+
+    def chunk(self, family: int, offset: int, expected: bytes | None = None) -> tuple[bytes, bytes]:
+        """Prefix and content of the chunk at `offset`; its checksum has to be the one `expected`."""
+        if not 1 <= family <= len(self.sets):
+            raise Corrupt("index: it names a family that there is not")
+        at = self.sets[family - 1].at + offset
+        file = self.families[family - 1].file
+        prefix = file[at : at + PREFIX_BYTES]
+        if len(prefix) < PREFIX_BYTES or prefix[:4] != b"PCHK":
+            raise Corrupt("index: it names a place where there is no chunk")
+        kind, form, count = prefix[4], prefix[5], number(prefix, 8, 8)
+        thing = f"chunk {count}" if kind in (1, 2) else "index"
+        stored = file[at + PREFIX_BYTES : at + PREFIX_BYTES + number(prefix, 28, 4)]
+        if blake3([prefix[:32], stored])[:16] != prefix[32:] or form > 2 or kind not in (1, 2, 3, 4):
+            raise Corrupt(f"{thing}: damaged: its checksum does not match")
+        if expected not in (None, prefix[32:]):
+            raise Corrupt(f"{thing}: it is not the one that the index names")
+        if self.keys is not None:
+            key = self.keys.pages if kind in (1, 2) else self.keys.index
+            nonce = bytes([kind, 0, 0, 0]) + count.to_bytes(8, "big")
+            stored = self._open(key, nonce, self.header.set + prefix[:32], stored, thing)
+        length = number(prefix, 24, 4)
+        if length > CHUNK_BYTES_MAX:
+            raise Corrupt(f"{thing}: too long")
+        return prefix, decompress(form, stored, length, thing)
+
+    def index(self) -> Iterator[tuple[int, int, bytes]]:
+        """Family, offset and checksum of each chunk of pages; those of page hashes are read, too."""
+        raw, offset = b"", self.manifest.index_offset
+        for place in range(self.manifest.index_chunks):
+            prefix, content = self.chunk(1, offset)
+            if prefix[4] != ChunkKind.INDEX or number(prefix, 8, 8) != place:
+                raise Corrupt("index: another chunk is in its place")
+            raw += content
+            offset += PREFIX_BYTES + number(prefix, 28, 4)
+        chunks, hashes, missing = (number(raw, at, 4) for at in (0, 4, 8))
+        if len(raw) != 12 + (chunks + hashes) * ENTRY_BYTES + 4 * missing or chunks != self.manifest.chunks:
+            raise Corrupt("index: its fields do not fit")
+        entries = [raw[at : at + ENTRY_BYTES] for at in range(12, len(raw) - 4 * missing, ENTRY_BYTES)]
+        for place, entry in enumerate(entries):
+            where = number(entry, 0, 2), number(entry, 8, 8), entry[28:44]
+            if place < chunks:
+                yield where
+            else:
+                self.chunk(*where)
+
+    def pages(self) -> Iterator[tuple[int, bytes]]:
+        """Each page that the set has, with its number."""
+        size = self.header.page_size
+        for where in self.index():
+            prefix, content = self.chunk(*where)
+            first, count = number(prefix, 16, 4), number(prefix, 20, 4)
+            if prefix[4] == ChunkKind.PAGES:
+                numbers, pages = range(first, first + count), content
+            else:
+                numbers = [number(content, at, 4) for at in range(0, 4 * count, 4)]
+                pages = content[4 * count :]
+            if len(pages) != count * size:
+                raise Corrupt(f"chunk {number(prefix, 8, 8)}: its pages do not fit")
+            for place, page in enumerate(numbers):
+                if not 1 <= page <= self.header.pages:
+                    raise Corrupt(f"chunk {number(prefix, 8, 8)}: its pages do not fit")
+                yield page, pages[place * size : (place + 1) * size]
+
+
+def restore(sets: Sequence[OpenSet]) -> bytes:
+    """The database: of a full set, and of a differential based on it. A sealed one's tails are zeros."""
+    last = sets[-1].header
+    if sets[0].header.kind != Kind.FULL:
+        raise Corrupt(f"backup set {sets[0].header.position}: it is a differential: its full set is needed")
+    if len(sets) == 2 and last.base != sets[0].header.set:
+        raise Corrupt(f"backup set {last.position}: it was made from another full set")
+    pages: dict[int, bytes] = {}
+    for one in sets:
+        pages.update(one.pages())
+    if any(page not in pages for page in range(1, last.pages + 1)):
+        raise Corrupt("index: it does not name every page")
+    return b"".join(pages[page] for page in range(1, last.pages + 1))
