@@ -29,13 +29,20 @@ piece() { # piece NAME: its command
     whole)      command=("$lab" whole --sides plain,again,sealed) ;;
     speedtest1) command=("$lab" speedtest1 --sides plain,again,sealed) ;;
     opening)    command=("$lab" opening --sides plain,again,sealed) ;;
+    scan-load)  command=("$lab" scan-load) ;;
+    scan-load-delete) command=("$lab" scan-load --journal DELETE) ;;
+    scan-load-3des) command=("$lab" scan-load --size-mib 256 --algorithms TRIPLE_DES_3KEY,AES_256) ;;
+    scan-speed) command=("$lab" scan-speed --sides plain,again,sealed) ;;
+    scan-peers) command=("$peers" scan-speed --sides plain,sealed,aegis,sqlcipher --journal DELETE --size-mib 256
+                         --algorithms AES_256) ;;
     *) echo "bench.sh: there is no piece '$1'" >&2; exit 1 ;;
   esac
   command+=(--rounds "$rounds" ${BENCH_DIR:+--dir "$BENCH_DIR"})
 }
 
-pieces=(${PIECES:-cells peers delete large page1024 page16384 3des whole speedtest1 opening})
-case " ${pieces[*]} " in *" peers "*) lab/peers/build.sh ;; esac
+scans="scan-load scan-load-delete scan-load-3des scan-speed scan-peers"
+pieces=(${PIECES:-cells peers delete large page1024 page16384 3des whole speedtest1 opening $scans})
+case " ${pieces[*]} " in *peers" "*) lab/peers/build.sh ;; esac
 case " ${pieces[*]} " in *" speedtest1 "*) lab/speedtest1.sh ;; esac
 
 total=0
@@ -43,9 +50,9 @@ for name in "${pieces[@]}"; do
   piece "$name"
   seconds=$("${command[@]}" --estimate)
   total=$((total + seconds))
-  printf '%-12s about %4d min\n' "$name" $(((seconds + 59) / 60))
+  printf '%-16s about %4d min\n' "$name" $(((seconds + 59) / 60))
 done
-printf '%-12s about %4d min, until %s\n' all $(((total + 59) / 60)) "$(date -d "+$total seconds" +%H:%M)"
+printf '%-16s about %4d min, until %s\n' all $(((total + 59) / 60)) "$(date -d "+$total seconds" +%H:%M)"
 [ "${1-}" = --estimate ] && exit
 
 for name in "${pieces[@]}"; do

@@ -17,11 +17,11 @@ mkdir -p "$peers/source"
 ciphers=better-sqlite3-multiple-ciphers-12.11.1
 ciphers_sha256=670d8d053176b53a68073b168f8e68fb72db67bdf964a0eb130338e9391198b9
 
-# The flags of libsqlite3-sys, whose SQLite the shipped programs have (its build.rs). Peers need a codec's hooks; that
+# The flags of libsqlite3-sys, whose SQLite the shipped programs have (its build.rs), and of .cargo/config.toml. Peers need a codec's hooks; that
 # temporary files stay in memory is SQLCipher's condition, so it is everybody's.
 flags=(
   -O3 -fPIC -shared -w -DSQLITE_DEFAULT_FOREIGN_KEYS=1 -DSQLITE_ENABLE_API_ARMOR -DSQLITE_ENABLE_COLUMN_METADATA
-  -DSQLITE_ENABLE_DBSTAT_VTAB -DSQLITE_ENABLE_FTS3 -DSQLITE_ENABLE_FTS3_PARENTHESIS -DSQLITE_ENABLE_FTS5
+  -DSQLITE_ENABLE_DBPAGE_VTAB -DSQLITE_ENABLE_DBSTAT_VTAB -DSQLITE_ENABLE_FTS3 -DSQLITE_ENABLE_FTS3_PARENTHESIS -DSQLITE_ENABLE_FTS5
   -DSQLITE_ENABLE_JSON1 -DSQLITE_ENABLE_LOAD_EXTENSION=1 -DSQLITE_ENABLE_RTREE -DSQLITE_ENABLE_STAT4 -DSQLITE_SOUNDEX
   -DSQLITE_THREADSAFE=1 -DSQLITE_USE_URI -DHAVE_USLEEP=1 -DHAVE_ISNAN -DHAVE_STDINT_H=1 -DSQLITE_TEMP_STORE=2
 )

@@ -15,12 +15,27 @@ pub struct Goals {
     pub whole_database: f64,
     /// Time of sealed over plain, at most.
     pub speedtest1_time: f64,
+    /// Speed of a scan over a plain rewrite of each page, at least.
+    pub scan_speed: f64,
+    pub scan_load: ScanLoad,
     /// An interval wider than this factor either way resolves nothing.
     pub resolution: f64,
     /// Speed of sealed over a peer, geometric mean over the cells run on it, at least.
     pub peers_geometric_mean: BTreeMap<String, f64>,
     /// The standard cells that peers are run on.
     pub peer_cells: Vec<String>,
+}
+
+/// What an application may notice of a scan, at most.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScanLoad {
+    /// To the p99 of before, by journal mode.
+    pub p99_added_ms: BTreeMap<String, f64>,
+    /// Of one statement.
+    pub longest_call_ms: f64,
+    /// A new protector, whatever the size: the whole process, with its syncs.
+    pub rewrap_ms: f64,
 }
 
 impl Goals {

@@ -15,14 +15,14 @@ pub struct Histogram {
 }
 
 /// The non-empty buckets of a [`Histogram`], as worker processes hand it over.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SparseHistogram {
     buckets: Vec<(usize, u64)>,
     max_ns: u64,
 }
 
 /// Percentiles of operations, microseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     pub operations: u64,
     pub p50_us: f64,

@@ -5,10 +5,12 @@
 //! verdict that is not passed, 2 usage.
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 mod arguments;
 mod blocks;
 mod choice;
+mod crew;
 mod error;
 mod extension;
 mod fixture;
@@ -19,9 +21,12 @@ mod opening;
 mod pieces;
 mod plan;
 mod pool;
+mod program;
 mod purchase;
 mod random;
 mod record;
+mod scan_load;
+mod scan_speed;
 mod scenario;
 mod session;
 mod side;
@@ -51,6 +56,8 @@ fn main() -> ExitCode {
         Command::Whole(options) => whole::measure(&options),
         Command::Speedtest1(options) => speedtest1::measure(&options),
         Command::Opening(options) => opening::measure(&options),
+        Command::ScanLoad(options) => scan_load::measure(&options),
+        Command::ScanSpeed(options) => scan_speed::measure(&options),
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
         }
@@ -67,13 +74,14 @@ fn main() -> ExitCode {
 
 /// False if a goal is not reached.
 fn judge(pieces: &Pieces, json: bool) -> Result<bool> {
-    let verdict = Verdict::of(&pieces.sessions, &pieces.cells, &Goals::read())?;
+    let Pieces { sessions, cells, loads } = pieces;
+    let verdict = Verdict::of(sessions, cells, &Goals::read())?.with(sessions, loads);
     if json {
         let line = serde_json::to_string(&Record::Verdict(&verdict))
             .map_err(|error| Error::invalid(format!("the verdict: {error}")))?;
         println!("{line}");
     } else {
-        println!("{}", table::render(&pieces.sessions, &pieces.cells, &verdict));
+        println!("{}", table::render(sessions, cells, loads, &verdict));
     }
     Ok(verdict.passed())
 }

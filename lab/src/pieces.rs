@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::record::{CellResult, Session, SCHEMA};
+use crate::record::{Account, Alone, CellResult, Phase, Session, SCHEMA};
+use crate::verdict::Loads;
 
 #[derive(Debug, Default)]
 pub struct Pieces {
     pub sessions: Vec<Session>,
     pub cells: Vec<CellResult>,
+    pub loads: Loads,
 }
 
 #[derive(Debug, Deserialize)]
@@ -18,13 +20,16 @@ pub struct Pieces {
 enum Line {
     Session(Box<Session>),
     Cell(Box<CellResult>),
+    Phase(Box<Phase>),
+    Alone(Box<Alone>),
+    Account(Box<Account>),
     #[serde(other)]
     Other,
 }
 
 impl Pieces {
     /// The sessions of `files` that `chosen` names, all if it is empty, with their cells. A session
-    /// without cells, one that was interrupted in its first, is left out.
+    /// without cells or phases, one that was interrupted in its first, is left out.
     ///
     /// # Errors
     /// [`Error::Io`], and [`Error::Invalid`] for a line that is no record of this schema, or a name
@@ -39,9 +44,14 @@ impl Pieces {
                 return Err(Error::invalid(format!("no session {name} in these records")));
             }
         }
-        let Self { sessions, cells } = &mut pieces;
-        cells.retain(|cell| chosen.is_empty() || chosen.contains(&cell.session));
-        sessions.retain(|session| cells.iter().any(|cell| cell.session == session.session));
+        let Self { sessions, cells, loads } = &mut pieces;
+        let wanted = |session: &str| chosen.is_empty() || chosen.iter().any(|name| name == session);
+        cells.retain(|cell| wanted(&cell.session));
+        loads.retain(wanted);
+        sessions.retain(|session| {
+            cells.iter().any(|cell| cell.session == session.session)
+                || loads.phases.iter().any(|phase| phase.session == session.session)
+        });
         Ok(pieces)
     }
 
@@ -59,6 +69,9 @@ impl Pieces {
             match serde_json::from_value(value).map_err(|error| wrong(error.to_string()))? {
                 Line::Session(session) => self.sessions.push(*session),
                 Line::Cell(cell) => self.cells.push(*cell),
+                Line::Phase(phase) => self.loads.phases.push(*phase),
+                Line::Alone(alone) => self.loads.alone.push(*alone),
+                Line::Account(account) => self.loads.accounts.push(*account),
                 Line::Other => {}
             }
         }

@@ -14,6 +14,8 @@ pub const PAGE_SIZE_BYTES: u32 = 4096;
 pub const CACHE_KIB: u32 = 2000;
 /// Of the database that whole-database work is done on.
 pub const WHOLE_MIB: u64 = 1024;
+/// Of the database whose keys are changed under load.
+pub const LOAD_MIB: u64 = 2048;
 pub const PROCESSES: [usize; 2] = [1, 10];
 pub const MIXES: [Mix; 6] = [
     Mix::of(10, 0, 0),

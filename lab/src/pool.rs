@@ -14,7 +14,7 @@ const START_DELAY: Duration = Duration::from_millis(20);
 
 /// One worker; dropped, it is stopped.
 #[derive(Debug)]
-struct Worker {
+pub struct Worker {
     child: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -36,10 +36,7 @@ pub fn together(orders: &[Order], home: &Path, at_start: impl FnOnce()) -> Resul
     let mut workers =
         orders.iter().map(|order| Worker::start(order, home)).collect::<Result<Vec<_>>>()?;
     for worker in &mut workers {
-        let answer = worker.answer()?;
-        if answer != "ready" {
-            return Err(Error::invalid(format!("worker: `{answer}` instead of `ready`")));
-        }
+        worker.ready()?;
     }
     at_start();
     let start = SystemTime::now() + START_DELAY;
@@ -54,7 +51,7 @@ impl Worker {
     /// `home` becomes Pellucid's instance directory, so that a run neither reads nor changes the
     /// user's keyring, and the place of SQLite's temporary files, so that they are on the same file
     /// system.
-    fn start(order: &Order, home: &Path) -> Result<Self> {
+    pub fn start(order: &Order, home: &Path) -> Result<Self> {
         let program = std::env::current_exe().map_err(Error::io("the lab's own program"))?;
         let mut command = Command::new(program);
         if let Some(library) = &order.side.library {
@@ -77,13 +74,13 @@ impl Worker {
         Ok(worker)
     }
 
-    fn tell(&mut self, line: &str) -> Result<()> {
+    pub fn tell(&mut self, line: &str) -> Result<()> {
         writeln!(self.orders, "{line}")
             .and_then(|()| self.orders.flush())
             .map_err(Error::io("a worker's standard input"))
     }
 
-    fn answer(&mut self) -> Result<String> {
+    pub fn answer(&mut self) -> Result<String> {
         let mut line = String::new();
         let bytes =
             self.answers.read_line(&mut line).map_err(Error::io("a worker's standard output"))?;
@@ -94,8 +91,15 @@ impl Worker {
         Err(Error::invalid(format!("a worker ended without an answer ({status})")))
     }
 
+    pub fn ready(&mut self) -> Result<()> {
+        match self.answer()?.as_str() {
+            "ready" => Ok(()),
+            answer => Err(Error::invalid(format!("worker: `{answer}` instead of `ready`"))),
+        }
+    }
+
     /// The report, after the worker has ended well: closing the database is part of its work.
-    fn report(&mut self) -> Result<Report> {
+    pub fn report(&mut self) -> Result<Report> {
         let report = serde_json::from_str(&self.answer()?)
             .map_err(|error| Error::invalid(format!("a worker's report: {error}")))?;
         let status = self.child.wait().map_err(Error::io("a worker's end"))?;

@@ -4,6 +4,8 @@
 //! cell and side when it is complete. `lab/README.md` describes the fields; tables are made from
 //! the same values.
 
+mod load;
+
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -20,6 +22,8 @@ use crate::statistics::{Interval, Summary};
 use crate::verdict::Verdict;
 use crate::worker::Limit;
 
+pub use load::{Account, Alone, Calls, Phase, Scanned};
+
 /// Version of the fields below.
 pub const SCHEMA: u32 = 2;
 
@@ -30,6 +34,9 @@ pub enum Record<'a> {
     Run(&'a Run),
     Work(&'a Work),
     Cell(&'a CellResult),
+    Phase(&'a Phase),
+    Alone(&'a Alone),
+    Account(&'a Account),
     Verdict(&'a Verdict),
 }
 
@@ -62,6 +69,9 @@ pub struct SideDescription {
     pub extension_sha256: Option<String>,
     /// Where its SQLite is, if it is not built in.
     pub library: Option<String>,
+    /// What a scan or a rewrite is on this side, and what others can do meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
     pub engine: Option<Engine>,
     /// Of the template.
     pub file_bytes: Option<u64>,

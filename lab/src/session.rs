@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::goals::Goals;
 use crate::machine::Machine;
 use crate::plan::Setting;
-use crate::record::{CellResult, Record, Session, SideDescription, Sink};
+use crate::record::{Account, Alone, CellResult, Phase, Record, Session, SideDescription, Sink};
 use crate::side::{self, Side};
 use crate::table;
-use crate::verdict::Verdict;
+use crate::verdict::{Loads, Verdict};
 use crate::worker::Limit;
 
 /// Where a session takes place; its directory goes when it is dropped.
@@ -28,6 +28,7 @@ pub struct Place {
     progress: ProgressBar,
     session: Option<Session>,
     cells: Vec<CellResult>,
+    loads: Loads,
 }
 
 /// What is special to a scenario, in the words of its record.
@@ -55,8 +56,8 @@ impl Place {
         let sink = Sink::open(&common.records(scenario), common.json)?;
         side::write_key_file(&key_file)?;
         let (common, progress) = (common.clone(), ProgressBar::hidden());
-        let (session, cells) = (None, Vec::new());
-        Ok(Self { sides, scenario, common, dir, sink, progress, session, cells })
+        let (session, cells, loads) = (None, Vec::new(), Loads::default());
+        Ok(Self { sides, scenario, common, dir, sink, progress, session, cells, loads })
     }
 
     pub fn path(&self) -> &Path {
@@ -117,6 +118,34 @@ impl Place {
         Ok(())
     }
 
+    /// Writes the record of a phase.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn phase(&mut self, phase: Phase) -> Result<()> {
+        self.progress.set_message(phase.phase.clone());
+        self.progress.inc(1);
+        self.sink.write(&Record::Phase(&phase))?;
+        self.loads.phases.push(phase);
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn alone(&mut self, alone: Alone) -> Result<()> {
+        self.sink.write(&Record::Alone(&alone))?;
+        self.loads.alone.push(alone);
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn account(&mut self, account: Account) -> Result<()> {
+        self.sink.write(&Record::Account(&account))?;
+        self.loads.accounts.push(account);
+        Ok(())
+    }
+
     /// Judges, and prints the table.
     ///
     /// # Errors
@@ -124,10 +153,11 @@ impl Place {
     pub fn finish(mut self) -> Result<Vec<CellResult>> {
         self.progress.finish_and_clear();
         let sessions: Vec<Session> = self.session.take().into_iter().collect();
-        let verdict = Verdict::of(&sessions, &self.cells, &Goals::read())?;
+        let verdict =
+            Verdict::of(&sessions, &self.cells, &Goals::read())?.with(&sessions, &self.loads);
         self.sink.write(&Record::Verdict(&verdict))?;
         if !self.common.json {
-            println!("{}", table::render(&sessions, &self.cells, &verdict));
+            println!("{}", table::render(&sessions, &self.cells, &self.loads, &verdict));
         }
         Ok(self.cells)
     }

@@ -81,6 +81,7 @@ impl Side {
             extension: extension.map(shown),
             extension_sha256: extension.map(|path| machine::sha256(path)).transpose()?,
             library: self.library.as_ref().map(shown),
+            change: None,
             engine: None,
             file_bytes: None,
             page_size_bytes: None,
@@ -131,11 +132,33 @@ impl Side {
             }
             Kind::Aegis { key_file } => (key_file, "PRAGMA cipher = 'aegis';", String::new()),
         };
-        let key = std::fs::read(key_file).map_err(Error::io(key_file.display().to_string()))?;
-        let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = key_in_hex(key_file)?;
         connection
-            .execute_batch(&format!("{before} PRAGMA key = \"x'{hex}'\"; {after}"))
+            .execute_batch(&format!("{before} PRAGMA key = \"x'{key}'\"; {after}"))
             .map_err(|_| Error::invalid(format!("{}: the key was not taken", self.name)))
+    }
+
+    /// Has a peer change its key to the one in [`Side::next`]'s file, in its one transaction.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it does not, or is no peer.
+    pub fn rekey(&self, connection: &Connection) -> Result<()> {
+        let (Kind::Sqlcipher { key_file } | Kind::Aegis { key_file }) = &self.kind else {
+            return Err(Error::invalid(format!("{} has no PRAGMA rekey", self.name)));
+        };
+        let key = key_in_hex(&next_key_file(key_file))?;
+        connection
+            .execute_batch(&format!("PRAGMA rekey = \"x'{key}'\""))
+            .map_err(|_| Error::invalid(format!("{}: the new key was not taken", self.name)))
+    }
+
+    /// The side after [`Side::rekey`]: a peer with its next key.
+    pub fn next(&self) -> Self {
+        let mut side = self.clone();
+        if let Kind::Sqlcipher { key_file } | Kind::Aegis { key_file } = &mut side.kind {
+            *key_file = next_key_file(key_file);
+        }
+        side
     }
 
     /// Asks `connection` what it is.
@@ -212,6 +235,16 @@ impl Side {
         }
         Ok(())
     }
+}
+
+fn key_in_hex(path: &Path) -> Result<String> {
+    let key = std::fs::read(path).map_err(Error::io(path.display().to_string()))?;
+    Ok(key.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The key that a peer changes to.
+pub fn next_key_file(key_file: &Path) -> PathBuf {
+    key_file.with_extension("next")
 }
 
 /// Whether the file at `path` begins as a plain database does.

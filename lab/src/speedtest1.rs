@@ -50,7 +50,8 @@ pub fn measure(options: &Speedtest1Options) -> Result<bool> {
         let (load, cpu) = (Load::begin(), children_cpu_seconds());
         let wall_s = runs[side].run()?;
         let cpu_s = children_cpu_seconds().zip(cpu).map(|(end, start)| end - start);
-        Ok(Done { wall_s, cpu_s, read_bytes: None, shares: load.end().shares(cpu_s), dirty_kib })
+        let shares = load.end().shares(cpu_s);
+        Ok(Done { operations: 1.0, wall_s, cpu_s, read_bytes: None, shares, dirty_kib })
     })?;
     place.finish()?;
     Ok(true)

@@ -1,18 +1,25 @@
 //! The tables of some sessions and of their verdict, from the same values as the records.
 
+mod load;
+
 use std::fmt::Write;
 
 use comfy_table::{presets::UTF8_FULL_CONDENSED, CellAlignment, Table};
 
 use crate::record::{CellResult, Session};
 use crate::statistics::Interval;
-use crate::verdict::{Family, Verdict};
+use crate::verdict::{Family, Loads, Verdict};
 
 /// More than this of the machine in others' hands, and the reader is told.
 const QUIET_SHARE: f64 = 0.05;
 
 /// A table for each pair of sides, the verdict, and notes.
-pub fn render(sessions: &[Session], cells: &[CellResult], verdict: &Verdict) -> String {
+pub fn render(
+    sessions: &[Session],
+    cells: &[CellResult],
+    loads: &Loads,
+    verdict: &Verdict,
+) -> String {
     let mut text = String::new();
     for family in &verdict.families {
         let of_family: Vec<_> =
@@ -20,7 +27,12 @@ pub fn render(sessions: &[Session], cells: &[CellResult], verdict: &Verdict) -> 
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{}", family_table(family, &of_family));
     }
-    let _ = writeln!(text, "{}", verdict_table(verdict));
+    if !verdict.families.is_empty() {
+        let _ = writeln!(text, "{}", verdict_table(verdict));
+    }
+    for load in &verdict.loads {
+        let _ = writeln!(text, "{}", load::render(load, loads));
+    }
     let notes = sessions.iter().flat_map(|session| notes(session, cells));
     text + &notes.collect::<Vec<_>>().join("\n")
 }
@@ -126,6 +138,11 @@ fn range(interval: &Interval) -> String {
 fn notes(session: &Session, cells: &[CellResult]) -> Vec<String> {
     let mut notes = vec![session.machine.line()];
     let names: Vec<_> = session.sides.iter().map(|side| side.side.as_str()).collect();
+    for side in &session.sides {
+        if let Some(change) = &side.change {
+            notes.push(format!("{}: {change}", side.side));
+        }
+    }
     notes.push(format!(
         "{} rounds of {} in random order; speed above 1: faster than {}; session {}",
         session.rounds,

@@ -3,6 +3,8 @@
 //! It follows from cell records alone, so that pieces of a measurement can be joined later. Each
 //! pair of sides is a family of its own; the intervals of its cells are corrected for their number.
 
+mod load;
+
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -10,6 +12,8 @@ use crate::goals::Goals;
 use crate::plan;
 use crate::record::{CellResult, Session};
 use crate::statistics::{Interval, LogMean};
+
+pub use load::{LoadVerdict, Loads};
 
 /// The side that the goals are about, and the one that they compare with; a control is judged too.
 const SEALED: &str = "sealed";
@@ -21,6 +25,8 @@ pub struct Verdict {
     pub sessions: Vec<String>,
     pub families: Vec<Family>,
     pub peers: Vec<Peer>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<LoadVerdict>,
 }
 
 /// All cells of one side against one base, in one scenario.
@@ -112,8 +118,14 @@ impl Verdict {
         Ok(Self {
             sessions: sessions.iter().map(|session| session.session.clone()).collect(),
             families: judged.collect::<Result<_>>()?,
-            peers: peers(cells, goals)?,
+            peers: peers(sessions, cells, goals)?,
+            loads: Vec::new(),
         })
+    }
+
+    /// The same with what `loads` say.
+    pub fn with(self, sessions: &[Session], loads: &Loads) -> Self {
+        Self { loads: LoadVerdict::of(sessions, loads, &Goals::read()), ..self }
     }
 
     /// Everything that has a goal reached it, and something had one.
@@ -124,8 +136,10 @@ impl Verdict {
                 family.cells.iter().map(|cell| cell.judgement).chain(family.judgement)
             })
             .chain(self.peers.iter().map(|peer| peer.judgement))
+            .map(|judgement| judgement == Judgement::Passed)
+            .chain(self.loads.iter().filter(|load| load.judged).map(LoadVerdict::passed))
             .peekable();
-        judged.peek().is_some() && judged.all(|judgement| judgement == Judgement::Passed)
+        judged.peek().is_some() && judged.all(|passed| passed)
     }
 }
 
@@ -156,6 +170,7 @@ impl Rule {
                 Rule::Cells { cell: goals.cell, mean: goals.cells_geometric_mean }
             }
             ("whole", PLAIN, SEALED | CONTROL) => Rule::Each(goals.whole_database),
+            ("scan-speed", PLAIN, SEALED | CONTROL) => Rule::Each(goals.scan_speed),
             // A goal in time; ratios are of speed.
             ("speedtest1", PLAIN, SEALED | CONTROL) => Rule::Each(1.0 / goals.speedtest1_time),
             _ => Rule::None,
@@ -221,12 +236,17 @@ impl Family {
 }
 
 /// Each peer, from the rounds in which it and the sealed side ran against the same base.
-fn peers(cells: &[CellResult], goals: &Goals) -> Result<Vec<Peer>> {
+fn peers(sessions: &[Session], cells: &[CellResult], goals: &Goals) -> Result<Vec<Peer>> {
+    let is_workload = |cell: &CellResult| {
+        let session = sessions.iter().find(|session| session.session == cell.session);
+        session.is_some_and(|session| matches!(session.scenario.as_str(), "purchase" | "peers"))
+    };
+    let cells: Vec<_> = cells.iter().filter(|cell| is_workload(cell)).collect();
     let mut peers = Vec::new();
     for (peer, &goal) in &goals.peers_geometric_mean {
         let (mut names, mut means) = (Vec::new(), Vec::new());
         for theirs in cells.iter().filter(|cell| cell.sides[1].side == *peer) {
-            let same = |cell: &&CellResult| {
+            let same = |cell: &&&CellResult| {
                 (&cell.session, &cell.cell) == (&theirs.session, &theirs.cell)
                     && cell.sides[1].side == SEALED
                     && cell.ratios.len() == theirs.ratios.len()

@@ -144,7 +144,14 @@ impl Template {
             remove(&into)?;
         }
         let Worked { wall_s, cpu_s, read_bytes } = worked;
-        Ok(Done { wall_s, cpu_s, read_bytes, shares: load.shares(cpu_s), dirty_kib })
+        Ok(Done {
+            operations: 1.0,
+            wall_s,
+            cpu_s,
+            read_bytes,
+            shares: load.shares(cpu_s),
+            dirty_kib,
+        })
     }
 
     /// The work is worth nothing if rows are missing afterwards.
@@ -180,7 +187,7 @@ fn single(side: &Side, dir: &Path, path: &Path, task: Task) -> Result<Report> {
     pool::single(&Order { side: side.clone(), path: path.into(), setting, task }, dir)
 }
 
-fn read_through(path: &Path) -> io::Result<()> {
+pub fn read_through(path: &Path) -> io::Result<()> {
     io::copy(&mut File::open(path)?, &mut io::sink()).map(drop)
 }
 
@@ -192,7 +199,7 @@ fn evict(path: &Path) -> io::Result<()> {
 }
 
 /// Makes sure that `bytes` fit into the file system of `dir`.
-fn room(dir: &Path, bytes: u64) -> Result<()> {
+pub fn room(dir: &Path, bytes: u64) -> Result<()> {
     let name = dir.display().to_string();
     let found = statvfs(dir).map_err(|error| Error::io(name.clone())(error.into()))?;
     let free = found.f_bavail * found.f_frsize;

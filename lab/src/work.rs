@@ -10,6 +10,8 @@ use crate::session::Place;
 /// What one run gave; its record says more of each.
 #[derive(Debug)]
 pub struct Done {
+    /// What speeds are counted in: 1, or megabytes.
+    pub operations: f64,
     pub wall_s: f64,
     pub cpu_s: Option<f64>,
     pub read_bytes: Option<u64>,
@@ -30,7 +32,7 @@ impl Place {
         mut run: impl FnMut(usize) -> Result<Done>,
     ) -> Result<()> {
         self.measure(rounds, cell, |turn, sink| {
-            let Done { wall_s, cpu_s, read_bytes, shares, dirty_kib } = run(turn.side)?;
+            let Done { operations, wall_s, cpu_s, read_bytes, shares, dirty_kib } = run(turn.side)?;
             let (others_share, stolen_share) = shares;
             let work = Work {
                 session: rounds.session.clone(),
@@ -46,18 +48,18 @@ impl Place {
                 dirty_kib,
             };
             sink.write(&Record::Work(&work))?;
-            Ok(Sample::of(&work))
+            Ok(Sample::of(&work, operations))
         })
     }
 }
 
 impl Sample {
-    fn of(work: &Work) -> Self {
+    fn of(work: &Work, operations: f64) -> Self {
         let mut latency = Histogram::default();
         latency.add(as_ns(std::time::Duration::from_secs_f64(work.wall_s)));
         Self {
-            ops_per_s: 1.0 / work.wall_s,
-            cpu_us_per_op: work.cpu_s.map(|seconds| seconds * 1e6),
+            ops_per_s: operations / work.wall_s,
+            cpu_us_per_op: work.cpu_s.map(|seconds| seconds / operations * 1e6),
             latency,
             busy: 0,
             others_share: work.others_share,

@@ -6,6 +6,7 @@
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, TryRecvError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::types::Value;
@@ -15,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::histogram::{Histogram, SparseHistogram};
 use crate::machine::{as_ns, own_cpu_seconds, own_read_bytes};
-use crate::plan::{Setting, Synchronous};
+use crate::plan::{Journal, Setting, Synchronous};
 use crate::random::Random;
 use crate::scenario::mix::{Mix, Operation};
-use crate::scenario::purchase::{self, Client, Size};
-use crate::scenario::whole;
+use crate::scenario::purchase::{self, Size};
+use crate::scenario::{application, rewrite, whole};
 use crate::side::{Engine, Side};
 
 /// A start further away than this is a clock that was set, not an order to wait.
@@ -57,6 +58,22 @@ pub enum Task {
     Rows,
     /// Open the database and read a row.
     FirstRow,
+    /// A large database with the tables of a constant load.
+    PrepareApplication {
+        bytes: u64,
+        seed: u64,
+    },
+    /// One client of it: works from each `go` to the next `stop`, until `end`.
+    Application(application::Task),
+    /// What is there of the commits that each writer was told of.
+    Account {
+        orders: u64,
+        acknowledged: Vec<u64>,
+    },
+    /// Every page through `sqlite_dbpage`, plain.
+    Rewrite(rewrite::Task),
+    /// A peer's own change of its key.
+    Rekey,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -82,9 +99,22 @@ pub enum Limit {
 pub enum Report {
     Prepared,
     Ran(Ran),
-    Rows { rows: u64, engine: Engine },
+    Rows {
+        rows: u64,
+        engine: Engine,
+    },
     Worked(Worked),
-    Checked { purchases: u64, page_size_bytes: u32, engine: Engine },
+    Checked {
+        purchases: u64,
+        page_size_bytes: u32,
+        engine: Engine,
+    },
+    /// Rows that are wrong, and what integrity_check said.
+    Accounted {
+        wrong: u64,
+        integrity: String,
+    },
+    Ended,
 }
 
 /// One thing that was done.
@@ -133,6 +163,24 @@ pub fn serve() -> Result<()> {
             Report::Rows { rows: whole::rows(&connection)?, engine }
         }
         Task::FirstRow => Report::Worked(first_row(&order)?),
+        Task::PrepareApplication { bytes, seed } => {
+            let report = prepare_whole(&order, *bytes, *seed)?;
+            let connection = order.open(false)?;
+            application::prepare(&connection)?;
+            close(connection, &order.path)?;
+            report
+        }
+        Task::Application(task) => apply(&order, *task)?,
+        Task::Account { orders, acknowledged } => {
+            let connection = order.open(false)?;
+            let (wrong, integrity) = application::account(&connection, *orders, acknowledged)?;
+            Report::Accounted { wrong, integrity }
+        }
+        Task::Rewrite(task) => {
+            let wal = order.setting.journal == Journal::Wal;
+            Report::Worked(timed(&order, |connection| rewrite::rewrite(connection, *task, wal))?)
+        }
+        Task::Rekey => Report::Worked(timed(&order, |connection| order.side.rekey(connection))?),
         Task::Check => {
             let connection = order.open(false)?;
             let page_size_bytes = page_size(&connection)?;
@@ -167,14 +215,20 @@ fn prepare_whole(order: &Order, bytes: u64, seed: u64) -> Result<Report> {
 }
 
 fn work(order: &Order, operation: whole::Operation, into: &Path) -> Result<Worked> {
+    let into = order.side.uri(into);
+    let worked = timed(order, |connection| operation.perform(connection, &into))?;
+    nothing_left(&order.path)?;
+    Ok(worked)
+}
+
+/// Does `work`; what a checkpoint costs is part of it.
+fn timed(order: &Order, work: impl FnOnce(&Connection) -> Result<()>) -> Result<Worked> {
     let connection = order.open(false)?;
     set(&connection, &order.setting)?;
-    let into = order.side.uri(into);
     let (cpu, read) = (own_cpu_seconds(), own_read_bytes());
     let start = Instant::now();
-    operation.perform(&connection, &into)?;
-    // What a checkpoint costs is part of the work.
-    close(connection, &order.path)?;
+    work(&connection)?;
+    connection.close().map_err(|(_, error)| Error::sqlite("closing the database")(error))?;
     Ok(Worked {
         wall_s: start.elapsed().as_secs_f64(),
         cpu_s: own_cpu_seconds().zip(cpu).map(|(end, start)| end - start),
@@ -182,15 +236,54 @@ fn work(order: &Order, operation: whole::Operation, into: &Path) -> Result<Worke
     })
 }
 
+/// A client of a constant load; its connection stays open from the first phase to the last.
+fn apply(order: &Order, task: application::Task) -> Result<Report> {
+    let connection = order.open(false)?;
+    set(&connection, &order.setting)?;
+    connection
+        .pragma_update(None, "synchronous", "FULL")
+        .map_err(Error::sqlite("PRAGMA synchronous"))?;
+    let mut client = application::Client::new(&connection, task)?;
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        while let Ok(line) = line() {
+            // The other end is gone when this process ends.
+            if line.is_empty() || tell.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    let next = || told.recv().unwrap_or_else(|_| "end".into());
+    say("ready")?;
+    loop {
+        match next().as_str() {
+            "go" => {}
+            "end" => break,
+            other => return Err(Error::invalid(format!("worker: `{other}` instead of `go`"))),
+        }
+        let stretch = client.work(|| !matches!(told.try_recv(), Err(TryRecvError::Empty)))?;
+        say(&serde_json::to_string(&stretch)
+            .map_err(|error| Error::invalid(format!("worker: {error}")))?)?;
+    }
+    drop(client);
+    connection.close().map_err(|(_, error)| Error::sqlite("closing the database")(error))?;
+    Ok(Report::Ended)
+}
+
 fn first_row(order: &Order) -> Result<Worked> {
     let connection = order.open(false)?;
-    Client::new(&connection, order.setting.size, Random::of(&[1]))?.perform(Operation::Read)?;
+    purchase::Client::new(&connection, order.setting.size, Random::of(&[1]))?
+        .perform(Operation::Read)?;
     Ok(Worked { wall_s: 0.0, cpu_s: own_cpu_seconds(), read_bytes: own_read_bytes() })
 }
 
 /// Closes the only connection to the database at `path`; nothing of a journal may be left.
 fn close(connection: Connection, path: &Path) -> Result<()> {
     connection.close().map_err(|(_, error)| Error::sqlite("closing the database")(error))?;
+    nothing_left(path)
+}
+
+fn nothing_left(path: &Path) -> Result<()> {
     let left: Vec<_> = ["-wal", "-journal"]
         .into_iter()
         .filter(|suffix| {
@@ -216,7 +309,7 @@ fn run(order: &Order, task: &Run) -> Result<Ran> {
 
     let mut seed = task.seed.clone();
     seed.push(task.worker);
-    let mut client = Client::new(&connection, order.setting.size, Random::of(&seed))?;
+    let mut client = purchase::Client::new(&connection, order.setting.size, Random::of(&seed))?;
     say("ready")?;
     wait_for_start(&line()?)?;
 
@@ -253,7 +346,7 @@ fn run(order: &Order, task: &Run) -> Result<Ran> {
 /// so that none of it counts as work.
 fn warm(connection: &Connection, size: Size, task: &Run) -> Result<()> {
     let random = Random::of(&[task.worker, WARM_READS]);
-    let mut client = Client::new(connection, size, random)?;
+    let mut client = purchase::Client::new(connection, size, random)?;
     (0..WARM_READS).try_for_each(|_| client.perform(Operation::Read))
 }
 

@@ -1,4 +1,4 @@
-//! Goal: whole-database work, opening and speedtest1, from the command line to records.
+//! Goal: whole-database work, opening, speedtest1 and the scans, from the command line to records.
 //!
 //! Method: plain against plain, a few MiB, warm: whether a cold file was cold is judged by the lab
 //! itself, and not every file system can tell. No figure is judged.
@@ -65,6 +65,61 @@ fn an_opening_is_timed_to_the_first_row() {
 }
 
 #[test]
+fn a_plain_rewrite_under_load_loses_no_row_and_is_told_phase_by_phase() {
+    let dir = tempfile::tempdir().unwrap();
+    for journal in ["WAL", "DELETE"] {
+        let load = "--writers 2 --readers 2 --write-pause-us 2000 --quiet-s 0.1";
+        let line = format!("scan-load --size-mib 2 --journal {journal} {load}");
+        let output = lab(dir.path(), &line);
+        let (out, err) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{out}{err}");
+        assert!(out.contains("to AES_128") && out.contains("integrity_check: ok"), "{out}");
+    }
+    let phases = records(dir.path(), "phase");
+    assert_eq!(phases.len(), 2 * 2 * 9);
+    for phase in &phases {
+        let quiet = ["before", "suspended", "after"].contains(&phase["phase"].as_str().unwrap());
+        assert_eq!(phase["scan"].is_null(), quiet, "{phase}");
+        for kind in ["write", "read"] {
+            let calls = &phase[kind];
+            assert!(calls["latency"]["operations"].as_u64().unwrap() > 0, "{phase}");
+            assert!(calls["longest_call_us"].as_f64() <= calls["latency"]["max_us"].as_f64());
+        }
+    }
+    for account in records(dir.path(), "account") {
+        assert!(account["acknowledged"].as_u64().unwrap() > 0, "{account}");
+        assert_eq!((&account["wrong"], &account["integrity"]), (&0.into(), &"ok".into()));
+    }
+    let loads = &records(dir.path(), "verdict")[1]["loads"];
+    assert_eq!((&loads[0]["side"], &loads[0]["judged"]), (&"plain".into(), &false.into()));
+    let left: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["records.jsonl"]);
+}
+
+#[test]
+fn a_plain_rewrite_alone_is_counted_in_megabytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = lab(dir.path(), "scan-speed --size-mib 2 --algorithms AES_256");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let cell = &records(dir.path(), "cell")[0];
+    assert_eq!(cell["cell"], "rekey-AES_256-2MiB");
+    let megabytes =
+        records(dir.path(), "session")[0]["sides"][0]["file_bytes"].as_f64().unwrap() / 1e6;
+    let fastest = records(dir.path(), "work")
+        .iter()
+        .map(|run| run["wall_s"].as_f64().unwrap())
+        .fold(1e9, f64::min);
+    let most = cell["sides"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|side| side["ops_per_s"]["max"].as_f64().unwrap());
+    assert!((most.fold(0.0, f64::max) - megabytes / fastest).abs() < 0.01 * megabytes / fastest);
+}
+
+#[test]
 fn a_database_that_does_not_fit_is_refused_before_anything_is_made() {
     let dir = tempfile::tempdir().unwrap();
     let output = lab(dir.path(), "whole --size-mib 1000000");
@@ -86,9 +141,14 @@ fn a_missing_speedtest1_is_named() {
 #[test]
 fn an_estimate_is_a_number_and_measures_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    for line in
-        ["whole --estimate", "opening --estimate", "speedtest1 --estimate", "purchase --estimate"]
-    {
+    for line in [
+        "whole --estimate",
+        "opening --estimate",
+        "speedtest1 --estimate",
+        "purchase --estimate",
+        "scan-load --estimate",
+        "scan-speed --estimate",
+    ] {
         let output = lab(dir.path(), line);
         let seconds: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
         assert!(output.status.success() && seconds > 0.0, "{line}");

@@ -4,7 +4,7 @@ use crate::machine::Machine;
 use crate::record::{SideResult, SCHEMA};
 use crate::statistics::Summary;
 
-fn session(name: &str, tree: Option<&str>) -> Session {
+pub fn session(name: &str, tree: Option<&str>) -> Session {
     Session {
         schema: SCHEMA,
         session: name.into(),
@@ -155,6 +155,7 @@ fn each_whole_operation_and_speedtest1_have_goals_of_their_own() {
     };
     assert!(of("whole", 0.96).passed() && !of("whole", 0.94).passed());
     assert!(of("speedtest1", 0.98).passed() && !of("speedtest1", 0.96).passed());
+    assert!(of("scan-speed", 0.91).passed() && !of("scan-speed", 0.89).passed());
     assert_eq!(of("whole", 0.96).families[0].goal, None);
     let opening = of("opening", 0.5);
     assert!(!opening.families[0].judged && !opening.passed());
@@ -176,6 +177,21 @@ fn peers_are_compared_round_by_round() {
     assert_eq!(found[0].judgement, Judgement::Passed);
     assert_eq!(peers(1.0, &goals.peer_cells)[0].judgement, Judgement::Below);
     assert_eq!(peers(0.9, &goals.peer_cells[..5])[0].judgement, Judgement::NotResolved);
+}
+
+#[test]
+fn only_the_workload_is_a_goal_beside_peers() {
+    let goals = Goals::read();
+    let mut cells = all("sealed", 1.01, 0.05);
+    cells.extend(goal_cells("aegis", &goals));
+    let mut scan = session("1", Some("t"));
+    scan.scenario = "scan-peers".into();
+    assert!(Verdict::of(&[scan], &cells, &goals).unwrap().peers.is_empty());
+    assert_eq!(verdict(&cells).peers.len(), 1);
+}
+
+fn goal_cells(side: &str, goals: &Goals) -> Vec<CellResult> {
+    goals.peer_cells.iter().map(|name| cell("1", side, name, 0.9, 0.05)).collect()
 }
 
 #[test]

@@ -1,0 +1,170 @@
+//! The program `pellucid`, run as an administrator runs it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::machine::children_cpu_seconds;
+use crate::side::{Kind, Side};
+
+#[derive(Debug, Clone)]
+pub struct Program {
+    path: PathBuf,
+    home: PathBuf,
+    key_file: PathBuf,
+}
+
+/// One that is at work; dropped, it is stopped.
+#[derive(Debug)]
+pub struct Running {
+    child: Option<Child>,
+    what: String,
+    started: Instant,
+    cpu_s: Option<f64>,
+}
+
+/// What it said, and what it took from start to end.
+#[derive(Debug)]
+pub struct Said {
+    pub facts: Value,
+    pub wall_s: f64,
+    pub cpu_s: Option<f64>,
+}
+
+impl Program {
+    /// The one beside the extension of a sealed side; none of any other. `home` becomes its instance directory.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it is not there.
+    pub fn of(side: &Side, home: &Path) -> Result<Option<Self>> {
+        let Kind::Sealed { extension, key_file, .. } = &side.kind else { return Ok(None) };
+        let beside = extension.with_file_name("pellucid");
+        let path = beside.canonicalize().map_err(Error::io(format!(
+            "program `{}` (build it with `cargo build --release`)",
+            beside.display()
+        )))?;
+        Ok(Some(Self { path, home: home.into(), key_file: key_file.clone() }))
+    }
+
+    /// Starts it with `words`, the side's key file and `last`, the databases or what else there is.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn start(&self, words: &[&str], last: &Path) -> Result<Running> {
+        let mut command = self.command(words);
+        command.arg("--key-file").arg(&self.key_file).arg(last);
+        Self::spawn(command, words)
+    }
+
+    /// The same to its end.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it fails; it has then said why on standard error.
+    pub fn run(&self, words: &[&str], last: &Path) -> Result<Said> {
+        self.start(words, last)?.end()
+    }
+
+    /// The same without a key file: for what needs none.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_bare(&self, words: &[&str], last: &Path) -> Result<Said> {
+        let mut command = self.command(words);
+        command.arg(last);
+        Self::spawn(command, words)?.end()
+    }
+
+    /// Share of the database that a scan has done, 0 to 1; none if no scan is under way.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn scanned(&self, database: &Path) -> Result<Option<f64>> {
+        let said = self.run_bare(&["scan", "status"], database)?;
+        let scan = &said.facts["scans"][0];
+        Ok(scan["percent_complete"].as_f64().map(|percent| percent / 100.0))
+    }
+
+    pub fn key_file(&self) -> &Path {
+        &self.key_file
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(words).arg("--json").env("PELLUCID_HOME", &self.home);
+        command.env("SQLITE_TMPDIR", &self.home);
+        command
+    }
+
+    fn spawn(mut command: Command, words: &[&str]) -> Result<Running> {
+        let what = format!("pellucid {}", words.join(" "));
+        let (started, cpu_s) = (Instant::now(), children_cpu_seconds());
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(Error::io(what.clone()))?;
+        Ok(Running { child: Some(child), what, started, cpu_s })
+    }
+}
+
+impl Running {
+    /// Whether it has ended.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn has_ended(&mut self) -> Result<bool> {
+        let Some(child) = &mut self.child else { return Ok(true) };
+        let status = child.try_wait().map_err(Error::io(self.what.clone()))?;
+        Ok(status.is_some())
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it fails.
+    pub fn end(mut self) -> Result<Said> {
+        let child = self.child.take();
+        let child = child.ok_or_else(|| Error::invalid(format!("{}: ended twice", self.what)))?;
+        let output = child.wait_with_output().map_err(Error::io(self.what.clone()))?;
+        let wall_s = self.started.elapsed().as_secs_f64();
+        let cpu_s = children_cpu_seconds().zip(self.cpu_s).map(|(end, start)| end - start);
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(Error::invalid(format!("{} ({}): {said}", self.what, output.status)));
+        }
+        let last = output.stdout.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
+        let facts = serde_json::from_slice(last.unwrap_or_default())
+            .map_err(|error| Error::invalid(format!("{}: its facts: {error}", self.what)))?;
+        Ok(Said { facts, wall_s, cpu_s })
+    }
+}
+
+impl Said {
+    /// Seconds that it says the work itself took.
+    pub fn seconds(&self) -> f64 {
+        self.facts["seconds"].as_f64().unwrap_or(self.wall_s)
+    }
+
+    /// # Errors
+    /// [`Error::Invalid`] if the scan did not end so.
+    pub fn scan_is(&self, expected: &str) -> Result<()> {
+        match self.facts["scan"].as_str() {
+            Some(found) if found == expected => Ok(()),
+            _ => Err(Error::invalid(format!("a scan that is not {expected}: {}", self.facts))),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // An error means that it has ended, which is what is wanted.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The phases of `lab scan-load`, in their order.
+
+/// One phase, the same on every side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Only the load; with a name.
+    Quiet(&'static str),
+    /// Switching on, up to the point where it is suspended.
+    Encrypt,
+    Resume,
+    Rekey,
+    Algorithm(String),
+    Off,
+}
+
+impl Step {
+    pub fn all(algorithms: &[String]) -> Vec<Self> {
+        let mut steps = vec![
+            Step::Quiet("before"),
+            Step::Encrypt,
+            Step::Quiet("suspended"),
+            Step::Resume,
+            Step::Rekey,
+        ];
+        steps.extend(algorithms.iter().cloned().map(Step::Algorithm));
+        steps.extend([Step::Off, Step::Quiet("after")]);
+        steps
+    }
+
+    pub fn name(&self) -> String {
+        match self {
+            Step::Quiet(name) => (*name).into(),
+            Step::Encrypt => "encrypt".into(),
+            Step::Resume => "resume".into(),
+            Step::Rekey => "rekey".into(),
+            Step::Algorithm(name) => format!("to {name}"),
+            Step::Off => "off".into(),
+        }
+    }
+
+    /// As the program is told.
+    pub fn words(&self) -> Vec<&str> {
+        match self {
+            Step::Quiet(_) => vec![],
+            Step::Encrypt => vec!["encrypt", "--timeout", "60"],
+            Step::Resume => vec!["scan", "resume"],
+            Step::Rekey => vec!["rekey"],
+            Step::Algorithm(name) => vec!["rekey", "--algorithm", name],
+            Step::Off => vec!["decrypt", "--keep-container", "--timeout", "60"],
+        }
+    }
+}
