@@ -10,6 +10,7 @@ for vector in ../vectors/*_*; do
     wal-*) target=wal ;;
     journal-*) target=journal ;;
     keyring_*) target=keyring ;;
+    media_*) target=media ;;
     *) continue ;;
   esac
   mkdir -p "corpus/$target"

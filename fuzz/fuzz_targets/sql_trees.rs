@@ -5,6 +5,8 @@
 mod generate;
 #[path = "../../crates/pellucid-sql/tests/common/generate_objects.rs"]
 mod generate_objects;
+#[path = "../../crates/pellucid-sql/tests/common/generate_queries.rs"]
+mod generate_queries;
 #[path = "../../crates/pellucid-sql/tests/common/generate_statements.rs"]
 mod generate_statements;
 

@@ -70,11 +70,4 @@ impl KeySource for OneKeyFile {
         &self.0
     }
 
-    fn passphrases(&self) -> &[Passphrase] {
-        &[]
-    }
-
-    fn certificate(&self, _: &[u8; 32]) -> Result<Option<Certificate>> {
-        Ok(None)
-    }
 }
