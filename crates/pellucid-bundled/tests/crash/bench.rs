@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, Once};
 
 use crate::disk::Image;
+use crate::limits::limit_files;
 use crate::memory;
 use crate::scenario::{Scenario, Theme};
 use crate::work::KEY;
@@ -13,16 +14,7 @@ use crate::work::KEY;
 /// One at a time: faults and the record belong to the process.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// What goes wild must not fill the memory of the machine: a longer file is EFBIG.
-fn limit_files() {
-    const MOST: libc::rlim_t = 64 << 20;
-    let limit = libc::rlimit { rlim_cur: MOST, rlim_max: MOST };
-    // SAFETY: plain values; without the signal a call that goes too far fails.
-    unsafe {
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
-    }
-}
+const MOST_FILE_BYTES: u64 = 64 << 20;
 
 pub struct Bench {
     directory: tempfile::TempDir,
@@ -34,7 +26,7 @@ impl Bench {
         let one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         static READY: Once = Once::new();
         READY.call_once(|| {
-            limit_files();
+            limit_files(MOST_FILE_BYTES);
             memory::install();
             pellucid_bundled::register().unwrap();
         });

@@ -29,6 +29,8 @@ mod cuts;
 mod disk;
 mod faults;
 mod grid;
+#[path = "../limits/mod.rs"]
+mod limits;
 mod memory;
 mod mended;
 #[path = "../random/mod.rs"]

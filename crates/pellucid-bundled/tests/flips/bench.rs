@@ -11,9 +11,13 @@ use rusqlite::Connection;
 
 use super::bed::Found;
 use super::content::{dump, fill, open};
+use super::limits::limit_files;
 use super::random::Random;
 
 pub const KEY: [u8; 32] = [7; 32];
+
+/// A journal that is believed whatever it says can ask for terabytes.
+const MOST_FILE_BYTES: u64 = 16 << 20;
 
 pub struct Bench {
     directory: tempfile::TempDir,
@@ -21,6 +25,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
+        limit_files(MOST_FILE_BYTES);
         pellucid_bundled::register().unwrap();
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let key = directory.path().join("key");

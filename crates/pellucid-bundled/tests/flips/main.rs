@@ -21,6 +21,8 @@ mod container;
 #[path = "../content/mod.rs"]
 mod content;
 mod keys;
+#[path = "../limits/mod.rs"]
+mod limits;
 mod logs;
 #[path = "../random/mod.rs"]
 mod random;

@@ -17,6 +17,8 @@ mod connection;
 mod faults;
 mod generator;
 mod knowledge;
+#[path = "../limits/mod.rs"]
+mod limits;
 mod queries;
 mod random;
 mod run;

@@ -129,13 +129,9 @@ impl Bench {
 
 /// Shrinking takes conditions away, and what has no end then must not fill the machine.
 fn bound() {
-    let limit = libc::rlimit { rlim_cur: MOST_FILE_BYTES, rlim_max: MOST_FILE_BYTES };
-    // SAFETY: plain calls; the signal is ignored, so that the write is what fails.
-    unsafe {
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
-        rusqlite::ffi::sqlite3_hard_heap_limit64(MOST_HEAP_BYTES);
-    }
+    crate::limits::limit_files(MOST_FILE_BYTES);
+    // SAFETY: a plain call.
+    unsafe { rusqlite::ffi::sqlite3_hard_heap_limit64(MOST_HEAP_BYTES) };
 }
 
 #[test]
