@@ -78,18 +78,7 @@ fn back_up(database: &Path, to: &Elsewhere, key: &KeyFile) -> Result<(), Box<dyn
     fill_random(&mut media_set)?;
     fill_random(&mut set)?;
     let mut sink = to.clone();
-    let header = MediaHeader {
-        media_set,
-        families: 1,
-        family: 1,
-        mirrors: 1,
-        mirror: 0,
-        compressed: true,
-        encrypted: true,
-        made: now_micros(),
-        name: String::new(),
-        description: String::new(),
-    };
+    let header = MediaHeader::single(media_set, true, true, now_micros());
     sink.write(&header.encode()?)?;
 
     // One moment of the database. In WAL mode writers go on.

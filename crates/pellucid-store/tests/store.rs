@@ -31,18 +31,7 @@ impl Place {
 
 /// A media header, then bytes that are no set.
 fn content(bytes: usize) -> Vec<u8> {
-    let header = MediaHeader {
-        media_set: [7; 16],
-        families: 1,
-        family: 1,
-        mirrors: 1,
-        mirror: 0,
-        compressed: true,
-        encrypted: true,
-        made: 1,
-        name: String::new(),
-        description: String::new(),
-    };
+    let header = MediaHeader::single([7; 16], true, true, 1);
     let mut content = header.encode().unwrap();
     content.extend((0..bytes).map(|at| (at * 7 / 3) as u8));
     content

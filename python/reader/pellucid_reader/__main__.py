@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from .bundle import BYTES_MAX, open_bundle
@@ -82,27 +82,36 @@ def convert(options: argparse.Namespace) -> None:
     pages = read_pages(
         options.source, keys_at_hand(options), lambda line: print(f"pellucid_reader: note: {line}", file=sys.stderr)
     )
+    write(options.target, pages)
+
+
+def write(target: Path, pages: Iterable[bytes]) -> None:
     # 0600: what was sealed is in clear from here on.
-    target = os.open(options.target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     try:
-        with os.fdopen(target, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             file.writelines(pages)
     except BaseException:
-        options.target.unlink()  # half a database is none
+        target.unlink()  # half a database is none
         raise
 
 
-def main(arguments: Sequence[str]) -> int:
-    options = parse_arguments(arguments)
+def told(work: Callable[[], None], source: Path) -> int:
+    """Does the work; an error goes to the user, its number to the shell."""
     try:
-        convert(options)
+        work()
     except ReaderError as error:
         print(f"pellucid_reader: error: {error}", file=sys.stderr)
         return error.exit_status
     except OSError as error:
-        print(f"pellucid_reader: error: {error.filename or options.source}: {error.strerror}", file=sys.stderr)
+        print(f"pellucid_reader: error: {error.filename or source}: {error.strerror}", file=sys.stderr)
         return 1
     return 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parse_arguments(arguments)
+    return told(lambda: convert(options), options.source)
 
 
 if __name__ == "__main__":

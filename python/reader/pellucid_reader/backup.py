@@ -7,13 +7,12 @@ zeros. Exit: 0 done, 1 failed, 2 usage, 3 damage found.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .__main__ import keys_at_hand
-from .errors import MissingKey, ReaderError
+from .__main__ import keys_at_hand, told, write
+from .errors import MissingKey
 from .media import Family, Kind, OpenSet, open_family, restore
 
 
@@ -61,28 +60,17 @@ def opened(found: Sequence[Family], options: argparse.Namespace) -> list[OpenSet
     raise MissingKey(f"the full set {last.header.base.hex()} is not on the media that are named")
 
 
-def write(target: Path, database: bytes) -> None:
-    # 0600: what was sealed is in clear from here on.
-    file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    with os.fdopen(file, "wb") as out:
-        out.write(database)
+def show_or_restore(options: argparse.Namespace) -> None:
+    found = families(options.media)
+    if options.to is None:
+        listed(found, options)
+    else:
+        write(options.to, [restore(opened(found, options))])
 
 
 def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
-    try:
-        found = families(options.media)
-        if options.to is None:
-            listed(found, options)
-        else:
-            write(options.to, restore(opened(found, options)))
-    except ReaderError as error:
-        print(f"pellucid_reader: error: {error}", file=sys.stderr)
-        return error.exit_status
-    except OSError as error:
-        print(f"pellucid_reader: error: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
-    return 0
+    return told(lambda: show_or_restore(options), options.media[0])
 
 
 if __name__ == "__main__":

@@ -123,18 +123,7 @@ mod tests {
     fn the_statements_never_append_an_encrypted_set_and_initialize_media_of_such() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("media");
-        let header = MediaHeader {
-            media_set: [1; 16],
-            families: 1,
-            family: 1,
-            mirrors: 1,
-            mirror: 0,
-            compressed: true,
-            encrypted: true,
-            made: 1,
-            name: String::new(),
-            description: String::new(),
-        };
+        let header = MediaHeader::single([1; 16], true, true, 1);
         std::fs::write(&path, header.encode().unwrap()).unwrap();
         let family = Family::open(Box::new(FileSource::open(&path).unwrap())).unwrap();
         let media = Media::assemble(vec![family]).unwrap();

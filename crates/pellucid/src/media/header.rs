@@ -44,6 +44,22 @@ pub struct MediaHeader {
 }
 
 impl MediaHeader {
+    /// Of a media set of one family in one copy, without a name.
+    pub fn single(media_set: [u8; 16], compressed: bool, encrypted: bool, made: u64) -> Self {
+        Self {
+            media_set,
+            families: 1,
+            family: 1,
+            mirrors: 1,
+            mirror: 0,
+            compressed,
+            encrypted,
+            made,
+            name: String::new(),
+            description: String::new(),
+        }
+    }
+
     /// The bytes.
     ///
     /// # Errors

@@ -93,16 +93,16 @@ fn targets(directory: &Path, shape: &Shape) -> Vec<FamilyTarget> {
                 return Box::new(FileSink::append(&path, end).unwrap()) as Box<dyn MediaSink>;
             }
             let header = MediaHeader {
-                media_set: [1; 16],
                 families: shape.families,
                 family,
                 mirrors: shape.mirrors,
                 mirror,
-                compressed: shape.compression != Compression::None,
-                encrypted: shape.algorithm.is_some(),
-                made: 1,
-                name: String::new(),
-                description: String::new(),
+                ..MediaHeader::single(
+                    [1; 16],
+                    shape.compression != Compression::None,
+                    shape.algorithm.is_some(),
+                    1,
+                )
             };
             let mut sink = FileSink::create(&path).unwrap();
             sink.write(&header.encode().unwrap()).unwrap();
