@@ -82,7 +82,10 @@ def fetch() -> str:
         debian = Path("/etc/apt/sources.list.d/debian.sources").read_text()
         ours = Path("/etc/apt/sources.list.d/pellucid-source.sources")
         ours.write_text(re.sub(r"^Types: deb$", "Types: deb-src", debian, flags=re.M))
-        run_logged(["apt-get", "update", "-qq"])
+    # The line may be there and what it names not yet, or not any more.
+    known = ["apt-get", "source", "-qq", "--print-uris", "sqlite3"]
+    if subprocess.run(known, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+        run_logged(["apt-get", "update", "-qq"], WORK)
     run_logged(["apt-get", "source", "-qq", "sqlite3"], WORK)
     return next(WORK.glob("sqlite3-3*/configure")).parent.name
 

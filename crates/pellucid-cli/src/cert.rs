@@ -351,7 +351,7 @@ fn refuse_sets(sets: &[KnownSet], args: &DropArgs, output: &Output) -> Result<()
         .kind("in-use")
         .number(message::BOUND.number));
     }
-    output.warning(format!("backups that nobody can restore any more: {list}"));
+    output.warning(format!("backups that only another copy of it opens now: {list}"));
     output.confirm("Drop it?")
 }
 
