@@ -1,13 +1,11 @@
 //! Goal: what was backed up comes back, on any machine with the certificate; what was encrypted is never on disk in
 //! clear; what is not whole is never taken for a backup.
 //!
-//! Method: the program from outside, on databases in use; its files searched, damaged, cut off and left behind by kills.
-//!
-//! More kills: PELLUCID_BACKUP_KILLS=200 cargo test --release --workspace --test cli backup -- --nocapture
+//! Method: the program from outside, on databases in use; its files searched, damaged and cut off.
+//! Kills: backup_kills.rs.
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use crate::support::{edit, header, sha256, Place, PELLUCID};
 
@@ -309,43 +307,4 @@ for i in range(1, 100000):
         writer.kill().unwrap();
         writer.wait().unwrap();
     }
-}
-
-#[test]
-fn a_killed_backup_leaves_nothing_that_passes_for_one_and_the_last_one_is_there() {
-    let kills: u64 =
-        std::env::var("PELLUCID_BACKUP_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
-    let place = Place::new();
-    database(&place, "app.db", 4096, "WAL", true);
-    let before = rows(&place, "app.db");
-    place.pellucid(&["backup", "app.db", "--to", "app.bak"]).succeeded();
-    let mut state = 1u64;
-    for kill in 0..kills {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let how = ["--append", "--overwrite"][(kill % 2) as usize];
-        let mut backup = place.command(PELLUCID);
-        backup.args(["backup", "app.db", "--to", "app.bak", how, "--quiet"]);
-        let mut backup = backup.stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_micros((state >> 33) % 60_000));
-        backup.kill().unwrap();
-        backup.wait().unwrap();
-        let back = format!("back-{kill}.db");
-        place.pellucid(&["restore", "app.bak", "--to", &back]).succeeded();
-        assert_eq!(rows(&place, &back), before, "kill {kill}");
-        std::fs::remove_file(place.path(&back)).unwrap();
-        // A restore that is killed leaves no database.
-        let mut restore = place.command(PELLUCID);
-        restore.args(["restore", "app.bak", "--to", "half.db", "--quiet"]);
-        let mut restore = restore.stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_micros((state >> 20) % 40_000));
-        restore.kill().unwrap();
-        restore.wait().unwrap();
-        if place.path("half.db").exists() {
-            assert_eq!(rows(&place, "half.db"), before, "kill {kill}");
-        }
-        let _ = std::fs::remove_file(place.path("half.db"));
-        let _ = std::fs::remove_file(place.path("half.db.pellucid-new"));
-    }
-    place.pellucid(&["backup", "app.db", "--to", "app.bak", "--append"]).succeeded();
-    place.pellucid(&["verify", "app.bak", "--open"]).succeeded();
 }

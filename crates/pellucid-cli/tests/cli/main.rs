@@ -7,6 +7,8 @@
 
 mod application;
 mod backup;
+mod backup_faults;
+mod backup_kills;
 mod check;
 mod claims;
 mod core_dump;

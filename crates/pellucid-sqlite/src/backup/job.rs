@@ -18,7 +18,7 @@ use super::seal::{seal, thumbprint};
 use super::targets::{Files, Targets};
 use crate::convert::switch::check_space;
 use crate::convert::{full_name, ConvertError};
-use crate::history::{self, History, SetRecord};
+use crate::history::{self, FamilyFile, History, SetRecord};
 use crate::inspect::{inspect, Kind as Found};
 use crate::seal_request::{Credentials, Protection, Request};
 use crate::snapshot::Snapshot;
@@ -147,11 +147,11 @@ pub fn back_up(
     let media = targets.header.clone();
     let can_be_read = targets.can_be_read();
     targets.finish(&fenced)?;
-    if can_be_read {
-        assert_written(job, &header)?;
-    }
     let manifest = &written.manifest;
     let files = job.files.present(&fenced);
+    if can_be_read {
+        assert_written(&files, &header)?;
+    }
     let record = SetRecord {
         media: &media,
         set: &header,
@@ -312,8 +312,9 @@ fn spool(job: &Job, snapshot: &Snapshot) -> Result<Spool, ConvertError> {
 }
 
 /// Reads the set's header again from the media: what was to be sealed is.
-fn assert_written(job: &Job, header: &SetHeader) -> Result<(), ConvertError> {
-    let media = open_media(&job.files.families)?;
+fn assert_written(files: &[FamilyFile], header: &SetHeader) -> Result<(), ConvertError> {
+    let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
+    let media = open_media(&paths)?;
     let sets = media.set(header.position)?;
     let same = |set: &SetHeader| set.set == header.set && set.algorithm == header.algorithm;
     if sets.iter().flatten().all(|(_, found)| same(&found.header)) {

@@ -1,11 +1,13 @@
 //! Files that media are written to. A new file is made beside its name and gets it when its set is whole.
 
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pellucid::backup::{FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink};
+use pellucid::backup::{lock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink};
 use pellucid::media::{MediaHeader, MEDIA_HEADER_BYTES};
 use pellucid::message;
-use pellucid::restore::{Media, Tail};
+use pellucid::restore::{Family, Tail};
 use pellucid::{Error, Result, Subject};
 
 use super::media::open_media;
@@ -89,6 +91,10 @@ pub struct Targets {
     families: Vec<FamilyTarget>,
     /// Where the files are, and which names they get.
     renames: Vec<(PathBuf, PathBuf)>,
+    /// Files that were there and are replaced, so that nobody appends to them meanwhile.
+    _locked: Vec<File>,
+    /// Files that are appended to, and how long they were.
+    appended: Vec<(PathBuf, u64)>,
     /// Objects, which get their names last.
     objects: Vec<(PathBuf, Commit)>,
     can_be_read: bool,
@@ -122,29 +128,35 @@ impl Targets {
                 return Err(Error::misuse(Subject::File(path.clone()), cause));
             }
         }
+        settle(files)?;
         let there = files.existing();
+        if let Some(path) = there.iter().find(|path| !path.is_file()) {
+            return Err(Error::misuse(Subject::File(path.clone()), "it is there and is no file"));
+        }
         if let (Existing::Refuse, Some(path)) = (existing, there.first()) {
             return Err(Error::misuse(Subject::File(path.clone()), "it is there already"));
         }
         let mut header = header;
-        let keeps = matches!(existing, Existing::Append | Existing::Initialize);
         let is_media =
             there.iter().map(|path| begins_as_media(path)).collect::<Result<Vec<_>>>()?;
         if let (Existing::Append, Some(at)) = (existing, is_media.iter().position(|is| !is)) {
             let device = there[at].display().to_string();
             return Err(Error::message(message::NOT_MEDIA, &device));
         }
-        if keeps && is_media.contains(&true) {
+        if existing == Existing::Append && !there.is_empty() {
+            return Self::append(files, rules, &header);
+        }
+        let locked = lock_all(&there)?;
+        if existing == Existing::Initialize && is_media.contains(&true) {
             let media = open_media(&files.all())?;
             rules.check(&media, &header)?;
             header = media.header().clone();
-            if existing == Existing::Append {
-                return Self::append(files, &media, header);
-            }
         }
         let mut targets = Self {
             families: Vec::new(),
             renames: Vec::new(),
+            _locked: locked,
+            appended: Vec::new(),
             objects: Vec::new(),
             can_be_read: files.all().iter().all(|path| is_file(path) || url_of(path).is_some()),
             position: 1,
@@ -154,47 +166,49 @@ impl Targets {
         Ok(targets)
     }
 
-    fn append(files: &Files, media: &Media, header: MediaHeader) -> Result<Self> {
-        let position = media.sets() + 1;
-        let mut families = Vec::with_capacity(files.families.len());
-        for copies in media.families() {
-            let mut sinks: Vec<Box<dyn MediaSink>> = Vec::with_capacity(copies.len());
-            for family in copies {
-                let name = family.source.name();
-                if let Tail::Damaged(error) = &family.tail {
-                    return Err(Error::corrupt(
-                        Subject::File(name),
-                        format!("nothing can be appended to it: {error}"),
-                    ));
-                }
-                if family.sets.len() as u32 + 1 != position {
-                    return Err(Error::corrupt(
-                        Subject::File(name),
-                        format!(
-                            "it has {} backup sets where the others have {}: nothing can be \
-                             appended",
-                            family.sets.len(),
-                            position - 1
-                        ),
-                    ));
-                }
-                let io = |error| Error::io(Subject::File(name.clone()), error);
-                let mut sink = FileSink::append(&name, family.end).map_err(io)?;
-                if let Some(last) = family.sets.last().filter(|set| set.committed_elsewhere) {
-                    sink.write(&last.manifest_bytes).map_err(io)?;
-                }
-                sinks.push(Box::new(sink));
-            }
-            families.push(FamilyTarget::new(sinks));
+    fn append(files: &Files, rules: &Rules, wanted: &MediaHeader) -> Result<Self> {
+        // Where they end counts only once nobody else can go on there.
+        let mut sinks = BTreeMap::new();
+        for path in files.all() {
+            let sink = FileSink::open(&path).map_err(|e| Error::io(Subject::File(path.clone()), e));
+            sinks.insert(path, sink?);
         }
-        Ok(Self {
-            families,
+        let media = open_media(&files.all())?;
+        rules.check(&media, wanted)?;
+        let position = media.sets() + 1;
+        for family in media.families().iter().flatten() {
+            can_go_on(family, position)?;
+        }
+        let mut targets = Self {
+            families: Vec::with_capacity(files.families.len()),
             renames: Vec::new(),
+            _locked: Vec::new(),
+            appended: Vec::new(),
             objects: Vec::new(),
             can_be_read: true,
             position,
-            header,
-        })
+            header: media.header().clone(),
+        };
+        for copies in media.families() {
+            let mut of_family: Vec<Box<dyn MediaSink>> = Vec::with_capacity(copies.len());
+            for family in copies {
+                let name = family.source.name();
+                let io = |error| Error::io(Subject::File(name.clone()), error);
+                let twice =
+                    || Error::misuse(Subject::File(name.clone()), "it is another file by now");
+                let mut sink = sinks.remove(&name).ok_or_else(twice)?;
+                sink.go_on_at(family.end).map_err(io)?;
+                let mut end = family.end;
+                if let Some(last) = family.sets.last().filter(|set| set.committed_elsewhere) {
+                    sink.write(&last.manifest_bytes).map_err(io)?;
+                    end += last.manifest_bytes.len() as u64;
+                }
+                targets.appended.push((name, end));
+                of_family.push(Box::new(sink));
+            }
+            targets.families.push(FamilyTarget::new(of_family));
+        }
+        Ok(targets)
     }
 
     fn create(&mut self, files: &Files, expected_bytes: u64) -> Result<()> {
@@ -235,10 +249,9 @@ impl Targets {
         }
         let beside = new_name(path);
         let io = |error| Error::io(Subject::File(beside.clone()), error);
-        // What an interrupted backup left; a whole set would have its name.
-        match std::fs::remove_file(&beside) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
-            _ => {}
+        // What an interrupted backup left. One that is whole has got its name before ([`settle`]).
+        if let Some(left) = opened(&beside)? {
+            lock_media(&left).and_then(|()| std::fs::remove_file(&beside)).map_err(io)?;
         }
         let sink = FileSink::create(&beside).map_err(io)?;
         self.renames.push((beside, path.to_owned()));
@@ -258,17 +271,33 @@ impl Targets {
     /// Gives new files their names. Fenced mirrors get none.
     ///
     /// # Errors
-    /// [`Error::Io`]; a rename that was not reached is made up for by whoever reads ([`open_media`]).
+    /// [`Error::Io`]; a rename that was not reached is made up for by whoever reads ([`open_media`]). If no file has got
+    /// its name, nothing is left.
     pub fn finish(mut self, fenced: &[PathBuf]) -> Result<()> {
-        for (beside, name) in std::mem::take(&mut self.renames) {
-            if fenced.contains(&beside) {
-                // It is of no use to anybody.
-                let _ = std::fs::remove_file(&beside);
-                continue;
+        self.appended.clear();
+        let (of_no_use, renames): (Vec<_>, Vec<_>) = std::mem::take(&mut self.renames)
+            .into_iter()
+            .partition(|(beside, _)| fenced.contains(beside));
+        for (beside, _) in of_no_use {
+            let _ = std::fs::remove_file(&beside);
+        }
+        let io = |name: &PathBuf, error| Error::io(Subject::File(name.clone()), error);
+        for (beside, name) in &renames {
+            // One whose directory is gone, before another has replaced what was there.
+            if let Err(error) = std::fs::symlink_metadata(beside) {
+                self.renames.clone_from(&renames);
+                return Err(io(name, error));
             }
-            std::fs::rename(&beside, &name)
-                .map_err(|error| Error::io(Subject::File(name.clone()), error))?;
-            sync_directory(&name)?;
+        }
+        for (at, (beside, name)) in renames.iter().enumerate() {
+            if let Err(error) = std::fs::rename(beside, name) {
+                if at == 0 {
+                    // Dropped with them, it removes them.
+                    self.renames.clone_from(&renames);
+                }
+                return Err(io(name, error));
+            }
+            sync_directory(name)?;
         }
         for (name, Commit(commit)) in std::mem::take(&mut self.objects) {
             if !fenced.contains(&name) {
@@ -292,6 +321,90 @@ impl Drop for Targets {
         for (beside, _) in &self.renames {
             let _ = std::fs::remove_file(beside);
         }
+        // A disk that is full has room again, and a set of which one family has the manifest does not pass for whole.
+        for (path, bytes) in &self.appended {
+            let file = File::options().write(true).open(path);
+            let _ = file.and_then(|file| file.set_len(*bytes));
+        }
+    }
+}
+
+/// Files that wait beside their names get them if they are the newest of their media: whoever wrote them was stopped
+/// between two renames, and there is no other copy of that set.
+fn settle(files: &Files) -> Result<()> {
+    let all: Vec<_> = files.all().into_iter().filter(|path| is_file(path)).collect();
+    let beside: Vec<_> = all.iter().filter(|path| new_name(path).exists()).collect();
+    if beside.is_empty() {
+        return Ok(());
+    }
+    let mut locks = Vec::new();
+    for path in &beside {
+        let beside = new_name(path);
+        if let Some(file) = opened(&beside)? {
+            lock_media(&file).map_err(|error| Error::io(Subject::File(beside), error))?;
+            locks.push(file);
+        }
+    }
+    // Media that do not open have no set that could be lost.
+    let Ok(media) = open_media(&all) else { return Ok(()) };
+    let names: Vec<_> =
+        media.families().iter().flatten().map(|family| family.source.name()).collect();
+    for path in beside {
+        let beside = new_name(path);
+        let io = |error| Error::io(Subject::File(path.clone()), error);
+        if names.contains(&beside) && media.sets() > 0 {
+            std::fs::rename(&beside, path).map_err(io)?;
+            sync_directory(path)?;
+        } else if path.exists() {
+            // What an interrupted backup left of a set that nobody can restore.
+            std::fs::remove_file(&beside).map_err(io)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a set can be written behind those of a file.
+fn can_go_on(family: &Family, position: u32) -> Result<()> {
+    let subject = Subject::File(family.source.name());
+    if let Tail::Damaged(error) = &family.tail {
+        return Err(Error::corrupt(subject, format!("nothing can be appended to it: {error}")));
+    }
+    if family.sets.len() as u32 + 1 == position {
+        return Ok(());
+    }
+    Err(Error::corrupt(
+        subject,
+        format!(
+            "it has {} backup sets where the others have {}: nothing can be appended",
+            family.sets.len(),
+            position - 1
+        ),
+    ))
+}
+
+/// Locks files that are to be replaced.
+fn lock_all(paths: &[PathBuf]) -> Result<Vec<File>> {
+    let mut files = Vec::with_capacity(paths.len());
+    for path in paths {
+        if let Some(file) = opened(path)? {
+            lock_media(&file).map_err(|error| Error::io(Subject::File(path.clone()), error))?;
+            files.push(file);
+        }
+    }
+    Ok(files)
+}
+
+/// A file for its lock, which some file systems give only to writers; none if it is not there.
+fn opened(path: &Path) -> Result<Option<File>> {
+    let open =
+        File::options().read(true).write(true).open(path).or_else(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Err(error),
+            _ => File::open(path),
+        });
+    match open {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(Subject::File(path.to_owned()), error)),
     }
 }
 

@@ -20,7 +20,7 @@ pub trait MediaSink: Send {
     fn name(&self) -> PathBuf;
 }
 
-/// A file.
+/// A file, locked while it is written, so that two backups that meet do not write into each other's.
 #[derive(Debug)]
 pub struct FileSink {
     file: File,
@@ -35,19 +35,47 @@ impl FileSink {
     pub fn create(path: &Path) -> io::Result<Self> {
         use std::os::unix::fs::OpenOptionsExt;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        lock_media(&file)?;
         Ok(Self { file, path: path.to_owned() })
     }
 
-    /// A file that sets are appended to from byte `at` on; what lies behind is cut off.
+    /// A file that is there, and that nobody else writes from now on.
+    ///
+    /// # Errors
+    /// The system's; `WouldBlock` if another backup writes it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        lock_media(&file)?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// What is written next comes to byte `at`; what lies behind that is cut off.
     ///
     /// # Errors
     /// The system's.
-    pub fn append(path: &Path, at: u64) -> io::Result<Self> {
+    pub fn go_on_at(&mut self, at: u64) -> io::Result<()> {
         use std::io::Seek;
-        let mut file = OpenOptions::new().write(true).open(path)?;
-        file.set_len(at)?;
-        file.seek(io::SeekFrom::Start(at))?;
-        Ok(Self { file, path: path.to_owned() })
+        self.file.set_len(at)?;
+        self.file.seek(io::SeekFrom::Start(at)).map(|_| ())
+    }
+}
+
+/// Locks a file of media until it is closed.
+///
+/// # Errors
+/// `WouldBlock` if another backup has it locked, or has just taken its name away.
+pub fn lock_media(file: &File) -> io::Result<()> {
+    use rustix::fs::{flock, FlockOperation};
+    use std::os::unix::fs::MetadataExt;
+    let busy = || io::Error::new(io::ErrorKind::WouldBlock, "another backup is writing to it");
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => return Err(busy()),
+        // A file system without locks; whoever backs up to one keeps two backups apart.
+        Err(_) | Ok(()) => {}
+    }
+    match file.metadata()?.nlink() {
+        0 => Err(busy()),
+        _ => Ok(()),
     }
 }
 

@@ -90,7 +90,9 @@ fn targets(directory: &Path, shape: &Shape) -> Vec<FamilyTarget> {
             let path = file(directory, family, mirror);
             if shape.position > 1 {
                 let end = Family::open(Box::new(FileSource::open(&path).unwrap())).unwrap().end;
-                return Box::new(FileSink::append(&path, end).unwrap()) as Box<dyn MediaSink>;
+                let mut sink = FileSink::open(&path).unwrap();
+                sink.go_on_at(end).unwrap();
+                return Box::new(sink) as Box<dyn MediaSink>;
             }
             let header = MediaHeader {
                 families: shape.families,
