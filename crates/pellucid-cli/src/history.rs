@@ -124,7 +124,7 @@ fn speed(set: &KnownSet) -> f64 {
 fn row(set: &KnownSet, fastest: f64) -> Vec<String> {
     let part = speed(set) / fastest.max(1.0);
     vec![
-        set.begun.chars().take(19).collect(),
+        time(&set.begun),
         kind(set).to_owned(),
         set.database.clone(),
         set.position.to_string(),
@@ -135,8 +135,17 @@ fn row(set: &KnownSet, fastest: f64) -> Vec<String> {
         "#".repeat((part * 10.0).round().max(1.0) as usize),
         if set.algorithm.is_empty() { "none" } else { &set.algorithm }.to_owned(),
         set.under.clone(),
-        set.files.first().cloned().unwrap_or_default(),
+        match (set.files.first(), set.gone.is_empty()) {
+            (Some(file), false) => format!("{file} (overwritten {})", time(&set.gone)),
+            (Some(file), true) => file.clone(),
+            (None, _) => String::new(),
+        },
     ]
+}
+
+/// Without what is less than a second.
+fn time(at: &str) -> String {
+    at.chars().take(19).collect()
 }
 
 fn kind(set: &KnownSet) -> &'static str {
@@ -156,6 +165,7 @@ fn facts(set: &KnownSet) -> serde_json::Value {
         "backup_size": set.content_bytes, "compressed_backup_size": set.stored_bytes,
         "bytes_per_second": speed(set), "key_algorithm": known(&set.algorithm), "under": known(&set.under),
         "is_damaged": set.damaged, "differential_base_guid": known(&set.base), "files": set.files,
+        "overwritten_date": known(&set.gone), "overwritten_by": known(&set.gone_for),
     })
 }
 
@@ -167,7 +177,7 @@ fn show_restores(restores: &[KnownRestore], output: &Output) {
             table(["restored (UTC)", "database", "from", "size", "took", "replaced", "file"]);
         shown.add_rows(restores.iter().map(|restore| {
             vec![
-                restore.at.chars().take(19).collect(),
+                time(&restore.at),
                 restore.database.clone(),
                 if restore.kind == "D" { "full" } else { "differential" }.to_owned(),
                 bytes(restore.bytes),
@@ -229,6 +239,7 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
                 manifest: &set.manifest,
                 description: &description.unwrap_or_default(),
                 files: &files_of(&media),
+                replaced: &[],
             })?;
             written += 1;
         }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::support::{edit, Place, PELLUCID};
+use crate::support::{edit, history, Place, PELLUCID};
 
 fn json(place: &Place, arguments: &[&str]) -> Value {
     let said = place.pellucid(&[&["--json"], arguments].concat()).succeeded();
@@ -120,6 +120,92 @@ fn pruning_takes_whole_chains_says_so_first_and_leaves_what_a_newer_differential
     let base = &left[0]["backup_set_uuid"];
     assert_eq!(&left[1]["differential_base_guid"], base);
     place.pellucid(&["restore", "next.bak", "--to", "c.db"]).succeeded();
+}
+
+/// Of each known set: its file, and whether it is known to be gone.
+fn known(place: &Place) -> Vec<(String, bool)> {
+    let gone = |set: &Value| {
+        assert_eq!(set["overwritten_date"].is_null(), set["overwritten_by"].is_null(), "{set}");
+        !set["overwritten_date"].is_null()
+    };
+    let file =
+        |set: &Value| set["files"][0].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    backups(place).iter().map(|set| (file(set), gone(set))).collect()
+}
+
+#[test]
+fn sets_that_were_overwritten_are_known_to_be_gone_until_a_copy_turns_up() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    let back_up = |words: &str| {
+        let words = format!("backup app.db --to {words}");
+        place.pellucid(&words.split(' ').collect::<Vec<_>>()).succeeded();
+    };
+    let is = |expected: &[(&str, bool)]| {
+        let found = known(&place);
+        let found: Vec<_> = found.iter().map(|(file, gone)| (file.as_str(), *gone)).collect();
+        assert_eq!(found, expected);
+    };
+    back_up("a.bak");
+    back_up("a.bak --append");
+    std::fs::copy(place.path("a.bak"), place.path("kept.bak")).unwrap();
+    is(&[("a.bak", false), ("a.bak", false)]);
+    back_up("a.bak --overwrite");
+    is(&[("a.bak", true), ("a.bak", true), ("a.bak", false)]);
+    let shown = place.pellucid(&["history"]).succeeded();
+    let lines: Vec<_> = shown.lines().filter(|line| line.contains("a.bak")).collect();
+    assert!(lines.len() == 3 && lines[0].contains("a.bak (overwritten 20"), "{shown}");
+    assert!(!lines[2].contains("overwritten"), "{shown}");
+    back_up("a.bak --format");
+    is(&[("a.bak", true), ("a.bak", true), ("a.bak", true), ("a.bak", false)]);
+    let by = backups(&place)[2]["overwritten_by"].clone();
+    assert_eq!(by, backups(&place)[3]["backup_set_uuid"]);
+    // A copy of the file that was overwritten.
+    place.pellucid(&["restore", "kept.bak", "--to", "x.db", "--position", "2"]).succeeded();
+    assert!(!known(&place)[1].1, "it was just restored");
+    place.pellucid(&["history", "rebuild", "kept.bak"]).succeeded();
+    is(&[("kept.bak", false), ("kept.bak", false), ("kept.bak", true), ("a.bak", false)]);
+
+    // A stripe that is gone is the set; a mirror is not.
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    let back_up = |words: &str| {
+        let words = format!("backup app.db --to {words}");
+        place.pellucid(&words.split(' ').collect::<Vec<_>>()).succeeded();
+    };
+    back_up("s.bak t.bak");
+    back_up("m.bak --mirror n.bak");
+    back_up("t.bak --format");
+    back_up("m.bak --format");
+    let found = known(&place);
+    let found: Vec<_> = found.iter().map(|(file, gone)| (file.as_str(), *gone)).collect();
+    assert_eq!(found, [("s.bak", true), ("n.bak", false), ("t.bak", false), ("m.bak", false)]);
+    place.pellucid(&["restore", "n.bak", "--to", "y.db"]).succeeded();
+    back_up("n.bak --format");
+    assert!(known(&place)[1].1, "both of its copies are gone");
+    // Where the disk is another one and the name the same, nothing was overwritten.
+    std::fs::rename(place.path("t.bak"), place.path("elsewhere.bak")).unwrap();
+    back_up("t.bak");
+    assert!(!known(&place)[2].1);
+    // They are pruned like others.
+    place.pellucid(&["history", "prune", "--older-than", "0", "--apply"]).succeeded();
+    assert!(known(&place).is_empty());
+}
+
+#[test]
+fn a_history_of_before_learns_what_is_gone() {
+    let place = chain();
+    history(&place).execute_batch("DROP TABLE pellucid_gone").unwrap();
+    assert_eq!(backups(&place).len(), 2);
+    place.pellucid(&["backup", "app.db", "--to", "full.bak", "--overwrite"]).succeeded();
+    assert_eq!(
+        known(&place),
+        [
+            ("full.bak".to_owned(), true),
+            ("diff.bak".to_owned(), false),
+            ("full.bak".to_owned(), false)
+        ]
+    );
 }
 
 #[test]

@@ -207,3 +207,14 @@ pub fn extension(place: &Place) -> String {
     assert_eq!(said.code, 0, "`cargo build --workspace` has to come first: {said:?}");
     said.stdout.trim_end().to_owned()
 }
+
+/// The history of an instance, opened past the program: in its file it is sealed.
+pub fn history(place: &Place) -> rusqlite::Connection {
+    use pellucid_sqlite::seal_request::{offer, Offer};
+    pellucid_bundled::register().unwrap();
+    let keyring = pellucid::keyring::Keyring::open(&place.path("keys")).unwrap();
+    offer(Offer::KeyFile(keyring.history_key().unwrap().unwrap()));
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let path = place.path("keys/msdb.db");
+    rusqlite::Connection::open_with_flags_and_vfs(path, flags, c"pellucid").unwrap()
+}

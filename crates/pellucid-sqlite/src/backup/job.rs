@@ -15,7 +15,7 @@ use pellucid::{Algorithm, Error, Subject};
 use super::media::open_media;
 use super::overwrite::Rules;
 use super::seal::{seal, thumbprint};
-use super::targets::{Files, Targets};
+use super::targets::{new_name, Files, Targets};
 use crate::convert::switch::check_space;
 use crate::convert::{full_name, ConvertError};
 use crate::history::{self, FamilyFile, History, SetRecord};
@@ -146,6 +146,8 @@ pub fn back_up(
     let (header, description) = (set.header, set.description);
     let media = targets.header.clone();
     let can_be_read = targets.can_be_read();
+    let mut replaced = targets.replaced().to_vec();
+    replaced.retain(|path| !fenced.contains(path) && !fenced.contains(&new_name(path)));
     targets.finish(&fenced)?;
     let manifest = &written.manifest;
     let files = job.files.present(&fenced);
@@ -158,6 +160,7 @@ pub fn back_up(
         manifest,
         description: &description,
         files: &files,
+        replaced: &replaced,
     };
     let unrecorded = history::told(record_set(&record));
     Ok(Done {

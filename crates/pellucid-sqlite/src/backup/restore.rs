@@ -151,6 +151,7 @@ fn write_down(
             manifest: set.manifest(),
             description: set.description(),
             files: &files_of(media),
+            replaced: &[],
         })?;
     }
     history.record_restore(record)

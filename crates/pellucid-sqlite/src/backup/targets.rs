@@ -91,7 +91,9 @@ pub struct Targets {
     families: Vec<FamilyTarget>,
     /// Where the files are, and which names they get.
     renames: Vec<(PathBuf, PathBuf)>,
-    /// Files that were there and are replaced, so that nobody appends to them meanwhile.
+    /// Files that were there and are replaced.
+    replaced: Vec<PathBuf>,
+    /// The same, so that nobody appends to them meanwhile.
     _locked: Vec<File>,
     /// Files that are appended to, and how long they were.
     appended: Vec<(PathBuf, u64)>,
@@ -155,6 +157,7 @@ impl Targets {
         let mut targets = Self {
             families: Vec::new(),
             renames: Vec::new(),
+            replaced: there,
             _locked: locked,
             appended: Vec::new(),
             objects: Vec::new(),
@@ -182,6 +185,7 @@ impl Targets {
         let mut targets = Self {
             families: Vec::with_capacity(files.families.len()),
             renames: Vec::new(),
+            replaced: Vec::new(),
             _locked: Vec::new(),
             appended: Vec::new(),
             objects: Vec::new(),
@@ -261,6 +265,11 @@ impl Targets {
     /// Whether what was written can be read again.
     pub fn can_be_read(&self) -> bool {
         self.can_be_read
+    }
+
+    /// Files that were there and are replaced.
+    pub fn replaced(&self) -> &[PathBuf] {
+        &self.replaced
     }
 
     /// Where the set is written to.

@@ -41,6 +41,10 @@ pub struct KnownSet {
     pub base: String,
     /// Its files, first copies first.
     pub files: Vec<String>,
+    /// When another backup took the place of one of its files, so that it cannot be restored from them; empty if it can.
+    pub gone: String,
+    /// The set that did, in hexadecimal.
+    pub gone_for: String,
 }
 
 /// A restore of the history.
@@ -73,8 +77,9 @@ const SETS: &str = "SELECT backup_set_uuid, database_name, s.name, type, is_copy
     coalesce((SELECT group_concat(trim(e.kind || ' ' || e.name), ', ') FROM pellucid_encryptor e \
     WHERE e.backup_set_id = s.backup_set_id), ''), is_damaged, coalesce(differential_base_guid, ''), \
     coalesce((SELECT group_concat(physical_device_name, char(10)) FROM (SELECT physical_device_name FROM \
-    backupmediafamily f WHERE f.media_set_id = s.media_set_id ORDER BY mirror, family_sequence_number)), '') \
-    FROM backupset s";
+    backupmediafamily f WHERE f.media_set_id = s.media_set_id ORDER BY mirror, family_sequence_number)), ''), \
+    coalesce(gone_date, ''), coalesce(gone_for, '') \
+    FROM backupset s LEFT JOIN pellucid_gone USING(backup_set_id)";
 
 impl History {
     /// The backup sets, oldest first; of one database if it is named.
@@ -122,6 +127,8 @@ impl History {
                 damaged: row.number(14) != 0,
                 base: row.text(15),
                 files: row.text(16).lines().map(str::to_owned).collect(),
+                gone: row.text(17),
+                gone_for: row.text(18),
             });
         })?;
         Ok(sets)

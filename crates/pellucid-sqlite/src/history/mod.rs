@@ -26,9 +26,11 @@ pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
 pub const FILE: &str = "msdb.db";
 const WAIT_MS: i32 = 10_000;
 
-/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Two tables of our own: who can open a set, and
-/// where a restore went.
+/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Three tables of our own: who can open a set,
+/// where a restore went, and which sets were overwritten.
 const SCHEMA: &str = include_str!("schema.sql");
+/// The last of them, which a history may be too old to have.
+const GONE: &str = "CREATE TABLE IF NOT EXISTS pellucid_gone(";
 
 /// An open history.
 #[derive(Debug)]
@@ -54,6 +56,9 @@ impl History {
         let handle = Handle::open(&path, &uri(&path, "vfs=pellucid"), ffi::OPEN_READWRITE)?;
         handle.busy_timeout(WAIT_MS);
         handle.run("SELECT count(*) FROM backupset")?;
+        for statement in SCHEMA.split(';').filter(|text| text.trim().starts_with(GONE)) {
+            handle.run(statement)?;
+        }
         Ok(Some(Self { handle }))
     }
 

@@ -123,7 +123,7 @@ impl History {
         self.transaction(|| {
             for set in &plan.sets {
                 let id = format!("(SELECT backup_set_id FROM backupset WHERE backup_set_uuid = '{}')", set.set);
-                for table in ["backupfile", "pellucid_encryptor", "backupset"] {
+                for table in ["backupfile", "pellucid_encryptor", "pellucid_gone", "backupset"] {
                     self.handle.run(&format!("DELETE FROM {table} WHERE backup_set_id = {id}"))?;
                 }
             }

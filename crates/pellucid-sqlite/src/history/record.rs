@@ -39,6 +39,8 @@ pub struct SetRecord<'a> {
     pub description: &'a Description,
     /// Its files.
     pub files: &'a [FamilyFile],
+    /// Files that were there before, and whose content it has replaced.
+    pub replaced: &'a [PathBuf],
 }
 
 /// A restore that was done.
@@ -87,8 +89,42 @@ impl History {
     pub fn record_set(&self, record: &SetRecord<'_>) -> Result<(), ConvertError> {
         self.transaction(|| {
             let media = self.record_media(record)?;
-            self.insert_set(record, media)
+            self.insert_set(record, media)?;
+            self.mark_gone(record, media)
         })
+    }
+
+    /// Marks the sets that lay in files that this one has replaced, if no other copy of the file is known. This one is
+    /// there, whatever was known of it.
+    fn mark_gone(&self, record: &SetRecord<'_>, media: i64) -> Result<(), ConvertError> {
+        let set = format!("'{}'", hex(&record.set.set));
+        self.handle.run(&format!(
+            "DELETE FROM pellucid_gone WHERE backup_set_id = (SELECT backup_set_id FROM backupset WHERE backup_set_uuid = \
+             {set})"
+        ))?;
+        if record.replaced.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<_> = record
+            .replaced
+            .iter()
+            .map(|path| literal(&whole_name(path).display().to_string()))
+            .collect();
+        let replaced = format!("physical_device_name IN ({})", paths.join(", "));
+        // Of other media: a set is gone when of one family every copy is.
+        let lost = format!(
+            "SELECT media_set_id FROM backupmediafamily WHERE media_set_id <> {media} GROUP BY media_set_id, \
+             family_sequence_number HAVING min({replaced})"
+        );
+        self.handle.run(&format!(
+            "INSERT OR IGNORE INTO pellucid_gone SELECT backup_set_id, {}, {set} FROM backupset WHERE backup_set_uuid \
+             <> {set} AND (media_set_id = {media} OR media_set_id IN ({lost}))",
+            time_of(record.manifest.finished)
+        ))?;
+        // Where there is another copy, that is where the set is.
+        self.handle.run(&format!(
+            "DELETE FROM backupmediafamily WHERE media_set_id <> {media} AND {replaced} AND media_set_id NOT IN ({lost})"
+        ))
     }
 
     fn record_media(&self, record: &SetRecord<'_>) -> Result<i64, ConvertError> {

@@ -30,4 +30,5 @@ CREATE TABLE restorefile(
 CREATE TABLE pellucid_encryptor(
   backup_set_id INTEGER, number INTEGER, kind TEXT, name TEXT, thumbprint TEXT, PRIMARY KEY(backup_set_id, number));
 CREATE TABLE pellucid_restore(
-  restore_history_id INTEGER PRIMARY KEY, seconds REAL, bytes INTEGER)
+  restore_history_id INTEGER PRIMARY KEY, seconds REAL, bytes INTEGER);
+CREATE TABLE IF NOT EXISTS pellucid_gone(backup_set_id INTEGER PRIMARY KEY, gone_date TEXT, gone_for TEXT)
