@@ -9,4 +9,5 @@ mod openssl;
 mod properties;
 #[path = "../random/mod.rs"]
 mod random;
+mod tampered_media;
 mod vectors;
