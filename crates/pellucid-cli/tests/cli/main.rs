@@ -9,6 +9,7 @@ mod application;
 mod backup;
 mod backup_faults;
 mod backup_kills;
+mod backup_leaks;
 mod check;
 mod claims;
 mod core_dump;

@@ -18,7 +18,7 @@ const WRONG: &[u8] = b"marker-wrong-77aa03";
 const RAW: &[u8; 32] = b"marker-raw-key-of-32-bytes-77aa0";
 
 /// What a secret may look like: three alignments of base64 lose at most two characters at each end.
-fn shapes(secret: &[u8]) -> Vec<Vec<u8>> {
+pub fn shapes(secret: &[u8]) -> Vec<Vec<u8>> {
     let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut shapes = vec![secret.to_vec(), hex.to_uppercase().into_bytes(), hex.into_bytes()];
     for shift in 0..3 {
