@@ -66,6 +66,19 @@ impl Place {
         }
     }
 
+    /// What an object has in it; none if there is none.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn content(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let read = async { self.store.get(path).await?.bytes().await };
+        match runtime()?.block_on(read) {
+            Ok(bytes) => Ok(Some(bytes.to_vec())),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(io_error(error)),
+        }
+    }
+
     /// Creates an object; fails if there is one.
     ///
     /// # Errors
@@ -82,7 +95,11 @@ impl Place {
     /// `Unsupported` if it does not.
     pub fn check_conditions(&self) -> io::Result<()> {
         let probe = self.with_suffix(&format!(".{}.probe", crate::pointer::random_name()?))?;
-        self.create(&probe, b"first".to_vec())?;
+        match self.create(&probe, b"first".to_vec()) {
+            // A second try, because the answer to the first was lost: nobody else knows the name.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => created?,
+        }
         let second = self.create(&probe, b"second".to_vec());
         // What is left of it is five bytes of nobody's.
         let _ = runtime()?.block_on(self.store.delete(&probe));

@@ -130,34 +130,59 @@ impl Upload {
         Ok(())
     }
 
-    /// Completes the upload, looks that all of it arrived, and creates the object that points to it.
+    /// Completes the upload, looks whether all of it arrived, and creates the object that points to it.
     fn finish(&mut self) -> io::Result<()> {
         if !self.buffer.is_empty() {
             self.send()?;
         }
         self.wait_for(0)?;
         let mut upload = self.upload.take().ok_or_else(gone)?;
-        if let Err(error) = runtime()?.block_on(upload.complete()) {
+        let completed = runtime()?.block_on(upload.complete());
+        let arrived = runtime()?.block_on(self.place.store.head(&self.data));
+        // Where only the answer was lost the object is there all the same.
+        if arrived.as_ref().is_ok_and(|found| found.size == self.bytes) {
+            return self.point();
+        }
+        if completed.is_err() {
             // The parts would be paid for.
             let _ = runtime()?.block_on(upload.abort());
-            return Err(io_error(error));
         }
-        let arrived = runtime()?.block_on(self.place.store.head(&self.data)).map_err(io_error)?;
-        let pointed = match arrived.size == self.bytes {
-            true => {
-                let pointer = Pointer::new(&self.data, self.bytes).encode()?;
-                self.place.create(&self.place.path, pointer)
-            }
-            false => Err(io::Error::other(format!(
+        self.remove();
+        match (completed, arrived) {
+            (Err(error), _) | (_, Err(error)) => Err(io_error(error)),
+            (_, Ok(found)) => Err(io::Error::other(format!(
                 "the store has {} bytes of {}: a part was lost",
-                arrived.size, self.bytes
+                found.size, self.bytes
             ))),
-        };
-        if pointed.is_err() {
-            // Nothing points to it.
-            let _ = runtime()?.block_on(self.place.store.delete(&self.data));
         }
-        pointed
+    }
+
+    /// Creates the object that points to the bytes.
+    fn point(&self) -> io::Result<()> {
+        let pointer = Pointer::new(&self.data, self.bytes).encode()?;
+        let Err(error) = self.place.create(&self.place.path, pointer.clone()) else {
+            return Ok(());
+        };
+        match self.place.content(&self.place.path) {
+            // It was created, and the answer was lost: what it points to is nobody else's.
+            Ok(Some(found)) if found == pointer => Ok(()),
+            Ok(_) => {
+                self.remove();
+                Err(error)
+            }
+            Err(_) => Err(io::Error::new(
+                error.kind(),
+                format!("{error}; whether it was created nevertheless is not known: `pellucid verify` says"),
+            )),
+        }
+    }
+
+    /// Removes bytes that nothing points to.
+    fn remove(&self) {
+        if let Ok(runtime) = runtime() {
+            // What cannot be removed is the store's to expire.
+            let _ = runtime.block_on(self.place.store.delete(&self.data));
+        }
     }
 }
 

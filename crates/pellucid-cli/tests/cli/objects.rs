@@ -1,11 +1,14 @@
 //! Goal: a backup to an object store is whole or not there, restores from there, and no secret of the store is in an
-//! argument, a message or the history.
+//! argument, a message or the history; whatever the store or the network does, an error names the object, nothing passes
+//! for a set, and what was there is.
 //!
-//! Method: a server of S3's interface on this machine (moto; `.ci/deps` installs it), and a store of files by URL.
+//! Method: servers of S3's interface on this machine (versitygw and moto; `.ci/deps` installs them) behind a proxy that
+//! answers 500, answers nothing, loses parts or ignores conditions (support/faulty.py), and a store of files by URL.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use crate::support::{said, Place, Said, PELLUCID};
 
@@ -22,40 +25,71 @@ fn python() -> PathBuf {
     found.expect("moto is missing: .ci/deps installs it")
 }
 
-/// A server with a bucket `backups`.
+/// A server with a bucket `backups`, and a proxy before it.
 struct Server {
     child: Child,
+    ask: ChildStdin,
+    hear: BufReader<ChildStdout>,
     port: String,
+    name: &'static str,
+    _objects: tempfile::TempDir,
+}
+
+/// All servers that are here; the last one is the fastest.
+fn servers() -> Vec<Server> {
+    let versitygw = Path::new(PELLUCID).with_file_name("../tools/versitygw");
+    let mut servers = vec![Server::start("moto", "moto")];
+    match versitygw.exists() {
+        true => servers.push(Server::start("versitygw", versitygw.to_str().unwrap())),
+        false => println!("versitygw is not here: .ci/deps installs it where Go is; moto alone"),
+    }
+    servers
 }
 
 impl Server {
-    fn start() -> Self {
-        let program = "import sys
-from moto.server import ThreadedMotoServer
-import boto3
-server = ThreadedMotoServer(ip_address='127.0.0.1', port=0)
-server.start()
-host, port = server.get_host_and_port()
-boto3.client('s3', endpoint_url=f'http://127.0.0.1:{port}', region_name='us-east-1', aws_access_key_id='x',
-             aws_secret_access_key='y').create_bucket(Bucket='backups')
-print(port, flush=True)
-sys.stdin.read()
-";
+    fn start(name: &'static str, tool: &str) -> Self {
+        let objects = tempfile::tempdir().unwrap();
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/faulty.py");
         let mut command = Command::new(python());
-        command.args(["-c", program]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        command.arg(program).arg(tool).arg(objects.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let ask = child.stdin.take().unwrap();
+        let mut hear = BufReader::new(child.stdout.take().unwrap());
         // It says that it starts before it says where.
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let port = lines.map_while(Result::ok).find(|line| line.parse::<u16>().is_ok());
-        Self { child, port: port.expect("moto does not say its port") }
+        let port = loop {
+            let mut line = String::new();
+            assert!(hear.read_line(&mut line).unwrap() > 0, "{name} does not say its port");
+            if line.trim().parse::<u16>().is_ok() {
+                break line.trim().to_owned();
+            }
+        };
+        Self { child, ask, hear, port, name, _objects: objects }
     }
 
-    fn pellucid(&self, place: &Place, arguments: &[&str]) -> Said {
+    /// What support/faulty.py answers.
+    fn ask(&mut self, line: &str) -> String {
+        writeln!(self.ask, "{line}").unwrap();
+        let mut answer = String::new();
+        self.hear.read_line(&mut answer).unwrap();
+        answer.trim().to_owned()
+    }
+
+    fn objects(&mut self) -> Vec<String> {
+        self.ask("objects").split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn command(&self, place: &Place) -> Command {
         let mut command = place.command(PELLUCID);
         command.env("AWS_ENDPOINT", format!("http://127.0.0.1:{}", self.port));
         command.env("AWS_ALLOW_HTTP", "true").env("AWS_REGION", "us-east-1");
         command.env("AWS_ACCESS_KEY_ID", "x").env("AWS_SECRET_ACCESS_KEY", SECRET);
-        let told = said(command.args(arguments));
+        command.env("AWS_TIMEOUT", "3s");
+        command
+    }
+
+    fn pellucid(&self, place: &Place, arguments: &[&str]) -> Said {
+        let told = said(self.command(place).args(arguments));
         assert!(!told.all().contains(SECRET), "{told:?}");
         told
     }
@@ -63,8 +97,8 @@ sys.stdin.read()
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It ends with its input, too.
-        let _ = self.child.kill();
+        // It ends with its input, too, and versitygw with it.
+        let _ = writeln!(self.ask, "end");
         let _ = self.child.wait();
     }
 }
@@ -84,7 +118,12 @@ fn rows(place: &Place, name: &str) -> String {
 
 #[test]
 fn a_store_of_s3s_kind_keeps_backups_that_restore() {
-    let server = Server::start();
+    for server in servers() {
+        keeps_backups_that_restore(&server);
+    }
+}
+
+fn keeps_backups_that_restore(server: &Server) {
     let place = Place::new();
     let before = database(&place);
     // More than one part: it does not compress.
@@ -149,4 +188,203 @@ fn a_killed_backup_leaves_no_object_under_its_name() {
     }
     place.pellucid(&["restore", &url, "--to", "back.db"]).succeeded();
     assert_eq!(rows(&place, "back.db"), rows(&place, "app.db"));
+}
+
+/// What may come of a fault.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Comes {
+    /// Tried again, and whole.
+    Whole,
+    /// An error with this in it.
+    Error(&'static str),
+    /// One or the other.
+    Either,
+}
+
+use Comes::*;
+
+/// Requests of a backup: two of kind `put` for a probe, `begin`, parts, `complete`, `put` for the name.
+const FAULTS: &[(&str, Comes)] = &[
+    ("head 0 1 500", Whole),
+    ("put 0 1 500", Whole),
+    ("put 0 1 500-after", Whole),
+    ("put 1 1 500-after", Whole),
+    ("put 0 1 drop-after", Either),
+    ("begin 0 1 500", Whole),
+    ("begin 0 1 drop", Either),
+    ("part 0 2 500", Whole),
+    ("part 1 1 500-after", Whole),
+    ("part 0 1 drop", Whole),
+    ("part 1 1 drop-after", Whole),
+    ("part 0 1 hang", Whole),
+    ("part 0 1 lose", Error("")),
+    ("part 1 1 lose", Error("")),
+    ("complete 0 1 500", Whole),
+    ("complete 0 1 500-after", Whole),
+    ("complete 0 1 drop", Either),
+    ("complete 0 1 drop-after", Whole),
+    ("put 2 1 500", Whole),
+    ("put 2 1 500-after", Whole),
+    ("put 2 1 drop", Either),
+    ("put 2 1 drop-after", Whole),
+    ("put 0 9 ignore", Error("overwrites an object although it was told not to")),
+];
+
+/// Makes a backup under a rule and looks at what came of it.
+fn meets(server: &mut Server, place: &Place, number: usize, rule: &str, comes: Comes) {
+    let what = format!("{}, {rule}", server.name);
+    let url = format!("s3://backups/faults/{number}.bak");
+    let before = server.objects();
+    assert_eq!(server.ask(rule), "ok");
+    let backup = ["--quiet", "backup", "app.db", "--compression", "none", "--to", &url];
+    let told = server.pellucid(place, &backup);
+    server.ask("clear");
+    let mut more = server.objects();
+    more.retain(|name| !before.contains(name));
+    if told.code == 0 {
+        assert!(matches!(comes, Whole | Either), "{what}: {told:?}");
+        server.pellucid(place, &["verify", "--open", &url]).succeeded();
+        assert!(
+            more.contains(&format!("faults/{number}.bak")) && more.len() == 2,
+            "{what}: {more:?}"
+        );
+    } else {
+        assert!(comes != Whole, "{what}: {told:?}");
+        if let Error(says) = comes {
+            assert!(told.stderr.contains(says), "{what}: {told:?}");
+        }
+        assert!(told.code == 1 && told.stderr.contains(&url), "{what}: {told:?}");
+        let none = server.pellucid(place, &["header", &url]);
+        assert!(none.code == 1, "{what}: something passes for a set: {none:?}");
+        assert!(!more.contains(&format!("faults/{number}.bak")), "{what}: {more:?}");
+    }
+    assert_eq!(server.ask("uploads"), "0", "{what}: parts are left");
+    assert!(before.iter().all(|name| server.objects().contains(name)), "{what}: others are gone");
+}
+
+#[test]
+fn whatever_a_store_answers_there_is_a_whole_backup_or_an_error_and_none() {
+    if let Some(mut server) = servers().pop() {
+        let place = Place::new();
+        let before = database(&place);
+        let good = "s3://backups/good.bak";
+        server.pellucid(&place, &["backup", "app.db", "--to", good]).succeeded();
+        for (number, (rule, comes)) in FAULTS.iter().enumerate() {
+            meets(&mut server, &place, number, rule, *comes);
+        }
+        server.pellucid(&place, &["restore", good, "--to", "back.db"]).succeeded();
+        assert_eq!(rows(&place, "back.db"), before);
+    }
+}
+
+#[test]
+fn a_store_that_never_answers_right_is_given_up() {
+    let mut server = Server::start("moto", "moto");
+    let place = Place::new();
+    database(&place);
+    meets(&mut server, &place, 0, "part 0 999 500", Error("500"));
+    meets(&mut server, &place, 1, "complete 0 999 drop", Error(""));
+    // It says that all is well.
+    meets(&mut server, &place, 2, "part 1 1 lose", Error("a part was lost"));
+}
+
+#[test]
+fn what_is_read_from_a_bad_store_is_right_or_an_error() {
+    for mut server in servers() {
+        let place = Place::new();
+        let before = database(&place);
+        let url = "s3://backups/app.bak";
+        server
+            .pellucid(&place, &["backup", "app.db", "--compression", "none", "--to", url])
+            .succeeded();
+        let mut right = 0;
+        for (number, rule) in [
+            "get 0 3 500",
+            "get 2 1 half",
+            "get 3 2 drop",
+            "get 4 1 hang",
+            "head 0 1 500",
+            "get 0 1 half",
+        ]
+        .iter()
+        .enumerate()
+        {
+            let what = format!("{}, {rule}", server.name);
+            server.ask(rule);
+            let to = format!("back-{number}.db");
+            let told = server.pellucid(&place, &["--quiet", "restore", url, "--to", &to]);
+            server.ask("clear");
+            match told.code {
+                0 => {
+                    assert_eq!(rows(&place, &to), before, "{what}");
+                    right += 1;
+                }
+                _ => {
+                    assert!(told.stderr.contains(url), "{what}: {told:?}");
+                    assert!(!place.path(&to).exists(), "{what}");
+                }
+            }
+        }
+        assert!(right > 2, "{}: nothing was tried again", server.name);
+    }
+}
+
+#[test]
+fn of_writers_that_race_for_a_name_one_has_it() {
+    for mut server in servers() {
+        let place = Place::new();
+        database(&place);
+        for round in 0..4 {
+            let url = format!("s3://backups/race-{round}.bak");
+            let started = [0; 3].map(|_| {
+                let mut command = server.command(&place);
+                command.args(["--quiet", "backup", "app.db", "--to", &url]);
+                command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+            });
+            let mut won = 0;
+            for child in started {
+                let output = child.wait_with_output().unwrap();
+                let text = String::from_utf8_lossy(&output.stderr).into_owned();
+                won += u32::from(output.status.success());
+                assert!(output.status.success() || text.contains(&url), "{text}");
+            }
+            assert_eq!(won, 1, "{}, round {round}", server.name);
+            server.pellucid(&place, &["verify", "--open", &url]).succeeded();
+            let name = format!("race-{round}.bak");
+            let objects = server.objects();
+            let of_round: Vec<_> =
+                objects.iter().filter(|object| object.starts_with(&name)).collect();
+            assert_eq!(of_round.len(), 2, "{}: the name and the bytes: {of_round:?}", server.name);
+        }
+        assert_eq!(server.ask("uploads"), "0");
+    }
+}
+
+#[test]
+fn a_backup_to_a_store_that_is_killed_has_no_name_there_and_the_next_one_has() {
+    for mut server in servers() {
+        let place = Place::new();
+        let before = database(&place);
+        let url = "s3://backups/killed.bak";
+        let backup = ["--quiet", "backup", "app.db", "--compression", "none", "--to", url];
+        let mut killed = 0;
+        for (rule, wait) in
+            [("part 0 9 hang", 400), ("complete 0 9 hang", 700), ("put 2 9 hang", 900)]
+        {
+            server.ask(rule);
+            let mut command = server.command(&place);
+            command.env("AWS_TIMEOUT", "30s").args(backup);
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(wait));
+            child.kill().unwrap();
+            killed += u32::from(child.wait().unwrap().code().is_none());
+            server.ask("clear");
+            let none = server.pellucid(&place, &["header", url]);
+            assert_eq!(none.code, 1, "{}, {rule}: {none:?}", server.name);
+        }
+        assert_eq!(killed, 3, "{}", server.name);
+        server.pellucid(&place, &backup).succeeded();
+        server.pellucid(&place, &["restore", url, "--to", "back.db"]).succeeded();
+        assert_eq!(rows(&place, "back.db"), before);
+    }
 }
