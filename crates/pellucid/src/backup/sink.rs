@@ -68,10 +68,11 @@ pub fn lock_media(file: &File) -> io::Result<()> {
     use rustix::fs::{flock, FlockOperation};
     use std::os::unix::fs::MetadataExt;
     let busy = || io::Error::new(io::ErrorKind::WouldBlock, "another backup is writing to it");
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => return Err(busy()),
-        // A file system without locks; whoever backs up to one keeps two backups apart.
-        Err(_) | Ok(()) => {}
+    // Any other error is of a file system without locks; whoever backs up to one keeps two backups apart.
+    if let Err(rustix::io::Errno::WOULDBLOCK) =
+        flock(file, FlockOperation::NonBlockingLockExclusive)
+    {
+        return Err(busy());
     }
     match file.metadata()?.nlink() {
         0 => Err(busy()),
