@@ -27,6 +27,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("source", metavar="IN.db", type=Path)
     parser.add_argument("target", metavar="OUT.db", type=Path, help="must not exist")
+    options = parse_with_keys(parser, arguments)
+    if not (options.key_file or options.passphrase_file or options.keyring or options.cert_file or options.bundle):
+        parser.error("one of --key-file, --passphrase-file, --keyring, --bundle and --cert-file is needed")
+    return options
+
+
+def parse_with_keys(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """Parses the parser's own arguments and those that say where keys are, which have to fit each other."""
     parser.add_argument("--key-file", type=Path, help="32 raw bytes or 64 hexadecimal digits")
     parser.add_argument("--passphrase-file", type=Path)
     parser.add_argument("--keyring", metavar="DIR", type=Path, help="the instance directory, with service.key")
@@ -36,8 +44,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--password-file", type=Path, help="the password of the private key, or of the bundle")
     parser.add_argument("--allow-recovery", action="store_true", help="use protectors that are for recovery, too")
     options = parser.parse_args(arguments)
-    if not (options.key_file or options.passphrase_file or options.keyring or options.cert_file or options.bundle):
-        parser.error("one of --key-file, --passphrase-file, --keyring, --bundle and --cert-file is needed")
     if bool(options.cert_file) != bool(options.key_file_pem):
         parser.error("--cert-file and --key-file-pem go together")
     if options.password_file and bool(options.key_file_pem) == bool(options.bundle):

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .__main__ import keys_at_hand, told, write
+from .__main__ import keys_at_hand, parse_with_keys, told, write
 from .errors import MissingKey
 from .media import Family, Kind, OpenSet, open_family, restore
 
@@ -22,15 +22,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--base", metavar="MEDIA", type=Path, nargs="+", help="the media of a differential's full set")
     parser.add_argument("--to", metavar="OUT.db", type=Path, help="must not exist")
     parser.add_argument("--position", type=int, help="which set, from 1; the last one without it")
-    parser.add_argument("--key-file", type=Path, help="32 raw bytes or 64 hexadecimal digits")
-    parser.add_argument("--passphrase-file", type=Path)
-    parser.add_argument("--keyring", metavar="DIR", type=Path, help="the instance directory, with service.key")
-    parser.add_argument("--cert-file", type=Path, help="an exported certificate, PEM")
-    parser.add_argument("--key-file-pem", type=Path, help="its private key, PKCS#8 in PEM")
-    parser.add_argument("--bundle", type=Path, help="a bundle of the instance, instead of the instance itself")
-    parser.add_argument("--password-file", type=Path, help="the password of the private key, or of the bundle")
-    parser.add_argument("--allow-recovery", action="store_true", help="use protectors that are for recovery, too")
-    return parser.parse_args(arguments)
+    return parse_with_keys(parser, arguments)
 
 
 def families(paths: Sequence[Path]) -> list[Family]:
