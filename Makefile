@@ -15,7 +15,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: help build demo test bench check campaign install uninstall package deps
+.PHONY: help build demo test bench check campaign install uninstall package deps build-deps
 .DEFAULT_GOAL := help
 
 help:
@@ -24,11 +24,14 @@ help:
 deps:
 	@.ci/deps
 
-build: deps
+build-deps:
+	@.ci/deps build
+
+build: build-deps
 	$(CARGO) build --release --workspace --locked
 
 # Make exports DB, so that any name will do.
-demo: deps
+demo: build-deps
 	@echo "Building; the first time takes minutes"
 	@mkdir -p target
 	@$(CARGO) build --release --workspace --locked >target/demo-build.log 2>&1 || { cat target/demo-build.log >&2; exit 1; }
@@ -40,7 +43,7 @@ test:
 check:
 	@.ci/steps check
 
-bench: build
+bench: deps build
 	@lab/bench.sh --estimate
 	$(CARGO) bench -p pellucid-lab --locked
 	@lab/bench.sh
@@ -48,7 +51,7 @@ bench: build
 campaign:
 	@.ci/campaign $(NAME)
 
-package: build
+package: deps build
 	packaging/deb.sh
 	packaging/wheel.sh
 
