@@ -167,6 +167,7 @@ fn write_pages(
                 keep_hashes: base.is_none(),
                 queues,
                 waiting: &waiting,
+                given: vec![0; waiting.len()],
                 stored: &stored,
                 back,
                 hashes: Vec::new(),
@@ -266,6 +267,8 @@ struct Dispatch<'a> {
     keep_hashes: bool,
     queues: Vec<Sender<Slot>>,
     waiting: &'a [AtomicU64],
+    /// What each family was given so far.
+    given: Vec<u64>,
     stored: &'a AtomicU64,
     back: Sender<Slot>,
     hashes: Vec<u8>,
@@ -302,12 +305,16 @@ impl Dispatch<'_> {
         Ok(())
     }
 
-    fn send(&self, slot: Slot) {
-        let least = self.waiting.iter().enumerate();
-        let least = least.min_by_key(|(_, bytes)| bytes.load(Ordering::Relaxed));
-        let Some((family, waiting)) = least else { return };
-        waiting.fetch_add(slot.body.len() as u64, Ordering::Relaxed);
-        self.stored.fetch_add(slot.body.len() as u64, Ordering::Relaxed);
+    /// To the family that has the least to do; of those that wait, to the one that has the least.
+    fn send(&mut self, slot: Slot) {
+        let least = self.waiting.iter().zip(&mut self.given).enumerate();
+        let least =
+            least.min_by_key(|(_, (waits, given))| (waits.load(Ordering::Relaxed), **given));
+        let Some((family, (waiting, given))) = least else { return };
+        let bytes = slot.body.len() as u64;
+        *given += bytes;
+        waiting.fetch_add(bytes, Ordering::Relaxed);
+        self.stored.fetch_add(bytes, Ordering::Relaxed);
         // A writer only goes when this queue is closed.
         let _ = self.queues[family].send(slot);
     }

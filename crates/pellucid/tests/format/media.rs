@@ -318,6 +318,17 @@ fn a_missing_stripe_and_one_of_another_set_are_named() {
 }
 
 #[test]
+fn each_family_has_a_share_also_when_no_writer_is_ever_behind() {
+    for _ in 0..8 {
+        let directory = tempfile::tempdir().unwrap();
+        let shape = Shape { families: 4, ..PLAINEST };
+        let written = back_up(directory.path(), &mut pages(4096, 1200), &shape, None);
+        let bytes: Vec<_> = written.manifest.families.iter().map(|family| family.bytes).collect();
+        assert!(bytes.iter().all(|bytes| *bytes > 512 << 10), "{bytes:?}");
+    }
+}
+
+#[test]
 fn a_set_counts_as_soon_as_one_family_has_its_manifest() {
     let directory = tempfile::tempdir().unwrap();
     let shape = Shape { families: 3, algorithm: Some(Algorithm::Aes256), ..PLAINEST };
