@@ -67,8 +67,7 @@ const MOST_MAPPED: i64 = 0x7fff_0000;
 impl Mapped {
     /// Asked for with the first sealed page: a plain file is left as SQLite has it.
     fn begin(&mut self, lower: Lower) -> bool {
-        let refused = std::env::var_os("PELLUCID_MMAP").is_some_and(|value| value == "0");
-        let wanted = !refused && lower.version() >= 3;
+        let wanted = lower.version() >= 3;
         if wanted {
             lower.allow_mapping(MOST_MAPPED);
         }
@@ -117,8 +116,8 @@ struct FirstPage {
 }
 
 impl Database {
-    /// The sealed side of the file behind `lower`.
-    pub fn new(link: Rc<Link>, lower: Lower) -> Self {
+    /// The sealed side of the file behind `lower`, which is mapped only if it may be.
+    pub fn new(link: Rc<Link>, lower: Lower, may_map: bool) -> Self {
         Self {
             link,
             lower,
@@ -127,7 +126,7 @@ impl Database {
             page: Vec::new(),
             first: FirstPage::default(),
             ahead: ReadAhead::default(),
-            mapped: Mapped::default(),
+            mapped: Mapped { wanted: (!may_map).then_some(false), ..Mapped::default() },
             overlay: None,
         }
     }
@@ -253,11 +252,16 @@ impl Database {
     }
 
     /// Reads up to `most` pages ahead, from page `number` on; not if it is one.
+    ///
+    /// Never where the lower VFS may read out of its mapping. SQLite asks for no page behind the end of its transaction's
+    /// state, and those stay; what lies behind that end another process's checkpoint may cut off at any moment, and
+    /// then a read by the mapping is a SIGBUS.
     fn fill_ahead(&mut self, number: u32, most: usize, page_bytes: usize) -> Outcome<()> {
-        if most < 2 {
+        let start = disk_offset(number, page_bytes);
+        let mapped = self.mapped.wanted == Some(true) && start < MOST_MAPPED as u64;
+        if most < 2 || mapped {
             return Ok(());
         }
-        let start = disk_offset(number, page_bytes);
         let there = self.disk_size()?.saturating_sub(start) / page_bytes as u64;
         let pages = most.min(usize::try_from(there).unwrap_or(most));
         if pages >= 2 {

@@ -70,7 +70,7 @@ impl MainFile {
         if sealed {
             link.load()?;
         }
-        let database = Database::new(link.clone(), lower);
+        let database = Database::new(link.clone(), lower, !request.unmapped);
         Ok(Self { link, lower, database, require: request.require })
     }
 

@@ -54,6 +54,8 @@ pub struct Request {
     pub birth: Option<String>,
     /// `require=sealed`, or `PELLUCID_REQUIRE=1`.
     pub require: bool,
+    /// `pellucid_mmap=0`, or `PELLUCID_MMAP=0`: pages are not read by way of a mapping.
+    pub unmapped: bool,
 }
 
 impl Request {

@@ -137,6 +137,8 @@ unsafe fn request_of(name: *const c_char) -> Request {
         birth: string(c"pellucid_birth"),
         require: string(c"require").is_some_and(|value| value == "sealed")
             || flag("PELLUCID_REQUIRE"),
+        unmapped: string(c"pellucid_mmap").is_some_and(|value| value == "0")
+            || std::env::var_os("PELLUCID_MMAP").is_some_and(|value| value == "0"),
     }
 }
 
