@@ -100,6 +100,13 @@ impl Bench {
         ContainerKeys::new(header, &dek).unwrap()
     }
 
+    /// The file as it lies on disk.
+    pub fn whole(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.file().metadata().unwrap().len() as usize];
+        self.file().read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    }
+
     /// A page as it lies on disk.
     pub fn unit(&self, page: u32) -> Vec<u8> {
         let page_bytes = self.headers()[0].page_size as usize;
@@ -132,8 +139,7 @@ impl Bench {
             assert!(header.protectors.iter().all(|one| !old_header.protectors.contains(one)));
         }
         // Nor does anything of it lie anywhere in the file, wrapped or protected.
-        let mut file = vec![0; self.file().metadata().unwrap().len() as usize];
-        self.file().read_exact_at(&mut file, 0).unwrap();
+        let file = self.whole();
         let found = |bytes: &[u8]| file.windows(bytes.len()).any(|window| window == bytes);
         assert!(!found(&commitment), "the old key's commitment is left");
         assert!(!old_header.protectors.iter().any(|one| found(one)), "an old protector is left");

@@ -14,7 +14,7 @@ mod rewrite;
 mod switch;
 mod turn;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::header::Header;
@@ -93,6 +93,7 @@ const PASSES: usize = 3;
 /// [`ConvertError::Scanned`] if somebody scans it already. Others: the scan can be resumed; damage is named, and the
 /// state says `aborted` then.
 pub fn run(path: &Path, options: &Options, watch: &mut Watch<'_>) -> Result<Ended, ConvertError> {
+    let path = &followed(path)?;
     let Some(_turn) = Turn::take(path)? else {
         return Err(ConvertError::Scanned { file: path.display().to_string() });
     };
@@ -132,9 +133,15 @@ impl Survey {
 /// [`ConvertError`] if it cannot be read.
 pub fn survey(path: &Path, watch: &mut Watch<'_>) -> Result<Survey, ConvertError> {
     let options = Options::default();
+    let path = &followed(path)?;
     let scanner = Scanner::open(path, &options)?;
     let header = scanner.header()?;
     scanner.lower(|lower, _| proof::survey(lower, path, &header, watch))?
+}
+
+/// The name beside which SQLite keeps WAL and journal.
+fn followed(path: &Path) -> Result<PathBuf, ConvertError> {
+    Ok(path.canonicalize().map_err(|error| Error::io(Subject::File(path.to_owned()), error))?)
 }
 
 fn is_damage(error: &ConvertError) -> bool {
@@ -160,7 +167,8 @@ struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     fn open(path: &'a Path, options: &'a Options) -> Result<Self, ConvertError> {
-        let uri = uri(path, "vfs=pellucid&require=sealed");
+        // It reads the whole file, under no lock: another process may cut off what is mapped (SIGBUS).
+        let uri = uri(path, "vfs=pellucid&require=sealed&pellucid_mmap=0");
         let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
         handle.busy_timeout(options.patience.as_millis().try_into().unwrap_or(i32::MAX));
         let wal = handle.text("PRAGMA journal_mode")? == "wal";
@@ -204,16 +212,19 @@ impl<'a> Scanner<'a> {
     /// False if one is left, in a page that can be rewritten, or if somebody has turned back meanwhile.
     fn settle(&self, watch: &mut Watch<'_>) -> Result<bool, ConvertError> {
         self.empty_logs(watch)?;
+        watch(Doing::WaitingForReaders, 1, 1);
         self.cut_physical_tail()?;
-        // Others may have brought pages to the file with `synchronous=OFF`. What a power cut takes back to its older form
-        // is lost once the older key is dropped.
-        self.lower(|lower, _| lower.sync(ffi::SYNC_NORMAL))?
-            .map_err(|code| self.failed(code, "it cannot be synced"))?;
         let header = self.header()?;
         watch(Doing::Proving, 0, 0);
         let found = self.lower(|lower, _| proof::search(lower, self.path, &header, watch))??;
         match found {
-            None => switch::settle(self.path, &header),
+            None => {
+                // Others may have brought what the proof saw to the file with `synchronous=OFF`. What a power cut takes
+                // back to its older form is lost once the older key is dropped.
+                self.lower(|lower, _| lower.sync(ffi::SYNC_NORMAL))?
+                    .map_err(|code| self.failed(code, "it cannot be synced"))?;
+                switch::settle(self.path, &header)
+            }
             Some(proof::Left::Page(_)) => Ok(false),
             Some(left) => Err(Error::corrupt(
                 Subject::File(self.path.to_owned()),
@@ -305,10 +316,20 @@ impl<'a> Scanner<'a> {
 
     /// What lies behind the last page is no page any more, and nothing rewrites it. Nor does a database in WAL mode
     /// have a journal: one that is left over was ended before the mode changed.
+    ///
+    /// In WAL mode `BEGIN EXCLUSIVE` is the write lock and no more: somebody may have committed since the log was emptied.
+    /// Such a commit counts only as long as its log is there, so what the file is without it stays too.
     fn cut_physical_tail(&self) -> Result<(), ConvertError> {
         self.begin("BEGIN EXCLUSIVE")?;
-        let pages = self.handle.number("PRAGMA page_count")?;
-        let cut = self.lower(|lower, link| pages::cut(lower, link, pages as u64))?;
+        let pages = self.handle.number("PRAGMA page_count")? as u64;
+        let cut = self.lower(|lower, link| {
+            let without_log = if self.wal { pages::without_log(lower, link)? } else { Some(0) };
+            match without_log {
+                Some(others) => pages::cut(lower, link, pages.max(others)),
+                // The proof finds what is left, and there is another pass.
+                None => Ok(()),
+            }
+        })?;
         let removed = if self.wal { pages::remove_ended_journal(self.path) } else { Ok(()) };
         self.handle.run("COMMIT")?;
         removed?;

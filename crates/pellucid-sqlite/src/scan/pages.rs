@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pellucid::header::{Header, REGION_BYTES};
 use pellucid::{journal, unit, Error, Result, Subject};
@@ -11,6 +12,9 @@ use crate::link::Link;
 use crate::lower::{Lower, CALL_BYTES};
 
 const PENDING_BYTE: u64 = 0x4000_0000;
+/// In WAL mode page 1 may be read while a checkpoint writes it.
+const FIRST_PAGE_ATTEMPTS: usize = 16;
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Pages that the file has room for, the last one perhaps in part.
 pub fn in_file(lower: Lower, header: &Header) -> Outcome<u64> {
@@ -63,6 +67,36 @@ pub fn cut(lower: Lower, link: &Link, pages: u64) -> Outcome<()> {
     }
     lower.truncate(end)?;
     lower.sync(crate::ffi::SYNC_NORMAL)
+}
+
+/// How many pages the file of a database in WAL mode has without its log: none that counts if the log is empty, and
+/// nothing if it cannot be told. Under the write lock.
+///
+/// Readers in a state of before need no more either: a checkpoint brings no page 1 to the file that is newer than theirs, and what
+/// a later commit added is in the log.
+pub fn without_log(lower: Lower, link: &Link) -> Outcome<Option<u64>> {
+    let mut log = link.path().as_os_str().to_owned();
+    log.push("-wal");
+    match std::fs::metadata(&log) {
+        Ok(found) if found.len() == 0 => return Ok(Some(0)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Some(0)),
+        _ => {}
+    }
+    let Some(page_bytes) = link.page_size() else { return Ok(None) };
+    let mut unit = vec![0; page_bytes];
+    let mut first = vec![0; page_bytes - unit::TAIL_BYTES];
+    for _ in 0..FIRST_PAGE_ATTEMPTS {
+        lower.read(&mut unit, REGION_BYTES)?;
+        if link.try_open_page(1, &unit, &mut first).is_ok() {
+            let word = |at: usize| first.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+            let number = |at| word(at).map_or(0, u32::from_be_bytes);
+            // The size goes with the change counter (SQLite file format, 1.3.8).
+            return Ok((number(24) == number(92)).then(|| number(28).into()));
+        }
+        // A checkpoint is writing it.
+        std::thread::sleep(PAUSE);
+    }
+    Ok(None)
 }
 
 /// Removes a journal that a database in WAL mode has no use for, if it was ended.

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pellucid::header::{Header, REGION_BYTES};
 use pellucid::journal;
@@ -16,8 +17,12 @@ use pellucid::{Error, Result, Subject};
 
 use super::pages::{self, Stretch};
 use super::{Doing, Survey, Watch};
+use crate::code::Outcome;
 use crate::convert::ConvertError;
 use crate::lower::Lower;
+
+const REST_ATTEMPTS: usize = 50;
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Where a unit of an older key was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +60,9 @@ pub fn search(
         code: code.0,
         message: "cannot be read for the proof".to_owned(),
     };
-    let size = lower.size().map_err(failed)?.saturating_sub(REGION_BYTES);
-    let page_bytes = u64::from(header.page_size);
-    if size % page_bytes != 0 {
-        return Ok(Some(Left::Rest(size % page_bytes)));
+    let rest = rest(lower, header).map_err(failed)?;
+    if rest != 0 {
+        return Ok(Some(Left::Rest(rest)));
     }
     let last = pages::in_file(lower, header).map_err(failed)?;
     let mut stretch = Stretch::default();
@@ -75,6 +79,19 @@ pub fn search(
         Some(frame) => Some(Left::Frame(frame)),
         None => has_older_journal(path, header)?.then_some(Left::Journal),
     })
+}
+
+/// Bytes behind the last whole page. A page that is being written comes to the file piece by piece; a rest stays.
+fn rest(lower: Lower, header: &Header) -> Outcome<u64> {
+    let mut rest = 0;
+    for _ in 0..REST_ATTEMPTS {
+        rest = lower.size()?.saturating_sub(REGION_BYTES) % u64::from(header.page_size);
+        if rest == 0 {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(rest)
 }
 
 /// Counts what [`search`] would find.

@@ -68,7 +68,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(one) = known.iter_mut().find(|one| one.id == self.id) {
+        if let Some(one) = known.iter_mut().find(|one| one.taken && one.id == self.id) {
             one.taken = false;
             // What is unlocked cannot fail, and the end of the process does it as well.
             let _ = lock(&one.file, libc::F_UNLCK as i16);
