@@ -20,8 +20,12 @@ use rusqlite::Connection;
 
 #[path = "scan/bench.rs"]
 mod bench;
+#[path = "scan/beside.rs"]
+mod beside;
 #[path = "scan/identity.rs"]
 mod identity;
+#[path = "scan/shrinking.rs"]
+mod shrinking;
 
 use bench::{dump, Bench};
 

@@ -27,9 +27,9 @@ use crate::pool::WearKind;
 
 const PENDING_BYTE: u64 = 0x4000_0000;
 /// Bytes after a super-journal's name: length, checksum, magic.
-const SUPER_END_BYTES: u64 = 16;
+pub(crate) const SUPER_END_BYTES: u64 = 16;
 /// A name is a path; SQLite's own limit is 512 on Unix.
-const SUPER_NAME_MOST: u64 = 4096;
+pub(crate) const SUPER_NAME_MOST: u64 = 4096;
 
 /// No record is written yet.
 const NOTHING: Range<u64> = 0..0;
@@ -374,11 +374,7 @@ impl JournalFile {
         }
         let mut name = vec![0; name_bytes as usize];
         self.lower.read(&mut name, size - SUPER_END_BYTES - name_bytes)?;
-        // SQLite adds C's `char`, which has a sign on some machines.
-        let signed = name.iter().fold(0u32, |sum, byte| sum.wrapping_add(*byte as i8 as u32));
-        let unsigned = name.iter().fold(0u32, |sum, byte| sum.wrapping_add(u32::from(*byte)));
-        let stated = page_number(&end[4..]);
-        Ok(stated == signed || stated == unsigned)
+        Ok(name_adds_up(&name, page_number(&end[4..])))
     }
 
     fn segment(&self, offset: u64) -> Option<(u64, &JournalHeader)> {
@@ -575,4 +571,11 @@ impl JournalFile {
 fn ends_or_begins(bytes: &[u8], offset: u64) -> bool {
     let ends = bytes.len() <= FIELDS_BYTES && bytes.iter().all(|byte| *byte == 0);
     offset == 0 && (ends || bytes.len() >= FIELDS_BYTES)
+}
+
+/// Whether `stated` is the checksum of a super-journal's name. SQLite adds C's `char`, which has a sign on some machines.
+pub(crate) fn name_adds_up(name: &[u8], stated: u32) -> bool {
+    let signed = name.iter().fold(0u32, |sum, byte| sum.wrapping_add(*byte as i8 as u32));
+    let unsigned = name.iter().fold(0u32, |sum, byte| sum.wrapping_add(u32::from(*byte)));
+    stated == signed || stated == unsigned
 }

@@ -119,6 +119,7 @@ pub fn take_place(
             // SAFETY: the file object of an open connection; used before it closes.
             let lower = unsafe { lower_of_main(file).unwrap_or_else(|| Lower::new(file)) };
             let (sector, laying) = prepare(new, to, counter)?;
+            source.has_copy();
             source.switch(lower, &sector, laying, &mut |_, _, _| ())
         }
         Err(busy @ ConvertError::InUse { .. }) => Err(busy),

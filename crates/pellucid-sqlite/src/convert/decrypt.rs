@@ -10,7 +10,7 @@ use pellucid::{Error, Subject};
 use super::connection::{uri, Handle};
 use super::encrypt::{next_counter, set_first_page};
 use super::laying::{plain_sector, sync_directory, Laying};
-use super::switch::{check_space, fill_copy, make_copy, Source};
+use super::switch::{check_space, fill_copy, Source};
 use super::{full_name, schema, ConvertError, Options, Progress};
 use crate::file::lower_of_open;
 use crate::seal_request::forget;
@@ -33,7 +33,7 @@ pub fn decrypt(
 
     let mut source = Source::reserve(path, &sealed_uri, options)?;
     Event::new(Action::Decrypted, "database").of(full_name(path)).record_here()?;
-    let copy = make_copy(path)?;
+    let copy = source.make_copy()?;
     // The only place where plaintext reaches a disk: the copy is what was asked for.
     let target = uri(&copy, "vfs=unix&reserve=0");
     fill_copy(path, &sealed_uri, &copy, &target, options, expected, progress)?;

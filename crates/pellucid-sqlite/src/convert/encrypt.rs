@@ -15,7 +15,7 @@ use pellucid::{Error, Subject};
 use super::connection::{uri, Handle};
 use super::laying::{sync_directory, Laying};
 use super::lending::Lender;
-use super::switch::{check_space, fill_copy, make_copy, Source};
+use super::switch::{check_space, fill_copy, Source};
 use super::{full_name, schema, ConvertError, Options, Progress};
 use crate::lower::Lower;
 use crate::seal_request::{prepare_birth, Birth};
@@ -43,7 +43,7 @@ pub fn encrypt(
     let mut source = Source::reserve(path, &lower_uri, options)?;
     let keys = birth.keys()?;
     Event::new(Action::Encrypted, "database").of(full_name(path)).record_here()?;
-    let copy = make_copy(path)?;
+    let copy = source.make_copy()?;
     let token = prepare_birth(birth)?;
     let target = uri(&copy, &format!("vfs=pellucid&pellucid_birth={token}"));
     fill_copy(path, &lower_uri, &copy, &target, options, expected, progress)?;

@@ -1,6 +1,6 @@
 //! What both directions share: getting the database for itself, and the commit point.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::sector::SECTOR_BYTES;
@@ -21,6 +21,8 @@ pub struct Source<'a> {
     pub was_wal: bool,
     deadline: Instant,
     path: &'a Path,
+    /// The copy lies there, and this made it: it is another's until RESERVED is held.
+    copied: bool,
     done: bool,
 }
 
@@ -31,7 +33,8 @@ impl<'a> Source<'a> {
         let handle = Handle::open(path, uri, ffi::OPEN_READWRITE)?;
         handle.equip(options)?;
         let deadline = Instant::now() + options.timeout;
-        let mut source = Self { handle, was_wal: false, deadline, path, done: false };
+        let mut source =
+            Self { handle, was_wal: false, deadline, path, copied: false, done: false };
         source.wait(|handle| handle.number("SELECT count(*) FROM sqlite_schema").map(|_| true))?;
         source.was_wal = options.was_wal;
         if source.handle.text("PRAGMA journal_mode")? == "wal" {
@@ -69,6 +72,18 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// Makes the copy's file, empty, with the owner and mode of the original.
+    pub fn make_copy(&mut self) -> Result<PathBuf, ConvertError> {
+        let copy = make_copy(self.path)?;
+        self.copied = true;
+        Ok(copy)
+    }
+
+    /// The copy is there: something else made it for this.
+    pub fn has_copy(&mut self) {
+        self.copied = true;
+    }
+
     /// Takes EXCLUSIVE, replaces sector 0, which is the commit point, and lays the copy over the file.
     pub fn switch(
         &mut self,
@@ -100,13 +115,13 @@ impl<'a> Source<'a> {
 
 impl Drop for Source<'_> {
     fn drop(&mut self) {
+        // Before the locks are given back: after that a copy of that name may be another's, and the only one.
+        if self.copied && !self.done {
+            let _ = std::fs::remove_file(copy_path(self.path));
+        }
         // Nothing was changed in this transaction; ROLLBACK only gives the locks back.
         let _ = self.handle.run("ROLLBACK");
-        if self.done {
-            return;
-        }
-        let _ = std::fs::remove_file(copy_path(self.path));
-        if self.was_wal {
+        if self.was_wal && !self.done {
             let _ = self.handle.text("PRAGMA journal_mode=WAL");
         }
     }
@@ -138,8 +153,7 @@ pub fn check_space(path: &Path, needed: u64) -> Result<(), ConvertError> {
     Ok(())
 }
 
-/// Makes the copy's file, empty, with the owner and mode of the original.
-pub fn make_copy(path: &Path) -> Result<std::path::PathBuf, ConvertError> {
+fn make_copy(path: &Path) -> Result<PathBuf, ConvertError> {
     use std::os::unix::fs::{fchown, MetadataExt, OpenOptionsExt};
     let copy = copy_path(path);
     let io = |error| Error::io(Subject::File(copy.clone()), error);
