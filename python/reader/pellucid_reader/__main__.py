@@ -81,14 +81,19 @@ def keys_at_hand(options: argparse.Namespace) -> KeysAtHand:
 
 
 def convert(options: argparse.Namespace) -> None:
+    refuse_left_overs(options.target)
+    write(options.target, read_pages(options.source, keys_at_hand(options), note))
+
+
+def note(line: str) -> None:
+    print(f"pellucid_reader: note: {line}", file=sys.stderr)
+
+
+def refuse_left_overs(target: Path) -> None:
     for suffix in ("-wal", "-journal"):
-        left_over = options.target.with_name(options.target.name + suffix)
+        left_over = target.with_name(target.name + suffix)
         if os.path.lexists(left_over):  # SQLite would apply it to what is written here
             raise FileExistsError(17, "File exists", str(left_over))
-    pages = read_pages(
-        options.source, keys_at_hand(options), lambda line: print(f"pellucid_reader: note: {line}", file=sys.stderr)
-    )
-    write(options.target, pages)
 
 
 def write(target: Path, pages: Iterable[bytes]) -> None:

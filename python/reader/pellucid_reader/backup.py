@@ -1,7 +1,8 @@
 """Lists and restores backups: `python3 -m pellucid_reader.backup MEDIA... [--to OUT.db]` and where the keys are.
 
-Without `--to` it lists the sets. What was a sealed database becomes a plain one, whose pages keep 32 reserved bytes of
-zeros. Exit: 0 done, 1 failed, 2 usage, 3 damage found.
+Without `--to` it lists the sets. Where damage may hide the last one, nothing is restored unless `--position` names a set.
+What was a sealed database becomes a plain one, whose pages keep 32 reserved bytes of zeros. Exit: 0 done, 1 failed,
+2 usage, 3 damage found.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .__main__ import keys_at_hand, parse_with_keys, told, write
+from .__main__ import keys_at_hand, note, parse_with_keys, refuse_left_overs, told, write
 from .errors import MissingKey
-from .media import Family, Kind, OpenSet, open_family, restore
+from .media import Family, Kind, OpenSet, last_position, open_families, restore
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -26,7 +27,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def families(paths: Sequence[Path]) -> list[Family]:
-    return [open_family(path.read_bytes()) for path in paths]
+    found = open_families([path.read_bytes() for path in paths])
+    for path, family in zip(paths, found):
+        if family.interrupted:
+            note(f"{path}: {family.interrupted.trouble}")
+    return found
 
 
 def listed(found: Sequence[Family], options: argparse.Namespace) -> None:
@@ -38,11 +43,12 @@ def listed(found: Sequence[Family], options: argparse.Namespace) -> None:
         except MissingKey:
             name = "(needs the key)"
         print(header.position, header.kind.name.lower(), name, header.pages, header.page_size, sealed, header.set.hex())
+    last_position(found)  # behind damage there may be more
 
 
 def opened(found: Sequence[Family], options: argparse.Namespace) -> list[OpenSet]:
     keys = keys_at_hand(options)
-    last = OpenSet(found, options.position or max(len(family.sets) for family in found), keys)
+    last = OpenSet(found, options.position or last_position(found) or 1, keys)
     if last.header.kind == Kind.FULL:
         return [last]
     base = families(options.base) if options.base else found
@@ -53,6 +59,8 @@ def opened(found: Sequence[Family], options: argparse.Namespace) -> list[OpenSet
 
 
 def show_or_restore(options: argparse.Namespace) -> None:
+    if options.to:
+        refuse_left_overs(options.to)
     found = families(options.media)
     if options.to is None:
         listed(found, options)

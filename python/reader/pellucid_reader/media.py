@@ -134,6 +134,14 @@ class Manifest:
     """Length and root of each family."""
 
 
+def manifest_length(raw: bytes, at: int) -> int:
+    check_version(raw[at : at + 24])
+    length = number(raw, at + 20, 4)
+    if length not in range(200, 160 + 40 * FAMILIES_MAX + 1, 40):
+        raise Corrupt("manifest: its length does not fit")
+    return length
+
+
 def parse_manifest(raw: bytes) -> Manifest:
     if hashlib.sha256(raw[:-32]).digest() != raw[-32:]:
         raise Corrupt("manifest: damaged")
@@ -156,14 +164,33 @@ class FamilySet:
     root: bytes
 
 
+class Interrupted(Exception):
+    """The file ends within a backup set, which counts only if another family has its manifest."""
+
+    def __init__(self, at: int, position: int, file: bytes):
+        self.trouble = Corrupt(f"backup set {position}: its backup was interrupted after {len(file) - at} bytes")
+        self.at = at
+        self.begun: SetHeader | None = None
+        self.prefixes: list[bytes] = []
+        self.end = at
+        """Where its last whole chunk ends."""
+
+
 @dataclass
 class Family:
-    """One file. `tail` says why nothing is behind its last set, if something is."""
+    """One file, and what is behind its last whole set: a set that was interrupted, or damage, behind which sets may be."""
 
     file: bytes = field(repr=False)
     header: MediaHeader
     sets: list[FamilySet]
-    tail: ReaderError | None = None
+    interrupted: Interrupted | None = None
+    damage: ReaderError | None = None
+
+    def why_not(self, position: int) -> ReaderError:
+        """Why there is no such set."""
+        if self.interrupted and position == len(self.sets) + 1:
+            return self.interrupted.trouble
+        return self.damage or Corrupt(f"backup set {position}: there is none")
 
 
 def open_family(file: bytes) -> Family:
@@ -172,44 +199,87 @@ def open_family(file: bytes) -> Family:
     while at < len(file):
         try:
             found = _walk(file, at, len(family.sets) + 1)
-        except ReaderError as trouble:
-            family.tail = trouble
+        except Interrupted as interrupted:
+            family.interrupted = interrupted
+            break
+        except ReaderError as damage:
+            family.damage = damage
             break
         family.sets.append(found)
         at = found.end
     return family
 
 
+def open_families(files: Sequence[bytes]) -> list[Family]:
+    """Those of one media set. One whole manifest commits a set in all of them: the rest of it was written before."""
+    families = [open_family(file) for file in files]
+    newest = max((own for family in families for own in family.sets), key=lambda own: own.header.position, default=None)
+    for family in families:
+        if newest and family.interrupted and family.interrupted.begun:
+            _commit(family, family.interrupted, family.interrupted.begun, newest.manifest)
+    return families
+
+
+def _commit(family: Family, begun: Interrupted, header: SetHeader, manifest: Manifest) -> None:
+    if manifest.set == header.set and _named_length(manifest, header) == begun.end - begun.at:
+        family.sets.append(FamilySet(begun.at, header, manifest, begun.end, blake3(begun.prefixes)))
+        family.interrupted = None
+
+
+def _named_length(manifest: Manifest, header: SetHeader) -> int | None:
+    return manifest.ends[header.family - 1][0] if 1 <= header.family <= len(manifest.ends) else None
+
+
+def last_position(families: Sequence[Family]) -> int:
+    """That of the last whole set, 0 if there is none. Damage may hide a newer one: nobody can say then which is the last."""
+    last = max(len(family.sets) for family in families)
+    for family in families:
+        if family.damage or len(family.sets) < last:
+            raise family.damage or family.why_not(last)
+    return last
+
+
 def _walk(file: bytes, at: int, position: int) -> FamilySet:
-    interrupted = Corrupt(f"backup set {position}: its backup was interrupted after {len(file) - at} bytes")
+    interrupted = Interrupted(at, position, file)
     if len(file) < at + 24:
         raise interrupted
     if file[at : at + 16] != b"Pellucid backup\0":
         raise Corrupt(f"backup set {position}: no backup set begins here")
-    check_version(file[at:])
+    check_version(file[at : at + 24])
     length = number(file, at + 20, 4)
     if length % 512 or not 320 <= length <= SET_HEADER_BYTES_MAX:
         raise Corrupt(f"backup set {position}: no backup set begins here")
     if len(file) < at + length:
         raise interrupted
     header = parse_set_header(file[at : at + length], position)
-    prefixes, place = [header.raw], at + length
+    place = interrupted.end = at + length
+    interrupted.begun, prefixes = header, interrupted.prefixes
+    prefixes.append(header.raw)
     while file[place : place + 16] != b"Pellucid set end":
         prefix = file[place : place + PREFIX_BYTES]
         if len(prefix) < PREFIX_BYTES:
             raise interrupted
-        if prefix[:4] != b"PCHK":
+        if not _is_chunk(prefix):
             raise Corrupt(f"backup set {position}: neither a chunk nor its end is at byte {place}")
-        prefixes.append(prefix)
         place += PREFIX_BYTES + number(prefix, 28, 4)
-    length = number(file, place + 20, 4)
-    if len(file) < place + length or length < 160:
+        if place > len(file):
+            raise interrupted
+        prefixes.append(prefix)
+        interrupted.end = place
+    if len(file) < place + PREFIX_BYTES:
+        raise interrupted
+    length = manifest_length(file, place)
+    if len(file) < place + length:
         raise interrupted
     manifest = parse_manifest(file[place : place + length])
-    expected = manifest.ends[header.family - 1] if header.family <= len(manifest.ends) else None
-    if manifest.set != header.set or expected is None or expected[0] != place - at:
+    if manifest.set != header.set or _named_length(manifest, header) != place - at:
         raise Corrupt("manifest: it belongs to another backup set")
     return FamilySet(at, header, manifest, place + length, blake3(prefixes))
+
+
+def _is_chunk(prefix: bytes) -> bool:
+    known = prefix[4] in (1, 2, 3, 4) and prefix[5] in (0, 1, 2) and prefix[6:8] == bytes(2)
+    return prefix[:4] == b"PCHK" and known and max(number(prefix, 24, 4), number(prefix, 28, 4)) <= CHUNK_BYTES_MAX
 
 
 @dataclass(frozen=True)
@@ -241,7 +311,7 @@ class OpenSet:
             raise MissingKey(f"media families {found} of 1 to {expected} are there")
         for family in self.families:
             if len(family.sets) < position:
-                raise family.tail or Corrupt(f"backup set {position}: there is none")
+                raise family.why_not(position)
         self.sets = [family.sets[position - 1] for family in self.families]
         self.header = self.sets[0].header
         self.manifest = self.sets[0].manifest

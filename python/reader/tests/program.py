@@ -75,6 +75,13 @@ class Workshop:
             sqlite(path, self.northwind_sql(), before)
         return path
 
+    def large(self) -> Path:
+        """Plain, 16 MB: at 1 MB/s a scan of it is not done before it is suspended."""
+        path = self.directory / "large.db"
+        if not path.exists():
+            sqlite(path, "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(16000000)), ('Northwind');")
+        return path
+
     def sealed(self, plain: Path, *options: str) -> Path:
         """A sealed copy; under the key file unless the options say otherwise."""
         path = self.path("sealed")

@@ -2,7 +2,7 @@
 
 Method: the program backs Northwind up in every compression and algorithm, striped, differential, in clear; the reader's
 database is compared with the one that went in (in clear), or with what the program itself restores of it; then each part
-of small media is changed. BLAKE3 by its published vectors.
+of small media is changed, and of two sets the last one is damaged or cut. BLAKE3 by its published vectors.
 """
 
 from __future__ import annotations
@@ -101,6 +101,81 @@ class Restores(unittest.TestCase):
         self.assertEqual(dump(self.restored(file, "--keyring", workshop.home)), dump(plain))
         self.assertEqual(backup.main([str(file)]), 0)
         self.assertEqual(backup.main([str(file), "--to", str(workshop.path("x"))]), 1)
+
+
+class Last(unittest.TestCase):
+    """Which set is the last one, if something is wrong behind another."""
+
+    def setUp(self) -> None:
+        self.plain = workshop.path("plain")
+        sqlite(self.plain, "CREATE TABLE t(a); INSERT INTO t VALUES (hex(randomblob(30000)));")
+        self.first = self.plain.read_bytes()
+        self.one, self.two = workshop.path("one"), workshop.path("two")
+        self.backup()
+        self.lengths = [path.stat().st_size for path in (self.one, self.two)]
+        sqlite(self.plain, "UPDATE t SET a = hex(randomblob(30000));")
+        self.backup("--append")
+        self.second = self.plain.read_bytes()
+        self.whole = [path.read_bytes() for path in (self.one, self.two)]
+
+    def backup(self, *options: str) -> None:
+        to = ("--to", str(self.one), str(self.two), "--compression", "none")
+        workshop.pellucid("backup", str(self.plain), *to, *options)
+
+    def check(self, expected: bytes | None, *options: str) -> None:
+        """Restored is what is expected, or it and the list end with 3."""
+        target = workshop.path("restored")
+        status = backup.main([str(self.one), str(self.two), "--to", str(target), *options])
+        self.assertEqual(status, 0 if expected else 3)
+        self.assertEqual(target.read_bytes() if target.exists() else None, expected)
+        if not options:
+            self.assertEqual(backup.main([str(self.one), str(self.two)]), status)
+
+    def test_damage_is_not_passed_over(self) -> None:
+        self.check(self.second)
+        at = self.lengths[0]
+        header_bytes = int.from_bytes(self.whole[0][at + 20 : at + 24], "big")
+        manifest_at = self.whole[0].rindex(b"Pellucid set end")
+        for place in (at, at + 23, at + 100, at + header_bytes, manifest_at, manifest_at + 23, manifest_at + 30):
+            with self.subTest(place=place - at):
+                self.flip(place)
+                self.check(None)
+                self.check(self.first, "--position", "1")
+        # A newer version of the format is no damage, and nothing to pass over.
+        for place in (at + 19, manifest_at + 19):
+            self.flip(place)
+            self.assertEqual(backup.main([str(self.one), str(self.two), "--to", str(workshop.path("none"))]), 1)
+
+    def flip(self, place: int) -> None:
+        raw = self.whole[0]
+        self.one.write_bytes(raw[:place] + bytes([raw[place] ^ 0x81]) + raw[place + 1 :])
+
+    def test_what_was_interrupted_is(self) -> None:
+        ends = [len(whole) for whole in self.whole]
+        manifests = [end - (160 + 2 * 40) for end in ends]
+        for behind in (1, 23, 100, 500):
+            self.cut(self.lengths[0] + behind, self.lengths[1] + behind)
+            self.check(self.first)
+        self.cut(*manifests)
+        self.check(self.first)
+        # One whole manifest commits the set, in whichever family it is; but not one that is not all there.
+        for one, two in ((ends[0], manifests[1]), (manifests[0] + 100, ends[1])):
+            self.cut(one, two)
+            self.check(self.second)
+        for one, two in ((ends[0], manifests[1] - 1), (manifests[0] - 1, ends[1]), (self.lengths[0], ends[1])):
+            self.cut(one, two)
+            self.check(None)
+
+    def cut(self, *lengths: int) -> None:
+        for path, whole, length in zip((self.one, self.two), self.whole, lengths):
+            path.write_bytes(whole[:length])
+
+    def test_nothing_is_written_beside_another_databases_log(self) -> None:
+        for suffix in ("-wal", "-journal"):
+            target = workshop.path("fresh")
+            workshop.write(target.name + suffix, b"")
+            self.assertEqual(backup.main([str(self.one), str(self.two), "--to", str(target)]), 1)
+            self.assertFalse(target.exists())
 
 
 class Changed(unittest.TestCase):

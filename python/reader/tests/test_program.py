@@ -57,26 +57,26 @@ class Same(unittest.TestCase):
 class States(Same):
     def test_key_change_that_is_suspended(self) -> None:
         key = ("--key-file", str(workshop.key_file))
-        sealed = workshop.sealed(workshop.northwind(), *key)
+        sealed = workshop.sealed(workshop.large(), *key)
         workshop.pellucid("rekey", str(sealed), *key, "--algorithm", "AES_128", "--throttle", "1", "--background")
         workshop.pellucid("scan", "suspend", str(sealed), *key)
         header = choose_header(sealed.read_bytes(), None)
         self.assertEqual((header.state, len(header.rows)), (State.KEY_CHANGE, 2))
-        self.same(workshop.northwind(), sealed)
+        self.same(workshop.large(), sealed)
 
     def test_another_file_id_that_is_suspended(self) -> None:
         key = ("--key-file", str(workshop.key_file))
-        sealed = workshop.sealed(workshop.northwind(), *key)
+        sealed = workshop.sealed(workshop.large(), *key)
         before = choose_header(sealed.read_bytes(), None)
         workshop.pellucid("rekey", str(sealed), *key, "--new-id", "--throttle", "1", "--background")
         workshop.pellucid("scan", "suspend", str(sealed), *key)
         header = choose_header(sealed.read_bytes(), None)
         self.assertEqual((header.state, header.older_id), (State.KEY_CHANGE, before.file_id))
-        self.same(workshop.northwind(), sealed)
-        workshop.pellucid("scan", "resume", str(sealed), *key)
+        self.same(workshop.large(), sealed)
+        workshop.pellucid("scan", "resume", str(sealed), *key, "--throttle", "1000")
         after = choose_header(sealed.read_bytes(), header.file_id)
         self.assertEqual((after.file_id, after.older_id), (header.file_id, None))
-        self.same(workshop.northwind(), sealed)
+        self.same(workshop.large(), sealed)
 
     def test_off_and_on_again(self) -> None:
         key = ("--key-file", str(workshop.key_file))
