@@ -13,8 +13,11 @@ proxy and reads rules from standard input, one a line, each answered with `ok`:
 ACTION: 500 (nothing is done), 500-after (it is done), drop and drop-after (no answer at all), half (half an answer),
 hang (no answer for 20 s), lose (a part is accepted and gone), ignore (the condition of the request).
 """
+import atexit
+import glob
 import http.client
 import http.server
+import os
 import re
 import socket
 import subprocess
@@ -34,22 +37,37 @@ def start(tool, directory):
         server = ThreadedMotoServer(ip_address='127.0.0.1', port=0)
         server.start()
         return server.get_host_and_port()[1]
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        port = probe.getsockname()[1]
-    command = [tool, '--access', KEY, '--secret', SECRET, '--port', f'127.0.0.1:{port}', '--region', 'us-east-1',
-               'posix', directory]
-    # It ends with this process, which ends with its input.
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    import atexit
-    atexit.register(process.kill)
-    for _ in range(200):
-        try:
-            socket.create_connection(('127.0.0.1', port)).close()
-            return port
-        except OSError:
+    # It takes no socket, so the port is free for a moment, and another program may be faster: then it ends, and the next.
+    for _ in range(20):
+        with socket.socket() as probe:
+            probe.bind(('127.0.0.1', 0))
+            port = probe.getsockname()[1]
+        command = [tool, '--access', KEY, '--secret', SECRET, '--port', f'127.0.0.1:{port}', '--region', 'us-east-1',
+                   'posix', directory]
+        # It ends with this process, which ends with its input.
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        atexit.register(process.kill)
+        for _ in range(200):
+            if process.poll() is not None:
+                break
+            if listens(process, port):
+                return port
             time.sleep(0.05)
+        process.kill()
     sys.exit('versitygw does not start')
+
+
+def listens(process, port):
+    """Whether it is this process that answers there (proc_pid_net(5))."""
+    own = set()
+    for descriptor in glob.glob(f'/proc/{process.pid}/fd/*'):
+        try:
+            own.add(os.readlink(descriptor))
+        except OSError:
+            pass  # closed meanwhile
+    with open('/proc/net/tcp') as table:
+        rows = [line.split() for line in table.readlines()[1:]]
+    return any(row[1] == f'0100007F:{port:04X}' and row[3] == '0A' and f'socket:[{row[9]}]' in own for row in rows)
 
 
 def kind(method, path):
