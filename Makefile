@@ -22,7 +22,7 @@ help:
 	@sed -n 's/^#   //p' Makefile
 
 deps:
-	@.ci/deps
+	@.ci/deps || [ $$? -eq 3 ]
 
 build-deps:
 	@.ci/deps build
