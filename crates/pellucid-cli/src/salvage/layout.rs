@@ -93,11 +93,12 @@ impl Layout {
             Stored::Generated => None,
         }));
         let table = quoted(&self.table);
+        // What the table says of conflicts (`UNIQUE ON CONFLICT REPLACE`) would take back other rows, or all.
         if names.is_empty() {
-            return format!("INSERT INTO main.{table} DEFAULT VALUES");
+            return format!("INSERT OR ABORT INTO main.{table} DEFAULT VALUES");
         }
         let marks = vec!["?"; names.len()].join(",");
-        format!("INSERT INTO main.{table}({}) VALUES({marks})", names.join(","))
+        format!("INSERT OR ABORT INTO main.{table}({}) VALUES({marks})", names.join(","))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The new database: made beside its name and given it when it is whole.
 
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{fchown, MetadataExt, OpenOptionsExt};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::os::unix::fs::{fchown, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use pellucid::sqlite::{Map, Object, Source, SCHEMA};
@@ -10,6 +10,7 @@ use pellucid_sqlite::page_source::Pages;
 use pellucid_sqlite::seal_request::{prepare_birth, remember, Birth};
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{renameat_with, RenameFlags, CWD};
+use rustix::io::Errno;
 
 use super::layout::Layout;
 use super::report::Report;
@@ -19,9 +20,27 @@ use crate::output::Failure;
 #[derive(Debug)]
 pub struct Target {
     /// Where it is made.
-    path: PathBuf,
+    path: Unfinished,
     pub db: Connection,
     sealed: bool,
+}
+
+/// A file that is of no use to anybody unless it is finished.
+#[derive(Debug)]
+struct Unfinished(Option<PathBuf>);
+
+impl Unfinished {
+    fn path(&self) -> &Path {
+        self.0.as_deref().unwrap_or(Path::new(""))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 /// A table of SQLite's own that it makes with the first table that needs it.
@@ -55,10 +74,9 @@ impl Target {
         };
         let mut options = OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o600).open(&path).map_err(io)?;
+        let unfinished = Unfinished(Some(path.clone()));
         if let Ok(original) = fs::metadata(from) {
-            // Only root can give a file away, and an own file has the right owner already.
-            let _ = fchown(&file, Some(original.uid()), Some(original.gid()));
-            file.set_permissions(original.permissions()).map_err(io)?;
+            permit_as(&file, &original).map_err(io)?;
         }
         let sealed = birth.is_some();
         let name = uri(&path);
@@ -68,10 +86,13 @@ impl Target {
         };
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
         let db = Connection::open_with_flags(name, flags).map_err(sqlite)?;
-        Ok(Self { path, db, sealed })
+        Ok(Self { path: unfinished, db, sealed })
     }
 
     /// Gives it what page 1 says of the old one.
+    ///
+    /// With a journal, though nobody needs the file after a crash: a statement that fails, as an index over values that
+    /// are not unique does, has to leave nothing behind.
     pub fn prepare(&self, pages: &Pages, map: &Map) -> Result<(), Failure> {
         let first = pages.page(1);
         let number = |at: usize| {
@@ -85,7 +106,7 @@ impl Target {
         };
         let statements = format!(
             "PRAGMA page_size={}; PRAGMA encoding='{}'; PRAGMA auto_vacuum={auto_vacuum};
-             PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;
+             PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;
              PRAGMA cache_size=-65536; PRAGMA foreign_keys=OFF; PRAGMA ignore_check_constraints=ON;
              PRAGMA writable_schema=ON; PRAGMA application_id={}; PRAGMA user_version={}; BEGIN",
             pages.page_bytes(),
@@ -110,6 +131,7 @@ impl Target {
             layouts.push(match made {
                 None => None,
                 Some(Ok(layout)) => Some(layout),
+                Some(Err(error)) if self.is_undone() => return Err(sqlite(error)),
                 Some(Err(error)) => {
                     report.not_made(object, &error);
                     None
@@ -125,6 +147,11 @@ impl Target {
         Ok(layouts)
     }
 
+    /// Whether an error has taken back everything, not its statement alone (lang_transaction.html, 3).
+    fn is_undone(&self) -> bool {
+        self.db.is_autocommit()
+    }
+
     fn make_table(&self, object: &Object) -> rusqlite::Result<Layout> {
         if object.name != SEQUENCE {
             self.db.execute_batch(object.sql.as_deref().unwrap_or_default())?;
@@ -137,8 +164,10 @@ impl Target {
         for kind in ["index", "view", "trigger"] {
             for object in map.objects.iter().filter(|object| object.kind == kind) {
                 let Some(sql) = &object.sql else { continue };
-                if let Err(error) = self.db.execute_batch(sql) {
-                    report.not_made(object, &error);
+                match self.db.execute_batch(sql) {
+                    Ok(()) => {}
+                    Err(error) if self.is_undone() => return Err(sqlite(error)),
+                    Err(error) => report.not_made(object, &error),
                 }
             }
         }
@@ -163,11 +192,15 @@ impl Target {
         let db = std::mem::replace(&mut self.db, Connection::open_in_memory().map_err(sqlite)?);
         db.close().map_err(|(_, error)| sqlite(error))?;
         let io = |error: std::io::Error| Failure::new(error, "look at the directory").kind("io");
-        let file = File::open(&self.path).map_err(io)?;
+        let file = File::open(self.path.path()).map_err(io)?;
         file.sync_all().map_err(io)?;
         let bytes = file.metadata().map_err(io)?.len();
-        renameat_with(CWD, &self.path, CWD, to, RenameFlags::NOREPLACE)
-            .map_err(|error| io(error.into()))?;
+        if let Some(whole) = self.path.0.take() {
+            rename_new(&whole, to).map_err(|error| {
+                let hint = format!("`{}` is whole: give it a name that is free", whole.display());
+                Failure::new(error, hint).kind("io")
+            })?;
+        }
         let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new("."))).and_then(|at| at.sync_all()).map_err(io)?;
         if let (true, Ok(whole)) = (self.sealed, std::path::absolute(to)) {
@@ -187,10 +220,29 @@ impl Target {
     }
 }
 
-impl Drop for Target {
-    /// What is not finished is of no use to anybody.
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+/// Gives a new file the owner and permissions of the original; where that cannot be, nobody more may read it.
+fn permit_as(file: &File, original: &Metadata) -> std::io::Result<()> {
+    let (user, group) = (original.uid(), original.gid());
+    let mut mode = original.mode() & 0o777;
+    // Only root can give a file away; a group can be given by those who are in it.
+    let is_groups =
+        fchown(file, Some(user), Some(group)).or_else(|_| fchown(file, None, Some(group)));
+    if is_groups.is_err() {
+        // The group is another one: it may do what everybody may.
+        mode &= 0o707 | ((mode & 0o007) << 3);
+    }
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+/// Gives a file another name that nothing has yet.
+fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system can (renameat2(2), EINVAL). NFS cannot, but it can link.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            fs::hard_link(from, to)?;
+            fs::remove_file(from)
+        }
+        renamed => renamed.map_err(Into::into),
     }
 }
 

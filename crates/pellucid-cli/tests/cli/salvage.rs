@@ -417,6 +417,96 @@ fn the_new_database_is_protected_as_the_old_one_or_plain_where_that_is_asked_for
 }
 
 #[test]
+fn an_index_over_values_that_are_not_unique_leaves_nothing_behind() {
+    // As stale rows would make them: the index is told to be unique only when there is every value twice.
+    let bench = Bench::sql(
+        "CREATE TABLE a(id INTEGER PRIMARY KEY, k TEXT); CREATE INDEX a_k ON a(k); CREATE INDEX a_id ON a(k, id);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)
+           INSERT INTO a SELECT i, 'key ' || min(i, 3999) FROM n;
+         PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = 'CREATE UNIQUE INDEX a_k ON a(k)' WHERE name = 'a_k';",
+    );
+    let (told, facts) = bench.salvage();
+    assert_eq!((told.code, &facts["rows"]), (3, &4000.into()), "{told:?}");
+    let not_made = facts["not_made"].as_array().unwrap();
+    assert_eq!((not_made.len(), &not_made[0]["object"]), (1, &"index `a_k`".into()), "{told:?}");
+    // Behind SQLite's own check of the whole database.
+    let indexes = "SELECT group_concat(name) FROM sqlite_schema WHERE type = 'index'";
+    assert_eq!(bench.new_db(indexes).trim(), "a_id");
+    assert_eq!(bench.new_db("SELECT count(*) FROM a WHERE k IN ('key 7', 'key 3999')").trim(), "3");
+}
+
+#[test]
+fn a_row_that_conflicts_takes_no_other_row_back() {
+    let bench = Bench::sql(
+        "CREATE TABLE a(id INTEGER PRIMARY KEY, k TEXT); INSERT INTO a VALUES(1, 'one'), (2, NULL), (3, 'three');
+         PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = 'CREATE TABLE a(id INTEGER PRIMARY KEY, k TEXT NOT NULL ON CONFLICT ROLLBACK)';",
+    );
+    let (told, facts) = bench.salvage();
+    assert_eq!((told.code, &facts["rows_set_aside"]), (3, &1.into()), "{told:?}");
+    assert_eq!(bench.new_db("SELECT group_concat(k) FROM a").trim(), "one,three");
+    assert_eq!(bench.new_db("SELECT id FROM lost_and_found").trim(), "2");
+}
+
+/// Salvages into `new.db` while some of the machine's calls fail.
+fn with_failing(place: &Place, calls: &[&str]) -> Said {
+    let _ = std::fs::remove_file(place.path("new.db"));
+    let mut command = place.command("strace");
+    command.args(["-f", "-o", "trace"]);
+    for call in calls {
+        command.args(["-e", &format!("inject={call}")]);
+    }
+    said(command.arg(PELLUCID).args(["salvage", "app.db", "--to", "new.db"]).args(KEY))
+}
+
+#[test]
+fn the_result_gets_its_name_where_a_rename_cannot_refuse_and_is_kept_where_nothing_can() {
+    let bench = Bench::sql("CREATE TABLE a(x); INSERT INTO a VALUES(1)");
+    let building = bench.place.path("new.db-salvage");
+    let told = with_failing(&bench.place, &["renameat2:error=EINVAL"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(bench.new_db("SELECT x FROM a").trim(), "1");
+    assert!(!building.exists());
+
+    let told = with_failing(&bench.place, &["renameat2:error=EINVAL", "link,linkat:error=EPERM"]);
+    assert!(told.code == 1 && told.stderr.contains("`new.db-salvage` is whole"), "{told:?}");
+    assert!(!bench.place.path("new.db").exists());
+    std::fs::rename(building, bench.place.path("new.db")).unwrap();
+    assert_eq!(bench.new_db("SELECT x FROM a").trim(), "1");
+}
+
+#[test]
+fn nobody_may_read_more_than_the_original_where_its_group_cannot_be_given() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let bench = Bench::sql("CREATE TABLE a(x); INSERT INTO a VALUES(1)");
+    let salvaged = |mode: u32, calls: &[&str]| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(bench.place.path("app.db"), permissions).unwrap();
+        let told = with_failing(&bench.place, calls);
+        assert_eq!(told.code, 0, "{told:?}");
+        std::fs::metadata(bench.place.path("new.db")).unwrap().mode() & 0o7777
+    };
+    assert_eq!(salvaged(0o660, &[]), 0o660);
+    // Only the owner cannot be given, as to everybody but root; then the group neither.
+    assert_eq!(salvaged(0o660, &["fchown:error=EPERM:when=1"]), 0o660);
+    assert_eq!(salvaged(0o660, &["fchown:error=EPERM"]), 0o600);
+    assert_eq!(salvaged(0o664, &["fchown:error=EPERM"]), 0o644);
+}
+
+#[test]
+fn a_file_that_sqlite_does_not_open_is_not_left() {
+    let bench = Bench::sql("CREATE TABLE a(x); INSERT INTO a VALUES(1)");
+    // Longer than the paths that SQLite takes (512 bytes), shorter than the system's.
+    let deep = ["d".repeat(200), "d".repeat(200), "d".repeat(200)].join("/");
+    std::fs::create_dir_all(bench.place.path(&deep)).unwrap();
+    let to = format!("{deep}/new.db");
+    let told = bench.place.pellucid(&[&["salvage", "app.db", "--to", &to], &KEY[..]].concat());
+    assert_eq!(told.code, 1, "{told:?}");
+    assert_eq!(std::fs::read_dir(bench.place.path(&deep)).unwrap().count(), 0, "{told:?}");
+}
+
+#[test]
 fn a_salvage_that_is_killed_leaves_the_database_and_says_what_it_left() {
     let bench = generated(20 << 20, &[]);
     let before = std::fs::read(bench.place.path("app.db")).unwrap();
