@@ -126,11 +126,6 @@ impl PublicCertificate {
         out
     }
 
-    /// Whether it is valid at `now`, in seconds since 1970.
-    pub fn is_valid_at(&self, now: i64) -> bool {
-        (self.not_before..=self.not_after).contains(&now)
-    }
-
     pub(crate) fn as_subject(&self) -> Subject {
         Subject::Certificate(self.name.clone())
     }
