@@ -37,6 +37,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 /// A page may be half written while it is read.
 const ATTEMPTS: usize = 5;
+/// Of a file that was cut off, what is gone is told page by page, as long as the file has an eighth of its pages or there
+/// are no more than so many: a count that is damaged must not cost memory for 2^32 pages.
+const BEHIND: u32 = 8;
+const COUNTED_LEAST: u32 = 65_536;
 
 /// The pages of one database.
 #[derive(Debug)]
@@ -49,6 +53,8 @@ pub struct Pages {
     log: Option<Log>,
     journal: Option<HotJournal>,
     damage: RefCell<BTreeMap<u32, String>>,
+    /// Pages that the last commit counts, where those are too many to be looked for.
+    too_many: Option<u32>,
     /// Holds the locks; the two handles above are into it.
     _handle: Handle<'static>,
 }
@@ -88,26 +94,41 @@ impl Pages {
             log,
             journal,
             damage: RefCell::default(),
+            too_many: None,
             _handle: handle,
         };
-        found.pages = found.count().map_err(failed)?;
+        let in_file = found.in_file().map_err(failed)?;
+        let counted = found.count(in_file);
+        let known =
+            [found.log.as_ref().map(Log::last), found.journal.as_ref().map(HotJournal::last)];
+        let last = known.into_iter().flatten().fold(in_file, u32::max);
+        found.pages = counted.min(last.saturating_mul(BEHIND).max(COUNTED_LEAST));
+        found.too_many = (found.pages < counted).then_some(counted);
         found.damage.borrow_mut().clear();
         Ok(found)
     }
 
+    /// How many pages the file has room for.
+    fn in_file(&self) -> Outcome<u32> {
+        let size = self.lower.size()?.saturating_sub(REGION_BYTES);
+        Ok(size.div_ceil(self.page_bytes as u64).min(u64::from(u32::MAX - 1)) as u32)
+    }
+
     /// How many pages the database has: as its last commit says, or as the file is long.
-    fn count(&self) -> Outcome<u32> {
+    fn count(&self, in_file: u32) -> u32 {
         let committed = self.log.as_ref().and_then(Log::pages);
         if let Some(pages) = committed.or(self.journal.as_ref().map(HotJournal::pages)) {
-            return Ok(pages);
+            return pages;
         }
-        let size = self.lower.size()?.saturating_sub(REGION_BYTES);
-        let in_file = size.div_ceil(self.page_bytes as u64).min(u64::from(u32::MAX - 1)) as u32;
         // In the header: the size that goes with this change counter (SQLite file format, 1.3.8).
-        let Ok(first) = self.read(1) else { return Ok(in_file) };
+        let Ok(first) = self.read(1) else { return in_file };
         let word = |at: usize| first.get(at..at + 4).and_then(|b| b.try_into().ok());
         let number = |at| word(at).map_or(0, u32::from_be_bytes);
-        Ok(if number(24) == number(92) && number(28) != 0 { number(28) } else { in_file })
+        if number(24) == number(92) && number(28) != 0 {
+            number(28)
+        } else {
+            in_file
+        }
     }
 
     /// The header, which the key has authenticated.
@@ -131,10 +152,17 @@ impl Pages {
         self.damage.borrow().clone()
     }
 
-    /// What of WAL or journal is damaged so that commits are lost.
+    /// What of WAL or journal is damaged so that commits are lost; and a number of pages that cannot be right.
     pub fn remarks(&self) -> Vec<String> {
         let log = self.log.as_ref().and_then(Log::remark);
-        log.into_iter().chain(self.journal.iter().flat_map(HotJournal::remarks)).collect()
+        let journal = self.journal.iter().flat_map(HotJournal::remarks);
+        let too_many = self.too_many.map(|counted| {
+            format!(
+                "the database says that it has {counted} pages: those behind page {} are not there",
+                self.pages
+            )
+        });
+        log.into_iter().chain(journal).chain(too_many).collect()
     }
 
     fn read(&self, number: u32) -> Result<Vec<u8>, String> {

@@ -529,6 +529,34 @@ fn a_salvage_that_is_killed_leaves_the_database_and_says_what_it_left() {
     assert_eq!(told.code, 0, "{told:?}");
 }
 
+/// Page 1 is authentic and says what cannot be: the count costs neither memory nor time for what is not there, and what
+/// is there is salvaged.
+#[test]
+fn a_number_of_pages_that_cannot_be_right_is_told_and_not_believed() {
+    use pellucid_sqlite::seal_request::{offer, Offer};
+    let bench =
+        Bench::sql("CREATE TABLE a(id INTEGER PRIMARY KEY, body); INSERT INTO a VALUES(1, 'one');");
+    let count = |count: u32| {
+        pellucid_bundled::register().unwrap();
+        let key = pellucid::protector::KeyFile::parse(&[7; 32]).unwrap();
+        offer(Offer::KeyFile(key));
+        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let path = bench.place.path("app.db");
+        let open = rusqlite::Connection::open_with_flags_and_vfs(path, flags, c"pellucid").unwrap();
+        let select = "SELECT data FROM sqlite_dbpage WHERE pgno = 1";
+        let mut page: Vec<u8> = open.query_row(select, [], |row| row.get(0)).unwrap();
+        page[28..32].copy_from_slice(&count.to_be_bytes());
+        open.execute("UPDATE sqlite_dbpage SET data = ?1 WHERE pgno = 1", [page]).unwrap();
+    };
+    count(u32::MAX - 1);
+    let (told, facts) = bench.salvage();
+    assert_eq!(told.code, 3, "{told:?}");
+    let remark = facts["lost_commits"][0].as_str().unwrap();
+    assert!(remark.contains("has 4294967294 pages: those behind page 65536"), "{remark}");
+    assert_eq!(facts["damaged_pages"].as_array().unwrap().len(), 65536 - 2);
+    assert_eq!(bench.new_db("SELECT body FROM a").trim(), "one");
+}
+
 /// Every kind of object, of about that size.
 fn generated(bytes: u64, options: &[&str]) -> Bench {
     Bench::new(|place| {

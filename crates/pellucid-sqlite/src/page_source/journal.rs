@@ -156,6 +156,11 @@ impl HotJournal {
         self.pages
     }
 
+    /// The last page that it has.
+    pub fn last(&self) -> u32 {
+        self.records.keys().copied().max().unwrap_or(0)
+    }
+
     /// How many records it has that open.
     pub fn records(&self) -> usize {
         self.records.len()

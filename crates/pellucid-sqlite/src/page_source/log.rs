@@ -139,6 +139,11 @@ impl Log {
         self.pages
     }
 
+    /// The last page that it has.
+    pub fn last(&self) -> u32 {
+        self.frames.keys().copied().max().unwrap_or(0)
+    }
+
     /// What is damaged so that commits are lost.
     pub fn remark(&self) -> Option<String> {
         self.remark.as_ref().map(|cause| match cause.starts_with("WAL frame") {
