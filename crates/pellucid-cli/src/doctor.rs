@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use nix::unistd::{Gid, Group};
 use pellucid::certificate::hex;
 use pellucid::keyring::{Keyring, Stored};
 use pellucid::protector::Protector;
@@ -128,6 +129,18 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
     };
     let certificates = known.certificates.len();
     findings.push(Finding::good("keyring", format!("{shown}, certificates: {certificates}")));
+    if let Some(group) = Keyring::unnamed_group(home).map(Gid::from_raw) {
+        let name = Group::from_gid(group).ok().flatten().map(|found| found.name);
+        findings.push(Finding::bad(
+            "keyring",
+            format!(
+                "the group `{}` may read the keys in `{shown}`, and `{}` does not name it as the machine's",
+                name.unwrap_or_else(|| group.to_string()),
+                Keyring::config_path().display()
+            ),
+            format!("unless that is meant: `chmod -R g= {shown}`"),
+        ));
+    }
     for damage in &known.damage {
         findings.push(Finding::bad(damage.what, &damage.told, &damage.todo));
     }
@@ -193,7 +206,7 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
-/// Says so, if certificates alone open the database and none of them is in the keyring.
+/// Says so, if certificates alone open the database and none of them is in the keyring, nor in the machine's.
 pub fn certificate_gone(sealed: &SealedHeader, known: &Known) -> Option<String> {
     let mut gone = None;
     for bytes in &sealed.header.protectors {
@@ -204,7 +217,7 @@ pub fn certificate_gone(sealed: &SealedHeader, known: &Known) -> Option<String> 
         let has = |stored: &Stored| {
             stored.has_private_key() && stored.public().thumbprint() == protector.thumbprint()
         };
-        if known.certificates.iter().any(has) {
+        if known.certificates.iter().chain(&known.machines).any(has) {
             return None;
         }
         let damaged = known.damaged_certificates.iter().any(|name| name == protector.name());

@@ -16,6 +16,8 @@ pub struct Known {
     pub certificates: Vec<Stored>,
     /// The names of those that could not.
     pub damaged_certificates: Vec<String>,
+    /// Those of the machine's keyring, where this one is the caller's own: they open databases, too.
+    pub machines: Vec<Stored>,
     /// Where the databases lie that it knows and that are still there, in order.
     pub databases: Vec<PathBuf>,
     /// What policies are evaluated by.
@@ -48,6 +50,10 @@ impl Known {
         let mut known = Self {
             databases: paths(databases.whole),
             certificates: certificates.whole,
+            machines: keyring
+                .behind()
+                .and_then(|machine| machine.certificates().ok())
+                .unwrap_or_default(),
             ..Self::default()
         };
         for damaged in certificates.damaged {

@@ -128,7 +128,10 @@ impl Keyring {
         let service_key = match instance::read_service_key(home)? {
             Some(key) => key,
             // Looked at in this order: another process makes the parent first.
-            None if path.exists() || instance::has_children(home)? => {
+            None if path.exists()
+                || master::next_file(home).path().exists()
+                || instance::has_children(home)? =>
+            {
                 instance::read_service_key(home)?.ok_or_else(|| {
                     lost(SMK, home.join("service.key"), "; systemd may have it as a credential")
                 })?
@@ -158,7 +161,7 @@ impl Keyring {
     }
 
     /// The machine's keyring, where this one is the caller's own and comes before it, and the caller may read that.
-    fn behind(&self) -> Option<Self> {
+    pub fn behind(&self) -> Option<Self> {
         Self::open(&instance::behind(&self.home)?).ok()
     }
 
@@ -189,6 +192,11 @@ impl Keyring {
     /// The caller's own instance, if there is one, whether or not it is the one that is used.
     pub fn own() -> Option<PathBuf> {
         instance::own()
+    }
+
+    /// The group that may read the instance at `home` although nothing names it as the machine's.
+    pub fn unnamed_group(home: &Path) -> Option<u32> {
+        instance::unnamed_group(home)
     }
 
     /// The system instance, if this machine is configured to have one.

@@ -2,6 +2,8 @@
 //!
 //! Method: each trouble is made in a place of its own, and is gone again from the answer once it is mended.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::support::{edit, Place, Said, PELLUCID};
 
 fn told(place: &Place) -> Said {
@@ -77,6 +79,30 @@ fn databases_that_are_not_what_the_keyring_knows_are_called_out() {
 
     std::fs::remove_file(place.path("keys/keyring/master.key")).unwrap();
     calls_out(&place, "keyring", "pellucid key restore");
+}
+
+/// Keys that a group may read belong to the machine's instance; others are called out, and closed by what is said.
+#[test]
+fn keys_that_a_group_may_read_are_called_out() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    export(&place);
+    for (name, mode) in [("keys", 0o750), ("keys/keyring", 0o750), ("keys/service.key", 0o640)] {
+        std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(mode)).unwrap();
+    }
+    place.pellucid(&["check", "app.db"]).succeeded();
+    let todo = format!("chmod -R g= {}", place.path("keys").display());
+    calls_out(&place, "may read the keys", &todo);
+    std::fs::write(place.path("conf"), format!("home = {}\n", place.path("keys").display()))
+        .unwrap();
+    let mut command = place.command(PELLUCID);
+    let told =
+        crate::support::said(command.env("PELLUCID_CONFIG", place.path("conf")).arg("doctor"));
+    assert_eq!(told.code, 0, "the machine's: {told:?}");
+    let mut close = place.command("/bin/sh");
+    crate::support::said(close.args(["-c", &todo])).succeeded();
+    assert_eq!(self::told(&place).code, 0);
+    place.pellucid(&["check", "app.db"]).succeeded();
 }
 
 /// `status --check` is what monitoring runs: it calls out what is lost, too.

@@ -188,7 +188,7 @@ fn path(home: &Path) -> PathBuf {
 /// One write of one line to the end, whoever else writes there.
 fn append(home: &Path, line: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path(home))?;
-    if let Some(group) = instance::group_of(home) {
+    if let Some(group) = instance::group(home) {
         if file.metadata()?.permissions().mode() & 0o777 == 0o600 {
             std::os::unix::fs::fchown(&file, None, Some(group))?;
             file.set_permissions(PermissionsExt::from_mode(0o640))?;

@@ -81,61 +81,85 @@ pub(super) fn configured() -> Option<PathBuf> {
     })
 }
 
-pub(super) fn make_directories(home: &Path) -> Result<()> {
-    for directory in ["", "keyring", "keyring/certificates", "keyring/databases"] {
-        match directory {
-            "" => make_directory(home)?,
-            _ => make_directory(&home.join(directory))?,
-        }
-    }
-    Ok(())
+/// Whether `home` is what [`configured`] says, by whatever path.
+fn is_configured(home: &Path) -> bool {
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    configured().is_some_and(|configured| whole(&configured) == whole(home))
 }
 
+/// The group that may read the instance at `home` although nothing names it as the machine's.
+pub(super) fn unnamed_group(home: &Path) -> Option<u32> {
+    group(home).filter(|_| !is_configured(home))
+}
+
+pub(super) fn make_directories(home: &Path) -> Result<()> {
+    make_for_owner(home)?;
+    // By the umask of whoever made it, any directory may be 0750: only what is named as the machine's is so on purpose.
+    let shared = group_of(home).filter(|_| is_configured(home));
+    make(&home.join("keyring"), shared)?;
+    make_directory(&home.join("keyring/certificates"))?;
+    make_directory(&home.join("keyring/databases"))
+}
+
+/// Makes a directory inside `keyring`, for the same group.
 pub(super) fn make_directory(path: &Path) -> Result<()> {
-    let shared = path.parent().and_then(group_of);
+    make(path, path.parent().and_then(group_of))
+}
+
+fn make_for_owner(path: &Path) -> Result<()> {
+    make(path, None)
+}
+
+fn make(path: &Path, group: Option<u32>) -> Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.and_then(|()| shared.map_or(Ok(()), |group| share_directory(path, group)))
-        .map_err(|error| Error::io(Subject::File(path.to_owned()), error))
+    made.and_then(|()| match group {
+        Some(group) if group_of(path) != Some(group) => share_directory(path, group, 0o750),
+        _ => Ok(()),
+    })
+    .map_err(|error| Error::io(Subject::File(path.to_owned()), error))
 }
 
 /// Where it is kept what runs. In a system instance the group may put entries there, too, and take away its own.
 pub(super) fn make_run_directory(home: &Path, path: &Path) -> Result<()> {
-    make_directory(home)?;
-    make_directory(path)?;
-    match group_of(path) {
-        Some(_) => std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o1770))
+    make_for_owner(home)?;
+    make_for_owner(path)?;
+    match group(home) {
+        Some(group) => share_directory(path, group, 0o1770)
             .map_err(|error| Error::io(Subject::File(path.to_owned()), error)),
         None => Ok(()),
     }
 }
 
-fn share_directory(path: &Path, group: u32) -> std::io::Result<()> {
-    if group_of(path) == Some(group) {
-        return Ok(());
-    }
+fn share_directory(path: &Path, group: u32, mode: u32) -> std::io::Result<()> {
     std::os::unix::fs::chown(path, None, Some(group))?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o750))
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
 }
 
 /// Makes the directory of a system instance: 0750, for `group` to read; and what is in it.
 pub(super) fn make_system_directories(home: &Path, group: u32) -> Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o750).create(home);
-    made.and_then(|()| std::os::unix::fs::chown(home, None, Some(group)))
-        .and_then(|()| std::fs::set_permissions(home, std::fs::Permissions::from_mode(0o750)))
+    made.and_then(|()| share_directory(home, group, 0o750))
         .map_err(|error| Error::io(Subject::File(home.to_owned()), error))?;
+    make(&home.join("keyring"), Some(group))?;
     make_directories(home)?;
     make_run_directory(home, &home.join("run"))
 }
 
-/// The group that may read in a directory of a system instance (0750); none in a private one.
+/// The group that may read the instance at `home`, if it is a system instance. The mode of `keyring` says so, which no
+/// umask makes 0750: only who makes a system instance does.
+pub(super) fn group(home: &Path) -> Option<u32> {
+    group_of(home)?;
+    group_of(&home.join("keyring"))
+}
+
+/// The group that may read in a directory inside `keyring` (0750); none in a private instance.
 pub(super) fn group_of(directory: &Path) -> Option<u32> {
     let metadata = std::fs::metadata(directory).ok()?;
     (metadata.mode() & 0o7777 == 0o750).then(|| metadata.gid())
 }
 
-/// Lets the group of a system instance read a file that is made in `directory`; in a private one only its owner does.
-pub(super) fn share_file(file: &File, directory: &Path) -> std::io::Result<()> {
-    let Some(group) = group_of(directory) else { return Ok(()) };
+/// Lets the group of a system instance read a file.
+pub(super) fn share_file(file: &File, group: u32) -> std::io::Result<()> {
     std::os::unix::fs::fchown(file, None, Some(group))?;
     file.set_permissions(std::fs::Permissions::from_mode(0o640))
 }
@@ -155,8 +179,11 @@ pub(super) fn names_in(directory: &Path) -> Result<Vec<String>> {
 /// Whether anything is there that is sealed under the database master key.
 pub(super) fn has_children(home: &Path) -> Result<bool> {
     for directory in ["keyring/certificates", "keyring/databases"] {
-        if !names_in(&home.join(directory))?.is_empty() {
-            return Ok(true);
+        match names_in(&home.join(directory)) {
+            Ok(names) if names.is_empty() => {}
+            Ok(_) => return Ok(true),
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
     }
     let files = [super::settings::file(home), super::history::file(home)];
@@ -209,7 +236,7 @@ fn next_path(home: &Path) -> PathBuf {
 
 pub(super) fn put_next_service_key(home: &Path, key: &Secret32) -> Result<()> {
     let path = next_path(home);
-    let temporary = write_temporary(&path, key.expose())?;
+    let temporary = write_temporary(&path, key.expose(), group(home))?;
     rename(&temporary, &path)
 }
 
@@ -237,7 +264,7 @@ pub(super) fn read_key(home: &Path, path: PathBuf) -> Result<Option<Secret32>> {
     };
     // The opened file's own mode: a name may lead elsewhere a moment later.
     let metadata = file.metadata().map_err(io)?;
-    let shared_by_group = metadata.mode() & 0o027 == 0 && is_system_instance(home);
+    let shared_by_group = metadata.mode() & 0o027 == 0 && group(home).is_some();
     if metadata.mode() & 0o077 != 0 && !shared_by_group {
         return Err(Error::misuse(
             Subject::File(path),
@@ -254,15 +281,10 @@ pub(super) fn read_key(home: &Path, path: PathBuf) -> Result<Option<Secret32>> {
         .ok_or_else(|| Error::corrupt(Subject::File(path), "a service master key has 32 bytes"))
 }
 
-/// A system instance's directory is 0750: its group may read.
-fn is_system_instance(home: &Path) -> bool {
-    std::fs::metadata(home).is_ok_and(|metadata| metadata.mode() & 0o7777 == 0o750)
-}
-
 /// Makes the service master key; none if another process was faster.
 pub(super) fn make_service_key(home: &Path) -> Result<Option<PathBuf>> {
     let path = home.join("service.key");
-    let temporary = write_temporary(&path, Secret32::random()?.expose())?;
+    let temporary = write_temporary(&path, Secret32::random()?.expose(), group(home))?;
     Ok(link_new(&temporary, &path)?.then_some(path))
 }
 
@@ -299,6 +321,89 @@ mod tests {
         assert_eq!(found(&elsewhere, false, Some(&machine)), Some(machine.clone()));
         let named: [(&str, &Path); 2] = [("HOME", &home), ("PELLUCID_HOME", Path::new("/keys"))];
         assert_eq!(found(&named, false, Some(&machine)), Some("/keys".into()));
+    }
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Makes keys, an entry of a scan, and files outside that a user names; their modes.
+    fn modes(home: &Path, outside: &Path) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+        use crate::keyring::{back_up_service_key, Change, Keyring, Run};
+        use crate::protector::{KeyFile, Passphrase, Wrapping};
+        let (keyring, _) = Keyring::open_or_create(home).unwrap();
+        keyring.ensure_default_certificate().unwrap();
+        keyring.remember_database(&[1; 16], &Default::default()).unwrap();
+        let password = Passphrase::new(b"a Pa55word");
+        Change::begin(home).unwrap().add_password(&keyring, &password).unwrap();
+        Run::begin(&outside.join("app.db"), 1).put(home).unwrap();
+        let [pem, key, service, master, bundle] =
+            ["pem", "key", "service", "master", "bundle"].map(|name| outside.join(name));
+        keyring.export_certificate("pellucid", &pem, Some((&key, &password))).unwrap();
+        back_up_service_key(home, &service, &password).unwrap();
+        keyring.back_up_database_key(&master, &password).unwrap();
+        let raw = KeyFile::parse(&[3; 32]).unwrap();
+        keyring.export_instance(&bundle, &Wrapping::KeyFile(&raw)).unwrap();
+        let run = std::fs::read_dir(home.join("run")).unwrap().next().unwrap().unwrap().path();
+        let directories = ["", "keyring", "keyring/certificates", "keyring/databases"];
+        let files =
+            ["service.key", "events.log", "keyring/master.key", "keyring/certificates/pellucid"];
+        let databases = std::fs::read_dir(home.join("keyring/databases")).unwrap();
+        let files = files.map(|name| home.join(name)).into_iter();
+        let files = files.chain(databases.map(|entry| entry.unwrap().path()));
+        let files = files.chain([home.join("keyring/passwords/1"), run]);
+        (
+            directories.iter().map(|name| mode(&home.join(name))).collect(),
+            files.map(|file| mode(&file)).collect(),
+            [pem, key, service, master, bundle].iter().map(|file| mode(file)).collect(),
+        )
+    }
+
+    #[test]
+    fn keys_are_their_owners_whatever_modes_lie_around_them() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path();
+        set_mode(place, 0o750);
+        // Made here, as below a `~/.local/share` made with umask 027.
+        let (directories, files, outside) = modes(&place.join("keys"), place);
+        assert_eq!(directories, [0o700; 4]);
+        assert_eq!(files, [0o600; 7]);
+        assert_eq!(outside, [0o600; 5]);
+        assert_eq!(mode(&place.join("keys/run")), 0o700);
+        // Made before, by somebody with that umask.
+        let (own, outside) = (place.join("own"), place.join("outside"));
+        for path in [&own, &outside] {
+            std::fs::create_dir(path).unwrap();
+            set_mode(path, 0o750);
+        }
+        let (directories, files, outside) = modes(&own, &outside);
+        assert_eq!(directories, [0o750, 0o700, 0o700, 0o700]);
+        assert_eq!((files, outside), (vec![0o600; 7], vec![0o600; 5]));
+        assert_eq!(mode(&own.join("run")), 0o700);
+        assert_eq!(unnamed_group(&own), None);
+        // And its key may not be the group's to read.
+        set_mode(&own.join("service.key"), 0o640);
+        assert!(matches!(read_service_key(&own), Err(Error::Misuse { .. })));
+    }
+
+    #[test]
+    fn a_system_instance_is_its_groups_to_read_and_what_leaves_it_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let home = place.path().join("instance");
+        let group = rustix::process::getegid().as_raw();
+        make_system_directories(&home, group).unwrap();
+        let (directories, files, outside) = modes(&home, place.path());
+        assert_eq!(directories, [0o750; 4]);
+        assert_eq!((files, outside), (vec![0o640; 7], vec![0o600; 5]));
+        assert_eq!(mode(&home.join("run")), 0o1770);
+        assert_eq!(mode(&home.join("keyring/lock")), 0o660);
+        assert_eq!(unnamed_group(&home), Some(group));
+        make_system_directories(&home, group).unwrap();
+        assert_eq!([mode(&home), mode(&home.join("keyring"))], [0o750; 2]);
     }
 
     #[test]

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
 use super::password_file::{self, MasterKey};
-use super::sealed_file::{check_new, check_value, sync_parent, write_new, Kind, SealedFile};
+use super::sealed_file::{
+    check_new, check_value, sync_parent, write_new, write_new_inside, Kind, SealedFile,
+};
 use super::{history, instance, provider, settings, Action, Event, Keyring, Source};
 use crate::error::{Error, Result, Subject};
 use crate::message;
@@ -52,11 +54,17 @@ impl Change {
             password,
             Argon2Cost::default(),
         )?;
-        let number = passwords(&self.home)?.last().map_or(1, |(number, _)| number + 1);
-        let directory = self.home.join("keyring/passwords");
         self.record(Event::new(Action::Added, PASSWORD))?;
+        self.put_password(&bytes)
+    }
+
+    fn put_password(&self, bytes: &[u8]) -> Result<()> {
+        // Behind the last number there is none: then the file is there, and the error says so.
+        let number =
+            passwords(&self.home)?.last().map_or(1, |(number, _)| number.saturating_add(1));
+        let directory = self.home.join("keyring/passwords");
         instance::make_directory(&directory)?;
-        write_new(&directory.join(number.to_string()), &bytes)
+        write_new_inside(&directory.join(number.to_string()), bytes)
     }
 
     /// Takes a password away.
@@ -150,10 +158,7 @@ impl Change {
         if let Some(password) = password {
             let bytes =
                 password_file::seal(MasterKey::Database, &fresh, password, Argon2Cost::default())?;
-            let directory = self.home.join("keyring/passwords");
-            instance::make_directory(&directory)?;
-            let number = passwords(&self.home)?.last().map_or(1, |(number, _)| number + 1);
-            write_new(&directory.join(number.to_string()), &bytes)?;
+            self.put_password(&bytes)?;
         }
         if let Some(present) = present {
             self.carry_over(&present.master_key, &fresh)?;

@@ -4,13 +4,15 @@
 //! gone is known by when that process began. Replaced in one piece and not synced. No key material is in it.
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use super::instance;
-use super::sealed_file::temporary_name;
+use super::sealed_file::{rename, write_unsynced};
 use crate::certificate::hex;
 use crate::error::{Error, Result, Subject};
 use crate::hash::Sha256;
@@ -22,7 +24,7 @@ const MOST_BYTES: u64 = 65_536;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Run {
     /// The database, by its whole path.
-    pub database: String,
+    pub database: PathBuf,
     /// The process.
     pub process: ProcessId,
     /// When the scan was begun by it, in seconds since 1970.
@@ -94,7 +96,7 @@ impl Run {
     /// An entry for `database` by this process.
     pub fn begin(database: &Path, now: u64) -> Self {
         Self {
-            database: whole(database).display().to_string(),
+            database: whole(database),
             process: ProcessId::own(),
             started: now,
             at: now,
@@ -108,11 +110,20 @@ impl Run {
     }
 
     fn read(path: &Path) -> Option<Self> {
-        let metadata = std::fs::symlink_metadata(path).ok()?;
-        if !metadata.is_file() || metadata.len() > MOST_BYTES {
+        // Members of the group may put anything there, and something else a moment later: a link is not followed, a pipe
+        // not waited for, and what was opened is looked at.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file =
+            OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path).ok()?;
+        if !file.metadata().ok()?.is_file() {
             return None;
         }
-        Self::parse(&std::fs::read(path).ok()?)
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).ok()?;
+        if bytes.len() as u64 > MOST_BYTES {
+            return None;
+        }
+        Self::parse(&bytes)
     }
 
     /// Puts it into the instance, over what was there.
@@ -120,25 +131,12 @@ impl Run {
     /// # Errors
     /// [`Error::Io`]: the instance may be one that the caller can only read.
     pub fn put(&self, home: &Path) -> Result<()> {
-        let path = entry_path(home, Path::new(&self.database));
+        let path = entry_path(home, &self.database);
         if !directory(home).is_dir() {
             instance::make_run_directory(home, &directory(home))?;
         }
-        let temporary = temporary_name(&path)?;
-        let written = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temporary)
-            .and_then(|mut file| {
-                instance::share_file(&file, home)?;
-                file.write_all(self.encode().as_bytes())
-            })
-            .and_then(|()| std::fs::rename(&temporary, &path));
-        written.map_err(|error| {
-            let _ = std::fs::remove_file(&temporary);
-            Error::io(Subject::File(path), error)
-        })
+        let temporary = write_unsynced(&path, self.encode().as_bytes(), instance::group(home))?;
+        rename(&temporary, &path)
     }
 
     /// Takes the entry of `database` away.
@@ -161,8 +159,11 @@ impl Run {
         for path in entries.flatten().map(|entry| entry.path()) {
             let name = path.file_name().unwrap_or_default().as_bytes();
             let gone = match name.starts_with(b"scan-") {
+                // A path that is no text, or has control characters, is not in the entry as it is.
                 true => Self::read(&path).is_some_and(|run| {
-                    !run.process.is_alive() && !Path::new(&run.database).exists()
+                    !run.process.is_alive()
+                        && !run.database.exists()
+                        && entry_path(home, &run.database) == path
                 }),
                 false => name.starts_with(b".scan-") && is_old(&path),
             };
@@ -174,7 +175,7 @@ impl Run {
 
     fn encode(&self) -> String {
         let mut facts = serde_json::json!({
-            "database": self.database,
+            "database": self.database.to_string_lossy(),
             "pid": self.process.pid,
             "process_began": self.process.began,
             "boot": self.process.boot,
@@ -199,7 +200,7 @@ impl Run {
         let short = |name: &str| number(name).and_then(|number| u32::try_from(number).ok());
         let text = |name: &str| facts[name].as_str().map(printable);
         Some(Self {
-            database: text("database")?,
+            database: text("database")?.into(),
             process: ProcessId {
                 pid: short("pid")?,
                 began: number("process_began")?,
@@ -218,8 +219,8 @@ impl Run {
     }
 }
 
-/// In a system instance others may write entries, and this is shown at a terminal.
-fn printable(text: &str) -> String {
+/// What others wrote, to be shown at a terminal: members of the group of a system instance, or who made a bundle.
+pub(super) fn printable(text: &str) -> String {
     text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
 }
 
@@ -315,6 +316,43 @@ mod tests {
         assert_eq!(stopped.error, " [31m");
         std::fs::write(entry_path(home, &database), vec![b' '; MOST_BYTES as usize + 1]).unwrap();
         assert_eq!(Run::find(home, &database), None);
+    }
+
+    /// Members of the group may put anything there.
+    #[test]
+    fn neither_links_nor_pipes_are_read() {
+        let place = tempfile::tempdir().unwrap();
+        let (home, database) = (place.path(), place.path().join("a.db"));
+        let entry = entry_path(home, &database);
+        run(&database).put(home).unwrap();
+        std::fs::rename(&entry, home.join("aside")).unwrap();
+        std::os::unix::fs::symlink(home.join("aside"), &entry).unwrap();
+        assert_eq!(Run::find(home, &database), None);
+        std::fs::remove_file(&entry).unwrap();
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600));
+        rustix::fs::mknodat(rustix::fs::CWD, &entry, kind, mode, 0).unwrap();
+        assert_eq!(Run::find(home, &database), None);
+        std::fs::remove_file(&entry).unwrap();
+        std::fs::rename(home.join("aside"), &entry).unwrap();
+        assert_eq!(Run::find(home, &database), Some(run(&database)));
+    }
+
+    #[test]
+    fn a_path_that_is_no_text_or_has_control_characters_is_found_again() {
+        let place = tempfile::tempdir().unwrap();
+        let home = place.path();
+        for name in [&b"\xff.db"[..], b"\x1b[31m.db"] {
+            let database = home.join(std::ffi::OsStr::from_bytes(name));
+            std::fs::write(&database, "").unwrap();
+            let dead = ProcessId { began: 0, ..ProcessId::own() };
+            Run { process: dead, ..run(&database) }.put(home).unwrap();
+            let found = Run::find(home, &database).unwrap();
+            assert!(!found.database.to_string_lossy().contains(char::is_control), "{found:?}");
+            Run::sweep(home);
+            assert!(Run::find(home, &database).is_some(), "it is there");
+            Run::remove(home, &database).unwrap();
+            assert_eq!(Run::find(home, &database), None);
+        }
     }
 
     #[test]

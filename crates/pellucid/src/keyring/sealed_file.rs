@@ -25,6 +25,8 @@ pub(super) const CHECK_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
 /// A certificate of 4096 bits with its key has about 5 KiB.
 const FILE_BYTES_MOST: u64 = 65536;
+/// What such a file can hold.
+pub(super) const CONTENT_BYTES_MOST: usize = FILE_BYTES_MOST as usize - HEADER_BYTES - TAG_BYTES;
 
 /// What is in the file; each kind is sealed under a key of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,14 +114,15 @@ impl SealedFile {
     /// Makes the file, or puts it in the place of the one there.
     pub(super) fn replace(&self, parent: &Secret32, content: &[u8]) -> Result<()> {
         let temporary = self.write_temporary(parent, content)?;
-        std::fs::rename(&temporary, &self.path).map_err(|error| {
-            let _ = std::fs::remove_file(&temporary);
-            Error::io(Subject::File(self.path.clone()), error)
-        })?;
+        rename(&temporary, &self.path)?;
         sync_parent(&self.path)
     }
 
     fn write_temporary(&self, parent: &Secret32, content: &[u8]) -> Result<PathBuf> {
+        if content.len() > CONTENT_BYTES_MOST {
+            let told = format!("{} bytes are more than a file of a keyring has", content.len());
+            return Err(Error::limit(Subject::File(self.path.clone()), told));
+        }
         let mut bytes = Vec::with_capacity(HEADER_BYTES + content.len() + TAG_BYTES);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&VERSION.to_be_bytes());
@@ -134,7 +137,7 @@ impl SealedFile {
         self.cipher(parent)?.seal(&nonce, &aad, content, &mut ciphertext, &mut tag)?;
         bytes.extend_from_slice(&ciphertext);
         bytes.extend_from_slice(&tag);
-        write_temporary(&self.path, &bytes)
+        write_temporary(&self.path, &bytes, self.path.parent().and_then(instance::group_of))
     }
 
     fn aad(&self, header: &[u8]) -> Vec<u8> {
@@ -156,17 +159,29 @@ pub(super) fn check_value(key: &Secret32) -> Result<[u8; CHECK_BYTES]> {
     Ok(value)
 }
 
-/// Writes and syncs a file that only its owner can read, and the group of a system instance, under a
-/// name beside `path`; nothing is left of it after an error, on a full disk for one.
-pub(super) fn write_temporary(path: &Path, content: &[u8]) -> Result<PathBuf> {
+/// Writes and syncs a file that only its owner can read, and `group`, under a name beside `path`; nothing is left of it
+/// after an error, on a full disk for one.
+pub(super) fn write_temporary(path: &Path, content: &[u8], group: Option<u32>) -> Result<PathBuf> {
+    write_beside(path, content, group, File::sync_all)
+}
+
+/// The same without the sync: after a crash the file may be anything.
+pub(super) fn write_unsynced(path: &Path, content: &[u8], group: Option<u32>) -> Result<PathBuf> {
+    write_beside(path, content, group, |_| Ok(()))
+}
+
+fn write_beside(
+    path: &Path,
+    content: &[u8],
+    group: Option<u32>,
+    sync: fn(&File) -> std::io::Result<()>,
+) -> Result<PathBuf> {
     let temporary = temporary_name(path)?;
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(io)?;
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let written = instance::share_file(&file, directory)
-        .and_then(|()| file.write_all(content))
-        .and_then(|()| file.sync_all());
+    let shared = group.map_or(Ok(()), |group| instance::share_file(&file, group));
+    let written = shared.and_then(|()| file.write_all(content)).and_then(|()| sync(&file));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&temporary);
         io(error)
@@ -175,13 +190,21 @@ pub(super) fn write_temporary(path: &Path, content: &[u8]) -> Result<PathBuf> {
 }
 
 /// A name beside `path` that no other process takes.
-pub(super) fn temporary_name(path: &Path) -> Result<PathBuf> {
+fn temporary_name(path: &Path) -> Result<PathBuf> {
     let mut random = [0; 8];
     fill_random(&mut random)?;
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{:016x}", u64::from_be_bytes(random)));
     Ok(path.with_file_name(name))
+}
+
+/// Gives the temporary file its name, over what had it; the temporary name goes.
+pub(super) fn rename(temporary: &Path, path: &Path) -> Result<()> {
+    std::fs::rename(temporary, path).map_err(|error| {
+        let _ = std::fs::remove_file(temporary);
+        Error::io(Subject::File(path.to_owned()), error)
+    })
 }
 
 /// Gives the temporary file its name if that is free; false if it is not. The temporary name goes.
@@ -203,9 +226,18 @@ pub(super) fn check_new(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes a new file for its owner only; one that is there is left alone (message 15240).
+/// Writes a new file for its owner only, wherever it is to lie; one that is there is left alone (message 15240).
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = write_temporary(path, bytes)?;
+    write_new_for(path, bytes, None)
+}
+
+/// The same inside `keyring`: for the group of a system instance, too.
+pub(super) fn write_new_inside(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_new_for(path, bytes, path.parent().and_then(instance::group_of))
+}
+
+fn write_new_for(path: &Path, bytes: &[u8], group: Option<u32>) -> Result<()> {
+    let temporary = write_temporary(path, bytes, group)?;
     match link_new(&temporary, path)? {
         true => Ok(()),
         false => Err(Error::message(message::FILE_EXISTS, &path.display().to_string())),

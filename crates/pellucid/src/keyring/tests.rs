@@ -177,6 +177,25 @@ fn a_write_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
+fn nothing_is_written_that_would_not_be_read_again() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let file = SealedFile::new(home.path().join("keyring/databases/a"), Kind::Database, "a");
+    let most = vec![1; sealed_file::CONTENT_BYTES_MOST];
+    file.replace(keyring.key(), &most).unwrap();
+    assert_eq!(file.read(keyring.key()).unwrap().unwrap()[..], most);
+    let told = file.replace(keyring.key(), &[most, vec![1]].concat()).unwrap_err();
+    assert!(matches!(told, Error::LimitReached { .. }), "{told}");
+    assert!(file.read(keyring.key()).unwrap().is_some(), "what was there is there");
+
+    std::fs::create_dir(home.path().join("keyring/passwords")).unwrap();
+    std::fs::write(home.path().join("keyring/passwords/4294967295"), b"by hand").unwrap();
+    let password = crate::protector::Passphrase::new(b"a Pa55word");
+    let told = Change::begin(home.path()).unwrap().add_password(&keyring, &password).unwrap_err();
+    assert_eq!(told.number(), Some(15240), "{told}");
+}
+
+#[test]
 fn a_certificate_is_read_in_less_than_a_millisecond() {
     let home = tempfile::tempdir().unwrap();
     let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
