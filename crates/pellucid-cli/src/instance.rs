@@ -84,7 +84,15 @@ fn export(home: &Path, args: &ExportArgs, output: &Output) -> Result<(), Failure
         }
         (_, Some(name)) => match keyring.stored_certificate(name)? {
             Stored::Whole(certificate) => {
-                keyring.export_instance(&args.to, &Wrapping::Certificate(&certificate))?
+                let carried =
+                    keyring.export_instance(&args.to, &Wrapping::Certificate(&certificate))?;
+                if certificate.backed_up().is_none() {
+                    output.warning(format_args!(
+                        "this bundle is no backup: the private key that opens it, of certificate `{name}`, has not been \
+                         backed up and is in it; `pellucid cert export {name}` backs it up, or use `--password-file`"
+                    ));
+                }
+                carried
             }
             Stored::Public(public) => {
                 keyring.export_instance(&args.to, &Wrapping::Recovery(&public))?
@@ -179,7 +187,7 @@ fn show(carried: &[Carried], last: &str, output: &Output) {
 
 fn facts(carried: &[Carried]) -> Vec<serde_json::Value> {
     let fate = |fate: &Fate| match fate {
-        Fate::New => "new",
+        Fate::New | Fate::KeyFor(_) => "new",
         Fate::Same | Fate::SameAs(_) => "same",
         Fate::Kept => "kept",
         Fate::Conflict => "conflict",

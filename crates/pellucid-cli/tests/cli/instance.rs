@@ -120,6 +120,28 @@ fn a_bundle_for_a_certificate_opens_there_only_and_says_that_it_proves_nothing()
 }
 
 #[test]
+fn a_bundle_under_ones_own_certificate_is_no_backup_of_it() {
+    let place = place();
+    place.sealed("app.db", &[]);
+    let export = |name: &str| {
+        let words = format!("instance export --to {name} --certificate pellucid");
+        let told = at(&place, "keys", &words);
+        assert_eq!(told.code, 0, "{told:?}");
+        told.stderr
+    };
+    let told = export("first.bundle");
+    assert!(told.contains("no backup") && told.contains("cert export pellucid"), "{told}");
+    assert!(works(&place, "keys", "cert list").contains("NEVER"));
+    assert!(!works(&place, "keys", "events").contains("backed up"));
+    works(
+        &place,
+        "keys",
+        "cert export pellucid --cert-file p.pem --key-file p.key --password-file password",
+    );
+    assert_eq!(export("second.bundle"), "");
+}
+
+#[test]
 fn wrong_passwords_damage_and_other_files_are_told_apart() {
     let place = place();
     place.sealed("app.db", &[]);

@@ -2,12 +2,14 @@
 //!
 //! Layout: docs/format.md, "Bundle". Needs no keyring to be opened. What becomes of its entries is not here.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use aws_lc_rs::digest;
 use zeroize::Zeroizing;
 
 use super::certificates::check_name;
+use super::sealed_file::CONTENT_BYTES_MOST;
 use crate::algorithm::Algorithm;
 use crate::cipher::Cipher;
 use crate::derive::{commitment, hkdf_sha256};
@@ -30,7 +32,7 @@ pub const BUNDLE_BYTES_MOST: u64 = 64 << 20;
 const BUNDLE: Subject = Subject::Key("bundle");
 
 /// What an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum EntryKind {
     /// The database master key, 32 bytes.
@@ -199,6 +201,7 @@ fn encode(entries: &[Entry]) -> Zeroizing<Vec<u8>> {
 fn parse(content: &[u8]) -> Result<Vec<Entry>> {
     let corrupt = || Error::corrupt(BUNDLE, "its entries do not fit");
     let mut entries: Vec<Entry> = Vec::new();
+    let mut names = HashSet::new();
     let mut rest = content;
     while let [kind, length, behind @ ..] = rest {
         let kind = match kind {
@@ -216,8 +219,7 @@ fn parse(content: &[u8]) -> Result<Vec<Entry>> {
         let length = u32::from_be_bytes(*length) as usize;
         let (content, behind) = behind.split_at_checked(length).ok_or_else(corrupt)?;
         let name = std::str::from_utf8(name).map_err(|_| corrupt())?;
-        let twice = entries.iter().any(|entry| entry.kind == kind && entry.name == name);
-        if twice || !fits(kind, name, content) {
+        if !names.insert((kind, name)) || !fits(kind, name, content) {
             return Err(corrupt());
         }
         let content = Zeroizing::new(content.to_vec());
@@ -231,12 +233,19 @@ fn parse(content: &[u8]) -> Result<Vec<Entry>> {
     }
 }
 
-/// Names become names of files.
-fn fits(kind: EntryKind, name: &str, content: &[u8]) -> bool {
+/// Names become names of files, and contents theirs.
+pub(super) fn fits(kind: EntryKind, name: &str, content: &[u8]) -> bool {
     let hexadecimal = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+    if content.len() > CONTENT_BYTES_MOST {
+        return false;
+    }
     match kind {
         EntryKind::MasterKey => name.is_empty() && content.len() == 32,
-        EntryKind::Password => name.parse::<u32>().is_ok_and(|number| number.to_string() == name),
+        // The last number is none: another password is to have a place behind it.
+        EntryKind::Password => {
+            let number = name.parse().unwrap_or(u32::MAX);
+            number < u32::MAX && number.to_string() == name
+        }
         EntryKind::Certificate => check_name(name).is_ok(),
         EntryKind::Database => name.len() == 32 && name.bytes().all(hexadecimal),
     }
@@ -349,7 +358,7 @@ mod tests {
             parse(&encode(&entries)).map(|entries| entries.len())
         };
         #[allow(clippy::type_complexity)] // a table of cases
-        let refused: [&dyn Fn(&mut Vec<Entry>); 7] = [
+        let refused: [&dyn Fn(&mut Vec<Entry>); 9] = [
             &|entries| entries[1].name = "../app".to_owned(),
             &|entries| entries[1].name = ".app".to_owned(),
             &|entries| entries[2].name = "0F".repeat(16),
@@ -357,6 +366,14 @@ mod tests {
             &|entries| drop(entries.remove(0)),
             &|entries| entries[0].content.truncate(31),
             &|entries| entries[1].kind = EntryKind::Password,
+            &|entries| {
+                entries[1] = Entry {
+                    kind: EntryKind::Password,
+                    name: u32::MAX.to_string(),
+                    content: Zeroizing::new(Vec::new()),
+                }
+            },
+            &|entries| entries[1].content.resize(CONTENT_BYTES_MOST + 1, 0),
         ];
         for (number, change) in refused.into_iter().enumerate() {
             assert!(matches!(with(change), Err(Error::Corrupt { .. })), "{number}");

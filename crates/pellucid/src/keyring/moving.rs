@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::bundle::{seal, Bundle, Entry, EntryKind, BUNDLE_BYTES_MOST};
+use super::bundle::{fits, seal, Bundle, Entry, EntryKind, BUNDLE_BYTES_MOST};
 use super::certificates::{decode, encode};
 use super::databases::DatabaseMemory;
 use super::master::{self, as_key, Change};
-use super::sealed_file::{check_new, check_value, write_new, Kind, SealedFile};
+use super::runs::printable;
+use super::sealed_file::{check_new, check_value, write_new, write_new_inside, Kind, SealedFile};
 use super::{instance, password_file, Action, Event, Found, Keyring, Stored};
 use crate::error::{Error, Result, Subject};
 use crate::message;
@@ -42,6 +43,8 @@ pub enum Fate {
     Same,
     /// The same certificate is there under another name.
     SameAs(String),
+    /// The same certificate is there under another name, without its private key, and gets it.
+    KeyFor(String),
     /// The instance has one of its own and keeps it.
     Kept,
     /// Something else has its name.
@@ -55,6 +58,7 @@ impl Fate {
             Fate::New => "new".to_owned(),
             Fate::Same => "there already".to_owned(),
             Fate::SameAs(name) => format!("there already, as `{name}`"),
+            Fate::KeyFor(name) => format!("there already, as `{name}`, which gets its private key"),
             Fate::Kept => "left out: the instance has its own".to_owned(),
             Fate::Conflict => "CONFLICT: another one has this name".to_owned(),
         }
@@ -62,8 +66,12 @@ impl Fate {
 }
 
 impl Keyring {
-    /// Writes everything below the service master key into a new file: the database master key with its passwords, the
-    /// certificates with their private keys, which count as backed up by it, and what is known of databases.
+    /// Writes what opens databases, but for the service master key, into a new file: the database master key with its
+    /// passwords, the certificates with their private keys, and what is known of databases. Settings and the key of the
+    /// history stay: what is on media says the history again.
+    ///
+    /// The private keys count as backed up by it, unless what opens it may be in it alone: the private key of the
+    /// certificate it is sealed for never does, and no other does as long as that one has no backup elsewhere.
     ///
     /// # Errors
     /// Message 15240 if the file is there; what is wrong with a file of the keyring: a bundle has all of it or is not made.
@@ -75,19 +83,32 @@ impl Keyring {
             content: Zeroizing::new(now.master_key.expose().to_vec()),
         }];
         for (number, file) in master::passwords(&now.home)? {
-            let bytes = std::fs::read(&file).map_err(|e| Error::io(Subject::File(file), e))?;
+            let bytes =
+                std::fs::read(&file).map_err(|e| Error::io(Subject::File(file.clone()), e))?;
             let (kind, content) = (EntryKind::Password, Zeroizing::new(bytes));
-            entries.push(Entry { kind, name: number.to_string(), content });
+            let name = number.to_string();
+            if !fits(kind, &name, &content) {
+                return Err(Error::corrupt(Subject::File(file), "not a password file"));
+            }
+            entries.push(Entry { kind, name, content });
         }
         let mut backed_up = Vec::new();
-        for stored in now.find_certificates()?.all()? {
+        let certificates = now.find_certificates()?.all()?;
+        let opener =
+            opener(with, &certificates).map(|own| (*own.public().thumbprint(), own.backed_up()));
+        for stored in certificates {
+            let is_kept = match opener {
+                None => true,
+                Some((_, None)) => false,
+                Some((opener, Some(_))) => *stored.public().thumbprint() != opener,
+            };
             let stored = match stored {
-                Stored::Whole(certificate) => {
+                Stored::Whole(certificate) if is_kept => {
                     let stored = Stored::Whole(certificate.backed_up_now());
                     backed_up.push(stored.clone());
                     stored
                 }
-                public => public,
+                stored => stored,
             };
             let (kind, content) = (EntryKind::Certificate, encode(&stored));
             entries.push(Entry { kind, name: stored.public().name().to_owned(), content });
@@ -113,6 +134,17 @@ impl Keyring {
     }
 }
 
+/// The certificate whose private key opens a bundle, where this keyring has that key.
+fn opener<'a>(with: &Wrapping<'_>, certificates: &'a [Stored]) -> Option<&'a Stored> {
+    let public = match with {
+        Wrapping::Certificate(certificate) => certificate.public(),
+        Wrapping::Recovery(public) => public,
+        Wrapping::KeyFile(_) | Wrapping::Passphrase(..) => return None,
+    };
+    let is_it = |stored: &&Stored| stored.public().thumbprint() == public.thumbprint();
+    certificates.iter().find(|stored| is_it(stored) && stored.has_private_key())
+}
+
 fn private_key(action: Action, stored: &Stored) -> Event {
     let public = stored.public();
     Event::new(action, "private key").of(public.name()).thumbprint(public.thumbprint())
@@ -127,7 +159,7 @@ fn carried(entry: &Entry, fate: Fate) -> Result<Carried> {
             thumbprint = Some(*certificate(entry)?.public().thumbprint());
             ("certificate", entry.name.clone())
         }
-        EntryKind::Database => ("database", memory(entry)?.path.display().to_string()),
+        EntryKind::Database => ("database", printable(&memory(entry)?.path.to_string_lossy())),
     };
     Ok(Carried { what, name, thumbprint, fate })
 }
@@ -181,9 +213,8 @@ impl Bundle {
             (EntryKind::Password, Some(keyring)) => fate_of_password(entry, keyring),
             (EntryKind::Database, Some(keyring)) => {
                 let known = keyring.recall(&entry.name)?;
-                let newest = memory(entry)?.sequence;
-                let behind = known.is_none_or(|known| known.sequence < newest);
-                Ok(if behind { Fate::New } else { Fate::Same })
+                let same = known.as_ref() == Some(&together(known.clone(), memory(entry)?));
+                Ok(if same { Fate::Same } else { Fate::New })
             }
         };
         self.entries.iter().map(|entry| carried(entry, fate(entry)?)).collect()
@@ -196,6 +227,10 @@ impl Bundle {
     /// Message 15232 naming the certificates whose names something else has; nothing was changed then. As
     /// [`Keyring::open`].
     pub fn import(&self, home: &Path, from: &Path) -> Result<Vec<Carried>> {
+        if Keyring::is_at(home) {
+            // An exchange of keys that was interrupted is finished first.
+            drop(Change::begin(home)?);
+        }
         // Once more under the lock, below: here nothing is made yet.
         refuse_conflicts(&self.plan(home)?)?;
         instance::make_directories(home)?;
@@ -206,10 +241,15 @@ impl Bundle {
         };
         let plan = self.plan_for(keyring.as_ref())?;
         refuse_conflicts(&plan)?;
-        let coming = || plan.iter().zip(&self.entries).filter(|(one, _)| one.fate == Fate::New);
+        let comes = |fate: &Fate| matches!(fate, Fate::New | Fate::KeyFor(_));
+        let coming = || plan.iter().zip(&self.entries).filter(|(one, _)| comes(&one.fate));
         Event::new(Action::Imported, "instance").of(from.to_string_lossy()).record(home)?;
         for (one, _) in coming().filter(|(_, entry)| entry.kind != EntryKind::Database) {
-            let event = Event::new(Action::Imported, one.what).of(one.name.clone());
+            let name = match &one.fate {
+                Fate::KeyFor(name) => name,
+                _ => &one.name,
+            };
+            let event = Event::new(Action::Imported, one.what).of(name.clone());
             match &one.thumbprint {
                 Some(thumbprint) => event.thumbprint(thumbprint).record(home)?,
                 None => event.record(home)?,
@@ -219,8 +259,12 @@ impl Bundle {
             Some(keyring) => keyring,
             None => self.found(home)?,
         };
-        for (_, entry) in coming() {
-            keyring.take_in(entry)?;
+        for (one, entry) in coming() {
+            let name = match &one.fate {
+                Fate::KeyFor(name) => name,
+                _ => &entry.name,
+            };
+            keyring.take_in(entry, name)?;
         }
         Ok(plan)
     }
@@ -235,8 +279,14 @@ impl Bundle {
         let file = master::master_file(home);
         let key = self.entries.iter().find(|entry| entry.kind == EntryKind::MasterKey);
         let master_key = as_key(&file, &key.ok_or_else(does_not_fit)?.content)?;
-        file.create(&service, master_key.expose())?;
-        Ok(Keyring { home: home.to_owned(), master_key })
+        match file.create(&service, master_key.expose())? {
+            true => Ok(Keyring { home: home.to_owned(), master_key }),
+            // Whoever opens a keyring that is not there makes it, and takes no lock.
+            false => Err(Error::misuse(
+                Subject::File(file.path().to_owned()),
+                "another process has made it meanwhile; nothing was imported: import the bundle again",
+            )),
+        }
     }
 }
 
@@ -245,9 +295,10 @@ fn is_empty(home: &Path) -> Result<bool> {
     if !Keyring::is_at(home) {
         return Ok(true);
     }
-    let exists = |directory: &str| home.join("keyring").join(directory).exists();
-    let children = exists("certificates") && exists("databases") && instance::has_children(home)?;
-    Ok(!children && !master::master_path(home).exists() && master::passwords(home)?.is_empty())
+    let keys = [master::master_path(home), master::next_file(home).path().to_owned()];
+    Ok(!keys.iter().any(|key| key.exists())
+        && !instance::has_children(home)?
+        && master::passwords(home)?.is_empty())
 }
 
 fn fate_of_certificate(coming: &Stored, own: &Found<Stored>) -> Result<Fate> {
@@ -260,14 +311,35 @@ fn fate_of_certificate(coming: &Stored, own: &Found<Stored>) -> Result<Fate> {
         certificate.check_pair()?;
     }
     Ok(match (same, name_is_taken) {
-        (Some(same), _) if same.public().name() != public.name() => {
-            Fate::SameAs(same.public().name().to_owned())
-        }
         // What is there without its private key gets it.
-        (Some(same), _) if same.has_private_key() || !coming.has_private_key() => Fate::Same,
-        (Some(_), _) | (None, false) => Fate::New,
+        (Some(same), _) => {
+            let name = same.public().name();
+            let gets_key = coming.has_private_key() && !same.has_private_key();
+            match (name == public.name(), gets_key) {
+                (true, true) => Fate::New,
+                (true, false) => Fate::Same,
+                (false, true) => Fate::KeyFor(name.to_owned()),
+                (false, false) => Fate::SameAs(name.to_owned()),
+            }
+        }
+        (None, false) => Fate::New,
         (None, true) => Fate::Conflict,
     })
+}
+
+/// What is remembered of a database once another instance's memory of it, or of its copy there, has come. One that lies
+/// here is what this instance knows of it, and the certificates that the other one named are needed as well.
+fn together(known: Option<DatabaseMemory>, coming: DatabaseMemory) -> DatabaseMemory {
+    match known {
+        Some(mut known) if known.path.exists() => {
+            let needed = |print: &[u8; 32]| !known.certificates.contains(print);
+            let more: Vec<_> = coming.certificates.into_iter().filter(needed).collect();
+            known.certificates.extend(more);
+            known
+        }
+        Some(known) if known.sequence >= coming.sequence => known,
+        _ => coming,
+    }
 }
 
 /// Passwords are the database master key's: of another one they open nothing here.
@@ -298,26 +370,22 @@ fn refuse_conflicts(plan: &[Carried]) -> Result<()> {
 }
 
 impl Keyring {
-    /// One entry, under the lock, sealed under this instance's database master key.
-    fn take_in(&self, entry: &Entry) -> Result<()> {
+    /// One entry as `name`, under the lock, sealed under this instance's database master key.
+    fn take_in(&self, entry: &Entry, name: &str) -> Result<()> {
         match entry.kind {
             EntryKind::MasterKey => Ok(()),
             EntryKind::Password => {
                 instance::make_directory(&self.home.join("keyring/passwords"))?;
-                write_new(&password_path(&self.home, &entry.name), &entry.content)
+                write_new_inside(&password_path(&self.home, name), &entry.content)
             }
             EntryKind::Certificate => {
-                self.certificate_file(&entry.name).replace(&self.master_key, &entry.content)
+                self.certificate_file(name).replace(&self.master_key, &entry.content)
             }
             EntryKind::Database => {
-                let path = self.home.join("keyring/databases").join(&entry.name);
-                let file = SealedFile::new(path, Kind::Database, &entry.name);
-                let mut coming = memory(entry)?;
-                // One that is here lies where this instance knows it.
-                if let Some(known) = self.recall(&entry.name)?.filter(|known| known.path.exists()) {
-                    coming.path = known.path;
-                }
-                file.replace(&self.master_key, &coming.encode())
+                let path = self.home.join("keyring/databases").join(name);
+                let file = SealedFile::new(path, Kind::Database, name);
+                let memory = together(self.recall(name)?, memory(entry)?);
+                file.replace(&self.master_key, &memory.encode())
             }
         }
     }

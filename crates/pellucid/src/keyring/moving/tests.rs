@@ -150,3 +150,165 @@ fn a_damaged_certificate_is_neither_left_out_nor_written_over() {
     bundle.import(old.home(), Path::new("bundle")).unwrap();
     old.certificate("pellucid").unwrap();
 }
+
+#[test]
+fn a_bundle_is_no_backup_of_what_opens_it() {
+    let bench = Bench::new();
+    let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
+    let make = |name| old.create_certificate(name, &CertificateRequest::new(name, 9)).unwrap();
+    let (own, _other) = (make("own"), make("other"));
+    let backed_up = || ["own", "other"].map(|name| old.certificate(name).unwrap().backed_up());
+    old.export_instance(&bench.home("1"), &Wrapping::Certificate(&own)).unwrap();
+    // Its public half alone is no better: the private key is here.
+    old.export_instance(&bench.home("2"), &Wrapping::Recovery(own.public())).unwrap();
+    assert_eq!(backed_up(), [None; 2]);
+    // What came out says the same.
+    struct Own(Certificate);
+    impl KeySource for Own {
+        fn certificate(&self, _: &[u8; 32]) -> Result<Option<Certificate>> {
+            Ok(Some(self.0.clone()))
+        }
+    }
+    let bundle = Bundle::read(&bench.home("1"), &Own(own.clone())).unwrap();
+    bundle.import(&bench.home("new"), Path::new("1")).unwrap();
+    let new = Keyring::open(&bench.home("new")).unwrap();
+    assert!(new.certificates().unwrap().iter().all(|stored| stored.backed_up().is_none()));
+
+    // Once its key is elsewhere, what it opens is a backup, but for itself.
+    let (pem, key) = (bench.home("pem"), bench.home("key"));
+    old.export_certificate("own", &pem, Some((&key, &bench.1))).unwrap();
+    let before = backed_up()[0];
+    let own = old.certificate("own").unwrap();
+    old.export_instance(&bench.home("3"), &Wrapping::Certificate(&own)).unwrap();
+    assert!(before.is_some() && backed_up()[0] == before && backed_up()[1].is_some());
+
+    // A certificate of another instance.
+    let (third, _) = Keyring::open_or_create(&bench.home("third")).unwrap();
+    third.create_certificate("mine", &CertificateRequest::new("mine", 9)).unwrap();
+    let public = PublicCertificate::from_der("own", own.public().der()).unwrap();
+    third.add_certificate(crate::certificate::Imported::Public(public.clone())).unwrap();
+    third.export_instance(&bench.home("4"), &Wrapping::Recovery(&public)).unwrap();
+    assert!(third.certificate("mine").unwrap().backed_up().is_some());
+}
+
+#[test]
+fn a_database_that_lies_here_stays_what_this_instance_knows() {
+    let bench = Bench::new();
+    let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
+    let (new, _) = Keyring::open_or_create(&bench.home("new")).unwrap();
+    std::fs::write(bench.home("here.db"), "").unwrap();
+    let memory = |sequence, print, path: PathBuf| DatabaseMemory {
+        sequence,
+        sealed: true,
+        certificates: vec![[print; 32]],
+        path,
+    };
+    let there = memory(9, 2, "/srv/there.db".into());
+    old.remember_database(&[1; 16], &there).unwrap();
+    old.remember_database(&[2; 16], &there).unwrap();
+    // A copy, with a header and certificates of its own; and one that is gone.
+    let here = memory(5, 1, bench.home("here.db"));
+    new.remember_database(&[1; 16], &DatabaseMemory { sealed: false, ..here.clone() }).unwrap();
+    new.remember_database(&[2; 16], &memory(5, 1, bench.home("gone.db"))).unwrap();
+    let bundle = bench.export(&old, "bundle");
+    let plan = bundle.import(new.home(), Path::new("bundle")).unwrap();
+    assert_eq!(fates(&plan)[1..], [("database", Fate::New), ("database", Fate::New)]);
+    let both = DatabaseMemory { sealed: false, certificates: vec![[1; 32], [2; 32]], ..here };
+    assert_eq!(new.recall_database(&[1; 16]).unwrap(), Some(both));
+    assert_eq!(new.databases_under(&[1; 32]).unwrap(), [bench.home("here.db")]);
+    assert_eq!(new.recall_database(&[2; 16]).unwrap(), Some(there));
+    let again = bundle.import(new.home(), Path::new("bundle")).unwrap();
+    assert_eq!(fates(&again)[1..], [("database", Fate::Same), ("database", Fate::Same)]);
+}
+
+#[test]
+fn a_keyring_that_was_made_meanwhile_is_kept() {
+    let bench = Bench::new();
+    let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
+    let bundle = bench.export(&old, "bundle");
+    // Between the look and the key: by somebody who opens a database and takes no lock.
+    let (new, _) = Keyring::open_or_create(&bench.home("new")).unwrap();
+    let told = bundle.found(new.home()).unwrap_err();
+    assert!(told.to_string().contains("import the bundle again"), "{told}");
+    assert_eq!(Keyring::open(new.home()).unwrap().master_key, new.master_key);
+}
+
+#[test]
+fn a_private_key_goes_to_its_public_half_whatever_that_is_called() {
+    let bench = Bench::new();
+    let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
+    let (new, _) = Keyring::open_or_create(&bench.home("new")).unwrap();
+    let theirs = old.create_certificate("app", &CertificateRequest::new("app", 9)).unwrap();
+    let public = PublicCertificate::from_der("partner", theirs.public().der()).unwrap();
+    new.add_certificate(crate::certificate::Imported::Public(public)).unwrap();
+    let bundle = bench.export(&old, "bundle");
+    let plan = bundle.import(new.home(), Path::new("bundle")).unwrap();
+    assert_eq!(plan[1].fate, Fate::KeyFor("partner".to_owned()));
+    assert_eq!(new.certificate("partner").unwrap().private_key(), theirs.private_key());
+    assert!(new.stored_certificate("app").is_err(), "one name for one certificate");
+    let log = super::super::read_events(new.home()).unwrap();
+    assert!(log.iter().any(|line| line.contains("imported") && line.contains("partner")));
+    let again = bundle.import(new.home(), Path::new("bundle")).unwrap();
+    assert_eq!(again[1].fate, Fate::SameAs("partner".to_owned()));
+}
+
+#[test]
+fn whatever_is_sealed_under_a_lost_key_keeps_a_bundle_out() {
+    let bench = Bench::new();
+    let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
+    let bundle = bench.export(&old, "bundle");
+    let lose = |name: &str, fill: &dyn Fn(&Keyring), lost: &[&str]| {
+        let home = bench.home(name);
+        let (keyring, _) = Keyring::open_or_create(&home).unwrap();
+        fill(&keyring);
+        for lost in lost {
+            let path = home.join("keyring").join(lost);
+            match path.is_dir() {
+                true => std::fs::remove_dir(path).unwrap(),
+                false => std::fs::remove_file(path).unwrap(),
+            }
+        }
+        assert!(bundle.plan(&home).is_err(), "{name}");
+        assert!(bundle.import(&home, Path::new("bundle")).is_err(), "{name}");
+        assert!(!home.join("keyring/master.key").exists(), "{name}: another key was made");
+    };
+    let database = |keyring: &Keyring| {
+        keyring.remember_database(&[1; 16], &DatabaseMemory::default()).unwrap();
+    };
+    lose("a database", &database, &["master.key", "certificates"]);
+    let policy = |keyring: &Keyring| {
+        let limit = Some(crate::policy::Limit::Days(9));
+        keyring.set_policy(crate::policy::Policy::RekeyAfter, limit).unwrap();
+    };
+    lose("settings", &policy, &["master.key", "certificates", "databases"]);
+    let history = |keyring: &Keyring| drop(keyring.ensure_history_key().unwrap());
+    lose("history", &history, &["master.key", "databases"]);
+
+    // An exchange of the key that was interrupted: it is finished, and nothing lost.
+    let home = bench.home("exchange");
+    let (own, _) = Keyring::open_or_create(&home).unwrap();
+    let [key, next] = ["master.key", "master.next"].map(|name| home.join("keyring").join(name));
+    std::fs::rename(&key, &next).unwrap();
+    assert!(bundle.plan(&home).is_err(), "it is not empty");
+    let service = home.join("service.key");
+    std::fs::rename(&service, bench.home("aside")).unwrap();
+    assert!(Keyring::open_or_create(&home).is_err() && !service.exists());
+    std::fs::rename(bench.home("aside"), &service).unwrap();
+    let plan = bundle.import(&home, Path::new("bundle")).unwrap();
+    assert_eq!(fates(&plan), [("database master key", Fate::Kept)]);
+    assert_eq!(Keyring::open(&home).unwrap().master_key, own.master_key);
+}
+
+#[test]
+fn a_path_out_of_a_bundle_does_nothing_to_a_terminal() {
+    let bench = Bench::new();
+    let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
+    let memory = DatabaseMemory { path: "/srv/\x1b[2Ja.db".into(), ..Default::default() };
+    old.remember_database(&[1; 16], &memory).unwrap();
+    let bundle = bench.export(&old, "bundle");
+    let plan = bundle.plan(&bench.home("new")).unwrap();
+    assert_eq!(plan[1].name, "/srv/ [2Ja.db");
+    bundle.import(&bench.home("new"), Path::new("bundle")).unwrap();
+    let new = Keyring::open(&bench.home("new")).unwrap();
+    assert_eq!(new.recall_database(&[1; 16]).unwrap(), Some(memory), "it is where it is");
+}
