@@ -167,6 +167,11 @@ fn a_user_keeps_the_keys_of_before_the_machine_got_some() {
     assert_eq!(server.nobody(server.daemon, &read, &home).succeeded().trim(), "200");
     let told = server.nobody(NOBODY, &read, &home);
     assert!(told.code != 0 && told.stderr.contains("Cannot find server certificate"), "{told:?}");
+    let status = ["status", "machine.db"];
+    let told = server.nobody(server.daemon, &status, &home);
+    assert!(told.code == 0 && !told.stderr.contains("is gone"), "{told:?}");
+    let told = server.nobody(NOBODY, &status, &home);
+    assert!(told.stderr.contains("is gone"), "{told:?}");
     // Root's keys are the machine's, whatever root had before; it is told where its own are.
     let mut command = server.place.command(PELLUCID);
     command.env("PELLUCID_HOME", server.place.path(".local/share/pellucid"));
@@ -174,6 +179,36 @@ fn a_user_keeps_the_keys_of_before_the_machine_got_some() {
     let told = server.root(&init);
     assert!(told.stderr.contains("root has keys of its own"), "{told:?}");
     assert!(server.root("status").succeeded().contains(instance.to_str().unwrap()));
+}
+
+/// A user's own keyring has an older memory of a database than the machine's: the later one counts.
+#[test]
+fn a_header_put_back_is_noticed_by_what_the_machines_keyring_knows() {
+    let Some(server) = Server::new() else { return };
+    server.encrypted();
+    let database = server.place.path("private/app.db");
+    let own = server.place.path("private/.local/share/pellucid");
+    let home = [("HOME", server.place.path("private"))];
+    let home = home.each_ref().map(|(name, path)| (*name, path.to_str().unwrap()));
+    let user =
+        |words: &str| server.nobody(server.daemon, &words.split(' ').collect::<Vec<_>>(), &home);
+    let of_his_own = [home[0], ("PELLUCID_HOME", own.to_str().unwrap())];
+    server.nobody(server.daemon, &["--quiet", "init"], &of_his_own).succeeded();
+    user("--quiet rekey private/app.db").succeeded();
+    assert_eq!(std::fs::read_dir(own.join("keyring/databases")).unwrap().count(), 1);
+
+    // Off and on again by root; the header of between comes back.
+    let daemon = id("passwd", "daemon");
+    server.root("--quiet decrypt private/app.db --keep-container").succeeded();
+    let off = std::fs::read(&database).unwrap();
+    chown(&database, Some(daemon), Some(server.daemon)).unwrap();
+    server.root("--quiet encrypt private/app.db").succeeded();
+    chown(&database, Some(NOBODY), Some(NOBODY)).unwrap();
+    user("check private/app.db").succeeded();
+    std::fs::write(&database, off).unwrap();
+    for told in [user("check private/app.db"), user("run -- sqlite3 private/app.db .tables")] {
+        assert!(told.code != 0 && told.all().contains("older header was put back"), "{told:?}");
+    }
 }
 
 const STATUS: [&str; 4] = ["--json", "scan", "status", "private/app.db"];

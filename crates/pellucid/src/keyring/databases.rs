@@ -27,6 +27,14 @@ pub struct DatabaseMemory {
 }
 
 impl DatabaseMemory {
+    /// With the header that was seen last, of this keyring's and another one's memory.
+    fn seen_by_both(self, other: Option<Self>) -> Self {
+        match other.filter(|other| other.sequence > self.sequence) {
+            Some(Self { sequence, sealed, .. }) => Self { sequence, sealed, ..self },
+            None => self,
+        }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.sequence.to_be_bytes().to_vec();
         bytes.push(u8::from(self.sealed));
@@ -57,15 +65,17 @@ impl DatabaseMemory {
 
 impl Keyring {
     /// What is remembered of the database with this file id: in this keyring, or in the machine's where this one is a
-    /// user's own.
+    /// user's own. How far its header had come is said by the one that saw it last.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] if the file is damaged.
+    /// [`Error::Unauthentic`] if the file is damaged; one of the machine's only where there is no own.
     pub fn recall_database(&self, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
         let name = crate::certificate::hex(file_id);
-        match self.recall(&name)? {
-            Some(memory) => Ok(Some(memory)),
-            None => self.behind().map_or(Ok(None), |machine| machine.recall(&name)),
+        let own = self.recall(&name)?;
+        let machines = self.behind().map_or(Ok(None), |machine| machine.recall(&name));
+        match own {
+            Some(own) => Ok(Some(own.seen_by_both(machines.ok().flatten()))),
+            None => machines,
         }
     }
 
@@ -142,5 +152,25 @@ impl Keyring {
     fn database_file(&self, name: &str) -> SealedFile {
         let path = self.home().join("keyring/databases").join(name);
         SealedFile::new(path, Kind::Database, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_memories_the_later_one_says_how_far_the_header_was() {
+        let memory = |sequence, sealed, path: &str| DatabaseMemory {
+            sequence,
+            sealed,
+            certificates: vec![[1; 32]],
+            path: path.into(),
+        };
+        let own = || memory(5, false, "/own.db");
+        let seen = |other| own().seen_by_both(other);
+        assert_eq!(seen(None), own());
+        assert_eq!(seen(Some(memory(4, true, "/machine.db"))), own());
+        assert_eq!(seen(Some(memory(6, true, "/machine.db"))), memory(6, true, "/own.db"));
     }
 }
