@@ -385,7 +385,11 @@ fn backups_that_meet_on_the_same_media_give_way_to_each_other() {
     place.pellucid(&["backup", "app.db", "--to", "one.bak"]).succeeded();
     let content = rows(&place, "app.db");
     let (mut gave_way, mut last) = (0, 1);
-    for round in 0..8 {
+    for round in 0..80 {
+        // On a busy machine the one may be done before the other begins.
+        if round >= 8 && gave_way > 0 {
+            break;
+        }
         let hows = match round % 4 {
             0 => ["--append", "--append"],
             1 => ["--overwrite", "--overwrite"],
@@ -395,7 +399,7 @@ fn backups_that_meet_on_the_same_media_give_way_to_each_other() {
         let started = hows.map(|how| {
             let mut command = place.command(PELLUCID);
             command.args(["--quiet", "backup", "app.db", "--to", "one.bak", how]);
-            std::thread::sleep(Duration::from_millis(round * 3));
+            std::thread::sleep(Duration::from_millis(round % 8 * 3));
             (how, command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
         });
         let mut succeeded = Vec::new();

@@ -54,6 +54,19 @@ struct Seen {
     leaks: Vec<String>,
 }
 
+/// The same, until it was seen with a file without a name: looks may all fall before or behind that. What it makes is
+/// removed before it is made again.
+fn watched_with_spool(place: &Place, words: &[&str], plain: &[&str], made: &str) -> (Said, Seen) {
+    for _ in 0..50 {
+        let _ = std::fs::remove_file(place.path(made));
+        let (said, seen) = watched(place, words, plain);
+        if seen.nameless > 0 || said.code != 0 || !seen.leaks.is_empty() {
+            return (said, seen);
+        }
+    }
+    panic!("the spool was never seen")
+}
+
 /// Runs it, and looks into everything again and again.
 fn watched(place: &Place, words: &[&str], plain: &[&str]) -> (Said, Seen) {
     std::fs::create_dir_all(place.path("tmp")).unwrap();
@@ -121,15 +134,16 @@ fn no_file_has_a_word_of_a_sealed_database_at_any_moment() {
             &format!("restore {store} --to out/far.db"),
             "history",
         ];
-        let mut nameless = 0;
-        for work in works {
-            let (said, seen) = watched(&place, &work.split(' ').collect::<Vec<_>>(), &[]);
+        for (number, work) in works.into_iter().enumerate() {
+            let words = work.split(' ').collect::<Vec<_>>();
+            let (said, seen) = match number == 0 && journal == "DELETE" {
+                true => watched_with_spool(&place, &words, &[], "out/app.bak"),
+                false => watched(&place, &words, &[]),
+            };
             assert_eq!(said.code, 0, "{work}: {said:?}");
             assert_eq!(seen.leaks, [""; 0], "{journal}, {work}");
             assert!(!has(said.all().as_bytes(), MARKER), "{work}");
-            nameless += seen.nameless;
         }
-        assert!(journal == "WAL" || nameless > 0, "the spool was never seen");
         assert!(files(&place.path("tmp")).is_empty());
     }
 }
@@ -143,10 +157,9 @@ fn a_plain_databases_sealed_backup_is_sealed_at_any_moment_and_one_in_clear_is_f
     database(&place, "plain.db", "DELETE");
     let backup = ["backup", "plain.db", "--compression", "none", "--to"];
     let sealed = [&backup[..], &["out/sealed.bak", "--certificate", "backups"]].concat();
-    let (said, seen) = watched(&place, &sealed, &["plain.db"]);
+    let (said, seen) = watched_with_spool(&place, &sealed, &["plain.db"], "out/sealed.bak");
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(seen.leaks, [""; 0]);
-    assert!(seen.nameless > 0, "the spool was never seen: {seen:?}");
     let (said, seen) = watched(&place, &[&backup[..], &["out/clear.bak"]].concat(), &["plain.db"]);
     assert_eq!(said.code, 0, "{said:?}");
     let found = |name: &str| seen.leaks.iter().any(|leak| leak.contains(name));

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pellucid::header::{EncryptionState, Header, COPY_BYTES, COPY_OFFSETS};
 use pellucid::scan::ScanState;
@@ -308,6 +308,12 @@ fn kills_in(direction: Direction, mode: &str) {
         }
     }
     scans.kill();
+    // On a busy machine they may have come to nothing yet.
+    let begun = Instant::now();
+    let noted = || std::fs::read_to_string(place.path("noted")).unwrap_or_default().lines().count();
+    while noted() <= 10 && begun.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     writers.kill_all();
 
     // Opens it, and so ends what was laid half.

@@ -3,7 +3,7 @@
 //! Method: interleavings that the kills of `kills` came to, made to happen each time: a preloaded library makes a program
 //! wait between the header and the keyring; a conversion is left as a kill leaves it, under an open connection.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -22,10 +22,18 @@ fn a_header_that_changes_while_it_is_opened_is_no_older_one_put_back() {
     let late = place.compile_preload("late_open.c");
     let mut command = place.command(PELLUCID);
     command.args(["check", "app.db"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.env("LD_PRELOAD", late).env("LATE_NAME", "keyring/databases/").env("LATE_MS", "4000");
-    let check = command.spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(1000));
+    let waits = place.path("waits");
+    command
+        .env("LD_PRELOAD", late)
+        .env("LATE_NAME", "keyring/databases/")
+        .env("LATE_WAITS", &waits);
+    let mut check = command.spawn().unwrap();
+    while !waits.exists() {
+        assert!(check.try_wait().unwrap().is_none(), "it asked nothing of the keyring");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     place.pellucid(&["encrypt", "app.db"]).succeeded();
+    std::fs::remove_file(waits).expect("it has waited until now");
     let told = check.wait_with_output().unwrap();
     let told = (told.status.code(), String::from_utf8_lossy(&told.stderr).into_owned());
     assert!(!told.1.contains("an older header was put back"), "{told:?}");
@@ -39,6 +47,7 @@ fn an_encryption_that_was_killed_under_an_open_connection_is_finished_or_named()
     let path = place.plain("app.db");
     let program = "import sqlite3, sys
 db = sqlite3.connect('app.db', isolation_level=None)
+print('open', flush=True)
 sys.stdin.readline()
 try:
     print(db.execute('SELECT count(*) FROM t').fetchone()[0])
@@ -55,14 +64,19 @@ except sqlite3.OperationalError as error:
     command.args(["run", "--", "python3", "-c", program]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(1000));
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "open\n");
     // docs/format.md, "Laying": the copy beside it, and sector 0 in its place.
     std::fs::write(place.path("app.db-pellucid"), &sealed).unwrap();
     std::fs::write(&path, [&sealed[..512], &plain[512..]].concat()).unwrap();
     writeln!(child.stdin.take().unwrap(), "now").unwrap();
     let told = child.wait_with_output().unwrap();
-    let (out, err) = (String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
-    assert!(told.status.success() && out.trim() == "200", "{out} {err}");
+    let err = String::from_utf8_lossy(&told.stderr);
+    line.clear();
+    out.read_to_string(&mut line).unwrap();
+    assert!(told.status.success() && line.trim() == "200", "{line} {err}");
     let seen = said(place.command(PELLUCID).args(["check", "app.db"]));
     seen.succeeded();
 }

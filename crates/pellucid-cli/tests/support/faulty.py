@@ -5,7 +5,7 @@ proxy and reads rules from standard input, one a line, each answered with `ok`:
 
   KIND SKIP TIMES ACTION   TIMES requests of that kind after the next SKIP; KIND: begin part complete put get head delete any
   clear               no rule any more
-  count KIND          how many there were since the last question
+  count KIND          how many there were since the last question; of KIND hang, those that are left without an answer
   objects             the keys in the bucket
   end                 the end
   uploads             how many uploads are neither complete nor given up
@@ -144,6 +144,8 @@ class Proxy(http.server.BaseHTTPRequestHandler):
             self.headers['Content-Length'] = str(len(body))
             lost.clear()
         if do == 'hang':
+            with lock:
+                counts['hang'] = counts.get('hang', 0) + 1
             time.sleep(20)
             return self.drop()
         if do == 'drop':

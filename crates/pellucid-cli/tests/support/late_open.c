@@ -1,4 +1,5 @@
-/* Preloaded into a program: it waits $LATE_MS before it opens a file whose name has $LATE_NAME in it. */
+/* Preloaded into a program: before it opens a file whose name has $LATE_NAME in it, it makes $LATE_WAITS, and goes on once
+   that is gone, or after a minute. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -8,8 +9,12 @@
 #include <unistd.h>
 
 static void wait_before(const char *path) {
-  const char *name = getenv("LATE_NAME"), *ms = getenv("LATE_MS");
-  if (name && ms && strstr(path, name)) usleep((useconds_t)atoi(ms) * 1000);
+  static int waited;
+  const char *name = getenv("LATE_NAME"), *waits = getenv("LATE_WAITS");
+  if (!name || !waits || waited || !strstr(path, name)) return;
+  waited = 1;
+  close(creat(waits, 0600));
+  for (int ms = 0; ms < 60000 && access(waits, F_OK) == 0; ms++) usleep(1000);
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
