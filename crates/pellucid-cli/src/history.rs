@@ -5,12 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::media::MediaHeader;
-use pellucid::restore::{Family, FileSource, Media};
-use pellucid_sqlite::history::{files_of, History, KnownRestore, KnownSet, SetRecord};
+use pellucid::keyring::Keyring;
+use pellucid::media::{Description, MediaHeader};
+use pellucid::restore::{Family, Media};
+use pellucid_sqlite::backup::open_family;
+use pellucid_sqlite::convert::ConvertError;
+use pellucid_sqlite::history::{files_of, is_lost, History, KnownRestore, KnownSet, SetRecord};
 use pellucid_sqlite::seal_request::{Credentials, Request};
 
 use crate::backup::{about_media, described, rate};
+use crate::exit;
 use crate::keys::OpenWith;
 use crate::output::{bytes, pad, table, Failure, Output};
 
@@ -41,7 +45,7 @@ enum HistoryCommand {
 
 #[derive(Debug, Args)]
 struct RebuildArgs {
-    /// Files of backups, of any number of media sets
+    /// Files of backups, of any number of media sets; URLs of objects; `-` is standard input
     #[arg(required = true, value_name = "MEDIA")]
     media: Vec<PathBuf>,
     #[command(flatten)]
@@ -53,7 +57,8 @@ struct PruneArgs {
     /// Backups that were finished so many days ago or earlier, chain by chain
     #[arg(long, value_name = "DAYS")]
     older_than: u64,
-    /// Also remove the files of media of which no backup is left
+    /// Also remove the files of media of which no backup is left. Backups whose files stay are not forgotten; exit status 1
+    /// if a file cannot be removed that should be
     #[arg(long)]
     files: bool,
     /// Do it
@@ -66,18 +71,22 @@ pub fn run(args: &HistoryArgs, output: &Output) -> Result<ExitCode, Failure> {
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
     match &args.command {
-        Some(HistoryCommand::Rebuild(args)) => rebuild(args, output),
-        Some(HistoryCommand::Prune(args)) => prune(args, output),
-        None => list(args, output),
-    }?;
+        Some(HistoryCommand::Rebuild(args)) => rebuild(args, output)?,
+        Some(HistoryCommand::Prune(args)) => return prune(args, output),
+        None => list(args, output)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 fn open() -> Result<Option<History>, Failure> {
     History::open().map_err(|error| {
+        let lost = is_lost(&error);
         let failure = Failure::from(error);
         let hint = "`pellucid history rebuild MEDIA...` begins another one; backups need none";
-        Failure { hint: Some(hint.into()), ..failure }
+        match lost && failure.number.is_none() {
+            true => Failure { hint: Some(hint.into()), ..failure },
+            false => failure,
+        }
     })
 }
 
@@ -202,73 +211,109 @@ fn show_restores(restores: &[KnownRestore], output: &Output) {
 
 fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
     args.with.offer()?;
-    let history = match History::open_or_begin() {
-        Ok(Some(history)) => history,
-        Ok(None) => {
-            return Err(Failure::new("there is no instance", "`pellucid init` makes one"));
-        }
-        Err(error) => {
+    // What is there is touched only when all that is to be in the new one is at hand.
+    let home = Keyring::locate()?;
+    if !Keyring::is_at(&home) {
+        return Err(Failure::new("there is no instance", "`pellucid init` makes one"));
+    }
+    Keyring::open(&home)?;
+    let found = read(&args.media, output)?;
+    let begun = History::open_or_begin();
+    let written = match begun.and_then(|history| write_down(history.as_ref(), &found)) {
+        Err(error) if is_lost(&error) => {
             let (history, kept) = History::begin_anew()?;
             output.warning(format!("the history could not be read: {error}"));
             if let Some(kept) = kept {
                 output.warning(format!("it is kept as `{}`", kept.display()));
             }
-            history
+            write_down(Some(&history), &found)
         }
-    };
+        written => written,
+    }?;
+    output.line(format!("written down: {written} backup sets"));
+    output.facts(&serde_json::json!({ "backup_sets": written }));
+    Ok(())
+}
+
+/// Media, and what each of their sets is called.
+type Found = Vec<(Media, Vec<Description>)>;
+
+fn read(paths: &[PathBuf], output: &Output) -> Result<Found, Failure> {
     let credentials = Credentials::gather(&Request::default())?;
-    let mut written = 0;
-    for (_, files) in by_media(&args.media)? {
+    let mut found = Found::new();
+    for (_, files) in by_media(paths)? {
         let first = files[0].source.name();
         let media = Media::assemble(files).map_err(|error| about_media(error, &first))?;
+        let mut names = Vec::new();
         for position in 1..=media.sets() {
             let families = media.set(position).map_err(|error| about_media(error, &first))?;
-            let Some((_, set)) = families.first().and_then(|copies| copies.first()) else {
-                continue;
-            };
-            let description = described(&set.header, &credentials);
-            if description.is_none() {
+            let set = families.first().and_then(|copies| copies.first());
+            let name = set.and_then(|(_, set)| described(&set.header, &credentials));
+            if name.is_none() {
                 output.warning(format!(
                     "`{}`: set {position} has no name without its key",
                     first.display()
                 ));
             }
+            names.push(name.unwrap_or_default());
+        }
+        found.push((media, names));
+    }
+    Ok(found)
+}
+
+/// How many sets there were.
+fn write_down(history: Option<&History>, found: &Found) -> Result<u32, ConvertError> {
+    let mut written = 0;
+    let Some(history) = history else { return Ok(written) };
+    for (media, names) in found {
+        for (position, description) in (1..).zip(names) {
+            let families = media.set(position)?;
+            let Some((_, set)) = families.first().and_then(|copies| copies.first()) else {
+                continue;
+            };
             history.record_set(&SetRecord {
                 media: media.header(),
                 set: &set.header,
                 manifest: &set.manifest,
-                description: &description.unwrap_or_default(),
-                files: &files_of(&media),
+                description,
+                files: &files_of(media),
                 replaced: &[],
             })?;
             written += 1;
         }
     }
-    output.line(format!("written down: {written} backup sets"));
-    output.facts(&serde_json::json!({ "backup_sets": written }));
-    Ok(())
+    Ok(written)
 }
 
 /// The files of each media set.
 fn by_media(paths: &[PathBuf]) -> Result<BTreeMap<[u8; 16], Vec<Family>>, Failure> {
     let mut media: BTreeMap<[u8; 16], Vec<Family>> = BTreeMap::new();
     for path in paths {
-        let opened = FileSource::open(path).and_then(|source| Family::open(Box::new(source)));
-        let family = opened.map_err(|error| about_media(error, path))?;
+        let family = open_family(path).map_err(|error| about_media(error, path))?;
         let MediaHeader { media_set, .. } = family.header;
         media.entry(media_set).or_default().push(family);
     }
     Ok(media)
 }
 
-fn prune(args: &PruneArgs, output: &Output) -> Result<(), Failure> {
+fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
     let Some(history) = open()? else {
         output.line("No backup is known.");
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     };
     let age = args.older_than.saturating_mul(86_400_000_000);
     let limit = pellucid::backup::now_micros().saturating_sub(age);
-    let plan = history.plan(limit)?;
+    let mut plan = history.plan(limit, args.files)?;
+    if args.apply {
+        if !plan.files.is_empty() {
+            output.confirm(&format!("Remove {} files of backups?", plan.files.len()))?;
+        }
+        let done = history.prune(&plan, limit, args.files)?;
+        plan.kept.extend(done.kept);
+        plan.stuck.extend(done.stuck);
+        (plan.sets, plan.files) = (done.sets, done.files);
+    }
     let word = if args.apply { "forgotten" } else { "would be forgotten" };
     for set in &plan.sets {
         output.line(format!("{word}: {} {} {}", set.begun, kind(set), set.database));
@@ -276,18 +321,16 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<(), Failure> {
     for (set, why) in &plan.kept {
         output.line(format!("stays: {} {} {}: {why}", set.begun, kind(set), set.database));
     }
-    let mut removed = Vec::new();
-    if args.apply {
-        if args.files && !plan.files.is_empty() {
-            output.confirm(&format!("Remove {} files of backups?", plan.files.len()))?;
-        }
-        removed = history.prune(&plan, limit, args.files)?;
-    } else if args.files {
-        removed = plan.files.iter().map(|file| file.path.clone()).collect();
-    }
     let word = if args.apply { "removed" } else { "would be removed" };
-    for path in &removed {
+    for path in &plan.files {
         output.line(format!("{word}: {}", path.display()));
+    }
+    for (path, why) in &plan.stuck {
+        output.warning(format!(
+            "`{}`: {why}: the files of its media stay, and the history goes on knowing them; without `--files` \
+             they are forgotten alone",
+            path.display()
+        ));
     }
     if !args.apply {
         output.line("Nothing was changed; `--apply` does it.");
@@ -297,7 +340,12 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<(), Failure> {
         "sets": plan.sets.iter().map(|set| &set.set).collect::<Vec<_>>(),
         "kept": plan.kept.iter().map(|(set, why)| serde_json::json!({
             "backup_set_uuid": set.set, "why": why })).collect::<Vec<_>>(),
-        "files": removed,
+        "files": plan.files,
+        "stuck": plan.stuck.iter().map(|(path, why)| serde_json::json!({
+            "file": path, "why": why })).collect::<Vec<_>>(),
     }));
-    Ok(())
+    Ok(match plan.stuck.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(exit::FAILED),
+    })
 }

@@ -164,6 +164,7 @@ pub const FULL: c_int = 13;
 pub const CANTOPEN: c_int = 14;
 pub const MISUSE: c_int = 21;
 pub const AUTH: c_int = 23;
+pub const NOTADB: c_int = 26;
 pub const ROW: c_int = 100;
 pub const DONE: c_int = 101;
 pub const OK_LOAD_PERMANENTLY: c_int = 256;

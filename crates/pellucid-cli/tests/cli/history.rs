@@ -1,10 +1,13 @@
 //! Goal: the history knows every backup and restore of the instance, nothing depends on it, and it forgets whole chains.
 //!
-//! Method: the program from outside; the tables read with SQL; the history lost, damaged and made again from media.
+//! Method: the program from outside; the tables read with SQL; the history lost, damaged and made again from media; media on
+//! a disk that is not mounted, in a store, and locked as a backup locks them.
 
 use serde_json::Value;
 
-use crate::support::{edit, history, Place, PELLUCID};
+use pellucid::backup::lock_media;
+
+use crate::support::{edit, history, said_with, Place, Said, PELLUCID};
 
 fn json(place: &Place, arguments: &[&str]) -> Value {
     let said = place.pellucid(&[&["--json"], arguments].concat()).succeeded();
@@ -111,15 +114,219 @@ fn pruning_takes_whole_chains_says_so_first_and_leaves_what_a_newer_differential
     assert_eq!(backups(&place).len(), 4, "nothing is done by saying it");
     // A file that is another one by now is not the history's to remove.
     std::fs::write(place.path("diff.bak"), "somebody's notes").unwrap();
+    let said = place.pellucid(&[&prune[..], &["--apply"]].concat());
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("diff.bak"), "{said:?}");
+    assert!(place.path("diff.bak").exists());
+    assert!(place.path("full.bak").exists(), "what stays is based on it");
+    assert_eq!(backups(&place).len(), 4);
+    std::fs::remove_file(place.path("diff.bak")).unwrap();
     let done = json(&place, &[&prune[..], &["--apply"]].concat());
     assert_eq!(done["files"], serde_json::json!([place.path("full.bak")]), "{done}");
     assert!(!place.path("full.bak").exists() && place.path("next.bak").exists());
-    assert!(place.path("diff.bak").exists());
     let left = backups(&place);
     assert_eq!(left.len(), 2, "{left:?}");
     let base = &left[0]["backup_set_uuid"];
     assert_eq!(&left[1]["differential_base_guid"], base);
     place.pellucid(&["restore", "next.bak", "--to", "c.db"]).succeeded();
+}
+
+const PRUNE: [&str; 5] = ["history", "prune", "--older-than", "0", "--files"];
+
+fn prune(place: &Place, more: &[&str]) -> (Said, Value) {
+    let said = place.pellucid(&[&["--json"], &PRUNE[..], more].concat());
+    let facts = serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{said:?}"));
+    (said, facts)
+}
+
+/// Nothing goes, of `sets` that are known, because of a file; the dry run says the same.
+#[track_caller]
+fn nothing_goes(place: &Place, sets: usize, because_of: &str) {
+    for more in [&[][..], &["--apply"]] {
+        let before = place.snapshot().into_iter().filter(|(path, _)| path.ends_with(".bak"));
+        let before: Vec<_> = before.collect();
+        let (said, facts) = prune(place, more);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.stderr.contains(because_of), "{said:?}");
+        assert_eq!(facts["sets"], serde_json::json!([]), "{facts}");
+        assert_eq!(facts["files"], serde_json::json!([]), "{facts}");
+        assert_eq!(facts["kept"].as_array().unwrap().len(), sets, "{facts}");
+        assert!(facts["stuck"][0]["file"].as_str().unwrap().contains(because_of), "{facts}");
+        let after = place.snapshot().into_iter().filter(|(path, _)| path.ends_with(".bak"));
+        assert_eq!(before, after.collect::<Vec<_>>());
+        assert_eq!(backups(place).len(), sets, "{more:?}");
+    }
+}
+
+#[test]
+fn sets_whose_files_stay_are_not_forgotten_nor_what_they_are_based_on() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    std::fs::create_dir(place.path("disk")).unwrap();
+    place.pellucid(&["backup", "app.db", "--to", "disk/full.bak"]).succeeded();
+    let arguments = ["--to", "diff.bak", "--differential", "--base", "disk/full.bak"];
+    place.pellucid(&[&["backup", "app.db"], &arguments[..]].concat()).succeeded();
+    // A disk that is not mounted.
+    std::fs::rename(place.path("disk"), place.path("away")).unwrap();
+    nothing_goes(&place, 2, "disk/full.bak");
+    std::fs::rename(place.path("away"), place.path("disk")).unwrap();
+    // A set that the history does not know, behind the one that it does.
+    place
+        .pellucid(&["backup", "app.db", "--to", "diff.bak", "--append", "--copy-only"])
+        .succeeded();
+    let sql = "DELETE FROM backupset WHERE position = 2";
+    assert_eq!(history(&place).execute(sql, []).unwrap(), 1);
+    nothing_goes(&place, 2, "diff.bak");
+    place.pellucid(&["history", "rebuild", "diff.bak"]).succeeded();
+    let (said, facts) = prune(&place, &["--apply"]);
+    assert_eq!((said.code, facts["files"].as_array().unwrap().len()), (0, 2), "{said:?}");
+    assert!(backups(&place).is_empty());
+    assert!(!place.path("disk/full.bak").exists() && !place.path("diff.bak").exists());
+
+    // One that somebody removed is not in the way.
+    place.pellucid(&["backup", "app.db", "--to", "disk/full.bak"]).succeeded();
+    std::fs::remove_file(place.path("disk/full.bak")).unwrap();
+    let (said, facts) = prune(&place, &["--apply"]);
+    assert!(said.code == 0 && facts["stuck"] == serde_json::json!([]), "{said:?}");
+    assert!(backups(&place).is_empty());
+
+    // Nor is one that was overwritten: what is under its name is another's.
+    place.pellucid(&["backup", "app.db", "--to", "a.bak"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "a.bak", "--format"]).succeeded();
+    let (said, facts) = prune(&place, &["--apply"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(facts["files"], serde_json::json!([place.path("a.bak")]));
+    assert!(backups(&place).is_empty());
+
+    // An object in a store; without `--files` it is forgotten.
+    let url = format!("file://{}", place.path("object.bak").display());
+    place.pellucid(&["backup", "app.db", "--to", &url]).succeeded();
+    nothing_goes(&place, 1, "object.bak");
+    place.pellucid(&["history", "prune", "--older-than", "0", "--apply"]).succeeded();
+    assert!(backups(&place).is_empty() && place.path("object.bak").exists());
+}
+
+#[test]
+fn files_that_hold_what_stays_are_forgotten_in_no_part() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.pellucid(&["backup", "app.db", "--to", "a.bak"]).succeeded();
+    place
+        .pellucid(&["backup", "app.db", "--to", "a.bak", "--append", "--retain-days", "9"])
+        .succeeded();
+    let (said, facts) = prune(&place, &["--apply"]);
+    assert_eq!((said.code, &facts["sets"]), (0, &serde_json::json!([])), "{said:?}");
+    assert_eq!(backups(&place).len(), 2);
+    // Once the last one expires, both go: none is unknown by then.
+    history(&place).execute("UPDATE backupset SET expiration_date = NULL", []).unwrap();
+    // The media know better than the history when it does.
+    nothing_goes(&place, 2, "a.bak");
+}
+
+#[test]
+fn files_that_a_backup_writes_to_are_not_pruned() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.pellucid(&["backup", "app.db", "--to", "s.bak", "t.bak"]).succeeded();
+    // What an append looks like that is under way: more than the last set, and the lock.
+    let mut bytes = std::fs::read(place.path("t.bak")).unwrap();
+    bytes.extend_from_slice(b"begun");
+    std::fs::write(place.path("t.bak"), bytes).unwrap();
+    let file = std::fs::File::open(place.path("t.bak")).unwrap();
+    lock_media(&file).unwrap();
+    let (said, facts) = prune(&place, &["--apply"]);
+    assert!(said.code == 1 && said.stderr.contains("another backup"), "{said:?}");
+    assert_eq!(facts["files"], serde_json::json!([]), "nor the other file of the set");
+    assert!(place.path("s.bak").exists() && place.path("t.bak").exists());
+    assert_eq!(backups(&place).len(), 1);
+    drop(file);
+    let (said, facts) = prune(&place, &["--apply"]);
+    assert_eq!((said.code, facts["files"].as_array().unwrap().len()), (0, 2), "{said:?}");
+    assert!(backups(&place).is_empty());
+}
+
+#[test]
+fn the_longest_retention_protects() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    for days in ["100000", "5000000", "18446744073709551615", "-1"] {
+        let said = place.pellucid(&["backup", "app.db", "--to", "a.bak", "--retain-days", days]);
+        assert!(said.code == 2 && !place.path("a.bak").exists(), "{days}: {said:?}");
+    }
+    place.pellucid(&["backup", "app.db", "--to", "a.bak", "--retain-days", "99999"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "b.bak", "--expires", "9999-12-31"]).succeeded();
+    let (said, facts) = prune(&place, &["--apply"]);
+    assert!(said.code == 0 && facts["kept"].as_array().unwrap().len() == 2, "{said:?}");
+    assert!(place.path("a.bak").exists() && place.path("b.bak").exists());
+}
+
+/// Names in the keyring's directory that are a history's.
+fn histories(place: &Place) -> Vec<String> {
+    let entries = std::fs::read_dir(place.path("keys")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name.contains("msdb")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_rebuild_that_fails_leaves_the_history() {
+    let place = chain();
+    let before = backups(&place);
+    place.secret("password", b"a Pa55word of some length");
+    let whole = std::fs::read(place.path("keys/msdb.db")).unwrap();
+    let stays = |words: &[&str], told: &str| {
+        let said = place.pellucid(&[&["history", "rebuild"], words].concat());
+        assert!(said.code == 1 && said.stderr.contains(told), "{said:?}");
+        assert_eq!(histories(&place), ["msdb.db"], "{said:?}");
+    };
+    // Master key closed: the keyring opens later.
+    place.pellucid(&["key", "password", "add", "--password-file", "password"]).succeeded();
+    place.pellucid(&["key", "close"]).succeeded();
+    stays(&["full.bak"], "(15581)");
+    assert!(!place.pellucid(&["history"]).stderr.contains("history rebuild"), "no remedy for this");
+    place.pellucid(&["key", "open", "--password-file", "password"]).succeeded();
+    assert_eq!(backups(&place), before);
+    // Media that are not there, beside a history that is damaged.
+    edit(&place.path("keys/msdb.db"), |bytes| bytes[..16384].fill(0x55));
+    stays(&["full.bak", "fulll.bak"], "fulll.bak");
+    std::fs::write(place.path("keys/msdb.db"), whole).unwrap();
+    assert_eq!(backups(&place), before);
+}
+
+#[test]
+fn a_history_set_aside_takes_no_name_and_no_side_file_stays() {
+    let place = chain();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let taken: Vec<_> =
+        (now..now + 600).map(|at| place.path(&format!("keys/msdb.db.{at}"))).collect();
+    taken.iter().for_each(|path| std::fs::write(path, "another").unwrap());
+    edit(&place.path("keys/msdb.db"), |bytes| bytes[..16384].fill(0x55));
+    std::fs::write(place.path("keys/msdb.db-shm"), "of the damaged one").unwrap();
+    let said = place.pellucid(&["history", "rebuild", "full.bak", "diff.bak"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(taken.iter().all(|path| std::fs::read(path).unwrap() == b"another"));
+    let kept: Vec<_> = histories(&place).into_iter().filter(|name| name.contains("-1")).collect();
+    assert!(kept.len() == 2 && kept[1] == format!("{}-shm", kept[0]), "{kept:?}");
+    assert!(said.stderr.contains(&format!("{}`", kept[0])), "{said:?}");
+    assert_eq!(backups(&place).len(), 2);
+}
+
+#[test]
+fn a_rebuild_reads_media_wherever_they_are() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    let url = format!("file://{}", place.path("object.bak").display());
+    place.pellucid(&["backup", "app.db", "--to", &url]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "piped.bak"]).succeeded();
+    let before = backups(&place);
+    std::fs::remove_file(place.path("keys/msdb.db")).unwrap();
+    place.pellucid(&["history", "rebuild", &url]).succeeded();
+    assert_eq!(backups(&place), before[..1]);
+    let mut command = place.command("/bin/sh");
+    command.args(["-c", "exec \"$0\" history rebuild - <piped.bak", PELLUCID]);
+    said_with(&mut command, "").succeeded();
+    assert_eq!(backups(&place)[1]["backup_set_uuid"], before[1]["backup_set_uuid"]);
 }
 
 /// Of each known set: its file, and whether it is known to be gone.
@@ -219,7 +426,23 @@ fn a_certificate_that_backups_need_is_not_dropped_by_the_way() {
         refused.stderr.contains("(15352)") && refused.stderr.contains("full.bak"),
         "{refused:?}"
     );
-    place.pellucid(&["cert", "drop", "pellucid", "--force"]).succeeded();
+    // Where nobody can tell, it is not dropped by the way either.
+    let whole = std::fs::read(place.path("keys/msdb.db")).unwrap();
+    edit(&place.path("keys/msdb.db"), |bytes| bytes[..16384].fill(0x55));
+    let refused = place.pellucid(&["cert", "drop", "pellucid"]);
+    assert!(refused.code == 1 && refused.stderr.contains("is not known"), "{refused:?}");
+    std::fs::write(place.path("keys/msdb.db"), whole).unwrap();
+    place.pellucid(&["cert", "show", "pellucid"]).succeeded();
+    // Databases and backups: both are named.
+    place.sealed("two.db", &["--certificate", "pellucid"]);
+    let refused = place.pellucid(&["cert", "drop", "pellucid"]);
+    for name in ["(33127)", "two.db", "full.bak"] {
+        assert!(refused.code == 1 && refused.stderr.contains(name), "{name}: {refused:?}");
+    }
+    let dropped = place.pellucid(&["cert", "drop", "pellucid", "--force"]);
+    for name in ["two.db", "full.bak", "diff.bak"] {
+        assert!(dropped.code == 0 && dropped.stderr.contains(name), "{name}: {dropped:?}");
+    }
     assert_ne!(place.pellucid(&["restore", "full.bak", "--to", "d.db"]).code, 0);
     place.pellucid(&["history"]).succeeded();
 }

@@ -18,7 +18,7 @@ use super::targets::{new_name, STDIO};
 pub fn open_media(paths: &[PathBuf]) -> Result<Media> {
     let mut families = Vec::with_capacity(paths.len());
     for path in paths {
-        families.push(open(path)?);
+        families.push(open_family(path)?);
     }
     let newest = families.iter().filter_map(last_set).max();
     for (path, family) in paths.iter().zip(&mut families) {
@@ -27,7 +27,7 @@ pub fn open_media(paths: &[PathBuf]) -> Result<Media> {
             continue;
         }
         // What is beside counts only if it is whole and belongs to the others.
-        if let Ok(other) = open(&beside) {
+        if let Ok(other) = open_family(&beside) {
             if last_set(&other) == newest && other.header.family == family.header.family {
                 *family = other;
             }
@@ -36,7 +36,11 @@ pub fn open_media(paths: &[PathBuf]) -> Result<Media> {
     Media::assemble(families)
 }
 
-fn open(path: &Path) -> Result<Family> {
+/// Opens one file of media: a file, an object by its URL, or standard input, of which a copy without a name is taken.
+///
+/// # Errors
+/// [`Error::Io`], or what [`Family::open`] says, about the file.
+pub fn open_family(path: &Path) -> Result<Family> {
     if path == Path::new(STDIO) {
         let mut input = std::io::stdin().lock();
         let source = FileSource::spooled(&mut input, &std::env::temp_dir(), path)?;

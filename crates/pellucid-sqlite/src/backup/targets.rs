@@ -31,7 +31,7 @@ const NUL: &str = "NUL";
 pub const STDIO: &str = "-";
 
 /// Whether a file is there under a name afterwards.
-fn is_file(path: &Path) -> bool {
+pub fn is_file(path: &Path) -> bool {
     path != Path::new(NUL) && path != Path::new(STDIO) && url_of(path).is_none()
 }
 

@@ -19,7 +19,7 @@ use crate::ffi;
 use crate::seal_request::{offer, prepare_birth, Birth, Offer, Protection};
 
 pub use list::{KnownRestore, KnownSet};
-pub use prune::{Plan, PlannedFile};
+pub use prune::Plan;
 pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
 
 /// The name of the database in the instance directory.
@@ -73,32 +73,37 @@ impl History {
         }
         let path = home.join(FILE);
         if !path.exists() {
-            begin(&home, &path)?;
+            give_name(&make(&home)?, &path)?;
         }
         Self::open()
     }
 
-    /// Begins a new one; one that is there is kept under another name, which is given back.
+    /// Begins a new one in the place of one that is lost ([`is_lost`]), which is kept under another name with what lies
+    /// beside it. Where it went is given back.
     ///
     /// # Errors
-    /// As [`History::open`].
+    /// As [`History::open`]; nothing was changed if the keyring does not open or the new one cannot be made.
     pub fn begin_anew() -> std::result::Result<(Self, Option<PathBuf>), ConvertError> {
         let home = Keyring::locate()?;
         let path = home.join(FILE);
-        let mut kept = None;
-        if path.exists() {
-            let older = home.join(format!("{FILE}.{}", crate::seal_request::now()));
-            std::fs::rename(&path, &older)
-                .map_err(|error| Error::io(Subject::File(path.clone()), error))?;
-            kept = Some(older);
-        }
         let keyring = Keyring::open(&home)?;
-        if keyring.history_key().is_err() {
+        if let Err(error) = keyring.history_key().map_err(ConvertError::from) {
+            if !is_lost(&error) {
+                return Err(error);
+            }
+            set_aside(&home.join("keyring/history"), &[])?;
             keyring.renew_history_key()?;
         }
-        let begun = Self::open_or_begin()?;
+        let new = make(&home)?;
+        let kept = set_aside(&path, &["-journal", "-wal", "-shm"])
+            .inspect_err(|_| drop(std::fs::remove_file(&new)))?;
+        if let Err(error) = give_name(&new, &path) {
+            let told = |kept: &PathBuf| format!("{error}; the older one is `{}`", kept.display());
+            let cause = kept.as_ref().map_or_else(|| error.to_string(), told);
+            return Err(Error::io(Subject::File(path), std::io::Error::other(cause)).into());
+        }
         let none = || Error::misuse(Subject::File(home), "there is no instance");
-        Ok((begun.ok_or_else(none)?, kept))
+        Ok((Self::open()?.ok_or_else(none)?, kept))
     }
 
     /// Runs `work` in one transaction.
@@ -128,8 +133,24 @@ impl History {
     }
 }
 
-/// Makes the database whole before it has its name.
-fn begin(home: &Path, path: &Path) -> std::result::Result<(), ConvertError> {
+/// Whether the history is there and nothing opens it any more: damaged, changed, or without its key. Whatever else went
+/// wrong may go right the next time.
+pub fn is_lost(error: &ConvertError) -> bool {
+    match error {
+        ConvertError::Typed(error) => matches!(
+            error,
+            Error::Corrupt { .. } | Error::Unauthentic { .. } | Error::MissingKey { .. }
+        ),
+        ConvertError::Sqlite { code, .. } => {
+            *code == ffi::IOERR_DATA
+                || [ffi::CORRUPT, ffi::NOTADB, ffi::AUTH].contains(&(code & 0xff))
+        }
+        _ => false,
+    }
+}
+
+/// Makes the database whole before it has its name, under another one, which is given back.
+fn make(home: &Path) -> std::result::Result<PathBuf, ConvertError> {
     let key = Keyring::open(home)?.ensure_history_key()?;
     offer_once(&key);
     let mut random = [0; 8];
@@ -137,23 +158,65 @@ fn begin(home: &Path, path: &Path) -> std::result::Result<(), ConvertError> {
     let new = home.join(format!(".{FILE}.{:016x}", u64::from_ne_bytes(random)));
     let birth = Birth::new(Algorithm::Aes256, &[Protection::KeyFile(key)])?;
     let token = prepare_birth(birth)?;
-    {
+    let fill = || {
         let uri = uri(&new, &format!("vfs=pellucid&pellucid_birth={token}"));
         let handle = Handle::open(&new, &uri, ffi::OPEN_READWRITE | ffi::OPEN_CREATE)?;
         handle.run("BEGIN")?;
         for statement in SCHEMA.split(';').filter(|text| !text.trim().is_empty()) {
             handle.run(statement)?;
         }
-        handle.run("COMMIT")?;
-    }
+        handle.run("COMMIT")
+    };
+    fill().inspect_err(|_| drop(std::fs::remove_file(&new)))?;
+    Ok(new)
+}
+
+/// Another process may have been faster; then its history is the one.
+fn give_name(new: &Path, path: &Path) -> std::result::Result<(), ConvertError> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    // Another process may have been faster; then its history is the one.
-    let linked = std::fs::hard_link(&new, path);
-    std::fs::remove_file(&new).map_err(io)?;
+    let linked = std::fs::hard_link(new, path);
+    std::fs::remove_file(new).map_err(io)?;
     match linked {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(io(error).into()),
         _ => Ok(crate::convert::laying::sync_directory(path)?),
     }
+}
+
+/// Gives a file, and those beside it, a name that none of them has: its own and the time. None if it is not there.
+fn set_aside(path: &Path, beside: &[&str]) -> pellucid::Result<Option<PathBuf>> {
+    let with = |path: &Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let now = crate::seal_request::now();
+    for number in 0..u32::MAX {
+        let kept = match number {
+            0 => with(path, &format!(".{now}")),
+            _ => with(path, &format!(".{now}-{number}")),
+        };
+        if beside.iter().any(|end| with(&kept, end).symlink_metadata().is_ok()) {
+            continue;
+        }
+        // A link, unlike a rename, takes no name that another file has.
+        match std::fs::hard_link(path, &kept) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            linked => linked.map_err(io)?,
+        }
+        for end in beside {
+            match std::fs::rename(with(path, end), with(&kept, end)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(io(error))
+                }
+                _ => {}
+            }
+        }
+        std::fs::remove_file(path).map_err(io)?;
+        return Ok(Some(kept));
+    }
+    Err(Error::limit(Subject::File(path.to_owned()), "no name is left to keep it under"))
 }
 
 /// The key goes to every connection of this process, as other keys do; once.
@@ -167,11 +230,15 @@ fn offer_once(key: &pellucid::protector::KeyFile) {
     }
 }
 
-/// A time on media as the tables have it; NULL for 0.
+/// The end of the year 9999, in microseconds since 1970: SQLite's times go no further.
+const LAST_MICROS: u64 = 253_402_300_799_999_999;
+
+/// A time on media as the tables have it; NULL for 0, and the last one there is for any after it.
 fn time_of(micros: u64) -> String {
     if micros == 0 {
         return "NULL".to_owned();
     }
+    let micros = micros.min(LAST_MICROS);
     let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
     format!("strftime('%Y-%m-%d %H:%M:%S', {seconds}, 'unixepoch') || '.{rest:06}'")
 }
@@ -187,4 +254,34 @@ fn hex_of(bytes: &[u8]) -> String {
 /// An error of the history, for somebody who goes on without it.
 pub fn told(outcome: std::result::Result<(), ConvertError>) -> Option<String> {
     outcome.err().map(|error| format!("the history was not written: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_time_is_beyond_sqlites() {
+        assert_eq!(time_of(0), "NULL");
+        let last = "strftime('%Y-%m-%d %H:%M:%S', 253402300799, 'unixepoch') || '.999999'";
+        assert_eq!(time_of(LAST_MICROS), last);
+        assert_eq!(time_of(u64::MAX), last, "SQLite gives NULL for it, which is never");
+        assert!(time_of(LAST_MICROS - 1_000_000).contains("253402300798"));
+    }
+
+    #[test]
+    fn only_what_cannot_be_opened_any_more_is_lost() {
+        let sqlite =
+            |code| ConvertError::Sqlite { file: String::new(), code, message: String::new() };
+        for code in [ffi::CORRUPT, ffi::NOTADB, ffi::AUTH, ffi::IOERR_DATA] {
+            assert!(is_lost(&sqlite(code)), "{code}");
+        }
+        // SQLITE_BUSY, SQLITE_LOCKED, SQLITE_READONLY, SQLITE_FULL, SQLITE_CANTOPEN.
+        for code in [5, 6, 8, ffi::IOERR, 13, 14] {
+            assert!(!is_lost(&sqlite(code)), "{code}");
+        }
+        let io = Error::io(Subject::Container, std::io::Error::other("x"));
+        assert!(!is_lost(&io.into()));
+        assert!(is_lost(&Error::corrupt(Subject::Container, "x").into()));
+    }
 }

@@ -178,7 +178,7 @@ impl History {
              NULL, NULL, NULL, {}, {}, '{}', NULL, {}, {}, {}, {}, 'SIMPLE', 1, {}, 0, {}, NULL, {}, {}, {}, {}, \
              {kind}, NULL, {compression})",
             set.position,
-            time_of(set.expires * 1_000_000),
+            time_of(set.expires.saturating_mul(1_000_000)),
             literal(&said.name),
             literal(&said.description),
             literal(&said.user),
