@@ -16,7 +16,7 @@ use pellucid_sqlite::scan::Target;
 use pellucid_sqlite::seal_request::{Birth, Protection};
 
 use crate::key_change::{ready, writable};
-use crate::keys::{key_file, passphrase, OpenWith};
+use crate::keys::{certificate, Keys, OpenWith};
 use crate::output::{bytes, date, seconds, Failure, Output, Unit};
 use crate::rekey;
 use crate::scan::ScanOptions;
@@ -93,7 +93,7 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     }
     let options = args.waiting.of_scan(args.background);
     options.check(&args.with)?;
-    let mut plain = Vec::with_capacity(args.databases.len());
+    let (mut plain, mut switched_off) = (Vec::new(), Vec::new());
     for database in &args.databases {
         match found(database)? {
             Found::Plain if args.background => {
@@ -103,16 +103,17 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
                 )
                 .about(database))
             }
-            Found::Plain => {
-                writable(database)?;
-                plain.push(database);
-            }
-            Found::SwitchedOff => {
-                writable(database)?;
-                args.with.offer()?;
-                rekey::set(database, Target::On(algorithm), &options, &args.with, output)?;
-            }
+            Found::Plain => plain.push(database),
+            Found::SwitchedOff => switched_off.push(database),
         }
+        writable(database)?;
+    }
+    let keys = args.with.read(!plain.is_empty())?;
+    if !switched_off.is_empty() {
+        keys.offer();
+    }
+    for database in switched_off {
+        rekey::set(database, Target::On(algorithm), &options, &args.with, output)?;
     }
     if plain.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -124,7 +125,7 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
             crate::owner::check(database, &home).map_err(|failure| failure.about(database))?;
         }
     }
-    let protections = protections(args, output)?;
+    let protections = protections(args, keys, output)?;
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
     for database in plain {
@@ -180,17 +181,14 @@ pub fn not_a_database() -> Failure {
 }
 
 /// What the DEKs are wrapped with; makes a keyring and a certificate where nothing is named.
-fn protections(args: &EncryptArgs, output: &Output) -> Result<Vec<Protection>, Failure> {
-    let mut protections = Vec::new();
-    if let Some(path) = &args.with.key_file {
-        protections.push(Protection::KeyFile(key_file(path)?));
-    }
-    if let Some(path) = &args.with.passphrase_file {
-        protections.push(Protection::Passphrase(passphrase(path, true)?));
-    }
+fn protections(
+    args: &EncryptArgs,
+    keys: Keys,
+    output: &Output,
+) -> Result<Vec<Protection>, Failure> {
+    let mut protections = keys.protections();
     if let Some(name) = &args.certificate {
-        Keyring::open(&Keyring::locate()?)?.certificate(name)?;
-        protections.push(Protection::Certificate(Some(name.clone())));
+        protections.push(certificate(name)?);
     }
     if protections.is_empty() {
         make_default_certificate(output)?;

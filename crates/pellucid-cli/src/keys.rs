@@ -3,9 +3,10 @@
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgMatches, Args};
+use pellucid::keyring::Keyring;
 use pellucid::protector::{KeyFile, Passphrase};
-use pellucid_sqlite::seal_request::{offer, Offer};
+use pellucid_sqlite::seal_request::{offer, Offer, Protection};
 use zeroize::Zeroizing;
 
 use crate::output::Failure;
@@ -27,21 +28,83 @@ pub struct OpenWith {
 impl OpenWith {
     /// Offers the keys to every connection of this process.
     pub fn offer(&self) -> Result<(), Failure> {
-        if let Some(path) = &self.key_file {
-            offer(Offer::KeyFile(key_file(path)?));
-        }
-        if let Some(path) = &self.passphrase_file {
-            offer(Offer::Passphrase(passphrase(path, false)?));
-        }
-        if self.recovery {
-            offer(Offer::Recovery);
-        }
+        self.read(false)?.offer();
         Ok(())
+    }
+
+    /// Reads the keys, once: standard input and a prompt give nothing twice. A `new` passphrase is asked for twice.
+    pub fn read(&self, new: bool) -> Result<Keys, Failure> {
+        let keys = Keys::read(self.key_file.as_deref(), self.passphrase_file.as_deref(), new)?;
+        Ok(Keys { recovery: self.recovery, ..keys })
     }
 }
 
+/// Keys that were read.
+#[derive(Debug, Default)]
+pub struct Keys {
+    key_file: Option<KeyFile>,
+    passphrase: Option<Passphrase>,
+    recovery: bool,
+}
+
+impl Keys {
+    /// Reads what is named.
+    pub fn read(key: Option<&Path>, phrase: Option<&Path>, new: bool) -> Result<Self, Failure> {
+        Ok(Self {
+            key_file: key.map(key_file).transpose()?,
+            passphrase: phrase.map(|path| passphrase(path, new)).transpose()?,
+            recovery: false,
+        })
+    }
+
+    /// Offers them to every connection of this process.
+    pub fn offer(&self) {
+        self.key_file.iter().for_each(|key| offer(Offer::KeyFile(key.clone())));
+        self.passphrase.iter().for_each(|phrase| offer(Offer::Passphrase(phrase.clone())));
+        if self.recovery {
+            offer(Offer::Recovery);
+        }
+    }
+
+    /// What they protect a database or backup by.
+    pub fn protections(self) -> Vec<Protection> {
+        let key = self.key_file.map(Protection::KeyFile);
+        key.into_iter().chain(self.passphrase.map(Protection::Passphrase)).collect()
+    }
+}
+
+/// A certificate of the keyring, with its private key, for a protection.
+pub fn certificate(name: &str) -> Result<Protection, Failure> {
+    Keyring::open(&Keyring::locate()?)?.certificate(name)?;
+    Ok(Protection::Certificate(Some(name.to_owned())))
+}
+
+/// The one new key that is named.
+pub fn only_new(key: Option<&Path>, phrase: Option<&Path>) -> Result<Protection, Failure> {
+    let read = Keys::read(key, phrase, true)?.protections().pop();
+    read.ok_or_else(|| Failure::new("nothing is named", "see `--help`"))
+}
+
+/// The arguments, of whatever command, that read standard input where they are `-`.
+const FROM_INPUT: [&str; 7] = [
+    "key_file",
+    "passphrase_file",
+    "password_file",
+    "new_key_file",
+    "new_passphrase_file",
+    "media",
+    "base",
+];
+
+/// How many things are to be read from standard input, which gives one only.
+pub fn inputs(matches: &ArgMatches) -> usize {
+    let named = |id: &&str| matches.try_get_raw(id).ok().flatten().into_iter().flatten();
+    let here = FROM_INPUT.iter().flat_map(named).filter(|value| *value == "-").count();
+    here + matches.subcommand().map_or(0, |(_, matches)| inputs(matches))
+}
+
 /// Reads a key file, or standard input.
-pub fn key_file(path: &Path) -> Result<KeyFile, Failure> {
+fn key_file(path: &Path) -> Result<KeyFile, Failure> {
     if path != Path::new("-") {
         return Ok(KeyFile::read(path)?);
     }

@@ -32,7 +32,8 @@ mod status;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use output::Output;
 use rustix::process::DumpableBehavior;
@@ -133,10 +134,19 @@ static MEMORY: pellucid_sqlite::memory::Guarded = pellucid_sqlite::memory::Guard
 fn main() -> ExitCode {
     pellucid_sqlite::memory::guard();
     let no_dumps = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    let cli = Cli::parse();
+    let matches = Cli::command().get_matches();
+    if keys::inputs(&matches) > 1 {
+        let text = "`-` is named more than once, and standard input gives one thing only";
+        Cli::command().error(ErrorKind::ArgumentConflict, text).exit();
+    }
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // The first and only one.
     let _ = pellucid_sqlite::backup::use_store(Box::new(pellucid_store::ObjectStores));
     let output = Output::new(cli.json, cli.quiet, cli.yes);
+    let output = match &cli.command {
+        Command::Backup(args) if args.is_piped() => output.beside(),
+        _ => output,
+    };
     if let Err(error) = no_dumps {
         output.warning(format_args!("core dumps of this process stay on: {error}"));
     }

@@ -23,6 +23,8 @@ pub struct Output {
     quiet: bool,
     yes: bool,
     colour: bool,
+    /// Standard output is taken by something else.
+    taken: bool,
 }
 
 impl Output {
@@ -30,7 +32,12 @@ impl Output {
     pub fn new(json: bool, quiet: bool, yes: bool) -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        Self { json, quiet, yes, colour: !plain && std::io::stdout().is_terminal() }
+        Self { json, quiet, yes, colour: !plain && std::io::stdout().is_terminal(), taken: false }
+    }
+
+    /// For a command that writes something else to standard output: facts go to standard error.
+    pub fn beside(self) -> Self {
+        Self { taken: true, quiet: true, ..self }
     }
 
     /// Whether nothing but the answer is wanted on standard output.
@@ -120,10 +127,12 @@ impl Output {
         Ok(())
     }
 
-    /// Facts for machines.
+    /// Facts for machines, on standard output where that is free.
     pub fn facts(&self, facts: &serde_json::Value) {
-        if self.json {
-            put(facts);
+        match (self.json, self.taken) {
+            (true, false) => put(facts),
+            (true, true) => tell(format_args!("{facts}\n")),
+            _ => {}
         }
     }
 

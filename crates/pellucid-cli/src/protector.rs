@@ -12,7 +12,7 @@ use pellucid_sqlite::seal_request::Protection;
 
 use crate::convert::{interrupted, not_a_database};
 use crate::key_change::{locked, ready_for_protector};
-use crate::keys::{key_file, passphrase, OpenWith};
+use crate::keys::{certificate, only_new, OpenWith};
 use crate::output::{table, Failure, Output};
 
 /// What `protector` does.
@@ -118,19 +118,13 @@ pub fn begin() -> Result<(), Failure> {
 impl NewProtector {
     fn protection(&self) -> Result<Protection, Failure> {
         if let Some(name) = &self.certificate {
-            return Ok(Protection::Certificate(Some(name.clone())));
+            return certificate(name);
         }
         if let Some(name) = &self.recovery_certificate {
             let stored = Keyring::open(&Keyring::locate()?)?.stored_certificate(name)?;
             return Ok(Protection::Recovery(Box::new(stored.public().clone())));
         }
-        if let Some(path) = &self.new_key_file {
-            return Ok(Protection::KeyFile(key_file(path)?));
-        }
-        match &self.new_passphrase_file {
-            Some(path) => Ok(Protection::Passphrase(passphrase(path, true)?)),
-            None => Err(Failure::new("nothing is named", "see `pellucid protector add --help`")),
-        }
+        only_new(self.new_key_file.as_deref(), self.new_passphrase_file.as_deref())
     }
 }
 

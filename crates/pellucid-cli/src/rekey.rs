@@ -15,7 +15,7 @@ use pellucid_sqlite::scan::{self, Target};
 use pellucid_sqlite::seal_request::Protection;
 
 use crate::key_change::{locked, ready, ready_for_protector};
-use crate::keys::{key_file, passphrase, OpenWith};
+use crate::keys::{certificate, only_new, OpenWith};
 use crate::output::{seconds, Failure, Output};
 use crate::protector::{begin, sealed};
 use crate::scan::{go_on, ScanOptions};
@@ -76,14 +76,9 @@ struct NewProtection {
 
 impl NewProtection {
     fn protection(&self) -> Result<Protection, Failure> {
-        match (&self.certificate, &self.new_key_file, &self.new_passphrase_file) {
-            (Some(name), ..) => {
-                Keyring::open(&Keyring::locate()?)?.certificate(name)?;
-                Ok(Protection::Certificate(Some(name.clone())))
-            }
-            (_, Some(path), _) => Ok(Protection::KeyFile(key_file(path)?)),
-            (.., Some(path)) => Ok(Protection::Passphrase(passphrase(path, true)?)),
-            _ => Err(Failure::new("nothing is named", "see `pellucid rewrap --help`")),
+        match &self.certificate {
+            Some(name) => certificate(name),
+            None => only_new(self.new_key_file.as_deref(), self.new_passphrase_file.as_deref()),
         }
     }
 }

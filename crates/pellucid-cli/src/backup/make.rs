@@ -15,7 +15,7 @@ use pellucid_sqlite::seal_request::Protection;
 
 use super::rate;
 use crate::exit;
-use crate::keys::{key_file, passphrase, OpenWith};
+use crate::keys::OpenWith;
 use crate::output::{bytes, now, seconds, Failure, Output, Unit};
 
 /// What `backup` takes.
@@ -30,10 +30,11 @@ pub struct BackupArgs {
     #[arg(value_name = "DB")]
     database: PathBuf,
     /// Files to write, one for each stripe; `{db}` becomes the database's name, `{utc}` the time; `-` is standard
-    /// output, NUL keeps nothing
+    /// output, and facts go to standard error then; NUL keeps nothing
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     to: Vec<String>,
-    /// Files for a second copy of each stripe; up to three times
+    /// Files for a second copy of each stripe; up to three times. One that cannot be written is given up with a warning, and
+    /// the exit status is 0: the backup is whole without it
     #[arg(long, num_args = 1.., value_name = "FILE")]
     mirror: Vec<String>,
     /// Add a backup set to files that have some
@@ -79,8 +80,8 @@ pub struct BackupArgs {
     /// The last day on which it must not be overwritten, YYYY-MM-DD
     #[arg(long, value_name = "DATE", value_parser = crate::cert::day)]
     expires: Option<i64>,
-    /// Days until it expires; goes before --expires
-    #[arg(long, value_name = "DAYS")]
+    /// Days until it expires, up to 99999; goes before --expires
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(..=99_999))]
     retain_days: Option<u64>,
     /// A name for the backup set
     #[arg(long, default_value = "", hide_default_value = true)]
@@ -107,8 +108,7 @@ pub struct BackupArgs {
 
 /// Makes a backup.
 pub fn run(args: &BackupArgs, output: &Output) -> Result<ExitCode, Failure> {
-    args.with.offer()?;
-    if is_piped(args) && std::io::stdout().is_terminal() {
+    if args.is_piped() && std::io::stdout().is_terminal() {
         return Err(Failure::new(
             "a backup is not for a terminal",
             "pipe it into something: `pellucid backup app.db --to - | ssh far 'cat > app.bak'`",
@@ -134,20 +134,18 @@ pub fn run(args: &BackupArgs, output: &Output) -> Result<ExitCode, Failure> {
     })
     .map_err(|error| refused(error.into(), args))?;
     bar.finish_and_clear();
-    if is_piped(args) {
-        // Standard output is the backup.
-        tell(&job, &done, started.elapsed(), &Output::new(false, true, false));
-    } else {
-        tell(&job, &done, started.elapsed(), output);
-    }
+    tell(&job, &done, started.elapsed(), output);
     Ok(match done.manifest.damaged {
         true => ExitCode::from(exit::DAMAGE),
         false => ExitCode::SUCCESS,
     })
 }
 
-fn is_piped(args: &BackupArgs) -> bool {
-    args.to.iter().any(|name| name == "-")
+impl BackupArgs {
+    /// Whether standard output is the backup.
+    pub fn is_piped(&self) -> bool {
+        self.to.iter().any(|name| name == "-")
+    }
 }
 
 fn inspect_page_size(job: &Job) -> u64 {
@@ -232,7 +230,7 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
 /// Seconds since 1970; the whole of the last day counts.
 fn expires(args: &BackupArgs) -> u64 {
     match (args.retain_days, args.expires) {
-        (Some(days), _) => now().max(0) as u64 + days.saturating_mul(86_400),
+        (Some(days), _) => (now().max(0) as u64).saturating_add(days.saturating_mul(86_400)),
         (None, Some(day)) => day.max(0) as u64 + 86_399,
         (None, None) => 0,
     }
@@ -277,13 +275,10 @@ fn protections(args: &BackupArgs, output: &Output) -> Result<Vec<Protection>, Fa
         protections.push(Protection::Certificate(Some(name.clone())));
     }
     // They open a sealed database; a plain one has no other use for them.
+    let keys = args.with.read(!sealed)?;
+    keys.offer();
     if !sealed {
-        if let Some(path) = &args.with.key_file {
-            protections.push(Protection::KeyFile(key_file(path)?));
-        }
-        if let Some(path) = &args.with.passphrase_file {
-            protections.push(Protection::Passphrase(passphrase(path, true)?));
-        }
+        protections.extend(keys.protections());
     }
     Ok(protections)
 }

@@ -5,16 +5,14 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use pellucid::keyring::Keyring;
 use pellucid::{message, Algorithm};
 use pellucid_sqlite::backup::{mend, restore, Mending, Restoring};
 use pellucid_sqlite::convert::ConvertError;
-use pellucid_sqlite::seal_request::Protection;
 
 use super::make::processors;
 use super::{about_media, rate};
 use crate::exit;
-use crate::keys::OpenWith;
+use crate::keys::{certificate, OpenWith};
 use crate::output::{bytes, seconds, Failure, Output, Unit};
 
 /// What `restore` takes.
@@ -68,11 +66,8 @@ pub struct RestoreArgs {
 pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.with.offer()?;
     let algorithm: Algorithm = args.algorithm.parse()?;
-    let mut protections = Vec::new();
-    for name in &args.certificate {
-        Keyring::open(&Keyring::locate()?)?.certificate(name)?;
-        protections.push(Protection::Certificate(Some(name.clone())));
-    }
+    let protections = args.certificate.iter().map(|name| certificate(name));
+    let protections = protections.collect::<Result<_, _>>()?;
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
     if !args.page.is_empty() {

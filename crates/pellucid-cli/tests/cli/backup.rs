@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::support::{edit, header, sha256, Place, PELLUCID};
+use crate::support::{edit, header, said_with, sha256, Place, PELLUCID};
 
 const MARKER: &str = "marked-plaintext";
 
@@ -307,4 +307,81 @@ for i in range(1, 100000):
         writer.kill().unwrap();
         writer.wait().unwrap();
     }
+}
+
+#[test]
+fn a_set_with_zeros_for_pages_is_called_damaged_by_everything() {
+    let place = Place::new();
+    let path = place.sealed("app.db", &[]);
+    edit(&path, |bytes| {
+        let at = bytes.len() - 3000;
+        bytes[at] ^= 1;
+    });
+    let words = ["backup", "app.db", "--to", "app.bak", "--continue-after-error"];
+    assert_eq!(place.pellucid(&words).code, 3);
+    for more in [&[][..], &["--open"]] {
+        let told = place.pellucid(&[&["verify", "app.bak"], more].concat());
+        assert!(told.code == 3 && told.stderr.contains("are zeros in it"), "{told:?}");
+        let facts = place.pellucid(&[&["--json", "verify", "app.bak"], more].concat()).stdout;
+        let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
+        assert_eq!((&facts["valid"], &facts["damaged"]), (&true.into(), &true.into()), "{facts}");
+    }
+    assert_eq!(place.pellucid(&["restore", "app.bak", "--to", "back.db"]).code, 3);
+}
+
+#[test]
+fn standard_input_is_read_once_and_for_one_thing() {
+    let place = Place::new();
+    place.plain("plain.db");
+    let ask = |words: &str, input: &str| {
+        let mut command = place.command(PELLUCID);
+        said_with(command.args(words.split(' ')), input)
+    };
+    let (phrase, key) = ("a long passphrase\n", "07".repeat(32));
+    place.secret("pass", phrase.as_bytes());
+    place.secret("key", key.as_bytes());
+    ask("backup plain.db --to p.bak --passphrase-file -", phrase).succeeded();
+    ask("backup plain.db --to k.bak --key-file -", &key).succeeded();
+    ask("restore p.bak --to p.db --passphrase-file pass", "").succeeded();
+    ask("restore k.bak --to k.db --key-file key", "").succeeded();
+    for name in ["a.db", "b.db"] {
+        place.sealed(name, &["--passphrase-file", "pass"]);
+        ask(&format!("decrypt {name} --keep-container --passphrase-file pass"), "").succeeded();
+    }
+    place.plain("c.db");
+    ask("encrypt a.db c.db b.db --passphrase-file -", phrase).succeeded();
+    for name in ["a.db", "b.db", "c.db"] {
+        ask(&format!("check {name} --passphrase-file pass"), "").succeeded();
+    }
+    for words in [
+        "restore - --to x.db --passphrase-file -",
+        "restore k.bak --base - --to x.db --key-file -",
+        "verify - -",
+        "check a.db --key-file - --passphrase-file -",
+        "protector add a.db --new-passphrase-file - --passphrase-file -",
+        "rewrap a.db --new-key-file - --passphrase-file -",
+    ] {
+        let mut command = place.command(PELLUCID);
+        let told = crate::support::said(command.args(words.split(' ')));
+        assert!(told.code == 2 && told.stderr.contains("standard input"), "{words}: {told:?}");
+    }
+    assert!(!place.path("x.db").exists());
+}
+
+#[test]
+fn facts_do_not_go_where_the_backup_goes() {
+    let place = Place::new();
+    let failed = place.pellucid(&["--json", "backup", "none.db", "--to", "-"]);
+    assert!(failed.code == 1 && failed.stdout.is_empty(), "{failed:?}");
+    let facts = failed.stderr.lines().next().unwrap();
+    assert!(serde_json::from_str::<serde_json::Value>(facts).unwrap()["error"].is_string());
+    place.sealed("app.db", &[]);
+    let mut command = place.command("/bin/sh");
+    command.args(["-c", "\"$0\" --json backup app.db --to - 2>facts >piped.bak", PELLUCID]);
+    said_with(&mut command, "").succeeded();
+    let facts = std::fs::read_to_string(place.path("facts")).unwrap();
+    let line = facts.lines().find(|line| line.starts_with('{')).unwrap();
+    let facts: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(facts["type"], "full");
+    place.pellucid(&["restore", "piped.bak", "--to", "back.db"]).succeeded();
 }
