@@ -86,7 +86,7 @@ struct FilesArgs {
 struct DropArgs {
     /// Its name in the keyring
     name: String,
-    /// Also if databases need it: they cannot be opened afterwards
+    /// Also if databases or backups need it, which cannot be opened afterwards, or if that cannot be known
     #[arg(long)]
     force: bool,
 }
@@ -279,87 +279,126 @@ fn take_in(home: &Path, args: &FilesArgs, output: &Output) -> Result<(), Failure
 }
 
 fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), Failure> {
-    let users = match keyring.stored_certificate(&args.name) {
-        Ok(stored) => users(keyring, stored.public())?,
+    let (users, sets) = match keyring.stored_certificate(&args.name) {
+        Ok(stored) => {
+            let users = users(keyring, stored.public())?;
+            (users, sets_under(stored.public(), args, output)?)
+        }
         // A damaged one opens nothing any more; which databases it opened is not known.
         Err(error @ (Error::Unauthentic { .. } | Error::Corrupt { .. })) if args.force => {
             output.warning(&error);
-            Vec::new()
+            Default::default()
         }
         Err(error) => return Err(error.into()),
     };
-    let sets = sets_under(keyring, &args.name, output)?;
-    if users.is_empty() && !sets.is_empty() {
-        refuse_sets(&sets, args, output)?;
-    }
-    if !users.is_empty() {
-        let names: Vec<String> = users.iter().map(|path| format!("`{}`", path.display())).collect();
-        if !args.force {
+    let named = names(&users);
+    let lost = sets.iter().map(told).collect::<Vec<_>>().join("; ");
+    if !args.force {
+        let backups =
+            if sets.is_empty() { String::new() } else { format!("; and of backups {lost}") };
+        if !users.is_empty() {
             return Err(Failure::new(
                 message::CERTIFICATE_IN_USE.with("certificate"),
-                format!("used by {}; `--force` drops it all the same", names.join(", ")),
+                format!("used by {named}{backups}; `--force` drops it all the same"),
             )
             .kind("in-use")
             .number(message::CERTIFICATE_IN_USE.number));
         }
-        output.warning(format!("no longer opened by it: {}", names.join(", ")));
+        if !sets.is_empty() {
+            return Err(Failure::new(
+                message::BOUND.with("certificate"),
+                format!("backups that only it opens: {lost}; `--force` drops it all the same"),
+            )
+            .kind("in-use")
+            .number(message::BOUND.number));
+        }
+    }
+    if !users.is_empty() {
+        output.warning(format!("no longer opened by it: {named}"));
+    }
+    if !sets.is_empty() {
+        output.warning(format!("backups that only another copy of it opens now: {lost}"));
+    }
+    if !(users.is_empty() && sets.is_empty()) {
         output.confirm("Drop it?")?;
     }
     keyring.drop_certificate(&args.name)?;
     output.line(format!("dropped  certificate `{}`", args.name));
     let lost: Vec<_> = sets.iter().map(|set| &set.set).collect();
     output.facts(&serde_json::json!({
-        "name": args.name, "dropped": true, "used_by": users, "backup_sets": lost,
+        "name": args.name, "dropped": true,
+        "used_by": users.iter().map(|user| &user.path).collect::<Vec<_>>(), "backup_sets": lost,
     }));
     Ok(())
 }
 
+/// A backup set in words.
+fn told(set: &KnownSet) -> String {
+    let files = set.files.join(" ");
+    format!("{} of {} (position {} of {files})", set.begun, set.database, set.position)
+}
+
 /// The backup sets that the history knows and nothing but this certificate opens.
-fn sets_under(keyring: &Keyring, name: &str, output: &Output) -> Result<Vec<KnownSet>, Failure> {
-    let Ok(stored) = keyring.stored_certificate(name) else { return Ok(Vec::new()) };
+fn sets_under(
+    public: &PublicCertificate,
+    args: &DropArgs,
+    output: &Output,
+) -> Result<Vec<KnownSet>, Failure> {
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
     let known = History::open().and_then(|history| match history {
-        Some(history) => history.sets_under(stored.public().thumbprint()),
+        Some(history) => history.sets_under(public.thumbprint()),
         None => Ok(Vec::new()),
     });
     match known {
         Ok(sets) => Ok(sets),
-        Err(error) => {
+        Err(error) if args.force => {
             output.warning(format!("which backups it opens is not known: {error}"));
             Ok(Vec::new())
         }
+        Err(error) => Err(Failure::new(
+            format!("which backups it opens is not known: {error}"),
+            "`pellucid history rebuild MEDIA...` begins another history where that one is lost; `--force` drops the \
+             certificate all the same",
+        )
+        .kind("in-use")),
     }
 }
 
-fn refuse_sets(sets: &[KnownSet], args: &DropArgs, output: &Output) -> Result<(), Failure> {
-    let list = sets.iter().map(|set| {
-        format!(
-            "{} of {} (position {} of {})",
-            set.begun,
-            set.database,
-            set.position,
-            set.files.join(" ")
-        )
-    });
-    let list = list.collect::<Vec<_>>().join("; ");
-    if !args.force {
-        return Err(Failure::new(
-            message::BOUND.with("certificate"),
-            format!("backups that only it opens: {list}; `--force` drops it all the same"),
-        )
-        .kind("in-use")
-        .number(message::BOUND.number));
-    }
-    output.warning(format!("backups that only another copy of it opens now: {list}"));
-    output.confirm("Drop it?")
+/// A database that the keyring knows under a certificate.
+pub struct User {
+    /// Where it lies or lay; empty if that was never known.
+    pub path: PathBuf,
+    /// Whether it is there: one on a disk that is not mounted is not, and needs the certificate as much.
+    pub is_there: bool,
+}
+
+/// Their names, and which of them cannot be seen.
+fn names(users: &[User]) -> String {
+    let name = |user: &User| match (user.path.as_os_str().is_empty(), user.is_there) {
+        (true, _) => "a database that lies nobody knows where".to_owned(),
+        (_, true) => format!("`{}`", user.path.display()),
+        (_, false) => format!("`{}` (cannot be seen now)", user.path.display()),
+    };
+    users.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// The databases that the keyring knows under a certificate, in order; one whose encryption is switched off needs it, too.
+pub fn databases_under(keyring: &Keyring, thumbprint: &[u8; 32]) -> Result<Vec<User>, Failure> {
+    let known = keyring.find_databases()?.all()?.into_iter();
+    let under = known.filter(|memory| memory.certificates.contains(thumbprint));
+    let mut paths: Vec<PathBuf> = under.map(|memory| memory.path).collect();
+    paths.sort();
+    paths.dedup();
+    let user = |path: PathBuf| User { is_there: path.exists(), path };
+    Ok(paths.into_iter().map(user).collect())
 }
 
 /// What would not open any more without the certificate: the databases that the keyring knows under it.
-fn users(keyring: &Keyring, public: &PublicCertificate) -> Result<Vec<PathBuf>, Failure> {
-    let mut users = keyring.databases_under(public.thumbprint())?;
+fn users(keyring: &Keyring, public: &PublicCertificate) -> Result<Vec<User>, Failure> {
+    let mut users = databases_under(keyring, public.thumbprint())?;
     // A plain one was meant to be encrypted once, and was not.
-    users.retain(|path| !inspect(path).is_ok_and(|found| matches!(found.kind, Kind::Plain)));
+    users.retain(|user| !inspect(&user.path).is_ok_and(|found| matches!(found.kind, Kind::Plain)));
     Ok(users)
 }
 

@@ -14,6 +14,8 @@ use pellucid_sqlite::protectors;
 use pellucid_sqlite::scan::{self, Target};
 use pellucid_sqlite::seal_request::Protection;
 
+use crate::cert::databases_under;
+use crate::exit;
 use crate::key_change::{locked, ready, ready_for_protector};
 use crate::keys::{certificate, only_new, OpenWith};
 use crate::output::{seconds, Failure, Output};
@@ -171,15 +173,19 @@ pub fn rewrap(args: &RewrapArgs, output: &Output) -> Result<ExitCode, Failure> {
     let protection = args.new.protection()?;
     args.with.offer()?;
     begin()?;
-    let (databases, old) = match &args.all_under {
+    let mut skipped = Vec::new();
+    let (databases, old): (Vec<_>, _) = match &args.all_under {
         Some(name) => {
             let keyring = Keyring::open(&Keyring::locate()?)?;
             let print = *keyring.stored_certificate(name)?.public().thumbprint();
-            (keyring.databases_under(&print)?, Some(print))
+            let (there, others): (Vec<_>, _) =
+                databases_under(&keyring, &print)?.into_iter().partition(|user| user.is_there);
+            skipped = others;
+            (there.into_iter().map(|user| user.path).collect(), Some(print))
         }
         None => (args.databases.clone(), None),
     };
-    if databases.is_empty() {
+    if skipped.is_empty() && databases.is_empty() {
         output.line("no database that the keyring knows is under this certificate");
     }
     for database in &databases {
@@ -202,5 +208,21 @@ pub fn rewrap(args: &RewrapArgs, output: &Output) -> Result<ExitCode, Failure> {
              key is the same; `pellucid rekey` gives a new one",
         );
     }
-    Ok(ExitCode::SUCCESS)
+    for database in skipped.iter().map(|user| &user.path) {
+        output.warning(match database.as_os_str().is_empty() {
+            true => {
+                "a database was skipped: where it lies is not known; it needs the certificate still"
+                    .to_owned()
+            }
+            false => format!(
+                "`{}`: skipped: it is not there; it needs the certificate still",
+                database.display()
+            ),
+        });
+        output.facts(&serde_json::json!({ "database": database, "state": "skipped" }));
+    }
+    Ok(match skipped.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(exit::FAILED),
+    })
 }

@@ -182,7 +182,7 @@ fn a_copy_is_separated_from_what_it_was_copied_from() {
         place.pellucid(&["check", name]).succeeded();
         std::fs::remove_file(place.path(name)).unwrap();
     }
-    place.pellucid(&["cert", "drop", "pellucid"]).succeeded();
+    place.pellucid(&["cert", "drop", "pellucid", "--force"]).succeeded();
 
     // The file that the keyring knew: its older identity is in nobody's way afterwards.
     let path = place.sealed("moved.db", &[]);
@@ -260,4 +260,24 @@ fn after_a_rewrap_the_old_certificate_opens_nothing() {
         }
     }
     place.pellucid(&["cert", "drop", "pellucid", "--yes"]).succeeded();
+}
+
+#[test]
+fn a_database_that_cannot_be_seen_needs_its_certificate_as_much() {
+    let place = Place::new();
+    place.sealed("here.db", &[]);
+    std::fs::create_dir(place.path("disk")).unwrap();
+    place.sealed("disk/far.db", &[]);
+    place.pellucid(&["cert", "create", "C2"]).succeeded();
+    std::fs::rename(place.path("disk"), place.path("away")).unwrap();
+    let told = place.pellucid(&["rewrap", "--all-under", "pellucid", "--certificate", "C2"]);
+    assert!(told.code == 1 && told.stdout.contains("here.db: protected anew"), "{told:?}");
+    assert!(told.stderr.contains("disk/far.db`: skipped"), "{told:?}");
+    let refused = place.pellucid(&["cert", "drop", "pellucid"]);
+    assert!(refused.code == 1 && refused.stderr.contains("(33127)"), "{refused:?}");
+    assert!(refused.stderr.contains("disk/far.db` (cannot be seen now)"), "{refused:?}");
+    std::fs::rename(place.path("away"), place.path("disk")).unwrap();
+    place.pellucid(&["rewrap", "--all-under", "pellucid", "--certificate", "C2"]).succeeded();
+    place.pellucid(&["cert", "drop", "pellucid"]).succeeded();
+    place.pellucid(&["check", "disk/far.db"]).succeeded();
 }
