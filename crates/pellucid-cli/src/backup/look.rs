@@ -169,7 +169,7 @@ fn facts(set: &FamilySet, described: Option<&Description>) -> serde_json::Value 
         "name": described.map(|known| &known.name), "description": described.map(|known| &known.description),
         "user": described.map(|known| &known.user), "machine": described.map(|known| &known.machine),
         "begun": moment(header.begun), "finished": moment(manifest.finished),
-        "expires": (header.expires != 0).then(|| date(header.expires as i64)),
+        "expires": (header.expires != 0).then(|| date(header.expires)),
         "pages": manifest.pages, "database_pages": header.pages, "page_size": header.page_size,
         "backup_size": manifest.content_bytes, "compressed_backup_size": manifest.stored_bytes,
         "compression": header.compression.name(),

@@ -13,6 +13,7 @@ use pellucid_sqlite::seal_request::{Credentials, Request};
 use super::image;
 use super::make::processors;
 use super::{about_media, rate};
+use crate::exit;
 use crate::keys::OpenWith;
 use crate::output::{seconds, Failure, Output, Unit};
 
@@ -63,6 +64,7 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
         Some(position) => position..=position,
         None => 1..=media.sets().max(1),
     };
+    let mut code = ExitCode::SUCCESS;
     for position in positions {
         let started = Instant::now();
         let read = checksums(&media, position, output).map_err(about)?;
@@ -88,8 +90,21 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
             seconds(took),
             rate(read, took.as_secs_f64())
         ));
+        let damaged = media
+            .set(position)
+            .map_err(about)?
+            .iter()
+            .flatten()
+            .any(|(_, set)| set.manifest.damaged);
+        if damaged {
+            code = ExitCode::from(exit::DAMAGE);
+            output.warning(format!(
+                "the backup set on file {position} is of a damaged database: pages that could not be read when it was \
+                 backed up are zeros in it"
+            ));
+        }
         output.facts(&serde_json::json!({
-            "position": position, "valid": true, "bytes": read,
+            "position": position, "valid": true, "damaged": damaged, "bytes": read,
             "opened": args.open || args.check, "checked": args.check, "seconds": took.as_secs_f64(),
         }));
     }
@@ -103,7 +118,7 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
              `--open` does.",
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 fn checksums(media: &Media, position: u32, output: &Output) -> Outcome<u64> {
