@@ -9,6 +9,11 @@ use pellucid::policy::{
 use pellucid::Error;
 use pellucid_sqlite::inspect::{Inspection, Kind};
 
+/// What damage is about where the policies cannot be read.
+pub const POLICIES: &str = "policies";
+const POLICIES_TODO: &str =
+    "restore the file from a backup of the instance, or start again with `pellucid policy clear`";
+
 /// A keyring that was looked at.
 #[derive(Debug, Default)]
 pub struct Known {
@@ -76,15 +81,24 @@ impl Known {
                     .to_owned(),
             });
         }
-        match keyring.policies().and_then(|policies| Ok((policies, keyring.master_key_facts()?))) {
-            Ok((policies, master_keys)) => {
-                (known.policies, known.master_keys) = (policies, master_keys);
-            }
+        match keyring.policies() {
+            Ok(policies) => known.policies = policies,
             Err(error) => known.damage.push(Damage {
-                what: "policies",
-                told: format!("they cannot be read, defaults are used: {error}"),
-                todo: "restore the file from a backup of the instance, or start again with `pellucid policy clear`"
-                    .to_owned(),
+                what: POLICIES,
+                told: format!(
+                    "they cannot be read, so `pellucid policy run` does nothing: {error}"
+                ),
+                todo: POLICIES_TODO.to_owned(),
+            }),
+        }
+        match keyring.master_key_facts() {
+            Ok(master_keys) => known.master_keys = master_keys,
+            // One file has both, and is named once.
+            Err(_) if known.damage.iter().any(|damage| damage.what == POLICIES) => {}
+            Err(error) => known.damage.push(Damage {
+                what: "master keys",
+                told: format!("when they were backed up cannot be read: {error}"),
+                todo: "`pellucid key status` says what is there".to_owned(),
             }),
         }
         Ok(known)

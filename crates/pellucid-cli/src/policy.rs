@@ -14,7 +14,7 @@ pub use told::Told;
 
 use crate::exit;
 use crate::keys::OpenWith;
-use crate::known::Known;
+use crate::known::{Known, POLICIES};
 use crate::output::{now, table, Failure, Output};
 use crate::rekey::renew;
 use crate::scan::ScanOptions;
@@ -149,6 +149,11 @@ impl Work {
 fn run_due(home: &Path, args: &RunArgs, output: &Output) -> Result<ExitCode, Failure> {
     let known = Known::open(home)?;
     for damage in &known.damage {
+        // Whoever has switched something off does not want it done for a damaged file.
+        if damage.what == POLICIES {
+            let told = format!("{}: {}", damage.what, damage.told);
+            return Err(Failure::new(told, &damage.todo).kind("policies"));
+        }
         output.warning(format!("{}: {}", damage.what, damage.told));
     }
     args.with.offer()?;

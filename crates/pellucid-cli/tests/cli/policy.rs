@@ -105,14 +105,25 @@ fn a_damaged_file_of_policies_is_called_out_and_cleared() {
     let place = Place::new();
     place.sealed("app.db", &[]);
     export(&place);
-    words(&place, "policy set rekey-after 365d").succeeded();
+    // Off, where the default finds something due.
+    aged(&place, "old.db", 5000);
+    words(&place, "policy set rekey-after off").succeeded();
+    let before = header(&place.path("old.db"));
     edit(&place.path("keys/keyring/settings"), |bytes| *bytes.last_mut().unwrap() ^= 1);
     for command in ["status --check", "doctor"] {
         let said = words(&place, command);
         assert!(said.code == 4 && said.all().contains("`pellucid policy clear`"), "{said:?}");
     }
     assert_eq!(words(&place, "policy show").code, 3);
+    for command in ["policy run", "policy run --dry-run"] {
+        let said = words(&place, command);
+        assert!(said.code == 1 && said.stderr.contains("policy clear"), "{said:?}");
+        assert!(said.stdout.is_empty(), "{said:?}");
+    }
+    assert_eq!(header(&place.path("old.db")), before);
     words(&place, "policy clear").succeeded();
+    words(&place, "policy run").succeeded();
+    assert_ne!(header(&place.path("old.db")).deks, before.deks, "what is due by default");
     nothing_due(&place);
 }
 
