@@ -44,40 +44,51 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.with.offer()?;
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
-    let mut clean = true;
+    let mut worst = 0;
     for database in &args.databases {
-        inspect(database)
-            .map_err(Failure::from)
-            .and_then(|found| authenticable(&found.kind))
-            .map_err(|failure| failure.about(database))?;
-        let started = Instant::now();
-        let bar = output.progress("authenticating pages", Unit::Bytes);
-        let options = Options { physical_only: args.physical_only, cores: usize::from(args.cores) };
-        let mut last = Doing::Authenticating;
-        let found = audit(database, options, &mut |doing, done, all| {
-            if doing != last {
-                last = doing;
-                bar.set_message(match doing {
-                    Doing::Authenticating => "authenticating pages",
-                    Doing::Structure => "checking the structure",
-                    Doing::ForeignKeys => "checking foreign keys",
-                });
-                bar.reset();
+        worst = worst.max(match check(database, args, output) {
+            Ok(true) => 0,
+            Ok(false) => exit::DAMAGE,
+            // It says nothing of the others.
+            Err(failure) => {
+                let failure = failure.about(database);
+                output.failure(&failure);
+                failure.exit
             }
-            bar.set_length(all);
-            bar.set_position(done);
-        })
-        .map_err(|error| Failure::from(error).about(database))?;
-        bar.finish_and_clear();
-        if let (Ok(found), Ok(path)) = (inspect(database), std::path::absolute(database)) {
-            if let Kind::Sealed(sealed) = found.kind {
-                adopt(&sealed.header, &path);
-            }
-        }
-        clean &= found.is_clean();
-        show(database, &found, started, args.physical_only, output);
+        });
     }
-    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::from(exit::DAMAGE) })
+    Ok(ExitCode::from(worst))
+}
+
+/// Whether it is clean.
+fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<bool, Failure> {
+    authenticable(&inspect(database)?.kind)?;
+    let started = Instant::now();
+    let bar = output.progress("authenticating pages", Unit::Bytes);
+    let options = Options { physical_only: args.physical_only, cores: usize::from(args.cores) };
+    let mut last = Doing::Authenticating;
+    let found = audit(database, options, &mut |doing, done, all| {
+        if doing != last {
+            last = doing;
+            bar.set_message(match doing {
+                Doing::Authenticating => "authenticating pages",
+                Doing::Structure => "checking the structure",
+                Doing::ForeignKeys => "checking foreign keys",
+            });
+            bar.reset();
+        }
+        bar.set_length(all);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let found = found?;
+    if let (Ok(found), Ok(path)) = (inspect(database), std::path::absolute(database)) {
+        if let Kind::Sealed(sealed) = found.kind {
+            adopt(&sealed.header, &path);
+        }
+    }
+    show(database, &found, started, args.physical_only, output);
+    Ok(found.is_clean())
 }
 
 /// Only a container has something to authenticate; one that cannot be read is for the audit to name.

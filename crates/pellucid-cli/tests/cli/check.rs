@@ -111,3 +111,21 @@ fn rows_without_a_parent_are_named() {
     let only = ["check", "app.db", "--physical-only", "--cores", "1", "--key-file", "right.key"];
     place.pellucid(&only).succeeded();
 }
+
+#[test]
+fn what_cannot_be_checked_hides_nothing_of_the_others() {
+    let place = Place::new();
+    place.plain("plain.db");
+    place.sealed("good.db", &[]);
+    let told = place.pellucid(&["check", "plain.db", "none.db", "good.db"]);
+    assert!(told.code == 1 && told.stdout.contains("good.db: clean"), "{told:?}");
+    assert!(told.stderr.contains("`plain.db`") && told.stderr.contains("`none.db`"), "{told:?}");
+    let bad = place.sealed("bad.db", &[]);
+    crate::support::edit(&bad, |bytes| {
+        let at = bytes.len() - 3000;
+        bytes[at] ^= 1;
+    });
+    let told = place.pellucid(&["check", "bad.db", "plain.db", "good.db"]);
+    assert!(told.code == 3 && told.stdout.contains("bad.db: DAMAGED"), "{told:?}");
+    assert!(told.stdout.contains("good.db: clean"), "{told:?}");
+}
