@@ -317,7 +317,7 @@ fn a_set_with_zeros_for_pages_is_called_damaged_by_everything() {
         let at = bytes.len() - 3000;
         bytes[at] ^= 1;
     });
-    let words = ["backup", "app.db", "--to", "app.bak", "--continue-after-error"];
+    let words = ["backup", "app.db", "--to", "app.bak", "--continue-after-error", "--no-spool"];
     assert_eq!(place.pellucid(&words).code, 3);
     for more in [&[][..], &["--open"]] {
         let told = place.pellucid(&[&["verify", "app.bak"], more].concat());
