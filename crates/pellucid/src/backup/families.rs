@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use super::pool::Slot;
 use super::sink::MediaSink;
+use super::worker::unpanicked;
 use crate::error::{Error, Result, Subject};
 use crate::media::{ChunkPrefix, Entry, FamilyEnd, Root, PREFIX_BYTES};
 
@@ -157,7 +158,7 @@ impl<'a> FamilyWriter<'a> {
         let mut outcome = Ok(());
         while let Ok(slot) = chunks.recv() {
             if let (Ok(()), Some((prefix, bytes))) = (&outcome, &slot.prefix) {
-                outcome = self.chunk(prefix, bytes, &slot.body);
+                outcome = unpanicked(|| self.chunk(prefix, bytes, &slot.body));
             }
             waiting.fetch_sub(slot.body.len() as u64, Ordering::Relaxed);
             // Hashes come in slots that are not the pool's. Nobody waits for slots once the reader is done.

@@ -118,6 +118,13 @@ fn begin<'a>(set: &NewSet<'_>, targets: &'a mut [FamilyTarget]) -> Result<Vec<Fa
     if sealed != set.keys.is_some() {
         return Err(Error::misuse(Subject::BackupSet(set.header.position), "keys do not fit"));
     }
+    if set.header.pages == 0 {
+        // No reader takes such a set header.
+        return Err(Error::misuse(
+            Subject::BackupSet(set.header.position),
+            "the database has no pages: there is nothing to back up",
+        ));
+    }
     let mut families = Vec::with_capacity(targets.len());
     for (family, target) in (1..).zip(targets) {
         let mut header = SetHeader { family, ..set.header.clone() };

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::pool::Slot;
 use super::set::{Base, NewSet, Options};
-use crate::error::Result;
+use crate::error::{Error, Result, Subject};
 use crate::media::{page_hash, ChunkKind, ChunkPrefix, Compressor, PAGE_HASH_BYTES};
 
 /// Takes slots until there are no more; gives each back done, or its error.
@@ -21,13 +21,20 @@ pub fn run(
         let next = work.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(mut slot) = next else { return };
         let outcome = match &mut compressor {
-            Ok(compressor) => make(set, base, compressor, &mut slot).map(|()| slot),
+            Ok(compressor) => unpanicked(|| make(set, base, compressor, &mut slot)).map(|()| slot),
             Err(_) => Compressor::new(set.header.compression, options.level).map(|_| slot),
         };
         if done.send(outcome).is_err() {
             return;
         }
     }
+}
+
+/// What panics is an error: a thread that ended would keep its slot, and the reader would wait for that.
+pub fn unpanicked(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::misuse(Subject::MediaHeader, "a thread of the backup ended unexpectedly"))
+    })
 }
 
 fn make(

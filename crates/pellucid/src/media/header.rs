@@ -63,7 +63,8 @@ impl MediaHeader {
     /// The bytes.
     ///
     /// # Errors
-    /// [`Error::LimitReached`] for a name or description that is too long.
+    /// [`Error::LimitReached`] for a name or description that is too long, [`Error::Misuse`] for one with control
+    /// characters: no reader would take it.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut out = MAGIC.to_vec();
         out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
@@ -84,6 +85,7 @@ impl MediaHeader {
                     format!("{} bytes, {most} at most", text.len()),
                 ));
             }
+            check_readable(text, what)?;
             out.extend_from_slice(&(text.len() as u16).to_be_bytes());
             out.extend_from_slice(text.as_bytes());
         }
@@ -150,7 +152,31 @@ impl MediaHeader {
 /// Text that is shown before anything is authenticated: no escape sequences for a terminal.
 fn readable(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8(bytes.to_vec()).ok()?;
-    text.chars().all(|c| !c.is_control() || c == '\n' || c == '\t').then_some(text)
+    is_readable(&text).then_some(text)
+}
+
+fn moves_the_cursor(c: char) -> bool {
+    c.is_control() && c != '\n' && c != '\t'
+}
+
+fn is_readable(text: &str) -> bool {
+    !text.contains(moves_the_cursor)
+}
+
+/// Refuses to write down what nobody could be shown.
+pub(super) fn check_readable(text: &str, what: &'static str) -> Result<()> {
+    if is_readable(text) {
+        return Ok(());
+    }
+    Err(Error::misuse(
+        Subject::Option(what.into()),
+        "it has control characters, which are not for a terminal: leave them out",
+    ))
+}
+
+/// The same text with U+FFFD in the place of control characters.
+pub(super) fn made_readable(text: &str) -> String {
+    text.replace(moves_the_cursor, "\u{fffd}")
 }
 
 /// Refuses a version that this build does not read.
@@ -201,7 +227,21 @@ mod tests {
     fn a_name_that_is_too_long_or_would_move_the_cursor_is_refused() {
         let long = MediaHeader { name: "x".repeat(513), ..header() };
         assert!(matches!(long.encode(), Err(Error::LimitReached { .. })));
-        let loud = MediaHeader { name: "\x1b[2J".into(), ..header() };
-        assert!(MediaHeader::parse(&loud.encode().unwrap()).is_err());
+        for text in ["\x1b[2J", "\u{9b}2J", "a\rb", "\0"] {
+            for loud in [
+                MediaHeader { name: text.into(), ..header() },
+                MediaHeader { description: text.into(), ..header() },
+            ] {
+                assert!(matches!(loud.encode(), Err(Error::Misuse { .. })), "{text:?}");
+            }
+        }
+        let lines = MediaHeader { description: "one\n\ttwo".into(), ..header() };
+        assert_eq!(MediaHeader::parse(&lines.encode().unwrap()).unwrap(), lines);
+        // Nor one that somebody else wrote.
+        let mut bytes = header().encode().unwrap();
+        bytes[58] = 0x1b;
+        let sum = digest::digest(&digest::SHA256, &bytes[..SUM_AT]);
+        bytes[SUM_AT..].copy_from_slice(sum.as_ref());
+        assert!(MediaHeader::parse(&bytes).is_err());
     }
 }

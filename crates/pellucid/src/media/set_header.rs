@@ -6,7 +6,7 @@
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
-use super::header::check_version;
+use super::header::{check_readable, check_version, made_readable};
 use super::keys::SetKeys;
 use super::MOST_FAMILIES;
 use crate::algorithm::Algorithm;
@@ -67,6 +67,41 @@ pub struct Description {
     pub user: String,
     /// On which machine.
     pub machine: String,
+}
+
+impl Description {
+    /// The same with U+FFFD in the place of control characters: a file's name may have some.
+    #[must_use]
+    pub fn readable(self) -> Self {
+        Self {
+            database: made_readable(&self.database),
+            path: made_readable(&self.path),
+            name: made_readable(&self.name),
+            description: made_readable(&self.description),
+            user: made_readable(&self.user),
+            machine: made_readable(&self.machine),
+        }
+    }
+
+    fn texts(&self) -> [(&str, &'static str); 6] {
+        [
+            (&self.database, "database name"),
+            (&self.path, "database path"),
+            (&self.name, "name"),
+            (&self.description, "description"),
+            (&self.user, "user"),
+            (&self.machine, "machine"),
+        ]
+    }
+
+    /// Whether name and description, which somebody gave, can be shown.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] naming the one with control characters.
+    pub fn check_given(name: &str, description: &str) -> Result<()> {
+        check_readable(name, "name")?;
+        check_readable(description, "description")
+    }
 }
 
 /// The fields of a set header.
@@ -152,8 +187,11 @@ impl SetHeader {
     /// Stores the description, sealed if there are keys.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if it cannot be written down.
+    /// [`Error::Misuse`] if it cannot be written down, or has control characters.
     pub fn describe(&mut self, description: &Description, keys: Option<&SetKeys>) -> Result<()> {
+        for (text, what) in description.texts() {
+            check_readable(text, what)?;
+        }
         let misuse = |error| Error::misuse(Subject::BackupSet(self.position), format!("{error}"));
         let json = serde_json::to_vec(description).map_err(misuse)?;
         self.description = match keys {
@@ -192,8 +230,10 @@ impl SetHeader {
                 &opened
             }
         };
-        serde_json::from_slice(json)
-            .map_err(|_| Error::corrupt(subject(), "its description cannot be read"))
+        let description: Description = serde_json::from_slice(json)
+            .map_err(|_| Error::corrupt(subject(), "its description cannot be read"))?;
+        // Without keys anybody may have written it.
+        Ok(description.readable())
     }
 
     /// One key seals the description once for each family.
@@ -493,6 +533,15 @@ mod tests {
         assert_eq!(read.described(Some(&keys)).unwrap(), description);
         let other = SetHeader { family: 2, ..read };
         assert!(other.described(Some(&keys)).is_err(), "sealed for another family");
+    }
+
+    #[test]
+    fn a_description_that_would_move_the_cursor_is_neither_written_nor_handed_out() {
+        let loud = Description { name: "\x1b[2J".into(), ..Description::default() };
+        let mut header = SetHeader { algorithm: None, protectors: Vec::new(), ..header() };
+        assert!(matches!(header.describe(&loud, None), Err(Error::Misuse { .. })));
+        header.description = serde_json::to_vec(&loud).unwrap();
+        assert_eq!(header.described(None).unwrap().name, "\u{fffd}[2J");
     }
 
     #[test]

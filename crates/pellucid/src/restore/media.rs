@@ -1,5 +1,7 @@
 //! The families of a media set, put together.
 
+use std::path::PathBuf;
+
 use super::family::{Family, FamilySet, Tail};
 use crate::error::{Error, Result, Subject};
 use crate::media::MediaHeader;
@@ -8,6 +10,7 @@ use crate::media::MediaHeader;
 #[derive(Debug)]
 pub struct Media {
     families: Vec<Vec<Family>>,
+    stale: Vec<PathBuf>,
 }
 
 impl Media {
@@ -44,7 +47,15 @@ impl Media {
                 ),
             ));
         }
-        Ok(Self { families: commit(families) })
+        let mut families = commit(families);
+        let stale = drop_stale(&mut families);
+        Ok(Self { families, stale })
+    }
+
+    /// Copies that were left out, because they hold another backup set than the other copies have at its place: mirrors
+    /// that a backup gave up on.
+    pub fn stale(&self) -> &[PathBuf] {
+        &self.stale
     }
 
     /// The media header of the first family.
@@ -102,6 +113,12 @@ impl Media {
         let id = found.first().and_then(|copies| copies.first()).map(|(_, set)| set.header.set);
         for (at, copies) in found.iter().enumerate() {
             for (family, set) in copies {
+                if set.header.media_set != family.header.media_set {
+                    return Err(Error::corrupt(
+                        Subject::File(family.source.name()),
+                        format!("its backup set {position} was written to another media set"),
+                    ));
+                }
                 let same = Some(set.header.set) == id
                     && usize::from(set.header.family) == at + 1
                     && usize::from(set.header.families) == self.families.len();
@@ -117,6 +134,36 @@ impl Media {
         }
         Ok(found)
     }
+}
+
+/// Leaves out copies that disagree with those that have a whole set, one in each family. Of two whole sets for one place the
+/// sealed one counts, then the one that was begun later.
+fn drop_stale(families: &mut [Vec<Family>]) -> Vec<PathBuf> {
+    let mut stale = Vec::new();
+    let id = |family: &Family, at: usize| family.sets.get(at).map(|set| set.header.set);
+    let mut at = 0;
+    while families.iter().flatten().any(|family| family.sets.len() > at) {
+        let whole = |set: [u8; 16]| {
+            families.iter().all(|copies| copies.iter().any(|copy| id(copy, at) == Some(set)))
+        };
+        let sets = families.iter().flatten().filter_map(|family| family.sets.get(at));
+        let headers = sets.map(|set| &set.header).filter(|header| whole(header.set));
+        let best = headers
+            .max_by_key(|header| (header.algorithm.is_some(), header.begun, header.set))
+            .map(|header| header.set);
+        at += 1;
+        let Some(best) = best else { continue };
+        for copies in families.iter_mut() {
+            copies.retain(|copy| {
+                let keep = id(copy, at - 1).is_none_or(|set| set == best);
+                if !keep {
+                    stale.push(copy.source.name());
+                }
+                keep
+            });
+        }
+    }
+    stale
 }
 
 /// One manifest commits a set in all its families: the others were written before it.

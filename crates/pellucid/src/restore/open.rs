@@ -4,8 +4,8 @@ use super::family::{Family, FamilySet};
 use super::media::Media;
 use crate::error::{Error, Result, Subject};
 use crate::media::{
-    decompress, ChunkKind, ChunkPrefix, Description, Entry, Index, Manifest, SetHeader, SetKeys,
-    MOST_CHUNK_BYTES, PREFIX_BYTES,
+    decompress, ChunkKind, ChunkPrefix, Description, Entry, Index, Kind, Manifest, SetHeader,
+    SetKeys, Stored, MOST_CHUNK_BYTES, PAGE_HASH_BYTES, PREFIX_BYTES,
 };
 use crate::protector::KeySource;
 
@@ -90,12 +90,45 @@ impl<'a> OpenSet<'a> {
     /// As [`OpenSet::read`].
     pub fn page_hashes(&self) -> Result<Vec<u8>> {
         let mut hashes = Vec::new();
-        let mut content = Content::default();
-        for entry in &self.index.hashes {
-            self.read(entry, &mut content)?;
-            hashes.extend_from_slice(&content.bytes);
-        }
+        self.each_page_hashes(&mut |more| hashes.extend_from_slice(more))?;
         Ok(hashes)
+    }
+
+    /// Reads the hashes and keeps none.
+    ///
+    /// # Errors
+    /// As [`OpenSet::page_hashes`].
+    pub fn verify_page_hashes(&self) -> Result<()> {
+        self.each_page_hashes(&mut |_| ())
+    }
+
+    /// Each chunk of hashes once and in order, so that they are no more than the set has pages and its media have bytes.
+    fn each_page_hashes(&self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let corrupt =
+            || Error::corrupt(Subject::Index, "its page hashes are not those of its pages");
+        let mut content = Content::default();
+        let mut next = 1u64;
+        for (number, entry) in (0..).zip(&self.index.hashes) {
+            let prefix = self.read(entry, &mut content)?;
+            let fits = prefix.kind == ChunkKind::PageHashes
+                && prefix.number == number
+                && u64::from(prefix.first_page) == next
+                && content.bytes.len() as u64 == u64::from(prefix.pages) * PAGE_HASH_BYTES as u64;
+            next += u64::from(prefix.pages);
+            if !fits || next > u64::from(self.header().pages) + 1 {
+                return Err(corrupt());
+            }
+            each(&content.bytes);
+        }
+        let last = match self.header().kind {
+            Kind::Full => u64::from(self.header().pages),
+            Kind::Differential => 0,
+        };
+        if next == last + 1 {
+            Ok(())
+        } else {
+            Err(corrupt())
+        }
     }
 
     fn read_index(&self) -> Result<Index> {
@@ -174,6 +207,11 @@ impl<'a> OpenSet<'a> {
         let read =
             family.source.read_at(&mut content.stored, at + PREFIX_BYTES as u64).map_err(io)?;
         content.stored.truncate(read);
+        // They are gathered in memory: no more of them than there is on the media.
+        let is_gathered = matches!(prefix.kind, ChunkKind::Index | ChunkKind::PageHashes);
+        if is_gathered && prefix.stored != Stored::Raw {
+            return Err(Error::corrupt(prefix.subject(), "it is compressed, and never is"));
+        }
         prefix.check(&bytes, &content.stored)?;
         prefix.open(self.keys.as_ref(), &bytes, &mut content.stored)?;
         decompress(

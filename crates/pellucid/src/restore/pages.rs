@@ -29,7 +29,7 @@ pub fn restore_pages(
 ) -> Result<()> {
     complete(set)?;
     // Nothing of the set that is damaged goes by unseen, although these are for differentials.
-    set.page_hashes()?;
+    set.verify_page_hashes()?;
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let failed: Mutex<Option<Error>> = Mutex::new(None);

@@ -134,7 +134,27 @@ pub fn back_up_under(
     base: Option<&Base>,
     protector: &dyn Fn(&Dek, &Binding<'_>) -> Vec<u8>,
 ) -> Written {
-    let mut header = SetHeader {
+    let mut header = header(shape, source);
+    let mut set_keys = None;
+    if let Some(algorithm) = shape.algorithm {
+        let key = Dek::random().unwrap();
+        header.commitment = commitment(&key, &header.set).unwrap();
+        let encoded = protector(&key, &header.binding().unwrap());
+        header.protectors.push(encoded);
+        set_keys = Some(SetKeys::derive(&key, &header.set, algorithm).unwrap());
+    } else {
+        header.page_hash_key = [9; 32];
+    }
+    let description = Description { database: "marked-name".into(), ..Description::default() };
+    let set = NewSet { header, description, keys: set_keys.as_ref() };
+    let options =
+        Options { workers: 2, level: 1, continue_after_error: shape.continue_after_error };
+    let mut targets = targets(directory, shape);
+    write_set(source, &set, base, &mut targets, &options, &mut |_, _| ()).unwrap()
+}
+
+fn header(shape: &Shape, source: &Pages) -> SetHeader {
+    SetHeader {
         media_set: [1; 16],
         set: [shape.position as u8 + 1; 16],
         family: 1,
@@ -157,23 +177,7 @@ pub fn back_up_under(
         page_hash_key: [0; 32],
         protectors: Vec::new(),
         description: Vec::new(),
-    };
-    let mut set_keys = None;
-    if let Some(algorithm) = shape.algorithm {
-        let key = Dek::random().unwrap();
-        header.commitment = commitment(&key, &header.set).unwrap();
-        let encoded = protector(&key, &header.binding().unwrap());
-        header.protectors.push(encoded);
-        set_keys = Some(SetKeys::derive(&key, &header.set, algorithm).unwrap());
-    } else {
-        header.page_hash_key = [9; 32];
     }
-    let description = Description { database: "marked-name".into(), ..Description::default() };
-    let set = NewSet { header, description, keys: set_keys.as_ref() };
-    let options =
-        Options { workers: 2, level: 1, continue_after_error: shape.continue_after_error };
-    let mut targets = targets(directory, shape);
-    write_set(source, &set, base, &mut targets, &options, &mut |_, _| ()).unwrap()
 }
 
 pub fn open(directory: &Path, shape: &Shape) -> Result<Media> {
@@ -356,6 +360,51 @@ fn a_set_counts_as_soon_as_one_family_has_its_manifest() {
     let second = Shape { position: 2, ..shape.clone() };
     let error = open(directory.path(), &second).unwrap().set(1).unwrap_err();
     assert!(error.to_string().contains("interrupted"), "{error}");
+}
+
+#[test]
+fn a_database_without_pages_is_refused_before_anything_is_written() {
+    let (mut source, keys) = (pages(4096, 0), None);
+    let directory = tempfile::tempdir().unwrap();
+    let mut targets = targets(directory.path(), &PLAINEST);
+    let set = NewSet { header: header(&PLAINEST, &source), description: Default::default(), keys };
+    let options = Options { workers: 1, level: 1, continue_after_error: false };
+    let refused =
+        write_set(&mut source, &set, None, &mut targets, &options, &mut |_, _| ()).unwrap_err();
+    assert!(matches!(refused, Error::Misuse { .. }), "{refused}");
+    assert_eq!(std::fs::metadata(file(directory.path(), 1, 0)).unwrap().len(), 4096);
+}
+
+/// Ends its thread with the third chunk.
+struct Panics(usize);
+
+impl MediaSink for Panics {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<()> {
+        self.0 += 1;
+        assert!(self.0 < 7, "panics for the test");
+        Ok(())
+    }
+
+    fn sync(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn name(&self) -> PathBuf {
+        "panics".into()
+    }
+}
+
+#[test]
+fn a_thread_that_panics_ends_the_backup_and_nobody_waits_for_it() {
+    // Many more chunks than there are slots.
+    let mut source = pages(4096, 256 * 40);
+    let mut targets = [FamilyTarget::new(vec![Box::new(Panics(0))])];
+    let header = header(&PLAINEST, &source);
+    let set = NewSet { header, description: Default::default(), keys: None };
+    let options = Options { workers: 1, level: 1, continue_after_error: false };
+    let failed =
+        write_set(&mut source, &set, None, &mut targets, &options, &mut |_, _| ()).unwrap_err();
+    assert!(failed.to_string().contains("unexpectedly"), "{failed}");
 }
 
 #[test]

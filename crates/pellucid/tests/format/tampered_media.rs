@@ -10,9 +10,11 @@ use std::sync::Mutex;
 
 use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::hash::Sha256;
-use pellucid::media::{ChunkPrefix, Compression, Root, PREFIX_BYTES};
+use pellucid::media::{ChunkKind, ChunkPrefix, Compression, Index, Root, Stored, PREFIX_BYTES};
 use pellucid::protector::{wrap, Binding, KeySource, Wrapping};
-use pellucid::restore::{restore_pages, verify_checksums, OpenSet, PageTarget, Tail};
+use pellucid::restore::{
+    restore_pages, verify_checksums, Family, FileSource, OpenSet, PageTarget, Tail,
+};
 use pellucid::{Algorithm, Dek, Error, Result};
 
 use crate::media::{back_up, back_up_under, file, keys, open, pages, Shape, PLAINEST};
@@ -339,4 +341,72 @@ fn a_set_made_under_our_public_half_is_refused() {
     })
     .unwrap_err();
     assert!(matches!(refused, Error::Unauthentic { .. }), "{refused}");
+}
+
+/// The same media with another index, all right that needs no key.
+fn with_index(whole: &[u8], stored: Stored, change: impl FnOnce(&mut Index)) -> Vec<u8> {
+    let source = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(source.path(), whole).unwrap();
+    let family = Family::open(Box::new(FileSource::open(source.path()).unwrap())).unwrap();
+    let set = &family.sets[0];
+    let at = set.at as usize + set.manifest.index_offset as usize;
+    let mut index = Index::parse(&whole[at + PREFIX_BYTES..set.manifest_at as usize]).unwrap();
+    change(&mut index);
+    let mut body = index.encode();
+    let content_bytes = body.len() as u32;
+    if stored == Stored::Zstd {
+        body = zstd_of(&body);
+    }
+    let mut prefix = ChunkPrefix {
+        kind: ChunkKind::Index,
+        stored,
+        number: 0,
+        first_page: 0,
+        pages: 0,
+        content_bytes,
+        stored_bytes: 0,
+    };
+    let prefix = prefix.seal(None, &mut body).unwrap();
+    let mut manifest = set.manifest.clone();
+    let mut forged = [&whole[..at], &prefix[..], &body].concat();
+    manifest.families[0].bytes = forged.len() as u64 - set.at;
+    forged.extend_from_slice(&manifest.encode(None).unwrap());
+    forged
+}
+
+fn zstd_of(content: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    let mut compressor = pellucid::media::Compressor::new(Compression::Zstd, 1).unwrap();
+    assert_eq!(compressor.compress(content, &mut packed).unwrap(), Stored::Zstd);
+    packed
+}
+
+#[test]
+fn media_in_clear_cannot_ask_for_more_memory_than_they_have_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    back_up(directory.path(), &mut pages(512, 9), &PLAINEST, None);
+    let path = file(directory.path(), 1, 0);
+    let whole = std::fs::read(&path).unwrap();
+    let outcome = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let media = open(directory.path(), &PLAINEST)?;
+        let set = OpenSet::open(&media, 1, &keys())?;
+        let target = Memory(Mutex::new(vec![0; 9 * 512]), 512);
+        let restored = restore_pages(&set, &target, 1, &mut |_| ());
+        let hashes = set.page_hashes().map(|hashes| hashes.len());
+        assert_eq!(restored.is_err(), hashes.is_err());
+        hashes
+    };
+    assert_eq!(outcome(&with_index(&whole, Stored::Raw, |_| ())).unwrap(), 9 * 16);
+    let told = |bytes: &[u8], says: &str| {
+        let error = outcome(bytes).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    };
+    let hashes = "page hashes are not those";
+    let again = |index: &mut Index| index.hashes = vec![index.hashes[0]; 1000];
+    told(&with_index(&whole, Stored::Raw, again), hashes);
+    told(&with_index(&whole, Stored::Raw, |index| index.hashes.clear()), hashes);
+    let pages_instead = |index: &mut Index| index.hashes = vec![index.chunks[0]];
+    told(&with_index(&whole, Stored::Raw, pages_instead), hashes);
+    told(&with_index(&whole, Stored::Zstd, again), "never is");
 }
