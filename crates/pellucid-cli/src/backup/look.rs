@@ -1,6 +1,6 @@
 //! `header`, `files` and `label`: what media say of themselves, to anybody.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -93,8 +93,14 @@ pub fn header(args: &HeaderArgs, output: &Output) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is behind the last whole set of each file.
+/// What is said of a mirror that is behind.
+pub fn left_out(path: &Path) -> String {
+    format!("`{}`: it holds another backup set than its mirrors: it was left out", path.display())
+}
+
+/// What is behind the last whole set of each file, and which were left out.
 pub fn tails(media: &Media, output: &Output) {
+    media.stale().iter().for_each(|path| output.warning(left_out(path)));
     for family in media.families().iter().flatten() {
         let name = family.source.name();
         match &family.tail {

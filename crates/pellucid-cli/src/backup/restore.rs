@@ -113,6 +113,9 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     if let Some(why) = &done.unrecorded {
         output.warning(why);
     }
+    for path in &done.stale {
+        output.warning(super::look::left_out(path));
+    }
     for page in &done.missing {
         output.warning(format!("page {page} could not be read when it was backed up: it is zeros"));
     }

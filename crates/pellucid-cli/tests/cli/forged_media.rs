@@ -4,6 +4,10 @@
 //! Method: parts of whole media are cut out by their layout (docs/format.md, "Backup media") and put elsewhere, checksums
 //! made right where that needs no key.
 
+use pellucid::backup::{write_set, Base, FamilyTarget, FileSink, NewSet, Options, PageSource};
+use pellucid::media::{page_hash, Description, Kind, SetHeader};
+use pellucid::restore::{Family, FileSource};
+
 use crate::support::{edit, sha256, Place};
 
 const MEDIA_HEADER: usize = 4096;
@@ -129,6 +133,74 @@ fn chunks_exchanged_between_stripes_and_within_one() {
     back_up(&place, &["o.bak", "p.bak"], &[]);
     let mixed = place.pellucid(&["restore", "m.bak", "o.bak", "--to", "x.db"]);
     assert!(mixed.code == 1 && mixed.stderr.contains("another media set"), "{mixed:?}");
+}
+
+#[test]
+fn a_set_under_the_header_of_another_media_set() {
+    let place = place(&["m.bak"]);
+    edit(&place.path("m.bak"), |bytes| {
+        bytes[32] ^= 1;
+        let sum = sha256(&bytes[..4064]);
+        bytes[4064..4096].copy_from_slice(&sum);
+    });
+    told(&place, &["m.bak"], "1", true, "was written to another media set");
+}
+
+/// Pages that nobody changed: a differential of them is empty.
+struct Unchanged;
+
+impl PageSource for Unchanged {
+    fn read(&mut self, _: u32, into: &mut [u8]) -> pellucid::Result<()> {
+        into.fill(0);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_differential_that_would_have_the_sealed_set_before_it_restored_in_clear() {
+    for sealed_source in [false, true] {
+        let place = place(&["m.bak"]);
+        let path = place.path("m.bak");
+        let family = Family::open(Box::new(FileSource::open(&path).unwrap())).unwrap();
+        let full = &family.sets[0].header;
+        // What anybody can write who may write to the media: no key is in it.
+        let forged = SetHeader {
+            set: [7; 16],
+            position: 2,
+            kind: Kind::Differential,
+            algorithm: None,
+            sealed_source,
+            base: full.set,
+            commitment: [0; 32],
+            page_hash_key: [9; 32],
+            protectors: Vec::new(),
+            description: Vec::new(),
+            ..full.clone()
+        };
+        let hash = page_hash(&[9; 32], &vec![0; full.page_size as usize]);
+        let base = Base { page_hash_key: [9; 32], hashes: hash.repeat(full.pages as usize) };
+        let set = NewSet { header: forged, description: Description::default(), keys: None };
+        let mut sink = FileSink::open(&path).unwrap();
+        sink.go_on_at(family.end).unwrap();
+        let mut targets = [FamilyTarget::new(vec![Box::new(sink)])];
+        let options = Options { workers: 1, level: 1, continue_after_error: false };
+        write_set(&mut Unchanged, &set, Some(&base), &mut targets, &options, &mut |_, _| ())
+            .unwrap();
+        drop(targets);
+        let shown = place.pellucid(&["--json", "header", "m.bak"]).succeeded();
+        assert_eq!(shown.lines().count(), 2, "it passes for a set: {shown}");
+        for more in [&[][..], &["--decrypted"]] {
+            let restore = [&["restore", "m.bak", "--to", "x.db"], more].concat();
+            let refused = place.pellucid(&restore);
+            assert!(
+                refused.code == 1 && refused.stderr.contains("differential that is not encrypted"),
+                "{refused:?}"
+            );
+            assert!(!place.path("x.db").exists() && !place.path("x.db.pellucid-new").exists());
+        }
+        let verified = place.pellucid(&["verify", "m.bak", "--check"]);
+        assert_ne!(verified.code, 0, "{verified:?}");
+    }
 }
 
 #[test]

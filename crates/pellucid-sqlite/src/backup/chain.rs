@@ -53,10 +53,21 @@ impl<'a> Chain<'a> {
 
     /// Pages that could not be read when they were backed up.
     pub fn missing(&self) -> Vec<u32> {
-        let mut missing: Vec<u32> =
-            self.sets().flat_map(|set| set.index().missing.clone()).collect();
+        let mut missing = self.last.index().missing.clone();
+        if let Some(full) = &self.full {
+            let of_full = full.index().missing.iter().copied();
+            missing.extend(of_full.filter(|page| !self.is_repaired(*page)));
+        }
         missing.sort_unstable();
+        missing.dedup();
         missing
+    }
+
+    /// Whether a page that the full set lacks is not there any more, or in the differential.
+    fn is_repaired(&self, page: u32) -> bool {
+        let header = self.header();
+        let found = page_of(&self.last, page, header.page_size as usize);
+        page > header.pages || matches!(found, Ok(Some(_)))
     }
 
     /// Writes the full set, then what changed. `progress` is told pages done and in all.
@@ -69,11 +80,14 @@ impl<'a> Chain<'a> {
         workers: usize,
         progress: &mut dyn FnMut(u32, u32),
     ) -> Result<()> {
-        let pages = self.sets().map(|set| set.manifest().pages).sum();
-        let mut before = 0;
+        // Nobody answers for these numbers in a set that is not sealed; they only say how far it is.
+        let pages = self.sets().fold(0, |all: u32, set| all.saturating_add(set.manifest().pages));
+        let mut before = 0u32;
         for set in self.sets() {
-            restore_pages(set, target, workers, &mut |done| progress(before + done, pages))?;
-            before += set.manifest().pages;
+            restore_pages(set, target, workers, &mut |done| {
+                progress(before.saturating_add(done), pages);
+            })?;
+            before = before.saturating_add(set.manifest().pages);
         }
         Ok(())
     }
@@ -138,6 +152,7 @@ fn open_base<'a>(
                     "it is not the full set that the differential was made from",
                 ));
             }
+            check_guard(full.header(), wanted)?;
             return Ok(full);
         }
     }
@@ -149,6 +164,26 @@ fn open_base<'a>(
             pellucid::certificate::hex(&wanted.base)
         ),
     ))
+}
+
+/// Whether a differential guards what it was made from as well as that does. Anybody can put one on media that names a
+/// sealed set as its base and says that a plain database, or no key, is enough.
+pub fn check_guard(full: &SetHeader, differential: &SetHeader) -> Result<()> {
+    let refuse =
+        |what: &'static str| Err(Error::misuse(Subject::BackupSet(differential.position), what));
+    if full.algorithm.is_some() && differential.algorithm.is_none() {
+        return refuse(
+            "it is a differential that is not encrypted, of a full backup that is: a full backup \
+             has to come between",
+        );
+    }
+    if full.sealed_source && !differential.sealed_source {
+        return refuse(
+            "it is a differential of a plain database, and its full backup is of an encrypted one: \
+             a full backup has to come between",
+        );
+    }
+    Ok(())
 }
 
 /// One page of a set, if that has it.

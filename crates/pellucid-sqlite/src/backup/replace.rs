@@ -144,11 +144,19 @@ fn prepare(
     let copy = copy_path(to);
     std::fs::rename(new.path, &copy)
         .map_err(|error| Error::io(Subject::File(copy.clone()), error))?;
-    sync_directory(&copy)?;
+    lay(&copy, new.page_bytes).map_err(|error| {
+        // It may be in clear, and nobody would look for it under that name.
+        let _ = std::fs::remove_file(&copy);
+        error.into()
+    })
+}
+
+fn lay(copy: &Path, page_bytes: usize) -> Result<([u8; SECTOR_BYTES], Laying)> {
+    sync_directory(copy)?;
     let mut id = [0; 16];
     fill_random(&mut id)?;
-    let sector = plain_sector(id, &copy)?.encode(new.page_bytes as u32);
-    Ok((sector, Laying::open(copy, false)?))
+    let sector = plain_sector(id, copy)?.encode(page_bytes as u32);
+    Ok((sector, Laying::open(copy.to_owned(), false)?))
 }
 
 /// Over a database that SQLite cannot open: locked as SQLite would lock it, its logs set aside first, because they would
@@ -165,7 +173,13 @@ fn over_unreadable(
     let mut counter = [0; 4];
     fill_random(&mut counter)?;
     let (sector, laying) = prepare(new, to, u32::from_be_bytes(counter))?;
-    let aside = set_logs_aside(to)?;
+    let aside = match set_logs_aside(to) {
+        Ok(aside) => aside,
+        Err(error) => {
+            laying.remove()?;
+            return Err(error.into());
+        }
+    };
     if let Err(unwritten) = replace_sector_zero(lower, &sector) {
         if unwritten.put_back {
             aside.put_back();
@@ -221,12 +235,16 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// WAL and journal under other names.
 #[derive(Debug, Default)]
-pub struct Aside(Vec<(PathBuf, PathBuf)>);
+pub struct Aside {
+    moved: Vec<(PathBuf, PathBuf)>,
+    /// What an interrupted restore left there.
+    left: Vec<PathBuf>,
+}
 
 impl Aside {
     /// They were needed after all.
-    fn put_back(self) {
-        for (name, aside) in self.0 {
+    pub fn put_back(self) {
+        for (name, aside) in self.moved {
             // There is nothing better to do with one that cannot be renamed; it is not lost.
             let _ = std::fs::rename(aside, name);
         }
@@ -234,33 +252,79 @@ impl Aside {
 
     /// The database that they belong to is gone.
     pub fn remove(self) {
-        for (_, aside) in self.0 {
+        for aside in self.moved.into_iter().map(|(_, aside)| aside).chain(self.left) {
             // Nobody reads them under that name.
             let _ = std::fs::remove_file(aside);
         }
     }
 }
 
-/// Moves what SQLite would take for the logs of the database at `to`.
+/// Moves what SQLite would take for the logs of the database at `to`: all of them, or none.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn set_logs_aside(to: &Path) -> Result<Aside> {
     let mut aside = Aside::default();
-    for name in logs(to) {
+    let mut outcome = Ok(());
+    for name in log_names(to) {
         let other = with_suffix(&name, ASIDE);
-        std::fs::rename(&name, &other)
-            .map_err(|error| Error::io(Subject::File(name.clone()), error))?;
-        aside.0.push((name, other));
+        if !name.exists() {
+            aside.left.extend(Some(other).filter(|other| other.exists()));
+            continue;
+        }
+        outcome = std::fs::rename(&name, &other)
+            .map_err(|error| Error::io(Subject::File(name.clone()), error));
+        if outcome.is_err() {
+            break;
+        }
+        aside.moved.push((name, other));
     }
-    if !aside.0.is_empty() {
-        sync_directory(to)?;
+    if outcome.is_ok() && !aside.moved.is_empty() {
+        outcome = sync_directory(to);
     }
-    Ok(aside)
+    match outcome {
+        Ok(()) => Ok(aside),
+        Err(error) => {
+            aside.put_back();
+            Err(error)
+        }
+    }
 }
 
 /// The logs that lie where those of a database at `to` would.
 pub fn logs(to: &Path) -> Vec<PathBuf> {
-    let names = ["-wal", "-journal", "-shm"].map(|suffix| with_suffix(to, suffix));
-    names.into_iter().filter(|name| name.exists()).collect()
+    log_names(to).into_iter().filter(|name| name.exists()).collect()
+}
+
+fn log_names(to: &Path) -> [PathBuf; 3] {
+    ["-wal", "-journal", "-shm"].map(|suffix| with_suffix(to, suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_moved_all_or_none_and_come_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("app.db");
+        let [wal, journal, shm] = log_names(&to);
+        std::fs::write(&wal, "the log").unwrap();
+        std::fs::write(&journal, "the journal").unwrap();
+        // A directory with something in it is not renamed over.
+        let in_the_way = with_suffix(&journal, ASIDE);
+        std::fs::create_dir_all(in_the_way.join("x")).unwrap();
+        assert!(set_logs_aside(&to).is_err());
+        assert_eq!(std::fs::read(&wal).unwrap(), b"the log");
+        assert_eq!(std::fs::read(&journal).unwrap(), b"the journal");
+
+        std::fs::remove_dir_all(in_the_way).unwrap();
+        std::fs::write(with_suffix(&shm, ASIDE), "left by another restore").unwrap();
+        let aside = set_logs_aside(&to).unwrap();
+        assert_eq!(logs(&to), Vec::<PathBuf>::new());
+        aside.put_back();
+        assert_eq!(logs(&to), [wal, journal]);
+        set_logs_aside(&to).unwrap().remove();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 }

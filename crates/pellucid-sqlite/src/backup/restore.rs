@@ -60,6 +60,8 @@ pub struct Restored {
     pub sets: Vec<(u32, Kind)>,
     /// Pages that were unreadable when they were backed up: zeros.
     pub missing: Vec<u32>,
+    /// Media that were left out, because they hold another set than their mirrors.
+    pub stale: Vec<PathBuf>,
     /// Why the history does not know of it, if it does not although there is one.
     pub unrecorded: Option<String>,
 }
@@ -89,7 +91,8 @@ pub fn restore(
     check_space(&place.to, bytes + bytes / 64)?;
     let beside = new_name(&place.to);
     remove_stale(&beside)?;
-    let guard = Guard(&beside);
+    // From when it is this restore's.
+    let guard;
     match sealed {
         true => {
             let birth = birth(job, last, &credentials)?;
@@ -100,6 +103,7 @@ pub fn restore(
             }
             let keys = birth.keys()?;
             let target = SealedTarget::create(&beside, container.clone(), keys.clone())?;
+            guard = Guard(&beside);
             chain.fill(&target, job.workers, progress)?;
             target.finish(header.pages)?;
             place.install(&beside, header.page_size, Some(&keys), job.timeout)?;
@@ -107,6 +111,7 @@ pub fn restore(
         }
         false => {
             let target = PlainTarget::create(&beside, header.page_size)?;
+            guard = Guard(&beside);
             chain.fill(&target, job.workers, progress)?;
             target.finish(header.pages)?;
             place.install(&beside, header.page_size, None, job.timeout)?;
@@ -133,6 +138,7 @@ pub fn restore(
         replaced: place.is_taken,
         sets: chain.sets().map(|set| (set.header().position, set.header().kind)).collect(),
         missing: chain.missing(),
+        stale: media.stale().to_vec(),
         unrecorded,
     })
 }
@@ -166,6 +172,8 @@ struct Place {
     is_taken: bool,
     /// The identity of the container that is replaced.
     older: Option<[u8; 16]>,
+    /// Logs of a database that is gone, if there is none.
+    logs: Vec<PathBuf>,
 }
 
 impl Place {
@@ -180,11 +188,12 @@ impl Place {
             true => job.to.canonicalize().map_err(io)?,
             false => std::path::absolute(&job.to).map_err(io)?,
         };
-        let mut place = Self { to, is_taken, older: None };
+        let logs = if is_taken { Vec::new() } else { replace::logs(&to) };
+        let mut place = Self { to, is_taken, older: None, logs };
         if is_taken {
             let incoming = Incoming { set: set.header(), description: set.description(), sealed };
             place.older = replace::check(&place.to, &incoming, job.replace, job.decrypted)?;
-        } else if let (false, Some(log)) = (job.replace, replace::logs(&place.to).first()) {
+        } else if let (false, Some(log)) = (job.replace, place.logs.first()) {
             return Err(Error::misuse(
                 Subject::File(log.clone()),
                 "it belonged to another database, and SQLite would take it for the restored one's",
@@ -202,11 +211,18 @@ impl Place {
         keys: Option<&ContainerKeys>,
         timeout: Duration,
     ) -> std::result::Result<(), ConvertError> {
+        if !self.is_taken {
+            // What a program has begun meanwhile is its own, logs and all.
+            self.assert_free()?;
+        }
         let event = Event::new(Action::Restored, "database").of(full_name(&self.to));
         event.forced(self.is_taken).record_here()?;
         if !self.is_taken {
             let aside = replace::set_logs_aside(&self.to)?;
-            install(beside, &self.to)?;
+            if let Err(error) = install(beside, &self.to) {
+                aside.put_back();
+                return Err(error.into());
+            }
             aside.remove();
             return Ok(());
         }
@@ -214,6 +230,22 @@ impl Place {
         replace::take_place(&new, &self.to, timeout)?;
         if let Some(older) = &self.older {
             leave(older, &self.to);
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// Whether nobody has made a database at the name meanwhile.
+    fn assert_free(&self) -> Result<()> {
+        let is_new = |log: &PathBuf| !self.logs.contains(log);
+        let taken = std::fs::symlink_metadata(&self.to).is_ok();
+        let began = replace::logs(&self.to).into_iter().find(is_new);
+        if let Some(path) = taken.then(|| self.to.clone()).or(began) {
+            return Err(Error::misuse(
+                Subject::File(path),
+                "a program has made it while the backup was being restored: nothing was changed",
+            ));
         }
         Ok(())
     }
