@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::backup::PageSource;
+use pellucid::header::Header;
 use pellucid::{Error, Result, Subject};
 
+use crate::code::Code;
 use crate::convert::connection::{uri, Handle};
 use crate::convert::statement::Prepared;
 use crate::convert::{ConvertError, Options};
+use crate::ffi;
+use crate::file::lower_of_open;
 
 /// Pages SQLite keeps for itself while all are read once: few.
 const CACHE_PAGES: &str = "PRAGMA cache_size = 50";
@@ -63,6 +67,26 @@ impl Snapshot {
     /// Whether writers go on: the database is in WAL mode.
     pub fn lets_write(&self) -> bool {
         self.wal
+    }
+
+    /// The header of a sealed database as it is while this is held; none of a plain one. Read through the file object that
+    /// holds the locks.
+    ///
+    /// # Errors
+    /// [`ConvertError`] if it cannot be read.
+    pub fn sealed_header(&self) -> std::result::Result<Option<Header>, ConvertError> {
+        // SAFETY: the file object of an open connection, used before that closes.
+        let Some((_, link)) = (unsafe { lower_of_open(self.handle.file()?) }) else {
+            return Ok(None);
+        };
+        // In WAL mode somebody may have changed who opens it since the transaction began.
+        let failed = |Code(code): Code| ConvertError::Sqlite {
+            file: self.path.display().to_string(),
+            code,
+            message: "its header cannot be read".to_owned(),
+        };
+        link.refresh().map_err(failed)?;
+        Ok(Some(link.header().ok_or(failed(Code(ffi::IOERR)))?))
     }
 
     /// What reads its pages.

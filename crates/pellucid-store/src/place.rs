@@ -37,11 +37,11 @@ impl Place {
             ));
         }
         // The client takes an address that is none for its own defect.
-        for (name, value) in std::env::vars().filter(|(name, _)| name.contains("_ENDPOINT")) {
+        for (name, value) in variables().filter(|(name, _)| name.contains("_ENDPOINT")) {
             Url::parse(&value).map_err(|error| invalid(format!("`{name}`: {error}")))?;
         }
         let own = |name: &str| VARIABLES.iter().any(|prefix| name.starts_with(prefix));
-        let options = std::env::vars()
+        let options = variables()
             .filter(|(name, _)| own(name))
             .map(|(name, value)| (name.to_ascii_lowercase(), value));
         let (store, path) = object_store::parse_url_opts(&parsed, options).map_err(io_error)?;
@@ -89,6 +89,17 @@ impl Place {
         runtime()?.block_on(put).map(|_| ()).map_err(io_error)
     }
 
+    /// Removes an object; it is no error if there is none.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn remove(&self, path: &Path) -> io::Result<()> {
+        match runtime()?.block_on(self.store.delete(path)) {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(io_error(error)),
+        }
+    }
+
     /// Whether the store heeds "only if there is none". One that does not would let a backup overwrite another.
     ///
     /// # Errors
@@ -113,6 +124,12 @@ impl Place {
             )),
         }
     }
+}
+
+/// The environment, without what is no text: nothing of a store's is called so.
+fn variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStoreExt, UploadPart};
 use pellucid::backup::MediaSink;
-use pellucid_sqlite::backup::Created;
+use pellucid_sqlite::backup::{Commit, Created};
 use tokio::task::JoinSet;
 
 use crate::place::Place;
@@ -48,24 +48,28 @@ struct Upload {
     bytes: u64,
     upload: Option<Box<dyn MultipartUpload>>,
     under_way: JoinSet<object_store::Result<()>>,
+    /// All bytes are in the store, and nothing points to them.
+    nameless: bool,
 }
 
 /// Begins one. The object that points to it is created when the upload is complete.
 pub fn begin(place: Place, expected: u64) -> io::Result<Created> {
+    // Before anything is there that would have to be taken back.
+    let part_bytes = part_bytes(expected)? as usize;
     let data = place.with_suffix(&format!(".{}", random_name()?))?;
     let upload = runtime()?.block_on(place.store.put_multipart(&data)).map_err(io_error)?;
     let upload = Arc::new(Mutex::new(Upload {
-        part_bytes: part_bytes(expected)? as usize,
+        part_bytes,
         parts: 0,
         buffer: Vec::new(),
         bytes: 0,
         upload: Some(upload),
         under_way: JoinSet::new(),
+        nameless: false,
         place,
         data,
     }));
-    let finish = upload.clone();
-    Ok(Created { sink: Box::new(Sink(upload)), commit: Box::new(move || lock(&finish).finish()) })
+    Ok(Created { sink: Box::new(Sink(upload.clone())), commit: Box::new(Finish(upload)) })
 }
 
 fn lock(upload: &Mutex<Upload>) -> std::sync::MutexGuard<'_, Upload> {
@@ -73,6 +77,22 @@ fn lock(upload: &Mutex<Upload>) -> std::sync::MutexGuard<'_, Upload> {
 }
 
 struct Sink(Arc<Mutex<Upload>>);
+
+struct Finish(Arc<Mutex<Upload>>);
+
+impl Commit for Finish {
+    fn complete(&mut self) -> io::Result<()> {
+        lock(&self.0).complete()
+    }
+
+    fn give_name(&mut self) -> io::Result<()> {
+        lock(&self.0).point()
+    }
+
+    fn take_back(&mut self) -> io::Result<()> {
+        lock(&self.0).take_back()
+    }
+}
 
 impl MediaSink for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -130,8 +150,8 @@ impl Upload {
         Ok(())
     }
 
-    /// Completes the upload, looks whether all of it arrived, and creates the object that points to it.
-    fn finish(&mut self) -> io::Result<()> {
+    /// Completes the upload and looks whether all of it arrived.
+    fn complete(&mut self) -> io::Result<()> {
         if !self.buffer.is_empty() {
             self.send()?;
         }
@@ -141,7 +161,8 @@ impl Upload {
         let arrived = runtime()?.block_on(self.place.store.head(&self.data));
         // Where only the answer was lost the object is there all the same.
         if arrived.as_ref().is_ok_and(|found| found.size == self.bytes) {
-            return self.point();
+            self.nameless = true;
+            return Ok(());
         }
         if completed.is_err() {
             // The parts would be paid for.
@@ -158,7 +179,10 @@ impl Upload {
     }
 
     /// Creates the object that points to the bytes.
-    fn point(&self) -> io::Result<()> {
+    fn point(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.nameless) {
+            return Err(gone());
+        }
         let pointer = Pointer::new(&self.data, self.bytes).encode()?;
         let Err(error) = self.place.create(&self.place.path, pointer.clone()) else {
             return Ok(());
@@ -175,6 +199,17 @@ impl Upload {
                 format!("{error}; whether it was created nevertheless is not known: `pellucid verify` says"),
             )),
         }
+    }
+
+    /// Removes the object that points to the bytes, if it is this one's, then the bytes. What cannot be looked at stays: a
+    /// name without bytes would be worse than one with.
+    fn take_back(&mut self) -> io::Result<()> {
+        let pointer = Pointer::new(&self.data, self.bytes).encode()?;
+        if self.place.content(&self.place.path)?.is_some_and(|found| found == pointer) {
+            self.place.remove(&self.place.path)?;
+            self.remove();
+        }
+        Ok(())
     }
 
     /// Removes bytes that nothing points to.
@@ -196,6 +231,9 @@ impl Drop for Upload {
         if let (Some(mut upload), Ok(runtime)) = (self.upload.take(), runtime()) {
             // What cannot be taken back is the store's to expire.
             let _ = runtime.block_on(upload.abort());
+        }
+        if self.nameless {
+            self.remove();
         }
     }
 }

@@ -44,6 +44,47 @@ fn write(created: &mut Created, content: &[u8]) {
     created.sink.sync().unwrap();
 }
 
+fn finish(created: &mut Created) -> std::io::Result<()> {
+    created.commit.complete()?;
+    created.commit.give_name()
+}
+
+#[test]
+fn what_is_complete_has_no_name_yet_and_a_name_can_be_taken_back() {
+    let place = Place::new();
+    let url = place.url("app.bak");
+    let write_whole = || {
+        let mut created = ObjectStores.create(&url, 0).unwrap();
+        write(&mut created, &content(9 << 20));
+        created.commit.complete().unwrap();
+        assert!(!ObjectStores.exists(&url).unwrap());
+        created
+    };
+    drop(write_whole());
+    assert_eq!(place.files(), Vec::<String>::new(), "given up before it had a name");
+    let mut created = write_whole();
+    created.commit.give_name().unwrap();
+    assert!(ObjectStores.open(&url).is_ok());
+    created.commit.take_back().unwrap();
+    assert_eq!(place.files(), Vec::<String>::new());
+    // The name of another one is left alone.
+    let (mut one, mut two) = (write_whole(), write_whole());
+    two.commit.give_name().unwrap();
+    assert!(one.commit.give_name().is_err());
+    one.commit.take_back().unwrap();
+    drop(one);
+    assert!(ObjectStores.open(&url).is_ok());
+    assert_eq!(place.files().len(), 2);
+}
+
+#[test]
+fn nothing_is_begun_of_one_that_is_too_long_for_an_object() {
+    let place = Place::new();
+    let refused = ObjectStores.create(&place.url("app.bak"), 6 << 40).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::InvalidInput);
+    assert_eq!(place.files(), Vec::<String>::new());
+}
+
 #[test]
 fn what_was_written_is_read_at_any_place_and_is_there_only_when_it_is_whole() {
     let place = Place::new();
@@ -53,7 +94,7 @@ fn what_was_written_is_read_at_any_place_and_is_there_only_when_it_is_whole() {
     assert_eq!(created.sink.name().to_str(), Some(url.as_str()));
     write(&mut created, &content);
     assert!(!ObjectStores.exists(&url).unwrap() && ObjectStores.open(&url).is_err());
-    (created.commit)().unwrap();
+    finish(&mut created).unwrap();
     assert!(ObjectStores.exists(&url).unwrap());
     let source = ObjectStores.open(&url).unwrap();
     assert_eq!(source.bytes().unwrap(), content.len() as u64);
@@ -89,8 +130,8 @@ fn two_writers_race_for_a_name_and_one_of_them_has_it() {
     let mut two = ObjectStores.create(&url, 0).unwrap();
     write(&mut one, &first);
     write(&mut two, &second);
-    (two.commit)().unwrap();
-    let refused = (one.commit)().unwrap_err();
+    finish(&mut two).unwrap();
+    let refused = finish(&mut one).unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);
     let source = ObjectStores.open(&url).unwrap();
     assert_eq!(source.bytes().unwrap(), second.len() as u64);

@@ -120,17 +120,14 @@ pub fn run(args: &BackupArgs, output: &Output) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
     let started = Instant::now();
     let bar = output.progress("", Unit::Bytes);
-    let mut page_bytes = 0;
-    let done = back_up(&job, &mut |phase, pages, all, stored| {
-        if page_bytes == 0 {
-            page_bytes = inspect_page_size(&job);
-        }
-        bar.set_message(match phase {
+    // The database is held meanwhile: to open and close it here would drop the locks of this process.
+    let done = back_up(&job, &mut |now| {
+        bar.set_message(match now.phase {
             Phase::Spooling => "setting pages aside".to_owned(),
-            Phase::Writing => format!("writing, {} so far", bytes(stored)),
+            Phase::Writing => format!("writing, {} so far", bytes(now.stored)),
         });
-        bar.set_length(u64::from(all) * page_bytes);
-        bar.set_position(u64::from(pages) * page_bytes);
+        bar.set_length(u64::from(now.all) * u64::from(now.page_size));
+        bar.set_position(u64::from(now.pages) * u64::from(now.page_size));
     })
     .map_err(|error| refused(error.into(), args))?;
     bar.finish_and_clear();
@@ -145,14 +142,6 @@ impl BackupArgs {
     /// Whether standard output is the backup.
     pub fn is_piped(&self) -> bool {
         self.to.iter().any(|name| name == "-")
-    }
-}
-
-fn inspect_page_size(job: &Job) -> u64 {
-    // For the bar alone: pages of another size only make it wrong.
-    match inspect(&job.database).map(|found| found.kind) {
-        Ok(Found::Sealed(sealed)) => u64::from(sealed.header.page_size),
-        _ => 4096,
     }
 }
 

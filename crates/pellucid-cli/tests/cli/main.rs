@@ -8,6 +8,7 @@
 mod application;
 mod backup;
 mod backup_faults;
+mod backup_guards;
 mod backup_kills;
 mod backup_leaks;
 mod check;

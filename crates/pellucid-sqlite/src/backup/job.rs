@@ -12,6 +12,7 @@ use pellucid::restore::OpenSet;
 use pellucid::secret::fill_random;
 use pellucid::{Algorithm, Error, Subject};
 
+use super::chain::check_guard;
 use super::media::open_media;
 use super::overwrite::Rules;
 use super::seal::{seal, thumbprint};
@@ -20,6 +21,7 @@ use crate::convert::switch::check_space;
 use crate::convert::{full_name, ConvertError};
 use crate::history::{self, FamilyFile, History, SetRecord};
 use crate::inspect::{inspect, Kind as Found};
+use crate::page_source::beside;
 use crate::seal_request::{Credentials, Protection, Request};
 use crate::snapshot::Snapshot;
 
@@ -73,6 +75,21 @@ pub enum Phase {
     Writing,
 }
 
+/// How far a backup is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// What it is doing.
+    pub phase: Phase,
+    /// Pages done.
+    pub pages: u32,
+    /// Pages in all.
+    pub all: u32,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Bytes stored.
+    pub stored: u64,
+}
+
 /// A backup that was made.
 #[derive(Debug)]
 pub struct Done {
@@ -90,36 +107,60 @@ pub struct Done {
     pub unrecorded: Option<String>,
 }
 
-/// Makes a backup. `progress` is told the phase, pages done and in all, and bytes stored.
+/// Makes a backup. `progress` is told how far it is; while it is called the database may be held, so it must not open that:
+/// closing it again would drop the locks (howtocorrupt.html, 2.2).
 ///
 /// # Errors
 /// [`ConvertError`]; there is no set then, and what was on the media before is there.
-pub fn back_up(
-    job: &Job,
-    progress: &mut dyn FnMut(Phase, u32, u32, u64),
-) -> Result<Done, ConvertError> {
-    let sealed = sealed_header(&job.database)?;
-    let encrypted = sealed.is_some() || !job.protections.is_empty();
+pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, ConvertError> {
+    Description::check_given(&job.name, &job.description)?;
+    let was_sealed = sealed_header(&job.database)?.is_some();
+    let encrypted = was_sealed || !job.protections.is_empty();
+    let media_header = new_media(job, encrypted)?;
+    // Names are looked at before anything is touched.
+    media_header.encode()?;
+    job.files.spare(&job.database, job.rules.existing, job.differential.as_deref())?;
     let credentials = Credentials::gather(&Request::default())?;
     let base = base(job, &credentials)?;
-    let media_header = new_media(job, encrypted)?;
     let mut targets = Targets::prepare(&job.files, &job.rules, media_header, expected_bytes(job))?;
 
     let begun = now_micros();
     let snapshot = Snapshot::begin(&job.database, job.timeout)?;
     let started = Instant::now();
+    // Somebody may have encrypted it since the first look, or changed who opens it. From here on nobody can.
+    let sealed = snapshot.sealed_header()?;
+    if sealed.is_some() != was_sealed {
+        return Err(Error::misuse(
+            Subject::File(job.database.clone()),
+            "it was encrypted or decrypted while the backup was prepared: begin it again",
+        )
+        .into());
+    }
+    if snapshot.pages() == 0 {
+        return Err(empty(&job.database));
+    }
     let mut header = set_header(job, &snapshot, &targets, sealed.as_ref(), begun)?;
-    header.base = base.as_ref().map_or([0; 16], |(id, _)| *id);
+    if let Some((full, _)) = &base {
+        header.base = full.set;
+    }
     let keys = match encrypted {
         true => {
             Some(seal(&mut header, job.algorithm, &job.protections, sealed.as_ref(), &credentials)?)
         }
         false => None,
     };
+    if let Some((full, _)) = &base {
+        check_guard(full, &header)?;
+    }
     let set = NewSet { header, description: description(job), keys: keys.as_ref() };
     let mut held = None;
-    let mut write = |source: &mut dyn PageSource| -> Result<Written, ConvertError> {
-        let pages = set.header.pages;
+    let (all, page_size) = (set.header.pages, set.header.page_size);
+    let mut tell = |phase, pages, stored| {
+        progress(&Progress { phase, pages, all, page_size, stored });
+    };
+    let mut write = |source: &mut dyn PageSource,
+                     tell: &mut dyn FnMut(Phase, u32, u64)|
+     -> Result<Written, ConvertError> {
         let options = Options {
             workers: job.workers,
             level: job.level,
@@ -127,20 +168,20 @@ pub fn back_up(
         };
         let base = base.as_ref().map(|(_, base)| base);
         Ok(write_set(source, &set, base, targets.families(), &options, &mut |done, stored| {
-            progress(Phase::Writing, done, pages, stored);
+            tell(Phase::Writing, done, stored);
         })?)
     };
     let written = if snapshot.lets_write() || job.no_spool {
-        let written = write(&mut snapshot.reader()?)?;
+        let written = write(&mut snapshot.reader()?, &mut tell)?;
         if !snapshot.lets_write() {
             held = Some(started.elapsed());
         }
         written
     } else {
-        let mut spool = spool(job, &snapshot)?;
+        let mut spool = spool(job, &snapshot, &mut |pages| tell(Phase::Spooling, pages, 0))?;
         drop(snapshot);
         held = Some(started.elapsed());
-        write(&mut spool)?
+        write(&mut spool, &mut tell)?
     };
     let fenced: Vec<_> = written.fenced.iter().map(|(path, _)| path.clone()).collect();
     let (header, description) = (set.header, set.description);
@@ -173,9 +214,15 @@ pub fn back_up(
     })
 }
 
-/// About as many as a family gets: all of the database, for chunks go where there is room.
+/// About as many as a family gets: all of the database, for chunks go where there is room, and what its WAL may add.
 fn expected_bytes(job: &Job) -> u64 {
-    std::fs::metadata(&job.database).map_or(0, |metadata| metadata.len())
+    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    bytes(&job.database) + bytes(&beside(&job.database, "-wal"))
+}
+
+fn empty(database: &Path) -> ConvertError {
+    let what = "it is empty: there is nothing to back up";
+    Error::misuse(Subject::File(database.to_owned()), what).into()
 }
 
 fn record_set(record: &SetRecord<'_>) -> Result<(), ConvertError> {
@@ -185,7 +232,7 @@ fn record_set(record: &SetRecord<'_>) -> Result<(), ConvertError> {
     }
 }
 
-/// The header of a sealed database; none of a plain one.
+/// The header of a sealed database; none of a plain one. Only before it is held.
 fn sealed_header(database: &Path) -> Result<Option<Header>, ConvertError> {
     let misuse =
         |what: &'static str| Err(Error::misuse(Subject::File(database.to_owned()), what).into());
@@ -193,7 +240,7 @@ fn sealed_header(database: &Path) -> Result<Option<Header>, ConvertError> {
         // Its pages are in clear, but it is a database that somebody means to have encrypted.
         Found::Sealed(sealed) => Ok(Some(sealed.header)),
         Found::Plain => Ok(None),
-        Found::Empty => misuse("it is empty: there is nothing to back up"),
+        Found::Empty => Err(empty(database)),
         Found::Unfinished => misuse(
             "an encryption or decryption of it was interrupted: `pellucid check` finishes the work",
         ),
@@ -203,7 +250,7 @@ fn sealed_header(database: &Path) -> Result<Option<Header>, ConvertError> {
 }
 
 /// The last full set of the media that a differential is based on.
-fn base(job: &Job, credentials: &Credentials) -> Result<Option<([u8; 16], Base)>, ConvertError> {
+fn base(job: &Job, credentials: &Credentials) -> Result<Option<(SetHeader, Base)>, ConvertError> {
     let Some(paths) = &job.differential else { return Ok(None) };
     let media = open_media(paths)?;
     let full = (1..=media.sets()).rev().find(|position| {
@@ -229,7 +276,7 @@ fn base(job: &Job, credentials: &Credentials) -> Result<Option<([u8; 16], Base)>
         other => other,
     })?;
     let base = Base { page_hash_key: set.page_hash_key(), hashes: set.page_hashes()? };
-    Ok(Some((set.header().set, base)))
+    Ok(Some((set.header().clone(), base)))
 }
 
 fn new_media(job: &Job, encrypted: bool) -> Result<MediaHeader, ConvertError> {
@@ -296,6 +343,8 @@ fn description(job: &Job) -> Description {
         user,
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
     }
+    // What the system says may have control characters; what somebody gave was looked at.
+    .readable()
 }
 
 /// A database's name: that of its file without the last extension.
@@ -304,14 +353,20 @@ fn database_name(path: &Path) -> String {
 }
 
 /// Pages set aside in the directory of the first file, where there has to be room anyway.
-fn spool(job: &Job, snapshot: &Snapshot) -> Result<Spool, ConvertError> {
+fn spool(
+    job: &Job,
+    snapshot: &Snapshot,
+    progress: &mut dyn FnMut(u32),
+) -> Result<Spool, ConvertError> {
     let bytes = u64::from(snapshot.pages()) * u64::from(snapshot.page_size());
     let beside = job.files.families.first().filter(|path| path.parent().is_some_and(Path::is_dir));
     let beside = beside.unwrap_or(&job.database);
     check_space(beside, bytes + bytes / 16)?;
     let directory = crate::convert::laying::directory_of(beside);
     let mut source = snapshot.reader()?;
-    Ok(Spool::fill(&mut source, snapshot.page_size(), snapshot.pages(), directory, &mut |_| ())?)
+    let (page_size, pages) = (snapshot.page_size(), snapshot.pages());
+    let go_on = job.continue_after_error;
+    Ok(Spool::fill(&mut source, page_size, pages, directory, go_on, progress)?)
 }
 
 /// Reads the set's header again from the media: what was to be sealed is.

@@ -16,24 +16,54 @@ use super::targets::{new_name, STDIO};
 /// # Errors
 /// [`Error::Io`], or what [`Media::assemble`] and [`Family::open`] say, about the file.
 pub fn open_media(paths: &[PathBuf]) -> Result<Media> {
-    let mut families = Vec::with_capacity(paths.len());
-    for path in paths {
-        families.push(open_family(path)?);
-    }
-    let newest = families.iter().filter_map(last_set).max();
-    for (path, family) in paths.iter().zip(&mut families) {
-        let beside = new_name(path);
-        if last_set(family) == newest || !beside.exists() {
-            continue;
-        }
-        // What is beside counts only if it is whole and belongs to the others.
-        if let Ok(other) = open_family(&beside) {
-            if last_set(&other) == newest && other.header.family == family.header.family {
-                *family = other;
+    let mut found: Vec<_> = paths.iter().map(|path| Found::at(path)).collect();
+    if let Some(set) = under_way(&found) {
+        for one in &mut found {
+            let is_older = one.named.as_ref().ok().and_then(last_set) != Some(set);
+            if let Some(beside) =
+                one.beside.take_if(|other| is_older && last_set(other) == Some(set))
+            {
+                one.named = Ok(beside);
             }
         }
     }
-    Media::assemble(families)
+    Media::assemble(found.into_iter().map(|one| one.named).collect::<Result<_>>()?)
+}
+
+/// What there is of one file.
+struct Found {
+    /// Under its name; under the other one if nothing has its name yet.
+    named: Result<Family>,
+    /// Under the other one. What cannot be read there is none.
+    beside: Option<Family>,
+}
+
+impl Found {
+    fn at(path: &Path) -> Self {
+        let named = open_family(path);
+        let other = new_name(path);
+        let is_other = named.as_ref().is_ok_and(|family| family.source.name() == other);
+        let has_other = !is_other && other.exists();
+        Self { named, beside: if has_other { open_family(&other).ok() } else { None } }
+    }
+}
+
+/// The set that was being given its names when that was interrupted: some file has it under its name, some beside it, and
+/// together they have all of it. Clocks are not asked: they may have been set back.
+fn under_way(found: &[Found]) -> Option<[u8; 16]> {
+    let named = || found.iter().filter_map(|one| one.named.as_ref().ok());
+    let beside = || found.iter().filter_map(|one| one.beside.as_ref());
+    let has = |family: &&Family, set| last_set(family) == Some(set);
+    named()
+        .filter_map(|family| Some((last_set(family)?, family.header.families)))
+        .filter(|(set, _)| beside().any(|family| has(&family, *set)))
+        .find(|(set, families)| {
+            (1..=*families).all(|number| {
+                let mut of_set = named().chain(beside()).filter(|family| has(family, *set));
+                of_set.any(|family| family.header.family == number)
+            })
+        })
+        .map(|(set, _)| set)
 }
 
 /// Opens one file of media: a file, an object by its URL, or standard input, of which a copy without a name is taken.
@@ -59,9 +89,9 @@ pub fn open_family(path: &Path) -> Result<Family> {
     Family::open(Box::new(source)).map_err(|error| about(path, error))
 }
 
-/// When the last set was begun, and which it is.
-fn last_set(family: &Family) -> Option<(u64, [u8; 16])> {
-    family.sets.last().map(|set| (set.header.begun, set.header.set))
+/// Which the last set is.
+pub fn last_set(family: &Family) -> Option<[u8; 16]> {
+    family.sets.last().map(|set| set.header.set)
 }
 
 /// The same error about a file.

@@ -15,12 +15,12 @@ mod store;
 mod targets;
 
 pub use chain::Chain;
-pub use job::{back_up, Done, Job, Phase};
+pub use job::{back_up, Done, Job, Phase, Progress};
 pub use media::{open_family, open_media};
 pub use mend::{mend, Mending};
 pub use overwrite::{Existing, Rules};
 pub use restore::{restore, Restored, Restoring};
 pub(crate) use store::url_of;
-pub use store::{use_store, Created, Store};
+pub use store::{use_store, Commit, Created, Store};
 pub(crate) use targets::is_file;
 pub use targets::Files;

@@ -13,8 +13,27 @@ use pellucid::{Error, Result, Subject};
 pub struct Created {
     /// Where its bytes go.
     pub sink: Box<dyn MediaSink>,
-    /// Gives it its name, if nothing has that. Dropped without it, nothing is left of the object.
-    pub commit: Box<dyn FnOnce() -> io::Result<()> + Send>,
+    /// What gives it its name. Dropped without that, nothing is left of the object.
+    pub commit: Box<dyn Commit>,
+}
+
+/// The end of an object, in two steps, so that of several objects all are whole before the first has a name.
+pub trait Commit: Send {
+    /// Returns when all bytes are in the store, and nothing has the name.
+    ///
+    /// # Errors
+    /// The store's; nothing is left then.
+    fn complete(&mut self) -> io::Result<()>;
+    /// Gives a complete object its name, if nothing has that.
+    ///
+    /// # Errors
+    /// The store's.
+    fn give_name(&mut self) -> io::Result<()>;
+    /// Takes the name away again and removes the bytes, if it is this object that has it.
+    ///
+    /// # Errors
+    /// The store's; it has its name then.
+    fn take_back(&mut self) -> io::Result<()>;
 }
 
 impl std::fmt::Debug for Created {

@@ -1,20 +1,23 @@
 //! Files that media are written to. A new file is made beside its name and gets it when its set is whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use pellucid::backup::{lock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink};
+use pellucid::header::REGION_BYTES;
 use pellucid::media::{MediaHeader, MEDIA_HEADER_BYTES};
 use pellucid::message;
 use pellucid::restore::{Family, Tail};
 use pellucid::{Error, Result, Subject};
 
-use super::media::open_media;
+use super::media::{last_set, open, open_media};
 use super::overwrite::{Existing, Rules};
-use super::store::{store_of, url_of};
+use super::store::{store_of, url_of, Commit};
 use crate::convert::laying::sync_directory;
 use crate::history::{whole_name, FamilyFile};
+use crate::inspect::{kind_of, Kind as Found};
+use crate::page_source::beside;
 
 /// Which files a media set is to have.
 #[derive(Debug, Clone, Default)]
@@ -60,6 +63,42 @@ impl Files {
         self.all().into_iter().filter(|path| is_file(path) && path.exists()).collect()
     }
 
+    /// Refuses names of what nobody means to lose: the database, the files that belong to it, and the full set that a
+    /// differential is to be based on.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] naming the file.
+    pub fn spare(
+        &self,
+        database: &Path,
+        existing: Existing,
+        base: Option<&[PathBuf]>,
+    ) -> Result<()> {
+        let own = ["", "-wal", "-journal", "-shm", "-pellucid"].map(|end| beside(database, end));
+        let replaces = matches!(existing, Existing::Initialize | Existing::Format);
+        let base = base.unwrap_or_default();
+        for path in self.all().iter().filter(|path| is_file(path)) {
+            // What is under the other name is removed as the rest of an interrupted backup.
+            let other = new_name(path);
+            let refuse =
+                |cause: &'static str| Err(Error::misuse(Subject::File(path.clone()), cause));
+            if own.iter().any(|own| is_same_file(path, own) || is_same_file(&other, own)) {
+                return refuse(
+                    "it is the database that is to be backed up, or a file that belongs to it: take \
+                     another name",
+                );
+            }
+            let is_base = |path: &Path| base.iter().any(|base| is_same_file(path, base));
+            if (replaces && is_base(path)) || is_base(&other) {
+                return refuse(
+                    "it holds the full backup that the differential is to be based on, which would \
+                     be lost: take another name, or `--append`",
+                );
+            }
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<()> {
         let refuse = |what: &'static str| Err(Error::misuse(Subject::MediaHeader, what));
         let families = self.families.len();
@@ -90,7 +129,7 @@ impl Files {
 pub struct Targets {
     families: Vec<FamilyTarget>,
     /// Where the files are, and which names they get.
-    renames: Vec<(PathBuf, PathBuf)>,
+    renames: Vec<Rename>,
     /// Files that were there and are replaced.
     replaced: Vec<PathBuf>,
     /// The same, so that nobody appends to them meanwhile.
@@ -98,7 +137,7 @@ pub struct Targets {
     /// Files that are appended to, and how long they were.
     appended: Vec<(PathBuf, u64)>,
     /// Objects, which get their names last.
-    objects: Vec<(PathBuf, Commit)>,
+    objects: Vec<Object>,
     can_be_read: bool,
     /// The set's position on the media.
     pub position: u32,
@@ -132,6 +171,13 @@ impl Targets {
         }
         settle(files)?;
         let there = files.existing();
+        let is_dangling = |path: &&PathBuf| {
+            is_file(path) && !path.exists() && std::fs::symlink_metadata(path).is_ok()
+        };
+        if let Some(path) = files.all().iter().find(is_dangling) {
+            let cause = "it is a symbolic link to nothing: name the file itself";
+            return Err(Error::misuse(Subject::File(path.clone()), cause));
+        }
         if let Some(path) = there.iter().find(|path| !path.is_file()) {
             return Err(Error::misuse(Subject::File(path.clone()), "it is there and is no file"));
         }
@@ -147,6 +193,9 @@ impl Targets {
         }
         if existing == Existing::Append && !there.is_empty() {
             return Self::append(files, rules, &header);
+        }
+        for (path, _) in there.iter().zip(&is_media).filter(|(_, is_media)| !**is_media) {
+            refuse_database(path)?;
         }
         let locked = lock_all(&there)?;
         if existing == Existing::Initialize && is_media.contains(&true) {
@@ -179,6 +228,13 @@ impl Targets {
         let media = open_media(&files.all())?;
         rules.check(&media, wanted)?;
         let position = media.sets() + 1;
+        if let Some(stale) = media.stale().first() {
+            return Err(Error::corrupt(
+                Subject::File(stale.clone()),
+                "it holds another backup set than its mirrors: nothing can be appended; \
+                 `--overwrite` replaces all of them",
+            ));
+        }
         for family in media.families().iter().flatten() {
             can_go_on(family, position)?;
         }
@@ -248,7 +304,7 @@ impl Targets {
         if let Some((store, url)) = store_of(path)? {
             let created = store.create(url, expected_bytes);
             let created = created.map_err(|e| Error::io(Subject::File(path.to_owned()), e))?;
-            self.objects.push((path.to_owned(), Commit(created.commit)));
+            self.objects.push(Object { name: path.to_owned(), commit: created.commit });
             return Ok(created.sink);
         }
         let beside = new_name(path);
@@ -258,7 +314,8 @@ impl Targets {
             lock_media(&left).and_then(|()| std::fs::remove_file(&beside)).map_err(io)?;
         }
         let sink = FileSink::create(&beside).map_err(io)?;
-        self.renames.push((beside, path.to_owned()));
+        let is_free = !self.replaced.iter().any(|replaced| replaced == path);
+        self.renames.push(Rename { beside, name: path.to_owned(), is_free });
         Ok(Box::new(sink))
     }
 
@@ -280,55 +337,126 @@ impl Targets {
     /// Gives new files their names. Fenced mirrors get none.
     ///
     /// # Errors
-    /// [`Error::Io`]; a rename that was not reached is made up for by whoever reads ([`open_media`]). If no file has got
-    /// its name, nothing is left.
+    /// [`Error::Io`], [`Error::Misuse`] if a name was taken meanwhile. Until the first file is replaced nothing is left then;
+    /// a rename that was not reached later is made up for by whoever reads ([`open_media`]).
     pub fn finish(mut self, fenced: &[PathBuf]) -> Result<()> {
         self.appended.clear();
         let (of_no_use, renames): (Vec<_>, Vec<_>) = std::mem::take(&mut self.renames)
             .into_iter()
-            .partition(|(beside, _)| fenced.contains(beside));
-        for (beside, _) in of_no_use {
-            let _ = std::fs::remove_file(&beside);
+            .partition(|rename| fenced.contains(&rename.beside));
+        for rename in of_no_use {
+            let _ = std::fs::remove_file(&rename.beside);
         }
-        let io = |name: &PathBuf, error| Error::io(Subject::File(name.clone()), error);
-        for (beside, name) in &renames {
+        self.objects.retain(|object| !fenced.contains(&object.name));
+        // Dropped with them, it removes them.
+        self.renames = renames;
+        for Rename { beside, name, .. } in &self.renames {
             // One whose directory is gone, before another has replaced what was there.
-            if let Err(error) = std::fs::symlink_metadata(beside) {
-                self.renames.clone_from(&renames);
-                return Err(io(name, error));
-            }
+            std::fs::symlink_metadata(beside)
+                .map_err(|error| Error::io(Subject::File(name.clone()), error))?;
         }
-        for (at, (beside, name)) in renames.iter().enumerate() {
-            if let Err(error) = std::fs::rename(beside, name) {
-                if at == 0 {
-                    // Dropped with them, it removes them.
-                    self.renames.clone_from(&renames);
+        // The last part of an object is what fails most easily: before anything has a name.
+        for Object { name, commit } in &mut self.objects {
+            commit.complete().map_err(|error| Error::io(Subject::File(name.clone()), error))?;
+        }
+        self.name_objects()?;
+        // What replaces nothing can be taken back, so that comes first.
+        self.renames.sort_by_key(|rename| !rename.is_free);
+        for at in 0..self.renames.len() {
+            let rename = &self.renames[at];
+            let mut replaced = at > 0 && !self.renames[at - 1].is_free;
+            let given = rename.give();
+            replaced |= given.is_ok() && !rename.is_free;
+            let Err(error) = given.and_then(|()| sync_directory(&rename.name)) else { continue };
+            if replaced {
+                self.renames.clear();
+            } else {
+                for rename in self.renames[..=at].iter().filter(|rename| rename.is_given()) {
+                    let _ = std::fs::remove_file(&rename.name);
                 }
-                return Err(io(name, error));
+                take_back(&mut self.objects);
             }
-            sync_directory(name)?;
+            return Err(error);
         }
-        for (name, Commit(commit)) in std::mem::take(&mut self.objects) {
-            if !fenced.contains(&name) {
-                commit().map_err(|error| Error::io(Subject::File(name), error))?;
-            }
+        self.renames.clear();
+        Ok(())
+    }
+
+    /// All objects get their names, or none does.
+    fn name_objects(&mut self) -> Result<()> {
+        for at in 0..self.objects.len() {
+            let Object { name, commit } = &mut self.objects[at];
+            let Err(error) = commit.give_name() else { continue };
+            let error = Error::io(Subject::File(name.clone()), error);
+            take_back(&mut self.objects[..=at]);
+            return Err(error);
         }
         Ok(())
     }
 }
 
-struct Commit(Box<dyn FnOnce() -> std::io::Result<()> + Send>);
+fn take_back(objects: &mut [Object]) {
+    for object in objects {
+        // What the store does not give back is a part of a set that nobody takes for whole.
+        let _ = object.commit.take_back();
+    }
+}
 
-impl std::fmt::Debug for Commit {
+/// A file that is to get its name.
+#[derive(Debug)]
+struct Rename {
+    beside: PathBuf,
+    name: PathBuf,
+    /// Nothing was there under that name.
+    is_free: bool,
+}
+
+impl Rename {
+    fn give(&self) -> Result<()> {
+        let io = |error| Error::io(Subject::File(self.name.clone()), error);
+        if !self.is_free {
+            return std::fs::rename(&self.beside, &self.name).map_err(io);
+        }
+        match std::fs::hard_link(&self.beside, &self.name) {
+            Ok(()) => {
+                // A second name is the next writer's to remove.
+                let _ = std::fs::remove_file(&self.beside);
+                Ok(())
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                Err(Error::misuse(Subject::File(self.name.clone()), "it is there already"))
+            }
+            Err(error) if std::fs::symlink_metadata(&self.beside).is_err() => Err(io(error)),
+            // A file system without second names.
+            Err(_) if std::fs::symlink_metadata(&self.name).is_err() => {
+                std::fs::rename(&self.beside, &self.name).map_err(io)
+            }
+            Err(error) => Err(io(error)),
+        }
+    }
+
+    /// Whether it is this one that has the name.
+    fn is_given(&self) -> bool {
+        std::fs::symlink_metadata(&self.beside).is_err() && self.name.exists()
+    }
+}
+
+/// An object that is to get its name.
+struct Object {
+    name: PathBuf,
+    commit: Box<dyn Commit>,
+}
+
+impl std::fmt::Debug for Object {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Commit(..)")
+        f.debug_struct("Object").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 impl Drop for Targets {
     fn drop(&mut self) {
-        for (beside, _) in &self.renames {
-            let _ = std::fs::remove_file(beside);
+        for rename in &self.renames {
+            let _ = std::fs::remove_file(&rename.beside);
         }
         // A disk that is full has room again, and a set of which one family has the manifest does not pass for whole.
         for (path, bytes) in &self.appended {
@@ -354,8 +482,14 @@ fn settle(files: &Files) -> Result<()> {
             locks.push(file);
         }
     }
-    // Media that do not open have no set that could be lost.
-    let Ok(media) = open_media(&all) else { return Ok(()) };
+    for path in &beside {
+        // What cannot be read now may be whole.
+        is_there(open(&new_name(path)))?;
+    }
+    // Media that are none have no set that could be lost.
+    let Some(media) = is_there(open_media(&all))? else { return Ok(()) };
+    let sets: BTreeSet<_> = media.families().iter().flatten().map(last_set).collect();
+    let disagree = sets.len() > 1 || !media.stale().is_empty();
     let names: Vec<_> =
         media.families().iter().flatten().map(|family| family.source.name()).collect();
     for path in beside {
@@ -365,11 +499,59 @@ fn settle(files: &Files) -> Result<()> {
             std::fs::rename(&beside, path).map_err(io)?;
             sync_directory(path)?;
         } else if path.exists() {
+            if disagree && open(&beside).is_ok_and(|family| !family.sets.is_empty()) {
+                return Err(Error::misuse(
+                    Subject::File(beside),
+                    "an interrupted backup left a backup set in it, and the other files do not tell \
+                     whether that counts: move it away first",
+                ));
+            }
             // What an interrupted backup left of a set that nobody can restore.
             std::fs::remove_file(&beside).map_err(io)?;
         }
     }
     Ok(())
+}
+
+/// What there is; none where there is nothing, or nothing of ours. Everything else leaves it open.
+fn is_there<T>(opened: Result<T>) -> Result<Option<T>> {
+    match opened {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error @ (Error::Io { .. } | Error::Unsupported { .. })) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether two names are of one file, or would be.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    if let (Ok(one), Ok(other)) = (std::fs::metadata(one), std::fs::metadata(other)) {
+        return (one.dev(), one.ino()) == (other.dev(), other.ino());
+    }
+    let place = |path: &Path| {
+        let directory = crate::convert::laying::directory_of(path).canonicalize().ok()?;
+        Some(directory.join(path.file_name()?))
+    };
+    place(one).is_some_and(|place_of_one| Some(place_of_one) == place(other))
+}
+
+/// Refuses to replace a database: whoever names one has mistaken it for a backup.
+fn refuse_database(path: &Path) -> Result<()> {
+    use std::io::Read;
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let mut region = Vec::new();
+    let file = File::open(path).map_err(io)?;
+    let is_whole = file.metadata().map_err(io)?.len() <= REGION_BYTES;
+    file.take(REGION_BYTES).read_to_end(&mut region).map_err(io)?;
+    match kind_of(&region, false, is_whole) {
+        Found::Empty | Found::NotADatabase => Ok(()),
+        _ => Err(Error::misuse(
+            Subject::File(path.to_owned()),
+            "it is a database, and no backup: take another name, or remove it first if nobody needs \
+             it",
+        )),
+    }
 }
 
 /// Whether a set can be written behind those of a file.

@@ -1,5 +1,6 @@
 //! Pages set aside, sealed, so that a database need not be held while they are compressed.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -22,10 +23,13 @@ pub struct Spool {
     block: Vec<u8>,
     /// The block that is in `block`.
     loaded: Option<u32>,
+    /// Pages that could not be read.
+    missing: BTreeMap<u32, Error>,
 }
 
 impl Spool {
-    /// Copies all pages of `source` into a nameless file in `directory`.
+    /// Copies all pages of `source` into a nameless file in `directory`. With `continue_after_error` a page that cannot be
+    /// read is none when it is asked for, with the same error.
     ///
     /// # Errors
     /// What the source says, or [`Error::Io`] naming the directory.
@@ -34,6 +38,7 @@ impl Spool {
         page_size: u32,
         pages: u32,
         directory: &Path,
+        continue_after_error: bool,
         progress: &mut dyn FnMut(u32),
     ) -> Result<Self> {
         let file = nameless(directory)?;
@@ -48,11 +53,23 @@ impl Spool {
             pages,
             block: Vec::new(),
             loaded: None,
+            missing: BTreeMap::new(),
         };
         for block in 0..pages.div_ceil(of_block) {
             let count = spool.pages_of(block);
             spool.block.resize(count * page_bytes, 0);
-            source.read(block * of_block + 1, &mut spool.block)?;
+            let first = block * of_block + 1;
+            if let Err(error) = source.read(first, &mut spool.block) {
+                if !continue_after_error {
+                    return Err(error);
+                }
+                for (number, page) in (first..).zip(spool.block.chunks_exact_mut(page_bytes)) {
+                    if let Err(error) = source.read(number, page) {
+                        page.fill(0);
+                        spool.missing.insert(number, error);
+                    }
+                }
+            }
             let tag = spool.cipher.seal_in_place(&nonce(block), &[], &mut spool.block)?;
             spool.block.extend_from_slice(&tag);
             spool
@@ -103,6 +120,9 @@ impl Spool {
 impl PageSource for Spool {
     fn read(&mut self, first: u32, into: &mut [u8]) -> Result<()> {
         for (number, page) in (first - 1..).zip(into.chunks_exact_mut(self.page_size)) {
+            if let Some(error) = self.missing.get(&(number + 1)) {
+                return Err(again(number + 1, error));
+            }
             self.load(number / self.of_block)?;
             let at = (number % self.of_block) as usize * self.page_size;
             page.copy_from_slice(&self.block[at..at + self.page_size]);
@@ -134,16 +154,28 @@ pub fn nameless(directory: &Path) -> Result<File> {
             crate::secret::fill_random(&mut random)?;
             let name = format!(".pellucid-spool-{:016x}", u64::from_ne_bytes(random));
             let path = directory.join(name);
-            let file = std::fs::OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .open(&path)
-                .map_err(io)?;
-            std::fs::remove_file(&path).map_err(io)?;
-            Ok(file)
+            private(&path).map_err(io)
         }
         Err(error) => Err(io(error.into())),
+    }
+}
+
+/// A file that only its owner may read, whatever the umask is, and that loses its name at once.
+fn private(path: &Path) -> std::io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = File::options();
+    let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
+    std::fs::remove_file(path)?;
+    Ok(file)
+}
+
+/// The same error once more.
+fn again(number: u32, error: &Error) -> Error {
+    match error {
+        Error::Corrupt { subject, cause } => Error::corrupt(subject.clone(), cause.clone()),
+        Error::Unauthentic { subject, cause } => Error::unauthentic(subject.clone(), cause.clone()),
+        Error::Unsupported { subject, cause } => Error::unsupported(subject.clone(), cause.clone()),
+        error => Error::corrupt(Subject::Page(number), error.to_string()),
     }
 }
 
@@ -162,11 +194,48 @@ mod tests {
         }
     }
 
+    /// Page 300 is damaged.
+    struct Holed;
+
+    impl PageSource for Holed {
+        fn read(&mut self, first: u32, into: &mut [u8]) -> Result<()> {
+            match (first..first + (into.len() / 4096) as u32).contains(&300) {
+                true => Err(Error::unauthentic(Subject::Page(300), "damaged for the test")),
+                false => Count(4096).read(first, into),
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_read_ends_it_or_is_told_each_time_it_is_asked_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let fill = |go_on| Spool::fill(&mut Holed, 4096, 600, directory.path(), go_on, &mut |_| ());
+        assert!(matches!(fill(false), Err(Error::Unauthentic { .. })));
+        let mut spool = fill(true).unwrap();
+        let mut page = vec![0; 4096];
+        for _ in 0..2 {
+            let told = spool.read(300, &mut page).unwrap_err();
+            assert!(matches!(told, Error::Unauthentic { subject: Subject::Page(300), .. }));
+        }
+        assert!(spool.read(257, &mut vec![0; 256 * 4096]).is_err(), "with others");
+        spool.read(301, &mut page).unwrap();
+        assert_eq!(page, vec![301u32 as u8; 4096]);
+    }
+
+    #[test]
+    fn a_spool_where_files_need_names_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let file = private(&directory.path().join("spool")).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
     #[test]
     fn it_gives_the_pages_back_in_any_order_and_keeps_none_in_clear() {
         let directory = tempfile::tempdir().unwrap();
         let mut spool =
-            Spool::fill(&mut Count(4096), 4096, 600, directory.path(), &mut |_| ()).unwrap();
+            Spool::fill(&mut Count(4096), 4096, 600, directory.path(), false, &mut |_| ()).unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "it has no name");
         let mut pages = vec![0; 3 * 4096];
         for first in [1, 598, 255, 256, 2] {
