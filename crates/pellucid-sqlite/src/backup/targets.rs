@@ -11,7 +11,7 @@ use pellucid::message;
 use pellucid::restore::{Family, Tail};
 use pellucid::{Error, Result, Subject};
 
-use super::media::{last_set, open, open_media};
+use super::media::{last_set, open_family, open_media};
 use super::overwrite::{Existing, Rules};
 use super::store::{store_of, url_of, Commit};
 use crate::convert::laying::sync_directory;
@@ -484,7 +484,7 @@ fn settle(files: &Files) -> Result<()> {
     }
     for path in &beside {
         // What cannot be read now may be whole.
-        is_there(open(&new_name(path)))?;
+        is_there(open_family(&new_name(path)))?;
     }
     // Media that are none have no set that could be lost.
     let Some(media) = is_there(open_media(&all))? else { return Ok(()) };
@@ -499,7 +499,7 @@ fn settle(files: &Files) -> Result<()> {
             std::fs::rename(&beside, path).map_err(io)?;
             sync_directory(path)?;
         } else if path.exists() {
-            if disagree && open(&beside).is_ok_and(|family| !family.sets.is_empty()) {
+            if disagree && open_family(&beside).is_ok_and(|family| !family.sets.is_empty()) {
                 return Err(Error::misuse(
                     Subject::File(beside),
                     "an interrupted backup left a backup set in it, and the other files do not tell \
