@@ -5,6 +5,7 @@
 //! open, with a name or without, is searched for a text of the database. Then all files, all that was said and every row
 //! of the history are searched for keys. That the search works is shown with a backup in clear.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -102,7 +103,9 @@ fn look(place: &Place, process: u32, plain: &[&str], seen: &mut Seen) {
     }
     for entry in std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten() {
         let target = std::fs::read_link(entry.path()).unwrap_or_default();
-        if !target.to_string_lossy().ends_with("(deleted)") {
+        // One that has got its own name, and lost the other, was looked at there.
+        let is_named = std::fs::metadata(entry.path()).is_ok_and(|file| file.nlink() > 0);
+        if is_named || !target.to_string_lossy().ends_with("(deleted)") {
             continue;
         }
         let bytes = std::fs::read(entry.path()).unwrap_or_default();
