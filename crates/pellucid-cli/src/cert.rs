@@ -294,8 +294,11 @@ fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), F
     let named = names(&users);
     let lost = sets.iter().map(told).collect::<Vec<_>>().join("; ");
     if !args.force {
-        let backups =
-            if sets.is_empty() { String::new() } else { format!("; and of backups {lost}") };
+        let backups = if sets.is_empty() {
+            String::new()
+        } else {
+            format!("; backups that only it opens: {lost}")
+        };
         if !users.is_empty() {
             return Err(Failure::new(
                 message::CERTIFICATE_IN_USE.with("certificate"),
