@@ -468,15 +468,17 @@ fn a_restore_over_what_nobody_can_read_leaves_no_copy_where_its_logs_do_not_move
     let place = Place::new();
     database(&place, "new.db", 20, "DELETE");
     place.pellucid(&["backup", "new.db", "--to", "a.bak"]).succeeded();
-    std::fs::write(place.path("app.db"), "nobody can read this".repeat(500)).unwrap();
+    place.sealed("app.db", &[]);
+    std::fs::rename(place.path("keys"), place.path("lost")).unwrap();
     std::fs::write(place.path("app.db-wal"), "nor this").unwrap();
     std::fs::create_dir_all(place.path("app.db-wal.pellucid-old/x")).unwrap();
     let before = place.snapshot();
-    let refused = place.pellucid(&["restore", "a.bak", "--to", "app.db", "--replace"]);
+    let over = ["restore", "a.bak", "--to", "app.db", "--replace", "--decrypted"];
+    let refused = place.pellucid(&over);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert_eq!(place.snapshot(), before);
     std::fs::remove_dir_all(place.path("app.db-wal.pellucid-old")).unwrap();
-    place.pellucid(&["restore", "a.bak", "--to", "app.db", "--replace"]).succeeded();
+    place.pellucid(&over).succeeded();
     assert_eq!(rows(&place, "app.db"), rows(&place, "new.db"));
 }
 
