@@ -1,4 +1,4 @@
-//! SQL Server's statements: batches, tokens, syntax trees, and trees as text again.
+//! SQL Server's statements: batches, tokens, syntax trees, trees as text again, and queries as SQLite's.
 //!
 //! ```
 //! use pellucid_sql::{parse, ast::StatementKind};
@@ -14,7 +14,8 @@
 //! # Ok::<(), pellucid_sql::ParseError>(())
 //! ```
 //!
-//! Nothing is executed here and nothing looked up. What SQL Server knows and Pellucid does not do is refused by name
+//! Parsing looks nothing up. Queries are translated to SQLite ([`translate`]) and use functions that a connection has to
+//! know ([`functions`]); other statements are executed by whoever has this crate. What SQL Server knows and Pellucid does not do is refused by name
 //! ([`ErrorKind::Unsupported`]), never skipped. Literals behind PASSWORD and SECRET are wiped when dropped and appear
 //! in no message, no `Debug` output and no printed statement.
 #![forbid(unsafe_code)]
@@ -22,12 +23,19 @@
 
 pub mod ast;
 pub mod batch;
+pub mod convert;
+pub mod decimal;
 mod error;
+pub mod functions;
 pub mod keyword;
 pub mod lexer;
+pub mod message;
+pub mod moment;
 mod parser;
 mod print;
 pub mod secret;
+pub mod translate;
+pub mod types;
 
 pub use error::{ErrorKind, ParseError, Result};
 pub use parser::{parse, statements, Statements, MAX_DEPTH};

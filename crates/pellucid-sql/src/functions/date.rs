@@ -1,0 +1,108 @@
+//! Functions of dates and times.
+
+use super::date_part::DatePart;
+use super::format::format;
+use super::{int, scalar, text_at, text_value, type_at, unexpected, value_at, with_nulls, Scalar};
+use crate::convert::{convert, moment_of, Value};
+use crate::message::{Message, Result};
+use crate::moment::Moment;
+use crate::types::SqlType;
+
+pub(super) const SCALARS: &[Scalar] = &[
+    scalar("tsql_dateadd", date_add),
+    scalar("tsql_datediff", |a| date_diff(a, SqlType::Int)),
+    scalar("tsql_datediff_big", |a| date_diff(a, SqlType::BigInt)),
+    scalar("tsql_datepart", |a| {
+        Ok(Value::Integer(part(a)?.of(moment_of(value_at(a, 1)?, type_at(a, 2)?)?)))
+    }),
+    scalar("tsql_datename", |a| {
+        text_value(part(a)?.name_of(moment_of(value_at(a, 1)?, type_at(a, 2)?)?))
+    }),
+    scalar("tsql_datefromparts", |a| {
+        let day = Moment::new(int(a, 0)?, int(a, 1)?, int(a, 2)?);
+        made(day, SqlType::Date)
+    }),
+    scalar("tsql_datetimefromparts", |a| {
+        let day = Moment::new(int(a, 0)?, int(a, 1)?, int(a, 2)?);
+        let millis = int(a, 6)?;
+        let at = day.filter(|_| (0..1000).contains(&millis)).and_then(|day| {
+            day.at(int(a, 3).ok()?, int(a, 4).ok()?, int(a, 5).ok()?, millis * 10_000)
+        });
+        made(at, SqlType::DateTime)
+    }),
+    scalar("tsql_eomonth", end_of_month),
+    with_nulls("tsql_isdate", is_date),
+    scalar("tsql_format", |a| {
+        Ok(format(value_at(a, 0)?, type_at(a, 1)?, text_at(a, 2)?)?
+            .map_or(Value::Null, Value::Text))
+    }),
+];
+
+fn part(arguments: &[Value]) -> Result<DatePart> {
+    let number = usize::try_from(int(arguments, 0)?).ok();
+    number.and_then(|at| DatePart::EVERY.get(at)).copied().ok_or_else(|| unexpected(0))
+}
+
+/// `tsql_dateadd(part, count, moment, type)`
+fn date_add(arguments: &[Value]) -> Result<Value> {
+    let data_type = type_at(arguments, 3)?;
+    let moment = moment_of(value_at(arguments, 2)?, data_type)?;
+    let later = part(arguments)?.added(moment, int(arguments, 1)?, data_type)?;
+    text_value(later.to_iso(data_type))
+}
+
+/// `tsql_datediff(part, from, type, to, type)`
+fn date_diff(arguments: &[Value], result: SqlType) -> Result<Value> {
+    let from = moment_of(value_at(arguments, 1)?, type_at(arguments, 2)?)?;
+    let to = moment_of(value_at(arguments, 3)?, type_at(arguments, 4)?)?;
+    let count = i64::try_from(part(arguments)?.between(from, to)).ok();
+    let (low, high) = result.integer_range().unwrap_or((i64::MIN, i64::MAX));
+    count.filter(|count| (low..=high).contains(count)).map(Value::Integer).ok_or_else(|| {
+        Message::new(
+            535,
+            16,
+            "The datediff function resulted in an overflow. The number of dateparts separating two date/time \
+             instances is too large. Try to use datediff with a less precise datepart.",
+        )
+    })
+}
+
+fn made(moment: Option<Moment>, of: SqlType) -> Result<Value> {
+    match moment.and_then(|moment| moment.rounded(of)) {
+        Some(moment) => text_value(moment.to_iso(of)),
+        None => Err(Message::new(
+            289,
+            16,
+            format!(
+                "Cannot construct data type {}, some of the arguments have values which are not valid.",
+                of.name()
+            ),
+        )),
+    }
+}
+
+/// `tsql_eomonth(moment, type [, months])`
+fn end_of_month(arguments: &[Value]) -> Result<Value> {
+    let moment = moment_of(value_at(arguments, 0)?, type_at(arguments, 1)?)?;
+    let months = arguments.get(2).map_or(Ok(0), |_| int(arguments, 2))?;
+    let (year, month, _) = moment.ymd();
+    let total = year * 12 + month - 1 + months;
+    let (year, month) = (total.div_euclid(12), total.rem_euclid(12) + 1);
+    let last = (28..=31).rev().find_map(|day| Moment::new(year, month, day));
+    match last {
+        Some(last) => text_value(last.to_iso(SqlType::Date)),
+        None => Err(Message::new(517, 16, "Adding a value to a 'date' column caused an overflow.")),
+    }
+}
+
+/// `tsql_isdate(x, type)`: whether it is a datetime or becomes one.
+fn is_date(arguments: &[Value]) -> Result<Value> {
+    let value = value_at(arguments, 0)?;
+    let data_type = type_at(arguments, 1)?;
+    let is = match value {
+        Value::Null => false,
+        Value::Text(text) if text.trim().is_empty() => false,
+        value => convert(value.clone(), data_type, SqlType::DateTime, None).is_ok(),
+    };
+    Ok(Value::Integer(is.into()))
+}

@@ -1,0 +1,52 @@
+//! HASHBYTES, and the functions that give something else each time.
+
+use sha2::Digest;
+
+use super::{scalar, text_at, unexpected, value_at, Scalar};
+use crate::convert::{to_hex, Value};
+use crate::message::{Message, Result, OF_SQLITE};
+
+pub(super) const SCALARS: &[Scalar] = &[scalar("tsql_hashbytes", hash_bytes)];
+
+/// Functions that are called for each row.
+pub(super) type Random = (&'static str, fn(&[Value]) -> Result<Value>);
+pub(super) const RANDOM: &[Random] = &[("tsql_newid", |_| new_id()), ("tsql_rand", rand)];
+
+/// `tsql_hashbytes(algorithm, bytes)`; an unknown algorithm gives NULL.
+fn hash_bytes(arguments: &[Value]) -> Result<Value> {
+    let Value::Blob(bytes) = value_at(arguments, 1)? else { return Err(unexpected(1)) };
+    let digest = match text_at(arguments, 0)?.trim_end().to_ascii_uppercase().as_str() {
+        "MD5" => md5::Md5::digest(bytes).to_vec(),
+        "SHA" | "SHA1" => sha1::Sha1::digest(bytes).to_vec(),
+        "SHA2_256" => sha2::Sha256::digest(bytes).to_vec(),
+        "SHA2_512" => sha2::Sha512::digest(bytes).to_vec(),
+        old @ ("MD2" | "MD4") => return Err(Message::unsupported(format!("HASHBYTES {old}"))),
+        _ => return Ok(Value::Null),
+    };
+    Ok(Value::Blob(digest))
+}
+
+fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Message::new(OF_SQLITE, 16, format!("random numbers: {error}")))?;
+    Ok(bytes)
+}
+
+/// A random uniqueidentifier (RFC 9562, version 4).
+fn new_id() -> Result<Value> {
+    let mut bytes = random::<16>()?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex = to_hex(&bytes);
+    Ok(Value::Text([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")))
+}
+
+/// A float from 0 to 1, both excluded. Not for keys.
+fn rand(arguments: &[Value]) -> Result<Value> {
+    if !arguments.is_empty() {
+        return Err(Message::unsupported("RAND with a seed"));
+    }
+    let number = u64::from_be_bytes(random()?) >> 11;
+    Ok(Value::Real((number as f64 + 0.5) / (1_u64 << 53) as f64))
+}

@@ -1,0 +1,259 @@
+//! Operators and conversions: `tsql_add(a, type, b, type)` and its like.
+
+use super::{int, scalar, type_at, unexpected, value_at, with_nulls, Scalar};
+use crate::ast::BinaryOperator;
+use crate::convert::Value;
+use crate::convert::{convert, decimal_of, decimal_value, moment_of, read_stored, write_stored};
+use crate::decimal::{Decimal, Rounding};
+use crate::message::{Message, Result};
+use crate::moment::{Moment, TICKS_DAY};
+use crate::types::{arithmetic, Family, SqlType};
+
+pub(super) const SCALARS: &[Scalar] = &[
+    scalar("tsql_add", |a| binary(BinaryOperator::Add, a)),
+    scalar("tsql_subtract", |a| binary(BinaryOperator::Subtract, a)),
+    scalar("tsql_multiply", |a| binary(BinaryOperator::Multiply, a)),
+    scalar("tsql_divide", |a| binary(BinaryOperator::Divide, a)),
+    scalar("tsql_modulo", |a| binary(BinaryOperator::Modulo, a)),
+    scalar("tsql_bit_and", |a| Ok(Value::Integer(int(a, 0)? & int(a, 1)?))),
+    scalar("tsql_bit_or", |a| Ok(Value::Integer(int(a, 0)? | int(a, 1)?))),
+    scalar("tsql_bit_xor", |a| Ok(Value::Integer(int(a, 0)? ^ int(a, 1)?))),
+    scalar("tsql_bit_not", bit_not),
+    scalar("tsql_negate", negate),
+    with_nulls("tsql_convert", converted),
+    with_nulls("tsql_try_convert", |a| converted_or_null(a, converted)),
+    scalar("tsql_stored", |a| read_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)),
+    scalar("tsql_store", |a| write_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)),
+    scalar("tsql_rows", rows),
+    scalar("tsql_guid_key", guid_key),
+    scalar("tsql_recursion", recursion),
+];
+
+fn converted(arguments: &[Value]) -> Result<Value> {
+    let value = value_at(arguments, 0)?.clone();
+    if value == Value::Null {
+        return Ok(value);
+    }
+    let style = match arguments.get(3) {
+        None => None,
+        Some(Value::Null) => return Ok(Value::Null),
+        Some(_) => Some(int(arguments, 3)?),
+    };
+    convert(value, type_at(arguments, 1)?, type_at(arguments, 2)?, style)
+}
+
+/// A value that does not convert is NULL; a conversion that there is not stays an error.
+fn converted_or_null(arguments: &[Value], run: fn(&[Value]) -> Result<Value>) -> Result<Value> {
+    match run(arguments) {
+        Err(message) if message.number != 529 && message.number < 50_000 => Ok(Value::Null),
+        other => other,
+    }
+}
+
+/// `left operator right`; the types say what they become first.
+fn binary(operator: BinaryOperator, arguments: &[Value]) -> Result<Value> {
+    let (left_type, right_type) = (type_at(arguments, 1)?, type_at(arguments, 3)?);
+    let result = arithmetic(operator, left_type, right_type)?;
+    let (left, right) = (value_at(arguments, 0)?, value_at(arguments, 2)?);
+    let is_zero = |value: &Value| match value {
+        Value::Integer(number) => *number == 0,
+        Value::Real(number) => *number == 0.0,
+        _ => false,
+    };
+    match result.family() {
+        Family::Integer => {
+            let left = as_type(left, left_type, result)?;
+            let right = as_type(right, right_type, result)?;
+            if matches!(operator, BinaryOperator::Divide | BinaryOperator::Modulo)
+                && is_zero(&right)
+            {
+                return Err(Message::division_by_zero());
+            }
+            let (Value::Integer(a), Value::Integer(b)) = (left, right) else {
+                return Err(unexpected(0));
+            };
+            integers(operator, a, b, result)
+        }
+        Family::Float => {
+            let left = as_type(left, left_type, SqlType::Float)?;
+            let right = as_type(right, right_type, SqlType::Float)?;
+            if operator == BinaryOperator::Divide && is_zero(&right) {
+                return Err(Message::division_by_zero());
+            }
+            let (Value::Real(a), Value::Real(b)) = (left, right) else {
+                return Err(unexpected(0));
+            };
+            let number = match operator {
+                BinaryOperator::Add => a + b,
+                BinaryOperator::Subtract => a - b,
+                BinaryOperator::Multiply => a * b,
+                _ => a / b,
+            };
+            convert(Value::Real(number), SqlType::Float, result, None)
+        }
+        Family::Decimal => decimals(operator, (left, left_type), (right, right_type), result),
+        Family::Moment => moments(operator, (left, left_type), (right, right_type), result),
+        Family::Binary => match (left, right) {
+            (Value::Blob(a), Value::Blob(b)) => Ok(Value::Blob([&a[..], b].concat())),
+            _ => Err(unexpected(0)),
+        },
+        _ => Err(unexpected(1)),
+    }
+}
+
+fn as_type(value: &Value, from: SqlType, to: SqlType) -> Result<Value> {
+    match (value, from.family(), to.family()) {
+        (Value::Integer(_), Family::Integer, Family::Integer)
+        | (Value::Real(_), Family::Float, Family::Float) => Ok(value.clone()),
+        _ => convert(value.clone(), from, to, None),
+    }
+}
+
+fn integers(operator: BinaryOperator, a: i64, b: i64, result: SqlType) -> Result<Value> {
+    let number = match operator {
+        BinaryOperator::Add => a.checked_add(b),
+        BinaryOperator::Subtract => a.checked_sub(b),
+        BinaryOperator::Multiply => a.checked_mul(b),
+        BinaryOperator::Divide => a.checked_div(b),
+        _ => Some(a.wrapping_rem(b)),
+    };
+    let (low, high) = result.integer_range().unwrap_or((i64::MIN, i64::MAX));
+    number
+        .filter(|number| (low..=high).contains(number))
+        .map(Value::Integer)
+        .ok_or_else(|| Message::overflow("expression", result.name()))
+}
+
+fn decimals(
+    operator: BinaryOperator,
+    left: (&Value, SqlType),
+    right: (&Value, SqlType),
+    result: SqlType,
+) -> Result<Value> {
+    let overflow = || Message::overflow("expression", result.name());
+    // Text takes the type of the other operand.
+    let operand = |(value, from): (&Value, SqlType), other: SqlType| match from.family() {
+        Family::Text | Family::Binary => {
+            decimal_of(&convert(value.clone(), from, other, None)?, other)
+        }
+        _ => decimal_of(value, from),
+    };
+    let (a, b) = (operand(left, right.1)?, operand(right, left.1)?);
+    let (precision, scale) = result.as_numeric().unwrap_or((38, 0));
+    let exact = match operator {
+        BinaryOperator::Add => a.add(b),
+        BinaryOperator::Subtract => a.add(b.negated()),
+        BinaryOperator::Multiply => a.multiply(b, scale),
+        _ if b.unscaled() == 0 => return Err(Message::division_by_zero()),
+        BinaryOperator::Divide => a.divide(b, scale),
+        _ => a.remainder(b),
+    };
+    exact
+        .and_then(|number| number.fit(precision, scale, Rounding::Nearest))
+        .map(decimal_value)
+        .ok_or_else(overflow)
+}
+
+/// A datetime is days and parts of days since 1900.
+fn moments(
+    operator: BinaryOperator,
+    left: (&Value, SqlType),
+    right: (&Value, SqlType),
+    result: SqlType,
+) -> Result<Value> {
+    let ticks = |(value, from): (&Value, SqlType)| -> Result<i128> {
+        let moment = match from.family() {
+            Family::Moment => moment_of(value, from)?,
+            _ => moment_of(
+                &convert(value.clone(), from, SqlType::DateTime, None)?,
+                SqlType::DateTime,
+            )?,
+        };
+        Ok(i128::from(moment.days()) * i128::from(TICKS_DAY) + i128::from(moment.ticks))
+    };
+    let (a, b) = (ticks(left)?, ticks(right)?);
+    let ticks = if operator == BinaryOperator::Add { a + b } else { a - b };
+    let day = i128::from(TICKS_DAY);
+    let (days, rest) = (ticks.div_euclid(day) as i64, ticks.rem_euclid(day) as i64);
+    Moment::of_days(days, rest)
+        .and_then(|moment| moment.rounded(result))
+        .map(|moment| Value::Text(moment.to_iso(result)))
+        .ok_or_else(|| Message::overflow("expression", result.name()))
+}
+
+fn negate(arguments: &[Value]) -> Result<Value> {
+    let data_type = type_at(arguments, 1)?;
+    match value_at(arguments, 0)? {
+        Value::Integer(number) => integers(BinaryOperator::Subtract, 0, *number, data_type),
+        Value::Real(number) => Ok(Value::Real(-number)),
+        value => Ok(decimal_value(decimal_of(value, data_type)?.negated())),
+    }
+}
+
+fn bit_not(arguments: &[Value]) -> Result<Value> {
+    let number = int(arguments, 0)?;
+    Ok(Value::Integer(match type_at(arguments, 1)? {
+        SqlType::Bit => 1 - number,
+        SqlType::TinyInt => 255 - number,
+        _ => !number,
+    }))
+}
+
+/// `tsql_rows(count, which)`: 0 for TOP, 1 for OFFSET, 2 for FETCH.
+fn rows(arguments: &[Value]) -> Result<Value> {
+    let count = int(arguments, 0)?;
+    match int(arguments, 1)? {
+        0 if count < 0 => Err(Message::negative_top()),
+        1 if count < 0 => Err(Message::new(
+            10742,
+            15,
+            "The offset specified in a OFFSET clause may not be negative.",
+        )),
+        2 if count < 1 => Err(Message::new(
+            10744,
+            15,
+            "The number of rows provided for a FETCH clause must be greater then zero.",
+        )),
+        _ => Ok(Value::Integer(count)),
+    }
+}
+
+/// What orders a uniqueidentifier: its last group first.
+fn guid_key(arguments: &[Value]) -> Result<Value> {
+    let Value::Text(text) = value_at(arguments, 0)? else { return Err(unexpected(0)) };
+    let groups: Vec<&str> = text.split('-').collect();
+    let [a, b, c, d, e] = groups[..] else { return Ok(Value::Text(text.clone())) };
+    // The first three are compared from their last byte on.
+    let turned = |group: &str| -> String {
+        let pairs: Vec<&str> =
+            (0..group.len()).step_by(2).filter_map(|at| group.get(at..at + 2)).collect();
+        pairs.into_iter().rev().collect()
+    };
+    let first = [turned(c), turned(b), turned(a)].concat();
+    Ok(Value::Text(format!("{e}{d}{first}")))
+}
+
+/// `tsql_recursion(depth, most)`: the depth, unless it is too deep; `most` of 0 is no limit.
+fn recursion(arguments: &[Value]) -> Result<Value> {
+    let (depth, most) = (int(arguments, 0)?, int(arguments, 1)?);
+    match most != 0 && depth > most {
+        true => Err(Message::new(
+            530,
+            16,
+            format!(
+                "The statement terminated. The maximum recursion {most} has been exhausted before statement \
+                 completion."
+            ),
+        )),
+        false => Ok(Value::Integer(depth)),
+    }
+}
+
+/// A number with another scale, for sums that SQLite makes of its parts.
+pub(super) fn fit(number: Decimal, to: SqlType) -> Result<Value> {
+    let (precision, scale) = to.as_numeric().unwrap_or((38, 0));
+    number
+        .fit(precision, scale, Rounding::Truncate)
+        .map(decimal_value)
+        .ok_or_else(|| Message::overflow("expression", to.name()))
+}

@@ -1,0 +1,180 @@
+//! Functions that the session answers ([`Server`]).
+
+use std::sync::Arc;
+
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::Connection;
+
+use super::builtin::Parameter;
+use super::{arguments, unexpected, Server};
+use crate::convert::{read_stored, Value};
+use crate::message::{Message, Result};
+use crate::types::{Length, SqlType};
+
+/// A function of the server's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServerFunction {
+    /// Its name in capitals; with `@@` if that is how it is written.
+    pub name: &'static str,
+    /// Arguments at least and at most.
+    pub least: usize,
+    pub most: usize,
+    /// What they are converted to; the last one counts for all that follow.
+    pub parameters: &'static [Parameter],
+    /// What it gives.
+    pub result: SqlType,
+}
+
+use Parameter::{Int as I, National as N};
+
+const fn function(
+    name: &'static str,
+    (least, most): (usize, usize),
+    parameters: &'static [Parameter],
+    result: SqlType,
+) -> ServerFunction {
+    ServerFunction { name, least, most, parameters, result }
+}
+
+const NAME: SqlType = SqlType::SYSNAME;
+const INT: SqlType = SqlType::Int;
+const ANY: SqlType = SqlType::Variant;
+const ID: SqlType = SqlType::numeric(38, 0);
+
+/// Source: Microsoft's "System Functions", "Metadata Functions", "Security Functions", "Configuration Functions".
+const FUNCTIONS: &[ServerFunction] = &[
+    function("APP_NAME", (0, 0), &[], NAME),
+    function("ASYMKEY_ID", (1, 1), &[N], INT),
+    function("CERT_ID", (1, 1), &[N], INT),
+    function("CERTPROPERTY", (2, 2), &[I, N], ANY),
+    function("COL_LENGTH", (2, 2), &[N], SqlType::SmallInt),
+    function("COL_NAME", (2, 2), &[I], NAME),
+    function("COLUMNPROPERTY", (3, 3), &[I, N], INT),
+    function("CONNECTIONPROPERTY", (1, 1), &[N], ANY),
+    function("DATABASE_PRINCIPAL_ID", (0, 1), &[N], INT),
+    function("DATABASEPROPERTYEX", (2, 2), &[N], ANY),
+    function("DB_ID", (0, 1), &[N], INT),
+    function("DB_NAME", (0, 1), &[I], NAME),
+    function("ERROR_LINE", (0, 0), &[], INT),
+    function("ERROR_MESSAGE", (0, 0), &[], SqlType::nvarchar(4000)),
+    function("ERROR_NUMBER", (0, 0), &[], INT),
+    function("ERROR_PROCEDURE", (0, 0), &[], NAME),
+    function("ERROR_SEVERITY", (0, 0), &[], INT),
+    function("ERROR_STATE", (0, 0), &[], INT),
+    function("FILE_ID", (1, 1), &[N], SqlType::SmallInt),
+    function("FILE_IDEX", (1, 1), &[N], INT),
+    function("FILE_NAME", (1, 1), &[I], NAME),
+    function("FILEGROUP_ID", (1, 1), &[N], INT),
+    function("FILEGROUP_NAME", (1, 1), &[I], NAME),
+    function("FILEPROPERTY", (2, 2), &[N], INT),
+    function("FULLTEXTSERVICEPROPERTY", (1, 1), &[N], INT),
+    function("HAS_DBACCESS", (1, 1), &[N], INT),
+    function("HAS_PERMS_BY_NAME", (3, 5), &[N], INT),
+    function("HOST_ID", (0, 0), &[], SqlType::Char(10)),
+    function("HOST_NAME", (0, 0), &[], NAME),
+    function("IDENT_CURRENT", (1, 1), &[N], ID),
+    function("INDEXPROPERTY", (3, 3), &[I, N], INT),
+    function("INDEX_COL", (3, 3), &[N, I], NAME),
+    function("IS_MEMBER", (1, 1), &[N], INT),
+    function("IS_ROLEMEMBER", (1, 2), &[N], INT),
+    function("IS_SRVROLEMEMBER", (1, 2), &[N], INT),
+    function("KEY_GUID", (1, 1), &[N], SqlType::UniqueIdentifier),
+    function("KEY_ID", (1, 1), &[N], INT),
+    function("OBJECT_ID", (1, 2), &[N], INT),
+    function("OBJECT_NAME", (1, 2), &[I], NAME),
+    function("OBJECT_SCHEMA_NAME", (1, 2), &[I], NAME),
+    function("OBJECTPROPERTY", (2, 2), &[I, N], INT),
+    function("OBJECTPROPERTYEX", (2, 2), &[I, N], ANY),
+    function("ORIGINAL_DB_NAME", (0, 0), &[], NAME),
+    function("ORIGINAL_LOGIN", (0, 0), &[], NAME),
+    function("SCHEMA_ID", (0, 1), &[N], INT),
+    function("SCHEMA_NAME", (0, 1), &[I], NAME),
+    function("SCOPE_IDENTITY", (0, 0), &[], ID),
+    function("SERVERPROPERTY", (1, 1), &[N], ANY),
+    function("SESSIONPROPERTY", (1, 1), &[N], ANY),
+    function("STATS_DATE", (2, 2), &[I], SqlType::DateTime),
+    function("SUSER_ID", (0, 1), &[N], INT),
+    function("SUSER_NAME", (0, 1), &[I], NAME),
+    function("SUSER_SID", (0, 2), &[N], SqlType::VarBinary(Length::Of(85))),
+    function("SUSER_SNAME", (0, 1), &[Parameter::Binary], NAME),
+    function("TYPE_ID", (1, 1), &[N], INT),
+    function("TYPE_NAME", (1, 1), &[I], NAME),
+    function("USER_ID", (0, 1), &[N], INT),
+    function("USER_NAME", (0, 1), &[I], NAME),
+    function("XACT_STATE", (0, 0), &[], SqlType::SmallInt),
+    function("CURRENT_USER", (0, 0), &[], NAME),
+    function("SESSION_USER", (0, 0), &[], NAME),
+    function("SYSTEM_USER", (0, 0), &[], NAME),
+    function("USER", (0, 0), &[], NAME),
+    function("@@CPU_BUSY", (0, 0), &[], INT),
+    function("@@CONNECTIONS", (0, 0), &[], INT),
+    function("@@CURSOR_ROWS", (0, 0), &[], INT),
+    function("@@DATEFIRST", (0, 0), &[], SqlType::TinyInt),
+    function("@@ERROR", (0, 0), &[], INT),
+    function("@@FETCH_STATUS", (0, 0), &[], INT),
+    function("@@IDENTITY", (0, 0), &[], ID),
+    function("@@IDLE", (0, 0), &[], INT),
+    function("@@IO_BUSY", (0, 0), &[], INT),
+    function("@@LANGID", (0, 0), &[], SqlType::SmallInt),
+    function("@@LANGUAGE", (0, 0), &[], NAME),
+    function("@@LOCK_TIMEOUT", (0, 0), &[], INT),
+    function("@@MAX_CONNECTIONS", (0, 0), &[], INT),
+    function("@@MAX_PRECISION", (0, 0), &[], SqlType::TinyInt),
+    function("@@MICROSOFTVERSION", (0, 0), &[], INT),
+    function("@@NESTLEVEL", (0, 0), &[], INT),
+    function("@@OPTIONS", (0, 0), &[], INT),
+    function("@@PACK_RECEIVED", (0, 0), &[], INT),
+    function("@@PACK_SENT", (0, 0), &[], INT),
+    function("@@PROCID", (0, 0), &[], INT),
+    function("@@REMSERVER", (0, 0), &[], NAME),
+    function("@@ROWCOUNT", (0, 0), &[], INT),
+    function("@@SERVERNAME", (0, 0), &[], NAME),
+    function("@@SERVICENAME", (0, 0), &[], NAME),
+    function("@@SPID", (0, 0), &[], SqlType::SmallInt),
+    function("@@TEXTSIZE", (0, 0), &[], INT),
+    function("@@TIMETICKS", (0, 0), &[], INT),
+    function("@@TOTAL_ERRORS", (0, 0), &[], INT),
+    function("@@TOTAL_READ", (0, 0), &[], INT),
+    function("@@TOTAL_WRITE", (0, 0), &[], INT),
+    function("@@TRANCOUNT", (0, 0), &[], INT),
+    function("@@VERSION", (0, 0), &[], SqlType::nvarchar(300)),
+];
+
+/// The function of this name, which is in capitals.
+pub(crate) fn server_function(name: &str) -> Option<&'static ServerFunction> {
+    FUNCTIONS.iter().find(|function| function.name == name)
+}
+
+/// `tsql_server(name, ..)` and `tsql_now(type, utc)`.
+pub(super) fn register(connection: &Connection, server: Arc<dyn Server>) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8;
+    let clock = server.clone();
+    connection.create_scalar_function("tsql_server", -1, flags, move |context: &Context<'_>| {
+        call(&*server, &arguments(context)?).map_err(Message::raise)
+    })?;
+    connection.create_scalar_function("tsql_now", 2, flags, move |context: &Context<'_>| {
+        now(&*clock, &arguments(context)?).map_err(Message::raise)
+    })
+}
+
+fn call(server: &dyn Server, arguments: &[Value]) -> Result<Value> {
+    let Some((Value::Text(name), arguments)) = arguments.split_first() else {
+        return Err(unexpected(0));
+    };
+    let function = server_function(name).ok_or_else(|| Message::unknown_function(name))?;
+    let value = server.call(name, arguments)?;
+    match function.result {
+        SqlType::Variant => Ok(value),
+        result => read_stored(value, result),
+    }
+}
+
+fn now(server: &dyn Server, arguments: &[Value]) -> Result<Value> {
+    let of = super::type_at(arguments, 0)?;
+    let moment = match super::int(arguments, 1)? {
+        0 => server.now(),
+        _ => server.utc_now(),
+    };
+    let rounded = moment.rounded(of).ok_or_else(|| Message::date_out_of_range(of, of))?;
+    Ok(Value::Text(rounded.to_iso(of)))
+}

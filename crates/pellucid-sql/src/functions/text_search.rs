@@ -1,0 +1,88 @@
+//! LIKE, CHARINDEX, PATINDEX and REPLACE, which compare text as the default collation does: without case.
+
+use super::like::Pattern;
+use super::{int, scalar, text_at, text_value, Scalar};
+use crate::convert::Value;
+use crate::message::{Message, Result};
+
+pub(super) const SCALARS: &[Scalar] = &[
+    scalar("tsql_like", like),
+    scalar("tsql_charindex", char_index),
+    scalar("tsql_patindex", |a| {
+        let pattern = Pattern::new(text_at(a, 0)?, None, int(a, 2)? != 0);
+        Ok(Value::Integer(pattern.position(text_at(a, 1)?) as i64))
+    }),
+    scalar("tsql_replace", replace),
+];
+
+/// `tsql_like(text, pattern, sensitive [, escape])`
+fn like(arguments: &[Value]) -> Result<Value> {
+    let escape = match arguments.get(3) {
+        None => None,
+        Some(_) => {
+            let text = text_at(arguments, 3)?;
+            let mut letters = text.chars();
+            match (letters.next(), letters.next()) {
+                (Some(only), None) => Some(only),
+                _ => {
+                    return Err(Message::new(
+                        506,
+                        16,
+                        format!(
+                            "The invalid escape character \"{text}\" was specified in a LIKE predicate."
+                        ),
+                    ))
+                }
+            }
+        }
+    };
+    let pattern = Pattern::new(text_at(arguments, 1)?, escape, int(arguments, 2)? != 0);
+    Ok(Value::Integer(pattern.matches(text_at(arguments, 0)?).into()))
+}
+
+/// Characters by which two texts are compared.
+fn letters(text: &str, sensitive: bool) -> Vec<char> {
+    match sensitive {
+        true => text.chars().collect(),
+        false => text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect(),
+    }
+}
+
+fn find(wanted: &[char], within: &[char], from: usize) -> Option<usize> {
+    if wanted.is_empty() || wanted.len() > within.len() {
+        return None;
+    }
+    (from..=within.len() - wanted.len()).find(|at| within[*at..].starts_with(wanted))
+}
+
+/// `tsql_charindex(wanted, text, sensitive [, start])`
+fn char_index(arguments: &[Value]) -> Result<Value> {
+    let sensitive = int(arguments, 2)? != 0;
+    let start = arguments.get(3).map_or(Ok(1), |_| int(arguments, 3))?.max(1);
+    let wanted = letters(text_at(arguments, 0)?, sensitive);
+    let within = letters(text_at(arguments, 1)?, sensitive);
+    let start = usize::try_from(start - 1).unwrap_or(usize::MAX);
+    let found = match start < within.len() {
+        true => find(&wanted, &within, start).map_or(0, |at| at as i64 + 1),
+        false => 0,
+    };
+    Ok(Value::Integer(found))
+}
+
+/// `tsql_replace(text, wanted, replacement, sensitive)`
+fn replace(arguments: &[Value]) -> Result<Value> {
+    let sensitive = int(arguments, 3)? != 0;
+    let text = text_at(arguments, 0)?;
+    let wanted = letters(text_at(arguments, 1)?, sensitive);
+    let replacement = text_at(arguments, 2)?;
+    let (shown, within): (Vec<char>, _) = (text.chars().collect(), letters(text, sensitive));
+    let mut result = String::new();
+    let mut at = 0;
+    while let Some(found) = find(&wanted, &within, at) {
+        result.extend(&shown[at..found]);
+        result.push_str(replacement);
+        at = found + wanted.len();
+    }
+    result.extend(&shown[at..]);
+    text_value(result)
+}

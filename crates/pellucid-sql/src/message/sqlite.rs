@@ -1,0 +1,88 @@
+//! Messages through SQLite and back, and what SQLite's own errors are called.
+
+use rusqlite::ffi::ErrorCode;
+
+use super::{Message, OF_SQLITE};
+
+/// What a marked text begins with and its fields are divided by.
+const MARK: char = '\u{1f}';
+
+impl Message {
+    /// As an error of a function that SQLite called.
+    pub(crate) fn raise(self) -> rusqlite::Error {
+        rusqlite::Error::UserFunctionError(Box::new(Marked(self)))
+    }
+
+    fn of_marked(text: &str) -> Option<Self> {
+        let mut fields = text.strip_prefix(MARK)?.splitn(4, MARK);
+        let number = fields.next()?.parse().ok()?;
+        let severity = fields.next()?.parse().ok()?;
+        let state = fields.next()?.parse().ok()?;
+        Some(Self { number, severity, state, text: fields.next()?.to_owned() })
+    }
+
+    fn of_sqlite(code: rusqlite::ffi::Error, text: Option<&str>) -> Self {
+        let text = text.unwrap_or_default();
+        if let Some(message) = Self::of_marked(text) {
+            return message;
+        }
+        match code.code {
+            ErrorCode::ConstraintViolation => constraint(code.extended_code, text),
+            _ if text == "integer overflow" => Self::overflow("expression", "bigint"),
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+                Self::new(1222, 16, "Lock request time out period exceeded.")
+            }
+            _ => Self::new(OF_SQLITE, 16, format!("SQLite: {text} ({})", code.extended_code)),
+        }
+    }
+}
+
+fn constraint(extended: i32, text: &str) -> Message {
+    let after = |prefix: &str| text.strip_prefix(prefix).unwrap_or(text).to_owned();
+    match extended {
+        rusqlite::ffi::SQLITE_CONSTRAINT_NOTNULL => {
+            let column = after("NOT NULL constraint failed: ");
+            let (table, column) = column.rsplit_once('.').unwrap_or(("", &column));
+            Message::null_refused(column, table)
+        }
+        rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE
+        | rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+        | rusqlite::ffi::SQLITE_CONSTRAINT_ROWID => {
+            let columns = after("UNIQUE constraint failed: ");
+            let table = columns.split('.').next().unwrap_or_default().to_owned();
+            Message::duplicate_key(&columns, &table)
+        }
+        _ => Message::new(547, 16, format!("The statement conflicted with a constraint: {text}.")),
+    }
+}
+
+impl From<rusqlite::Error> for Message {
+    fn from(error: rusqlite::Error) -> Self {
+        match error {
+            rusqlite::Error::SqliteFailure(code, text) => Self::of_sqlite(code, text.as_deref()),
+            rusqlite::Error::SqlInputError { error, msg, .. } => {
+                Self::of_sqlite(error, Some(msg.as_str()))
+            }
+            rusqlite::Error::UserFunctionError(error) => match error.downcast::<Marked>() {
+                Ok(marked) => marked.0,
+                Err(other) => Self::new(OF_SQLITE, 16, format!("SQLite: {other}")),
+            },
+            other => Self::new(OF_SQLITE, 16, format!("SQLite: {other}")),
+        }
+    }
+}
+
+/// A message on its way through SQLite.
+#[derive(Debug)]
+struct Marked(Message);
+
+impl std::fmt::Display for Marked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Message { number, severity, state, text } = &self.0;
+        // SQLite's texts end at a zero byte.
+        let text = text.replace('\0', "\u{fffd}");
+        write!(f, "{MARK}{number}{MARK}{severity}{MARK}{state}{MARK}{text}")
+    }
+}
+
+impl std::error::Error for Marked {}

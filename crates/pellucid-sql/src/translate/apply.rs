@@ -1,0 +1,208 @@
+//! CROSS APPLY and OUTER APPLY, which SQLite lacks.
+//!
+//! A right side that looks at no column of the left is a join. Of those that do: a row of values, or several, become
+//! expressions of the left side; a query of one table or join becomes that join with its WHERE as condition; a query
+//! of one row at most becomes a sub-query for each column. What else there is, is not supported.
+
+use super::from::{add, named_columns};
+use super::scope::{Clause, Level, Relation, ScopeColumn, ScopeTable};
+use super::select::Parts;
+use super::{visit, Typed, View, Work};
+use crate::ast::{
+    Expression, JoinKind, Query, QueryBody, Select, TableAlias, TablePrimary, TableSource,
+};
+use crate::message::{Message, Result};
+
+impl Work<'_> {
+    pub(super) fn apply(
+        &mut self,
+        right: &TablePrimary,
+        keep: bool,
+        level: &mut Level,
+        outer: View<'_>,
+        text: &mut String,
+    ) -> Result<()> {
+        let word = if keep { "LEFT JOIN" } else { "JOIN" };
+        // Tables of the right side are known apart from those of the left until both are joined.
+        let mut added = Level::default();
+        level.used.set(false);
+        let view = View::inner(&outer, level, Clause::Other);
+        let aliases = self.aliases;
+        let parameters = self.parameters.len();
+        let joined = self.primary(right, &mut added, view);
+        let lateral = level.used.replace(true);
+        let split = matches!(right, TablePrimary::Function { .. });
+        if !lateral || split {
+            text.push_str(&format!(" {word} {}", joined?));
+            if keep {
+                text.push_str(" ON 1");
+            }
+            return added.tables.into_iter().try_for_each(|table| add(level, table));
+        }
+        self.aliases = aliases;
+        self.parameters.truncate(parameters);
+        let (table, joined) = match right {
+            TablePrimary::Values { rows, alias } => self.values_applied(rows, alias, view)?,
+            TablePrimary::Query { query, alias } => self.query_applied(query, alias, keep, view)?,
+            _ => return Err(Message::unsupported("APPLY of this table")),
+        };
+        text.push_str(&joined);
+        add(level, table)
+    }
+
+    /// Each row by its number, each column as a choice by that number.
+    fn values_applied(
+        &mut self,
+        rows: &[Vec<Expression>],
+        alias: &TableAlias,
+        view: View<'_>,
+    ) -> Result<(ScopeTable, String)> {
+        let (columns, rows) = self.value_rows(rows, view)?;
+        let t = self.alias();
+        let values = (0..columns.len()).map(|column| {
+            let cases: Vec<String> = rows
+                .iter()
+                .enumerate()
+                .map(|(at, row)| format!("WHEN {} THEN {}", at + 1, row[column]))
+                .collect();
+            format!("CASE {t}.n {} END", cases.join(" "))
+        });
+        let relation = Relation { sql: String::new(), columns: columns.clone(), single: false };
+        let table = substituted(alias, &relation, values.collect())?;
+        let numbers: Vec<String> = (1..=rows.len()).map(|at| format!("({at})")).collect();
+        let joined =
+            format!(" JOIN (SELECT column1 AS n FROM (VALUES {})) AS {t}", numbers.join(", "));
+        Ok((table, joined))
+    }
+
+    fn query_applied(
+        &mut self,
+        query: &Query,
+        alias: &TableAlias,
+        keep: bool,
+        view: View<'_>,
+    ) -> Result<(ScopeTable, String)> {
+        if let Some(select) = plain(query) {
+            if select.from.is_empty() && select.filter.is_none() {
+                let parts = self.parts(select, &[], view)?;
+                let values = parts.selected.iter().map(|one| one.value.sql.clone()).collect();
+                return Ok((substituted(alias, &relation(&parts), values)?, String::new()));
+            }
+            // A computed value would be NULL where no row is found, a column is by itself.
+            let bare = |parts: &Parts| {
+                parts.selected.iter().all(|one| {
+                    !one.value.sql.contains(['(', '\'', ' ']) && one.value.sql.starts_with('t')
+                })
+            };
+            if !select.from.is_empty() && joins_flat(&select.from) {
+                let mut inner = Level::default();
+                let left = view.level.map(|level| &level.used);
+                left.into_iter().for_each(|used| used.set(false));
+                let from = self.from(&select.from, &mut inner, view)?;
+                if left.is_some_and(|used| used.replace(true)) {
+                    return Err(Message::unsupported(
+                        "APPLY of a query whose FROM depends on the left side",
+                    ));
+                }
+                let from = from.strip_prefix(" FROM ").unwrap_or(&from).to_owned();
+                let filter = match &select.filter {
+                    Some(filter) => {
+                        self.condition(filter, View::inner(&view, &inner, Clause::Where))?
+                    }
+                    None => "1".to_owned(),
+                };
+                let mut without = select.clone();
+                without.filter = None;
+                let selected = self.selected_within(
+                    &without,
+                    &inner,
+                    View::inner(&view, &inner, Clause::Select),
+                )?;
+                let parts = Parts {
+                    distinct: false,
+                    selected,
+                    tail: String::new(),
+                    order: Vec::new(),
+                    single: false,
+                };
+                if !keep || bare(&parts) {
+                    let word = if keep { "LEFT JOIN" } else { "JOIN" };
+                    let values = parts.selected.iter().map(|one| one.value.sql.clone()).collect();
+                    let table = substituted(alias, &relation(&parts), values)?;
+                    // A table alone in parentheses would lose its alias.
+                    let several = select.from.len() > 1
+                        || select.from.iter().any(|source| !source.joins.is_empty());
+                    let from = if several { format!("({from})") } else { from };
+                    return Ok((table, format!(" {word} {from} ON {filter}")));
+                }
+            }
+        }
+        let relation = self.query(query, view, true)?;
+        if !relation.single {
+            return Err(Message::unsupported(
+                "APPLY of a query that depends on the left side and is more than a join or one row",
+            ));
+        }
+        let values = (1..=relation.columns.len())
+            .map(|at| format!("(SELECT c{at} FROM ({}))", relation.sql))
+            .collect();
+        let table = substituted(alias, &relation, values)?;
+        let joined = match keep {
+            true => String::new(),
+            // Where there is no row, the left side has none either.
+            false => {
+                let t = self.alias();
+                format!(" JOIN (SELECT 1) AS {t} ON EXISTS ({})", relation.sql)
+            }
+        };
+        Ok((table, joined))
+    }
+}
+
+/// A SELECT that gives each row of its tables as it is.
+fn plain(query: &Query) -> Option<&Select> {
+    let QueryBody::Select(select) = &query.body else { return None };
+    let simple = query.with.is_empty()
+        && query.order.is_empty()
+        && query.offset.is_none()
+        && !select.distinct
+        && select.top.is_none()
+        && select.group.is_empty()
+        && select.having.is_none()
+        && select.into.is_none()
+        && !visit::aggregates(select);
+    simple.then_some(select)
+}
+
+/// Whether no join of these keeps rows of its right side.
+fn joins_flat(sources: &[TableSource]) -> bool {
+    sources
+        .iter()
+        .flat_map(|source| &source.joins)
+        .all(|join| matches!(join.kind, JoinKind::Inner(_) | JoinKind::Cross | JoinKind::Left(_)))
+}
+
+fn relation(parts: &Parts) -> Relation {
+    let columns = parts.selected.iter().map(super::order::Selected::column).collect();
+    Relation { sql: String::new(), columns, single: parts.single }
+}
+
+/// A table whose columns are expressions.
+fn substituted(alias: &TableAlias, relation: &Relation, values: Vec<String>) -> Result<ScopeTable> {
+    let names = named_columns(&alias.name, &relation.columns, &alias.columns)?;
+    let columns = names
+        .into_iter()
+        .zip(&relation.columns)
+        .zip(values)
+        .map(|((name, column), sql)| ScopeColumn {
+            name,
+            value: Typed {
+                sql,
+                data_type: column.data_type,
+                sensitive: column.sensitive,
+                constant: None,
+            },
+        })
+        .collect();
+    Ok(ScopeTable { name: alias.name.clone().into(), columns, row: None })
+}

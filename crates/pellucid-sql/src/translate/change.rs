@@ -1,0 +1,348 @@
+//! INSERT, UPDATE and DELETE.
+//!
+//! What stands in a FROM clause finds the rows first, by what identifies them; the change goes by that. Where several
+//! joined rows belong to one row, UPDATE takes any of them, as SQL Server does.
+
+use super::scope::{called, same, Clause, Level, Typed, View};
+use super::{quoted, Stored, Table, TableColumn, Work};
+use crate::ast::{
+    ChangeTarget, ColumnName, Condition, Delete, Insert, InsertSource, Name, ObjectName, SetTarget,
+    TablePrimary, TableSource, Top, Update,
+};
+use crate::message::{Message, Result};
+use crate::types::Family;
+
+/// The rows that are changed.
+struct Target {
+    table: Table,
+    /// Its number among the tables of the level.
+    at: usize,
+    level: Level,
+    /// From FROM on.
+    tail: String,
+}
+
+impl Work<'_> {
+    pub(super) fn insert(&mut self, insert: &Insert) -> Result<String> {
+        let mut level = Level::default();
+        let with = self.with(&insert.with, &mut level, View::EMPTY)?;
+        if insert.top.is_some() {
+            return Err(Message::unsupported("INSERT TOP"));
+        }
+        let (table, name) = self.target_table(&insert.target)?;
+        let columns = target_columns(&table, &insert.columns, &name)?;
+        let into = format!("INSERT INTO {}", table.sqlite);
+        let list: Vec<String> = columns.iter().map(|column| quoted(&column.sqlite)).collect();
+        let list = list.join(", ");
+        let view = View::inner(&View::EMPTY, &level, Clause::Other);
+        match &insert.source {
+            InsertSource::DefaultValues => {
+                let defaulted: Vec<&TableColumn> =
+                    table.columns.iter().filter(|column| column.default.is_some()).collect();
+                if defaulted.is_empty() {
+                    return Ok(format!("{with}{into} DEFAULT VALUES"));
+                }
+                let names: Vec<String> = defaulted.iter().map(|c| quoted(&c.sqlite)).collect();
+                let values: Vec<String> = defaulted.iter().map(|c| default_of(c)).collect();
+                Ok(format!("{into} ({}) VALUES ({})", names.join(", "), values.join(", ")))
+            }
+            InsertSource::Values(rows) => {
+                let mut texts = Vec::new();
+                for row in rows {
+                    counts_match(row.len(), columns.len())?;
+                    let mut values = Vec::new();
+                    for (value, column) in row.iter().zip(&columns) {
+                        values.push(match value {
+                            None => default_of(column),
+                            Some(value) => {
+                                let value = self.expression(value, view)?;
+                                self.written(value, column)?
+                            }
+                        });
+                    }
+                    texts.push(format!("({})", values.join(", ")));
+                }
+                Ok(format!("{with}{into} ({list}) VALUES {}", texts.join(", ")))
+            }
+            InsertSource::Query(query) => {
+                let relation = self.query(query, view, false)?;
+                counts_match(relation.columns.len(), columns.len())?;
+                let mut values = Vec::new();
+                for (at, (from, column)) in relation.columns.iter().zip(&columns).enumerate() {
+                    let value = Typed {
+                        sql: format!("c{}", at + 1),
+                        data_type: from.data_type,
+                        sensitive: false,
+                        constant: None,
+                    };
+                    values.push(self.written(value, column)?);
+                }
+                Ok(format!(
+                    "{with}{into} ({list}) SELECT {} FROM ({})",
+                    values.join(", "),
+                    relation.sql
+                ))
+            }
+            InsertSource::Execute(_) => Err(Message::unsupported("INSERT .. EXECUTE")),
+        }
+    }
+
+    pub(super) fn update(&mut self, update: &Update) -> Result<String> {
+        let mut common = Level::default();
+        let with = self.with(&update.with, &mut common, View::EMPTY)?;
+        let outer = View::inner(&View::EMPTY, &common, Clause::Other);
+        let found = self.found(&update.target, &update.from, update.filter.as_ref(), outer)?;
+        let limit = self.change_limit(update.top.as_ref())?;
+        let view = View::inner(&outer, &found.level, Clause::Where);
+        let mut names = Vec::new();
+        let mut values = Vec::new();
+        for clause in &update.set {
+            let SetTarget::Column(column) = &clause.target else {
+                return Err(Message::unsupported("UPDATE that assigns to a variable"));
+            };
+            let target = found
+                .table
+                .columns
+                .iter()
+                .find(|other| same(&other.name, column.column.as_str()))
+                .ok_or_else(|| Message::unknown_column(column.column.as_str()))?;
+            if names.contains(&quoted(&target.sqlite)) {
+                return Err(Message::new(
+                    264,
+                    16,
+                    format!(
+                        "The column name '{}' is specified more than once in the SET clause or column list of an \
+                         INSERT. A column cannot be assigned more than one value in the same clause. Modify the \
+                         clause to make sure that a column is updated only once. If this statement updates or \
+                         inserts columns into a view, column aliasing can conceal the duplication in your code.",
+                        target.name
+                    ),
+                ));
+            }
+            let value = match &clause.value {
+                None => default_of(target),
+                Some(value) => {
+                    let value = self.expression(value, view)?;
+                    let value = match super::assign::binary(clause.operator) {
+                        None => value,
+                        Some(operator) => {
+                            let old = self.own_column(&found, column)?;
+                            self.operated(old, operator, value)?
+                        }
+                    };
+                    self.written(value, target)?
+                }
+            };
+            names.push(quoted(&target.sqlite));
+            values.push(value);
+        }
+        let row = row_of(&found)?;
+        let list: Vec<String> = values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| format!("{value} AS v{}", at + 1))
+            .collect();
+        let set: Vec<String> =
+            names.iter().enumerate().map(|(at, name)| format!("{name} = s.v{}", at + 1)).collect();
+        let key = found.table.row.clone().unwrap_or_default();
+        Ok(format!(
+            "{with}UPDATE {table} AS u SET {} FROM (SELECT {row} AS k, {}{}{limit}) AS s WHERE u.{key} = s.k",
+            set.join(", "),
+            list.join(", "),
+            found.tail,
+            table = found.table.sqlite,
+        ))
+    }
+
+    pub(super) fn delete(&mut self, delete: &Delete) -> Result<String> {
+        let mut common = Level::default();
+        let with = self.with(&delete.with, &mut common, View::EMPTY)?;
+        let outer = View::inner(&View::EMPTY, &common, Clause::Other);
+        let found = self.found(&delete.target, &delete.from, delete.filter.as_ref(), outer)?;
+        let limit = self.change_limit(delete.top.as_ref())?;
+        let row = row_of(&found)?;
+        let key = found.table.row.clone().unwrap_or_default();
+        Ok(format!(
+            "{with}DELETE FROM {} WHERE {key} IN (SELECT {row}{}{limit})",
+            found.table.sqlite, found.tail
+        ))
+    }
+
+    fn change_limit(&mut self, top: Option<&Top>) -> Result<String> {
+        match top {
+            Some(top) if top.percent => Err(Message::unsupported("UPDATE and DELETE TOP PERCENT")),
+            top => self.limit(top, None),
+        }
+    }
+
+    /// The table that is changed, and what its row is among the joined ones.
+    fn found(
+        &mut self,
+        target: &ChangeTarget,
+        from: &[TableSource],
+        filter: Option<&Condition>,
+        outer: View<'_>,
+    ) -> Result<Target> {
+        let mut level = Level::default();
+        let (table, at, mut tail) = if from.is_empty() {
+            let table = self.target_table(target)?.0;
+            let primary = match target {
+                ChangeTarget::Table { name, .. } => {
+                    TablePrimary::Table { name: name.clone(), alias: None, hints: Vec::new() }
+                }
+                ChangeTarget::Variable(variable) => {
+                    TablePrimary::Variable { variable: variable.clone(), alias: None }
+                }
+            };
+            // A common table expression of that name is not meant.
+            let text = self.primary(&primary, &mut level, View::EMPTY)?;
+            (table, 0, format!(" FROM {text}"))
+        } else {
+            let tail = self.from(from, &mut level, outer)?;
+            let ChangeTarget::Table { name, .. } = target else {
+                return Err(Message::unsupported(
+                    "UPDATE and DELETE of a table variable with FROM",
+                ));
+            };
+            let matches: Vec<usize> =
+                (0..level.tables.len()).filter(|at| called(&level.tables[*at], name)).collect();
+            let only = match matches[..] {
+                [only] => only,
+                [] => {
+                    return Err(Message::unsupported(
+                        "UPDATE and DELETE with a FROM that does not name the table",
+                    ))
+                }
+                _ => {
+                    let name = super::scope::object_text(name);
+                    return Err(Message::new(
+                        8154,
+                        16,
+                        format!("The table '{name}' is ambiguous."),
+                    ));
+                }
+            };
+            let written = primaries(from).into_iter().find_map(|primary| match primary {
+                TablePrimary::Table { name, alias, .. } => {
+                    let shown = alias.clone().map_or(name.clone(), ObjectName::from);
+                    (shown == level.tables[only].name).then(|| name.clone())
+                }
+                _ => None,
+            });
+            let written =
+                written.ok_or_else(|| Message::unsupported("change of a derived table"))?;
+            (self.named_table(&written)?, only, tail)
+        };
+        if let Some(filter) = filter {
+            let filter = self.condition(filter, View::inner(&outer, &level, Clause::Where))?;
+            tail.push_str(&format!(" WHERE {filter}"));
+        }
+        Ok(Target { table, at, level, tail })
+    }
+
+    fn target_table(&mut self, target: &ChangeTarget) -> Result<(Table, String)> {
+        match target {
+            ChangeTarget::Table { name, .. } => {
+                Ok((self.named_table(name)?, super::scope::object_text(name)))
+            }
+            ChangeTarget::Variable(variable) => {
+                let table = self.catalog.table_variable(&variable.0);
+                let table = table.ok_or_else(|| Message::undeclared_table(&variable.0))?;
+                Ok((table, format!("@{}", variable.0)))
+            }
+        }
+    }
+
+    fn named_table(&mut self, name: &ObjectName) -> Result<Table> {
+        let table = self.catalog.table(name)?;
+        table.ok_or_else(|| Message::unknown_object(&super::scope::object_text(name)))
+    }
+
+    /// The column of the changed table itself.
+    fn own_column(&self, found: &Target, column: &ColumnName) -> Result<Typed> {
+        let table = &found.level.tables[found.at];
+        let own = table.columns.iter().find(|other| same(&other.name, column.column.as_str()));
+        own.map(|own| own.value.clone())
+            .ok_or_else(|| Message::unknown_column(column.column.as_str()))
+    }
+
+    /// A value as the column holds it.
+    fn written(&self, value: Typed, column: &TableColumn) -> Result<String> {
+        let value = self.coerced(value, column.data_type)?;
+        let plain = column.stored == Stored::Plain;
+        Ok(match column.data_type.family() {
+            Family::Decimal if plain => {
+                format!("tsql_store({}, {})", value.sql, column.data_type.code())
+            }
+            _ => value.sql,
+        })
+    }
+}
+
+fn row_of(found: &Target) -> Result<String> {
+    found.level.tables[found.at]
+        .row
+        .clone()
+        .ok_or_else(|| Message::unsupported("change of a view or a table without row identity"))
+}
+
+fn default_of(column: &TableColumn) -> String {
+    column.default.clone().map_or_else(|| "NULL".to_owned(), |default| format!("({default})"))
+}
+
+fn counts_match(values: usize, columns: usize) -> Result<()> {
+    match values == columns {
+        true => Ok(()),
+        false => Err(Message::new(
+            213,
+            16,
+            "Column name or number of supplied values does not match table definition.",
+        )),
+    }
+}
+
+/// The columns that INSERT gives values to.
+fn target_columns(table: &Table, names: &[Name], shown: &str) -> Result<Vec<TableColumn>> {
+    if names.is_empty() {
+        return Ok(table.columns.iter().filter(|column| column.writable).cloned().collect());
+    }
+    let mut columns: Vec<TableColumn> = Vec::new();
+    for name in names {
+        let column = table
+            .columns
+            .iter()
+            .find(|column| same(&column.name, name.as_str()))
+            .ok_or_else(|| Message::unknown_column(name.as_str()))?;
+        if columns.contains(column) {
+            return Err(Message::new(
+                264,
+                16,
+                format!(
+                    "The column name '{}' is specified more than once in the SET clause or column list of an INSERT. \
+                     ({shown})",
+                    column.name
+                ),
+            ));
+        }
+        columns.push(column.clone());
+    }
+    Ok(columns)
+}
+
+/// The tables of a FROM clause as they are written.
+fn primaries(from: &[TableSource]) -> Vec<&TablePrimary> {
+    let mut all = Vec::new();
+    for source in from {
+        for primary in
+            std::iter::once(&source.table).chain(source.joins.iter().map(|join| &join.right))
+        {
+            match primary {
+                TablePrimary::Joined(inner) => {
+                    all.extend(primaries(std::slice::from_ref(inner)));
+                }
+                primary => all.push(primary),
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,262 @@
+//! Conditions: true, false or unknown, which SQLite has too.
+//!
+//! Text is compared without case of the letters A to Z (SQLite's NOCASE) and without spaces at its end; under a
+//! collation with `_CS` or `_BIN` exactly.
+
+use super::convert::operand_type;
+use super::scope::{Clause, Relation};
+use super::{balanced, Typed, View, Work};
+use crate::ast::{Comparison, Condition, Expression, InList, Quantifier, Query};
+use crate::message::{Message, Result};
+use crate::types::{unify, Family, Length, SqlType};
+
+impl Work<'_> {
+    pub(super) fn condition(&mut self, condition: &Condition, view: View<'_>) -> Result<String> {
+        match condition {
+            Condition::And(all) => self.conditions(all, "AND", view),
+            Condition::Or(all) => self.conditions(all, "OR", view),
+            Condition::Not(inner) => Ok(format!("(NOT {})", self.condition(inner, view)?)),
+            Condition::Compare { left, comparison, right } => {
+                let left = self.expression(left, view)?;
+                let right = self.expression(right, view)?;
+                self.compared(left, *comparison, right)
+            }
+            Condition::Quantified { left, comparison, quantifier, query } => {
+                if super::visit::has(left) {
+                    return Err(Message::unsupported("ALL and ANY of an aggregate"));
+                }
+                let left = self.expression(left, view)?;
+                self.quantified(left, *comparison, *quantifier, query, view)
+            }
+            Condition::Between { operand, negated, low, high } => {
+                let operand = self.expression(operand, view)?;
+                let low = self.expression(low, view)?;
+                let high = self.expression(high, view)?;
+                let least = self.compared(operand.clone(), Comparison::GreaterOrEqual, low)?;
+                let most = self.compared(operand, Comparison::LessOrEqual, high)?;
+                Ok(negation(*negated, format!("({least} AND {most})")))
+            }
+            Condition::In { operand, negated, list } => {
+                let operand = self.expression(operand, view)?;
+                let within = match list {
+                    InList::Values(values) => self.in_values(operand, values, view)?,
+                    InList::Query(query) => self.in_query(operand, query, view)?,
+                };
+                Ok(negation(*negated, within))
+            }
+            Condition::Like { operand, negated, pattern, escape } => {
+                let like = self.like(operand, pattern, escape.as_ref(), view)?;
+                Ok(negation(*negated, like))
+            }
+            Condition::IsNull { operand, negated } => {
+                let operand = self.expression(operand, view)?;
+                let not = if *negated { "NOT " } else { "" };
+                Ok(format!("({} IS {not}NULL)", operand.sql))
+            }
+            Condition::IsDistinct { left, negated, right } => {
+                let left = self.expression(left, view)?;
+                let right = self.expression(right, view)?;
+                let (left, right, collation) = self.comparable(left, right)?;
+                let not = if *negated { "" } else { "NOT " };
+                Ok(format!("({left} IS {not}{right}{collation})"))
+            }
+            Condition::Exists(query) => {
+                let relation = self.sub_query(query, view)?;
+                Ok(format!("EXISTS ({})", relation.sql))
+            }
+        }
+    }
+
+    fn conditions(&mut self, all: &[Condition], operator: &str, view: View<'_>) -> Result<String> {
+        let all: Vec<String> =
+            all.iter().map(|one| self.condition(one, view)).collect::<Result<_>>()?;
+        Ok(balanced(&all, operator))
+    }
+
+    fn sub_query(&mut self, query: &Query, view: View<'_>) -> Result<Relation> {
+        if self.splits() {
+            return Err(Message::unsupported(
+                "a sub-query in a condition beside a variable that the same SELECT assigns",
+            ));
+        }
+        self.query(query, View { clause: Clause::Other, ..view }, true)
+    }
+
+    /// Both sides as values of one type, and the collation to compare them by.
+    fn comparable(&self, left: Typed, right: Typed) -> Result<(String, String, &'static str)> {
+        let decimal =
+            [&left, &right].iter().any(|value| value.data_type.family() == Family::Decimal);
+        let data_type = unify(operand_type(&left, decimal), operand_type(&right, decimal))?;
+        if data_type.family() == Family::Xml {
+            return Err(Message::new(
+                305,
+                16,
+                "The XML data type cannot be compared or sorted, except when using the IS NULL operator.",
+            ));
+        }
+        let sensitive = left.sensitive || right.sensitive;
+        let [left, right] = [left, right].map(|side| self.converted(side, data_type));
+        Ok(match data_type.family() {
+            Family::Text => {
+                let collation = if sensitive { "" } else { " COLLATE NOCASE" };
+                (trimmed(&left.sql), trimmed(&right.sql), collation)
+            }
+            Family::Variant => (left.sql, right.sql, " COLLATE NOCASE"),
+            _ => (left.sql, right.sql, ""),
+        })
+    }
+
+    /// `left comparison right`
+    pub(super) fn compared(
+        &mut self,
+        left: Typed,
+        comparison: Comparison,
+        right: Typed,
+    ) -> Result<String> {
+        let guid = [&left, &right].iter().any(|v| v.data_type == SqlType::UniqueIdentifier);
+        let (mut left, mut right, collation) = self.comparable(left, right)?;
+        let ordered = !matches!(comparison, Comparison::Equal | Comparison::NotEqual);
+        if guid && ordered {
+            [left, right] = [left, right].map(|side| format!("tsql_guid_key({side})"));
+        }
+        Ok(format!("({left} {} {right}{collation})", sign(comparison)))
+    }
+
+    fn in_values(
+        &mut self,
+        operand: Typed,
+        values: &[Expression],
+        view: View<'_>,
+    ) -> Result<String> {
+        let mut all = vec![operand];
+        for value in values {
+            all.push(self.expression(value, view)?);
+        }
+        let data_type = self.common_type(&all)?;
+        let sensitive = all.iter().any(|value| value.sensitive);
+        let text = data_type.family() == Family::Text;
+        let mut all = all.into_iter().map(|value| {
+            let sql = self.converted(value, data_type).sql;
+            if text {
+                trimmed(&sql)
+            } else {
+                sql
+            }
+        });
+        let operand = all.next().unwrap_or_default();
+        let list: Vec<String> = all.collect();
+        let collation = if text && !sensitive { " COLLATE NOCASE" } else { "" };
+        Ok(format!("({operand}{collation} IN ({}))", list.join(", ")))
+    }
+
+    fn in_query(&mut self, operand: Typed, query: &Query, view: View<'_>) -> Result<String> {
+        let relation = self.sub_query(query, view)?;
+        let [column] = &relation.columns[..] else { return Err(Message::more_than_one_column()) };
+        let right = Typed {
+            sql: "c1".to_owned(),
+            data_type: column.data_type,
+            sensitive: column.sensitive,
+            constant: None,
+        };
+        let (left, right, collation) = self.comparable(operand, right)?;
+        Ok(format!("({left}{collation} IN (SELECT {right} FROM ({})))", relation.sql))
+    }
+
+    /// `left comparison ANY (..)` is the disjunction over the rows, `ALL` the conjunction. Unknown comes out as in
+    /// both: not true under ANY, not true under ALL, and not false either.
+    fn quantified(
+        &mut self,
+        left: Typed,
+        comparison: Comparison,
+        quantifier: Quantifier,
+        query: &Query,
+        view: View<'_>,
+    ) -> Result<String> {
+        let relation = self.sub_query(query, view)?;
+        let [column] = &relation.columns[..] else { return Err(Message::more_than_one_column()) };
+        let alias = self.alias();
+        let right = Typed {
+            sql: format!("{alias}.c1"),
+            data_type: column.data_type,
+            sensitive: column.sensitive,
+            constant: None,
+        };
+        let all = quantifier == Quantifier::All;
+        let compared = self.compared(left, comparison, right)?;
+        // max and min of truth values: NULLs are left out, so they are counted beside.
+        let (function, certain, empty) = if all { ("min", 0, 1) } else { ("max", 1, 0) };
+        Ok(format!(
+            "(SELECT CASE WHEN count(*) = 0 THEN {empty} WHEN {function}({compared}) = {certain} THEN {certain} \
+             WHEN count({compared}) < count(*) THEN NULL ELSE {empty} END FROM ({}) AS {alias})",
+            relation.sql
+        ))
+    }
+
+    fn like(
+        &mut self,
+        operand: &Expression,
+        pattern: &Expression,
+        escape: Option<&Expression>,
+        view: View<'_>,
+    ) -> Result<String> {
+        let [operand, pattern] = [operand, pattern].map(|side| self.expression(side, view));
+        let (operand, pattern) =
+            (self.as_text(operand?, 1, "like")?, self.as_text(pattern?, 2, "like")?);
+        let sensitive = u8::from(operand.sensitive || pattern.sensitive);
+        let escape = match escape {
+            Some(escape) => {
+                let escape = self.expression(escape, view)?;
+                format!(", {}", self.as_text(escape, 3, "like")?.sql)
+            }
+            None => String::new(),
+        };
+        Ok(format!("tsql_like({}, {}, {sensitive}{escape})", operand.sql, pattern.sql))
+    }
+
+    /// Text as it is, anything else as the varchar that holds it.
+    pub(super) fn as_text(&self, value: Typed, number: usize, function: &str) -> Result<Typed> {
+        let to = match value.data_type {
+            SqlType::Null => SqlType::varchar(1),
+            SqlType::Bit => SqlType::varchar(1),
+            SqlType::TinyInt => SqlType::varchar(3),
+            SqlType::SmallInt => SqlType::varchar(6),
+            SqlType::Int => SqlType::varchar(12),
+            SqlType::BigInt => SqlType::varchar(24),
+            SqlType::Binary(n) => SqlType::varchar(n),
+            SqlType::VarBinary(length) => SqlType::VarChar(length),
+            SqlType::UniqueIdentifier => SqlType::varchar(36),
+            SqlType::Variant => SqlType::nvarchar(4000),
+            SqlType::Xml => return Err(Message::bad_argument(SqlType::Xml, number, function)),
+            data_type if data_type.family() == Family::Text => return Ok(value),
+            _ => SqlType::VarChar(Length::Of(41)),
+        };
+        Ok(self.converted(value, to))
+    }
+}
+
+fn sign(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Equal => "=",
+        Comparison::NotEqual => "<>",
+        Comparison::Less => "<",
+        Comparison::LessOrEqual => "<=",
+        Comparison::Greater => ">",
+        Comparison::GreaterOrEqual => ">=",
+    }
+}
+
+fn negation(negated: bool, condition: String) -> String {
+    match negated {
+        true => format!("(NOT {condition})"),
+        false => condition,
+    }
+}
+
+/// Without spaces at the end; a constant that has none is left alone.
+fn trimmed(sql: &str) -> String {
+    let constant = sql.starts_with('\'') && sql.ends_with('\'') && !sql.ends_with(" '");
+    match constant {
+        true if sql.matches('\'').count() == 2 => sql.to_owned(),
+        _ => format!("rtrim({sql})"),
+    }
+}

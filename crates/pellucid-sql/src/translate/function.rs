@@ -1,0 +1,260 @@
+//! Calls of functions: those of one form here, the others in `special.rs` and `aggregate.rs`.
+
+use super::{typed, Typed, View, Work};
+use crate::ast::{Expression, FunctionArguments, FunctionCall};
+use crate::functions::{builtin, server_function, Builtin, Parameter, ResultType};
+use crate::message::{Message, Result};
+use crate::types::{Family, Length, SqlType};
+
+impl Work<'_> {
+    pub(super) fn function(&mut self, call: &FunctionCall, view: View<'_>) -> Result<Typed> {
+        let name = function_name(call)?;
+        if super::aggregate::is_aggregate(&name) || super::over::is_ranking(&name) {
+            return self.aggregate_or_window(&name, call, view);
+        }
+        if call.over.is_some() || !call.within_group.is_empty() {
+            return Err(match call.over.is_some() {
+                true => Message::new(
+                    10753,
+                    15,
+                    format!("The function '{name}' cannot be used with an OVER clause."),
+                ),
+                false => Message::unsupported(format!("WITHIN GROUP of {name}")),
+            });
+        }
+        if call.distinct {
+            return Err(Message::new(102, 15, "Incorrect syntax near the keyword 'DISTINCT'."));
+        }
+        let arguments = match &call.arguments {
+            FunctionArguments::Values(values) => &values[..],
+            FunctionArguments::Star => {
+                return Err(Message::new(102, 15, "Incorrect syntax near '*'."))
+            }
+        };
+        if let Some(typed) = self.special(&name, arguments, view)? {
+            return Ok(typed);
+        }
+        if let Some(builtin) = builtin(&name) {
+            return self.builtin(builtin, arguments, view);
+        }
+        if let Some(function) = server_function(&name) {
+            counted(&name, arguments.len(), function.least, function.most)?;
+            let mut list = vec![format!("'{}'", function.name)];
+            for (at, argument) in arguments.iter().enumerate() {
+                let argument = self.expression(argument, view)?;
+                let parameter = parameter_at(function.parameters, at);
+                list.extend(self.argument(argument, parameter, at, &name)?.0);
+            }
+            return Ok(typed(format!("tsql_server({})", list.join(", ")), function.result));
+        }
+        Err(match self.known_elsewhere(&name) {
+            true => Message::unsupported(&name),
+            false => Message::unknown_function(call.name.object.as_str()),
+        })
+    }
+
+    /// Whether SQL Server has a function of this name that there is not here.
+    fn known_elsewhere(&self, name: &str) -> bool {
+        const KNOWN: &[&str] = &[
+            "BINARY_CHECKSUM",
+            "CHECKSUM",
+            "CHECKSUM_AGG",
+            "COLLATIONPROPERTY",
+            "COMPRESS",
+            "COT",
+            "CURRENT_TIMEZONE",
+            "DATETIME2FROMPARTS",
+            "DATETIMEOFFSETFROMPARTS",
+            "DATETRUNC",
+            "DATE_BUCKET",
+            "DECOMPRESS",
+            "DIFFERENCE",
+            "ENCRYPTBYKEY",
+            "DECRYPTBYKEY",
+            "GENERATE_SERIES",
+            "GETANSINULL",
+            "GREATEST",
+            "LEAST",
+            "GROUPING",
+            "GROUPING_ID",
+            "ISJSON",
+            "JSON_QUERY",
+            "JSON_VALUE",
+            "JSON_MODIFY",
+            "OBJECT_DEFINITION",
+            "SMALLDATETIMEFROMPARTS",
+            "SOUNDEX",
+            "STDEV",
+            "STDEVP",
+            "STRING_ESCAPE",
+            "SWITCHOFFSET",
+            "SYSDATETIMEOFFSET",
+            "TIMEFROMPARTS",
+            "TODATETIMEOFFSET",
+            "TYPEPROPERTY",
+            "VAR",
+            "VARP",
+            "FORMATMESSAGE",
+            "NEWSEQUENTIALID",
+            "PERCENTILE_CONT",
+            "PERCENTILE_DISC",
+            "APPROX_COUNT_DISTINCT",
+            "ROWCOUNT_BIG",
+            "CONTEXT_INFO",
+            "SESSION_CONTEXT",
+            "EVENTDATA",
+        ];
+        KNOWN.contains(&name)
+    }
+
+    fn builtin(
+        &mut self,
+        builtin: &Builtin,
+        arguments: &[Expression],
+        view: View<'_>,
+    ) -> Result<Typed> {
+        counted(builtin.name, arguments.len(), builtin.least, builtin.most)?;
+        let mut list = Vec::new();
+        let mut types = Vec::new();
+        let mut sensitive = false;
+        for (at, argument) in arguments.iter().enumerate() {
+            let argument = self.expression(argument, view)?;
+            sensitive |= argument.sensitive;
+            let parameter = parameter_at(builtin.parameters, at);
+            let (sql, data_type) = self.argument(argument, parameter, at, builtin.name)?;
+            list.extend(sql);
+            types.push(data_type);
+        }
+        let sql = format!("{}({})", builtin.within, list.join(", "));
+        let data_type = result_type(builtin.result, &types);
+        Ok(Typed { sql, data_type, sensitive, constant: None })
+    }
+
+    /// An argument as the function takes it, and its type.
+    pub(super) fn argument(
+        &mut self,
+        value: Typed,
+        parameter: Parameter,
+        at: usize,
+        function: &str,
+    ) -> Result<(Vec<String>, SqlType)> {
+        let family = value.data_type.family();
+        let refused = Message::bad_argument(value.data_type, at + 1, function);
+        let with_type = |value: Typed| {
+            let code = value.data_type.code().to_string();
+            (vec![value.sql, code], value.data_type)
+        };
+        let to = match parameter {
+            Parameter::Text => {
+                let value = self.as_text(value, at + 1, function)?;
+                return Ok((vec![value.sql], value.data_type));
+            }
+            Parameter::Typed => return Ok(with_type(value)),
+            Parameter::Number => match family {
+                Family::Integer if value.data_type != SqlType::BigInt => {
+                    return Ok(with_type(self.converted(value, SqlType::Int)))
+                }
+                Family::Integer | Family::Decimal | Family::Float => return Ok(with_type(value)),
+                Family::Null => return Ok(with_type(self.converted(value, SqlType::Int))),
+                Family::Text => return Ok(with_type(self.converted(value, SqlType::Float))),
+                _ => return Err(refused),
+            },
+            Parameter::Moment => {
+                return match family {
+                    Family::Moment => Ok(with_type(value)),
+                    Family::Text | Family::Null => {
+                        Ok(with_type(self.converted(value, SqlType::DateTime2(7))))
+                    }
+                    Family::Integer | Family::Decimal | Family::Float => {
+                        Ok(with_type(self.converted(value, SqlType::DateTime)))
+                    }
+                    _ => Err(refused),
+                }
+            }
+            Parameter::National => match family {
+                Family::Xml => return Err(refused),
+                _ => SqlType::nvarchar(4000),
+            },
+            Parameter::Int => SqlType::Int,
+            Parameter::Float => SqlType::Float,
+            Parameter::Binary => SqlType::VarBinary(Length::Max),
+        };
+        if matches!(parameter, Parameter::Binary) && family == Family::Text {
+            let value = self.converted(value, to);
+            return Ok((vec![value.sql], to));
+        }
+        let long = matches!(value.data_type.length(), Some(Length::Max));
+        if matches!(parameter, Parameter::National) && long {
+            let value = self.converted(value, SqlType::NVARCHAR_MAX);
+            return Ok((vec![value.sql], SqlType::NVARCHAR_MAX));
+        }
+        let value = self.coerced(value, to).map_err(|_| refused)?;
+        Ok((vec![value.sql], to))
+    }
+}
+
+/// The name in capitals; only functions of SQL Server's own are known.
+pub(super) fn function_name(call: &FunctionCall) -> Result<String> {
+    match call.name.is_bare() {
+        true => Ok(call.name.object.as_str().to_uppercase()),
+        false => {
+            let name = super::scope::object_text(&call.name);
+            Err(Message::new(
+                4121,
+                16,
+                format!(
+                    "Cannot find either column \"{}\" or the user-defined function or aggregate \"{name}\", or the \
+                     name is ambiguous.",
+                    call.name.schema.as_ref().map_or("", |schema| schema.as_str())
+                ),
+            ))
+        }
+    }
+}
+
+pub(super) fn counted(name: &str, count: usize, least: usize, most: usize) -> Result<()> {
+    match (least..=most).contains(&count) {
+        true => Ok(()),
+        false => Err(Message::argument_count(name, least, most)),
+    }
+}
+
+fn parameter_at(parameters: &[Parameter], at: usize) -> Parameter {
+    parameters.get(at).or(parameters.last()).copied().unwrap_or(Parameter::Typed)
+}
+
+fn result_type(result: ResultType, types: &[SqlType]) -> SqlType {
+    let of = |at: usize| types.get(at).copied().unwrap_or(SqlType::Int);
+    match result {
+        ResultType::Is(data_type) => data_type,
+        ResultType::TextLike(at) => match of(at) {
+            SqlType::Char(n) => SqlType::varchar(n),
+            SqlType::NChar(n) => SqlType::nvarchar(n),
+            other => other,
+        },
+        ResultType::TextMost(at) => most_text(of(at)),
+        ResultType::NumberLike(at) => match of(at) {
+            SqlType::Bit | SqlType::TinyInt | SqlType::SmallInt => SqlType::Int,
+            SqlType::SmallMoney => SqlType::Money,
+            SqlType::Real => SqlType::Float,
+            other => other,
+        },
+        ResultType::WholeLike(at) => match of(at) {
+            SqlType::Numeric { precision, .. } => SqlType::numeric(precision, 0),
+            SqlType::Bit | SqlType::TinyInt | SqlType::SmallInt => SqlType::Int,
+            SqlType::SmallMoney => SqlType::Money,
+            SqlType::Real => SqlType::Float,
+            other => other,
+        },
+    }
+}
+
+/// Text of the same kind, as long as can be without being max.
+pub(super) fn most_text(data_type: SqlType) -> SqlType {
+    match (data_type.is_national(), data_type.length()) {
+        (true, Some(Length::Max)) => SqlType::NVARCHAR_MAX,
+        (false, Some(Length::Max)) => SqlType::VARCHAR_MAX,
+        (true, _) => SqlType::nvarchar(4000),
+        (false, _) => SqlType::varchar(8000),
+    }
+}

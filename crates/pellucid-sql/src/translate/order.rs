@@ -1,0 +1,152 @@
+//! ORDER BY, TOP and OFFSET. NULLs come first where it ascends, in SQLite as in T-SQL.
+
+use super::scope::Column;
+use super::{Typed, View, Work};
+use crate::ast::{Expression, Literal, Offset, OrderItem, Top};
+use crate::message::{Message, Result};
+use crate::types::{Family, SqlType};
+
+/// What a value is ordered, grouped and told apart by.
+pub(super) fn order_key(value: &Typed) -> String {
+    match value.data_type.family() {
+        // A number alone would be a position.
+        _ if value.sql.bytes().all(|byte| byte.is_ascii_digit()) => format!("({} + 0)", value.sql),
+        Family::Text | Family::Variant if !value.sensitive => {
+            format!("{} COLLATE NOCASE", value.sql)
+        }
+        Family::Guid => format!("tsql_guid_key({})", value.sql),
+        _ => value.sql.clone(),
+    }
+}
+
+/// Something that is selected.
+#[derive(Debug, Clone)]
+pub(super) struct Selected {
+    pub name: Option<String>,
+    pub value: Typed,
+}
+
+impl Selected {
+    pub fn column(&self) -> Column {
+        Column {
+            name: self.name.clone(),
+            data_type: self.value.data_type,
+            sensitive: self.value.sensitive,
+        }
+    }
+}
+
+/// The selected thing that an ORDER BY item names, by its number or its name.
+pub(super) fn named(item: &OrderItem, selected: &[Selected]) -> Result<Option<usize>> {
+    match &item.value {
+        Expression::Literal(Literal::Integer(digits)) => {
+            let number = digits.parse::<usize>().unwrap_or(usize::MAX);
+            match (1..=selected.len()).contains(&number) {
+                true => Ok(Some(number - 1)),
+                false => Err(Message::new(
+                    108,
+                    15,
+                    format!(
+                        "The ORDER BY position number {digits} is out of range of the number of items in the select \
+                         list."
+                    ),
+                )),
+            }
+        }
+        Expression::Literal(_) => Err(Message::new(
+            408,
+            16,
+            "A constant expression was encountered in the ORDER BY list, position 1.",
+        )),
+        Expression::Variable(_) => Err(Message::new(
+            1008,
+            16,
+            "The SELECT item identified by the ORDER BY number 1 contains a variable as part of the expression \
+             identifying a column position. Variables are only allowed when ordering by an expression referencing a \
+             column name.",
+        )),
+        Expression::Column(column) if column.table.is_none() => {
+            let name = column.column.as_str();
+            let mut found = selected.iter().enumerate().filter(|(_, one)| {
+                one.name.as_deref().is_some_and(|other| super::scope::same(other, name))
+            });
+            match (found.next(), found.next()) {
+                (Some((at, one)), Some((_, other))) if one.value.sql == other.value.sql => {
+                    Ok(Some(at))
+                }
+                (Some(_), Some(_)) => Err(Message::ambiguous_column(name)),
+                (first, _) => Ok(first.map(|(at, _)| at)),
+            }
+        }
+        _ => Ok(None),
+    }
+}
+
+impl Work<'_> {
+    /// What each item orders by, with its direction.
+    pub(super) fn order_keys(
+        &mut self,
+        order: &[OrderItem],
+        selected: &[Selected],
+        distinct: bool,
+        view: View<'_>,
+    ) -> Result<Vec<String>> {
+        let mut keys = Vec::new();
+        for item in order {
+            let key = match named(item, selected)? {
+                Some(at) => order_key(&selected[at].value),
+                None => {
+                    let value = self.expression(&item.value, view)?;
+                    if distinct && !selected.iter().any(|one| one.value.sql == value.sql) {
+                        return Err(Message::new(
+                            145,
+                            15,
+                            "ORDER BY items must appear in the select list if SELECT DISTINCT is specified.",
+                        ));
+                    }
+                    if value.data_type == SqlType::Xml {
+                        return Err(Message::new(
+                            305,
+                            16,
+                            "The XML data type cannot be compared or sorted, except when using the IS NULL operator.",
+                        ));
+                    }
+                    order_key(&value)
+                }
+            };
+            keys.push(format!("{key}{}", if item.descending { " DESC" } else { "" }));
+        }
+        Ok(keys)
+    }
+
+    /// `LIMIT ..` of TOP or OFFSET.
+    pub(super) fn limit(&mut self, top: Option<&Top>, offset: Option<&Offset>) -> Result<String> {
+        let rows = |work: &mut Self, count: &Expression, which: u8| -> Result<String> {
+            let count = work.expression(count, View::EMPTY)?;
+            if count.data_type.family() != Family::Integer {
+                return Err(Message::new(
+                    1060,
+                    15,
+                    "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.",
+                ));
+            }
+            Ok(format!("coalesce(tsql_rows({}, {which}), 0)", count.sql))
+        };
+        match (top, offset) {
+            (Some(_), Some(_)) => Err(Message::new(
+                10741,
+                15,
+                "A TOP can not be used in the same query or sub-query as a OFFSET.",
+            )),
+            (Some(top), None) => Ok(format!(" LIMIT {}", rows(self, &top.count, 0)?)),
+            (None, Some(offset)) => {
+                let fetch = match &offset.fetch {
+                    Some(fetch) => rows(self, fetch, 2)?,
+                    None => "-1".to_owned(),
+                };
+                Ok(format!(" LIMIT {fetch} OFFSET {}", rows(self, &offset.skip, 1)?))
+            }
+            (None, None) => Ok(String::new()),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! OVER, and the functions that need it.
+
+use super::function::counted;
+use super::order::order_key;
+use super::{typed, Typed, View, Work};
+use crate::ast::{
+    Expression, Frame, FrameBound, FrameUnit, FunctionArguments, FunctionCall, Literal, Over,
+};
+use crate::message::{Message, Result};
+use crate::types::SqlType;
+
+/// Whether a function, in capitals, needs OVER.
+pub(super) fn is_ranking(name: &str) -> bool {
+    matches!(
+        name,
+        "ROW_NUMBER"
+            | "RANK"
+            | "DENSE_RANK"
+            | "NTILE"
+            | "LAG"
+            | "LEAD"
+            | "FIRST_VALUE"
+            | "LAST_VALUE"
+            | "CUME_DIST"
+            | "PERCENT_RANK"
+    )
+}
+
+impl Work<'_> {
+    /// `(PARTITION BY .. ORDER BY ..)`
+    pub(super) fn over(&mut self, over: &Over, view: View<'_>) -> Result<String> {
+        let mut parts = Vec::new();
+        let mut partition = Vec::new();
+        for value in &over.partition {
+            let value = self.expression(value, view)?;
+            partition.push(order_key(&value));
+        }
+        if !partition.is_empty() {
+            parts.push(format!("PARTITION BY {}", partition.join(", ")));
+        }
+        let mut order = Vec::new();
+        for item in &over.order {
+            if let Expression::Literal(Literal::Integer(_)) = item.value {
+                return Err(Message::new(
+                    5308,
+                    16,
+                    "Windowed functions, aggregates and NEXT VALUE FOR functions do not support integer indices as \
+                     ORDER BY clause expressions.",
+                ));
+            }
+            let value = self.expression(&item.value, view)?;
+            let direction = if item.descending { " DESC" } else { "" };
+            order.push(format!("{}{direction}", order_key(&value)));
+        }
+        if !order.is_empty() {
+            parts.push(format!("ORDER BY {}", order.join(", ")));
+        }
+        if let Some(frame) = &over.frame {
+            if order.is_empty() {
+                return Err(Message::new(
+                    10756,
+                    15,
+                    "Window frame with ROWS or RANGE must have an ORDER BY clause.",
+                ));
+            }
+            parts.push(frame_text(frame)?);
+        }
+        Ok(format!("({})", parts.join(" ")))
+    }
+
+    pub(super) fn ranking(
+        &mut self,
+        name: &str,
+        call: &FunctionCall,
+        over: Option<String>,
+        view: View<'_>,
+    ) -> Result<Typed> {
+        let ordered = call.over.as_ref().is_some_and(|over| !over.order.is_empty());
+        let (Some(over), true) = (over, ordered) else {
+            let with = if call.over.is_some() { " with ORDER BY" } else { "" };
+            return Err(Message::new(
+                if call.over.is_some() { 4112 } else { 10753 },
+                15,
+                format!("The function '{name}' must have an OVER clause{with}."),
+            ));
+        };
+        let values = match &call.arguments {
+            FunctionArguments::Values(values) if !call.distinct => values,
+            _ => return Err(Message::new(102, 15, format!("Incorrect syntax near '{name}'."))),
+        };
+        let (least, most) = match name {
+            "LAG" | "LEAD" => (1, 3),
+            "FIRST_VALUE" | "LAST_VALUE" | "NTILE" => (1, 1),
+            _ => (0, 0),
+        };
+        counted(name, values.len(), least, most)?;
+        let framed = call.over.as_ref().is_some_and(|over| over.frame.is_some());
+        if framed && !matches!(name, "FIRST_VALUE" | "LAST_VALUE") {
+            return Err(Message::new(
+                10752,
+                15,
+                format!("The function '{name}' may not have a window frame."),
+            ));
+        }
+        let mut list = Vec::new();
+        let mut first: Option<Typed> = None;
+        for (at, value) in values.iter().enumerate() {
+            let value = self.expression(value, view)?;
+            let value = match (name, at, &first) {
+                ("NTILE", _, _) => self.coerced(value, SqlType::BigInt)?,
+                ("LAG" | "LEAD", 1, _) => self.coerced(value, SqlType::BigInt)?,
+                ("LAG" | "LEAD", 2, Some(first)) => self.coerced(value, first.data_type)?,
+                _ => value,
+            };
+            list.push(value.sql.clone());
+            first.get_or_insert(value);
+        }
+        let sql = format!("{}({}) OVER {over}", name.to_lowercase(), list.join(", "));
+        Ok(match (name, first) {
+            ("LAG" | "LEAD" | "FIRST_VALUE" | "LAST_VALUE", Some(first)) => {
+                Typed { sql, constant: None, ..first }
+            }
+            ("CUME_DIST" | "PERCENT_RANK", _) => typed(sql, SqlType::Float),
+            _ => typed(sql, SqlType::BigInt),
+        })
+    }
+}
+
+fn frame_text(frame: &Frame) -> Result<String> {
+    let unit = match frame.unit {
+        FrameUnit::Rows => "ROWS",
+        FrameUnit::Range => "RANGE",
+    };
+    let counts =
+        |bound: &FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
+    let end = frame.end.unwrap_or(FrameBound::CurrentRow);
+    if frame.unit == FrameUnit::Range && (counts(&frame.start) || counts(&end)) {
+        return Err(Message::new(
+            4194,
+            16,
+            "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.",
+        ));
+    }
+    // From the end backwards there is no frame.
+    if place(&frame.start) > place(&end)
+        || frame.start == FrameBound::UnboundedFollowing
+        || end == FrameBound::UnboundedPreceding
+    {
+        return Err(Message::new(4193, 16, "'BETWEEN ... AND ...' is not a valid window frame."));
+    }
+    Ok(format!("{unit} BETWEEN {} AND {}", bound(&frame.start), bound(&end)))
+}
+
+/// Where a bound lies.
+fn place(bound: &FrameBound) -> i8 {
+    match bound {
+        FrameBound::UnboundedPreceding => -2,
+        FrameBound::Preceding(_) => -1,
+        FrameBound::CurrentRow => 0,
+        FrameBound::Following(_) => 1,
+        FrameBound::UnboundedFollowing => 2,
+    }
+}
+
+fn bound(bound: &FrameBound) -> String {
+    let most = |rows: u64| rows.min(i64::MAX as u64);
+    match bound {
+        FrameBound::UnboundedPreceding => "UNBOUNDED PRECEDING".to_owned(),
+        FrameBound::Preceding(rows) => format!("{} PRECEDING", most(*rows)),
+        FrameBound::CurrentRow => "CURRENT ROW".to_owned(),
+        FrameBound::Following(rows) => format!("{} FOLLOWING", most(*rows)),
+        FrameBound::UnboundedFollowing => "UNBOUNDED FOLLOWING".to_owned(),
+    }
+}

@@ -1,0 +1,223 @@
+//! WITH, set operators, and what stands behind them.
+
+use super::from::named_columns;
+use super::order::{named, order_key, Selected};
+use super::scope::{Clause, Column, CommonTable, Level, Relation};
+use super::select::order_text;
+use super::{Typed, View, Work};
+use crate::ast::{Query, QueryBody, QueryOption, SetChain, SetOperator};
+use crate::message::{Message, Result};
+use crate::types::{unify, Family, SqlType};
+
+impl Work<'_> {
+    /// A query; `nested` if it is part of another one.
+    pub(super) fn query(
+        &mut self,
+        query: &Query,
+        outer: View<'_>,
+        nested: bool,
+    ) -> Result<Relation> {
+        for option in &query.options {
+            match option {
+                QueryOption::MaxRecursion(most) => {
+                    if *most > 32_767 {
+                        return Err(Message::new(
+                            310,
+                            15,
+                            format!(
+                                "The value {most} specified for the MAXRECURSION option exceeds the allowed maximum \
+                                 of 32767."
+                            ),
+                        ));
+                    }
+                    self.recursion_most = *most;
+                }
+                // How a plan is made is SQLite's affair.
+                QueryOption::Recompile | QueryOption::MaxDop(_) => {}
+            }
+        }
+        let mut level = Level::default();
+        let with = self.with(&query.with, &mut level, outer)?;
+        let view = View::inner(&outer, &level, Clause::Other);
+        let mut relation = self.query_body(query, view, nested)?;
+        relation.sql.insert_str(0, &with);
+        Ok(relation)
+    }
+
+    fn query_body(&mut self, query: &Query, view: View<'_>, nested: bool) -> Result<Relation> {
+        let bounded = query.offset.is_some()
+            || matches!(&query.body, QueryBody::Select(select) if select.top.is_some());
+        if nested && !query.order.is_empty() && !bounded {
+            return Err(Message::new(
+                1033,
+                15,
+                "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common \
+                 table expressions, unless TOP, OFFSET or FOR XML is also specified.",
+            ));
+        }
+        match &query.body {
+            QueryBody::Select(select) => {
+                self.select(select, &query.order, query.offset.as_ref(), view)
+            }
+            QueryBody::Sets(chain) => {
+                let relation = self.sets(chain, view)?;
+                self.ordered_sets(relation, query)
+            }
+        }
+    }
+
+    /// `WITH ..`, or nothing. The tables are added to `level`.
+    pub(super) fn with(
+        &mut self,
+        tables: &[crate::ast::CommonTable],
+        level: &mut Level,
+        outer: View<'_>,
+    ) -> Result<String> {
+        let mut texts = Vec::new();
+        for table in tables {
+            let name = table.name.as_str();
+            if level.common.iter().any(|other| super::scope::same(&other.name, name)) {
+                return Err(Message::new(
+                    239,
+                    16,
+                    format!("Duplicate common table expression name '{name}' was specified."),
+                ));
+            }
+            self.aliases += 1;
+            let sqlite = format!("w{}", self.aliases);
+            let (relation, hidden) = self.common(table, &sqlite, level, outer)?;
+            let names = named_columns(&table.name, &relation.columns, &table.columns)?;
+            let columns = relation
+                .columns
+                .into_iter()
+                .zip(names)
+                .map(|(column, name)| Column { name: Some(name), ..column })
+                .collect::<Vec<_>>();
+            let mut list: Vec<String> = (1..=columns.len()).map(|at| format!("c{at}")).collect();
+            list.extend(hidden);
+            texts.push(format!("{sqlite}({}) AS ({})", list.join(", "), relation.sql));
+            level.common.push(CommonTable { name: name.to_owned(), sqlite, columns });
+        }
+        match texts.is_empty() {
+            true => Ok(String::new()),
+            false => Ok(format!("WITH RECURSIVE {} ", texts.join(", "))),
+        }
+    }
+
+    fn body(&mut self, body: &QueryBody, view: View<'_>) -> Result<Relation> {
+        match body {
+            QueryBody::Select(select) => self.select(select, &[], None, view),
+            QueryBody::Sets(chain) => self.sets(chain, view),
+        }
+    }
+
+    fn sets(&mut self, chain: &SetChain, view: View<'_>) -> Result<Relation> {
+        let mut members = vec![self.body(&chain.first, view)?];
+        let mut columns = members[0].columns.clone();
+        for (_, body) in &chain.rest {
+            let member = self.body(body, view)?;
+            if member.columns.len() != columns.len() {
+                return Err(Message::unequal_columns());
+            }
+            for (column, other) in columns.iter_mut().zip(&member.columns) {
+                column.data_type = unify(column.data_type, other.data_type)?;
+                column.sensitive |= other.sensitive;
+            }
+            members.push(member);
+        }
+        let distinct = chain.rest.iter().any(|(operator, _)| *operator != SetOperator::UnionAll);
+        for column in &mut columns {
+            if column.data_type == SqlType::Null {
+                column.data_type = SqlType::Int;
+            }
+            if distinct && column.data_type == SqlType::Xml {
+                return Err(Message::new(
+                    5335,
+                    16,
+                    "The data type xml cannot be used as an operand to the UNION, INTERSECT or EXCEPT operators \
+                     because it is not comparable.",
+                ));
+            }
+        }
+        let mut sql = String::new();
+        for (at, member) in members.into_iter().enumerate() {
+            if at > 0 {
+                sql.push_str(match chain.rest[at - 1].0 {
+                    SetOperator::Union => " UNION ",
+                    SetOperator::UnionAll => " UNION ALL ",
+                    SetOperator::Except => " EXCEPT ",
+                    SetOperator::Intersect => " INTERSECT ",
+                });
+            }
+            sql.push_str(&self.member(member, &columns, distinct));
+        }
+        Ok(Relation { sql, columns, single: false })
+    }
+
+    /// A member of a set operator, its columns of these types.
+    fn member(&mut self, member: Relation, columns: &[Column], distinct: bool) -> String {
+        let list: Vec<String> = columns
+            .iter()
+            .zip(&member.columns)
+            .enumerate()
+            .map(|(at, (column, own))| {
+                let name = format!("c{}", at + 1);
+                let value = Typed {
+                    sql: name.clone(),
+                    data_type: own.data_type,
+                    sensitive: own.sensitive,
+                    constant: None,
+                };
+                let sql = self.converted(value, column.data_type).sql;
+                let folds =
+                    distinct && column.data_type.family() == Family::Text && !column.sensitive;
+                format!("{sql}{} AS {name}", if folds { " COLLATE NOCASE" } else { "" })
+            })
+            .collect();
+        format!("SELECT {} FROM ({})", list.join(", "), member.sql)
+    }
+
+    fn ordered_sets(&mut self, relation: Relation, query: &Query) -> Result<Relation> {
+        if query.order.is_empty() && query.offset.is_none() {
+            return Ok(relation);
+        }
+        let t = self.alias();
+        let selected: Vec<Selected> = relation
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| Selected {
+                name: column.name.clone(),
+                value: Typed {
+                    sql: format!("{t}.c{}", at + 1),
+                    data_type: column.data_type,
+                    sensitive: column.sensitive,
+                    constant: None,
+                },
+            })
+            .collect();
+        let mut keys = Vec::new();
+        for item in &query.order {
+            let at = named(item, &selected)?.ok_or_else(|| {
+                Message::new(
+                    104,
+                    16,
+                    "ORDER BY items must appear in the select list if the statement contains a UNION, INTERSECT or \
+                     EXCEPT operator.",
+                )
+            })?;
+            let direction = if item.descending { " DESC" } else { "" };
+            keys.push(format!("{}{direction}", order_key(&selected[at].value)));
+        }
+        let names: Vec<String> =
+            (1..=selected.len()).map(|at| format!("{t}.c{at} AS c{at}")).collect();
+        let limit = self.limit(None, query.offset.as_ref())?;
+        let sql = format!(
+            "SELECT {} FROM ({}) AS {t}{}{limit}",
+            names.join(", "),
+            relation.sql,
+            order_text(&keys)
+        );
+        Ok(Relation { sql, ..relation })
+    }
+}

@@ -1,0 +1,238 @@
+//! What names mean at a place of a query.
+
+use std::cell::Cell;
+
+use crate::ast::{ColumnName, Expression, ObjectName};
+use crate::message::{Message, Result};
+use crate::types::SqlType;
+
+/// An expression of SQLite's and its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Typed {
+    pub sql: String,
+    pub data_type: SqlType,
+    /// Text under a collation that tells `a` from `A`.
+    pub sensitive: bool,
+    /// Precision and scale that just hold it, if it is a number's constant.
+    pub constant: Option<(u8, u8)>,
+}
+
+/// A column that a query gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Column {
+    pub name: Option<String>,
+    pub data_type: SqlType,
+    pub sensitive: bool,
+}
+
+/// A query of SQLite's whose columns are called `c1`, `c2`, ..
+#[derive(Debug, Clone)]
+pub(super) struct Relation {
+    pub sql: String,
+    pub columns: Vec<Column>,
+    /// Whether it gives one row at most.
+    pub single: bool,
+}
+
+/// A column that can be named.
+#[derive(Debug, Clone)]
+pub(super) struct ScopeColumn {
+    pub name: String,
+    pub value: Typed,
+}
+
+/// A table of a FROM clause.
+#[derive(Debug, Clone)]
+pub(super) struct ScopeTable {
+    /// What it is called by: its alias, or its name with what stands before it.
+    pub name: ObjectName,
+    pub columns: Vec<ScopeColumn>,
+    /// What identifies a row, if it is a table that may be changed.
+    pub row: Option<String>,
+}
+
+/// A common table expression.
+#[derive(Debug, Clone)]
+pub(super) struct CommonTable {
+    pub name: String,
+    /// Its name in SQLite.
+    pub sqlite: String,
+    pub columns: Vec<Column>,
+}
+
+/// One level of names: those of a WITH, or those of a FROM.
+#[derive(Debug, Default)]
+pub(super) struct Level {
+    pub tables: Vec<ScopeTable>,
+    pub common: Vec<CommonTable>,
+    /// Whether a column of it was used.
+    pub used: Cell<bool>,
+}
+
+/// What an expression is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clause {
+    Select,
+    Where,
+    On,
+    GroupBy,
+    Having,
+    OrderBy,
+    /// The arguments and the OVER of a windowed function.
+    Window,
+    /// Anything else.
+    Other,
+}
+
+/// What a grouped query is grouped by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grouped<'v> {
+    pub expressions: &'v [Expression],
+    /// Table and column of those that are columns.
+    pub columns: &'v [(usize, usize)],
+}
+
+/// The names that can be seen, and from where.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View<'v> {
+    pub level: Option<&'v Level>,
+    pub outer: Option<&'v View<'v>>,
+    pub clause: Clause,
+    pub grouped: Option<Grouped<'v>>,
+    /// Within the arguments of an aggregate.
+    pub in_aggregate: bool,
+}
+
+impl<'v> View<'v> {
+    /// Nothing to be seen.
+    pub const EMPTY: View<'static> = View {
+        level: None,
+        outer: None,
+        clause: Clause::Other,
+        grouped: None,
+        in_aggregate: false,
+    };
+
+    /// Inside a query that stands at this place.
+    pub fn inner(outer: &'v View<'v>, level: &'v Level, clause: Clause) -> View<'v> {
+        View { level: Some(level), outer: Some(outer), clause, grouped: None, in_aggregate: false }
+    }
+
+    /// Whether a query here is the statement's own: only names of its WITH can be seen.
+    pub fn is_top(&self) -> bool {
+        self.outer.is_none_or(|outer| outer.level.is_none())
+            && self.level.is_none_or(|level| level.tables.is_empty())
+    }
+
+    /// The common table expression of this name.
+    pub fn common(&self, name: &str) -> Option<&'v CommonTable> {
+        let here = self
+            .level
+            .and_then(|level| level.common.iter().rev().find(|table| same(&table.name, name)));
+        here.or_else(|| self.outer.and_then(|outer| outer.common(name)))
+    }
+
+    /// The column of this name, nearest first.
+    ///
+    /// # Errors
+    /// 207, 209, 4104; 8120 and its like for a column that a grouped query does not have.
+    pub fn column(&self, wanted: &ColumnName) -> Result<Typed> {
+        if let Some(level) = self.level {
+            if let Some((table, column)) = find(level, wanted)? {
+                level.used.set(true);
+                let found = &level.tables[table].columns[column];
+                self.check_grouped(&level.tables[table], &found.name, (table, column))?;
+                return Ok(found.value.clone());
+            }
+        }
+        match self.outer {
+            Some(outer) => {
+                // An outer column is a constant here, whatever the outer query is grouped by.
+                let outer = View { grouped: None, ..*outer };
+                outer.column(wanted)
+            }
+            None => Err(match &wanted.table {
+                Some(table) => {
+                    Message::unbound(&format!("{}.{}", object_text(table), wanted.column.as_str()))
+                }
+                None => Message::unknown_column(wanted.column.as_str()),
+            }),
+        }
+    }
+
+    /// The numbers of table and column at this level.
+    pub fn place(&self, wanted: &ColumnName) -> Option<(usize, usize)> {
+        self.level.and_then(|level| find(level, wanted).ok().flatten())
+    }
+
+    fn check_grouped(&self, table: &ScopeTable, column: &str, at: (usize, usize)) -> Result<()> {
+        let Some(grouped) = self.grouped else { return Ok(()) };
+        if self.in_aggregate || grouped.columns.contains(&at) {
+            return Ok(());
+        }
+        let column = format!("{}.{column}", object_text(&table.name));
+        Err(match self.clause {
+            Clause::Having => Message::not_grouped(8121, "HAVING clause", &column),
+            Clause::OrderBy => Message::not_grouped(8127, "ORDER BY clause", &column),
+            _ => Message::not_grouped(8120, "select list", &column),
+        })
+    }
+}
+
+/// Names are the same without regard to case.
+pub(super) fn same(left: &str, right: &str) -> bool {
+    left == right || left.to_lowercase() == right.to_lowercase()
+}
+
+fn find(level: &Level, wanted: &ColumnName) -> Result<Option<(usize, usize)>> {
+    let mut found = None;
+    let mut table_known = false;
+    for (at, table) in level.tables.iter().enumerate() {
+        if let Some(name) = &wanted.table {
+            if !called(table, name) {
+                continue;
+            }
+            table_known = true;
+        }
+        for (number, column) in table.columns.iter().enumerate() {
+            if same(&column.name, wanted.column.as_str()) {
+                if found.is_some() {
+                    return Err(Message::ambiguous_column(wanted.column.as_str()));
+                }
+                found = Some((at, number));
+            }
+        }
+    }
+    match found {
+        None if table_known => Err(Message::unknown_column(wanted.column.as_str())),
+        found => Ok(found),
+    }
+}
+
+/// Whether a table is called so. What is not written is not asked for.
+pub(super) fn called(table: &ScopeTable, name: &ObjectName) -> bool {
+    let part =
+        |table: &Option<crate::ast::Name>, name: &Option<crate::ast::Name>| match (table, name) {
+            (_, None) => true,
+            (Some(table), Some(name)) => same(table.as_str(), name.as_str()),
+            (None, Some(name)) => same(name.as_str(), "dbo"),
+        };
+    same(table.name.object.as_str(), name.object.as_str())
+        && part(&table.name.schema, &name.schema)
+        && match (&table.name.database, &name.database) {
+            (_, None) => true,
+            (Some(table), Some(name)) => same(table.as_str(), name.as_str()),
+            (None, Some(_)) => false,
+        }
+}
+
+/// A name as messages print it.
+pub(super) fn object_text(name: &ObjectName) -> String {
+    let mut text = String::new();
+    let parts = [&name.server, &name.database, &name.schema];
+    for part in parts.into_iter().skip_while(|part| part.is_none()) {
+        text.push_str(part.as_ref().map_or("", |name| name.as_str()));
+        text.push('.');
+    }
+    text + name.object.as_str()
+}

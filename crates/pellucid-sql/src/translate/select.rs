@@ -1,0 +1,277 @@
+//! One SELECT.
+
+use super::order::{order_key, Selected};
+use super::scope::{called, Clause, Column, Grouped, Level, Relation, ScopeTable};
+use super::{visit, View, Work};
+use crate::ast::{Expression, Literal, ObjectName, Offset, OrderItem, Select, SelectItem, Top};
+use crate::message::{Message, Result};
+use crate::types::{Family, SqlType};
+
+/// The clauses of a SELECT of SQLite's.
+pub(super) struct Parts {
+    pub distinct: bool,
+    pub selected: Vec<Selected>,
+    /// From FROM to HAVING.
+    pub tail: String,
+    /// Keys of ORDER BY.
+    pub order: Vec<String>,
+    pub single: bool,
+}
+
+impl Work<'_> {
+    pub(super) fn select(
+        &mut self,
+        select: &Select,
+        order: &[OrderItem],
+        offset: Option<&Offset>,
+        outer: View<'_>,
+    ) -> Result<Relation> {
+        let parts = self.parts(select, order, outer)?;
+        let columns: Vec<Column> = parts.selected.iter().map(Selected::column).collect();
+        if let Some(top) = &select.top {
+            if top.percent || top.with_ties {
+                return self.ranked_top(top, parts, columns);
+            }
+        }
+        let limit = self.limit(select.top.as_ref(), offset)?;
+        let one = |count: &Expression| matches!(count, Expression::Literal(Literal::Integer(digits)) if digits == "1");
+        let single = parts.single || select.top.as_ref().is_some_and(|top| one(&top.count));
+        let order = order_text(&parts.order);
+        let sql = format!("{}{order}{limit}", parts.head());
+        Ok(Relation { sql, columns, single })
+    }
+
+    pub(super) fn parts(
+        &mut self,
+        select: &Select,
+        order: &[OrderItem],
+        outer: View<'_>,
+    ) -> Result<Parts> {
+        if select.into.is_some() {
+            return Err(Message::unsupported("SELECT INTO"));
+        }
+        let mut level = Level::default();
+        let mut tail = self.from(&select.from, &mut level, outer)?;
+        let view = |clause| View::inner(&outer, &level, clause);
+        if let Some(filter) = &select.filter {
+            let filter = self.condition(filter, view(Clause::Where))?;
+            tail.push_str(&format!(" WHERE {filter}"));
+        }
+        let in_order = order.iter().any(|item| visit::has(&item.value));
+        let aggregated = !select.group.is_empty() || visit::aggregates(select) || in_order;
+        let mut columns = Vec::new();
+        if !select.group.is_empty() {
+            let keys = self.group_keys(&select.group, &mut columns, &level, &outer)?;
+            tail.push_str(&format!(" GROUP BY {}", keys.join(", ")));
+        }
+        let grouped =
+            aggregated.then_some(Grouped { expressions: &select.group, columns: &columns });
+        let view = |clause| View { grouped, ..View::inner(&outer, &level, clause) };
+        let assigning = matches!(select.items.first(), Some(SelectItem::Assign { .. }));
+        let selected = match assigning && outer.is_top() && self.split.is_some() {
+            true => self.assigned(&select.items, view(Clause::Select))?,
+            false => self.selected(&select.items, &level, view(Clause::Select))?,
+        };
+        if let Some(having) = &select.having {
+            let having = self.outside_split(|work| work.condition(having, view(Clause::Having)))?;
+            tail.push_str(&format!(" HAVING {having}"));
+        }
+        if select.distinct && selected.iter().any(|one| one.value.data_type == SqlType::Xml) {
+            return Err(Message::new(
+                421,
+                16,
+                "The xml data type cannot be selected as DISTINCT because it is not comparable.",
+            ));
+        }
+        let order = self.outside_split(|work| {
+            work.order_keys(order, &selected, select.distinct, view(Clause::OrderBy))
+        })?;
+        let single = (aggregated && select.group.is_empty()) || select.from.is_empty();
+        Ok(Parts { distinct: select.distinct, selected, tail, order, single })
+    }
+
+    fn group_keys(
+        &mut self,
+        group: &[Expression],
+        columns: &mut Vec<(usize, usize)>,
+        level: &Level,
+        outer: &View<'_>,
+    ) -> Result<Vec<String>> {
+        let view = View::inner(outer, level, Clause::GroupBy);
+        let before = level.used.replace(false);
+        let mut keys = Vec::new();
+        for expression in group {
+            level.used.set(false);
+            let value = self.outside_split(|work| work.expression(expression, view))?;
+            if !level.used.get() {
+                return Err(Message::new(
+                    164,
+                    15,
+                    "Each GROUP BY expression must contain at least one column that is not an outer reference.",
+                ));
+            }
+            if let Expression::Column(column) = expression {
+                columns.extend(view.place(column));
+            }
+            keys.push(order_key(&value));
+        }
+        level.used.set(before || !group.is_empty());
+        Ok(keys)
+    }
+
+    /// What a SELECT gives whose FROM is translated already.
+    pub(super) fn selected_within(
+        &mut self,
+        select: &Select,
+        level: &Level,
+        view: View<'_>,
+    ) -> Result<Vec<Selected>> {
+        self.selected(&select.items, level, view)
+    }
+
+    fn selected(
+        &mut self,
+        items: &[SelectItem],
+        level: &Level,
+        view: View<'_>,
+    ) -> Result<Vec<Selected>> {
+        let mut selected = Vec::new();
+        for item in items {
+            match item {
+                SelectItem::Star(of) => self.star(of.as_ref(), level, view, &mut selected)?,
+                SelectItem::Value { value, alias } => {
+                    let mut name = alias.as_ref().map(|alias| alias.as_str().to_owned());
+                    if let (None, Expression::Column(column)) = (&name, value) {
+                        name = Some(column.column.as_str().to_owned());
+                    }
+                    selected.push(Selected { name, value: self.expression(value, view)? });
+                }
+                SelectItem::Assign { .. } => {
+                    return Err(Message::unsupported("an assignment within a query"))
+                }
+            }
+        }
+        Ok(selected)
+    }
+
+    fn star(
+        &mut self,
+        of: Option<&ObjectName>,
+        level: &Level,
+        view: View<'_>,
+        selected: &mut Vec<Selected>,
+    ) -> Result<()> {
+        let wanted = |table: &&ScopeTable| of.is_none_or(|name| called(table, name));
+        let mut tables = level.tables.iter().filter(wanted).peekable();
+        if tables.peek().is_none() {
+            return Err(match of {
+                None => Message::new(
+                    263,
+                    16,
+                    "Must specify table to select from.",
+                ),
+                Some(name) => Message::new(
+                    107,
+                    15,
+                    format!(
+                        "The column prefix '{}' does not match with a table name or alias name used in the query.",
+                        super::scope::object_text(name)
+                    ),
+                ),
+            });
+        }
+        level.used.set(true);
+        for table in tables {
+            for column in &table.columns {
+                if view.grouped.is_some() {
+                    // Each has to be grouped by.
+                    let name = crate::ast::ColumnName {
+                        table: Some(table.name.clone()),
+                        column: crate::ast::Name::new(column.name.clone())
+                            .ok_or_else(|| Message::unknown_column(&column.name))?,
+                    };
+                    view.column(&name)?;
+                }
+                let name = Some(column.name.clone());
+                selected.push(Selected { name, value: column.value.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// TOP with PERCENT or WITH TIES, by the rank of each row.
+    fn ranked_top(&mut self, top: &Top, parts: Parts, columns: Vec<Column>) -> Result<Relation> {
+        if top.with_ties && parts.order.is_empty() {
+            return Err(Message::new(
+                1062,
+                15,
+                "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.",
+            ));
+        }
+        if parts.distinct {
+            return Err(Message::unsupported("TOP with PERCENT or WITH TIES and DISTINCT"));
+        }
+        let count = self.expression(&top.count, View::EMPTY)?;
+        let over = match parts.order.is_empty() {
+            true => "()".to_owned(),
+            false => format!("(ORDER BY {})", parts.order.join(", ")),
+        };
+        let rank = if top.with_ties { "rank()" } else { "row_number()" };
+        let most = match top.percent {
+            true => {
+                let float = self.coerced(count, SqlType::Float)?.sql;
+                // ceil, which not every SQLite has.
+                format!("tsql_ceiling(n * ({float}) / 100.0, {})", SqlType::Float.code())
+            }
+            false => {
+                if count.data_type.family() != Family::Integer {
+                    return Err(Message::new(
+                        1060,
+                        15,
+                        "The number of rows provided for a TOP or FETCH clauses row count parameter must be an \
+                         integer.",
+                    ));
+                }
+                format!("tsql_rows({}, 0)", count.sql)
+            }
+        };
+        let names: Vec<String> = (1..=columns.len()).map(|at| format!("c{at}")).collect();
+        let head = parts.list();
+        let sql = format!(
+            "SELECT {} FROM (SELECT {head}, {rank} OVER {over} AS r, row_number() OVER {over} AS k, count(*) OVER () \
+             AS n{}) WHERE r <= {most} ORDER BY k",
+            names.join(", "),
+            parts.tail
+        );
+        Ok(Relation { sql, columns, single: false })
+    }
+}
+
+impl Parts {
+    /// `SELECT .. FROM ..`, without ORDER BY.
+    pub fn head(&self) -> String {
+        let distinct = if self.distinct { "DISTINCT " } else { "" };
+        format!("SELECT {distinct}{}{}", self.list(), self.tail)
+    }
+
+    fn list(&self) -> String {
+        let all: Vec<String> = self
+            .selected
+            .iter()
+            .enumerate()
+            .map(|(at, one)| {
+                let text = one.value.data_type.family() == Family::Text && !one.value.sensitive;
+                let collation = if self.distinct && text { " COLLATE NOCASE" } else { "" };
+                format!("{}{collation} AS c{}", one.value.sql, at + 1)
+            })
+            .collect();
+        all.join(", ")
+    }
+}
+
+pub(super) fn order_text(keys: &[String]) -> String {
+    match keys.is_empty() {
+        true => String::new(),
+        false => format!(" ORDER BY {}", keys.join(", ")),
+    }
+}

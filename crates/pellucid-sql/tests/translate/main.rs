@@ -1,0 +1,16 @@
+//! Queries translated to SQLite and executed there.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod article;
+mod assignments;
+mod changes;
+#[allow(dead_code)]
+#[path = "../common/mod.rs"]
+mod common;
+mod dates;
+mod errors;
+mod functions;
+mod generated;
+mod queries;
+mod server;
+mod types;

@@ -1,0 +1,225 @@
+//! Goal: queries give what SQL Server gives. Method: small tables, rows typed by hand.
+
+use crate::server::Session;
+use pellucid_sql::types::SqlType;
+
+fn session() -> Session {
+    let mut session = Session::new();
+    session.table(
+        "sets",
+        "CREATE TABLE sets(id INTEGER, name TEXT, size NUMERIC, finished TEXT, kind TEXT);
+         INSERT INTO sets VALUES
+             (1, 'a', 10.5, '2014-01-01', 'D'), (2, 'B', '20.25', '2014-01-02', 'L'),
+             (3, 'b', 5, NULL, 'D'), (4, NULL, 7.5, '2014-01-03', 'I');",
+        &[
+            ("id", SqlType::Int),
+            ("name", SqlType::nvarchar(20)),
+            ("size", SqlType::numeric(10, 2)),
+            ("finished", SqlType::DateTime),
+            ("kind", SqlType::Char(1)),
+        ],
+    );
+    session.table(
+        "files",
+        "CREATE TABLE files(set_id INTEGER, path TEXT);
+         INSERT INTO files VALUES (1, 'x'), (1, 'y'), (2, 'z'), (9, 'lost');",
+        &[("set_id", SqlType::Int), ("path", SqlType::varchar(200))],
+    );
+    session
+}
+
+fn gives(table: &[(&str, &[&[&str]])]) {
+    let mut session = session();
+    for (text, expected) in table {
+        let rows = session.run(text).unwrap_or_else(|message| panic!("{text}\n{message:?}"));
+        assert_eq!(rows, *expected, "{text}\n{}", session.statement(text).unwrap().sql);
+    }
+}
+
+#[test]
+fn order_and_top() {
+    gives(&[
+        // NULLs first ascending, last descending; text without case.
+        ("SELECT id FROM sets ORDER BY name, id", &[&["4"], &["1"], &["2"], &["3"]]),
+        ("SELECT id FROM sets ORDER BY name DESC, 1", &[&["2"], &["3"], &["1"], &["4"]]),
+        ("SELECT TOP (2) id, n = name FROM sets ORDER BY size DESC", &[&["2", "B"], &["1", "a"]]),
+        ("SELECT TOP 1 WITH TIES id FROM sets WHERE name = 'b' ORDER BY name", &[&["2"], &["3"]]),
+        ("SELECT TOP 50 PERCENT id FROM sets ORDER BY id", &[&["1"], &["2"]]),
+        ("SELECT TOP (0) id FROM sets", &[]),
+        ("SELECT id FROM sets ORDER BY id OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY", &[&["2"], &["3"]]),
+        ("SELECT id AS [the id] FROM sets ORDER BY [the id] DESC OFFSET 3 ROWS", &[&["1"]]),
+        ("SELECT DISTINCT kind FROM sets ORDER BY kind", &[&["D"], &["I"], &["L"]]),
+        ("SELECT s.* FROM sets s WHERE s.id = 3", &[&["3", "b", "5.00", "NULL", "D"]]),
+    ]);
+}
+
+#[test]
+fn groups() {
+    gives(&[
+        ("SELECT COUNT(*), COUNT(name), COUNT(DISTINCT name) FROM sets", &[&["4", "3", "2"]]),
+        (
+            "SELECT SUM(size), AVG(size), MIN(size), MAX(size) FROM sets",
+            &[&["43.25", "10.812500", "5.00", "20.25"]],
+        ),
+        ("SELECT AVG(id), SUM(id) FROM sets", &[&["2", "10"]]),
+        ("SELECT SUM(size) FROM sets WHERE 1 = 0", &[&["NULL"]]),
+        (
+            "SELECT kind, COUNT(*) AS n FROM sets GROUP BY kind HAVING COUNT(*) > 1 ORDER BY n",
+            &[&["D", "2"]],
+        ),
+        (
+            "SELECT YEAR(finished) AS y, COUNT(*) FROM sets GROUP BY YEAR(finished) ORDER BY y",
+            &[&["NULL", "1"], &["2014", "3"]],
+        ),
+        ("SELECT STRING_AGG(name, ',') WITHIN GROUP (ORDER BY id DESC) FROM sets", &[&["b,B,a"]]),
+        ("SELECT MAX(finished) FROM sets", &[&["2014-01-03 00:00:00.000"]]),
+    ]);
+}
+
+#[test]
+fn windows() {
+    gives(&[
+        (
+            "SELECT id, r = ROW_NUMBER() OVER (PARTITION BY kind ORDER BY id DESC) FROM sets ORDER BY id",
+            &[&["1", "2"], &["2", "1"], &["3", "1"], &["4", "1"]],
+        ),
+        (
+            "SELECT id, SUM(size) OVER (ORDER BY id), AVG(size) OVER (PARTITION BY kind) FROM sets ORDER BY id",
+            &[
+                &["1", "10.50", "7.750000"],
+                &["2", "30.75", "20.250000"],
+                &["3", "35.75", "7.750000"],
+                &["4", "43.25", "7.500000"],
+            ],
+        ),
+        (
+            "SELECT id, LAG(id) OVER (ORDER BY id), LEAD(id, 1, 0) OVER (ORDER BY id) FROM sets WHERE id < 3",
+            &[&["1", "NULL", "2"], &["2", "1", "0"]],
+        ),
+        (
+            "SELECT SUM(-size) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM sets",
+            &[&["-10.50"], &["-30.75"], &["-25.25"], &["-12.50"]],
+        ),
+        (
+            "SELECT id FROM (SELECT id, RANK() OVER (ORDER BY name) AS r FROM sets) AS x WHERE r = 3 ORDER BY id",
+            &[&["2"], &["3"]],
+        ),
+    ]);
+}
+
+#[test]
+fn joins_and_applies() {
+    gives(&[
+        (
+            "SELECT s.id, f.path FROM sets AS s LEFT JOIN files AS f ON f.set_id = s.id ORDER BY s.id, f.path",
+            &[&["1", "x"], &["1", "y"], &["2", "z"], &["3", "NULL"], &["4", "NULL"]],
+        ),
+        (
+            "SELECT s.id, f.path FROM sets s FULL JOIN files f ON f.set_id = s.id WHERE s.id IS NULL",
+            &[&["NULL", "lost"]],
+        ),
+        (
+            "SELECT s.id, t.id FROM sets s, (files f INNER JOIN sets t ON t.id = f.set_id) WHERE s.id = 3 ORDER BY f.path",
+            &[&["3", "1"], &["3", "1"], &["3", "2"]],
+        ),
+        (
+            "SELECT s.id, x.path FROM sets s CROSS APPLY (SELECT f.path FROM files f WHERE f.set_id = s.id) x ORDER BY 2",
+            &[&["1", "x"], &["1", "y"], &["2", "z"]],
+        ),
+        (
+            "SELECT s.id, x.path FROM sets s OUTER APPLY (SELECT TOP 1 path FROM files f WHERE f.set_id = s.id
+             ORDER BY path DESC) x ORDER BY s.id",
+            &[&["1", "y"], &["2", "z"], &["3", "NULL"], &["4", "NULL"]],
+        ),
+        (
+            "SELECT s.id, x.path FROM sets s CROSS APPLY (SELECT TOP (1) path FROM files f WHERE f.set_id = s.id
+             ORDER BY path DESC) x ORDER BY s.id",
+            &[&["1", "y"], &["2", "z"]],
+        ),
+        (
+            "SELECT s.id, x.n FROM sets s CROSS APPLY (SELECT COUNT(*) AS n FROM files f WHERE f.set_id = s.id) x ORDER BY 1",
+            &[&["1", "2"], &["2", "1"], &["3", "0"], &["4", "0"]],
+        ),
+        (
+            "SELECT s.id, x.v FROM sets s CROSS APPLY (VALUES (s.kind), (s.name)) AS x(v) WHERE s.id = 2 ORDER BY v",
+            &[&["2", "B"], &["2", "L"]],
+        ),
+        (
+            "SELECT y.twice FROM sets s CROSS APPLY (SELECT s.id * 2 AS d) x CROSS APPLY (SELECT x.d + 1 AS twice) y WHERE x.d > 6",
+            &[&["9"]],
+        ),
+        ("SELECT value FROM STRING_SPLIT('a,b,,c', ',')", &[&["a"], &["b"], &[""], &["c"]]),
+        (
+            "SELECT s.id, p.value FROM sets s CROSS APPLY STRING_SPLIT(s.kind + '-' + s.name, '-') p WHERE s.id = 1",
+            &[&["1", "D"], &["1", "a"]],
+        ),
+    ]);
+}
+
+#[test]
+fn sub_queries_and_sets() {
+    gives(&[
+        ("SELECT id FROM sets WHERE id IN (SELECT set_id FROM files) ORDER BY id", &[&["1"], &["2"]]),
+        ("SELECT id FROM sets s WHERE NOT EXISTS (SELECT * FROM files f WHERE f.set_id = s.id) ORDER BY 1", &[&["3"], &["4"]]),
+        ("SELECT id FROM sets WHERE size = (SELECT MAX(size) FROM sets)", &[&["2"]]),
+        ("SELECT id FROM sets WHERE size >= ALL (SELECT size FROM sets)", &[&["2"]]),
+        ("SELECT COUNT(*) FROM sets WHERE name <> ALL (SELECT name FROM sets WHERE id > 3)", &[&["0"]]),
+        ("SELECT COUNT(*) FROM sets WHERE id > ANY (SELECT set_id FROM files)", &[&["3"]]),
+        ("SELECT id FROM sets WHERE size BETWEEN 6 AND 10.5 ORDER BY id", &[&["1"], &["4"]]),
+        ("SELECT id FROM sets WHERE finished >= '20140102' ORDER BY id", &[&["2"], &["4"]]),
+        ("SELECT id FROM sets WHERE name NOT IN ('A ', 'c') ORDER BY id", &[&["2"], &["3"]]),
+        ("SELECT 1 AS a UNION ALL SELECT 2.5 ORDER BY a DESC", &[&["2.5"], &["1.0"]]),
+        ("SELECT COUNT(*), COUNT(name) FROM (SELECT name FROM sets UNION SELECT 'A') AS u", &[&["3", "2"]]),
+        ("SELECT id FROM sets EXCEPT SELECT set_id FROM files", &[&["3"], &["4"]]),
+        ("SELECT 1 UNION ALL SELECT 2 INTERSECT SELECT 2", &[&["1"], &["2"]]),
+        ("SELECT (SELECT TOP 1 path FROM files WHERE set_id = s.id ORDER BY path) FROM sets s WHERE id = 1", &[&["x"]]),
+    ]);
+}
+
+#[test]
+fn common_tables() {
+    gives(&[
+        (
+            "WITH a(x, y) AS (SELECT id, kind FROM sets), b AS (SELECT x FROM a WHERE y = 'd') SELECT * FROM b ORDER BY x",
+            &[&["1"], &["3"]],
+        ),
+        (
+            "WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT SUM(i), COUNT(*) FROM n",
+            &[&["15", "5"]],
+        ),
+        (
+            "WITH v AS (SELECT * FROM (VALUES (1, 'a'), (2.5, NULL)) AS v(n, t)) SELECT n, t FROM v ORDER BY n",
+            &[&["1.0", "a"], &["2.5", "NULL"]],
+        ),
+        (
+            "WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 150) SELECT MAX(i) FROM n OPTION (MAXRECURSION 0)",
+            &[&["150"]],
+        ),
+    ]);
+    session().fails(&[(
+        "WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 150) SELECT MAX(i) FROM n",
+        530,
+        "The statement terminated. The maximum recursion 100 has been exhausted before statement completion.",
+    )]);
+}
+
+#[test]
+fn names_of_columns() {
+    let session = session();
+    let statement = session
+        .statement(
+            "SELECT id, s.name AS [a b], x = 1, size + 1, COUNT(*) OVER () FROM dbo.sets AS s",
+        )
+        .unwrap();
+    let names: Vec<_> = statement.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["id", "a b", "x", "", ""]);
+}
+
+#[test]
+fn sums_of_any_length() {
+    let letters: Vec<String> = (0..3000).map(|_| "'a'".to_owned()).collect();
+    assert_eq!(session().value(&format!("LEN({})", letters.join(" + "))).unwrap(), "3000");
+    let conditions: Vec<String> = (0..3000).map(|n| format!("id <> {n}")).collect();
+    let text = format!("SELECT COUNT(*) FROM sets WHERE {}", conditions.join(" AND "));
+    assert_eq!(session().run(&text).unwrap(), [["0"]]);
+}
