@@ -86,3 +86,37 @@ impl std::fmt::Display for Marked {
 }
 
 impl std::error::Error for Marked {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text as SQLite hands it back: cut at nothing, marked, with fields of its own.
+    #[test]
+    fn a_message_survives_sqlite() {
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        let sent =
+            Message { number: 245, severity: 16, state: 3, text: "a 'b'\u{1f}c\nd".to_owned() };
+        let raised = sent.clone();
+        let flags = rusqlite::functions::FunctionFlags::SQLITE_UTF8;
+        connection
+            .create_scalar_function("f", 0, flags, move |_| -> rusqlite::Result<i64> {
+                Err(raised.clone().raise())
+            })
+            .unwrap();
+        let error = connection.query_row("SELECT f()", [], |row| row.get::<_, i64>(0)).unwrap_err();
+        assert_eq!(Message::from(error), sent);
+    }
+
+    #[test]
+    fn what_sqlite_says_itself() {
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch("CREATE TABLE t(a NOT NULL UNIQUE); INSERT INTO t VALUES (1)")
+            .unwrap();
+        let number = |sql: &str| Message::from(connection.execute_batch(sql).unwrap_err()).number;
+        assert_eq!(number("INSERT INTO t VALUES (NULL)"), 515);
+        assert_eq!(number("INSERT INTO t VALUES (1)"), 2627);
+        assert_eq!(number("SELECT nonsense("), OF_SQLITE);
+    }
+}

@@ -122,6 +122,7 @@ impl Work<'_> {
                     distinct: false,
                     selected,
                     tail: String::new(),
+                    alone: None,
                     order: Vec::new(),
                     single: false,
                 };

@@ -72,8 +72,12 @@ impl Work<'_> {
         {
             return unsupported("a reference within a sub-query, or several,");
         }
-        if select.distinct || select.top.is_some() || !select.group.is_empty() {
-            return unsupported("DISTINCT, TOP or GROUP BY");
+        if select.distinct
+            || select.top.is_some()
+            || !select.group.is_empty()
+            || super::visit::aggregates(select)
+        {
+            return unsupported("DISTINCT, TOP, GROUP BY or an aggregate");
         }
         let view = View::inner(&outer, level, Clause::Other);
         let parts = self.parts(select, &[], view)?;

@@ -13,6 +13,8 @@ pub(super) struct Parts {
     pub selected: Vec<Selected>,
     /// From FROM to HAVING.
     pub tail: String,
+    /// HAVING without GROUP BY: whether the one group is a row.
+    pub alone: Option<String>,
     /// Keys of ORDER BY.
     pub order: Vec<String>,
     pub single: bool,
@@ -36,7 +38,10 @@ impl Work<'_> {
         let limit = self.limit(select.top.as_ref(), offset)?;
         let one = |count: &Expression| matches!(count, Expression::Literal(Literal::Integer(digits)) if digits == "1");
         let single = parts.single || select.top.as_ref().is_some_and(|top| one(&top.count));
-        let order = order_text(&parts.order);
+        let order = match parts.alone {
+            None => order_text(&parts.order),
+            Some(_) => String::new(),
+        };
         let sql = format!("{}{order}{limit}", parts.head());
         Ok(Relation { sql, columns, single })
     }
@@ -52,13 +57,17 @@ impl Work<'_> {
         }
         let mut level = Level::default();
         let mut tail = self.from(&select.from, &mut level, outer)?;
+        let in_order = order.iter().any(|item| visit::has(&item.value));
+        let aggregated = !select.group.is_empty() || visit::aggregates(select) || in_order;
+        if aggregated && select.from.is_empty() {
+            // Without a FROM of its own an aggregate would be one of the outer query.
+            tail.push_str(" FROM (SELECT 1)");
+        }
         let view = |clause| View::inner(&outer, &level, clause);
         if let Some(filter) = &select.filter {
             let filter = self.condition(filter, view(Clause::Where))?;
             tail.push_str(&format!(" WHERE {filter}"));
         }
-        let in_order = order.iter().any(|item| visit::has(&item.value));
-        let aggregated = !select.group.is_empty() || visit::aggregates(select) || in_order;
         let mut columns = Vec::new();
         if !select.group.is_empty() {
             let keys = self.group_keys(&select.group, &mut columns, &level, &outer)?;
@@ -72,9 +81,13 @@ impl Work<'_> {
             true => self.assigned(&select.items, view(Clause::Select))?,
             false => self.selected(&select.items, &level, view(Clause::Select))?,
         };
+        let mut alone = None;
         if let Some(having) = &select.having {
             let having = self.outside_split(|work| work.condition(having, view(Clause::Having)))?;
-            tail.push_str(&format!(" HAVING {having}"));
+            match select.group.is_empty() {
+                true => alone = Some(having),
+                false => tail.push_str(&format!(" HAVING {having}")),
+            }
         }
         if select.distinct && selected.iter().any(|one| one.value.data_type == SqlType::Xml) {
             return Err(Message::new(
@@ -87,7 +100,7 @@ impl Work<'_> {
             work.order_keys(order, &selected, select.distinct, view(Clause::OrderBy))
         })?;
         let single = (aggregated && select.group.is_empty()) || select.from.is_empty();
-        Ok(Parts { distinct: select.distinct, selected, tail, order, single })
+        Ok(Parts { distinct: select.distinct, selected, tail, alone, order, single })
     }
 
     fn group_keys(
@@ -208,8 +221,10 @@ impl Work<'_> {
                 "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.",
             ));
         }
-        if parts.distinct {
-            return Err(Message::unsupported("TOP with PERCENT or WITH TIES and DISTINCT"));
+        if parts.distinct || parts.alone.is_some() {
+            return Err(Message::unsupported(
+                "TOP with PERCENT or WITH TIES beside DISTINCT or HAVING without GROUP BY",
+            ));
         }
         let count = self.expression(&top.count, View::EMPTY)?;
         let over = match parts.order.is_empty() {
@@ -250,6 +265,16 @@ impl Work<'_> {
 impl Parts {
     /// `SELECT .. FROM ..`, without ORDER BY.
     pub fn head(&self) -> String {
+        if let Some(having) = &self.alone {
+            // SQLite takes HAVING only where it sees a GROUP BY or selects an aggregate.
+            let names: Vec<String> = (1..=self.selected.len()).map(|at| format!("c{at}")).collect();
+            return format!(
+                "SELECT {} FROM (SELECT {}, count(*) AS n, {having} AS h{}) WHERE h",
+                names.join(", "),
+                self.list(),
+                self.tail
+            );
+        }
         let distinct = if self.distinct { "DISTINCT " } else { "" };
         format!("SELECT {distinct}{}{}", self.list(), self.tail)
     }

@@ -155,13 +155,13 @@ fn generated_parts_of_a_query_that_makes_sense() {
     let translator = Translator::new(&Everything, &Everything);
     let mut random = Random(SEED ^ 1);
     let (mut translated, mut refused) = (0, 0);
-    for round in 0..60_000 {
+    for round in 0..30_000 {
         let text = "SELECT a FROM x AS t WHERE a = 1 GROUP BY a HAVING a > 1 ORDER BY a";
         let StatementKind::Select(mut query) = parse(text).unwrap().remove(0).kind else {
             panic!()
         };
         let QueryBody::Select(select) = &mut query.body else { panic!() };
-        let bytes = random.bytes(60);
+        let bytes = random.bytes(120);
         let mut choices = Choices::new(&bytes);
         if round % 5 != 0 {
             select.group.clear();

@@ -1,6 +1,9 @@
 //! Goal: queries give what SQL Server gives. Method: small tables, rows typed by hand.
 
 use crate::server::Session;
+use pellucid_sql::ast::{Control, StatementKind};
+use pellucid_sql::convert::Value;
+use pellucid_sql::parse;
 use pellucid_sql::types::SqlType;
 
 fn session() -> Session {
@@ -72,6 +75,10 @@ fn groups() {
             &[&["NULL", "1"], &["2014", "3"]],
         ),
         ("SELECT STRING_AGG(name, ',') WITHIN GROUP (ORDER BY id DESC) FROM sets", &[&["b,B,a"]]),
+        (
+            "SELECT (SELECT COUNT(*)), (SELECT 1 HAVING 1 = 1) FROM sets WHERE id < 3",
+            &[&["1", "1"], &["1", "1"]],
+        ),
         ("SELECT MAX(finished) FROM sets", &[&["2014-01-03 00:00:00.000"]]),
     ]);
 }
@@ -222,4 +229,77 @@ fn sums_of_any_length() {
     let conditions: Vec<String> = (0..3000).map(|n| format!("id <> {n}")).collect();
     let text = format!("SELECT COUNT(*) FROM sets WHERE {}", conditions.join(" AND "));
     assert_eq!(session().run(&text).unwrap(), [["0"]]);
+}
+
+#[test]
+fn what_is_not_reached_is_not_computed() {
+    gives(&[
+        ("SELECT CASE WHEN id > 5 THEN 1 / 0 ELSE 5 END FROM sets WHERE id = 1", &[&["5"]]),
+        ("SELECT COALESCE(kind, 1 / 0) FROM sets WHERE 1 = 0", &[]),
+        ("SELECT IIF(id = 1, 'a', CAST('x' AS varchar(1))) FROM sets WHERE id = 1", &[&["a"]]),
+    ]);
+}
+
+/// A comparison of integers stays one, so that SQLite's indexes serve it.
+#[test]
+fn indexes_serve() {
+    let session = session();
+    session.connection.execute_batch("CREATE INDEX by_id ON sets(id)").unwrap();
+    let statement = session.statement("SELECT name FROM sets WHERE id = 3").unwrap();
+    let plan: String = session
+        .connection
+        .query_row(&format!("EXPLAIN QUERY PLAN {}", statement.sql), [], |row| row.get(3))
+        .unwrap();
+    assert!(plan.contains("USING INDEX by_id"), "{plan}");
+}
+
+fn conditions(table: &[(&str, bool)]) {
+    let session = session();
+    for (condition, expected) in table {
+        let statement = parse(&format!("IF {condition} PRINT ''")).unwrap().remove(0);
+        let StatementKind::Control(Control::If { condition: parsed, .. }) = statement.kind else {
+            panic!("{condition}")
+        };
+        let statement = session.translator().condition(&parsed).unwrap();
+        let found: bool =
+            session.connection.query_row(&statement.sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(found, *expected, "{condition}");
+    }
+}
+
+/// What IF and WHILE ask: unknown is not true.
+#[test]
+fn conditions_alone() {
+    conditions(&[
+        ("EXISTS (SELECT * FROM sets WHERE name = 'A')", true),
+        ("EXISTS (SELECT * FROM sets WHERE name = 'x')", false),
+        ("DB_ID('awHDD') IS NOT NULL AND 1 = 1", true),
+        ("NULL = NULL", false),
+        ("NOT (NULL = NULL)", false),
+        ("NULL IS NOT DISTINCT FROM NULL", true),
+        ("'a' IS DISTINCT FROM 'A'", false),
+        ("'2014-01-02' > '2014-01-01' OR 1 = 0", true),
+        ("GETDATE() BETWEEN '20141003' AND '2014-10-04'", true),
+        ("(SELECT COUNT(*) FROM sets) = 4", true),
+    ]);
+}
+
+/// What SET, PRINT and arguments ask: a value of a type.
+#[test]
+fn values_alone() {
+    let session = session();
+    let value = |text: &str, to: Option<SqlType>| {
+        let statement = parse(&format!("PRINT {text}")).unwrap().remove(0);
+        let StatementKind::Control(Control::Print(value)) = statement.kind else { panic!() };
+        let statement = session.translator().value(&value, to).unwrap();
+        let found: Value =
+            session.connection.query_row(&statement.sql, [], |row| row.get(0)).unwrap();
+        (found, statement.columns[0].data_type)
+    };
+    assert_eq!(value("'a' + 'b'", None), (Value::Text("ab".to_owned()), SqlType::varchar(2)));
+    assert_eq!(value("'12'", Some(SqlType::Int)), (Value::Integer(12), SqlType::Int));
+    assert_eq!(
+        value("GETDATE()", Some(SqlType::NVARCHAR_MAX)).0,
+        Value::Text("Oct  3 2014  2:05PM".to_owned())
+    );
 }
