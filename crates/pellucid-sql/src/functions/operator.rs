@@ -7,7 +7,7 @@ use crate::convert::{convert, decimal_of, decimal_value, moment_of, read_stored,
 use crate::decimal::{Decimal, Rounding};
 use crate::message::{Message, Result};
 use crate::moment::{Moment, TICKS_DAY};
-use crate::types::{arithmetic, Family, SqlType};
+use crate::types::{arithmetic, Family, Length, SqlType};
 
 pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_add", |a| binary(BinaryOperator::Add, a)),
@@ -24,6 +24,7 @@ pub(super) const SCALARS: &[Scalar] = &[
     with_nulls("tsql_try_convert", |a| converted_or_null(a, converted)),
     scalar("tsql_stored", |a| read_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)),
     scalar("tsql_store", |a| write_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)),
+    scalar("tsql_fitting", fitting),
     scalar("tsql_rows", rows),
     scalar("tsql_guid_key", guid_key),
     scalar("tsql_recursion", recursion),
@@ -40,6 +41,36 @@ fn converted(arguments: &[Value]) -> Result<Value> {
         Some(_) => Some(int(arguments, 3)?),
     };
     convert(value, type_at(arguments, 1)?, type_at(arguments, 2)?, style)
+}
+
+/// `tsql_fitting(x, from, to, table, column)`: text or bytes for a column that may be too short. Spaces at the end of text
+/// and zeros at the end of bytes may be cut off.
+fn fitting(arguments: &[Value]) -> Result<Value> {
+    let (from, to) = (type_at(arguments, 1)?, type_at(arguments, 2)?);
+    let value = value_at(arguments, 0)?;
+    let (length, shown) = match value {
+        Value::Text(text) => (text.trim_end_matches(' ').chars().count(), text.clone()),
+        Value::Blob(bytes) => {
+            let kept = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+            (kept, format!("0x{}", crate::convert::to_hex(bytes)))
+        }
+        _ => (0, String::new()),
+    };
+    match to.length() {
+        Some(Length::Of(most)) if length > usize::from(most) => {
+            let (table, column) = (super::text_at(arguments, 3)?, super::text_at(arguments, 4)?);
+            let cut: String = shown.chars().take(most.into()).collect();
+            Err(Message::new(
+                2628,
+                16,
+                format!(
+                    "String or binary data would be truncated in table '{table}', column '{column}'. Truncated \
+                     value: '{cut}'."
+                ),
+            ))
+        }
+        _ => convert(value.clone(), from, to, None),
+    }
 }
 
 /// A value that does not convert is NULL; a conversion that there is not stays an error.

@@ -52,7 +52,8 @@ fn constraint(extended: i32, text: &str) -> Message {
             let table = columns.split('.').next().unwrap_or_default().to_owned();
             Message::duplicate_key(&columns, &table)
         }
-        _ => Message::new(547, 16, format!("The statement conflicted with a constraint: {text}.")),
+        // SQL Server names the constraint and its table; SQLite does not.
+        _ => Message::new(OF_SQLITE, 16, format!("SQLite: {text} ({extended})")),
     }
 }
 

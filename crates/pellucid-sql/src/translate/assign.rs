@@ -208,6 +208,20 @@ pub trait Variables {
 }
 
 impl Statement {
+    /// Prepared, its parameters bound: for `raw_query` and `raw_execute`.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn prepare<'c>(
+        &self,
+        connection: &'c Connection,
+        variables: &dyn Variables,
+    ) -> Result<rusqlite::Statement<'c>> {
+        let mut prepared = connection.prepare(&self.sql)?;
+        bind(&mut prepared, self.bound(variables, &[]))?;
+        Ok(prepared)
+    }
+
     /// The values of its parameters.
     pub fn bound(&self, variables: &dyn Variables, row: &[Value]) -> Vec<Value> {
         self.parameters
@@ -220,6 +234,15 @@ impl Statement {
     }
 }
 
+/// Binds as many as the statement has: a part that was dropped from it may have had the last ones.
+fn bind(statement: &mut rusqlite::Statement<'_>, values: Vec<Value>) -> Result<()> {
+    let count = statement.parameter_count();
+    for (at, value) in values.into_iter().take(count).enumerate() {
+        statement.raw_bind_parameter(at + 1, value)?;
+    }
+    Ok(())
+}
+
 /// Executes a SELECT that assigns, row for row; returns how many rows there were.
 ///
 /// # Errors
@@ -229,22 +252,25 @@ pub fn execute_assignments(
     assignments: &Assignments,
     variables: &mut dyn Variables,
 ) -> Result<u64> {
-    let mut statement = connection.prepare(&assignments.rows.sql)?;
-    let bound = assignments.rows.bound(variables, &[]);
+    let mut statement = assignments.rows.prepare(connection, variables)?;
     let columns = statement.column_count();
     let mut steps = Vec::new();
     for assignment in &assignments.each {
         steps.push((assignment, connection.prepare(&assignment.step.sql)?));
     }
-    let mut rows = statement.query(rusqlite::params_from_iter(bound))?;
+    let mut rows = statement.raw_query();
     let mut count = 0;
     while let Some(row) = rows.next()? {
         let row: Vec<Value> =
             (0..columns).map(|at| row.get(at)).collect::<rusqlite::Result<_>>()?;
         for (assignment, step) in &mut steps {
             let bound = assignment.step.bound(variables, &row);
-            let value: Value =
-                step.query_row(rusqlite::params_from_iter(bound), |row| row.get(0))?;
+            bind(step, bound)?;
+            let mut values = step.raw_query();
+            let value = match values.next()? {
+                Some(row) => row.get(0)?,
+                None => Value::Null,
+            };
             variables.set(&assignment.variable.to_lowercase(), value);
         }
         count += 1;

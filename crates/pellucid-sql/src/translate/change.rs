@@ -10,11 +10,13 @@ use crate::ast::{
     TablePrimary, TableSource, Top, Update,
 };
 use crate::message::{Message, Result};
-use crate::types::Family;
+use crate::types::{Family, Length};
 
 /// The rows that are changed.
 struct Target {
     table: Table,
+    /// How it is written.
+    name: String,
     /// Its number among the tables of the level.
     at: usize,
     level: Level,
@@ -56,7 +58,7 @@ impl Work<'_> {
                             None => default_of(column),
                             Some(value) => {
                                 let value = self.expression(value, view)?;
-                                self.written(value, column)?
+                                self.written(value, column, &name)?
                             }
                         });
                     }
@@ -75,7 +77,7 @@ impl Work<'_> {
                         sensitive: false,
                         constant: None,
                     };
-                    values.push(self.written(value, column)?);
+                    values.push(self.written(value, column, &name)?);
                 }
                 Ok(format!(
                     "{with}{into} ({list}) SELECT {} FROM ({})",
@@ -130,7 +132,7 @@ impl Work<'_> {
                             self.operated(old, operator, value)?
                         }
                     };
-                    self.written(value, target)?
+                    self.written(value, target, &found.name)?
                 }
             };
             names.push(quoted(&target.sqlite));
@@ -184,8 +186,8 @@ impl Work<'_> {
         outer: View<'_>,
     ) -> Result<Target> {
         let mut level = Level::default();
-        let (table, at, mut tail) = if from.is_empty() {
-            let table = self.target_table(target)?.0;
+        let (table, name, at, mut tail) = if from.is_empty() {
+            let (table, name) = self.target_table(target)?;
             let primary = match target {
                 ChangeTarget::Table { name, .. } => {
                     TablePrimary::Table { name: name.clone(), alias: None, hints: Vec::new() }
@@ -196,7 +198,7 @@ impl Work<'_> {
             };
             // A common table expression of that name is not meant.
             let text = self.primary(&primary, &mut level, View::EMPTY)?;
-            (table, 0, format!(" FROM {text}"))
+            (table, name, 0, format!(" FROM {text}"))
         } else {
             let tail = self.from(from, &mut level, outer)?;
             let ChangeTarget::Table { name, .. } = target else {
@@ -231,13 +233,13 @@ impl Work<'_> {
             });
             let written =
                 written.ok_or_else(|| Message::unsupported("change of a derived table"))?;
-            (self.named_table(&written)?, only, tail)
+            (self.named_table(&written)?, super::scope::object_text(&written), only, tail)
         };
         if let Some(filter) = filter {
             let filter = self.condition(filter, View::inner(&outer, &level, Clause::Where))?;
             tail.push_str(&format!(" WHERE {filter}"));
         }
-        Ok(Target { table, at, level, tail })
+        Ok(Target { table, name, at, level, tail })
     }
 
     fn target_table(&mut self, target: &ChangeTarget) -> Result<(Table, String)> {
@@ -266,8 +268,21 @@ impl Work<'_> {
             .ok_or_else(|| Message::unknown_column(column.column.as_str()))
     }
 
-    /// A value as the column holds it.
-    fn written(&self, value: Typed, column: &TableColumn) -> Result<String> {
+    /// A value as the column holds it. What is too long is refused, not cut off.
+    fn written(&self, value: Typed, column: &TableColumn, table: &str) -> Result<String> {
+        let to = column.data_type;
+        let from = value.data_type;
+        let bounded = matches!(to.length(), Some(Length::Of(_)));
+        if bounded && from.family() == to.family() && !crate::convert::is_same(from, to) {
+            return Ok(format!(
+                "tsql_fitting({}, {}, {}, {}, {})",
+                value.sql,
+                from.code(),
+                to.code(),
+                super::text_literal(table),
+                super::text_literal(&column.name)
+            ));
+        }
         let value = self.coerced(value, column.data_type)?;
         let plain = column.stored == Stored::Plain;
         Ok(match column.data_type.family() {

@@ -73,6 +73,16 @@ fn what_does_not_fit() {
             "Column name or number of supplied values does not match table definition.",
         ),
         ("INSERT INTO t (q) VALUES (1)", 207, "Invalid column name 'q'."),
+        (
+            "INSERT INTO t VALUES (7, 'four', 1)",
+            2628,
+            "String or binary data would be truncated in table 't', column 'b'. Truncated value: 'fou'.",
+        ),
+        (
+            "UPDATE t SET b = b + 'xyz' WHERE a = 1",
+            2628,
+            "String or binary data would be truncated in table 't', column 'b'. Truncated value: 'xxy'.",
+        ),
         ("UPDATE nope SET a = 1", 208, "Invalid object name 'nope'."),
         (
             "INSERT INTO t VALUES (7, 'a', 1234567890)",

@@ -11,6 +11,7 @@ mod dates;
 mod errors;
 mod functions;
 mod generated;
+mod odd;
 mod queries;
 mod server;
 mod types;

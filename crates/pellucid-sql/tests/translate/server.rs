@@ -115,9 +115,8 @@ impl Session {
     pub fn run(&mut self, text: &str) -> Result<Vec<Vec<String>>> {
         let statement = parse(text).unwrap_or_else(|error| panic!("{text}\n{error}")).remove(0);
         let changed = |session: &Self, statement: Statement| -> Result<Vec<Vec<String>>> {
-            let bound = statement.bound(&session.variables, &[]);
-            let count =
-                session.connection.execute(&statement.sql, rusqlite::params_from_iter(bound))?;
+            let mut prepared = statement.prepare(&session.connection, &session.variables)?;
+            let count = prepared.raw_execute()?;
             Ok(vec![vec![count.to_string()]])
         };
         match statement.kind {
@@ -143,12 +142,8 @@ impl Session {
     }
 
     fn rows(&self, statement: &Statement) -> Result<Vec<Vec<String>>> {
-        let mut prepared = self
-            .connection
-            .prepare(&statement.sql)
-            .unwrap_or_else(|error| panic!("{}\n{error}", statement.sql));
-        let bound = statement.bound(&self.variables, &[]);
-        let mut rows = prepared.query(rusqlite::params_from_iter(bound))?;
+        let mut prepared = statement.prepare(&self.connection, &self.variables)?;
+        let mut rows = prepared.raw_query();
         let mut all = Vec::new();
         while let Some(row) = rows.next()? {
             let mut texts = Vec::new();
