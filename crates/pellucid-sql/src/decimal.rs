@@ -131,7 +131,7 @@ impl Decimal {
     }
 
     /// The sum, exact; `None` if it does not fit.
-    pub fn add(self, other: Self) -> Option<Self> {
+    pub fn plus(self, other: Self) -> Option<Self> {
         let scale = self.scale.max(other.scale);
         let [a, b] = [self, other].map(|d| d.big(scale));
         Self::of_big(a + b, scale.into(), scale, Rounding::Nearest)
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(decimal("0.125").multiply(decimal("1"), 2).unwrap().to_string(), "0.13");
         assert_eq!(decimal("-0.125").fit(5, 2, Rounding::Nearest).unwrap().to_string(), "-0.13");
         assert_eq!(decimal("99.995").fit(4, 2, Rounding::Nearest), None);
-        assert_eq!(decimal("1.5").add(decimal("-0.25")).unwrap().to_string(), "1.25");
+        assert_eq!(decimal("1.5").plus(decimal("-0.25")).unwrap().to_string(), "1.25");
     }
 
     #[test]

@@ -13,11 +13,12 @@ use crate::decimal::Decimal;
 use crate::message::{Message, Result};
 use crate::types::{average, sum};
 
+type Scalar = fn(&[Value]) -> Result<Value>;
+
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let pure = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_aggregate_function("tsql_only", 1, pure, Only)?;
-    let scalars: [(&str, fn(&[Value]) -> Result<Value>); 2] =
-        [("tsql_limb", limb), ("tsql_sum_limbs", sum_limbs)];
+    let scalars: [(&str, Scalar); 2] = [("tsql_limb", limb), ("tsql_sum_limbs", sum_limbs)];
     for (name, run) in scalars {
         connection.create_scalar_function(name, -1, pure, move |context: &Context<'_>| {
             let arguments = arguments(context)?;
@@ -86,7 +87,7 @@ impl Aggregate<Summed, Value> for Sum {
             let number = decimal_of(value, type_at(&arguments, 1)?)?;
             let before = summed.sum.unwrap_or(Decimal::ZERO);
             let overflow = || Message::overflow("expression", "numeric");
-            summed.sum = Some(before.add(number).ok_or_else(overflow)?);
+            summed.sum = Some(before.plus(number).ok_or_else(overflow)?);
             summed.count += 1;
             summed.code = int(&arguments, 1)?;
             Ok(())

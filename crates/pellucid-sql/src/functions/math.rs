@@ -129,7 +129,7 @@ fn whole(arguments: &[Value], run: fn(f64) -> f64, side: i64) -> Result<Value> {
                 let beyond = cut.with_scale(d.scale(), Rounding::Truncate) != Some(d);
                 let outward = (d.unscaled() > 0) == (side > 0);
                 match beyond && outward {
-                    true => cut.add(Decimal::from(side)),
+                    true => cut.plus(Decimal::from(side)),
                     false => Some(cut),
                 }
             });
@@ -185,7 +185,7 @@ fn round_decimal(number: Decimal, length: i64, rounding: Rounding) -> Option<Dec
         Rounding::Nearest => {
             let half = Decimal::new(5 * 10_i128.pow(digits - 1), 0)?;
             let half = if number.unscaled() < 0 { half.negated() } else { half };
-            number.add(half)?.divide(unit, 0)?
+            number.plus(half)?.divide(unit, 0)?
         }
     };
     moved.multiply(unit, 0)

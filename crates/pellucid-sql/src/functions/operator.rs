@@ -172,8 +172,8 @@ fn decimals(
     let (a, b) = (operand(left, right.1)?, operand(right, left.1)?);
     let (precision, scale) = result.as_numeric().unwrap_or((38, 0));
     let exact = match operator {
-        BinaryOperator::Add => a.add(b),
-        BinaryOperator::Subtract => a.add(b.negated()),
+        BinaryOperator::Add => a.plus(b),
+        BinaryOperator::Subtract => a.plus(b.negated()),
         BinaryOperator::Multiply => a.multiply(b, scale),
         _ if b.unscaled() == 0 => return Err(Message::division_by_zero()),
         BinaryOperator::Divide => a.divide(b, scale),

@@ -108,10 +108,10 @@ pub fn implicit(from: SqlType, to: SqlType) -> bool {
     use Family as F;
     match (from.family(), to.family()) {
         (F::Null, _) | (_, F::Null) => true,
-        (a, b) if a == b => match (from, to) {
-            (SqlType::Date, SqlType::Time(_)) | (SqlType::Time(_), SqlType::Date) => false,
-            _ => true,
-        },
+        (a, b) if a == b => !matches!(
+            (from, to),
+            (SqlType::Date, SqlType::Time(_)) | (SqlType::Time(_), SqlType::Date)
+        ),
         (F::Integer | F::Decimal | F::Float, F::Integer | F::Decimal | F::Float) => true,
         (F::Text, F::Binary) => false,
         (F::Text, _) => true,
