@@ -293,28 +293,15 @@ fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), F
     };
     let named = names(&users);
     let lost = sets.iter().map(told).collect::<Vec<_>>().join("; ");
-    if !args.force {
-        let backups = if sets.is_empty() {
-            String::new()
-        } else {
-            format!("; backups that only it opens: {lost}")
-        };
-        if !users.is_empty() {
-            return Err(Failure::new(
-                message::CERTIFICATE_IN_USE.with("certificate"),
-                format!("used by {named}{backups}; `--force` drops it all the same"),
-            )
+    if !args.force && !(users.is_empty() && sets.is_empty()) {
+        let refusal = if users.is_empty() { message::BOUND } else { message::CERTIFICATE_IN_USE };
+        let users = (!users.is_empty()).then(|| format!("used by {named}; "));
+        let sets = (!sets.is_empty()).then(|| format!("backups that only it opens: {lost}; "));
+        let [users, sets] = [users, sets].map(Option::unwrap_or_default);
+        let hint = format!("{users}{sets}`--force` drops it all the same");
+        return Err(Failure::new(refusal.with("certificate"), hint)
             .kind("in-use")
-            .number(message::CERTIFICATE_IN_USE.number));
-        }
-        if !sets.is_empty() {
-            return Err(Failure::new(
-                message::BOUND.with("certificate"),
-                format!("backups that only it opens: {lost}; `--force` drops it all the same"),
-            )
-            .kind("in-use")
-            .number(message::BOUND.number));
-        }
+            .number(refusal.number));
     }
     if !users.is_empty() {
         output.warning(format!("no longer opened by it: {named}"));

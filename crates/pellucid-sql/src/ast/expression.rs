@@ -327,6 +327,20 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
+impl Comparison {
+    /// As it is written, by everybody.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::NotEqual => "<>",
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+        }
+    }
+}
+
 words! {
     /// How many rows of a query have to compare so.
     pub enum Quantifier {

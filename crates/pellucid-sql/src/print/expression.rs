@@ -279,14 +279,6 @@ impl Print for Condition {
 
 impl Print for Comparison {
     fn print(&self, to: &mut Printer) {
-        let text = match self {
-            Comparison::Equal => "=",
-            Comparison::NotEqual => "<>",
-            Comparison::Less => "<",
-            Comparison::LessOrEqual => "<=",
-            Comparison::Greater => ">",
-            Comparison::GreaterOrEqual => ">=",
-        };
-        put!(to, text);
+        put!(to, self.sign());
     }
 }

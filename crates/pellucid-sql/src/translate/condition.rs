@@ -119,7 +119,7 @@ impl Work<'_> {
         if guid && ordered {
             [left, right] = [left, right].map(|side| format!("tsql_guid_key({side})"));
         }
-        Ok(format!("({left} {} {right}{collation})", sign(comparison)))
+        Ok(format!("({left} {} {right}{collation})", comparison.sign()))
     }
 
     fn in_values(
@@ -231,17 +231,6 @@ impl Work<'_> {
             _ => SqlType::VarChar(Length::Of(41)),
         };
         Ok(self.converted(value, to))
-    }
-}
-
-fn sign(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Equal => "=",
-        Comparison::NotEqual => "<>",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
     }
 }
 

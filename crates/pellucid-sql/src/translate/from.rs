@@ -323,15 +323,7 @@ fn derived(called: Name, t: &str, columns: &[Column], names: &[Name]) -> Result<
         .into_iter()
         .zip(columns)
         .enumerate()
-        .map(|(at, (name, column))| ScopeColumn {
-            name,
-            value: Typed {
-                sql: format!("{t}.c{}", at + 1),
-                data_type: column.data_type,
-                sensitive: column.sensitive,
-                constant: None,
-            },
-        })
+        .map(|(at, (name, column))| ScopeColumn { name, value: column.of(t, at) })
         .collect();
     Ok(ScopeTable { name: called.into(), columns, row: None })
 }

@@ -186,15 +186,7 @@ impl Work<'_> {
             .columns
             .iter()
             .enumerate()
-            .map(|(at, column)| Selected {
-                name: column.name.clone(),
-                value: Typed {
-                    sql: format!("{t}.c{}", at + 1),
-                    data_type: column.data_type,
-                    sensitive: column.sensitive,
-                    constant: None,
-                },
-            })
+            .map(|(at, column)| Selected { name: column.name.clone(), value: column.of(&t, at) })
             .collect();
         let mut keys = Vec::new();
         for item in &query.order {

@@ -25,6 +25,18 @@ pub(super) struct Column {
     pub sensitive: bool,
 }
 
+impl Column {
+    /// Its value where the query, of which it is column `at` from 0 on, is called `t`.
+    pub fn of(&self, t: &str, at: usize) -> Typed {
+        Typed {
+            sql: format!("{t}.c{}", at + 1),
+            data_type: self.data_type,
+            sensitive: self.sensitive,
+            constant: None,
+        }
+    }
+}
+
 /// A query of SQLite's whose columns are called `c1`, `c2`, ..
 #[derive(Debug, Clone)]
 pub(super) struct Relation {

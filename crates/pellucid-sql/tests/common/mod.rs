@@ -55,3 +55,20 @@ pub fn prints_the_same(statements: &[&str]) {
     let table: Vec<_> = statements.iter().map(|text| (*text, *text)).collect();
     prints_as(&table);
 }
+
+/// xorshift64*: small, seeded, good enough.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub fn bytes(&mut self, most: u64) -> Vec<u8> {
+        let length = 1 + self.next() % most;
+        (0..length).map(|_| (self.next() >> 32) as u8).collect()
+    }
+}

@@ -12,26 +12,9 @@ mod generate_statements;
 
 use std::collections::HashSet;
 
-use crate::common::assert_prints_back;
+use crate::common::{assert_prints_back, Random};
 use generate::Choices;
 use pellucid_sql::ast::Statement;
-
-/// xorshift64*: small, seeded, good enough.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn bytes(&mut self, most: u64) -> Vec<u8> {
-        let length = 1 + self.next() % most;
-        (0..length).map(|_| (self.next() >> 32) as u8).collect()
-    }
-}
 
 const SEED: u64 = 0x5eed_0007;
 

@@ -21,26 +21,10 @@ use pellucid_sql::parse;
 use pellucid_sql::translate::{Catalog, Selection, Table, TableColumn, Translator, VariableTypes};
 use pellucid_sql::types::SqlType;
 
+use crate::common::Random;
 use crate::server::Session;
 
 const SEED: u64 = 0x5eed_0017;
-
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn bytes(&mut self, most: u64) -> Vec<u8> {
-        let length = 1 + self.next() % most;
-        (0..length).map(|_| (self.next() >> 32) as u8).collect()
-    }
-}
 
 /// One table under every name.
 struct Everything;
