@@ -167,6 +167,12 @@ macro_rules! words {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $name { $($(#[$doc])* $variant,)+ }
 
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($crate::keyword::Word::keyword(*self).text())
+            }
+        }
+
         impl $crate::keyword::Word for $name {
             const ALL: &'static [Self] = &[$(Self::$variant,)+];
 

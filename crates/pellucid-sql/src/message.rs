@@ -6,6 +6,8 @@
 use crate::types::SqlType;
 use crate::ParseError;
 
+pub mod product;
+mod server;
 mod sqlite;
 mod texts;
 

@@ -27,7 +27,9 @@ use crate::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Updat
 use crate::message::Result;
 use crate::types::SqlType;
 
+pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
+pub(crate) use scope::object_text;
 use scope::{Typed, View};
 
 /// What a name stands for in SQLite. A session implements it.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pellucid::keyring::{Keyring, DEFAULT_CERTIFICATE};
-use pellucid::media::{Compression, Kind};
+use pellucid::media::{Compression, Kind, ServerFacts};
 use pellucid::{message, Algorithm, Error};
 use pellucid_sqlite::backup::{back_up, Done, Existing, Files, Job, Phase, Rules};
 use pellucid_sqlite::inspect::{inspect, Kind as Found};
@@ -184,6 +184,8 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
     let (compression, level) = compression(&args.compression)?;
     Ok(Job {
         database: args.database.clone(),
+        database_name: None,
+        server: ServerFacts::default(),
         differential: args.differential.then(|| match args.base.is_empty() {
             true => files.families.clone(),
             false => args.base.clone(),

@@ -167,7 +167,9 @@ fn ready() {
     });
 }
 
-fn job(database: PathBuf, families: Vec<PathBuf>, existing: Existing) -> Job {
+fn job(database_name: None,
+        server: Default::default(),
+        database: PathBuf, families: Vec<PathBuf>, existing: Existing) -> Job {
     Job {
         database,
         files: Files { families, mirrors: Vec::new() },

@@ -185,7 +185,7 @@ impl Work<'_> {
 }
 
 /// The operator behind `+=` and its like.
-pub(super) fn binary(operator: AssignmentOperator) -> Option<BinaryOperator> {
+pub(crate) fn binary(operator: AssignmentOperator) -> Option<BinaryOperator> {
     Some(match operator {
         AssignmentOperator::Set => return None,
         AssignmentOperator::Add => BinaryOperator::Add,

@@ -239,7 +239,7 @@ pub(super) fn called(table: &ScopeTable, name: &ObjectName) -> bool {
 }
 
 /// A name as messages print it.
-pub(super) fn object_text(name: &ObjectName) -> String {
+pub(crate) fn object_text(name: &ObjectName) -> String {
     let mut text = String::new();
     let parts = [&name.server, &name.database, &name.schema];
     for part in parts.into_iter().skip_while(|part| part.is_none()) {

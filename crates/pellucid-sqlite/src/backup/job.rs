@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pellucid::backup::{now_micros, write_set, Base, NewSet, Options, PageSource, Spool, Written};
 use pellucid::header::Header;
 use pellucid::media::{
-    Compression, Description, Kind, Manifest, MediaHeader, SetHeader, CHUNK_BYTES,
+    Compression, Description, Kind, Manifest, MediaHeader, ServerFacts, SetHeader, CHUNK_BYTES,
 };
 use pellucid::restore::OpenSet;
 use pellucid::secret::fill_random;
@@ -30,6 +30,10 @@ use crate::snapshot::Snapshot;
 pub struct Job {
     /// The database.
     pub database: PathBuf,
+    /// What it is called; none: as its file, without the extension.
+    pub database_name: Option<String>,
+    /// What a server knows of it.
+    pub server: ServerFacts,
     /// Where to.
     pub files: Files,
     /// What to do with files that are there.
@@ -336,12 +340,13 @@ fn set_header(
 fn description(job: &Job) -> Description {
     let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
     Description {
-        database: database_name(&job.database),
+        database: job.database_name.clone().unwrap_or_else(|| database_name(&job.database)),
         path: full_name(&job.database),
         name: job.name.clone(),
         description: job.description.clone(),
         user,
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        server: job.server.clone(),
     }
     // What the system says may have control characters; what somebody gave was looked at.
     .readable()

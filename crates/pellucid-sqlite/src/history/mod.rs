@@ -28,7 +28,7 @@ const WAIT_MS: i32 = 10_000;
 
 /// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Three tables of our own: who can open a set,
 /// where a restore went, and which sets were overwritten.
-const SCHEMA: &str = include_str!("schema.sql");
+pub const SCHEMA: &str = include_str!("schema.sql");
 /// The last of them, which a history may be too old to have.
 const GONE: &str = "CREATE TABLE IF NOT EXISTS pellucid_gone(";
 

@@ -18,7 +18,9 @@ pub use header::{MediaHeader, MEDIA_HEADER_BYTES};
 pub use index::{page_hash, Entry, Index, ENTRY_BYTES, PAGE_HASH_BYTES};
 pub use keys::SetKeys;
 pub use manifest::{FamilyEnd, Manifest, Root};
-pub use set_header::{Compression, Description, Kind, SetHeader, MOST_SET_HEADER_BYTES};
+pub use set_header::{
+    Compression, Description, Kind, ServerFacts, SetHeader, MOST_SET_HEADER_BYTES,
+};
 
 /// At most so many media families (stripes).
 pub const MOST_FAMILIES: u16 = 64;

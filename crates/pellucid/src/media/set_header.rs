@@ -67,6 +67,51 @@ pub struct Description {
     pub user: String,
     /// On which machine.
     pub machine: String,
+    /// What a server knows of the database besides.
+    #[serde(default, skip_serializing_if = "ServerFacts::is_none")]
+    pub server: ServerFacts,
+}
+
+/// What a server knows of a database: SQL Server's names for it. Empty where no server has made the set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerFacts {
+    /// Logical name and file of the data, then of the log.
+    pub files: Vec<(String, String)>,
+    /// `FULL`, `BULK_LOGGED`, `SIMPLE`
+    pub recovery_model: String,
+    /// `compatibility_level`
+    pub compatibility_level: u16,
+    /// When it got its name, `2026-11-22 03:00:00.123`, UTC.
+    pub created: String,
+}
+
+impl ServerFacts {
+    /// Whether there are none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn texts(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let names = self.files.iter().flat_map(|(name, file)| {
+            [(name.as_str(), "logical name"), (file.as_str(), "file name")]
+        });
+        let rest = [
+            (self.recovery_model.as_str(), "recovery model"),
+            (self.created.as_str(), "creation date"),
+        ];
+        names.chain(rest)
+    }
+
+    fn readable(&self) -> Self {
+        let pair = |(name, file): &(String, String)| (made_readable(name), made_readable(file));
+        Self {
+            files: self.files.iter().map(pair).collect(),
+            recovery_model: made_readable(&self.recovery_model),
+            compatibility_level: self.compatibility_level,
+            created: made_readable(&self.created),
+        }
+    }
 }
 
 impl Description {
@@ -80,18 +125,20 @@ impl Description {
             description: made_readable(&self.description),
             user: made_readable(&self.user),
             machine: made_readable(&self.machine),
+            server: self.server.readable(),
         }
     }
 
-    fn texts(&self) -> [(&str, &'static str); 6] {
-        [
+    fn texts(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let own: [(&String, &'static str); 6] = [
             (&self.database, "database name"),
             (&self.path, "database path"),
             (&self.name, "name"),
             (&self.description, "description"),
             (&self.user, "user"),
             (&self.machine, "machine"),
-        ]
+        ];
+        own.into_iter().map(|(text, what)| (text.as_str(), what)).chain(self.server.texts())
     }
 
     /// Whether name and description, which somebody gave, can be shown.

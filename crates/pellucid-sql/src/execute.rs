@@ -1,0 +1,278 @@
+//! Executes statements: one module for each family.
+
+mod backup;
+mod certificate;
+mod control;
+mod database;
+mod device;
+mod encryption;
+mod inspect;
+mod maintenance;
+mod master_key;
+mod object;
+mod procedure;
+mod query;
+mod request;
+mod restore;
+mod set;
+mod statistics;
+mod transaction;
+mod worker;
+
+use crate::ast::{Statement, StatementKind};
+use crate::message::Message;
+use crate::parser::parse;
+use crate::session::{Frame, Session};
+
+pub(crate) use backup::recovery_model;
+pub(crate) use procedure::{access, log_path, size_kb};
+pub(crate) use worker::state_of_process;
+
+/// Where execution goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// With the next statement.
+    Next,
+    /// Behind the WHILE.
+    Break,
+    /// With the WHILE's condition.
+    Continue,
+    /// Behind the batch.
+    Return,
+}
+
+/// What ended a statement.
+#[derive(Debug, Clone)]
+pub(crate) struct Raised {
+    /// Its messages; the last one is what CATCH sees.
+    pub messages: Vec<Message>,
+    /// The line of the batch; 0 until a statement has put its own.
+    pub line: u32,
+    /// The procedure it was raised in.
+    pub procedure: Option<&'static str>,
+    /// Whether the sink has them.
+    pub is_told: bool,
+    /// The batch was cancelled: nothing is told, nothing caught.
+    pub is_cancelled: bool,
+    /// THROW ends the batch.
+    pub is_thrown: bool,
+}
+
+/// What executing gives.
+pub(crate) type Done<T = ()> = Result<T, Raised>;
+
+impl From<Message> for Raised {
+    fn from(message: Message) -> Self {
+        Self::of(vec![message])
+    }
+}
+
+impl From<rusqlite::Error> for Raised {
+    fn from(error: rusqlite::Error) -> Self {
+        Message::from(error).into()
+    }
+}
+
+impl From<pellucid::Error> for Raised {
+    fn from(error: pellucid::Error) -> Self {
+        Message::from(error).into()
+    }
+}
+
+impl From<pellucid_sqlite::convert::ConvertError> for Raised {
+    fn from(error: pellucid_sqlite::convert::ConvertError) -> Self {
+        Message::from(error).into()
+    }
+}
+
+impl Raised {
+    /// With several messages.
+    pub fn of(messages: Vec<Message>) -> Self {
+        Self {
+            messages,
+            line: 0,
+            procedure: None,
+            is_told: false,
+            is_cancelled: false,
+            is_thrown: false,
+        }
+    }
+
+    /// Nothing more is executed.
+    pub fn cancelled() -> Self {
+        Self { is_cancelled: true, ..Self::of(Vec::new()) }
+    }
+
+    /// The same with a message behind.
+    #[must_use]
+    pub fn and(mut self, message: Message) -> Self {
+        if !self.is_cancelled {
+            self.messages.push(message);
+        }
+        self
+    }
+
+    /// Whether the batch ends with it, as SQL Server's does: it never got as far as this statement, a name in it is
+    /// not known, or a value does not convert.
+    fn ends_batch(&self) -> bool {
+        const ENDING: [u32; 12] = [102, 137, 156, 207, 208, 241, 242, 245, 911, 1087, 4104, 10704];
+        self.is_thrown
+            || self.messages.iter().any(|message| {
+                message.severity >= 20 || message.severity == 15 || ENDING.contains(&message.number)
+            })
+    }
+}
+
+impl Session {
+    /// Executes a text: a batch, or what `sp_executesql` is given.
+    pub(crate) fn run_text(&mut self, text: &str) -> Done<Flow> {
+        let statements = match parse(text) {
+            Ok(statements) => statements,
+            Err(error) => {
+                let line = error.line;
+                return Err(Raised { line, ..Message::from(error).into() });
+            }
+        };
+        if self.settings.parse_only {
+            return Ok(Flow::Next);
+        }
+        control::check_declarations(&statements)?;
+        self.run_block(&statements)
+    }
+
+    /// The same in a frame of its own, which is given back.
+    pub(crate) fn run_nested(&mut self, text: &str, frame: Frame) -> (Done<Flow>, Frame) {
+        const NESTED_MOST: usize = 32;
+        if self.frames.len() > NESTED_MOST {
+            return (Err(Message::too_deep().into()), frame);
+        }
+        self.frames.push(frame);
+        self.shared.set_nesting(self.frames.len() - 1);
+        let done = self.run_text(text);
+        // Told while its frame is there, so that lines are its own.
+        let done = match done {
+            Err(raised) if self.tries == 0 && !raised.is_told => {
+                self.tell_raised(&raised);
+                Err(Raised { is_told: true, ..raised })
+            }
+            done => done,
+        };
+        let frame = self.frames.pop().unwrap_or_default();
+        self.shared.set_nesting(self.frames.len() - 1);
+        (done, frame)
+    }
+
+    pub(crate) fn run_block(&mut self, statements: &[Statement]) -> Done<Flow> {
+        for statement in statements {
+            match self.run_statement(statement)? {
+                Flow::Next => {}
+                other => return Ok(other),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    pub(crate) fn run_statement(&mut self, statement: &Statement) -> Done<Flow> {
+        if self.cancel.is_asked() {
+            return Err(Raised::cancelled());
+        }
+        let is_control = matches!(statement.kind, StatementKind::Control(_));
+        let is_set = matches!(statement.kind, StatementKind::Session(_));
+        if self.settings.no_execution && !is_set {
+            return Ok(Flow::Next);
+        }
+        self.frame().line = statement.line;
+        self.shared.begin_statement();
+        let watch = statistics::Watch::start();
+        let done = self.perform(statement);
+        self.frame().line = statement.line;
+        if self.settings.statistics_time && !is_control {
+            self.inform(watch.message());
+        }
+        let mut raised = match done {
+            Ok(flow) => {
+                if !is_control {
+                    self.shared.end_statement(None, 0);
+                }
+                self.watch_transaction();
+                return Ok(flow);
+            }
+            Err(raised) => raised,
+        };
+        if raised.line == 0 {
+            raised.line = statement.line;
+            raised.procedure = raised.procedure.or(self.frame().procedure);
+        }
+        if self.cancel.is_asked() {
+            raised = Raised::cancelled();
+        }
+        let number = raised.messages.last().map_or(0, |message| message.number);
+        self.shared.end_statement(None, number);
+        self.watch_transaction();
+        if raised.is_cancelled || raised.is_told || self.tries > 0 {
+            return Err(raised);
+        }
+        self.tell_raised(&raised);
+        if self.settings.abort && self.transactions > 0 {
+            self.rollback_all();
+            return Err(Raised { is_told: true, ..raised });
+        }
+        match raised.ends_batch() {
+            true => Err(Raised { is_told: true, ..raised }),
+            false => Ok(Flow::Next),
+        }
+    }
+
+    /// Gives the messages to the sink.
+    pub(crate) fn tell_raised(&mut self, raised: &Raised) {
+        if raised.is_told || raised.is_cancelled {
+            return;
+        }
+        let procedure = self.frame().procedure;
+        self.frame().procedure = raised.procedure.or(procedure);
+        for message in &raised.messages {
+            self.tell(message.clone(), raised.line.max(1));
+        }
+        self.frame().procedure = procedure;
+    }
+
+    fn perform(&mut self, statement: &Statement) -> Done<Flow> {
+        match &statement.kind {
+            StatementKind::Control(control) => return self.control(control),
+            StatementKind::Execute(execute) => return self.execute_procedure(execute),
+            StatementKind::Select(query) => self.select(query),
+            StatementKind::Insert(insert) => self.insert(insert),
+            StatementKind::Update(update) => self.update(update),
+            StatementKind::Delete(delete) => self.delete(delete),
+            StatementKind::Declare(declarations) => self.declare(declarations),
+            StatementKind::Session(statement) => self.set(statement),
+            StatementKind::Transaction(statement) => self.transaction(statement),
+            StatementKind::MasterKey(statement) => self.master_key(statement),
+            StatementKind::Certificate(statement) => self.certificate(statement),
+            StatementKind::DatabaseEncryptionKey(statement) => self.encryption_key(statement),
+            StatementKind::Provider(statement) => self.provider(statement),
+            StatementKind::Backup(backup) => self.backup(backup),
+            StatementKind::Restore(restore) => self.restore(restore),
+            StatementKind::Inspect(inspect) => self.inspect(inspect),
+            StatementKind::Database(statement) => self.database_statement(statement),
+            StatementKind::Object(statement) => self.object(statement),
+            StatementKind::Maintenance(statement) => self.maintenance(statement),
+        }?;
+        Ok(Flow::Next)
+    }
+
+    /// Rows were changed or given.
+    pub(crate) fn count(&mut self, rows: u64) {
+        self.shared.set_row_count(rows);
+        let shown = (!self.settings.no_count).then_some(rows);
+        self.sink.done(shown);
+    }
+
+    /// Refused within a transaction.
+    pub(crate) fn outside_transaction(&self, statement: &str) -> Done {
+        match self.transactions {
+            0 => Ok(()),
+            _ => Err(Message::not_in_transaction(statement).into()),
+        }
+    }
+}

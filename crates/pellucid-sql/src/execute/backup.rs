@@ -1,0 +1,577 @@
+//! BACKUP DATABASE and BACKUP LOG.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pellucid::certificate::hex;
+use pellucid::media::{Compression, Kind, ServerFacts};
+use pellucid::message as known;
+use pellucid_sqlite::backup::{back_up, Done as BackedUp, Existing, Files, Job, Rules};
+use pellucid_sqlite::seal_request::Protection;
+use rusqlite::OptionalExtension;
+
+use super::device::{check_block_size, told, Doing};
+use super::request::Request;
+use super::{Done, Raised};
+use crate::ast::{
+    Backup, BackupFlag, BackupKind, BackupOption, CompressionAlgorithm, CompressionLevel,
+    Encryptor, FileSelection, MediaFlag, MediaOption, OrVariable, StringLiteral,
+};
+use crate::instance::{FileKind, Known, MASTER, MSDB};
+use crate::message::{product, Message};
+use crate::session::{Report, Session};
+
+const DAY_SECONDS: u64 = 86_400;
+/// How long a backup waits for a lock.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// What WITH says.
+#[derive(Debug, Default)]
+struct Options {
+    flags: Vec<BackupFlag>,
+    media: Vec<MediaFlag>,
+    compression: Option<Option<crate::ast::Compression>>,
+    encryption: Option<(crate::ast::Algorithm, Encryptor)>,
+    name: String,
+    description: String,
+    media_name: String,
+    media_description: String,
+    expires: u64,
+    retain_days: Option<u64>,
+    stats: Option<u64>,
+}
+
+impl Options {
+    fn has(&self, flag: BackupFlag) -> bool {
+        self.flags.contains(&flag)
+    }
+}
+
+impl Session {
+    pub(super) fn backup(&mut self, backup: &Backup) -> Done {
+        let statement = match backup.kind {
+            BackupKind::Database => "BACKUP DATABASE",
+            BackupKind::Log => "BACKUP LOG",
+        };
+        self.back_up(backup).map_err(|raised| match raised.is_cancelled {
+            true => raised,
+            false => raised.and(Message::terminating(statement)),
+        })
+    }
+
+    fn back_up(&mut self, backup: &Backup) -> Done {
+        if self.transactions > 0 {
+            return Err(Message::new(
+                3021,
+                16,
+                "Cannot perform a backup or restore operation within a transaction.",
+            )
+            .into());
+        }
+        let name = self.database_name(&backup.database)?;
+        let known = self.database_to_back_up(&name)?;
+        if backup.kind == BackupKind::Log {
+            return Err(no_log(&known, "BACKUP LOG").into());
+        }
+        if let Some(selection) = backup.files.first() {
+            return Err(match selection {
+                FileSelection::Page(_) => Message::unsupported("PAGE"),
+                _ => Message::unsupported("BACKUP DATABASE of files and filegroups"),
+            }
+            .into());
+        }
+        let options = self.options(backup)?;
+        let files = Files {
+            families: self.files_of(&backup.devices)?,
+            mirrors: backup
+                .mirrors
+                .iter()
+                .map(|mirror| self.files_of(mirror))
+                .collect::<Done<_>>()?,
+        };
+        let devices = files.all();
+        let job = self.job(&known, files, &options)?;
+        self.databases.release(&known)?;
+        let started = Instant::now();
+        let done = self
+            .run_job(&job, &known, &options)
+            .map_err(|error| told(error, &devices, Doing::Writing))?;
+        self.note(&known, &done, &job.server)?;
+        self.tell_done(&known, &job, &done, &options, started.elapsed());
+        Ok(())
+    }
+
+    pub(super) fn database_name(&mut self, name: &crate::ast::NameOrVariable) -> Done<String> {
+        match name {
+            OrVariable::Given(name) => Ok(name.as_str().to_owned()),
+            OrVariable::Variable(variable) => {
+                let text: OrVariable<StringLiteral> = OrVariable::Variable(variable.clone());
+                self.text(&text)
+            }
+        }
+    }
+
+    fn database_to_back_up(&mut self, name: &str) -> Done<Known> {
+        let known = self.databases.instance.database(name)?;
+        match known.id {
+            2 => Err(Message::new(3147, 16, "Backup and restore operations are not allowed on database tempdb.").into()),
+            MSDB => Ok(known),
+            MASTER => Err(Message::new(
+                product::MISUSE,
+                16,
+                "The keys of this instance are not in a database: BACKUP MASTER KEY, BACKUP SERVICE MASTER KEY and BACKUP \
+                 CERTIFICATE write them to files, 'pellucid instance export' all of them to one.",
+            )
+            .into()),
+            _ if known.is_system() => Err(Message::unsupported(format!("BACKUP DATABASE {}", known.name)).into()),
+            _ => {
+                // What keeps it from being opened is said before anything is written.
+                self.databases.attach(&known)?;
+                Ok(known)
+            }
+        }
+    }
+
+    fn options(&mut self, backup: &Backup) -> Done<Options> {
+        let mut options = Options::default();
+        for option in &backup.options {
+            match option {
+                BackupOption::Flag(flag) => options.flags.push(*flag),
+                BackupOption::Media(option) => self.media_option(option, &mut options)?,
+                BackupOption::Compression(how) => options.compression = Some(how.clone()),
+                BackupOption::Encryption { algorithm, encryptor } => {
+                    options.encryption = Some((*algorithm, encryptor.clone()));
+                }
+                BackupOption::Name(text) => options.name = self.text(text)?,
+                BackupOption::Description(text) => options.description = self.text(text)?,
+                BackupOption::MediaDescription(text) => {
+                    options.media_description = self.text(text)?
+                }
+                BackupOption::ExpireDate(text) => {
+                    let at = super::certificate::seconds(&self.text(text)?)?;
+                    options.expires = u64::try_from(at).unwrap_or(0);
+                }
+                BackupOption::RetainDays(days) => options.retain_days = Some(self.number(days)?),
+                BackupOption::Standby(_) => return Err(only_for_logs("STANDBY").into()),
+            }
+        }
+        check(&options)?;
+        Ok(options)
+    }
+
+    fn media_option(&mut self, option: &MediaOption, options: &mut Options) -> Done {
+        match option {
+            MediaOption::Flag(flag) => options.media.push(*flag),
+            MediaOption::BlockSize(bytes) => check_block_size(self.number(bytes)?)?,
+            // Memory is bounded by other means.
+            MediaOption::BufferCount(count) => {
+                self.number(count)?;
+            }
+            MediaOption::MaxTransferSize(bytes) => {
+                self.number(bytes)?;
+            }
+            MediaOption::Stats(every) => {
+                options.stats = Some(match every {
+                    Some(every) => self.number(every)?,
+                    None => 10,
+                });
+            }
+            MediaOption::MediaName(text) => options.media_name = self.text(text)?,
+            MediaOption::MediaPassword(_) => {
+                return Err(Message::unsupported("MEDIAPASSWORD").into())
+            }
+            MediaOption::Password(_) => return Err(Message::unsupported("PASSWORD").into()),
+            MediaOption::Credential(_) => return Err(Message::unsupported("CREDENTIAL").into()),
+        }
+        Ok(())
+    }
+
+    fn job(&mut self, known: &Known, files: Files, options: &Options) -> Done<Job> {
+        let mut protections = Vec::new();
+        let mut algorithm = pellucid::Algorithm::Aes256;
+        if let Some((named, encryptor)) = &options.encryption {
+            let Encryptor::Certificate(_) = encryptor else {
+                return Err(super::master_key::no_providers().into());
+            };
+            let certificate = self.certificate_of(encryptor)?;
+            let keyring = self.databases.instance.keyring()?;
+            let now = time::OffsetDateTime::now_utc().unix_timestamp();
+            if keyring.certificate(&certificate)?.public().validity().1 < now {
+                return Err(Message::from(known::BACKUP_CERTIFICATE_EXPIRED).into());
+            }
+            self.warn_about_backup(&certificate)?;
+            algorithm = named.to_string().parse()?;
+            protections.push(Protection::Certificate(Some(certificate)));
+        }
+        let (compression, level) = self.compression(options)?;
+        let retain = match options.retain_days {
+            Some(days) => Some(days),
+            None if options.expires != 0 => None,
+            None => u64::try_from(self.databases.instance.running("media retention")?)
+                .ok()
+                .filter(|days| *days > 0),
+        };
+        let now = u64::try_from(time::OffsetDateTime::now_utc().unix_timestamp()).unwrap_or(0);
+        Ok(Job {
+            database: known.path.clone(),
+            database_name: Some(known.name.clone()),
+            server: self.server_facts(known)?,
+            rules: Rules {
+                existing: match (options.has(BackupFlag::Format), options.has(BackupFlag::Init)) {
+                    (true, _) => Existing::Format,
+                    (_, true) => Existing::Initialize,
+                    _ => Existing::Append,
+                },
+                skip: options.has(BackupFlag::Skip) || options.has(BackupFlag::Format),
+                parity: options.encryption.is_some(),
+            },
+            protections,
+            algorithm,
+            compression,
+            level,
+            workers: workers(),
+            differential: match options.has(BackupFlag::Differential) {
+                true => Some(self.last_full(known)?),
+                false => None,
+            },
+            copy_only: options.has(BackupFlag::CopyOnly) && !options.has(BackupFlag::Differential),
+            expires: retain.map_or(options.expires, |days| {
+                now.saturating_add(days.saturating_mul(DAY_SECONDS))
+            }),
+            name: options.name.clone(),
+            description: options.description.clone(),
+            media_name: options.media_name.clone(),
+            media_description: options.media_description.clone(),
+            no_spool: false,
+            continue_after_error: options.media.contains(&MediaFlag::ContinueAfterError),
+            timeout: WAIT,
+            files,
+        })
+    }
+
+    fn compression(&self, options: &Options) -> Done<(Compression, i32)> {
+        let on = match &options.compression {
+            None if options.has(BackupFlag::NoCompression) => false,
+            None => self.databases.instance.running("backup compression default")? == 1,
+            Some(None) => true,
+            Some(Some(how)) => {
+                return match how.algorithm {
+                    CompressionAlgorithm::Zstd => Ok((
+                        Compression::Zstd,
+                        match how.level {
+                            None | Some(CompressionLevel::Low) => 1,
+                            Some(CompressionLevel::Medium) => 3,
+                            Some(CompressionLevel::High) => 9,
+                        },
+                    )),
+                    other => {
+                        Err(Message::unsupported(format!("COMPRESSION (ALGORITHM = {other})"))
+                            .into())
+                    }
+                }
+            }
+        };
+        Ok(if on { (Compression::Zstd, 1) } else { (Compression::None, 0) })
+    }
+
+    /// What goes into the set besides pages.
+    fn server_facts(&mut self, known: &Known) -> Done<ServerFacts> {
+        let files = self.databases.files(known)?;
+        let of = |file: &crate::instance::DatabaseFile| {
+            let physical = match file.kind {
+                FileKind::Data => known.path.display().to_string(),
+                FileKind::Log => file.physical.clone().unwrap_or_default(),
+            };
+            (file.name.clone(), physical)
+        };
+        Ok(ServerFacts {
+            files: files.iter().map(of).collect(),
+            recovery_model: recovery_model(known.recovery_model).to_owned(),
+            compatibility_level: u16::try_from(known.compatibility_level).unwrap_or(0),
+            created: known.created.clone(),
+        })
+    }
+
+    /// The files of the last full backup that differentials are based on.
+    fn last_full(&mut self, known: &Known) -> Done<Vec<PathBuf>> {
+        let sql = "SELECT s.media_set_id FROM backupset s WHERE s.database_name = ?1 AND s.type = 'D' \
+                   AND coalesce(s.is_copy_only, 0) = 0 \
+                   AND NOT EXISTS (SELECT 1 FROM pellucid_gone g WHERE g.backup_set_id = s.backup_set_id) \
+                   ORDER BY s.backup_set_id DESC LIMIT 1";
+        let msdb = self.databases.instance.msdb();
+        let media: Option<i64> = msdb.query_row(sql, [&known.name], |row| row.get(0)).optional()?;
+        let none = || Message::known(&known::NO_DATABASE_BACKUP, &[&known.name]);
+        let media = media.ok_or_else(none)?;
+        let sql = "SELECT physical_device_name FROM backupmediafamily WHERE media_set_id = ?1 AND mirror = 0 \
+                   ORDER BY family_sequence_number";
+        let mut statement = msdb.prepare(sql)?;
+        let rows = statement.query_map([media], |row| row.get::<_, String>(0))?;
+        let files: Vec<PathBuf> =
+            rows.map(|row| row.map(PathBuf::from)).collect::<rusqlite::Result<_>>()?;
+        match files.is_empty() {
+            true => Err(none().into()),
+            false => Ok(files),
+        }
+    }
+
+    fn run_job(
+        &mut self,
+        job: &Job,
+        known: &Known,
+        options: &Options,
+    ) -> std::result::Result<BackedUp, pellucid_sqlite::convert::ConvertError> {
+        let line = self.frame().line;
+        let procedure = self.frame().procedure;
+        let server = self.shared.server_name().to_owned();
+        let mut stats = Stats::new(options.stats);
+        let mut request =
+            Request::begin(&self.databases.instance, &self.shared, "BACKUP DATABASE", &known.name);
+        let sink = &mut self.sink;
+        back_up(job, &mut |now| {
+            let percent = percent(now.pages, now.all);
+            request.progress(percent);
+            stats.until(percent.min(99.0), &mut |message| {
+                sink.message(&Report { message, line, procedure, server: server.clone() });
+            });
+        })
+    }
+
+    /// What the history has no other way to know.
+    fn note(&mut self, known: &Known, done: &BackedUp, facts: &ServerFacts) -> Done {
+        if done.unrecorded.is_some() {
+            return Ok(());
+        }
+        let msdb = self.databases.instance.msdb();
+        msdb.execute(
+            "UPDATE backupset SET recovery_model = ?2, compatibility_level = ?3, database_creation_date = ?4, \
+             user_name = ?5, server_name = ?6 WHERE backup_set_uuid = ?1",
+            (
+                hex(&done.header.set),
+                &facts.recovery_model,
+                known.compatibility_level,
+                &facts.created,
+                self.shared.user(),
+                self.shared.server_name(),
+            ),
+        )?;
+        if let Some((name, _)) = facts.files.first() {
+            msdb.execute(
+                "UPDATE backupfile SET logical_name = ?2 WHERE file_number = 1 AND backup_set_id = \
+                 (SELECT backup_set_id FROM backupset WHERE backup_set_uuid = ?1)",
+                (hex(&done.header.set), name),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn tell_done(
+        &mut self,
+        known: &Known,
+        job: &Job,
+        done: &BackedUp,
+        options: &Options,
+        took: Duration,
+    ) {
+        for (path, error) in &done.fenced {
+            let text = format!("'{}': {error}: this mirror was given up.", path.display());
+            self.inform(Message::new(product::REMARK, 10, text));
+        }
+        for (page, error) in &done.missing {
+            let file = known.path.display();
+            self.inform(Message::new(
+                3043,
+                10,
+                format!(
+                    "BACKUP '{}' detected an error on page (1:{page}) in file '{file}': {error}",
+                    known.name
+                ),
+            ));
+        }
+        if let Some(why) = &done.unrecorded {
+            self.inform(Message::new(product::REMARK, 10, format!("{why}.")));
+        }
+        let pages = u64::from(done.manifest.pages);
+        let file = job.server.files.first().map_or(known.name.as_str(), |(name, _)| name);
+        self.inform(processed(pages, &known.name, file, done.header.position));
+        if options.stats.is_some() {
+            self.inform(percent_processed(100));
+        }
+        let statement = match done.header.kind {
+            Kind::Full => "BACKUP DATABASE",
+            _ => "BACKUP DATABASE WITH DIFFERENTIAL",
+        };
+        self.inform(successfully_processed(
+            statement,
+            pages,
+            u64::from(done.header.page_size),
+            took,
+        ));
+    }
+}
+
+/// 3031 and 3032.
+fn check(options: &Options) -> Done {
+    use BackupFlag as B;
+    for (one, other) in [
+        (B::Format, B::NoFormat),
+        (B::Format, B::NoInit),
+        (B::Init, B::NoInit),
+        (B::Skip, B::NoSkip),
+    ] {
+        if options.has(one) && options.has(other) {
+            return Err(Message::option_conflict(&one.to_string(), &other.to_string()).into());
+        }
+    }
+    if options.has(B::Format) && options.has(B::NoSkip) {
+        return Err(Message::option_conflict("FORMAT", "NOSKIP").into());
+    }
+    if options.compression.is_some() && options.has(B::NoCompression) {
+        return Err(Message::option_conflict("COMPRESSION", "NO_COMPRESSION").into());
+    }
+    if options.encryption.is_some() && options.has(B::NoEncryption) {
+        return Err(Message::option_conflict("ENCRYPTION", "NO_ENCRYPTION").into());
+    }
+    if options.encryption.is_some() && options.has(B::FileSnapshot) {
+        return Err(Message::new(
+            3072,
+            16,
+            "Backup encryption is incompatible with file snapshot backup if TDE is not enabled on the database.",
+        )
+        .into());
+    }
+    check_media(&options.media)?;
+    for flag in [B::NoRecovery, B::NoTruncate] {
+        if options.has(flag) {
+            return Err(only_for_logs(&flag.to_string()).into());
+        }
+    }
+    if options.has(B::FileSnapshot) {
+        return Err(Message::unsupported("FILE_SNAPSHOT").into());
+    }
+    Ok(())
+}
+
+/// 3031 of what BACKUP and RESTORE share.
+pub(super) fn check_media(flags: &[MediaFlag]) -> Done {
+    use MediaFlag as M;
+    for (one, other) in [
+        (M::Checksum, M::NoChecksum),
+        (M::StopOnError, M::ContinueAfterError),
+        (M::Rewind, M::NoRewind),
+        (M::Unload, M::NoUnload),
+    ] {
+        if flags.contains(&one) && flags.contains(&other) {
+            return Err(Message::option_conflict(&one.to_string(), &other.to_string()).into());
+        }
+    }
+    Ok(())
+}
+
+fn only_for_logs(option: &str) -> Message {
+    Message::new(
+        3032,
+        16,
+        format!(
+            "One or more of the options ({option}) are not supported for this statement. Review the documentation for \
+             supported options."
+        ),
+    )
+}
+
+/// 4208 under SIMPLE, as there; else that there are no log backups here.
+pub(super) fn no_log(known: &Known, statement: &str) -> Message {
+    match known.recovery_model {
+        3 => Message::new(
+            4208,
+            16,
+            format!(
+                "The statement {statement} is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or \
+                 change the recovery model using ALTER DATABASE."
+            ),
+        ),
+        _ => Message::new(
+            product::NO_LOG_BACKUPS,
+            16,
+            format!(
+                "{statement} is not available yet: take full and differential backups of database '{}'.",
+                known.name
+            ),
+        ),
+    }
+}
+
+pub(crate) fn recovery_model(number: i64) -> &'static str {
+    match number {
+        1 => "FULL",
+        2 => "BULK_LOGGED",
+        _ => "SIMPLE",
+    }
+}
+
+pub(super) fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+pub(super) fn percent(done: u32, all: u32) -> f64 {
+    f64::from(done) * 100.0 / f64::from(all.max(1))
+}
+
+/// STATS: says each step that has been passed.
+pub(super) struct Stats {
+    every: Option<u64>,
+    next: u64,
+}
+
+impl Stats {
+    pub fn new(every: Option<u64>) -> Self {
+        let every = every.map(|every| every.clamp(1, 100));
+        Self { every, next: every.unwrap_or(0) }
+    }
+
+    pub fn until(&mut self, percent: f64, tell: &mut dyn FnMut(Message)) {
+        let Some(every) = self.every else { return };
+        while self.next as f64 <= percent && self.next < 100 {
+            tell(percent_processed(self.next));
+            self.next += every;
+        }
+    }
+}
+
+/// 3211
+pub(super) fn percent_processed(percent: u64) -> Message {
+    Message::new(3211, 10, format!("{percent} percent processed."))
+}
+
+/// 4035
+pub(super) fn processed(pages: u64, database: &str, file: &str, position: u32) -> Message {
+    Message::new(
+        4035,
+        10,
+        format!(
+            "Processed {pages} pages for database '{database}', file '{file}' on file {position}."
+        ),
+    )
+}
+
+/// 3014
+pub(super) fn successfully_processed(
+    statement: &str,
+    pages: u64,
+    page_bytes: u64,
+    took: Duration,
+) -> Message {
+    let seconds = took.as_secs_f64().max(0.001);
+    let rate = (pages * page_bytes) as f64 / (1024.0 * 1024.0) / seconds;
+    Message::new(
+        3014,
+        10,
+        format!("{statement} successfully processed {pages} pages in {seconds:.3} seconds ({rate:.3} MB/sec)."),
+    )
+}
+
+/// The system refused.
+impl From<std::io::Error> for Raised {
+    fn from(error: std::io::Error) -> Self {
+        Message::new(product::IO, 16, format!("{error}.")).into()
+    }
+}

@@ -1,0 +1,531 @@
+//! CREATE, ALTER and DROP DATABASE.
+
+use std::path::PathBuf;
+
+use pellucid_sqlite::inspect::{inspect, Kind};
+use rusqlite::{Connection, OpenFlags};
+
+use super::{Done, Raised};
+use crate::ast::{
+    AlterDatabase, Attach, ByteUnit, CreateDatabase, DatabaseAccess, DatabaseOption,
+    DatabaseStatement, FileSize, FileSpec, MaxSize, Name, PageVerify, RecoveryModel, SizeUnit,
+};
+use crate::instance::files;
+use crate::instance::paths::Folder;
+use crate::instance::{uri, DatabaseFile, FileKind, Known, State};
+use crate::message::Message;
+use crate::session::Session;
+
+/// Compatibility levels of SQL Server 2008 to 2022.
+const LEVELS: [u64; 7] = [100, 110, 120, 130, 140, 150, 160];
+
+impl Session {
+    pub(super) fn database_statement(&mut self, statement: &DatabaseStatement) -> Done {
+        match statement {
+            DatabaseStatement::Create(create) => {
+                self.outside_transaction("CREATE DATABASE")?;
+                self.create_database(create)
+            }
+            DatabaseStatement::Alter { database, action } => {
+                self.outside_transaction("ALTER DATABASE")?;
+                let name = database
+                    .as_ref()
+                    .map_or_else(|| self.databases.current_name(), |name| name.as_str().to_owned());
+                let known = match self.databases.instance.find(&name)? {
+                    Some(known) => known,
+                    None => {
+                        return Err(Message::new(
+                            5011,
+                            14,
+                            format!(
+                                "User does not have permission to alter database '{name}', the database does not exist, or \
+                                 the database is not in a state that allows access checks."
+                            ),
+                        )
+                        .into())
+                    }
+                };
+                self.alter_database(&known, action).map_err(|raised| match raised.is_cancelled {
+                    true => raised,
+                    false => raised.and(Message::alter_failed()),
+                })
+            }
+            DatabaseStatement::Drop { if_exists, databases } => {
+                self.outside_transaction("DROP DATABASE")?;
+                for name in databases {
+                    self.drop_database(name, *if_exists)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn create_database(&mut self, create: &CreateDatabase) -> Done {
+        let name = create.name.as_str();
+        if self.databases.instance.find(name)?.is_some() {
+            return Err(Message::database_exists(name).into());
+        }
+        if let Some(group) = create.filegroups.first() {
+            return Err(Message::unsupported(format!("FILEGROUP {}", group.name.as_str())).into());
+        }
+        if let Some(option) = create.options.iter().find(|option| option.on) {
+            return Err(Message::unsupported(format!("{} ON", option.switch)).into());
+        }
+        let [data] = create.files.as_slice() else {
+            return match create.files.is_empty() {
+                true if create.attach.is_some() => {
+                    Err(Message::new(102, 15, "Incorrect syntax near 'ATTACH'.").into())
+                }
+                true => self.make_database(create, None),
+                false => Err(Message::unsupported("more than one data file").into()),
+            };
+        };
+        match create.attach {
+            Some(attach) => self.attach_database(create, data, attach),
+            None => self.make_database(create, Some(data)),
+        }
+    }
+
+    fn make_database(&mut self, create: &CreateDatabase, data: Option<&FileSpec>) -> Done {
+        let name = create.name.as_str();
+        let path = match data.and_then(|data| data.file_name.as_ref()) {
+            Some(path) => self.databases.instance.file(&path.text, Folder::Data)?,
+            None => self.databases.instance.folder(Folder::Data)?.join(format!("{name}.db")),
+        };
+        if path.symlink_metadata().is_ok() {
+            return Err(Raised::of(vec![Message::file_exists(&path), Message::create_failed()]));
+        }
+        make_file(&path).map_err(|raised| raised.and(Message::create_failed()))?;
+        let known = match self.databases.instance.register(name, &absolute(path)) {
+            Ok(known) => known,
+            Err(message) => return Err(message.into()),
+        };
+        if let Some(collation) = &create.collation {
+            self.databases.instance.set(&known, "collation", &collation.as_str())?;
+        }
+        self.keep_files(&known, create, data)
+    }
+
+    /// Files that were described are remembered in the database itself.
+    fn keep_files(
+        &mut self,
+        known: &Known,
+        create: &CreateDatabase,
+        data: Option<&FileSpec>,
+    ) -> Done {
+        if data.is_none_or(|data| *data == only_path(data)) && create.log_files.is_empty() {
+            return Ok(());
+        }
+        let stem = known.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut files = DatabaseFile::defaults(&stem);
+        if let Some(data) = data {
+            described(&mut files[0], data)?;
+        }
+        if let Some(log) = create.log_files.first() {
+            described(&mut files[1], log)?;
+        }
+        let schema = self.databases.attach(known)?;
+        Ok(files::write(&self.databases.connection, &schema, &files)?)
+    }
+
+    fn attach_database(
+        &mut self,
+        create: &CreateDatabase,
+        data: &FileSpec,
+        attach: Attach,
+    ) -> Done {
+        let name = create.name.as_str();
+        let Some(path) = &data.file_name else {
+            return Err(Message::new(102, 15, "Incorrect syntax near 'ATTACH'.").into());
+        };
+        let path = absolute(self.databases.instance.file(&path.text, Folder::Data)?);
+        if !path.is_file() {
+            return Err(Message::inaccessible(
+                name,
+                &path,
+                "2(The system cannot find the file specified.)",
+            )
+            .into());
+        }
+        let path = path.canonicalize().unwrap_or(path);
+        if let Some(other) = self.databases.instance.of_path(&path)? {
+            // `pellucid encrypt` may have named it: then it gets the name that is asked for.
+            let is_default =
+                path.file_stem().is_some_and(|stem| stem.to_string_lossy() == other.name);
+            return match is_default && !other.name.eq_ignore_ascii_case(name) {
+                true => Ok(self.databases.instance.rename(&other, name)?),
+                false => Err(Message::file_in_use(&path, &other.name).into()),
+            };
+        }
+        match inspect(&path)?.kind {
+            Kind::NotADatabase => {
+                return Err(Message::new(
+                    5172,
+                    16,
+                    format!(
+                        "The header for file '{}' is not a valid database file header.",
+                        path.display()
+                    ),
+                )
+                .into())
+            }
+            Kind::Damaged(error) => return Err(error.into()),
+            _ => {}
+        }
+        let known = self.databases.instance.register(name, &path)?;
+        if let Err(message) = self.databases.attach(&known) {
+            self.databases.instance.unregister(&known)?;
+            return Err(message.into());
+        }
+        if attach == Attach::RebuildLog {
+            // The log is the WAL that SQLite makes; what was in it has been read by now.
+            let log = path.with_extension("ldf");
+            let text = format!("New log file '{}' was created.", log.display());
+            self.inform(Message::text(text));
+        }
+        self.keep_files(&known, create, Some(data))
+    }
+
+    fn alter_database(&mut self, known: &Known, action: &AlterDatabase) -> Done {
+        match action {
+            AlterDatabase::Set { options, termination: _ } => {
+                for option in options {
+                    self.set_option(known, option)?;
+                }
+                Ok(())
+            }
+            AlterDatabase::ModifyFile(spec) => self.modify_file(known, spec),
+            AlterDatabase::ModifyName(name) => {
+                self.user_database(known)?;
+                self.databases.instance.rename(known, name.as_str())?;
+                if self.databases.current_id() == known.id {
+                    let renamed = self.databases.instance.database(name.as_str())?;
+                    self.databases.enter(&renamed);
+                }
+                self.inform(Message::text(format!(
+                    "The database name '{}' has been set.",
+                    name.as_str()
+                )));
+                Ok(())
+            }
+            AlterDatabase::Collate(_) => Err(Message::unsupported("ALTER DATABASE COLLATE").into()),
+            AlterDatabase::AddFiles { .. } | AlterDatabase::AddLogFiles(_) => {
+                Err(Message::unsupported("ALTER DATABASE ADD FILE").into())
+            }
+            AlterDatabase::RemoveFile(_) => {
+                Err(Message::unsupported("ALTER DATABASE REMOVE FILE").into())
+            }
+            AlterDatabase::AddFilegroup(_) | AlterDatabase::RemoveFilegroup(_) => {
+                Err(Message::unsupported("FILEGROUP").into())
+            }
+        }
+    }
+
+    fn user_database(&self, known: &Known) -> Done {
+        match known.is_system() {
+            true => Err(Message::new(
+                5058,
+                16,
+                format!("Option cannot be set in database '{}'.", known.name),
+            )
+            .into()),
+            false => Ok(()),
+        }
+    }
+
+    fn set_option(&mut self, known: &Known, option: &DatabaseOption) -> Done {
+        if let DatabaseOption::Encryption(action) = option {
+            return self.set_encryption(known, *action);
+        }
+        self.user_database(known)?;
+        let instance = &self.databases.instance;
+        match option {
+            DatabaseOption::Encryption(_) => {}
+            DatabaseOption::Recovery(model) => {
+                let number = match model {
+                    RecoveryModel::Full => 1,
+                    RecoveryModel::BulkLogged => 2,
+                    RecoveryModel::Simple => 3,
+                };
+                instance.set(known, "recovery_model", &number)?;
+            }
+            DatabaseOption::CompatibilityLevel(level) => {
+                if !LEVELS.contains(level) {
+                    return Err(Message::new(
+                        15048,
+                        16,
+                        "Valid values of the database compatibility level are 100, 110, 120, 130, 140, 150, or 160.",
+                    )
+                    .into());
+                }
+                let level = i64::try_from(*level).unwrap_or(160);
+                instance.set(known, "compatibility_level", &level)?;
+            }
+            DatabaseOption::Access(access) => return self.set_access(known, *access),
+            DatabaseOption::PageVerify(verify) => {
+                let number = match verify {
+                    PageVerify::None => 0,
+                    PageVerify::TornPageDetection => 1,
+                    PageVerify::Checksum => 2,
+                };
+                instance.set(known, "page_verify", &number)?;
+            }
+            DatabaseOption::Switch { switch, on } => {
+                instance.set_option(known, &switch.to_string(), i64::from(*on))?;
+            }
+            DatabaseOption::ForcedParameterization(on) => {
+                instance.set_option(known, "FORCED_PARAMETERIZATION", i64::from(*on))?;
+            }
+            DatabaseOption::LocalCursors(on) => {
+                instance.set_option(known, "LOCAL_CURSORS", i64::from(*on))?
+            }
+            DatabaseOption::TargetRecoverySeconds(seconds) => {
+                let seconds = i64::try_from(*seconds).unwrap_or(i64::MAX);
+                instance.set_option(known, "TARGET_RECOVERY_SECONDS", seconds)?;
+            }
+            DatabaseOption::DelayedDurability(how) => {
+                if !matches!(how, crate::ast::DelayedDurability::Disabled) {
+                    return Err(Message::unsupported(format!("DELAYED_DURABILITY = {how}")).into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_access(&mut self, known: &Known, access: DatabaseAccess) -> Done {
+        let instance = &self.databases.instance;
+        match access {
+            DatabaseAccess::MultiUser => instance.set(known, "access", &0)?,
+            DatabaseAccess::SingleUser => instance.set(known, "access", &1)?,
+            DatabaseAccess::RestrictedUser => instance.set(known, "access", &2)?,
+            DatabaseAccess::Online => instance.set(known, "state", &(State::Online as i64))?,
+            DatabaseAccess::Offline => {
+                self.databases.release(known)?;
+                if self.databases.current_id() == known.id {
+                    self.databases.use_database("master")?;
+                }
+                self.databases.instance.set(known, "state", &(State::Offline as i64))?;
+            }
+            DatabaseAccess::ReadOnly => instance.set(known, "is_read_only", &1)?,
+            DatabaseAccess::ReadWrite => instance.set(known, "is_read_only", &0)?,
+            DatabaseAccess::Emergency
+            | DatabaseAccess::EnableBroker
+            | DatabaseAccess::DisableBroker
+            | DatabaseAccess::NewBroker
+            | DatabaseAccess::ErrorBrokerConversations => {
+                return Err(Message::unsupported(format!("SET {access}")).into())
+            }
+        }
+        Ok(())
+    }
+
+    fn modify_file(&mut self, known: &Known, spec: &FileSpec) -> Done {
+        self.user_database(known)?;
+        let name = spec.name.as_ref().map(Name::as_str).unwrap_or_default();
+        let mut found = self.databases.files(known)?;
+        let Some(file) = found.iter_mut().find(|file| file.name.eq_ignore_ascii_case(name)) else {
+            return Err(Message::unknown_file(name).into());
+        };
+        if file.kind == FileKind::Data && spec.file_name.is_some() {
+            return Err(Message::unsupported("another FILENAME for the data file").into());
+        }
+        described(file, spec)?;
+        if let Some(new) = &spec.new_name {
+            file.name = new.as_str().to_owned();
+        }
+        let schema = self.databases.attach(known)?;
+        files::write(&self.databases.connection, &schema, &found)?;
+        if let Some(new) = &spec.new_name {
+            let text = format!("The file name '{}' has been set.", new.as_str());
+            self.inform(Message::new(5065, 10, text));
+        }
+        Ok(())
+    }
+
+    fn drop_database(&mut self, name: &Name, if_exists: bool) -> Done {
+        let name = name.as_str();
+        let Some(known) = self.databases.instance.find(name)? else {
+            return match if_exists {
+                true => Ok(()),
+                false => Err(Message::unknown_database_to_drop(name).into()),
+            };
+        };
+        if known.is_system() {
+            return Err(Message::new(
+                3708,
+                16,
+                format!("Cannot drop the database '{name}' because it is a system database."),
+            )
+            .into());
+        }
+        if self.databases.current_id() == known.id {
+            return Err(Message::new(
+                3702,
+                16,
+                format!("Cannot drop database \"{name}\" because it is currently in use."),
+            )
+            .into());
+        }
+        self.databases.release(&known)?;
+        let in_use = || {
+            let text = format!("Cannot drop database \"{name}\" because it is currently in use.");
+            Raised::from(Message::new(3702, 16, text))
+        };
+        if let Some(pending) = self.databases.instance.pending_key(&known)? {
+            if pending.process.is_some_and(super::state_of_process) {
+                return Err(in_use());
+            }
+        }
+        if known.path.is_file() {
+            remove_files(&known).map_err(|found| match found {
+                Removal::InUse => in_use(),
+                Removal::Failed(error) => Raised::from(error),
+            })?;
+        }
+        Ok(self.databases.instance.unregister(&known)?)
+    }
+}
+
+/// Why a database was not removed.
+enum Removal {
+    InUse,
+    Failed(std::io::Error),
+}
+
+/// Removes a database with its logs, if nobody else has it open.
+fn remove_files(known: &Known) -> Result<(), Removal> {
+    let failed = Removal::Failed;
+    let header = match inspect(&known.path).map(|found| found.kind) {
+        Ok(Kind::Sealed(sealed)) => Some(sealed.header.file_id),
+        _ => None,
+    };
+    // Whoever has it open holds a lock in WAL mode, or takes one now and then; who holds none sees a file without a name.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
+    let opened = Connection::open_with_flags(uri(&known.path), flags);
+    let alone = opened.and_then(|connection| {
+        connection.busy_timeout(std::time::Duration::from_secs(2))?;
+        connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")?;
+        Ok(connection)
+    });
+    let held = match alone {
+        Ok(connection) => Some(connection),
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
+            return Err(Removal::InUse)
+        }
+        // What cannot be opened can be dropped.
+        Err(_) => None,
+    };
+    std::fs::remove_file(&known.path).map_err(failed)?;
+    drop(held);
+    for end in ["-journal", "-wal", "-shm"] {
+        let mut name = known.path.clone().into_os_string();
+        name.push(end);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Removal::Failed(error))
+            }
+            _ => {}
+        }
+    }
+    if let Some(id) = header {
+        // The certificate is no longer needed for it.
+        let forgotten = pellucid::keyring::Keyring::locate()
+            .and_then(|home| pellucid::keyring::Keyring::open(&home))
+            .and_then(|keyring| keyring.forget_database(&id));
+        if let Err(error) = forgotten {
+            return Err(Removal::Failed(std::io::Error::other(error.to_string())));
+        }
+    }
+    Ok(())
+}
+
+/// An empty database: one page, so that it is one to everybody.
+fn make_file(path: &std::path::Path) -> Done {
+    let io = |error: std::io::Error| {
+        let number = error.raw_os_error().unwrap_or(0);
+        let path = path.display();
+        Raised::from(Message::new(
+            5133,
+            16,
+            format!(
+                "Directory lookup for the file \"{path}\" failed with the operating system error {number}({error})."
+            ),
+        ))
+    };
+    std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(io)?;
+    let made = Connection::open_with_flags(
+        uri(path),
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI,
+    )
+    .and_then(|connection| connection.execute_batch("PRAGMA journal_mode = WAL; VACUUM"));
+    if let Err(error) = made {
+        let _ = std::fs::remove_file(path);
+        return Err(error.into());
+    }
+    Ok(())
+}
+
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+/// A description that says no more than where the file is.
+fn only_path(spec: &FileSpec) -> FileSpec {
+    FileSpec { file_name: spec.file_name.clone(), ..FileSpec::default() }
+}
+
+/// What a statement says of a file.
+fn described(file: &mut DatabaseFile, spec: &FileSpec) -> Done {
+    if spec.offline {
+        return Err(Message::unsupported("OFFLINE of a file").into());
+    }
+    if let Some(name) = &spec.name {
+        file.name = name.as_str().to_owned();
+    }
+    if let Some(path) = &spec.file_name {
+        file.physical = Some(path.text.clone());
+    }
+    if let Some(size) = spec.size {
+        file.size_kb = Some(kilobytes(size)?);
+    }
+    match spec.max_size {
+        Some(MaxSize::Size(size)) => file.most_kb = Some(kilobytes(size)?),
+        Some(MaxSize::Unlimited) => file.most_kb = None,
+        None => {}
+    }
+    match spec.growth {
+        Some(FileSize { value, unit: Some(SizeUnit::Percent) }) => {
+            file.growth = i64::try_from(value).unwrap_or(i64::MAX);
+            file.is_percent = true;
+        }
+        Some(size) => {
+            file.growth = kilobytes(size)?;
+            file.is_percent = false;
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+/// MB where no unit is written.
+fn kilobytes(size: FileSize) -> Done<i64> {
+    let factor: u64 = match size.unit {
+        Some(SizeUnit::Bytes(ByteUnit::Kilobytes)) => 1,
+        None | Some(SizeUnit::Bytes(ByteUnit::Megabytes)) => 1 << 10,
+        Some(SizeUnit::Bytes(ByteUnit::Gigabytes)) => 1 << 20,
+        Some(SizeUnit::Bytes(ByteUnit::Terabytes)) => 1 << 30,
+        Some(SizeUnit::Percent) => {
+            return Err(Message::new(102, 15, "Incorrect syntax near '%'.").into())
+        }
+    };
+    let bytes = size.value.checked_mul(factor).and_then(|kb| i64::try_from(kb).ok());
+    bytes.ok_or_else(|| {
+        Message::new(
+            1842,
+            16,
+            "The file size, max size cannot be greater than 2147483647 in units of a page size. The file growth cannot be \
+             greater than 2147483647 in units of both page size and percentage.",
+        )
+        .into()
+    })
+}

@@ -1,0 +1,190 @@
+//! Backup devices as files, and what the system says of them.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use pellucid::error::Subject;
+use pellucid::Error;
+use pellucid_sqlite::convert::ConvertError;
+
+use super::{Done, Raised};
+use crate::ast::{Device, DeviceKind, OrVariable, StringLiteral};
+use crate::instance::paths::Folder;
+use crate::message::Message;
+use crate::session::Session;
+
+/// What a real SQL Server backup begins with: a tape header of Microsoft Tape Format.
+const TAPE_HEADER: &[u8] = b"TAPE";
+
+impl Session {
+    /// The files of devices, in order.
+    pub(super) fn files_of(&mut self, devices: &[Device]) -> Done<Vec<PathBuf>> {
+        let mut files = Vec::with_capacity(devices.len());
+        for device in devices {
+            files.push(self.file_of(device)?);
+        }
+        Ok(files)
+    }
+
+    fn file_of(&mut self, device: &Device) -> Done<PathBuf> {
+        match device {
+            Device::Logical(name) => {
+                let name = match name {
+                    OrVariable::Given(name) => name.as_str().to_owned(),
+                    OrVariable::Variable(variable) => {
+                        let text: OrVariable<StringLiteral> =
+                            OrVariable::Variable(variable.clone());
+                        self.text(&text)?
+                    }
+                };
+                match self.databases.instance.text_setting(&format!("device:{name}"))? {
+                    Some(path) => Ok(self.databases.instance.file(&path, Folder::Backup)?),
+                    None => Err(Message::new(
+                        3206,
+                        16,
+                        format!(
+                            "Backup device '{name}' does not exist. To view existing backup devices, use the \
+                             sys.backup_devices catalog view. To create a new backup device use either sp_addumpdevice \
+                             or SQL Server Management Studio."
+                        ),
+                    )
+                    .into()),
+                }
+            }
+            Device::Physical { kind: DeviceKind::Tape, .. } => {
+                Err(Message::unsupported("TAPE").into())
+            }
+            Device::Physical { kind, path } => {
+                let path = self.text(path)?;
+                if path.eq_ignore_ascii_case("NUL") {
+                    return Ok(PathBuf::from("NUL"));
+                }
+                match (kind, path.contains("://")) {
+                    (DeviceKind::Url, true) => Ok(PathBuf::from(path)),
+                    (DeviceKind::Url, false) => Err(Message::path(
+                        &path,
+                        "it is not a URL of an object store that is known here",
+                    )
+                    .into()),
+                    _ => Ok(self.databases.instance.file(&path, Folder::Backup)?),
+                }
+            }
+        }
+    }
+}
+
+/// What is being done with a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    Writing,
+    Reading,
+}
+
+/// An error of a backup or restore in SQL Server's words; `files` are the devices.
+pub(super) fn told(error: ConvertError, files: &[PathBuf], doing: Doing) -> Raised {
+    let device =
+        |path: &PathBuf| files.contains(path) || files.iter().any(|file| beside(file, path));
+    match &error {
+        ConvertError::Typed(Error::Io { subject: Subject::File(path), source }) if device(path) => {
+            let named =
+                files.iter().find(|file| *file == path || beside(file, path)).unwrap_or(path);
+            let named = named.display();
+            let why = system(source);
+            let message = match (source.kind(), doing) {
+                (
+                    ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory,
+                    _,
+                ) => Message::new(
+                    3201,
+                    16,
+                    format!("Cannot open backup device '{named}'. Operating system error {why}."),
+                ),
+                (_, Doing::Writing) => {
+                    Message::new(3202, 16, format!("Write on \"{named}\" failed: {why}"))
+                }
+                (_, Doing::Reading) => {
+                    Message::new(3203, 16, format!("Read on \"{named}\" failed: {why}"))
+                }
+            };
+            message.into()
+        }
+        ConvertError::InUse { .. } if doing == Doing::Reading => {
+            Message::from(pellucid::message::IN_USE).into()
+        }
+        ConvertError::Typed(Error::Message { message, .. }) if message.number == 3241 => {
+            not_media(error, files)
+        }
+        ConvertError::Typed(Error::Unauthentic { .. } | Error::Corrupt { .. })
+            if doing == Doing::Reading =>
+        {
+            let own = Message::from(error);
+            Raised::of(vec![own, Message::new(3189, 16, "Damage to the backup set was detected.")])
+        }
+        _ => error.into(),
+    }
+}
+
+/// A backup of a real SQL Server gets a message of its own.
+fn not_media(error: ConvertError, files: &[PathBuf]) -> Raised {
+    let is_tape = |path: &&PathBuf| {
+        use std::io::Read;
+        let mut start = [0; 4];
+        std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+            && start == *TAPE_HEADER
+    };
+    match files.iter().find(is_tape) {
+        Some(path) => {
+            let path = path.display();
+            Raised::of(vec![
+                Message::new(
+                    crate::message::product::REMARK,
+                    10,
+                    format!(
+                        "'{path}' is a backup of a Microsoft SQL Server database: its pages are not SQLite's, so only SQL \
+                         Server restores it."
+                    ),
+                ),
+                Message::new(
+                    3242,
+                    16,
+                    format!("The file on device '{path}' is not a valid Microsoft Tape Format backup set."),
+                ),
+            ])
+        }
+        None => error.into(),
+    }
+}
+
+/// Whether `path` is what is written before it gets the name of `file`.
+fn beside(file: &std::path::Path, path: &std::path::Path) -> bool {
+    file.parent() == path.parent()
+        && file.file_name().is_some_and(|name| {
+            path.file_name()
+                .is_some_and(|other| other.to_string_lossy().contains(&*name.to_string_lossy()))
+        })
+}
+
+/// `2(No such file or directory)`, as SQL Server writes it.
+fn system(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => {
+            let text = text.split(" (os error").next().unwrap_or(&text);
+            format!("{number}({text})")
+        }
+        None => text,
+    }
+}
+
+/// SQL Server's sizes of blocks: a power of 2.
+pub(super) fn check_block_size(bytes: u64) -> Done {
+    match bytes.is_power_of_two() && (512..=65_536).contains(&bytes) {
+        true => Ok(()),
+        false => Err(Message::new(
+            3253,
+            16,
+            "The block size parameter must supply a value that is a power of 2.",
+        )
+        .into()),
+    }
+}

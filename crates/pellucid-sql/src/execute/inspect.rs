@@ -1,0 +1,491 @@
+//! RESTORE HEADERONLY, FILELISTONLY, LABELONLY, VERIFYONLY, REWINDONLY.
+
+use std::path::PathBuf;
+
+use pellucid::certificate::hex;
+use pellucid::media::{Compression, Description, Kind};
+use pellucid::protector::Protector;
+use pellucid::restore::{verify_checksums, FamilySet, Media};
+use pellucid::Algorithm;
+use pellucid_sqlite::backup::{open_media, Chain};
+use pellucid_sqlite::history::{files_of, History, SetRecord};
+use pellucid_sqlite::seal_request::{Credentials, Request};
+
+use super::device::{told, Doing};
+use super::restore::{check_families, position, Options};
+use super::Done;
+use crate::ast::{Inspect, InspectKind, RestoreFlag};
+use crate::convert::{read_stored, Value};
+use crate::message::{product, Message};
+use crate::session::Session;
+use crate::translate::ResultColumn;
+use crate::types::{Length, SqlType};
+
+/// Pellucid's number as a vendor of backup software; Microsoft's is 4608.
+const VENDOR: i64 = 0;
+const N128: SqlType = SqlType::nvarchar(128);
+const LSN: SqlType = SqlType::numeric(25, 0);
+const SIZE: SqlType = SqlType::numeric(20, 0);
+const GUID: SqlType = SqlType::UniqueIdentifier;
+const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));
+
+/// Source: Microsoft's "RESTORE HEADERONLY".
+const HEADER: [(&str, SqlType); 56] = [
+    ("BackupName", N128),
+    ("BackupDescription", SqlType::nvarchar(255)),
+    ("BackupType", SqlType::SmallInt),
+    ("ExpirationDate", SqlType::DateTime),
+    ("Compressed", SqlType::Bit),
+    ("Position", SqlType::SmallInt),
+    ("DeviceType", SqlType::TinyInt),
+    ("UserName", N128),
+    ("ServerName", N128),
+    ("DatabaseName", N128),
+    ("DatabaseVersion", SqlType::Int),
+    ("DatabaseCreationDate", SqlType::DateTime),
+    ("BackupSize", SIZE),
+    ("FirstLSN", LSN),
+    ("LastLSN", LSN),
+    ("CheckpointLSN", LSN),
+    ("DatabaseBackupLSN", LSN),
+    ("BackupStartDate", SqlType::DateTime),
+    ("BackupFinishDate", SqlType::DateTime),
+    ("SortOrder", SqlType::SmallInt),
+    ("CodePage", SqlType::SmallInt),
+    ("UnicodeLocaleId", SqlType::Int),
+    ("UnicodeComparisonStyle", SqlType::Int),
+    ("CompatibilityLevel", SqlType::TinyInt),
+    ("SoftwareVendorId", SqlType::Int),
+    ("SoftwareVersionMajor", SqlType::Int),
+    ("SoftwareVersionMinor", SqlType::Int),
+    ("SoftwareVersionBuild", SqlType::Int),
+    ("MachineName", N128),
+    ("Flags", SqlType::Int),
+    ("BindingID", GUID),
+    ("RecoveryForkID", GUID),
+    ("Collation", N128),
+    ("FamilyGUID", GUID),
+    ("HasBulkLoggedData", SqlType::Bit),
+    ("IsSnapshot", SqlType::Bit),
+    ("IsReadOnly", SqlType::Bit),
+    ("IsSingleUser", SqlType::Bit),
+    ("HasBackupChecksums", SqlType::Bit),
+    ("IsDamaged", SqlType::Bit),
+    ("BeginsLogChain", SqlType::Bit),
+    ("HasIncompleteMetaData", SqlType::Bit),
+    ("IsForceOffline", SqlType::Bit),
+    ("IsCopyOnly", SqlType::Bit),
+    ("FirstRecoveryForkID", GUID),
+    ("ForkPointLSN", LSN),
+    ("RecoveryModel", SqlType::nvarchar(60)),
+    ("DifferentialBaseLSN", LSN),
+    ("DifferentialBaseGUID", GUID),
+    ("BackupTypeDescription", SqlType::nvarchar(60)),
+    ("BackupSetGUID", GUID),
+    ("CompressedBackupSize", SqlType::BigInt),
+    ("containment", SqlType::TinyInt),
+    ("KeyAlgorithm", SqlType::nvarchar(32)),
+    ("EncryptorThumbprint", THUMBPRINT),
+    ("EncryptorType", SqlType::nvarchar(32)),
+];
+
+/// Source: Microsoft's "RESTORE FILELISTONLY".
+const FILE_LIST: [(&str, SqlType); 22] = [
+    ("LogicalName", N128),
+    ("PhysicalName", SqlType::nvarchar(260)),
+    ("Type", SqlType::Char(1)),
+    ("FileGroupName", N128),
+    ("Size", SIZE),
+    ("MaxSize", SIZE),
+    ("FileID", SqlType::BigInt),
+    ("CreateLSN", LSN),
+    ("DropLSN", LSN),
+    ("UniqueID", GUID),
+    ("ReadOnlyLSN", LSN),
+    ("ReadWriteLSN", LSN),
+    ("BackupSizeInBytes", SqlType::BigInt),
+    ("SourceBlockSize", SqlType::Int),
+    ("FileGroupID", SqlType::Int),
+    ("LogGroupGUID", GUID),
+    ("DifferentialBaseLSN", LSN),
+    ("DifferentialBaseGUID", GUID),
+    ("IsReadOnly", SqlType::Bit),
+    ("IsPresent", SqlType::Bit),
+    ("TDEThumbprint", THUMBPRINT),
+    ("SnapshotURL", SqlType::nvarchar(360)),
+];
+
+/// Source: Microsoft's "RESTORE LABELONLY"; the last one is our own.
+const LABEL: [(&str, SqlType); 14] = [
+    ("MediaName", N128),
+    ("MediaSetId", GUID),
+    ("FamilyCount", SqlType::Int),
+    ("FamilySequenceNumber", SqlType::Int),
+    ("MediaFamilyId", GUID),
+    ("MediaSequenceNumber", SqlType::Int),
+    ("MediaLabelPresent", SqlType::TinyInt),
+    ("MediaDescription", SqlType::nvarchar(255)),
+    ("SoftwareName", N128),
+    ("SoftwareVendorId", SqlType::Int),
+    ("MediaDate", SqlType::DateTime),
+    ("Mirror_Count", SqlType::Int),
+    ("IsCompressed", SqlType::Bit),
+    ("IsEncrypted", SqlType::Bit),
+];
+
+impl Session {
+    pub(super) fn inspect(&mut self, inspect: &Inspect) -> Done {
+        let statement = format!("RESTORE {}", inspect.kind);
+        self.look(inspect).map_err(|raised| match raised.is_cancelled {
+            true => raised,
+            false => raised.and(Message::terminating(&statement)),
+        })
+    }
+
+    fn look(&mut self, inspect: &Inspect) -> Done {
+        let devices = self.files_of(&inspect.devices)?;
+        let options = self.restore_options(&inspect.options)?;
+        if inspect.kind == InspectKind::RewindOnly {
+            // Only tapes are wound.
+            return Err(Message::unsupported("TAPE").into());
+        }
+        let failed = |error: pellucid::Error| told(error.into(), &devices, Doing::Reading);
+        let media = open_media(&devices).map_err(failed)?;
+        match inspect.kind {
+            InspectKind::HeaderOnly => {
+                let positions = match options.file {
+                    Some(_) => position(&options)?..=position(&options)?,
+                    None => 1..=media.sets(),
+                };
+                let mut rows = Vec::new();
+                for position in positions {
+                    let sets = media.set(position).map_err(failed)?;
+                    let Some((_, set)) = sets.iter().flatten().next() else { continue };
+                    let facts = self.facts(&media, position).map_err(failed)?;
+                    rows.push(header_row(set, facts.as_ref(), &media));
+                }
+                self.give_rows(&HEADER, rows)
+            }
+            InspectKind::FileListOnly => {
+                let position = position(&options)?;
+                let sets = media.set(position).map_err(failed)?;
+                let facts = self.facts(&media, position).map_err(failed)?;
+                let rows =
+                    sets.iter().flatten().next().map(|(_, set)| file_rows(set, facts.as_ref()));
+                self.give_rows(&FILE_LIST, rows.unwrap_or_default())
+            }
+            InspectKind::LabelOnly => {
+                let rows = media
+                    .families()
+                    .iter()
+                    .flatten()
+                    .next()
+                    .map(|family| label_row(&family.header));
+                self.give_rows(&LABEL, rows.into_iter().collect())
+            }
+            InspectKind::VerifyOnly => self.verify(&media, &devices, &options),
+            InspectKind::RewindOnly => Ok(()),
+        }
+    }
+
+    fn verify(&mut self, media: &Media, devices: &[PathBuf], options: &Options) -> Done {
+        check_families(media, devices.len())?;
+        let failed = |error: pellucid::Error| told(error.into(), devices, Doing::Reading);
+        let position = position(options)?;
+        let sets = media.set(position).map_err(failed)?;
+        for (family, set) in sets.iter().flatten() {
+            verify_checksums(family, set, &mut |_| ()).map_err(failed)?;
+            if self.cancel.is_asked() {
+                return Err(super::Raised::cancelled());
+            }
+        }
+        // With the key, that nobody has replaced it, too; without it, that nothing was damaged.
+        let header = super::restore::first_header(media, position).map_err(failed)?;
+        let credentials = Credentials::gather(&Request::default())?;
+        if header.algorithm.is_some() && header.kind == Kind::Full {
+            match Chain::open(media, media, position, &credentials) {
+                Ok(_) => {}
+                Err(error) if error.number() == Some(33111) => return Err(error.into()),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        if options.has(RestoreFlag::LoadHistory) {
+            self.load_history(media, position).map_err(failed)?;
+        }
+        self.inform(Message::new(3262, 10, format!("The backup set on file {position} is valid.")));
+        let damaged = sets.iter().flatten().any(|(_, set)| set.manifest.damaged);
+        if damaged {
+            let text = "Pages that could not be read when the set was made are zeros in it.";
+            self.inform(Message::new(product::REMARK, 10, text));
+        }
+        Ok(())
+    }
+
+    fn load_history(&mut self, media: &Media, position: u32) -> pellucid::Result<()> {
+        let facts = self.facts(media, position)?.unwrap_or_default();
+        let sets = media.set(position)?;
+        let Some((_, set)) = sets.iter().flatten().next() else { return Ok(()) };
+        let record = SetRecord {
+            media: media.header(),
+            set: &set.header,
+            manifest: &set.manifest,
+            description: &facts,
+            files: &files_of(media),
+            replaced: &[],
+        };
+        let written = History::open_or_begin().and_then(|history| match history {
+            Some(history) => history.record_set(&record),
+            None => Ok(()),
+        });
+        if let Err(error) = written {
+            self.inform(Message::new(
+                product::REMARK,
+                10,
+                format!("The history was not written: {error}."),
+            ));
+        }
+        Ok(())
+    }
+
+    /// A result whose values are as SQLite keeps them.
+    pub(super) fn give_rows(&mut self, columns: &[(&str, SqlType)], rows: Vec<Vec<Value>>) -> Done {
+        let heads: Vec<_> = columns
+            .iter()
+            .map(|(name, data_type)| ResultColumn {
+                name: (*name).to_owned(),
+                data_type: *data_type,
+            })
+            .collect();
+        self.sink.columns(&heads);
+        let count = rows.len() as u64;
+        for row in rows {
+            let typed = row
+                .into_iter()
+                .zip(columns)
+                .map(|(value, (_, data_type))| read_stored(value, *data_type))
+                .collect::<crate::message::Result<_>>()?;
+            self.sink.row(typed);
+        }
+        self.count(count);
+        Ok(())
+    }
+}
+
+fn text(value: impl Into<String>) -> Value {
+    Value::Text(value.into())
+}
+
+fn optional(value: Option<&str>) -> Value {
+    value.filter(|text| !text.is_empty()).map_or(Value::Null, text)
+}
+
+fn flag(value: bool) -> Value {
+    Value::Integer(value.into())
+}
+
+fn size(bytes: u64) -> Value {
+    Value::Text(bytes.to_string())
+}
+
+/// 16 bytes as a uniqueidentifier; NULL for zeros.
+fn guid(id: &[u8; 16]) -> Value {
+    if id.iter().all(|byte| *byte == 0) {
+        return Value::Null;
+    }
+    let digits = hex(id).to_uppercase();
+    Value::Text(format!(
+        "{}-{}-{}-{}-{}",
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..]
+    ))
+}
+
+/// Microseconds since 1970 as a date and time; NULL for 0.
+fn moment(micros: u64) -> Value {
+    let nanos = i128::from(micros) * 1000;
+    match time::OffsetDateTime::from_unix_timestamp_nanos(nanos) {
+        Ok(at) if micros > 0 => Value::Text(format!(
+            "{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:03}",
+            at.year(),
+            u8::from(at.month()),
+            at.day(),
+            at.hour(),
+            at.minute(),
+            at.second(),
+            at.millisecond()
+        )),
+        _ => Value::Null,
+    }
+}
+
+/// Thumbprint and kind of who opens a sealed set.
+fn encryptor(set: &FamilySet) -> (Value, Value) {
+    if set.header.algorithm.is_none() {
+        return (Value::Null, Value::Null);
+    }
+    let protectors = set.header.protectors().unwrap_or_default();
+    let certificate = protectors.iter().find_map(|protector| match protector {
+        Protector::Certificate(own) => Some(own.thumbprint().to_vec()),
+        _ => None,
+    });
+    match (certificate, protectors.first()) {
+        (Some(thumbprint), _) => (Value::Blob(thumbprint), text("CERTIFICATE")),
+        (None, Some(other)) => (Value::Null, Value::Text(other.kind_name().to_uppercase())),
+        (None, None) => (Value::Null, Value::Null),
+    }
+}
+
+fn header_row(set: &FamilySet, facts: Option<&Description>, media: &Media) -> Vec<Value> {
+    let (header, manifest) = (&set.header, &set.manifest);
+    let full = header.kind == Kind::Full;
+    let (thumbprint, encryptor) = encryptor(set);
+    let server = facts.map(|facts| &facts.server);
+    let version = env!("CARGO_PKG_VERSION")
+        .split('.')
+        .map(|part| part.parse().unwrap_or(0))
+        .collect::<Vec<i64>>();
+    let part = |at: usize| Value::Integer(version.get(at).copied().unwrap_or(0));
+    let level =
+        server.map(|server| i64::from(server.compatibility_level)).filter(|level| *level > 0);
+    let _ = media;
+    vec![
+        optional(facts.map(|facts| facts.name.as_str())),
+        optional(facts.map(|facts| facts.description.as_str())),
+        Value::Integer(if full { 1 } else { 5 }),
+        moment(header.expires.saturating_mul(1_000_000)),
+        flag(header.compression != Compression::None),
+        Value::Integer(header.position.into()),
+        Value::Integer(2),
+        optional(facts.map(|facts| facts.user.as_str())),
+        optional(facts.map(|facts| facts.machine.as_str())),
+        optional(facts.map(|facts| facts.database.as_str())),
+        Value::Null,
+        server
+            .filter(|server| !server.created.is_empty())
+            .map_or(Value::Null, |server| text(server.created.clone())),
+        size(manifest.content_bytes),
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        moment(header.begun),
+        moment(manifest.finished),
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        level.map_or(Value::Null, Value::Integer),
+        Value::Integer(VENDOR),
+        part(0),
+        part(1),
+        part(2),
+        optional(facts.map(|facts| facts.machine.as_str())),
+        Value::Null,
+        guid(&header.source),
+        Value::Null,
+        Value::Null,
+        guid(&header.media_set),
+        flag(false),
+        flag(false),
+        Value::Null,
+        Value::Null,
+        flag(true),
+        flag(manifest.damaged),
+        flag(false),
+        flag(false),
+        flag(false),
+        flag(header.copy_only),
+        Value::Null,
+        Value::Null,
+        optional(server.map(|server| server.recovery_model.as_str())),
+        Value::Null,
+        guid(&header.base),
+        text(if full { "Database" } else { "Database Differential" }),
+        guid(&header.set),
+        Value::Integer(i64::try_from(manifest.stored_bytes).unwrap_or(i64::MAX)),
+        Value::Integer(0),
+        text(header.algorithm.map_or("NO_Encryption", Algorithm::name)),
+        thumbprint,
+        encryptor,
+    ]
+}
+
+fn file_rows(set: &FamilySet, facts: Option<&Description>) -> Vec<Vec<Value>> {
+    let header = &set.header;
+    let bytes = u64::from(header.pages) * u64::from(header.page_size);
+    let named = facts.map(|facts| match facts.server.files.is_empty() {
+        false => facts.server.files.clone(),
+        true => vec![
+            (facts.database.clone(), facts.path.clone()),
+            (format!("{}_log", facts.database), String::new()),
+        ],
+    });
+    // Without the key nobody knows what they are called.
+    let named = named.unwrap_or_else(|| vec![(String::new(), String::new())]);
+    let zeros = header.source_thumbprint.iter().all(|byte| *byte == 0);
+    let thumbprint =
+        if zeros { Value::Null } else { Value::Blob(header.source_thumbprint.to_vec()) };
+    let row = |(at, (logical, physical)): (usize, &(String, String))| {
+        let is_log = at > 0;
+        vec![
+            optional(Some(logical)),
+            optional(Some(physical)),
+            text(if is_log { "L" } else { "D" }),
+            if is_log { Value::Null } else { text("PRIMARY") },
+            size(if is_log { 0 } else { bytes }),
+            Value::Null,
+            Value::Integer(at as i64 + 1),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Integer(if is_log {
+                0
+            } else {
+                i64::try_from(set.manifest.content_bytes).unwrap_or(i64::MAX)
+            }),
+            Value::Integer(header.page_size.into()),
+            Value::Integer(i64::from(!is_log)),
+            Value::Null,
+            Value::Null,
+            guid(&header.base),
+            flag(false),
+            flag(true),
+            thumbprint.clone(),
+            Value::Null,
+        ]
+    };
+    named.iter().enumerate().map(row).collect()
+}
+
+fn label_row(header: &pellucid::media::MediaHeader) -> Vec<Value> {
+    vec![
+        optional(Some(&header.name)),
+        guid(&header.media_set),
+        Value::Integer(header.families.into()),
+        Value::Integer(header.family.into()),
+        guid(&family_id(header)),
+        Value::Integer(1),
+        flag(true),
+        optional(Some(&header.description)),
+        text("Pellucid"),
+        Value::Integer(VENDOR),
+        moment(header.made),
+        Value::Integer(header.mirrors.into()),
+        flag(header.compressed),
+        flag(header.encrypted),
+    ]
+}
+
+/// The media set's identity with the family's number in it, as the history has it.
+fn family_id(header: &pellucid::media::MediaHeader) -> [u8; 16] {
+    let mut id = header.media_set;
+    let number = header.family.to_be_bytes();
+    id[14] ^= number[0];
+    id[15] ^= number[1];
+    id
+}

@@ -1,0 +1,387 @@
+//! DBCC, ALTER INDEX, UPDATE STATISTICS, CHECKPOINT, RECONFIGURE.
+
+use pellucid_sqlite::audit::{audit, Audit, Options as AuditOptions};
+use rusqlite::OptionalExtension;
+
+use super::{Done, Raised};
+use crate::ast::{
+    DbccArgument, DbccOption, IndexAction, Literal, MaintenanceStatement, Name, ObjectName,
+    Partition,
+};
+use crate::instance::Known;
+use crate::message::{product, Message};
+use crate::session::{sqlite_name, Session};
+use crate::translate::quoted;
+
+/// What DBCC says at its end.
+const DBCC_ENDS: &str =
+    "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
+
+impl Session {
+    pub(super) fn maintenance(&mut self, statement: &MaintenanceStatement) -> Done {
+        match statement {
+            MaintenanceStatement::Dbcc { command, arguments, options } => {
+                self.dbcc(command, arguments, options)
+            }
+            MaintenanceStatement::AlterIndex { index, table, action } => {
+                self.alter_index(index.as_ref(), table, action)
+            }
+            MaintenanceStatement::UpdateStatistics { table, targets, .. } => {
+                self.update_statistics(table, targets)
+            }
+            MaintenanceStatement::Checkpoint(_) => {
+                let known = self.databases.current()?;
+                if !known.is_system() {
+                    let schema = self.databases.attach(&known)?;
+                    self.databases.connection.query_row(
+                        &format!("PRAGMA {}.wal_checkpoint(TRUNCATE)", quoted(&schema)),
+                        [],
+                        |_| Ok(()),
+                    )?;
+                }
+                Ok(())
+            }
+            MaintenanceStatement::Reconfigure { .. } => {
+                Ok(self.databases.instance.reconfigure()?)
+            }
+        }
+    }
+
+    fn dbcc(&mut self, command: &Name, arguments: &[DbccArgument], options: &[DbccOption]) -> Done {
+        match command.as_str().to_uppercase().as_str() {
+            "CHECKDB" => self.check_database(arguments, options),
+            // There are no trace flags, and no caches of the server's own.
+            name => Err(Message::new(
+                2526,
+                16,
+                format!("Incorrect DBCC statement. Check the documentation for the correct DBCC syntax and options: {name}."),
+            )
+            .into()),
+        }
+    }
+
+    fn check_database(&mut self, arguments: &[DbccArgument], options: &[DbccOption]) -> Done {
+        let known = match arguments.first() {
+            None => self.databases.current()?,
+            Some(DbccArgument::Name(name)) => {
+                self.databases.instance.database(name.object.as_str())?
+            }
+            Some(DbccArgument::Literal { value: Literal::String(text), .. }) => {
+                self.databases.instance.database(&text.text)?
+            }
+            Some(DbccArgument::Literal { value: Literal::Integer(number), .. }) => {
+                let number: i64 = number.parse().unwrap_or(0);
+                let all = self.databases.instance.databases()?;
+                match all.into_iter().find(|known| known.id == number) {
+                    _ if number == 0 => self.databases.current()?,
+                    Some(known) => known,
+                    None => return Err(Message::unknown_database(&number.to_string()).into()),
+                }
+            }
+            Some(_) => return Err(Message::unsupported("DBCC CHECKDB of a variable").into()),
+        };
+        if let Some(other) = arguments.get(1) {
+            let no_index = matches!(other, DbccArgument::Name(name) if name.object.as_str().eq_ignore_ascii_case("NOINDEX"));
+            if !no_index {
+                return Err(Message::unsupported(
+                    "repair by DBCC CHECKDB: 'pellucid salvage' writes what is whole",
+                )
+                .into());
+            }
+        }
+        let has = |wanted: &str| {
+            options.iter().any(|option| option.name.as_str().eq_ignore_ascii_case(wanted))
+        };
+        if known.is_system() {
+            self.end_of_dbcc(has("NO_INFOMSGS"));
+            return Ok(());
+        }
+        self.databases.attach(&known)?;
+        self.databases.release(&known)?;
+        let look =
+            AuditOptions { physical_only: has("PHYSICAL_ONLY"), cores: super::backup::workers() };
+        let found = audit(&known.path, look, &mut |_, _, _| ())?;
+        self.tell_found(&known, &found, has("NO_INFOMSGS"))
+    }
+
+    fn tell_found(&mut self, known: &Known, found: &Audit, quiet: bool) -> Done {
+        let mut errors = Vec::new();
+        for page in &found.damaged_pages {
+            errors.push(Message::new(
+                8939,
+                16,
+                format!(
+                    "Table error: page (1:{}) of database '{}': {}.",
+                    page.page, known.name, page.cause
+                ),
+            ));
+        }
+        let frames = found
+            .damaged_frames
+            .iter()
+            .map(|(frame, told)| format!("frame {frame} of the log: {told}"));
+        let records =
+            found.damaged_records.iter().map(|told| format!("a record of the journal: {told}"));
+        for told in frames.chain(records).chain(found.integrity.iter().cloned()) {
+            errors.push(Message::new(8928, 16, format!("Database '{}': {told}.", known.name)));
+        }
+        for row in &found.orphans {
+            errors.push(Message::new(
+                8992,
+                16,
+                format!(
+                    "Check Catalog: a row of table '{}' refers to one of '{}' that is not there.",
+                    row.table, row.parent
+                ),
+            ));
+        }
+        let count = errors.len();
+        if !quiet || count > 0 {
+            self.inform(Message::new(
+                8989,
+                10,
+                format!("CHECKDB found 0 allocation errors and {count} consistency errors in database '{}'.", known.name),
+            ));
+        }
+        if count > 0 {
+            return Err(Raised::of(errors));
+        }
+        self.end_of_dbcc(quiet);
+        Ok(())
+    }
+
+    fn end_of_dbcc(&mut self, quiet: bool) {
+        if !quiet {
+            self.inform(Message::new(2528, 10, DBCC_ENDS));
+        }
+    }
+
+    fn alter_index(
+        &mut self,
+        index: Option<&Name>,
+        table: &ObjectName,
+        action: &IndexAction,
+    ) -> Done {
+        let (schema, sqlite) = self.table_to_maintain(table)?;
+        match action {
+            IndexAction::Rebuild { partition, .. } => {
+                if let Some(Partition::Number(number)) = partition {
+                    if *number != 1 {
+                        return Err(Message::unsupported(format!("PARTITION = {number}")).into());
+                    }
+                }
+            }
+            // REORGANIZE has the same result for a b-tree, and is online: readers go on.
+            IndexAction::Reorganize { .. } => {}
+            IndexAction::Disable => return Err(Message::unsupported("ALTER INDEX DISABLE").into()),
+            IndexAction::Set(_) => return Ok(()),
+        }
+        match index {
+            None => {
+                self.rebuild_table(&schema, &sqlite)?;
+                let sql = format!("REINDEX {}.{}", quoted(&schema), quoted(&sqlite));
+                Ok(self.databases.connection.execute_batch(&sql)?)
+            }
+            Some(index) => match self.find_index(&schema, &sqlite, index.as_str())? {
+                Some(found) => {
+                    let sql = format!("REINDEX {}.{}", quoted(&schema), quoted(&found));
+                    Ok(self.databases.connection.execute_batch(&sql)?)
+                }
+                None if self.is_of_the_table(&schema, &sqlite, index.as_str())? => {
+                    self.rebuild_table(&schema, &sqlite)
+                }
+                None => {
+                    Err(Message::new(2727, 11, format!("Cannot find index '{}'.", index.as_str()))
+                        .into())
+                }
+            },
+        }
+    }
+
+    /// The attached schema and SQLite's name of a table.
+    fn table_to_maintain(&mut self, table: &ObjectName) -> Done<(String, String)> {
+        let (_, schema) = self.databases.schema_of(table.database.as_ref())?;
+        match self.databases.find_object(&schema, table)? {
+            Some((sqlite, false)) => Ok((schema, sqlite)),
+            _ => Err(Message::unknown_target(&crate::translate::object_text(table)).into()),
+        }
+    }
+
+    /// What SQLite calls an index: its own name, or the one that it made for a constraint of that name.
+    fn find_index(&self, schema: &str, table: &str, index: &str) -> Done<Option<String>> {
+        let connection = &self.databases.connection;
+        let sql = format!(
+            "SELECT name FROM {}.sqlite_schema WHERE type = 'index' AND tbl_name = ?1 COLLATE NOCASE \
+             AND name = ?2 COLLATE NOCASE",
+            quoted(schema)
+        );
+        let found: Option<String> =
+            connection.query_row(&sql, [table, index], |row| row.get(0)).optional()?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        let constraints = super::object::constraints(&self.table_sql(schema, table)?);
+        let Some(constraint) = constraints.iter().find(|one| one.name.eq_ignore_ascii_case(index))
+        else {
+            return Ok(None);
+        };
+        // SQLite numbers the indexes of PRIMARY KEY and UNIQUE as they come in the text.
+        let mut statement = connection
+            .prepare("SELECT name FROM pragma_index_list(?1, ?2) WHERE origin IN ('u', 'pk')")?;
+        let rows = statement.query_map([table, schema], |row| row.get::<_, String>(0))?;
+        let names: Vec<String> = rows.collect::<rusqlite::Result<_>>()?;
+        for name in names {
+            let mut columns =
+                connection.prepare("SELECT name FROM pragma_index_info(?1, ?2) ORDER BY seqno")?;
+            let rows = columns
+                .query_map([name.as_str(), schema], |row| row.get::<_, Option<String>>(0))?;
+            let found: Vec<String> =
+                rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect();
+            let same = found.len() == constraint.columns.len()
+                && found
+                    .iter()
+                    .zip(&constraint.columns)
+                    .all(|(left, right)| left.eq_ignore_ascii_case(right));
+            if same {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a name is that of the table's own b-tree: a primary key of rowids, or a columnstore that was left out.
+    fn is_of_the_table(&self, schema: &str, table: &str, index: &str) -> Done<bool> {
+        let constraints = super::object::constraints(&self.table_sql(schema, table)?);
+        let is_key =
+            constraints.iter().any(|one| one.is_primary && one.name.eq_ignore_ascii_case(index));
+        let sql = format!(
+            "SELECT 1 FROM {}.sqlite_schema WHERE type = 'table' AND name = '{}'",
+            quoted(schema),
+            super::object::INDEXES_TABLE
+        );
+        let connection = &self.databases.connection;
+        if is_key || connection.query_row(&sql, [], |_| Ok(())).optional()?.is_none() {
+            return Ok(is_key);
+        }
+        let sql = format!(
+            "SELECT 1 FROM {}.{} WHERE name = ?1 COLLATE NOCASE AND table_name = ?2 COLLATE NOCASE",
+            quoted(schema),
+            super::object::INDEXES_TABLE
+        );
+        Ok(connection.query_row(&sql, [index, table], |_| Ok(())).optional()?.is_some())
+    }
+
+    fn table_sql(&self, schema: &str, table: &str) -> Done<String> {
+        let sql = format!(
+            "SELECT sql FROM {}.sqlite_schema WHERE type = 'table' AND name = ?1",
+            quoted(schema)
+        );
+        let found: Option<Option<String>> =
+            self.databases.connection.query_row(&sql, [table], |row| row.get(0)).optional()?;
+        Ok(found.flatten().unwrap_or_default())
+    }
+
+    /// Rewrites the b-tree of a table: every row in the order of its key, into new pages.
+    pub(super) fn rebuild_table(&mut self, schema: &str, table: &str) -> Done {
+        let (table_name, copy) = (quoted(table), quoted(&format!("{table} rebuilt")));
+        let schema_name = quoted(schema);
+        let mut columns = Vec::new();
+        {
+            let mut statement = self.databases.connection.prepare(
+                "SELECT name FROM pragma_table_xinfo(?1, ?2) WHERE hidden = 0 ORDER BY cid",
+            )?;
+            let rows = statement.query_map([table, schema], |row| row.get::<_, String>(0))?;
+            for name in rows {
+                columns.push(quoted(&name?));
+            }
+        }
+        let sql = self.table_sql(schema, table)?;
+        let has_rowid = !sql.to_ascii_lowercase().trim_end().ends_with("without rowid");
+        let all = columns.join(", ");
+        // An alias of the rowid is one of the columns; where there is none rows keep theirs.
+        let own = if has_rowid && !has_alias(&self.databases.connection, schema, table)? {
+            "rowid, "
+        } else {
+            ""
+        };
+        let order = if has_rowid { "rowid" } else { "1" };
+        let rebuilt = format!(
+            "SAVEPOINT pellucid_rebuild;
+             CREATE TABLE {schema_name}.{copy} AS SELECT {own_as}{all} FROM {schema_name}.{table_name} ORDER BY {order};
+             DELETE FROM {schema_name}.{table_name};
+             INSERT INTO {schema_name}.{table_name}({own}{all}) SELECT {own_from}{all} FROM {schema_name}.{copy} ORDER BY {copy}.rowid;
+             DROP TABLE {schema_name}.{copy};
+             RELEASE pellucid_rebuild",
+            own_as = if own.is_empty() { "" } else { "rowid AS \"pellucid rowid\", " },
+            own_from = if own.is_empty() { "" } else { "\"pellucid rowid\", " },
+        );
+        let connection = &self.databases.connection;
+        let foreign: i64 = connection.query_row("PRAGMA foreign_keys", [], |row| row.get(0))?;
+        let triggers = self.has_triggers(schema, table)?;
+        if triggers {
+            return Err(Message::unsupported("ALTER INDEX REBUILD of a table with triggers").into());
+        }
+        if self.transactions == 0 {
+            self.databases.connection.execute_batch("PRAGMA foreign_keys = OFF")?;
+        } else {
+            self.databases.connection.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+        }
+        let done = self.databases.connection.execute_batch(&rebuilt);
+        if done.is_err() {
+            // The first error is the one to tell.
+            let _ = self
+                .databases
+                .connection
+                .execute_batch("ROLLBACK TO pellucid_rebuild; RELEASE pellucid_rebuild");
+        }
+        if self.transactions == 0 {
+            self.databases.connection.execute_batch(&format!("PRAGMA foreign_keys = {foreign}"))?;
+        }
+        Ok(done?)
+    }
+
+    fn has_triggers(&self, schema: &str, table: &str) -> Done<bool> {
+        let sql = format!(
+            "SELECT 1 FROM {}.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE",
+            quoted(schema)
+        );
+        Ok(self.databases.connection.query_row(&sql, [table], |_| Ok(())).optional()?.is_some())
+    }
+
+    fn update_statistics(&mut self, table: &ObjectName, targets: &[Name]) -> Done {
+        let (schema, sqlite) = self.table_to_maintain(table)?;
+        let connection = &self.databases.connection;
+        // Every row, whatever sample is asked for.
+        connection.execute_batch("PRAGMA analysis_limit = 0")?;
+        if targets.is_empty() {
+            let sql = format!("ANALYZE {}.{}", quoted(&schema), quoted(&sqlite));
+            return Ok(connection.execute_batch(&sql)?);
+        }
+        for target in targets {
+            let Some(found) = self.find_index(&schema, &sqlite, target.as_str())? else {
+                return Err(Message::new(
+                    product::MISUSE,
+                    16,
+                    format!(
+                        "Cannot find index '{}' of table '{}'.",
+                        target.as_str(),
+                        sqlite_name(table)
+                    ),
+                )
+                .into());
+            };
+            let sql = format!("ANALYZE {}.{}", quoted(&schema), quoted(&found));
+            self.databases.connection.execute_batch(&sql)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a column is another name of the rowid (rowidtable.html).
+fn has_alias(connection: &rusqlite::Connection, schema: &str, table: &str) -> Done<bool> {
+    let mut statement =
+        connection.prepare("SELECT upper(type) FROM pragma_table_info(?1, ?2) WHERE pk > 0")?;
+    let rows = statement.query_map([table, schema], |row| row.get::<_, String>(0))?;
+    let keys: Vec<String> = rows.collect::<rusqlite::Result<_>>()?;
+    Ok(keys.len() == 1 && keys[0] == "INTEGER")
+}

@@ -1,0 +1,656 @@
+//! Tables and indexes: CREATE, ALTER, DROP, TRUNCATE.
+//!
+//! They become SQLite's own, readable by every program: only what SQLite says as well is taken, the rest is 50001.
+
+use rusqlite::OptionalExtension;
+
+use super::Done;
+use crate::ast::{
+    AlterTable, Column, ColumnConstraint, ColumnProperty, CreateIndex, CreateTable, DataType,
+    DropIndex, Expression, FunctionArguments, Identity, IndexColumn, Key, Literal, Niladic,
+    ObjectName, ObjectStatement, References, ReferentialAction, TableConstraint, TableElement,
+    TableRule, TypeSize, UnaryOperator,
+};
+use crate::convert::to_hex;
+use crate::message::Message;
+use crate::session::{sqlite_name, Session};
+use crate::translate::{object_text, quoted};
+use crate::types::{Family, SqlType};
+
+/// Indexes that SQLite has no need for, so that their names are known: a clustered columnstore is the table itself.
+pub(super) const INDEXES_TABLE: &str = "pellucid_indexes";
+
+/// A column as it was made: name, declared type, whether INSERT gives it a value.
+pub(super) type MadeColumn = (String, String, bool);
+
+/// A PRIMARY KEY or UNIQUE in the text of a table.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Constraint {
+    pub name: String,
+    pub is_primary: bool,
+    pub columns: Vec<String>,
+}
+
+impl Session {
+    pub(super) fn object(&mut self, statement: &ObjectStatement) -> Done {
+        match statement {
+            ObjectStatement::CreateTable(create) => self.create_table(create),
+            ObjectStatement::AlterTable { table, action } => self.alter_table(table, action),
+            ObjectStatement::DropTables { if_exists, tables } => {
+                self.drop_objects("table", tables, *if_exists)
+            }
+            ObjectStatement::TruncateTable(table) => {
+                let Some((schema, sqlite, false)) = self.find(table)? else {
+                    return Err(Message::unknown_table(&object_text(table)).into());
+                };
+                let sql = format!("DELETE FROM {}.{}", quoted(&schema), quoted(&sqlite));
+                Ok(self.databases.connection.execute_batch(&sql)?)
+            }
+            ObjectStatement::CreateIndex(create) => self.create_index(create),
+            ObjectStatement::DropIndexes { if_exists, indexes } => {
+                indexes.iter().try_for_each(|index| self.drop_index(index, *if_exists))
+            }
+            ObjectStatement::View(_) => Err(Message::unsupported("CREATE VIEW").into()),
+            ObjectStatement::DropViews { if_exists, views } => {
+                self.drop_objects("view", views, *if_exists)
+            }
+            // A schema is a part of a table's name: it is there as soon as a table has it.
+            ObjectStatement::CreateSchema { .. } | ObjectStatement::DropSchema { .. } => Ok(()),
+        }
+    }
+
+    /// Attached schema, SQLite's name, and whether it is a view.
+    fn find(&self, name: &ObjectName) -> Done<Option<(String, String, bool)>> {
+        let schema = match name.object.as_str().starts_with('#') {
+            true => "temp".to_owned(),
+            false => self.databases.schema_of(name.database.as_ref())?.1,
+        };
+        let bare = match schema.as_str() {
+            "temp" => name.object.clone().into(),
+            _ => name.clone(),
+        };
+        let found = self.databases.find_object(&schema, &bare)?;
+        Ok(found.map(|(sqlite, is_view)| (schema, sqlite, is_view)))
+    }
+
+    fn create_table(&mut self, create: &CreateTable) -> Done {
+        if self.find(&create.name)?.is_some() {
+            return Err(Message::object_exists(create.name.object.as_str()).into());
+        }
+        let is_temporary = create.name.object.as_str().starts_with('#');
+        let (schema, sqlite) = match is_temporary {
+            true => ("temp".to_owned(), create.name.object.as_str().to_owned()),
+            false => (
+                self.databases.schema_of(create.name.database.as_ref())?.1,
+                sqlite_name(&create.name),
+            ),
+        };
+        let (sql, _) = table_text(&schema, &sqlite, &create.elements)?;
+        self.databases.connection.execute_batch(&sql)?;
+        if let Some(identity) = seed(&create.elements).filter(|identity| identity.seed != 1) {
+            let sequence = format!(
+                "INSERT INTO {}.sqlite_sequence(name, seq) VALUES (?1, ?2)",
+                quoted(&schema)
+            );
+            self.databases.connection.execute(&sequence, (&sqlite, identity.seed - 1))?;
+        }
+        Ok(())
+    }
+
+    fn alter_table(&mut self, table: &ObjectName, action: &AlterTable) -> Done {
+        let Some((schema, sqlite, false)) = self.find(table)? else {
+            return Err(Message::unknown_table(&object_text(table)).into());
+        };
+        let target = format!("{}.{}", quoted(&schema), quoted(&sqlite));
+        match action {
+            AlterTable::Add { elements, .. } => {
+                for element in elements {
+                    let TableElement::Column(column) = element else {
+                        return Err(Message::unsupported("ALTER TABLE ADD CONSTRAINT").into());
+                    };
+                    let (text, _) = column_text(column, None)?;
+                    let sql = format!("ALTER TABLE {target} ADD COLUMN {text}");
+                    self.databases.connection.execute_batch(&sql)?;
+                }
+                Ok(())
+            }
+            AlterTable::DropColumns { if_exists, columns } => {
+                let found = self.databases.table_of(&schema, &sqlite, false)?;
+                for column in columns {
+                    let known = found
+                        .columns
+                        .iter()
+                        .find(|other| other.name.eq_ignore_ascii_case(column.as_str()));
+                    match known {
+                        Some(known) => {
+                            let sql = format!("ALTER TABLE {target} DROP COLUMN {}", quoted(&known.sqlite));
+                            self.databases.connection.execute_batch(&sql)?;
+                        }
+                        None if *if_exists => {}
+                        None => {
+                            return Err(Message::new(
+                                4924,
+                                16,
+                                format!(
+                                    "ALTER TABLE DROP COLUMN failed because column '{}' does not exist in table '{}'.",
+                                    column.as_str(),
+                                    table.object.as_str()
+                                ),
+                            )
+                            .into())
+                        }
+                    }
+                }
+                Ok(())
+            }
+            AlterTable::AlterColumn(_) => {
+                Err(Message::unsupported("ALTER TABLE ALTER COLUMN").into())
+            }
+            AlterTable::DropConstraints { .. } => {
+                Err(Message::unsupported("ALTER TABLE DROP CONSTRAINT").into())
+            }
+            AlterTable::CheckConstraints { .. } => {
+                Err(Message::unsupported("ALTER TABLE CHECK CONSTRAINT").into())
+            }
+            AlterTable::Rebuild(_) => {
+                self.rebuild_table(&schema, &sqlite)?;
+                Ok(self.databases.connection.execute_batch(&format!("REINDEX {target}"))?)
+            }
+        }
+    }
+
+    fn drop_objects(&mut self, what: &'static str, names: &[ObjectName], if_exists: bool) -> Done {
+        for name in names {
+            match self.find(name)? {
+                Some((schema, sqlite, is_view)) if is_view == (what == "view") => {
+                    let sql = format!("DROP {what} {}.{}", quoted(&schema), quoted(&sqlite));
+                    self.databases.connection.execute_batch(&sql)?;
+                }
+                _ if if_exists => {}
+                _ => return Err(Message::cannot_drop(what, &object_text(name)).into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn create_index(&mut self, create: &CreateIndex) -> Done {
+        let Some((schema, table, false)) = self.find(&create.table)? else {
+            return Err(Message::unknown_target(&object_text(&create.table)).into());
+        };
+        let name = create.name.as_str();
+        if create.columnstore {
+            return self.remember_index(&schema, &table, name);
+        }
+        if create.filter.is_some() {
+            return Err(Message::unsupported("WHERE of CREATE INDEX").into());
+        }
+        let mut columns: Vec<String> = create.columns.iter().map(index_column).collect();
+        if !create.unique {
+            columns.extend(create.include.iter().map(|column| quoted(column.as_str())));
+        }
+        let own = self.index_name(&schema, &table, name)?;
+        let sql = format!(
+            "CREATE {}INDEX {}.{} ON {}({})",
+            if create.unique { "UNIQUE " } else { "" },
+            quoted(&schema),
+            quoted(&own),
+            quoted(&table),
+            columns.join(", ")
+        );
+        Ok(self.databases.connection.execute_batch(&sql)?)
+    }
+
+    /// SQLite's indexes have one name in a database, SQL Server's one of each table: a second one gets the table's before
+    /// its own.
+    fn index_name(&self, schema: &str, table: &str, name: &str) -> Done<String> {
+        let sql = format!(
+            "SELECT tbl_name FROM {}.sqlite_schema WHERE name = ?1 COLLATE NOCASE",
+            quoted(schema)
+        );
+        let found: Option<String> =
+            self.databases.connection.query_row(&sql, [name], |row| row.get(0)).optional()?;
+        match found {
+            None => Ok(name.to_owned()),
+            Some(other) if other.eq_ignore_ascii_case(table) => Err(Message::new(
+                1913,
+                16,
+                format!(
+                    "The operation failed because an index or statistics with name '{name}' already exists on table \
+                     '{table}'."
+                ),
+            )
+            .into()),
+            Some(_) => Ok(format!("{table}.{name}")),
+        }
+    }
+
+    fn remember_index(&mut self, schema: &str, table: &str, name: &str) -> Done {
+        let schema = quoted(schema);
+        let connection = &self.databases.connection;
+        connection.execute_batch(&format!(
+            "CREATE TABLE IF NOT EXISTS {schema}.{INDEXES_TABLE}(name TEXT NOT NULL COLLATE NOCASE, \
+             table_name TEXT NOT NULL COLLATE NOCASE, PRIMARY KEY(table_name, name))"
+        ))?;
+        connection.execute(
+            &format!("INSERT INTO {schema}.{INDEXES_TABLE} VALUES (?1, ?2)"),
+            (name, table),
+        )?;
+        Ok(())
+    }
+
+    fn drop_index(&mut self, index: &DropIndex, if_exists: bool) -> Done {
+        let (name, table) = (index.name.as_str(), &index.table);
+        let missing = || Message::cannot_drop("index", &format!("{}.{name}", object_text(table)));
+        let Some((schema, sqlite, false)) = self.find(table)? else {
+            return if if_exists { Ok(()) } else { Err(missing().into()) };
+        };
+        let sql = format!(
+            "SELECT name FROM {}.sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?1 COLLATE NOCASE \
+             AND (name = ?2 COLLATE NOCASE OR name = ?3 COLLATE NOCASE)",
+            quoted(&schema)
+        );
+        let connection = &self.databases.connection;
+        let found: Option<String> = connection
+            .query_row(&sql, (&sqlite, name, format!("{sqlite}.{name}")), |row| row.get(0))
+            .optional()?;
+        match found {
+            Some(found) => {
+                let sql = format!("DROP INDEX {}.{}", quoted(&schema), quoted(&found));
+                Ok(connection.execute_batch(&sql)?)
+            }
+            None if if_exists => Ok(()),
+            None => Err(missing().into()),
+        }
+    }
+}
+
+/// CREATE TABLE in SQLite's words, and the columns it makes.
+pub(super) fn table_text(
+    schema: &str,
+    sqlite: &str,
+    elements: &[TableElement],
+) -> Done<(String, Vec<MadeColumn>)> {
+    let identity = elements.iter().find_map(|element| match element {
+        TableElement::Column(column) if identity_of(column).is_some() => Some(column.name.as_str()),
+        _ => None,
+    });
+    let mut parts = Vec::new();
+    let mut columns = Vec::new();
+    let mut constraints = Vec::new();
+    for element in elements {
+        match element {
+            TableElement::Column(column) => {
+                let key = identity
+                    .filter(|name| *name == column.name.as_str())
+                    .map(|_| key_name(column, elements));
+                let (text, made) = column_text(column, key)?;
+                parts.push(text);
+                columns.push(made);
+            }
+            TableElement::Computed { name, .. } => {
+                return Err(
+                    Message::unsupported(format!("the computed column {}", name.as_str())).into()
+                )
+            }
+            TableElement::Constraint(constraint) => {
+                constraints.extend(constraint_text(constraint, identity)?);
+            }
+        }
+    }
+    parts.extend(constraints);
+    let sql = format!("CREATE TABLE {}.{}({})", quoted(schema), quoted(sqlite), parts.join(", "));
+    Ok((sql, columns))
+}
+
+fn identity_of(column: &Column) -> Option<Identity> {
+    column.properties.iter().find_map(|property| match property {
+        ColumnProperty::Identity(identity) => {
+            Some(identity.unwrap_or(Identity { seed: 1, increment: 1 }))
+        }
+        _ => None,
+    })
+}
+
+fn seed(elements: &[TableElement]) -> Option<Identity> {
+    elements.iter().find_map(|element| match element {
+        TableElement::Column(column) => identity_of(column),
+        _ => None,
+    })
+}
+
+/// The name of the primary key over an identity column alone, if it has one.
+fn key_name(column: &Column, elements: &[TableElement]) -> Option<String> {
+    let own = column.properties.iter().find_map(|property| match property {
+        ColumnProperty::Constraint {
+            name,
+            constraint: ColumnConstraint::Key(Key { primary: true, .. }),
+        } => name.as_ref().map(|name| name.as_str().to_owned()),
+        _ => None,
+    });
+    let of_table = elements.iter().find_map(|element| match element {
+        TableElement::Constraint(TableConstraint {
+            name: Some(name),
+            rule: TableRule::Key { key: Key { primary: true, .. }, columns },
+        }) if is_only(columns, column.name.as_str()) => Some(name.as_str().to_owned()),
+        _ => None,
+    });
+    own.or(of_table)
+}
+
+fn is_only(columns: &[IndexColumn], name: &str) -> bool {
+    matches!(columns, [only] if only.name.as_str().eq_ignore_ascii_case(name))
+}
+
+/// One column; `key` for the identity, with the name of its primary key.
+fn column_text(column: &Column, key: Option<Option<String>>) -> Done<(String, MadeColumn)> {
+    let name = column.name.as_str();
+    let data_type = SqlType::declared(&column.data_type, 1)?;
+    let mut declared = declared_text(&column.data_type, data_type);
+    let mut text = String::new();
+    if let Some(key) = &key {
+        if identity_of(column).is_some_and(|identity| identity.increment != 1) {
+            return Err(Message::unsupported("an IDENTITY that does not grow by 1").into());
+        }
+        if data_type.family() != Family::Integer {
+            return Err(
+                Message::unsupported(format!("an IDENTITY of type {}", data_type.name())).into()
+            );
+        }
+        declared = "INTEGER".to_owned();
+        let named =
+            key.as_ref().map_or_else(String::new, |key| format!("CONSTRAINT {} ", quoted(key)));
+        text = format!(" {named}PRIMARY KEY AUTOINCREMENT NOT NULL");
+    }
+    if let Some(collation) = &column.collation {
+        let upper = collation.as_str().to_uppercase();
+        if upper.contains("_CS") || upper.contains("_BIN") {
+            text.push_str(" COLLATE BINARY");
+        } else {
+            text.push_str(" COLLATE NOCASE");
+        }
+    } else if data_type.family() == Family::Text {
+        text.push_str(" COLLATE NOCASE");
+    }
+    for property in &column.properties {
+        match property {
+            ColumnProperty::Nullable(true)
+            | ColumnProperty::Identity(_)
+            | ColumnProperty::RowGuid
+            | ColumnProperty::Sparse => {}
+            ColumnProperty::Nullable(false) => {
+                if key.is_none() {
+                    text.push_str(" NOT NULL");
+                }
+            }
+            ColumnProperty::Constraint { name, constraint } => {
+                if let Some(part) = column_constraint(constraint, key.is_some())? {
+                    if let Some(name) = name {
+                        text.push_str(&format!(" CONSTRAINT {}", quoted(name.as_str())));
+                    }
+                    text.push(' ');
+                    text.push_str(&part);
+                }
+            }
+        }
+    }
+    let made = (name.to_owned(), declared.clone(), key.is_none());
+    Ok((format!("{} {declared}{text}", quoted(name)), made))
+}
+
+fn column_constraint(constraint: &ColumnConstraint, is_identity: bool) -> Done<Option<String>> {
+    Ok(match constraint {
+        ColumnConstraint::Default(value) => Some(format!("DEFAULT {}", default_text(value)?)),
+        // An identity has its own already.
+        ColumnConstraint::Key(Key { primary: true, .. }) if is_identity => None,
+        // SQLite takes NULL in a primary key that is not the rowid.
+        ColumnConstraint::Key(Key { primary: true, .. }) => Some("PRIMARY KEY NOT NULL".to_owned()),
+        ColumnConstraint::Key(Key { primary: false, .. }) => Some("UNIQUE".to_owned()),
+        ColumnConstraint::Check(_) => return Err(Message::unsupported("CHECK").into()),
+        ColumnConstraint::References(references) => Some(references_text(references)),
+    })
+}
+
+fn constraint_text(constraint: &TableConstraint, identity: Option<&str>) -> Done<Option<String>> {
+    let named = |text: String| match &constraint.name {
+        Some(name) => format!("CONSTRAINT {} {text}", quoted(name.as_str())),
+        None => text,
+    };
+    Ok(match &constraint.rule {
+        TableRule::Key { key, columns } => {
+            let list: Vec<_> = columns.iter().map(index_column).collect();
+            let list = list.join(", ");
+            match (key.primary, identity) {
+                (true, Some(identity)) if is_only(columns, identity) => None,
+                // The identity is the table's own key; this one is as good.
+                (true, Some(_)) | (false, _) => Some(named(format!("UNIQUE ({list})"))),
+                (true, None) => Some(named(format!("PRIMARY KEY ({list})"))),
+            }
+        }
+        TableRule::ForeignKey { columns, references } => {
+            let list: Vec<_> = columns.iter().map(|column| quoted(column.as_str())).collect();
+            Some(named(format!(
+                "FOREIGN KEY ({}) {}",
+                list.join(", "),
+                references_text(references)
+            )))
+        }
+        TableRule::Check(_) => return Err(Message::unsupported("CHECK").into()),
+        TableRule::Default { .. } => {
+            return Err(Message::unsupported("a DEFAULT that is a table's constraint").into())
+        }
+    })
+}
+
+fn references_text(references: &References) -> String {
+    let mut text = format!("REFERENCES {}", quoted(&sqlite_name(&references.table)));
+    if !references.columns.is_empty() {
+        let list: Vec<_> =
+            references.columns.iter().map(|column| quoted(column.as_str())).collect();
+        text.push_str(&format!("({})", list.join(", ")));
+    }
+    for (event, action) in [("DELETE", references.on_delete), ("UPDATE", references.on_update)] {
+        let action = match action {
+            None => continue,
+            Some(ReferentialAction::NoAction) => "NO ACTION",
+            Some(ReferentialAction::Cascade) => "CASCADE",
+            Some(ReferentialAction::SetNull) => "SET NULL",
+            Some(ReferentialAction::SetDefault) => "SET DEFAULT",
+        };
+        text.push_str(&format!(" ON {event} {action}"));
+    }
+    text
+}
+
+fn index_column(column: &IndexColumn) -> String {
+    let direction = if column.descending { " DESC" } else { "" };
+    format!("{}{direction}", quoted(column.name.as_str()))
+}
+
+/// A type in SQLite's grammar, which knows no `max`.
+fn declared_text(written: &DataType, data_type: SqlType) -> String {
+    let name = written.name.object.as_str();
+    match (written.size, data_type) {
+        (TypeSize::Max, SqlType::NVarChar(_)) => "ntext".to_owned(),
+        (TypeSize::Max, SqlType::VarChar(_)) => "text".to_owned(),
+        (TypeSize::Max, _) => "image".to_owned(),
+        (TypeSize::Default, _) => name.to_owned(),
+        (TypeSize::One(size), _) => format!("{name}({size})"),
+        (TypeSize::Two(precision, scale), _) => format!("{name}({precision},{scale})"),
+    }
+}
+
+/// A DEFAULT that every program can evaluate.
+fn default_text(value: &Expression) -> Done<String> {
+    const NOW: &str = "(strftime('%Y-%m-%d %H:%M:%f', 'now'))";
+    let refused = || Message::unsupported("a DEFAULT that is neither a literal nor the time");
+    Ok(match value {
+        Expression::Literal(literal) => match literal {
+            Literal::Null => "NULL".to_owned(),
+            Literal::String(text) if !text.text.contains('\0') => {
+                format!("'{}'", text.text.replace('\'', "''"))
+            }
+            Literal::Integer(text) | Literal::Decimal(text) | Literal::Float(text) => text.clone(),
+            Literal::Binary(bytes) => format!("X'{}'", to_hex(bytes)),
+            _ => return Err(refused().into()),
+        },
+        Expression::Unary { operator: UnaryOperator::Minus, operand } => match &**operand {
+            Expression::Literal(
+                Literal::Integer(text) | Literal::Decimal(text) | Literal::Float(text),
+            ) => {
+                format!("-{text}")
+            }
+            _ => return Err(refused().into()),
+        },
+        Expression::Function(call) => {
+            let name = call.name.object.as_str().to_uppercase();
+            let is_bare =
+                matches!(&call.arguments, FunctionArguments::Values(list) if list.is_empty());
+            match name.as_str() {
+                "GETDATE" | "GETUTCDATE" | "SYSDATETIME" | "SYSUTCDATETIME" if is_bare => {
+                    NOW.to_owned()
+                }
+                _ => return Err(refused().into()),
+            }
+        }
+        Expression::Niladic(Niladic::CurrentTimestamp) => NOW.to_owned(),
+        _ => return Err(refused().into()),
+    })
+}
+
+/// The named PRIMARY KEY and UNIQUE constraints in the text of a table, as SQLite keeps it.
+pub(super) fn constraints(sql: &str) -> Vec<Constraint> {
+    let tokens = tokens(sql);
+    let mut found = Vec::new();
+    // A constraint of a column is about the column whose definition it is in.
+    let mut column: Option<String> = None;
+    let (mut depth, mut starts) = (0_u32, false);
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        match token.as_str() {
+            "(" => {
+                depth += 1;
+                starts = depth == 1;
+            }
+            ")" => depth = depth.saturating_sub(1),
+            "," if depth == 1 => starts = true,
+            word if depth == 1 && word.eq_ignore_ascii_case("CONSTRAINT") => {
+                let name = tokens.get(at + 1).map(|token| name_of(token)).unwrap_or_default();
+                let kind = tokens.get(at + 2).map(|token| token.to_uppercase()).unwrap_or_default();
+                let is_primary = kind == "PRIMARY";
+                if is_primary || kind == "UNIQUE" {
+                    let open = at + if is_primary { 4 } else { 3 };
+                    let columns = match tokens.get(open).map(String::as_str) {
+                        Some("(") if starts => list(&tokens[open + 1..]),
+                        _ => column.clone().into_iter().collect(),
+                    };
+                    found.push(Constraint { name, is_primary, columns });
+                }
+                starts = false;
+                at += 2;
+            }
+            word if depth == 1 && starts => {
+                column = Some(name_of(word));
+                starts = false;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// The names up to the closing bracket; directions and collations aside.
+fn list(tokens: &[String]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut is_first = true;
+    for token in tokens {
+        match token.as_str() {
+            ")" => break,
+            "," => is_first = true,
+            name if is_first => {
+                names.push(name_of(name));
+                is_first = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn name_of(token: &str) -> String {
+    let mut chars = token.chars();
+    match (chars.next(), token.chars().last()) {
+        (Some('"'), Some('"')) if token.len() > 1 => {
+            token[1..token.len() - 1].replace("\"\"", "\"")
+        }
+        (Some('['), Some(']')) if token.len() > 1 => token[1..token.len() - 1].to_owned(),
+        (Some('`'), Some('`')) if token.len() > 1 => token[1..token.len() - 1].replace("``", "`"),
+        _ => token.to_owned(),
+    }
+}
+
+/// Words, quoted names and strings, and signs.
+fn tokens(sql: &str) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut chars = sql.char_indices().peekable();
+    while let Some((start, next)) = chars.next() {
+        let close = match next {
+            '"' | '`' | '\'' => Some(next),
+            '[' => Some(']'),
+            _ => None,
+        };
+        let mut end = start + next.len_utf8();
+        if let Some(close) = close {
+            while let Some((at, other)) = chars.next() {
+                end = at + other.len_utf8();
+                if other == close {
+                    match chars.peek() {
+                        Some((_, again)) if *again == close && close != ']' => {
+                            chars.next();
+                        }
+                        _ => break,
+                    }
+                }
+            }
+        } else if next.is_alphanumeric() || next == '_' {
+            while let Some((at, other)) = chars.peek().copied() {
+                if !(other.is_alphanumeric() || other == '_' || other == '$') {
+                    break;
+                }
+                end = at + other.len_utf8();
+                chars.next();
+            }
+        } else if next.is_whitespace() {
+            continue;
+        }
+        tokens.push(sql[start..end].to_owned());
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constraints_are_found_in_the_text_of_a_table() {
+        let sql = "CREATE TABLE \"Application.People\"(\"PersonID\" int NOT NULL CONSTRAINT \"PK_People\" PRIMARY KEY, \
+                   name nvarchar(50) COLLATE NOCASE CONSTRAINT [UQ one] UNIQUE, a int, b int, \
+                   CONSTRAINT \"UQ \"\"two\"\"\" UNIQUE (\"a\" DESC, b), CONSTRAINT fk FOREIGN KEY (a) REFERENCES t(x), \
+                   CHECK (a > 1))";
+        let found = constraints(sql);
+        let of = |name: &str, is_primary, columns: &[&str]| Constraint {
+            name: name.to_owned(),
+            is_primary,
+            columns: columns.iter().map(|&column| column.to_owned()).collect(),
+        };
+        let expected = [
+            of("PK_People", true, &["PersonID"]),
+            of("UQ one", false, &["name"]),
+            of("UQ \"two\"", false, &["a", "b"]),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(constraints("CREATE TABLE t(x)"), []);
+        assert_eq!(constraints("CREATE TABLE t(x 'unfinished"), []);
+    }
+}

@@ -1,0 +1,343 @@
+//! EXECUTE: strings, and the system procedures that there are.
+
+mod configure;
+mod files;
+mod history;
+mod registry;
+
+pub(crate) use files::{access, log_path, size_kb};
+
+use super::{Done, Flow, Raised};
+use crate::ast::{
+    Argument, ArgumentValue, Execute, Expression, Literal, OrVariable, ProcedureName,
+    StringLiteral, UnaryOperator, Variable,
+};
+use crate::convert::{convert, natural_type, Value};
+use crate::message::Message;
+use crate::session::{Frame, Session};
+use crate::translate::{VariableTypes, Variables};
+use crate::types::SqlType;
+
+/// An argument: its value, and the variable that OUTPUT names.
+#[derive(Debug, Clone)]
+struct Given {
+    parameter: Option<String>,
+    value: Value,
+    output: Option<String>,
+}
+
+/// The arguments of a procedure, by place or by name.
+struct Arguments<'a> {
+    procedure: &'static str,
+    given: &'a [Given],
+    parameters: &'static [&'static str],
+}
+
+impl<'a> Arguments<'a> {
+    /// Checks them against the names of the parameters.
+    fn new(
+        procedure: &'static str,
+        given: &'a [Given],
+        parameters: &'static [&'static str],
+    ) -> Done<Self> {
+        if given.len() > parameters.len() {
+            return Err(Message::too_many_arguments(procedure).into());
+        }
+        for one in given.iter().filter_map(|one| one.parameter.as_deref()) {
+            if !parameters.iter().any(|parameter| parameter.eq_ignore_ascii_case(one)) {
+                return Err(Message::unknown_parameter(procedure, one).into());
+            }
+        }
+        Ok(Self { procedure, given, parameters })
+    }
+
+    fn find(&self, at: usize) -> Option<&'a Given> {
+        let named = self.given.iter().find(|one| {
+            one.parameter
+                .as_deref()
+                .is_some_and(|name| name.eq_ignore_ascii_case(self.parameters[at]))
+        });
+        named.or_else(|| self.given.get(at).filter(|one| one.parameter.is_none()))
+    }
+
+    /// As text; none where it is not given, or NULL.
+    fn text(&self, at: usize) -> Done<Option<String>> {
+        let Some(given) = self.find(at) else { return Ok(None) };
+        let from = natural_type(&given.value);
+        match convert(given.value.clone(), from, SqlType::NVARCHAR_MAX, None)? {
+            Value::Text(text) => Ok(Some(text)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same where it has to be given.
+    fn required(&self, at: usize) -> Done<String> {
+        let missing = || Message::argument_missing(self.procedure, self.parameters[at]);
+        Ok(self.text(at)?.ok_or_else(missing)?)
+    }
+
+    fn integer(&self, at: usize) -> Done<Option<i64>> {
+        let Some(given) = self.find(at) else { return Ok(None) };
+        let from = natural_type(&given.value);
+        match convert(given.value.clone(), from, SqlType::BigInt, None)? {
+            Value::Integer(number) => Ok(Some(number)),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn execute_procedure(&mut self, execute: &Execute) -> Done<Flow> {
+        match execute {
+            Execute::Statements(text) => {
+                let text = match self.value(text, Some(SqlType::NVARCHAR_MAX))? {
+                    Value::Text(text) => text,
+                    _ => return Ok(Flow::Next),
+                };
+                // EXEC (..) sees no variables of the batch.
+                let (done, _) = self.run_nested(&text, Frame::default());
+                after(done)
+            }
+            Execute::Procedure { result, procedure, arguments } => {
+                let name = match procedure {
+                    ProcedureName::Name(name) => name.object.as_str().to_owned(),
+                    ProcedureName::Variable(variable) => {
+                        let text: OrVariable<StringLiteral> =
+                            OrVariable::Variable(variable.clone());
+                        let text = self.text(&text)?;
+                        text.rsplit('.')
+                            .next()
+                            .unwrap_or_default()
+                            .trim_matches(['[', ']'])
+                            .to_owned()
+                    }
+                };
+                let mut given = Vec::with_capacity(arguments.len());
+                for argument in arguments {
+                    given.push(self.given(argument)?);
+                }
+                let done = self.call(&name, &mut given)?;
+                for one in &given {
+                    if let Some(variable) = &one.output {
+                        self.assign(variable, one.value.clone())?;
+                    }
+                }
+                if let Some(variable) = result {
+                    self.assign(&variable.0, Value::Integer(0))?;
+                }
+                Ok(done)
+            }
+        }
+    }
+
+    fn call(&mut self, name: &str, given: &mut Vec<Given>) -> Done<Flow> {
+        match name.to_lowercase().as_str() {
+            "sp_executesql" => return self.sp_executesql(given),
+            "sp_helpfile" => {
+                self.sp_helpfile(&Arguments::new("sp_helpfile", given, &["filename"])?)
+            }
+            "sp_helpdb" => self.sp_helpdb(&Arguments::new("sp_helpdb", given, &["dbname"])?),
+            "sp_databases" => self.sp_databases(),
+            "sp_configure" => self.sp_configure(&Arguments::new(
+                "sp_configure",
+                given,
+                &["configname", "configvalue"],
+            )?),
+            "sp_delete_backuphistory" => self.sp_delete_backuphistory(&Arguments::new(
+                "sp_delete_backuphistory",
+                given,
+                &["oldest_date"],
+            )?),
+            "sp_delete_database_backuphistory" => self.sp_delete_database_backuphistory(
+                &Arguments::new("sp_delete_database_backuphistory", given, &["database_name"])?,
+            ),
+            "sp_readerrorlog" | "xp_readerrorlog" => self.sp_readerrorlog(&Arguments::new(
+                "sp_readerrorlog",
+                given,
+                &["p1", "p2", "p3", "p4"],
+            )?),
+            "xp_instance_regwrite" | "xp_regwrite" => self.registry_write(given),
+            "xp_instance_regread" | "xp_regread" => self.registry_read(given),
+            "xp_instance_regdeletevalue" | "xp_regdeletevalue" => self.registry_delete(given),
+            "sp_addumpdevice" => self.sp_addumpdevice(&Arguments::new(
+                "sp_addumpdevice",
+                given,
+                &["devtype", "logicalname", "physicalname", "cntrltype", "devstatus"],
+            )?),
+            "sp_dropdevice" => self.sp_dropdevice(&Arguments::new(
+                "sp_dropdevice",
+                given,
+                &["logicalname", "delfile"],
+            )?),
+            _ => return Err(Message::unknown_procedure(name).into()),
+        }?;
+        Ok(Flow::Next)
+    }
+
+    fn given(&mut self, argument: &Argument) -> Done<Given> {
+        let parameter = argument.parameter.as_ref().map(|Variable(name)| name.clone());
+        let (value, output) = match &argument.value {
+            ArgumentValue::Literal { negative, value } => {
+                let literal = Expression::Literal(value.clone());
+                let whole = match negative {
+                    true => Expression::Unary {
+                        operator: UnaryOperator::Minus,
+                        operand: Box::new(literal),
+                    },
+                    false => literal,
+                };
+                let is_decimal = matches!(value, Literal::Decimal(_) | Literal::Money(_));
+                // Numerics are taken as text, which converts to whatever the parameter is.
+                let to = is_decimal.then_some(SqlType::NVARCHAR_MAX);
+                (self.value(&whole, to)?, None)
+            }
+            ArgumentValue::Word(name) => (Value::Text(name.as_str().to_owned()), None),
+            ArgumentValue::Variable { variable, output } => {
+                if !self.frame().has(&variable.0) {
+                    return Err(Message::undeclared(&variable.0).into());
+                }
+                let value = self.value(&Expression::Variable(variable.clone()), None)?;
+                (value, output.then(|| variable.0.clone()))
+            }
+            ArgumentValue::SystemVariable(name) => {
+                (self.value(&Expression::SystemVariable(name.clone()), None)?, None)
+            }
+            ArgumentValue::Default => (Value::Null, None),
+        };
+        Ok(Given { parameter, value, output })
+    }
+
+    /// Gives a variable a value of any type, converted to its own.
+    fn assign(&mut self, variable: &str, value: Value) -> Done {
+        let Some(data_type) = self.frame().variable_type(variable) else {
+            return Err(Message::undeclared(variable).into());
+        };
+        let from = natural_type(&value);
+        let value = match (&value, data_type.family() == crate::types::Family::Decimal) {
+            // Already in the form of its type: the parameter had the same.
+            (Value::Blob(_), true) => value,
+            _ => convert(value, from, data_type, None)?,
+        };
+        self.frame().set(variable, value);
+        Ok(())
+    }
+
+    fn sp_executesql(&mut self, given: &mut [Given]) -> Done<Flow> {
+        let Some((statement, rest)) = given.split_first_mut() else {
+            return Err(Message::argument_missing("sp_executesql", "statement").into());
+        };
+        let Value::Text(text) = statement.value.clone() else { return Ok(Flow::Next) };
+        let mut frame = Frame::default();
+        let mut outputs = Vec::new();
+        if let Some((declaration, values)) = rest.split_first_mut() {
+            let declared = match &declaration.value {
+                Value::Text(declared) => parameters(declared)?,
+                _ => Vec::new(),
+            };
+            for (at, parameter) in declared.iter().enumerate() {
+                let found = values
+                    .iter()
+                    .position(|one| {
+                        one.parameter
+                            .as_deref()
+                            .is_some_and(|name| name.eq_ignore_ascii_case(&parameter.name))
+                    })
+                    .or_else(|| {
+                        (values.get(at).is_some_and(|one| one.parameter.is_none())).then_some(at)
+                    });
+                let Some(found) = found else {
+                    return Err(Message::parameter_missing(&text, &parameter.name).into());
+                };
+                let value = values[found].value.clone();
+                let from = natural_type(&value);
+                let value =
+                    match (&value, parameter.data_type.family() == crate::types::Family::Decimal) {
+                        (Value::Blob(_), true) => value,
+                        _ => convert(value, from, parameter.data_type, None)?,
+                    };
+                if !frame.declare(&parameter.name, parameter.data_type, value) {
+                    return Err(Message::declared_twice(&parameter.name).into());
+                }
+                if parameter.is_output {
+                    outputs.push((found + 2, parameter.name.clone()));
+                }
+            }
+        }
+        let (done, frame) = self.run_nested(&text, frame);
+        for (at, name) in outputs {
+            if let Some(one) = given.get_mut(at) {
+                one.value = frame.get(&name);
+            }
+        }
+        after(done)
+    }
+}
+
+/// RETURN ends the string, not the batch around it; what was told does not end the batch either.
+fn after(done: Done<Flow>) -> Done<Flow> {
+    match done {
+        Ok(_) => Ok(Flow::Next),
+        Err(raised) if raised.is_told && !raised.is_thrown => Ok(Flow::Next),
+        Err(raised) => Err(raised),
+    }
+}
+
+/// A parameter of `sp_executesql`.
+struct Parameter {
+    name: String,
+    data_type: SqlType,
+    is_output: bool,
+}
+
+/// `@a int, @b nvarchar(10) OUTPUT`
+fn parameters(text: &str) -> Done<Vec<Parameter>> {
+    let mut parameters = Vec::new();
+    for part in parts(text) {
+        let part = part.trim();
+        if part.is_empty() {
+            continue;
+        }
+        let last = part.rsplit(char::is_whitespace).next().unwrap_or_default();
+        let is_output = ["OUTPUT", "OUT"].iter().any(|word| word.eq_ignore_ascii_case(last));
+        let declared = if is_output { &part[..part.len() - last.len()] } else { part };
+        let parsed = crate::parser::parse(&format!("DECLARE {declared}")).map_err(Message::from)?;
+        let declarations = match parsed.into_iter().next().map(|statement| statement.kind) {
+            Some(crate::ast::StatementKind::Declare(declarations)) => declarations,
+            _ => Vec::new(),
+        };
+        for declaration in declarations {
+            if let crate::ast::Declaration::Scalar { variable, data_type, .. } = declaration {
+                let data_type = SqlType::declared(&data_type, 1)?;
+                parameters.push(Parameter { name: variable.0, data_type, is_output });
+            }
+        }
+    }
+    Ok(parameters)
+}
+
+/// Divided by the commas that are in no brackets.
+fn parts(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut depth, mut start) = (0_u32, 0);
+    for (at, next) in text.char_indices() {
+        match next {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+impl Raised {
+    /// The same, said by a procedure.
+    fn in_procedure(mut self, procedure: &'static str) -> Self {
+        self.procedure = Some(procedure);
+        self
+    }
+}

@@ -1,0 +1,81 @@
+//! sp_configure
+
+use super::Arguments;
+use crate::convert::Value;
+use crate::execute::{Done, Raised};
+use crate::instance::{Setting, SETTINGS};
+use crate::message::Message;
+use crate::session::Session;
+use crate::types::SqlType;
+
+const COLUMNS: [(&str, SqlType); 5] = [
+    ("name", SqlType::nvarchar(35)),
+    ("minimum", SqlType::Int),
+    ("maximum", SqlType::Int),
+    ("config_value", SqlType::Int),
+    ("run_value", SqlType::Int),
+];
+const NAME: &str = "sp_configure";
+
+impl Session {
+    pub(super) fn sp_configure(&mut self, arguments: &Arguments<'_>) -> Done {
+        let instance = &self.databases.instance;
+        let advanced = instance.running("show advanced options")? == 1;
+        let shown = |setting: &&Setting| advanced || !setting.advanced;
+        let Some(name) = arguments.text(0)? else {
+            let settings: Vec<_> = SETTINGS.iter().filter(shown).collect();
+            return self.show(&settings);
+        };
+        let found: Vec<_> = SETTINGS
+            .iter()
+            .filter(shown)
+            .filter(|setting| setting.name.to_lowercase().starts_with(&name.to_lowercase()))
+            .collect();
+        let exact = found.iter().find(|setting| setting.name.eq_ignore_ascii_case(&name));
+        let setting = match (exact, found.as_slice()) {
+            (Some(setting), _) => *setting,
+            (None, [only]) => *only,
+            _ => {
+                let text =
+                    format!("The configuration option '{name}' does not exist, or it may be an advanced option.");
+                return Err(Raised::from(Message::new(15123, 16, text)).in_procedure(NAME));
+            }
+        };
+        let Some(value) = arguments.integer(1)? else { return self.show(&[setting]) };
+        if !(setting.least..=setting.most).contains(&value) {
+            let text = format!(
+                "'{value}' is not a valid value for configuration option '{}'.",
+                setting.name
+            );
+            return Err(Raised::from(Message::new(15129, 16, text)).in_procedure(NAME));
+        }
+        let (before, _) = self.databases.instance.configured(setting)?;
+        self.databases.instance.configure(setting, value)?;
+        let procedure = self.frame().procedure.replace(NAME);
+        self.inform(Message::new(
+            15457,
+            10,
+            format!(
+                "Configuration option '{}' changed from {before} to {value}. Run the RECONFIGURE statement to install.",
+                setting.name
+            ),
+        ));
+        self.frame().procedure = procedure;
+        Ok(())
+    }
+
+    fn show(&mut self, settings: &[&Setting]) -> Done {
+        let mut rows = Vec::new();
+        for setting in settings {
+            let (set, running) = self.databases.instance.configured(setting)?;
+            rows.push(vec![
+                Value::Text(setting.name.to_owned()),
+                Value::Integer(setting.least),
+                Value::Integer(setting.most),
+                Value::Integer(set),
+                Value::Integer(running),
+            ]);
+        }
+        self.give_rows(&COLUMNS, rows)
+    }
+}

@@ -1,0 +1,205 @@
+//! sp_helpfile, sp_helpdb, sp_databases, sp_addumpdevice, sp_dropdevice
+
+use super::Arguments;
+use crate::convert::Value;
+use crate::execute::{Done, Raised};
+use crate::instance::{DatabaseFile, FileKind, Known};
+use crate::message::Message;
+use crate::session::{shown, Session};
+use crate::types::SqlType;
+
+/// Source: Microsoft's "sp_helpfile".
+const FILES: [(&str, SqlType); 8] = [
+    ("name", SqlType::SYSNAME),
+    ("fileid", SqlType::SmallInt),
+    ("filename", SqlType::NChar(260)),
+    ("filegroup", SqlType::SYSNAME),
+    ("size", SqlType::nvarchar(15)),
+    ("maxsize", SqlType::nvarchar(15)),
+    ("growth", SqlType::nvarchar(15)),
+    ("usage", SqlType::varchar(9)),
+];
+/// Source: Microsoft's "sp_helpdb".
+const DATABASES: [(&str, SqlType); 7] = [
+    ("name", SqlType::SYSNAME),
+    ("db_size", SqlType::nvarchar(13)),
+    ("owner", SqlType::SYSNAME),
+    ("dbid", SqlType::SmallInt),
+    ("created", SqlType::nvarchar(11)),
+    ("status", SqlType::nvarchar(600)),
+    ("compatibility_level", SqlType::TinyInt),
+];
+
+impl Session {
+    pub(super) fn sp_helpfile(&mut self, arguments: &Arguments<'_>) -> Done {
+        let known = self.databases.current()?;
+        let mut files = self.databases.files(&known)?;
+        if let Some(name) = arguments.text(0)? {
+            files.retain(|file| file.name.eq_ignore_ascii_case(&name));
+            if files.is_empty() {
+                let text = format!("The file '{name}' does not exist.");
+                return Err(Raised::from(Message::new(15325, 16, text)).in_procedure("sp_helpfile"));
+            }
+        }
+        let rows = files.iter().map(|file| row(&known, file)).collect();
+        self.give_rows(&FILES, rows)
+    }
+
+    pub(super) fn sp_helpdb(&mut self, arguments: &Arguments<'_>) -> Done {
+        let named = arguments.text(0)?;
+        let all = match &named {
+            Some(name) => match self.databases.instance.find(name)? {
+                Some(known) => vec![known],
+                None => {
+                    let text = format!(
+                        "The database '{name}' does not exist. Supply a valid database name. To see available databases, \
+                         use sys.databases."
+                    );
+                    return Err(
+                        Raised::from(Message::new(15010, 16, text)).in_procedure("sp_helpdb")
+                    );
+                }
+            },
+            None => self.databases.instance.databases()?,
+        };
+        let owner = self.shared.user().to_owned();
+        let rows = all.iter().map(|known| self.database_row(known, &owner)).collect();
+        self.give_rows(&DATABASES, rows)?;
+        match (&named, all.first()) {
+            (Some(_), Some(known)) => {
+                let files = self.databases.files(known)?;
+                let rows = files.iter().map(|file| row(known, file)).collect();
+                self.give_rows(&FILES, rows)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn database_row(&self, known: &Known, owner: &str) -> Vec<Value> {
+        let kb = bytes_on_disk(known) / 1024;
+        let created = known.created.get(..10).unwrap_or_default();
+        let status = format!(
+            "Status={}, Updateability={}, UserAccess={}, Recovery={}",
+            known.state.name(),
+            if known.is_read_only { "READ_ONLY" } else { "READ_WRITE" },
+            access(known),
+            crate::execute::recovery_model(known.recovery_model),
+        );
+        vec![
+            Value::Text(known.name.clone()),
+            Value::Text(format!("{:10.2} MB", kb as f64 / 1024.0)),
+            Value::Text(owner.to_owned()),
+            Value::Integer(known.id),
+            Value::Text(created.to_owned()),
+            Value::Text(status),
+            Value::Integer(known.compatibility_level),
+        ]
+    }
+
+    pub(super) fn sp_databases(&mut self) -> Done {
+        let columns = [
+            ("DATABASE_NAME", SqlType::SYSNAME),
+            ("DATABASE_SIZE", SqlType::Int),
+            ("REMARKS", SqlType::varchar(254)),
+        ];
+        let all = self.databases.instance.databases()?;
+        let row = |known: &Known| {
+            let kb = i64::try_from(bytes_on_disk(known) / 1024).unwrap_or(i64::MAX);
+            vec![Value::Text(known.name.clone()), Value::Integer(kb), Value::Null]
+        };
+        let rows = all.iter().map(row).collect();
+        self.give_rows(&columns, rows)
+    }
+
+    pub(super) fn sp_addumpdevice(&mut self, arguments: &Arguments<'_>) -> Done {
+        let (kind, name, path) =
+            (arguments.required(0)?, arguments.required(1)?, arguments.required(2)?);
+        if !kind.eq_ignore_ascii_case("disk") {
+            return Err(Message::unsupported(format!("a backup device of type {kind}")).into());
+        }
+        let setting = format!("device:{name}");
+        if self.databases.instance.text_setting(&setting)?.is_some() {
+            let text = format!("Device '{name}' already exists.");
+            return Err(Raised::from(Message::new(15026, 16, text)).in_procedure("sp_addumpdevice"));
+        }
+        self.databases.instance.set_text(&setting, &path)?;
+        self.inform(Message::text("Device added."));
+        Ok(())
+    }
+
+    pub(super) fn sp_dropdevice(&mut self, arguments: &Arguments<'_>) -> Done {
+        let name = arguments.required(0)?;
+        if arguments.text(1)?.is_some() {
+            return Err(Message::unsupported("@delfile").into());
+        }
+        match self.databases.instance.forget_setting(&format!("device:{name}"))? {
+            true => {
+                self.inform(Message::text("Device dropped."));
+                Ok(())
+            }
+            false => {
+                let text = format!("Device '{name}' does not exist.");
+                Err(Raised::from(Message::new(15012, 16, text)).in_procedure("sp_dropdevice"))
+            }
+        }
+    }
+}
+
+fn row(known: &Known, file: &DatabaseFile) -> Vec<Value> {
+    let is_log = file.kind == FileKind::Log;
+    let physical = match is_log {
+        false => shown(&known.path),
+        true => file.physical.clone().map_or_else(|| shown(&log_path(known)), Value::Text),
+    };
+    let growth = match file.is_percent {
+        true => format!("{}%", file.growth),
+        false => format!("{} KB", file.growth),
+    };
+    vec![
+        Value::Text(file.name.clone()),
+        Value::Integer(file.id),
+        physical,
+        if is_log { Value::Null } else { Value::Text("PRIMARY".to_owned()) },
+        Value::Text(format!("{} KB", size_kb(known, file))),
+        Value::Text(file.most_kb.map_or("Unlimited".to_owned(), |kb| format!("{kb} KB"))),
+        Value::Text(growth),
+        Value::Text(if is_log { "log only" } else { "data only" }.to_owned()),
+    ]
+}
+
+/// What the file has on disk, or was asked to have.
+pub(crate) fn size_kb(known: &Known, file: &DatabaseFile) -> i64 {
+    let path = match file.kind {
+        FileKind::Data => known.path.clone(),
+        FileKind::Log => log_path(known),
+    };
+    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let kb = i64::try_from(bytes.div_ceil(1024)).unwrap_or(i64::MAX);
+    kb.max(file.size_kb.unwrap_or(0))
+}
+
+/// The WAL beside a database.
+pub(crate) fn log_path(known: &Known) -> std::path::PathBuf {
+    let mut name = known.path.clone().into_os_string();
+    name.push("-wal");
+    name.into()
+}
+
+fn bytes_on_disk(known: &Known) -> u64 {
+    let of = |path: &std::path::Path| {
+        std::fs::metadata(path)
+            .ok()
+            .filter(std::fs::Metadata::is_file)
+            .map_or(0, |metadata| metadata.len())
+    };
+    of(&known.path) + of(&log_path(known))
+}
+
+/// `user_access_desc`
+pub(crate) fn access(known: &Known) -> &'static str {
+    match known.access {
+        1 => "SINGLE_USER",
+        2 => "RESTRICTED_USER",
+        _ => "MULTI_USER",
+    }
+}

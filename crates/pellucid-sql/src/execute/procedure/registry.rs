@@ -1,0 +1,71 @@
+//! xp_instance_regwrite, xp_instance_regread, xp_instance_regdeletevalue: values that the instance keeps.
+//!
+//! Default folders (`DefaultData`, `DefaultLog`, `BackupDirectory` of the server's key) and the folders of drives
+//! (`Software\Pellucid\Drives`) have a meaning; others are only kept.
+
+use super::Given;
+use crate::convert::{convert, natural_type, Value};
+use crate::execute::Done;
+use crate::instance::paths::registry_name;
+use crate::message::Message;
+use crate::session::Session;
+use crate::types::SqlType;
+
+impl Session {
+    pub(super) fn registry_write(&mut self, given: &[Given]) -> Done {
+        let [hive, key, name, _, value] = given else {
+            return Err(Message::argument_missing("xp_instance_regwrite", "value").into());
+        };
+        let name = place(hive, key, name)?;
+        let value = text(value)?;
+        Ok(self.databases.instance.set_text(&name, &value)?)
+    }
+
+    pub(super) fn registry_read(&mut self, given: &mut [Given]) -> Done {
+        let [hive, key, name, rest @ ..] = given else {
+            return Err(Message::argument_missing("xp_instance_regread", "value_name").into());
+        };
+        let shown = text(name)?;
+        let found = self.databases.instance.text_setting(&place(hive, key, name)?)?;
+        match rest.first_mut().filter(|one| one.output.is_some()) {
+            Some(output) => {
+                if let Some(found) = found {
+                    output.value = Value::Text(found);
+                }
+                Ok(())
+            }
+            None => {
+                let columns =
+                    [("Value", SqlType::nvarchar(255)), ("Data", SqlType::nvarchar(4000))];
+                let rows = found.map(|found| vec![Value::Text(shown), Value::Text(found)]);
+                self.give_rows(&columns, rows.into_iter().collect())
+            }
+        }
+    }
+
+    pub(super) fn registry_delete(&mut self, given: &[Given]) -> Done {
+        let [hive, key, name] = given else {
+            return Err(
+                Message::argument_missing("xp_instance_regdeletevalue", "value_name").into()
+            );
+        };
+        self.databases.instance.forget_setting(&place(hive, key, name)?)?;
+        Ok(())
+    }
+}
+
+fn place(hive: &Given, key: &Given, name: &Given) -> Done<String> {
+    let hive = text(hive)?;
+    match hive.to_uppercase().as_str() {
+        "HKEY_LOCAL_MACHINE" | "HKLM" => Ok(registry_name(&text(key)?, &text(name)?)),
+        _ => Err(Message::unsupported(format!("the registry hive {hive}")).into()),
+    }
+}
+
+fn text(given: &Given) -> Done<String> {
+    let from = natural_type(&given.value);
+    match convert(given.value.clone(), from, SqlType::NVARCHAR_MAX, None)? {
+        Value::Text(text) => Ok(text),
+        _ => Ok(String::new()),
+    }
+}

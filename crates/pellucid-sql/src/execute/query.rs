@@ -1,0 +1,163 @@
+//! SELECT, INSERT, UPDATE, DELETE, and values of expressions.
+
+use super::{Done, Raised};
+use crate::ast::{Condition, Delete, Expression, Insert, Query, TableElement, Update};
+use crate::convert::Value;
+use crate::message::{Message, Result};
+use crate::session::{declared_type, Frame, Names, Session, TableVariable};
+use crate::translate::{
+    execute_assignments, Selection, Statement, Stored, Table, TableColumn, Translator,
+};
+use crate::types::SqlType;
+
+impl Session {
+    /// Translates with the names and variables of the frame at hand.
+    fn translated<T>(&mut self, translate: impl FnOnce(Translator<'_>) -> Result<T>) -> Done<T> {
+        self.frame();
+        let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        let names = Names { databases: &self.databases, frame };
+        Ok(translate(Translator::new(&names, frame))?)
+    }
+
+    pub(super) fn select(&mut self, query: &Query) -> Done {
+        match self.translated(|translator| translator.select(query))? {
+            Selection::Rows(statement) => {
+                let rows = self.give(&statement)?;
+                self.count(rows);
+            }
+            Selection::Assign(assignments) => {
+                self.databases.refresh(&assignments.rows.sql)?;
+                for assignment in &assignments.each {
+                    self.databases.refresh(&assignment.step.sql)?;
+                }
+                let Some(frame) = self.frames.last_mut() else { return Err(Raised::cancelled()) };
+                let rows = execute_assignments(&self.databases.connection, &assignments, frame)?;
+                self.shared.set_row_count(rows);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the rows to the sink, and says how many there were.
+    fn give(&mut self, statement: &Statement) -> Done<u64> {
+        self.databases.refresh(&statement.sql)?;
+        let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        let mut prepared = statement.prepare(&self.databases.connection, frame)?;
+        let columns = statement.columns.len();
+        let most = if self.settings.row_count == 0 { u64::MAX } else { self.settings.row_count };
+        let mut rows = prepared.raw_query();
+        // An error in the first row comes before any heading, as the server's does.
+        let mut count = 0;
+        let mut next = rows.next()?;
+        self.sink.columns(&statement.columns);
+        while let Some(row) = next {
+            if count == most {
+                break;
+            }
+            let values = (0..columns)
+                .map(|at| row.get_ref(at).map(owned))
+                .collect::<rusqlite::Result<_>>()?;
+            self.sink.row(values);
+            count += 1;
+            if self.cancel.is_asked() {
+                return Err(Raised::cancelled());
+            }
+            next = rows.next()?;
+        }
+        Ok(count)
+    }
+
+    pub(super) fn insert(&mut self, insert: &Insert) -> Done {
+        let statement = self.translated(|translator| translator.insert(insert))?;
+        let rows = self.change(&statement)?;
+        if rows > 0 {
+            self.shared.set_identity(self.databases.connection.last_insert_rowid());
+        }
+        self.count(rows);
+        Ok(())
+    }
+
+    pub(super) fn update(&mut self, update: &Update) -> Done {
+        let statement = self.translated(|translator| translator.update(update))?;
+        let rows = self.change(&statement)?;
+        self.count(rows);
+        Ok(())
+    }
+
+    pub(super) fn delete(&mut self, delete: &Delete) -> Done {
+        let statement = self.translated(|translator| translator.delete(delete))?;
+        let rows = self.change(&statement)?;
+        self.count(rows);
+        Ok(())
+    }
+
+    fn change(&mut self, statement: &Statement) -> Done<u64> {
+        self.databases.refresh(&statement.sql)?;
+        let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        let mut prepared = statement.prepare(&self.databases.connection, frame)?;
+        Ok(prepared.raw_execute()? as u64)
+    }
+
+    /// The value of an expression, of its own type if no other is asked for.
+    pub(crate) fn value(&mut self, value: &Expression, to: Option<SqlType>) -> Done<Value> {
+        let statement = self.translated(|translator| translator.value(value, to))?;
+        self.first(&statement)
+    }
+
+    /// Whether a condition holds; unknown does not.
+    pub(super) fn holds(&mut self, condition: &Condition) -> Done<bool> {
+        let statement = self.translated(|translator| translator.condition(condition))?;
+        Ok(self.first(&statement)? == Value::Integer(1))
+    }
+
+    fn first(&mut self, statement: &Statement) -> Done<Value> {
+        self.databases.refresh(&statement.sql)?;
+        let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
+        let mut prepared = statement.prepare(&self.databases.connection, frame)?;
+        let mut rows = prepared.raw_query();
+        match rows.next()? {
+            Some(row) => Ok(owned(row.get_ref(0)?)),
+            None => Ok(Value::Null),
+        }
+    }
+
+    /// DECLARE @name TABLE (..): a temporary table of the batch.
+    pub(super) fn declare_table(&mut self, name: &str, elements: &[TableElement]) -> Done {
+        if self.frame().table(name).is_some() {
+            return Ok(());
+        }
+        let sqlite = format!("@{}", self.databases.next_temporary());
+        let (sql, columns) = super::object::table_text("temp", &sqlite, elements)?;
+        self.databases
+            .connection
+            .execute_batch(&format!("DROP TABLE IF EXISTS temp.\"{sqlite}\""))?;
+        self.databases.connection.execute_batch(&sql)?;
+        let columns = columns
+            .into_iter()
+            .map(|(name, declared, writable)| TableColumn {
+                stored: Stored::Plain,
+                writable,
+                ..TableColumn::new(&name, declared_type(&declared))
+            })
+            .collect();
+        let table =
+            Table { sqlite: format!("temp.\"{sqlite}\""), columns, row: Some("rowid".to_owned()) };
+        let frame: &mut Frame = self.frame();
+        match frame.declare_table(name, TableVariable { table }) {
+            true => Ok(()),
+            false => Err(Message::declared_twice(name).into()),
+        }
+    }
+}
+
+/// Text that is no UTF-8 is still text.
+fn owned(value: rusqlite::types::ValueRef<'_>) -> Value {
+    use rusqlite::types::ValueRef;
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Real(number) => Value::Real(number),
+        ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+    }
+}

@@ -1,0 +1,595 @@
+//! RESTORE DATABASE and RESTORE LOG.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pellucid::media::{Description, Kind, SetHeader};
+use pellucid::restore::{Media, OpenSet};
+use pellucid::{Algorithm, Error};
+use pellucid_sqlite::backup::{mend, open_media, restore, Mending, Restored, Restoring};
+use pellucid_sqlite::convert::ConvertError;
+use pellucid_sqlite::seal_request::{Credentials, Request as KeyRequest};
+
+use super::backup::{
+    no_log, percent, percent_processed, processed, successfully_processed, workers, Stats,
+};
+use super::device::{check_block_size, told, Doing};
+use super::request::Request;
+use super::{Done, Raised};
+use crate::ast::{
+    BackupKind, FileSelection, MediaFlag, MediaOption, Restore, RestoreFlag, RestoreOption,
+    RestoreSource,
+};
+use crate::instance::paths::Folder;
+use crate::instance::{Known, State};
+use crate::message::{product, Message};
+use crate::session::{Report, Session};
+
+/// How long a restore waits for programs that have the database open.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// What WITH says.
+#[derive(Debug, Default)]
+pub(super) struct Options {
+    pub flags: Vec<RestoreFlag>,
+    pub media: Vec<MediaFlag>,
+    moves: Vec<(String, String)>,
+    pub file: Option<u64>,
+    pub media_name: Option<String>,
+    stops: bool,
+    stats: Option<u64>,
+}
+
+impl Options {
+    pub fn has(&self, flag: RestoreFlag) -> bool {
+        self.flags.contains(&flag)
+    }
+}
+
+impl Session {
+    pub(super) fn restore(&mut self, statement: &Restore) -> Done {
+        let name = match statement.kind {
+            BackupKind::Database => "RESTORE DATABASE",
+            BackupKind::Log => "RESTORE LOG",
+        };
+        self.restore_database(statement).map_err(|raised| match raised.is_cancelled {
+            true => raised,
+            false => raised.and(Message::terminating(name)),
+        })
+    }
+
+    fn restore_database(&mut self, statement: &Restore) -> Done {
+        if self.transactions > 0 {
+            return Err(Message::new(
+                3021,
+                16,
+                "Cannot perform a backup or restore operation within a transaction.",
+            )
+            .into());
+        }
+        let name = self.database_name(&statement.database)?;
+        if name.eq_ignore_ascii_case("tempdb") {
+            return Err(Message::new(
+                3147,
+                16,
+                "Backup and restore operations are not allowed on database tempdb.",
+            )
+            .into());
+        }
+        let known = self.databases.instance.find(&name)?;
+        if known.as_ref().is_some_and(Known::is_system) {
+            return Err(Message::unsupported(format!("RESTORE DATABASE {name}")).into());
+        }
+        if statement.kind == BackupKind::Log {
+            let known = known.ok_or_else(|| Message::unknown_database(&name))?;
+            return Err(no_log(&known, "RESTORE LOG").into());
+        }
+        let options = self.restore_options(&statement.options)?;
+        self.check_restore(&options, known.as_ref())?;
+        let devices = match &statement.source {
+            RestoreSource::Snapshot(_) => {
+                return Err(Message::unsupported("FROM DATABASE_SNAPSHOT").into())
+            }
+            RestoreSource::Nothing => {
+                let known = known.ok_or_else(|| Message::unknown_database(&name))?;
+                return self.recover(&known, &options);
+            }
+            RestoreSource::Devices(devices) => self.files_of(devices)?,
+        };
+        if self.databases.current_name().eq_ignore_ascii_case(&name) {
+            return Err(Message::new(
+                3102,
+                16,
+                format!(
+                    "RESTORE cannot process database '{name}' because it is in use by this session. It is recommended \
+                     that the master database be used when performing this operation."
+                ),
+            )
+            .into());
+        }
+        if let Some(pages) = pages_of(&statement.files)? {
+            let known = known.ok_or_else(|| Message::unknown_database(&name))?;
+            let text = self.text(&pages)?;
+            return self.restore_pages(&known, &text, devices, &options);
+        }
+        self.restore_from(&name, known, devices, &options)
+    }
+
+    pub(super) fn restore_options(&mut self, given: &[RestoreOption]) -> Done<Options> {
+        let mut options = Options::default();
+        for option in given {
+            match option {
+                RestoreOption::Flag(flag) => options.flags.push(*flag),
+                RestoreOption::Media(option) => match option {
+                    MediaOption::Flag(flag) => options.media.push(*flag),
+                    MediaOption::BlockSize(bytes) => check_block_size(self.number(bytes)?)?,
+                    MediaOption::BufferCount(number) | MediaOption::MaxTransferSize(number) => {
+                        self.number(number)?;
+                    }
+                    MediaOption::Stats(every) => {
+                        options.stats = Some(match every {
+                            Some(every) => self.number(every)?,
+                            None => 10,
+                        });
+                    }
+                    MediaOption::MediaName(text) => options.media_name = Some(self.text(text)?),
+                    MediaOption::MediaPassword(_) => {
+                        return Err(Message::unsupported("MEDIAPASSWORD").into())
+                    }
+                    MediaOption::Password(_) => return Err(Message::unsupported("PASSWORD").into()),
+                    MediaOption::Credential(_) => {
+                        return Err(Message::unsupported("CREDENTIAL").into())
+                    }
+                },
+                RestoreOption::Standby(_) => return Err(Message::unsupported("STANDBY").into()),
+                RestoreOption::Move { logical, path } => {
+                    options.moves.push((self.text(logical)?, self.text(path)?));
+                }
+                RestoreOption::File(number) => options.file = Some(self.number(number)?),
+                RestoreOption::StopAt(_)
+                | RestoreOption::StopAtMark(_)
+                | RestoreOption::StopBeforeMark(_) => {
+                    options.stops = true;
+                }
+            }
+        }
+        super::backup::check_media(&options.media)?;
+        Ok(options)
+    }
+
+    fn check_restore(&self, options: &Options, known: Option<&Known>) -> Done {
+        use RestoreFlag as R;
+        if options.has(R::Recovery) && options.has(R::NoRecovery) {
+            return Err(Message::option_conflict("RECOVERY", "NORECOVERY").into());
+        }
+        if options.stops {
+            return Err(match known.map(|known| known.recovery_model) {
+                Some(3) | None => Message::new(
+                    3145,
+                    16,
+                    "The STOPAT option is not supported for databases that use the SIMPLE recovery model.",
+                ),
+                Some(_) => Message::new(
+                    product::NO_LOG_BACKUPS,
+                    16,
+                    "STOPAT, STOPATMARK and STOPBEFOREMARK need log backups, which are not available yet.",
+                ),
+            }
+            .into());
+        }
+        for flag in [
+            R::Partial,
+            R::KeepReplication,
+            R::KeepCdc,
+            R::EnableBroker,
+            R::ErrorBrokerConversations,
+            R::NewBroker,
+        ] {
+            if options.has(flag) {
+                return Err(Message::unsupported(flag).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// RESTORE without FROM.
+    fn recover(&mut self, known: &Known, options: &Options) -> Done {
+        let restoring = known.state == State::Restoring;
+        if options.has(RestoreFlag::NoRecovery) || !restoring {
+            if restoring {
+                return Ok(());
+            }
+            return Err(Message::new(3153, 16, "The database is already fully recovered.").into());
+        }
+        self.databases.instance.set(known, "state", &0)?;
+        self.databases.instance.set(known, "restored_from", &rusqlite::types::Null)?;
+        self.inform(successfully_processed("RESTORE DATABASE", 0, 0, Duration::ZERO));
+        Ok(())
+    }
+
+    fn restore_from(
+        &mut self,
+        name: &str,
+        known: Option<Known>,
+        devices: Vec<PathBuf>,
+        options: &Options,
+    ) -> Done {
+        let failed = |error: Error| told(error.into(), &devices, Doing::Reading);
+        let media = open_media(&devices).map_err(failed)?;
+        check_families(&media, devices.len())?;
+        let position = position(options)?;
+        let facts = self.facts(&media, position).map_err(failed)?;
+        check_media_name(&media, options)?;
+        let to = self.place(name, known.as_ref(), facts.as_ref(), options)?;
+        let differential = is_differential(&media, position).map_err(failed)?;
+        let base = match (differential, &known) {
+            (false, _) => None,
+            (true, Some(Known { state: State::Restoring, restored_from: Some(from), .. })) => {
+                Some(media_of(from))
+            }
+            (true, _) => return Err(not_ready().into()),
+        };
+        if let Some(known) = &known {
+            self.databases.release(known)?;
+        }
+        let restoring = known.as_ref().is_some_and(|known| known.state == State::Restoring);
+        let job = Restoring {
+            media: devices.clone(),
+            base,
+            position: Some(position),
+            to: to.clone(),
+            protections: Vec::new(),
+            algorithm: Algorithm::Aes256,
+            decrypted: false,
+            replace: options.has(RestoreFlag::Replace) || restoring,
+            timeout: WAIT,
+            workers: workers(),
+        };
+        let started = Instant::now();
+        let done = self.run_restore(&job, name, options).map_err(|error| match error {
+            ConvertError::Typed(Error::Misuse { .. }) if differential => wrong_base(error),
+            error => told(error, &devices, Doing::Reading),
+        })?;
+        let took = started.elapsed();
+        let known = match known {
+            Some(known) => {
+                if known.path != to {
+                    self.databases.instance.set(
+                        &known,
+                        "path",
+                        &crate::instance::registry::text(&to),
+                    )?;
+                }
+                known
+            }
+            None => self.databases.instance.register(name, &to)?,
+        };
+        self.note_restore(&known, &to, facts.as_ref(), &devices, position, options, &done)?;
+        self.tell_restored(&known, facts.as_ref(), position, &done, options, took);
+        Ok(())
+    }
+
+    /// Where the database goes.
+    fn place(
+        &mut self,
+        name: &str,
+        known: Option<&Known>,
+        facts: Option<&Description>,
+        options: &Options,
+    ) -> Done<PathBuf> {
+        let files = facts.map(|facts| &facts.server.files);
+        let stem = facts.map_or(name, |facts| facts.database.as_str());
+        let logical = |at: usize, default: String| {
+            files.and_then(|files| files.get(at)).map_or(default, |(logical, _)| logical.clone())
+        };
+        let (data, log) = (logical(0, stem.to_owned()), logical(1, format!("{stem}_log")));
+        let mut moved = None;
+        for (logical, path) in &options.moves {
+            let file = self.databases.instance.file(path, Folder::Data)?;
+            if logical.eq_ignore_ascii_case(&data) {
+                moved = Some(file);
+            } else if !logical.eq_ignore_ascii_case(&log) {
+                return Err(Message::new(
+                    3234,
+                    16,
+                    format!(
+                        "Logical file '{logical}' is not part of database '{name}'. Use RESTORE FILELISTONLY to list the \
+                         logical file names."
+                    ),
+                )
+                .into());
+            }
+        }
+        let to = match (moved, known) {
+            (Some(to), _) => to,
+            (None, Some(known)) => known.path.clone(),
+            (None, None) => match facts.map(|facts| PathBuf::from(&facts.path)) {
+                Some(path) if path.parent().is_some_and(Path::is_dir) => path,
+                _ => self.databases.instance.folder(Folder::Data)?.join(format!("{name}.db")),
+            },
+        };
+        match self.databases.instance.of_path(&to)? {
+            Some(other) if known.is_none_or(|known| known.id != other.id) => Err(Raised::of(vec![
+                Message::file_in_use(&to, &other.name),
+                Message::new(
+                    3156,
+                    16,
+                    format!(
+                        "File '{data}' cannot be restored to '{}'. Use WITH MOVE to identify a valid location for the \
+                         file.",
+                        to.display()
+                    ),
+                ),
+                Message::new(
+                    3119,
+                    16,
+                    "Problems were identified while planning for the RESTORE statement. Previous messages provide \
+                     details.",
+                ),
+            ])),
+            _ => Ok(to),
+        }
+    }
+
+    /// What only the key tells; none without it.
+    pub(super) fn facts(
+        &self,
+        media: &Media,
+        position: u32,
+    ) -> pellucid::Result<Option<Description>> {
+        let credentials = Credentials::gather(&KeyRequest::default())?;
+        let header = first_header(media, position)?;
+        match header.algorithm {
+            None => Ok(header.described(None).ok()),
+            Some(_) => match OpenSet::open(media, position, &credentials) {
+                Ok(set) => Ok(Some(set.description().clone())),
+                // Which certificate is missing is said by whoever needs it.
+                Err(Error::MissingKey { .. } | Error::Message { .. }) => Ok(None),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    fn run_restore(
+        &mut self,
+        job: &Restoring,
+        name: &str,
+        options: &Options,
+    ) -> Result<Restored, ConvertError> {
+        let line = self.frame().line;
+        let procedure = self.frame().procedure;
+        let server = self.shared.server_name().to_owned();
+        let mut stats = Stats::new(options.stats);
+        let mut request =
+            Request::begin(&self.databases.instance, &self.shared, "RESTORE DATABASE", name);
+        let sink = &mut self.sink;
+        restore(job, &mut |done, all| {
+            let percent = percent(done, all);
+            request.progress(percent);
+            stats.until(percent.min(99.0), &mut |message| {
+                sink.message(&Report { message, line, procedure, server: server.clone() });
+            });
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn note_restore(
+        &mut self,
+        known: &Known,
+        to: &Path,
+        facts: Option<&Description>,
+        devices: &[PathBuf],
+        position: u32,
+        options: &Options,
+        done: &Restored,
+    ) -> Done {
+        let instance = &self.databases.instance;
+        instance.drop_pending_key(known)?;
+        let restoring = options.has(RestoreFlag::NoRecovery);
+        instance.set(known, "state", &i64::from(restoring))?;
+        let from = restoring.then(|| restored_from(devices, position));
+        instance.set(known, "restored_from", &from)?;
+        if options.has(RestoreFlag::RestrictedUser) {
+            instance.set(known, "access", &2)?;
+        }
+        if let Some(server) = facts.map(|facts| &facts.server).filter(|server| !server.is_none()) {
+            let model = match server.recovery_model.as_str() {
+                "FULL" => 1,
+                "BULK_LOGGED" => 2,
+                _ => 3,
+            };
+            instance.set(known, "recovery_model", &model)?;
+            if server.compatibility_level > 0 {
+                instance.set(
+                    known,
+                    "compatibility_level",
+                    &i64::from(server.compatibility_level),
+                )?;
+            }
+        }
+        if done.unrecorded.is_none() {
+            instance.msdb().execute(
+                "UPDATE restorehistory SET destination_database_name = ?1, user_name = ?2, recovery = ?4 \
+                 WHERE restore_history_id = (SELECT max(restore_history_id) FROM restorefile \
+                 WHERE destination_phys_name = ?3)",
+                (&known.name, self.shared.user(), to.display().to_string(), i64::from(!restoring)),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn tell_restored(
+        &mut self,
+        known: &Known,
+        facts: Option<&Description>,
+        position: u32,
+        done: &Restored,
+        options: &Options,
+        took: Duration,
+    ) {
+        for path in &done.stale {
+            let text = format!(
+                "'{}': it holds another backup set than its mirrors: it was left out.",
+                path.display()
+            );
+            self.inform(Message::new(product::REMARK, 10, text));
+        }
+        for page in &done.missing {
+            let text = format!("Page {page} could not be read when it was backed up: it is zeros.");
+            self.inform(Message::new(product::REMARK, 10, text));
+        }
+        if let Some(why) = &done.unrecorded {
+            self.inform(Message::new(product::REMARK, 10, format!("{why}.")));
+        }
+        let file = facts
+            .and_then(|facts| facts.server.files.first())
+            .map_or(known.name.as_str(), |(name, _)| name);
+        if options.stats.is_some() {
+            self.inform(percent_processed(100));
+        }
+        self.inform(processed(done.pages.into(), &known.name, file, position));
+        self.inform(successfully_processed(
+            "RESTORE DATABASE",
+            done.pages.into(),
+            done.page_size.into(),
+            took,
+        ));
+    }
+
+    /// RESTORE DATABASE .. PAGE
+    fn restore_pages(
+        &mut self,
+        known: &Known,
+        text: &str,
+        devices: Vec<PathBuf>,
+        options: &Options,
+    ) -> Done {
+        let mut pages = Vec::new();
+        for part in text.split(',') {
+            let page = part.trim().split_once(':').filter(|(file, _)| file.trim() == "1");
+            match page
+                .and_then(|(_, page)| page.trim().parse::<u32>().ok())
+                .filter(|page| *page > 0)
+            {
+                Some(page) => pages.push(page),
+                None => return Err(Message::new(
+                    product::MISUSE,
+                    16,
+                    format!(
+                        "The page list '{text}' is not valid: pages are written as '1:57, 1:202'."
+                    ),
+                )
+                .into()),
+            }
+        }
+        self.databases.release(known)?;
+        let started = Instant::now();
+        let job = Mending {
+            media: devices.clone(),
+            base: None,
+            position: Some(position(options)?),
+            to: known.path.clone(),
+            pages,
+            unproven: false,
+            timeout: WAIT,
+        };
+        let mended = mend(&job).map_err(|error| told(error, &devices, Doing::Reading))?;
+        let count = mended.len() as u64;
+        self.inform(processed(count, &known.name, &known.name, position(options)?));
+        let statement = "RESTORE DATABASE ... FILE=<name>";
+        self.inform(successfully_processed(statement, count, 4096, started.elapsed()));
+        Ok(())
+    }
+}
+
+/// The list of PAGE, if it is one.
+fn pages_of(files: &[FileSelection]) -> Done<Option<crate::ast::Text>> {
+    match files {
+        [] => Ok(None),
+        [FileSelection::Page(text)] => Ok(Some(text.clone())),
+        _ => Err(Message::unsupported("RESTORE DATABASE of files and filegroups").into()),
+    }
+}
+
+/// FILE = n; the first set without it.
+pub(super) fn position(options: &Options) -> Done<u32> {
+    let position = options.file.unwrap_or(1);
+    u32::try_from(position).ok().filter(|position| *position > 0).ok_or_else(|| {
+        Message::new(3258, 16, format!("There is no backup set {position} on these media.")).into()
+    })
+}
+
+/// 3132
+pub(super) fn check_families(media: &Media, given: usize) -> Done {
+    let there = media.families().iter().filter(|copies| !copies.is_empty()).count();
+    let wanted = usize::from(media.header().families);
+    match there < wanted {
+        true => Err(Message::new(
+            3132,
+            16,
+            format!(
+                "The media set has {wanted} media families but only {} are provided. All members must be provided.",
+                there.min(given)
+            ),
+        )
+        .into()),
+        false => Ok(()),
+    }
+}
+
+fn check_media_name(media: &Media, options: &Options) -> Done {
+    match &options.media_name {
+        Some(name) if *name != media.header().name => Err(Message::new(
+            product::MISUSE,
+            16,
+            format!("The media are called '{}', not '{name}'.", media.header().name),
+        )
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+/// The header of a set, of whichever file has it.
+pub(super) fn first_header(media: &Media, position: u32) -> pellucid::Result<SetHeader> {
+    let sets = media.set(position)?;
+    let found = sets.iter().flatten().next().map(|(_, set)| set.header.clone());
+    found.ok_or_else(|| {
+        Error::misuse(pellucid::Subject::BackupSet(position), "it is not on these media")
+    })
+}
+
+fn is_differential(media: &Media, position: u32) -> pellucid::Result<bool> {
+    Ok(first_header(media, position)?.kind != Kind::Full)
+}
+
+/// 3117
+fn not_ready() -> Message {
+    Message::new(
+        3117,
+        16,
+        "The log or differential backup cannot be restored because no files are ready to rollforward.",
+    )
+}
+
+/// 3136, behind what is wrong.
+fn wrong_base(error: ConvertError) -> Raised {
+    Raised::of(vec![
+        error.into(),
+        Message::new(
+            3136,
+            16,
+            "This differential backup cannot be restored because the database has not been restored to the correct \
+             earlier state.",
+        ),
+    ])
+}
+
+/// Media and position, one in a line.
+fn restored_from(devices: &[PathBuf], position: u32) -> String {
+    let names: Vec<_> = devices.iter().map(|path| path.display().to_string()).collect();
+    format!("{position}\n{}", names.join("\n"))
+}
+
+fn media_of(from: &str) -> Vec<PathBuf> {
+    from.lines().skip(1).map(PathBuf::from).collect()
+}

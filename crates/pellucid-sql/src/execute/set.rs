@@ -1,0 +1,144 @@
+//! USE and SET.
+
+use super::Done;
+use crate::ast::{
+    AssignmentOperator, BinaryOperator, Expression, SessionSetting, SessionStatement,
+    SessionSwitch, SettingValue, StatisticsKind,
+};
+use crate::message::Message;
+use crate::session::Session;
+use crate::translate::{VariableTypes, Variables};
+
+impl Session {
+    pub(super) fn set(&mut self, statement: &SessionStatement) -> Done {
+        match statement {
+            SessionStatement::Use(name) => {
+                self.databases.use_database(name.as_str())?;
+                let name = self.databases.current_name();
+                // 5701
+                let mut message =
+                    Message::new(5701, 0, format!("Changed database context to '{name}'."));
+                message.state = 2;
+                self.inform(message);
+            }
+            SessionStatement::SetVariable { variable, operator, value } => {
+                let Some(data_type) = self.frame().variable_type(&variable.0) else {
+                    return Err(Message::undeclared(&variable.0).into());
+                };
+                let value = match binary(*operator) {
+                    None => self.value(value, Some(data_type))?,
+                    Some(operator) => {
+                        let whole = Expression::binary(
+                            Expression::Variable(variable.clone()),
+                            operator,
+                            value.clone(),
+                        );
+                        self.value(&whole, Some(data_type))?
+                    }
+                };
+                self.frame().set(&variable.0, value);
+            }
+            SessionStatement::SetStatistics { kinds, on } => {
+                for kind in kinds {
+                    match kind {
+                        StatisticsKind::Time => self.settings.statistics_time = *on,
+                        StatisticsKind::Io => self.settings.statistics_io = *on,
+                        other if *on => {
+                            return Err(
+                                Message::unsupported(format!("SET STATISTICS {other}")).into()
+                            )
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            SessionStatement::SetSwitches { switches, on } => {
+                for switch in switches {
+                    self.switch(*switch, *on)?;
+                }
+            }
+            SessionStatement::SetValue { setting, value } => self.setting(*setting, value)?,
+            // One writer at a time, and a reader sees one state: SERIALIZABLE, whatever is asked for.
+            SessionStatement::SetIsolation(_) => {}
+            SessionStatement::SetIdentityInsert { .. } => {
+                return Err(Message::unsupported("SET IDENTITY_INSERT").into())
+            }
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, switch: SessionSwitch, on: bool) -> Done {
+        let refused = || {
+            Err(Message::unsupported(format!("SET {switch} {}", if on { "ON" } else { "OFF" }))
+                .into())
+        };
+        match switch {
+            SessionSwitch::NoCount => self.settings.no_count = on,
+            SessionSwitch::XactAbort => self.settings.abort = on,
+            SessionSwitch::NoExec => self.settings.no_execution = on,
+            SessionSwitch::ParseOnly => self.settings.parse_only = on,
+            // As they are here, whatever is said: the other way is refused.
+            SessionSwitch::AnsiDefaults
+            | SessionSwitch::AnsiNulls
+            | SessionSwitch::AnsiPadding
+            | SessionSwitch::AnsiWarnings
+            | SessionSwitch::AnsiNullDefaultOn
+            | SessionSwitch::ArithAbort
+            | SessionSwitch::ConcatNullYieldsNull
+            | SessionSwitch::QuotedIdentifier => match on {
+                true => {}
+                false => return refused(),
+            },
+            SessionSwitch::AnsiNullDefaultOff
+            | SessionSwitch::ArithIgnore
+            | SessionSwitch::CursorCloseOnCommit
+            | SessionSwitch::FmtOnly
+            | SessionSwitch::ForcePlan
+            | SessionSwitch::ImplicitTransactions
+            | SessionSwitch::NumericRoundAbort
+            | SessionSwitch::RemoteProcTransactions
+            | SessionSwitch::ShowPlanAll
+            | SessionSwitch::ShowPlanText
+            | SessionSwitch::ShowPlanXml => match on {
+                true => return refused(),
+                false => {}
+            },
+        }
+        Ok(())
+    }
+
+    fn setting(&mut self, setting: SessionSetting, value: &SettingValue) -> Done {
+        match (setting, value) {
+            (SessionSetting::RowCount, SettingValue::Number { negative: false, value }) => {
+                self.settings.row_count = *value;
+            }
+            (SessionSetting::LockTimeout, SettingValue::Number { negative, value }) => {
+                // Milliseconds; -1 waits for ever.
+                let wait = if *negative {
+                    u64::from(u32::MAX >> 1)
+                } else {
+                    (*value).min(u64::from(u32::MAX >> 1))
+                };
+                self.databases.connection.busy_timeout(std::time::Duration::from_millis(wait))?;
+            }
+            (SessionSetting::DateFirst, SettingValue::Number { negative: false, value: 7 })
+            | (SessionSetting::TextSize, SettingValue::Number { .. })
+            | (SessionSetting::DeadlockPriority, _)
+            | (SessionSetting::QueryGovernorCostLimit, SettingValue::Number { value: 0, .. }) => {}
+            (SessionSetting::DateFormat, SettingValue::Word(word)) if matches!(word, crate::ast::OrVariable::Given(name) if name.as_str().eq_ignore_ascii_case("mdy")) =>
+                {}
+            (SessionSetting::Language, SettingValue::Word(word)) if matches!(word, crate::ast::OrVariable::Given(name) if is_english(name.as_str())) =>
+                {}
+            (setting, _) => return Err(Message::unsupported(format!("SET {setting}")).into()),
+        }
+        Ok(())
+    }
+}
+
+fn is_english(name: &str) -> bool {
+    ["us_english", "english"].iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+fn binary(operator: AssignmentOperator) -> Option<BinaryOperator> {
+    crate::translate::operator_of(operator)
+}

@@ -1,0 +1,128 @@
+//! Scans and first encryptions in processes of their own, which outlive the session.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pellucid::keyring::{ProcessId, Run};
+use pellucid_sqlite::convert::copy_path;
+
+use super::Done;
+use crate::message::{product, Message};
+use crate::session::Session;
+
+/// How long to wait for the work to have begun.
+const BEGUN_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Bytes of what a process says before it ends.
+const TOLD_BYTES_MOST: u64 = 4096;
+
+/// A process and when it began, in the kernel's ticks.
+pub(crate) type Process = (u32, u64);
+
+/// Whether that process is still running.
+pub(crate) fn state_of_process((pid, began): Process) -> bool {
+    ProcessId { pid, began, boot: ProcessId::own().boot }.is_alive()
+}
+
+impl Session {
+    /// Scans a database in the background; returns once the scan has begun.
+    pub(super) fn start_scan(&mut self, database: &Path) -> Done {
+        let mut child = self.spawn(&["scan", "run"], database)?;
+        let home = self.databases.instance.home().to_owned();
+        let pid = child.id();
+        let is_begun = || {
+            Run::find(&home, database)
+                .is_some_and(|run| run.stopped.is_none() && run.process.pid == pid)
+        };
+        wait(&mut child, is_begun)?;
+        reap(child);
+        Ok(())
+    }
+
+    /// Encrypts a plain database in the background; returns once its copy is begun. A small one is done by then.
+    pub(super) fn start_encryption(
+        &mut self,
+        database: &Path,
+        certificate: &str,
+        algorithm: &str,
+    ) -> Done<Option<Process>> {
+        let arguments = [
+            "encrypt",
+            "--certificate",
+            certificate,
+            "--algorithm",
+            algorithm,
+            "--timeout",
+            "3600",
+        ];
+        let mut child = self.spawn(&arguments, database)?;
+        let copy = copy_path(database);
+        wait(&mut child, || copy.exists())?;
+        let process = began(child.id()).map(|began| (child.id(), began));
+        reap(child);
+        Ok(process)
+    }
+
+    fn spawn(&self, arguments: &[&str], database: &Path) -> Done<Child> {
+        let Some(program) = &self.program else {
+            return Err(Message::unsupported(
+                "work in the background without the program `pellucid`",
+            )
+            .into());
+        };
+        let mut command = Command::new(program);
+        command.arg("--quiet").args(arguments).arg("--").arg(database);
+        command.env("PELLUCID_HOME", self.databases.instance.home());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // Of its own process group, so that neither Ctrl-C nor the end of the terminal reaches it.
+        command.process_group(0);
+        let failed = |error| {
+            Message::new(product::WORKER, 16, format!("The work could not be started: {error}."))
+        };
+        Ok(command.spawn().map_err(failed)?)
+    }
+}
+
+fn wait(child: &mut Child, is_begun: impl Fn() -> bool) -> Done {
+    let started = Instant::now();
+    while started.elapsed() < BEGUN_WITHIN && !is_begun() {
+        if let Ok(Some(status)) = child.try_wait() {
+            if status.success() {
+                return Ok(());
+            }
+            let mut told = String::new();
+            if let Some(stderr) = child.stderr.take() {
+                // What it says helps; without it the number has to do.
+                let _ = stderr.take(TOLD_BYTES_MOST).read_to_string(&mut told);
+            }
+            let told =
+                told.lines().next().unwrap_or_default().trim_start_matches("pellucid: ").trim_end();
+            let why = if told.is_empty() { "it ended at once" } else { told };
+            return Err(Message::new(
+                product::WORKER,
+                16,
+                format!("The work could not be started: {why}."),
+            )
+            .into());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+/// One that has ended is asked for its status, or it would stay in the list of processes.
+fn reap(mut child: Child) {
+    drop(child.stderr.take());
+    std::thread::spawn(move || {
+        let _ = child.wait();
+    });
+}
+
+/// proc_pid_stat(5), field 22.
+fn began(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}

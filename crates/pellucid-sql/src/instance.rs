@@ -1,0 +1,140 @@
+//! An instance as sessions see it: the keyring, the databases behind their names, folders and settings.
+//!
+//! All of it lies in the instance directory; what is not a key lies in `msdb`, the sealed database of the history
+//! ([`pellucid_sqlite::history`]), in tables of its own.
+
+pub(crate) mod files;
+pub(crate) mod paths;
+pub(crate) mod registry;
+mod settings;
+
+use std::path::{Path, PathBuf};
+
+use pellucid::keyring::Keyring;
+use pellucid_sqlite::history::{History, FILE};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::message::Result;
+
+pub(crate) use files::{DatabaseFile, FileKind};
+pub(crate) use registry::{Known, PendingKey, State, MASTER, MSDB};
+pub(crate) use settings::{Setting, SETTINGS};
+
+/// The name of the tables that hold what is known of databases, before all of them.
+const SCHEMA: &str = include_str!("instance/schema.sql");
+/// What a keyring says that only a password opens.
+const MASTER_KEY_MISSING: u32 = 15581;
+/// How long to wait for another session that changes the same.
+const WAIT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// An instance.
+pub(crate) struct Instance {
+    home: PathBuf,
+    msdb: Connection,
+    /// Only a password opens the database master key, so that `msdb` is not at hand: what is said of it is not kept.
+    is_closed: bool,
+    drives: Vec<(char, PathBuf)>,
+}
+
+impl std::fmt::Debug for Instance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Instance").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+impl Instance {
+    /// Opens the instance of this process; makes it if there is none. Then nobody has asked for a database master key
+    /// yet, and CREATE MASTER KEY is not refused.
+    ///
+    /// # Errors
+    /// What keeps keyring or `msdb` from being opened.
+    pub fn open(drives: Vec<(char, PathBuf)>) -> Result<Self> {
+        let home = Keyring::locate()?;
+        let is_new = !Keyring::is_at(&home);
+        if is_new {
+            Keyring::open_or_create(&home)?;
+        }
+        let (msdb, is_closed) = match open_msdb(&home) {
+            Ok(msdb) => (msdb, false),
+            // OPEN MASTER KEY and ALTER MASTER KEY are to be had all the same.
+            Err(error) if error.number == MASTER_KEY_MISSING => (empty_msdb()?, true),
+            Err(error) => return Err(error),
+        };
+        let instance = Self { home, msdb, is_closed, drives };
+        if is_new {
+            instance.set_master_key_declared(false)?;
+        }
+        instance.register_known()?;
+        Ok(instance)
+    }
+
+    /// Opens `msdb` once the database master key opens by itself again.
+    ///
+    /// # Errors
+    /// What keeps it from being opened now.
+    pub fn open_msdb_if_closed(&mut self) -> Result<()> {
+        if self.is_closed && Keyring::open(&self.home).is_ok() {
+            self.msdb = open_msdb(&self.home)?;
+            self.is_closed = false;
+            self.register_known()?;
+        }
+        Ok(())
+    }
+
+    /// The keyring.
+    ///
+    /// # Errors
+    /// As [`Keyring::open`].
+    pub fn keyring(&self) -> Result<Keyring> {
+        Ok(Keyring::open(&self.home)?)
+    }
+
+    /// The instance directory.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// `msdb` as a file.
+    pub fn msdb_path(&self) -> PathBuf {
+        self.home.join(FILE)
+    }
+
+    /// The connection to `msdb`.
+    pub fn msdb(&self) -> &Connection {
+        &self.msdb
+    }
+}
+
+/// Makes it if it is not there, and offers its key to every connection of this process.
+fn open_msdb(home: &Path) -> Result<Connection> {
+    History::open_or_begin()?;
+    let msdb = Connection::open_with_flags(
+        uri(&home.join(FILE)),
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI,
+    )?;
+    msdb.busy_timeout(WAIT)?;
+    msdb.execute_batch(SCHEMA)?;
+    Ok(msdb)
+}
+
+fn empty_msdb() -> Result<Connection> {
+    let msdb = Connection::open_in_memory()?;
+    msdb.execute_batch(pellucid_sqlite::history::SCHEMA)?;
+    msdb.execute_batch(SCHEMA)?;
+    Ok(msdb)
+}
+
+/// The name of a database as SQLite's URI, through the shim (uri.html).
+pub(crate) fn uri(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let mut text = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {
+                text.push(char::from(*byte))
+            }
+            other => text.push_str(&format!("%{other:02X}")),
+        }
+    }
+    text + "?vfs=pellucid"
+}

@@ -1,0 +1,136 @@
+//! Pellucid's own errors as messages: SQL Server's where there is one, else with numbers from 50000.
+
+use pellucid::message as known;
+use pellucid::Error;
+use pellucid_sqlite::convert::ConvertError;
+
+use super::Message;
+
+/// The system refused to read or write.
+pub const IO: u32 = 50_003;
+/// Damage.
+pub const CORRUPT: u32 = 50_004;
+/// Damage or an attack.
+pub const UNAUTHENTIC: u32 = 50_005;
+/// A newer format or an unknown algorithm.
+pub const UNKNOWN_FORMAT: u32 = 50_006;
+/// A key that is not a certificate is missing.
+pub const MISSING_KEY: u32 = 50_007;
+/// Not allowed.
+pub const MISUSE: u32 = 50_008;
+/// A stated limit is reached.
+pub const LIMIT: u32 = 50_009;
+/// Log backups.
+pub const NO_LOG_BACKUPS: u32 = 50_010;
+/// Other programs have the database open.
+pub const IN_USE: u32 = 50_011;
+/// A path that cannot be used.
+pub const PATH: u32 = 50_012;
+/// The schema needs what only an application has.
+pub const SCHEMA: u32 = 50_013;
+/// No room.
+pub const SPACE: u32 = 50_014;
+/// A scan or a first encryption could not be started.
+pub const WORKER: u32 = 50_015;
+/// What the history or an instance says beside a statement that was done.
+pub const REMARK: u32 = 50_016;
+
+/// SQL Server's messages that are told within an error of ours, behind what it says itself.
+const WITHIN: [known::Message; 5] = [
+    known::CERTIFICATE_NOT_FOUND,
+    known::DOES_NOT_EXIST,
+    known::NOT_USABLE,
+    known::DECRYPTION_FAILED,
+    known::KEY_CORRUPTED,
+];
+
+impl From<known::Message> for Message {
+    fn from(message: known::Message) -> Self {
+        Self::new(message.number.into(), message.severity, message.text)
+    }
+}
+
+impl Message {
+    /// One of the messages that Pellucid shares with SQL Server, with its arguments.
+    pub fn known(message: &known::Message, arguments: &[&str]) -> Self {
+        Self::new(message.number.into(), message.severity, message.with_all(arguments).into_owned())
+    }
+
+    /// 50012
+    pub fn path(path: &str, why: &str) -> Self {
+        Self::new(PATH, 16, format!("'{path}': {why}."))
+    }
+}
+
+impl From<Error> for Message {
+    fn from(error: Error) -> Self {
+        if let Error::Message { message, text } = &error {
+            return Self::new(message.number.into(), message.severity, text.clone());
+        }
+        let text = error.to_string();
+        if let Some(message) = error.number().and_then(|number| within(number, &text)) {
+            return message;
+        }
+        let number = match &error {
+            Error::Io { .. } => IO,
+            Error::Corrupt { .. } => CORRUPT,
+            Error::Unauthentic { .. } => UNAUTHENTIC,
+            Error::Unsupported { .. } => UNKNOWN_FORMAT,
+            Error::MissingKey { .. } => MISSING_KEY,
+            Error::LimitReached { .. } => LIMIT,
+            _ => MISUSE,
+        };
+        Self::new(number, 16, sentence(&text))
+    }
+}
+
+/// SQL Server's message, without what comes before it.
+fn within(number: u16, text: &str) -> Option<Message> {
+    let message = WITHIN.iter().find(|message| message.number == number)?;
+    let start = message.text.split("%s").next().unwrap_or_default();
+    let end = message.text.rsplit("%s").next().unwrap_or_default();
+    let told = &text[text.find(start)?..];
+    let length = told.find(end).map(|at| at + end.len()).filter(|length| *length > start.len());
+    let told = length.map_or(told, |length| &told[..length]);
+    Some(Message::new(number.into(), message.severity, told))
+}
+
+fn sentence(text: &str) -> String {
+    match text.ends_with(['.', '!', '?']) {
+        true => text.to_owned(),
+        false => format!("{text}."),
+    }
+}
+
+impl From<ConvertError> for Message {
+    fn from(error: ConvertError) -> Self {
+        let text = sentence(&error.to_string());
+        let number = match error {
+            ConvertError::Typed(error) => return error.into(),
+            ConvertError::Sqlite { .. } => super::OF_SQLITE,
+            ConvertError::InUse { .. } => IN_USE,
+            ConvertError::Scanned { .. } => WORKER,
+            ConvertError::Schema { .. } => SCHEMA,
+            ConvertError::Space { .. } => SPACE,
+        };
+        Self::new(number, 16, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pellucid::Subject;
+
+    #[test]
+    fn what_tells_a_message_of_sql_servers_is_that_message() {
+        let text = known::CERTIFICATE_NOT_FOUND.with_all(&["certificate", "0x12"]).into_owned();
+        let error =
+            Error::missing_key(Subject::Container, format!("protector 0: {text}; bring it"));
+        let message = Message::from(error);
+        assert_eq!((message.number, message.severity), (33111, 16));
+        assert_eq!(message.text, "Cannot find server certificate with thumbprint '0x12'.");
+        let error = Error::corrupt(Subject::Page(17), "wrong length");
+        assert_eq!(Message::from(error).text, "page 17: wrong length.");
+    }
+}

@@ -1,0 +1,237 @@
+//! A session: who is connected, to which database, with which settings; executes batches.
+//!
+//! ```no_run
+//! use pellucid_sql::session::{Options, Session};
+//! # struct Terminal;
+//! # impl pellucid_sql::session::Sink for Terminal {
+//! #     fn columns(&mut self, _: &[pellucid_sql::translate::ResultColumn]) {}
+//! #     fn row(&mut self, _: Vec<pellucid_sql::convert::Value>) {}
+//! #     fn done(&mut self, _: Option<u64>) {}
+//! #     fn message(&mut self, _: &pellucid_sql::session::Report) {}
+//! # }
+//!
+//! let mut session = Session::open(Options::default(), Box::new(Terminal))?;
+//! session.execute("BACKUP DATABASE sales TO DISK = 'sales.bak' WITH INIT, STATS = 5");
+//! # Ok::<(), pellucid_sql::message::Message>(())
+//! ```
+//!
+//! What statements say goes to a [`Sink`] as it happens. One connection of SQLite's serves a session; databases are
+//! attached to it when a name of them is met, and let go for whatever opens files by itself.
+
+mod cancel;
+mod catalog;
+mod frame;
+mod objects;
+mod server;
+mod types;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use crate::instance::Instance;
+use crate::message::{Message, Result};
+use crate::translate::ResultColumn;
+
+pub use cancel::Cancel;
+pub(crate) use catalog::{shown, sqlite_name, Databases, Names};
+pub(crate) use frame::{Frame, TableVariable};
+pub(crate) use objects::{object_id, split};
+pub(crate) use server::{Caught, Shared};
+pub(crate) use types::declared_type;
+
+use crate::convert::Value;
+
+/// How a session is opened.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The program that scans and encrypts in processes of its own; none: what needs one is refused.
+    pub program: Option<PathBuf>,
+    /// Folders for drives, before those that the instance knows.
+    pub drives: Vec<(char, PathBuf)>,
+    /// The database to begin in; `master` if none is named.
+    pub database: Option<String>,
+    /// What `APP_NAME()` gives.
+    pub application: String,
+}
+
+/// Whoever takes what statements give.
+pub trait Sink {
+    /// A result begins.
+    fn columns(&mut self, columns: &[ResultColumn]);
+    /// A row of it: values in the forms of [`crate::types`].
+    fn row(&mut self, values: Vec<Value>);
+    /// A result has ended, or a statement has changed so many rows; nothing is counted under NOCOUNT.
+    fn done(&mut self, rows: Option<u64>);
+    /// A message.
+    fn message(&mut self, report: &Report);
+}
+
+/// A message and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The message.
+    pub message: Message,
+    /// The line of the batch, from 1.
+    pub line: u32,
+    /// The procedure that said it.
+    pub procedure: Option<&'static str>,
+    /// The server's name.
+    pub server: String,
+}
+
+/// How a batch has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// The highest severity of its messages, 0 if there were none.
+    pub severity: u8,
+    /// Whether it was cancelled.
+    pub cancelled: bool,
+}
+
+/// Settings that SET changes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Settings {
+    /// STATISTICS TIME
+    pub statistics_time: bool,
+    /// STATISTICS IO
+    pub statistics_io: bool,
+    /// NOCOUNT
+    pub no_count: bool,
+    /// XACT_ABORT
+    pub abort: bool,
+    /// NOEXEC
+    pub no_execution: bool,
+    /// PARSEONLY
+    pub parse_only: bool,
+    /// ROWCOUNT; 0: all.
+    pub row_count: u64,
+}
+
+/// A session.
+pub struct Session {
+    pub(crate) databases: Databases,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) sink: Box<dyn Sink>,
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) settings: Settings,
+    pub(crate) cancel: Cancel,
+    pub(crate) program: Option<PathBuf>,
+    /// How many TRY blocks are around.
+    pub(crate) tries: u32,
+    pub(crate) severity: u8,
+    /// BEGIN TRANSACTION so many times.
+    pub(crate) transactions: u32,
+    /// The name of the outermost one, and of savepoints.
+    pub(crate) savepoints: Vec<String>,
+    /// What OPEN MASTER KEY was given.
+    pub(crate) open_master_key: Option<crate::secret::Secret>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("databases", &self.databases).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Opens the instance of this process, made if there is none, and a session on it.
+    ///
+    /// # Errors
+    /// What keeps the instance from being opened; 911 for an unknown database.
+    pub fn open(options: Options, sink: Box<dyn Sink>) -> Result<Self> {
+        pellucid_bundled::register()?;
+        let instance = Instance::open(options.drives)?;
+        let shared = Arc::new(Shared::new(&instance, options.application));
+        let connection = Connection::open_in_memory()?;
+        crate::functions::register(&connection, shared.clone())?;
+        let cancel = Cancel::new(connection.get_interrupt_handle());
+        let databases = Databases::new(connection, instance, shared.clone())?;
+        let session = Self {
+            databases,
+            shared,
+            sink,
+            frames: vec![Frame::default()],
+            settings: Settings::default(),
+            cancel,
+            program: options.program,
+            tries: 0,
+            severity: 0,
+            transactions: 0,
+            savepoints: Vec::new(),
+            open_master_key: None,
+        };
+        let database = options.database.as_deref().unwrap_or("master");
+        session.databases.use_database(database)?;
+        Ok(session)
+    }
+
+    /// Executes a batch. What goes wrong goes to the sink.
+    pub fn execute(&mut self, batch: &str) -> Outcome {
+        self.cancel.begin();
+        self.severity = 0;
+        self.tries = 0;
+        self.frames = vec![Frame::default()];
+        self.shared.begin_batch();
+        if let Err(raised) = self.run_text(batch) {
+            self.tell_raised(&raised);
+        }
+        self.end_of_batch();
+        self.databases.forget_table_variables();
+        Outcome { severity: self.severity, cancelled: self.cancel.is_asked() }
+    }
+
+    /// What cancels the batch that is being executed, from another thread or a signal handler.
+    pub fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
+    /// The names of the databases, for completion.
+    pub fn database_names(&self) -> Vec<String> {
+        let databases = self.databases.instance.databases().unwrap_or_default();
+        databases.into_iter().map(|known| known.name).collect()
+    }
+
+    /// The names of the certificates, for completion.
+    pub fn certificate_names(&self) -> Vec<String> {
+        let found =
+            self.databases.instance.keyring().and_then(|keyring| Ok(keyring.find_certificates()?));
+        let names = |found: pellucid::keyring::Found<pellucid::keyring::Stored>| {
+            found.whole.iter().map(|stored| stored.public().name().to_owned()).collect()
+        };
+        found.map(names).unwrap_or_default()
+    }
+
+    /// The database that the session is in.
+    pub fn database(&self) -> String {
+        self.databases.current_name()
+    }
+
+    /// How many transactions are open.
+    pub fn open_transactions(&self) -> u32 {
+        self.transactions
+    }
+
+    /// A message that informs, about the statement at hand.
+    pub(crate) fn inform(&mut self, message: Message) {
+        let line = self.frame().line;
+        self.tell(message, line);
+    }
+
+    pub(crate) fn tell(&mut self, message: Message, line: u32) {
+        self.severity = self.severity.max(message.severity);
+        let procedure = self.frame().procedure;
+        let server = self.shared.server_name().to_owned();
+        self.sink.message(&Report { message, line, procedure, server });
+    }
+
+    /// The frame of the batch, procedure or string that is being executed.
+    pub(crate) fn frame(&mut self) -> &mut Frame {
+        if self.frames.is_empty() {
+            self.frames.push(Frame::default());
+        }
+        let last = self.frames.len() - 1;
+        &mut self.frames[last]
+    }
+}

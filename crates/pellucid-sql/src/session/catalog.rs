@@ -1,0 +1,491 @@
+//! What names stand for: databases attached on demand, their tables, views of the server, temporary tables.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::sync::Arc;
+
+use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_sqlite::seal_request::{Credentials, Request};
+use rusqlite::{Connection, OptionalExtension};
+
+use super::objects::Object;
+use super::{declared_type, Frame, Shared};
+use crate::ast::{Name, ObjectName};
+use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
+use crate::instance::paths::Folder;
+use crate::instance::registry::text;
+use crate::instance::{uri, Instance, Known, State, MASTER, MSDB};
+use crate::message::{Message, Result};
+use crate::translate::{quoted, Catalog, Stored, Table, TableColumn};
+use crate::types::Family;
+use crate::views;
+
+/// Databases attached at once: SQLite's limit is 10, and `msdb` is one.
+const ATTACHED_MOST: usize = 8;
+/// How long a statement waits for a lock of another connection's.
+const WAIT: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// The databases of a session.
+pub(crate) struct Databases {
+    pub connection: Connection,
+    pub instance: Instance,
+    pub shared: Arc<Shared>,
+    current: RefCell<(i64, String)>,
+    /// By number, the one used last at the end.
+    attached: RefCell<Vec<i64>>,
+    has_msdb: Cell<bool>,
+    table_variables: Cell<u32>,
+}
+
+impl std::fmt::Debug for Databases {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Databases").field("current", &self.current_name()).finish_non_exhaustive()
+    }
+}
+
+impl Databases {
+    pub fn new(connection: Connection, instance: Instance, shared: Arc<Shared>) -> Result<Self> {
+        connection.busy_timeout(WAIT)?;
+        connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = OFF")?;
+        Ok(Self {
+            connection,
+            instance,
+            shared,
+            current: RefCell::new((MASTER, "master".to_owned())),
+            attached: RefCell::default(),
+            has_msdb: Cell::new(false),
+            table_variables: Cell::new(0),
+        })
+    }
+
+    /// The name of the database that the session is in.
+    pub fn current_name(&self) -> String {
+        self.current.borrow().1.clone()
+    }
+
+    /// The number of it.
+    pub fn current_id(&self) -> i64 {
+        self.current.borrow().0
+    }
+
+    /// The database that the session is in.
+    ///
+    /// # Errors
+    /// 911 if somebody has dropped it meanwhile.
+    pub fn current(&self) -> Result<Known> {
+        self.instance.database(&self.current_name())
+    }
+
+    /// USE
+    ///
+    /// # Errors
+    /// 911; 927 and 942 for one that is not online; what keeps it from being opened.
+    pub fn use_database(&self, name: &str) -> Result<()> {
+        let known = self.instance.database(name)?;
+        if !known.is_system() {
+            self.attach(&known)?;
+        }
+        self.enter(&known);
+        Ok(())
+    }
+
+    /// The session is in `known` from now on.
+    pub fn enter(&self, known: &Known) {
+        *self.current.borrow_mut() = (known.id, known.name.clone());
+        self.shared.set_database(known.id, &known.name);
+    }
+
+    /// The name in SQLite of a database, attached if it is not yet.
+    ///
+    /// # Errors
+    /// As [`Self::use_database`].
+    pub fn attach(&self, known: &Known) -> Result<String> {
+        if known.id == MSDB {
+            return self.attach_msdb();
+        }
+        if known.is_system() {
+            return Err(Message::unsupported(format!("tables in {}", known.name)));
+        }
+        match known.state {
+            State::Online => {}
+            State::Restoring => return Err(Message::restoring(&known.name)),
+            State::Offline => return Err(Message::offline(&known.name)),
+        }
+        let schema = format!("d{}", known.id);
+        let mut attached = self.attached.borrow_mut();
+        if let Some(at) = attached.iter().position(|id| *id == known.id) {
+            let id = attached.remove(at);
+            attached.push(id);
+            return Ok(schema);
+        }
+        if attached.len() >= ATTACHED_MOST {
+            let oldest = attached.remove(0);
+            self.connection.execute_batch(&format!("DETACH \"d{oldest}\""))?;
+        }
+        if !known.path.is_file() {
+            return Err(Message::inaccessible(&known.name, &known.path, "the file is not there"));
+        }
+        let attach = format!("ATTACH ?1 AS {}", quoted(&schema));
+        if let Err(error) = self.connection.execute(&attach, [uri(&known.path)]) {
+            return Err(refusal(&known.path, error.into()));
+        }
+        // Attaching reads nothing where the shim has nothing to look at.
+        let look = format!("SELECT count(*) FROM {}.sqlite_schema", quoted(&schema));
+        if let Err(error) = self.connection.query_row(&look, [], |_| Ok(())) {
+            self.connection.execute_batch(&format!("DETACH {}", quoted(&schema)))?;
+            return Err(refusal(&known.path, error.into()));
+        }
+        attached.push(known.id);
+        Ok(schema)
+    }
+
+    /// Lets go of a database, for whoever opens its file past this connection: closing a file drops this process's
+    /// locks on it (howtocorrupt.html, 2.2).
+    ///
+    /// # Errors
+    /// SQLite's, within a transaction that uses it.
+    pub fn release(&self, known: &Known) -> Result<()> {
+        let mut attached = self.attached.borrow_mut();
+        if let Some(at) = attached.iter().position(|id| *id == known.id) {
+            self.connection.execute_batch(&format!("DETACH \"d{}\"", known.id))?;
+            attached.remove(at);
+        }
+        Ok(())
+    }
+
+    fn attach_msdb(&self) -> Result<String> {
+        if !self.has_msdb.get() {
+            self.connection.execute("ATTACH ?1 AS msdb", [uri(&self.instance.msdb_path())])?;
+            self.has_msdb.set(true);
+        }
+        Ok("msdb".to_owned())
+    }
+
+    /// The name in SQLite of the database that a statement's own objects lie in.
+    ///
+    /// # Errors
+    /// As [`Self::attach`].
+    pub fn schema_of(&self, database: Option<&Name>) -> Result<(Known, String)> {
+        let known = match database {
+            Some(name) => self.instance.database(name.as_str())?,
+            None => self.current()?,
+        };
+        let schema = self.attach(&known)?;
+        Ok((known, schema))
+    }
+
+    /// The logical files of a database.
+    ///
+    /// # Errors
+    /// As [`Self::attach`].
+    pub fn files(&self, known: &Known) -> Result<Vec<DatabaseFile>> {
+        if known.is_system() {
+            return Ok(DatabaseFile::defaults(&known.name).into());
+        }
+        let schema = self.attach(known)?;
+        files::read(&self.connection, &schema, known)
+    }
+
+    /// What SQLite calls a table or view of an attached database, in its own spelling, and whether it is a view.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn find_object(&self, schema: &str, name: &ObjectName) -> Result<Option<(String, bool)>> {
+        let wanted = sqlite_name(name);
+        if wanted.eq_ignore_ascii_case(FILES_TABLE) {
+            return Ok(None);
+        }
+        let sql = format!(
+            "SELECT name, type = 'view' FROM {}.sqlite_schema \
+             WHERE type IN ('table', 'view') AND name = ?1 COLLATE NOCASE",
+            quoted(schema)
+        );
+        let found = self.connection.query_row(&sql, [wanted], |row| Ok((row.get(0)?, row.get(1)?)));
+        Ok(found.optional()?)
+    }
+
+    /// A table variable's or temporary table's number.
+    pub fn next_temporary(&self) -> u32 {
+        self.table_variables.set(self.table_variables.get() + 1);
+        self.table_variables.get()
+    }
+
+    /// Drops the tables behind the table variables of a batch.
+    pub fn forget_table_variables(&self) {
+        for number in 1..=self.table_variables.replace(0) {
+            // Left behind, it is in nobody's way: the next batch replaces it.
+            let _ =
+                self.connection.execute_batch(&format!("DROP TABLE IF EXISTS temp.\"@{number}\""));
+        }
+    }
+
+    /// Columns and row identity of an object of SQLite's.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn table_of(&self, schema: &str, sqlite: &str, is_view: bool) -> Result<Table> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT name, type, dflt_value, hidden FROM pragma_table_xinfo(?1, ?2)",
+        )?;
+        let mut columns = Vec::new();
+        let mut rows = statement.query([sqlite, schema])?;
+        while let Some(row) = rows.next()? {
+            let (name, declared): (String, Option<String>) = (row.get(0)?, row.get(1)?);
+            let hidden: i64 = row.get(3)?;
+            columns.push(TableColumn {
+                sqlite: name.clone(),
+                name,
+                data_type: declared_type(declared.as_deref().unwrap_or_default()),
+                stored: Stored::Plain,
+                default: row.get(2)?,
+                writable: hidden == 0,
+            });
+        }
+        let text: Option<String> = self
+            .connection
+            .query_row(
+                &format!("SELECT sql FROM {}.sqlite_schema WHERE name = ?1", quoted(schema)),
+                [sqlite],
+                |row| row.get(0),
+            )
+            .optional()?
+            .flatten();
+        let text = text.unwrap_or_default();
+        let lower = text.to_ascii_lowercase();
+        if lower.contains("autoincrement") {
+            if let Some(identity) = identity_column(&lower, &columns) {
+                columns[identity].writable = false;
+            }
+        }
+        let row =
+            (!is_view && !lower.trim_end().ends_with("without rowid")).then(|| "rowid".to_owned());
+        Ok(Table { sqlite: format!("{}.{}", quoted(schema), quoted(sqlite)), columns, row })
+    }
+
+    /// Before a statement that asks the session for names: what there is now.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn refresh(&self, sql: &str) -> Result<()> {
+        if !sql.contains("tsql_server(") {
+            return Ok(());
+        }
+        let has = |word: &str| sql.contains(word);
+        if has("'DB_")
+            || has("'HAS_DB")
+            || has("'CERT_ID")
+            || has("'SERVERPROPERTY")
+            || has("'ORIGINAL_DB")
+        {
+            let names = self
+                .instance
+                .databases()?
+                .into_iter()
+                .map(|known| (known.id, known.name))
+                .collect();
+            let certificates = match has("'CERT_ID") {
+                true => self.instance.keyring()?.find_certificates()?.whole,
+                false => Vec::new(),
+            };
+            let certificates =
+                certificates.iter().map(|stored| stored.public().name().to_owned()).collect();
+            let folder =
+                |folder| self.instance.folder(folder).map(|path| path.display().to_string());
+            let folders = [folder(Folder::Data)?, folder(Folder::Log)?, folder(Folder::Backup)?];
+            self.shared.set_names(names, certificates, folders);
+        }
+        if has("'OBJECT") || has("'FILE_") {
+            self.shared.set_objects(self.objects()?, self.file_names()?);
+        }
+        Ok(())
+    }
+
+    fn file_names(&self) -> Result<Vec<(i64, String)>> {
+        let files = self.files(&self.current()?)?;
+        Ok(files.into_iter().map(|file| (file.id, file.name)).collect())
+    }
+
+    /// Tables and views of the databases that are attached, and of the current one.
+    fn objects(&self) -> Result<Vec<Object>> {
+        let current = self.current()?;
+        if !current.is_system() {
+            self.attach(&current)?;
+        }
+        let mut objects = Vec::new();
+        let attached = self.attached.borrow().clone();
+        for known in self.instance.databases()? {
+            if attached.contains(&known.id) {
+                self.objects_of(&known.name, &format!("d{}", known.id), &mut objects)?;
+            }
+        }
+        self.objects_of("tempdb", "temp", &mut objects)?;
+        Ok(objects)
+    }
+
+    fn objects_of(&self, database: &str, schema: &str, objects: &mut Vec<Object>) -> Result<()> {
+        for (name, is_view) in self.tables_and_views(schema)? {
+            objects.push(Object::new(database, &name, if is_view { "V" } else { "U" }));
+        }
+        Ok(())
+    }
+
+    /// The names in SQLite of what people have made in an attached database.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn tables_and_views(&self, schema: &str) -> Result<Vec<(String, bool)>> {
+        let sql = format!(
+            "SELECT name, type = 'view' FROM {}.sqlite_schema WHERE type IN ('table', 'view') \
+             AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> '{FILES_TABLE}' ORDER BY name",
+            quoted(schema)
+        );
+        let mut statement = self.connection.prepare(&sql)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn server_view(&self, view: &'static views::View) -> Result<Table> {
+        let name = quoted(&format!("{}.{}", view.schema, view.name));
+        let columns: Vec<String> = view.columns.iter().map(|(name, _)| quoted(name)).collect();
+        let rows = (view.rows)(self)?;
+        let temporary = format!("temp.{name}");
+        self.connection.execute_batch(&format!(
+            "CREATE TABLE IF NOT EXISTS {temporary}({}); DELETE FROM {temporary}",
+            columns.join(", ")
+        ))?;
+        let places = vec!["?"; columns.len()].join(", ");
+        let mut insert =
+            self.connection.prepare(&format!("INSERT INTO {temporary} VALUES ({places})"))?;
+        for row in rows {
+            insert.execute(rusqlite::params_from_iter(row))?;
+        }
+        let columns = view
+            .columns
+            .iter()
+            .map(|(name, data_type)| TableColumn::new(name, *data_type))
+            .collect();
+        Ok(Table { sqlite: temporary, columns, row: None })
+    }
+}
+
+/// The name that SQLite has for a table: `Schema.Table`, bare for dbo.
+pub(crate) fn sqlite_name(name: &ObjectName) -> String {
+    match &name.schema {
+        Some(schema) if !schema.as_str().eq_ignore_ascii_case("dbo") => {
+            format!("{}.{}", schema.as_str(), name.object.as_str())
+        }
+        _ => name.object.as_str().to_owned(),
+    }
+}
+
+/// The column that the text of a table numbers by itself.
+fn identity_column(lower: &str, columns: &[TableColumn]) -> Option<usize> {
+    columns.iter().position(|column| {
+        let name = quoted(&column.name.to_ascii_lowercase());
+        let bare = format!("{} integer", column.name.to_ascii_lowercase());
+        column.data_type.family() == Family::Integer
+            && (lower.contains(&format!("{name} integer")) || lower.contains(&bare))
+    })
+}
+
+/// Why a database did not open: with its own words where a key or the header is the reason.
+fn refusal(path: &Path, error: Message) -> Message {
+    let why = || -> pellucid::Result<()> {
+        match inspect(path)?.kind {
+            Kind::Sealed(sealed) => {
+                sealed.header.unwrap(&Credentials::gather(&Request::default())?)?;
+                Ok(())
+            }
+            Kind::Damaged(error) => Err(error),
+            _ => Ok(()),
+        }
+    };
+    match why() {
+        Err(error) => error.into(),
+        Ok(()) => error,
+    }
+}
+
+/// The names of a session, and the table variables of a frame.
+pub(crate) struct Names<'s> {
+    pub databases: &'s Databases,
+    pub frame: &'s Frame,
+}
+
+impl Catalog for Names<'_> {
+    fn table(&self, name: &ObjectName) -> Result<Option<Table>> {
+        if let Some(server) = &name.server {
+            return Err(Message::unknown_server(server.as_str()));
+        }
+        let databases = self.databases;
+        let schema = name.schema.as_ref().map_or("", Name::as_str);
+        let object = name.object.as_str();
+        let database = name.database.as_ref().map(Name::as_str);
+        if schema.eq_ignore_ascii_case("sys") || schema.eq_ignore_ascii_case("information_schema") {
+            let view = views::find(schema, object);
+            return match (view, database) {
+                (None, _) => Ok(None),
+                (Some(view), None) => databases.server_view(view).map(Some),
+                // Of another database: as if the session were there.
+                (Some(view), Some(other)) => {
+                    let here = databases.current()?;
+                    databases.use_database(other)?;
+                    let table = databases.server_view(view);
+                    databases.enter(&here);
+                    table.map(Some)
+                }
+            };
+        }
+        if object.starts_with('#') {
+            return match databases.find_object("temp", &name.object.clone().into())? {
+                Some((sqlite, _)) => databases.table_of("temp", &sqlite, false).map(Some),
+                None => Ok(None),
+            };
+        }
+        let in_msdb = match database {
+            Some(database) => database.eq_ignore_ascii_case("msdb"),
+            None => databases.current_id() == MSDB,
+        };
+        if in_msdb {
+            databases.attach_msdb()?;
+            let own = schema.is_empty() || schema.eq_ignore_ascii_case("dbo");
+            return match views::find("msdb", object).filter(|_| own) {
+                Some(view) => databases.server_view(view).map(Some),
+                None => Ok(None),
+            };
+        }
+        let known = match database {
+            Some(database) => match databases.instance.find(database)? {
+                Some(known) => known,
+                None => return Ok(None),
+            },
+            None => databases.current()?,
+        };
+        if known.is_system() {
+            return match views::find("sys", object).filter(|view| view.is_compatibility) {
+                Some(view) => databases.server_view(view).map(Some),
+                None => Ok(None),
+            };
+        }
+        let attached = databases.attach(&known)?;
+        match databases.find_object(&attached, name)? {
+            Some((sqlite, is_view)) => databases.table_of(&attached, &sqlite, is_view).map(Some),
+            None => match views::find("sys", object).filter(|view| view.is_compatibility) {
+                Some(view) => databases.server_view(view).map(Some),
+                None => Ok(None),
+            },
+        }
+    }
+
+    fn table_variable(&self, name: &str) -> Option<Table> {
+        self.frame.table(name).map(|variable| variable.table.clone())
+    }
+}
+
+/// A path as it is shown.
+pub(crate) fn shown(path: &Path) -> rusqlite::types::Value {
+    match text(path) {
+        rusqlite::types::Value::Text(text) => rusqlite::types::Value::Text(text),
+        _ => rusqlite::types::Value::Text(path.to_string_lossy().into_owned()),
+    }
+}

@@ -1,0 +1,77 @@
+//! What belongs to one batch, or to one string that `sp_executesql` executes: variables, and where it is.
+
+use std::collections::HashMap;
+
+use crate::convert::Value;
+use crate::translate::{Table, VariableTypes, Variables};
+use crate::types::SqlType;
+
+/// Variables and place of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Frame {
+    /// By name in lower case, without the `@`.
+    scalars: HashMap<String, (SqlType, Value)>,
+    tables: HashMap<String, TableVariable>,
+    /// The line of the statement at hand.
+    pub line: u32,
+    /// The procedure that is executed.
+    pub procedure: Option<&'static str>,
+}
+
+/// A table variable.
+#[derive(Debug, Clone)]
+pub(crate) struct TableVariable {
+    /// What translations need.
+    pub table: Table,
+}
+
+impl Frame {
+    /// Declares a variable; whether there was none of that name.
+    pub fn declare(&mut self, name: &str, data_type: SqlType, value: Value) -> bool {
+        let name = name.to_lowercase();
+        let is_new = !self.scalars.contains_key(&name) && !self.tables.contains_key(&name);
+        if is_new {
+            self.scalars.insert(name, (data_type, value));
+        }
+        is_new
+    }
+
+    /// Declares a table variable.
+    pub fn declare_table(&mut self, name: &str, table: TableVariable) -> bool {
+        let name = name.to_lowercase();
+        let is_new = !self.scalars.contains_key(&name) && !self.tables.contains_key(&name);
+        if is_new {
+            self.tables.insert(name, table);
+        }
+        is_new
+    }
+
+    /// A table variable.
+    pub fn table(&self, name: &str) -> Option<&TableVariable> {
+        self.tables.get(&name.to_lowercase())
+    }
+
+    /// Whether a variable of that name is declared.
+    pub fn has(&self, name: &str) -> bool {
+        self.scalars.contains_key(&name.to_lowercase())
+    }
+}
+
+impl VariableTypes for Frame {
+    fn variable_type(&self, name: &str) -> Option<SqlType> {
+        self.scalars.get(&name.to_lowercase()).map(|(data_type, _)| *data_type)
+    }
+}
+
+impl Variables for Frame {
+    fn get(&self, name: &str) -> Value {
+        let found = self.scalars.get(&name.to_lowercase());
+        found.map_or(Value::Null, |(_, value)| value.clone())
+    }
+
+    fn set(&mut self, name: &str, value: Value) {
+        if let Some((_, held)) = self.scalars.get_mut(&name.to_lowercase()) {
+            *held = value;
+        }
+    }
+}

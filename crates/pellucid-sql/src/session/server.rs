@@ -1,0 +1,391 @@
+//! What functions of SQLite ask the session for: the clock, names, counters, the error that CATCH has caught.
+
+use std::sync::{Mutex, MutexGuard};
+
+use super::objects::Object;
+use crate::convert::Value;
+use crate::functions::Server;
+use crate::instance::Instance;
+use crate::message::{Message, Result};
+use crate::moment::Moment;
+
+/// The version of SQL Server whose statements are spoken; its build is nobody's.
+const VERSION: (i64, &str) = (16, "16.0.0.0");
+
+/// An error within a CATCH block.
+#[derive(Debug, Clone)]
+pub(crate) struct Caught {
+    pub message: Message,
+    pub line: u32,
+    pub procedure: Option<&'static str>,
+}
+
+/// What is shared with the functions of a connection.
+pub(crate) struct Shared {
+    server_name: String,
+    user: String,
+    application: String,
+    session_id: i64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    database: (i64, String),
+    databases: Vec<(i64, String)>,
+    objects: Vec<Object>,
+    files: Vec<(i64, String)>,
+    certificates: Vec<String>,
+    folders: [String; 3],
+    row_count: i64,
+    error: u32,
+    transactions: u32,
+    doomed: bool,
+    caught: Vec<Caught>,
+    identity: Option<i64>,
+    now: Moment,
+    nesting: i64,
+}
+
+impl Shared {
+    pub fn new(instance: &Instance, application: String) -> Self {
+        let uname = rustix::system::uname();
+        let user = nix::unistd::User::from_uid(nix::unistd::Uid::effective()).ok().flatten();
+        let _ = instance;
+        Self {
+            server_name: uname.nodename().to_string_lossy().into_owned(),
+            user: user
+                .map_or_else(|| format!("#{}", nix::unistd::Uid::effective()), |user| user.name),
+            application,
+            // As SQL Server's, a smallint above those of its own sessions.
+            session_id: 51 + i64::from(std::process::id() % 32_000),
+            state: Mutex::new(State {
+                database: (1, "master".to_owned()),
+                databases: Vec::new(),
+                objects: Vec::new(),
+                files: Vec::new(),
+                certificates: Vec::new(),
+                folders: Default::default(),
+                row_count: 0,
+                error: 0,
+                transactions: 0,
+                doomed: false,
+                caught: Vec::new(),
+                identity: None,
+                now: now(),
+                nesting: 0,
+            }),
+        }
+    }
+
+    pub fn server_name(&self) -> &str {
+        &self.server_name
+    }
+
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub fn session_id(&self) -> i64 {
+        self.session_id
+    }
+
+    /// A panic while it was held has left it whole: every change is one assignment.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub fn begin_batch(&self) {
+        let mut state = self.state();
+        state.caught.clear();
+        state.nesting = 0;
+    }
+
+    pub fn begin_statement(&self) {
+        self.state().now = now();
+    }
+
+    pub fn end_statement(&self, rows: Option<u64>, error: u32) {
+        let mut state = self.state();
+        if let Some(rows) = rows {
+            state.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
+        }
+        state.error = error;
+    }
+
+    pub fn set_row_count(&self, rows: u64) {
+        self.state().row_count = i64::try_from(rows).unwrap_or(i64::MAX);
+    }
+
+    pub fn set_identity(&self, identity: i64) {
+        self.state().identity = Some(identity);
+    }
+
+    pub fn set_transactions(&self, transactions: u32, doomed: bool) {
+        let mut state = self.state();
+        state.transactions = transactions;
+        state.doomed = doomed;
+    }
+
+    pub fn set_database(&self, id: i64, name: &str) {
+        self.state().database = (id, name.to_owned());
+    }
+
+    pub fn set_nesting(&self, nesting: usize) {
+        self.state().nesting = nesting as i64;
+    }
+
+    pub fn set_names(
+        &self,
+        databases: Vec<(i64, String)>,
+        certificates: Vec<String>,
+        folders: [String; 3],
+    ) {
+        let mut state = self.state();
+        state.databases = databases;
+        state.certificates = certificates;
+        state.folders = folders;
+    }
+
+    pub fn set_objects(&self, objects: Vec<Object>, files: Vec<(i64, String)>) {
+        let mut state = self.state();
+        state.objects = objects;
+        state.files = files;
+    }
+
+    pub fn caught(&self) -> Option<Caught> {
+        self.state().caught.last().cloned()
+    }
+
+    pub fn push_caught(&self, caught: Caught) {
+        self.state().caught.push(caught);
+    }
+
+    pub fn pop_caught(&self) {
+        self.state().caught.pop();
+    }
+
+    /// The time of the statement, UTC.
+    pub fn statement_time(&self) -> Moment {
+        self.state().now
+    }
+
+    fn property(&self, name: &str) -> Value {
+        let state = self.state();
+        match name.to_lowercase().as_str() {
+            "productversion" | "resourceversion" => text(VERSION.1),
+            "productmajorversion" => text(&VERSION.0.to_string()),
+            "productminorversion" => text("0"),
+            "productbuild" => text("0"),
+            "productlevel" => text("RTM"),
+            "edition" => text(concat!("Pellucid ", env!("CARGO_PKG_VERSION"))),
+            "engineedition" => Value::Integer(3),
+            "servername" | "machinename" | "computernamephysicalnetbios" => text(&self.server_name),
+            "processid" => Value::Integer(std::process::id().into()),
+            "instancedefaultdatapath" => text(&state.folders[0]),
+            "instancedefaultlogpath" => text(&state.folders[1]),
+            "instancedefaultbackuppath" => text(&state.folders[2]),
+            "collation" => text("SQL_Latin1_General_CP1_CI_AS"),
+            "isclustered"
+            | "ishadrenabled"
+            | "issingleuser"
+            | "isfulltextinstalled"
+            | "isxtpsupported"
+            | "isintegratedsecurityonly"
+            | "islocaldb"
+            | "ispolybaseinstalled" => Value::Integer(0),
+            _ => Value::Null,
+        }
+    }
+
+    fn database(&self, state: &State, arguments: &[Value]) -> (Option<i64>, Option<String>) {
+        match arguments.first() {
+            None => (Some(state.database.0), Some(state.database.1.clone())),
+            Some(Value::Integer(id)) => (
+                Some(*id),
+                state.databases.iter().find(|(other, _)| other == id).map(|(_, name)| name.clone()),
+            ),
+            Some(Value::Text(name)) => {
+                let found = state
+                    .databases
+                    .iter()
+                    .find(|(_, other)| other.eq_ignore_ascii_case(name.trim_end()));
+                (found.map(|(id, _)| *id), found.map(|(_, name)| name.clone()))
+            }
+            Some(_) => (None, None),
+        }
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("server_name", &self.server_name).finish_non_exhaustive()
+    }
+}
+
+fn now() -> Moment {
+    let now = time::OffsetDateTime::now_utc();
+    let now = time::PrimitiveDateTime::new(now.date(), now.time());
+    Moment::of_time(now).unwrap_or_else(Moment::epoch)
+}
+
+fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}
+
+fn number(value: Option<i64>) -> Value {
+    value.map_or(Value::Null, Value::Integer)
+}
+
+fn name(value: Option<String>) -> Value {
+    value.map_or(Value::Null, Value::Text)
+}
+
+impl Server for Shared {
+    /// The server's clock is UTC, as every time that it keeps.
+    fn now(&self) -> Moment {
+        self.statement_time()
+    }
+
+    fn utc_now(&self) -> Moment {
+        self.statement_time()
+    }
+
+    fn call(&self, function: &str, arguments: &[Value]) -> Result<Value> {
+        let argument = |at: usize| match arguments.get(at) {
+            Some(Value::Text(text)) => text.as_str(),
+            _ => "",
+        };
+        let integer = |at: usize| match arguments.get(at) {
+            Some(Value::Integer(number)) => Some(*number),
+            _ => None,
+        };
+        if function == "SERVERPROPERTY" {
+            return Ok(self.property(argument(0)));
+        }
+        let state = self.state();
+        let caught = state.caught.last();
+        Ok(match function {
+            "APP_NAME" => text(&self.application),
+            "HOST_NAME" | "@@SERVERNAME" => text(&self.server_name),
+            "@@SERVICENAME" => text("MSSQLSERVER"),
+            "@@VERSION" => Value::Text(format!(
+                "Pellucid {} - statements of Microsoft SQL Server 2022 ({}) over SQLite {} on {}",
+                env!("CARGO_PKG_VERSION"),
+                VERSION.1,
+                rusqlite::version(),
+                std::env::consts::OS
+            )),
+            "@@MICROSOFTVERSION" => Value::Integer(VERSION.0 << 24),
+            "DB_ID" => number(self.database(&state, arguments).0),
+            "DB_NAME" | "ORIGINAL_DB_NAME" => name(self.database(&state, arguments).1),
+            "HAS_DBACCESS" => number(self.database(&state, arguments).0.map(|_| 1)),
+            "CERT_ID" => {
+                let found =
+                    state.certificates.iter().find(|other| other.eq_ignore_ascii_case(argument(0)));
+                number(found.map(|name| super::object_id("certificate", name)))
+            }
+            "ASYMKEY_ID" | "KEY_GUID" => Value::Null,
+            "KEY_ID" => Value::Null,
+            "ERROR_NUMBER" => number(caught.map(|caught| caught.message.number.into())),
+            "ERROR_MESSAGE" => name(caught.map(|caught| caught.message.text.clone())),
+            "ERROR_SEVERITY" => number(caught.map(|caught| caught.message.severity.into())),
+            "ERROR_STATE" => number(caught.map(|caught| caught.message.state.into())),
+            "ERROR_LINE" => number(caught.map(|caught| caught.line.into())),
+            "ERROR_PROCEDURE" => {
+                name(caught.and_then(|caught| caught.procedure).map(str::to_owned))
+            }
+            "FILE_ID" | "FILE_IDEX" => number(
+                state
+                    .files
+                    .iter()
+                    .find(|(_, other)| other.eq_ignore_ascii_case(argument(0)))
+                    .map(|(id, _)| *id),
+            ),
+            "FILE_NAME" => name(
+                state
+                    .files
+                    .iter()
+                    .find(|(id, _)| Some(*id) == integer(0))
+                    .map(|(_, name)| name.clone()),
+            ),
+            "OBJECT_ID" => number(super::objects::find(
+                &state.objects,
+                &state.database.1,
+                argument(0),
+                argument(1),
+            )),
+            "OBJECT_NAME" => name(
+                state
+                    .objects
+                    .iter()
+                    .find(|object| Some(object.id) == integer(0))
+                    .map(|object| object.name.clone()),
+            ),
+            "OBJECT_SCHEMA_NAME" => name(
+                state
+                    .objects
+                    .iter()
+                    .find(|object| Some(object.id) == integer(0))
+                    .map(|object| object.schema.clone()),
+            ),
+            "COL_LENGTH"
+            | "COL_NAME"
+            | "COLUMNPROPERTY"
+            | "INDEXPROPERTY"
+            | "INDEX_COL"
+            | "STATS_DATE"
+            | "OBJECTPROPERTY"
+            | "OBJECTPROPERTYEX"
+            | "IDENT_CURRENT"
+            | "CONNECTIONPROPERTY"
+            | "CERTPROPERTY"
+            | "FILEPROPERTY"
+            | "FULLTEXTSERVICEPROPERTY"
+            | "DATABASEPROPERTYEX"
+            | "SESSIONPROPERTY"
+            | "TYPE_ID"
+            | "TYPE_NAME"
+            | "HOST_ID" => return Err(Message::unsupported(function)),
+            "SCHEMA_ID" => match arguments.first() {
+                None => Value::Integer(1),
+                _ if argument(0).eq_ignore_ascii_case("dbo") => Value::Integer(1),
+                _ if argument(0).eq_ignore_ascii_case("sys") => Value::Integer(4),
+                _ => Value::Null,
+            },
+            "SCHEMA_NAME" => match integer(0).unwrap_or(1) {
+                1 => text("dbo"),
+                4 => text("sys"),
+                _ => Value::Null,
+            },
+            "FILEGROUP_ID" => number(argument(0).eq_ignore_ascii_case("PRIMARY").then_some(1)),
+            "FILEGROUP_NAME" => name((integer(0) == Some(1)).then(|| "PRIMARY".to_owned())),
+            "IS_SRVROLEMEMBER" | "IS_MEMBER" | "IS_ROLEMEMBER" | "HAS_PERMS_BY_NAME" => {
+                Value::Integer(1)
+            }
+            "ORIGINAL_LOGIN" | "SUSER_NAME" | "SUSER_SNAME" | "SYSTEM_USER" => text(&self.user),
+            "SUSER_ID" | "DATABASE_PRINCIPAL_ID" | "USER_ID" => Value::Integer(1),
+            "SUSER_SID" => Value::Blob(vec![1]),
+            "USER_NAME" | "CURRENT_USER" | "SESSION_USER" | "USER" => text("dbo"),
+            "SCOPE_IDENTITY" | "@@IDENTITY" => number(state.identity),
+            "XACT_STATE" => Value::Integer(match (state.transactions, state.doomed) {
+                (0, _) => 0,
+                (_, true) => -1,
+                _ => 1,
+            }),
+            "@@TRANCOUNT" => Value::Integer(state.transactions.into()),
+            "@@ROWCOUNT" => Value::Integer(state.row_count),
+            "@@ERROR" => Value::Integer(state.error.into()),
+            "@@SPID" => Value::Integer(self.session_id),
+            "@@NESTLEVEL" => Value::Integer(state.nesting),
+            "@@DATEFIRST" => Value::Integer(7),
+            "@@LANGUAGE" => text("us_english"),
+            "@@LANGID" | "@@PROCID" | "@@CURSOR_ROWS" | "@@OPTIONS" => Value::Integer(0),
+            "@@FETCH_STATUS" | "@@LOCK_TIMEOUT" => Value::Integer(-1),
+            "@@MAX_PRECISION" => Value::Integer(38),
+            "@@TEXTSIZE" => Value::Integer(2_147_483_647),
+            // What SQL Server counts and nobody counts here.
+            other => return Err(Message::unsupported(other)),
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! Declared types of SQLite's columns as types of T-SQL.
+
+use crate::ast::{DataType, Name, TypeSize};
+use crate::types::{Length, SqlType};
+
+/// The type of a column that is declared so. What SQLite alone knows gets the type that holds all of it.
+pub(crate) fn declared_type(declared: &str) -> SqlType {
+    let text = declared.trim();
+    let (name, size) = match text.split_once('(') {
+        Some((name, rest)) => (name.trim(), rest.trim_end_matches(')').trim()),
+        None => (text, ""),
+    };
+    let lower = name.to_ascii_lowercase();
+    // SQLite's own habits: 64 bits, text of any length, numbers with a fraction.
+    match (lower.as_str(), size) {
+        ("integer", _) => return SqlType::BigInt,
+        ("text" | "clob", _) => return SqlType::NVARCHAR_MAX,
+        ("blob", _) => return SqlType::VarBinary(Length::Max),
+        ("double" | "double precision", _) => return SqlType::Float,
+        ("real", "") => return SqlType::Float,
+        ("numeric" | "decimal", "") => return SqlType::numeric(38, 6),
+        ("boolean" | "bool", _) => return SqlType::Bit,
+        ("timestamp", _) => return SqlType::DateTime2(7),
+        ("", _) => return SqlType::Variant,
+        _ => {}
+    }
+    let size = match size.split_once(',') {
+        _ if size.is_empty() => TypeSize::Default,
+        _ if size.eq_ignore_ascii_case("max") => TypeSize::Max,
+        Some((precision, scale)) => match (precision.trim().parse(), scale.trim().parse()) {
+            (Ok(precision), Ok(scale)) => TypeSize::Two(precision, scale),
+            _ => TypeSize::Default,
+        },
+        None => size.parse().map_or(TypeSize::Default, TypeSize::One),
+    };
+    let Some(name) = Name::new(lower.as_str()) else { return SqlType::Variant };
+    let written = DataType { name: name.into(), size };
+    SqlType::declared(&written, 1).unwrap_or_else(|_| by_affinity(&lower))
+}
+
+/// SQLite's own rules (datatype3.html, 3.1).
+fn by_affinity(name: &str) -> SqlType {
+    let has = |part: &str| name.contains(part);
+    if has("int") {
+        SqlType::BigInt
+    } else if has("char") || has("clob") || has("text") {
+        SqlType::NVARCHAR_MAX
+    } else if has("blob") {
+        SqlType::VarBinary(Length::Max)
+    } else if has("real") || has("floa") || has("doub") {
+        SqlType::Float
+    } else {
+        SqlType::Variant
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declared_types_are_those_of_both_worlds() {
+        let expected = [
+            ("INTEGER", SqlType::BigInt),
+            ("int", SqlType::Int),
+            ("TEXT", SqlType::NVARCHAR_MAX),
+            ("nvarchar(40)", SqlType::nvarchar(40)),
+            ("NVARCHAR ( 40 )", SqlType::nvarchar(40)),
+            ("numeric(20,0)", SqlType::numeric(20, 0)),
+            ("NUMERIC", SqlType::numeric(38, 6)),
+            ("varchar(max)", SqlType::VARCHAR_MAX),
+            ("DATETIME", SqlType::DateTime),
+            ("UNSIGNED BIG INT", SqlType::BigInt),
+            ("", SqlType::Variant),
+            ("STRANGE", SqlType::Variant),
+        ];
+        for (declared, data_type) in expected {
+            assert_eq!(declared_type(declared), data_type, "{declared}");
+        }
+    }
+}

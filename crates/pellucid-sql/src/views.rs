@@ -1,0 +1,138 @@
+//! The server's views and the tables of `msdb`, with the columns and types of SQL Server's.
+//!
+//! A column without a source here is NULL; docs/statements.md lists them. Rows are made when a statement names the view.
+
+mod backup;
+mod catalog;
+mod database;
+mod key;
+mod request;
+
+use crate::convert::Value;
+use crate::message::Result;
+use crate::session::Databases;
+use crate::types::SqlType;
+
+/// A column: name and type.
+pub(crate) type Column = (&'static str, SqlType);
+/// Values as SQLite keeps them: numerics and dates as text.
+pub(crate) type Row = Vec<Value>;
+
+/// A view.
+pub(crate) struct View {
+    /// `sys`, `msdb` or `information_schema`
+    pub schema: &'static str,
+    pub name: &'static str,
+    pub columns: &'static [Column],
+    pub rows: fn(&Databases) -> Result<Vec<Row>>,
+    /// Also without a schema: `sysdatabases`.
+    pub is_compatibility: bool,
+}
+
+const fn sys(
+    name: &'static str,
+    columns: &'static [Column],
+    rows: fn(&Databases) -> Result<Vec<Row>>,
+) -> View {
+    View { schema: "sys", name, columns, rows, is_compatibility: false }
+}
+
+const fn msdb(
+    name: &'static str,
+    columns: &'static [Column],
+    rows: fn(&Databases) -> Result<Vec<Row>>,
+) -> View {
+    View { schema: "msdb", name, columns, rows, is_compatibility: false }
+}
+
+const fn information(
+    name: &'static str,
+    columns: &'static [Column],
+    rows: fn(&Databases) -> Result<Vec<Row>>,
+) -> View {
+    View { schema: "information_schema", name, columns, rows, is_compatibility: false }
+}
+
+static VIEWS: [View; 26] = [
+    sys("databases", &database::DATABASES, database::databases),
+    View {
+        is_compatibility: true,
+        ..sys("sysdatabases", &database::SYSDATABASES, database::sysdatabases)
+    },
+    sys("master_files", &database::FILES, database::master_files),
+    sys("database_files", &database::FILES, database::database_files),
+    sys("certificates", &key::CERTIFICATES, key::certificates),
+    sys("symmetric_keys", &key::SYMMETRIC_KEYS, key::symmetric_keys),
+    sys("asymmetric_keys", &key::ASYMMETRIC_KEYS, |_| Ok(Vec::new())),
+    sys("key_encryptions", &key::KEY_ENCRYPTIONS, key::key_encryptions),
+    sys("dm_database_encryption_keys", &key::ENCRYPTION_KEYS, key::encryption_keys),
+    sys("dm_exec_requests", &request::REQUESTS, request::requests),
+    sys("configurations", &catalog::CONFIGURATIONS, catalog::configurations),
+    sys("backup_devices", &catalog::BACKUP_DEVICES, catalog::backup_devices),
+    sys("schemas", &catalog::SCHEMAS, catalog::schemas),
+    sys("objects", &catalog::OBJECTS, catalog::objects),
+    sys("tables", &catalog::OBJECTS, catalog::tables),
+    sys("views", &catalog::OBJECTS, catalog::views),
+    sys("columns", &catalog::COLUMNS, catalog::columns),
+    sys("indexes", &catalog::INDEXES, catalog::indexes),
+    information("tables", &catalog::INFORMATION_TABLES, catalog::information_tables),
+    information("columns", &catalog::INFORMATION_COLUMNS, catalog::information_columns),
+    msdb("backupset", &backup::SETS, backup::sets),
+    msdb("backupmediaset", &backup::MEDIA, backup::media),
+    msdb("backupmediafamily", &backup::FAMILIES, backup::families),
+    msdb("backupfile", &backup::FILES, backup::files),
+    msdb("restorehistory", &backup::RESTORES, backup::restores),
+    msdb("restorefile", &backup::RESTORE_FILES, backup::restore_files),
+];
+
+/// The view of that name.
+pub(crate) fn find(schema: &str, name: &str) -> Option<&'static View> {
+    VIEWS.iter().find(|view| {
+        view.schema.eq_ignore_ascii_case(schema) && view.name.eq_ignore_ascii_case(name)
+    })
+}
+
+fn text(value: impl Into<String>) -> Value {
+    Value::Text(value.into())
+}
+
+fn flag(value: bool) -> Value {
+    Value::Integer(value.into())
+}
+
+fn optional(value: Option<String>) -> Value {
+    value.map_or(Value::Null, Value::Text)
+}
+
+/// Seconds since 1970 as SQLite writes a time; NULL for 0.
+fn time(seconds: u64) -> Value {
+    match i64::try_from(seconds)
+        .ok()
+        .and_then(|at| time::OffsetDateTime::from_unix_timestamp(at).ok())
+    {
+        Some(at) if seconds > 0 => Value::Text(format!(
+            "{:04}-{:02}-{:02} {:02}:{:02}:{:02}",
+            at.year(),
+            u8::from(at.month()),
+            at.day(),
+            at.hour(),
+            at.minute(),
+            at.second()
+        )),
+        _ => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_view_is_found_by_its_name() {
+        for view in &VIEWS {
+            let found = find(view.schema, &view.name.to_uppercase()).unwrap();
+            assert!(std::ptr::eq(found, view), "{}.{}", view.schema, view.name);
+        }
+        assert!(find("sys", "nothing").is_none());
+    }
+}

@@ -1,0 +1,209 @@
+//! The tables of msdb's history, with SQL Server's types.
+
+use super::{Column, Row};
+use crate::convert::{from_hex, Value};
+use crate::message::Result;
+use crate::session::Databases;
+use crate::types::{Length, SqlType};
+
+const N128: SqlType = SqlType::nvarchar(128);
+const LSN: SqlType = SqlType::numeric(25, 0);
+const SIZE: SqlType = SqlType::numeric(20, 0);
+const GUID: SqlType = SqlType::UniqueIdentifier;
+const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));
+
+/// Source: Microsoft's "backupset".
+pub(super) const SETS: [Column; 36] = [
+    ("backup_set_id", SqlType::Int),
+    ("backup_set_uuid", GUID),
+    ("media_set_id", SqlType::Int),
+    ("position", SqlType::Int),
+    ("expiration_date", SqlType::DateTime),
+    ("name", N128),
+    ("description", SqlType::nvarchar(255)),
+    ("user_name", N128),
+    ("first_lsn", LSN),
+    ("last_lsn", LSN),
+    ("checkpoint_lsn", LSN),
+    ("database_backup_lsn", LSN),
+    ("database_creation_date", SqlType::DateTime),
+    ("backup_start_date", SqlType::DateTime),
+    ("backup_finish_date", SqlType::DateTime),
+    ("type", SqlType::Char(1)),
+    ("compatibility_level", SqlType::TinyInt),
+    ("backup_size", SIZE),
+    ("database_name", N128),
+    ("server_name", N128),
+    ("machine_name", N128),
+    ("recovery_model", SqlType::nvarchar(60)),
+    ("has_backup_checksums", SqlType::Bit),
+    ("is_damaged", SqlType::Bit),
+    ("begins_log_chain", SqlType::Bit),
+    ("is_copy_only", SqlType::Bit),
+    ("differential_base_lsn", LSN),
+    ("differential_base_guid", GUID),
+    ("compressed_backup_size", SIZE),
+    ("key_algorithm", SqlType::nvarchar(32)),
+    ("encryptor_thumbprint", THUMBPRINT),
+    ("encryptor_type", SqlType::nvarchar(32)),
+    ("last_valid_restore_time", SqlType::DateTime),
+    ("compression_algorithm", SqlType::nvarchar(32)),
+    ("is_password_protected", SqlType::Bit),
+    ("is_readonly", SqlType::Bit),
+];
+
+/// Source: Microsoft's "backupmediaset".
+pub(super) const MEDIA: [Column; 12] = [
+    ("media_set_id", SqlType::Int),
+    ("media_uuid", GUID),
+    ("media_family_count", SqlType::TinyInt),
+    ("name", N128),
+    ("description", SqlType::nvarchar(255)),
+    ("software_name", N128),
+    ("software_vendor_id", SqlType::Int),
+    ("MTF_major_version", SqlType::TinyInt),
+    ("mirror_count", SqlType::TinyInt),
+    ("is_password_protected", SqlType::Bit),
+    ("is_compressed", SqlType::Bit),
+    ("is_encrypted", SqlType::Bit),
+];
+
+/// Source: Microsoft's "backupmediafamily".
+pub(super) const FAMILIES: [Column; 9] = [
+    ("media_set_id", SqlType::Int),
+    ("family_sequence_number", SqlType::TinyInt),
+    ("media_family_id", GUID),
+    ("media_count", SqlType::Int),
+    ("logical_device_name", N128),
+    ("physical_device_name", SqlType::nvarchar(260)),
+    ("device_type", SqlType::TinyInt),
+    ("physical_block_size", SqlType::Int),
+    ("mirror", SqlType::TinyInt),
+];
+
+/// Source: Microsoft's "backupfile".
+pub(super) const FILES: [Column; 17] = [
+    ("backup_set_id", SqlType::Int),
+    ("filegroup_name", N128),
+    ("page_size", SqlType::Int),
+    ("file_number", SqlType::numeric(10, 0)),
+    ("backed_up_page_count", SqlType::numeric(10, 0)),
+    ("file_type", SqlType::Char(1)),
+    ("file_size", SIZE),
+    ("logical_name", N128),
+    ("physical_drive", SqlType::nvarchar(260)),
+    ("physical_name", SqlType::nvarchar(260)),
+    ("state", SqlType::TinyInt),
+    ("create_lsn", LSN),
+    ("drop_lsn", LSN),
+    ("differential_base_lsn", LSN),
+    ("backup_size", SIZE),
+    ("is_readonly", SqlType::Bit),
+    ("is_present", SqlType::Bit),
+];
+
+/// Source: Microsoft's "restorehistory".
+pub(super) const RESTORES: [Column; 13] = [
+    ("restore_history_id", SqlType::Int),
+    ("restore_date", SqlType::DateTime),
+    ("destination_database_name", N128),
+    ("user_name", N128),
+    ("backup_set_id", SqlType::Int),
+    ("restore_type", SqlType::Char(1)),
+    ("replace", SqlType::Bit),
+    ("recovery", SqlType::Bit),
+    ("restart", SqlType::Bit),
+    ("stop_at", SqlType::DateTime),
+    ("device_count", SqlType::TinyInt),
+    ("stop_at_mark_name", N128),
+    ("stop_before", SqlType::Bit),
+];
+
+/// Source: Microsoft's "restorefile".
+pub(super) const RESTORE_FILES: [Column; 4] = [
+    ("restore_history_id", SqlType::Int),
+    ("file_number", SqlType::numeric(10, 0)),
+    ("destination_phys_drive", SqlType::nvarchar(260)),
+    ("destination_phys_name", SqlType::nvarchar(260)),
+];
+
+pub(super) fn sets(databases: &Databases) -> Result<Vec<Row>> {
+    read(databases, "backupset", &SETS)
+}
+
+pub(super) fn media(databases: &Databases) -> Result<Vec<Row>> {
+    read(databases, "backupmediaset", &MEDIA)
+}
+
+pub(super) fn families(databases: &Databases) -> Result<Vec<Row>> {
+    read(databases, "backupmediafamily", &FAMILIES)
+}
+
+pub(super) fn files(databases: &Databases) -> Result<Vec<Row>> {
+    read(databases, "backupfile", &FILES)
+}
+
+pub(super) fn restores(databases: &Databases) -> Result<Vec<Row>> {
+    read(databases, "restorehistory", &RESTORES)
+}
+
+pub(super) fn restore_files(databases: &Databases) -> Result<Vec<Row>> {
+    read(databases, "restorefile", &RESTORE_FILES)
+}
+
+/// The columns of a table of the history; NULL for those that it does not have.
+fn read(databases: &Databases, table: &str, columns: &[Column]) -> Result<Vec<Row>> {
+    let msdb = databases.instance.msdb();
+    let known = {
+        let mut statement = msdb.prepare("SELECT name FROM pragma_table_info(?1)")?;
+        let rows = statement.query_map([table], |row| row.get::<_, String>(0))?;
+        rows.collect::<rusqlite::Result<Vec<_>>>()?
+    };
+    let list: Vec<String> = columns
+        .iter()
+        .map(|(name, _)| match known.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+            true => format!("\"{name}\""),
+            false => "NULL".to_owned(),
+        })
+        .collect();
+    let mut statement = msdb.prepare(&format!("SELECT {} FROM {table}", list.join(", ")))?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let mut values = Vec::with_capacity(columns.len());
+        for (at, (_, data_type)) in columns.iter().enumerate() {
+            values.push(as_kept(row.get(at)?, *data_type));
+        }
+        found.push(values);
+    }
+    Ok(found)
+}
+
+/// The history keeps bytes as hexadecimal digits.
+fn as_kept(value: Value, data_type: SqlType) -> Value {
+    match (data_type, value) {
+        (SqlType::VarBinary(_), Value::Text(digits)) => {
+            from_hex(&digits).map_or(Value::Null, Value::Blob)
+        }
+        (SqlType::UniqueIdentifier, Value::Text(digits)) => {
+            guid(&digits).map_or(Value::Null, Value::Text)
+        }
+        (_, value) => value,
+    }
+}
+
+/// 32 digits as a uniqueidentifier. Others, such as those of a media family, have none.
+fn guid(digits: &str) -> Option<String> {
+    let digits = digits.to_uppercase();
+    let is_whole = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_whole.then(|| {
+        format!(
+            "{}-{}-{}-{}-{}",
+            &digits[..8],
+            &digits[8..12],
+            &digits[12..16],
+            &digits[16..20],
+            &digits[20..]
+        )
+    })
+}

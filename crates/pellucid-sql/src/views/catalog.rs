@@ -1,0 +1,349 @@
+//! sys.configurations, sys.backup_devices, and what is in the current database.
+
+use rusqlite::OptionalExtension;
+
+use super::{flag, text, Column, Row};
+use crate::convert::Value;
+use crate::instance::{Known, SETTINGS};
+use crate::message::Result;
+use crate::session::{declared_type, object_id, split, Databases};
+use crate::translate::quoted;
+use crate::types::{Length, SqlType};
+
+const DESC: SqlType = SqlType::nvarchar(60);
+
+/// Source: Microsoft's "sys.configurations".
+pub(super) const CONFIGURATIONS: [Column; 9] = [
+    ("configuration_id", SqlType::Int),
+    ("name", SqlType::nvarchar(35)),
+    ("value", SqlType::Variant),
+    ("minimum", SqlType::Variant),
+    ("maximum", SqlType::Variant),
+    ("value_in_use", SqlType::Variant),
+    ("description", SqlType::nvarchar(255)),
+    ("is_dynamic", SqlType::Bit),
+    ("is_advanced", SqlType::Bit),
+];
+
+/// Source: Microsoft's "sys.backup_devices".
+pub(super) const BACKUP_DEVICES: [Column; 4] = [
+    ("name", SqlType::SYSNAME),
+    ("type", SqlType::TinyInt),
+    ("type_desc", DESC),
+    ("physical_name", SqlType::nvarchar(260)),
+];
+
+/// Source: Microsoft's "sys.schemas".
+pub(super) const SCHEMAS: [Column; 3] =
+    [("name", SqlType::SYSNAME), ("schema_id", SqlType::Int), ("principal_id", SqlType::Int)];
+
+/// Source: Microsoft's "sys.objects".
+pub(super) const OBJECTS: [Column; 9] = [
+    ("name", SqlType::SYSNAME),
+    ("object_id", SqlType::Int),
+    ("principal_id", SqlType::Int),
+    ("schema_id", SqlType::Int),
+    ("parent_object_id", SqlType::Int),
+    ("type", SqlType::Char(2)),
+    ("type_desc", DESC),
+    ("create_date", SqlType::DateTime),
+    ("is_ms_shipped", SqlType::Bit),
+];
+
+/// Source: Microsoft's "sys.columns".
+pub(super) const COLUMNS: [Column; 8] = [
+    ("object_id", SqlType::Int),
+    ("name", SqlType::SYSNAME),
+    ("column_id", SqlType::Int),
+    ("max_length", SqlType::SmallInt),
+    ("precision", SqlType::TinyInt),
+    ("scale", SqlType::TinyInt),
+    ("is_nullable", SqlType::Bit),
+    ("is_computed", SqlType::Bit),
+];
+
+/// Source: Microsoft's "sys.indexes".
+pub(super) const INDEXES: [Column; 7] = [
+    ("object_id", SqlType::Int),
+    ("name", SqlType::SYSNAME),
+    ("index_id", SqlType::Int),
+    ("type", SqlType::TinyInt),
+    ("type_desc", DESC),
+    ("is_unique", SqlType::Bit),
+    ("is_primary_key", SqlType::Bit),
+];
+
+/// Source: Microsoft's "TABLES".
+pub(super) const INFORMATION_TABLES: [Column; 4] = [
+    ("TABLE_CATALOG", SqlType::SYSNAME),
+    ("TABLE_SCHEMA", SqlType::SYSNAME),
+    ("TABLE_NAME", SqlType::SYSNAME),
+    ("TABLE_TYPE", SqlType::varchar(10)),
+];
+
+/// Source: Microsoft's "COLUMNS".
+pub(super) const INFORMATION_COLUMNS: [Column; 8] = [
+    ("TABLE_CATALOG", SqlType::SYSNAME),
+    ("TABLE_SCHEMA", SqlType::SYSNAME),
+    ("TABLE_NAME", SqlType::SYSNAME),
+    ("COLUMN_NAME", SqlType::SYSNAME),
+    ("ORDINAL_POSITION", SqlType::Int),
+    ("IS_NULLABLE", SqlType::varchar(3)),
+    ("DATA_TYPE", SqlType::SYSNAME),
+    ("CHARACTER_MAXIMUM_LENGTH", SqlType::Int),
+];
+
+pub(super) fn configurations(databases: &Databases) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for setting in &SETTINGS {
+        let (set, running) = databases.instance.configured(setting)?;
+        rows.push(vec![
+            Value::Integer(object_id("configuration", setting.name)),
+            text(setting.name),
+            Value::Integer(set),
+            Value::Integer(setting.least),
+            Value::Integer(setting.most),
+            Value::Integer(running),
+            text(setting.name),
+            flag(true),
+            flag(setting.advanced),
+        ]);
+    }
+    Ok(rows)
+}
+
+pub(super) fn backup_devices(databases: &Databases) -> Result<Vec<Row>> {
+    let sql = "SELECT substr(name, 8), value FROM pellucid_setting WHERE name LIKE 'device:%' ORDER BY name";
+    let mut statement = databases.instance.msdb().prepare(sql)?;
+    let rows = statement
+        .query_map([], |row| Ok(vec![row.get(0)?, Value::Integer(2), text("DISK"), row.get(1)?]))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Tables and views of the current database: SQLite's name, schema, name, whether it is a view.
+fn found(databases: &Databases) -> Result<Option<(Known, String, Vec<(String, bool)>)>> {
+    let known = databases.current()?;
+    if known.is_system() {
+        return Ok(None);
+    }
+    let schema = databases.attach(&known)?;
+    let all = databases.tables_and_views(&schema)?;
+    Ok(Some((known, schema, all)))
+}
+
+fn schema_id(name: &str) -> i64 {
+    match name.to_lowercase().as_str() {
+        "dbo" => 1,
+        "sys" => 4,
+        other => object_id("schema", other),
+    }
+}
+
+pub(super) fn schemas(databases: &Databases) -> Result<Vec<Row>> {
+    let mut names = vec!["dbo".to_owned(), "sys".to_owned()];
+    if let Some((_, _, all)) = found(databases)? {
+        for (sqlite, _) in &all {
+            let (schema, _) = split(sqlite);
+            if !names.iter().any(|name| name.eq_ignore_ascii_case(schema)) {
+                names.push(schema.to_owned());
+            }
+        }
+    }
+    let row = |name: &String| vec![text(name), Value::Integer(schema_id(name)), Value::Integer(1)];
+    Ok(names.iter().map(row).collect())
+}
+
+pub(super) fn objects(databases: &Databases) -> Result<Vec<Row>> {
+    objects_of(databases, |_| true)
+}
+
+pub(super) fn tables(databases: &Databases) -> Result<Vec<Row>> {
+    objects_of(databases, |is_view| !is_view)
+}
+
+pub(super) fn views(databases: &Databases) -> Result<Vec<Row>> {
+    objects_of(databases, |is_view| is_view)
+}
+
+fn objects_of(databases: &Databases, wanted: fn(bool) -> bool) -> Result<Vec<Row>> {
+    let Some((known, _, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let row = |(sqlite, is_view): &(String, bool)| {
+        let (schema, name) = split(sqlite);
+        vec![
+            text(name),
+            Value::Integer(object_id(&known.name, sqlite)),
+            Value::Null,
+            Value::Integer(schema_id(schema)),
+            Value::Integer(0),
+            text(if *is_view { "V " } else { "U " }),
+            text(if *is_view { "VIEW" } else { "USER_TABLE" }),
+            Value::Null,
+            flag(false),
+        ]
+    };
+    Ok(all.iter().filter(|(_, is_view)| wanted(*is_view)).map(row).collect())
+}
+
+/// A column as SQLite knows it.
+struct Found {
+    name: String,
+    number: i64,
+    declared: String,
+    is_nullable: bool,
+    is_computed: bool,
+}
+
+fn columns_of(databases: &Databases, schema: &str, table: &str) -> Result<Vec<Found>> {
+    let sql = "SELECT name, cid + 1, type, \"notnull\" = 0 AND pk = 0, hidden > 1 FROM pragma_table_xinfo(?1, ?2) \
+               ORDER BY cid";
+    let mut statement = databases.connection.prepare_cached(sql)?;
+    let rows = statement.query_map([table, schema], |row| {
+        Ok(Found {
+            name: row.get(0)?,
+            number: row.get(1)?,
+            declared: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
+            is_nullable: row.get(3)?,
+            is_computed: row.get(4)?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Bytes of a type, -1 for those without a limit.
+fn bytes(data_type: SqlType) -> i64 {
+    let each = if data_type.is_national() { 2 } else { 1 };
+    match (data_type.length(), data_type) {
+        (Some(Length::Of(length)), _) => i64::from(length) * each,
+        (Some(Length::Max), _) => -1,
+        (None, SqlType::Bit | SqlType::TinyInt) => 1,
+        (None, SqlType::SmallInt) => 2,
+        (None, SqlType::Int | SqlType::Real | SqlType::SmallMoney | SqlType::SmallDateTime) => 4,
+        (None, SqlType::Date) => 3,
+        (None, SqlType::UniqueIdentifier) => 16,
+        (None, SqlType::Numeric { precision, .. }) => match precision {
+            0..=9 => 5,
+            10..=19 => 9,
+            20..=28 => 13,
+            _ => 17,
+        },
+        (None, SqlType::Xml | SqlType::Variant) => -1,
+        _ => 8,
+    }
+}
+
+pub(super) fn columns(databases: &Databases) -> Result<Vec<Row>> {
+    let Some((known, schema, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let mut rows = Vec::new();
+    for (sqlite, _) in &all {
+        for column in columns_of(databases, &schema, sqlite)? {
+            let data_type = declared_type(&column.declared);
+            let (precision, scale) = data_type.as_numeric().unwrap_or((0, 0));
+            rows.push(vec![
+                Value::Integer(object_id(&known.name, sqlite)),
+                text(column.name),
+                Value::Integer(column.number),
+                Value::Integer(bytes(data_type)),
+                Value::Integer(precision.into()),
+                Value::Integer(scale.into()),
+                flag(column.is_nullable),
+                flag(column.is_computed),
+            ]);
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn indexes(databases: &Databases) -> Result<Vec<Row>> {
+    let Some((known, schema, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let mut rows = Vec::new();
+    for (sqlite, is_view) in &all {
+        if *is_view {
+            continue;
+        }
+        let id = object_id(&known.name, sqlite);
+        let sql =
+            "SELECT name, \"unique\", origin FROM pragma_index_list(?1, ?2) ORDER BY seq DESC";
+        let mut statement = databases.connection.prepare_cached(sql)?;
+        let mut found = statement.query([sqlite, &schema])?;
+        // The table's own b-tree comes first: a clustered key, or a heap.
+        let own: Option<String> = databases
+            .connection
+            .query_row(
+                &format!(
+                    "SELECT sql FROM {}.sqlite_schema WHERE type = 'table' AND name = ?1",
+                    quoted(&schema)
+                ),
+                [sqlite],
+                |row| row.get(0),
+            )
+            .optional()?;
+        let is_rowid_key =
+            own.is_some_and(|sql| sql.to_lowercase().contains("integer primary key"));
+        let (kind, described) = if is_rowid_key { (1, "CLUSTERED") } else { (0, "HEAP") };
+        rows.push(vec![
+            Value::Integer(id),
+            Value::Null,
+            Value::Integer(kind),
+            Value::Integer(kind),
+            text(described),
+            flag(is_rowid_key),
+            flag(is_rowid_key),
+        ]);
+        let mut number = 1;
+        while let Some(row) = found.next()? {
+            number += 1;
+            let origin: String = row.get(2)?;
+            rows.push(vec![
+                Value::Integer(id),
+                row.get(0)?,
+                Value::Integer(number),
+                Value::Integer(2),
+                text("NONCLUSTERED"),
+                row.get(1)?,
+                flag(origin == "pk"),
+            ]);
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn information_tables(databases: &Databases) -> Result<Vec<Row>> {
+    let Some((known, _, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let row = |(sqlite, is_view): &(String, bool)| {
+        let (schema, name) = split(sqlite);
+        vec![
+            text(&known.name),
+            text(schema),
+            text(name),
+            text(if *is_view { "VIEW" } else { "BASE TABLE" }),
+        ]
+    };
+    Ok(all.iter().map(row).collect())
+}
+
+pub(super) fn information_columns(databases: &Databases) -> Result<Vec<Row>> {
+    let Some((known, attached, all)) = found(databases)? else { return Ok(Vec::new()) };
+    let mut rows = Vec::new();
+    for (sqlite, _) in &all {
+        let (schema, name) = split(sqlite);
+        for column in columns_of(databases, &attached, sqlite)? {
+            let data_type = declared_type(&column.declared);
+            let length = match data_type.length() {
+                Some(Length::Of(length)) => Value::Integer(length.into()),
+                Some(Length::Max) => Value::Integer(-1),
+                None => Value::Null,
+            };
+            rows.push(vec![
+                text(&known.name),
+                text(schema),
+                text(name),
+                text(column.name),
+                Value::Integer(column.number),
+                text(if column.is_nullable { "YES" } else { "NO" }),
+                text(data_type.name()),
+                length,
+            ]);
+        }
+    }
+    Ok(rows)
+}

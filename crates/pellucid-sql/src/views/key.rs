@@ -1,0 +1,280 @@
+//! sys.certificates, sys.symmetric_keys, sys.key_encryptions, sys.dm_database_encryption_keys
+
+use pellucid::certificate::PublicCertificate;
+use pellucid_sqlite::convert::copy_path;
+
+use super::{optional, text, time, Column, Row};
+use crate::convert::{from_hex, Value};
+use crate::execute::state_of_process;
+use crate::instance::{Known, PendingKey};
+use crate::message::Result;
+use crate::session::{object_id, Databases};
+use crate::types::{Length, SqlType};
+
+const DESC: SqlType = SqlType::nvarchar(60);
+const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));
+
+/// Source: Microsoft's "sys.certificates".
+pub(super) const CERTIFICATES: [Column; 17] = [
+    ("name", SqlType::SYSNAME),
+    ("certificate_id", SqlType::Int),
+    ("principal_id", SqlType::Int),
+    ("pvt_key_encryption_type", SqlType::Char(2)),
+    ("pvt_key_encryption_type_desc", DESC),
+    ("is_active_for_begin_dialog", SqlType::Bit),
+    ("issuer_name", SqlType::nvarchar(884)),
+    ("cert_serial_number", SqlType::nvarchar(64)),
+    ("sid", SqlType::VarBinary(Length::Of(85))),
+    ("string_sid", SqlType::nvarchar(128)),
+    ("subject", SqlType::nvarchar(4000)),
+    ("expiry_date", SqlType::DateTime),
+    ("start_date", SqlType::DateTime),
+    ("thumbprint", THUMBPRINT),
+    ("attested_by", SqlType::nvarchar(260)),
+    ("pvt_key_last_backup_date", SqlType::DateTime),
+    ("key_length", SqlType::Int),
+];
+
+/// Source: Microsoft's "sys.symmetric_keys".
+pub(super) const SYMMETRIC_KEYS: [Column; 13] = [
+    ("name", SqlType::SYSNAME),
+    ("principal_id", SqlType::Int),
+    ("symmetric_key_id", SqlType::Int),
+    ("key_length", SqlType::Int),
+    ("key_algorithm", SqlType::Char(2)),
+    ("algorithm_desc", DESC),
+    ("create_date", SqlType::DateTime),
+    ("modify_date", SqlType::DateTime),
+    ("key_guid", SqlType::UniqueIdentifier),
+    ("key_thumbprint", SqlType::Variant),
+    ("provider_type", SqlType::nvarchar(120)),
+    ("cryptographic_provider_guid", SqlType::UniqueIdentifier),
+    ("cryptographic_provider_algid", SqlType::Variant),
+];
+
+/// Source: Microsoft's "sys.asymmetric_keys".
+pub(super) const ASYMMETRIC_KEYS: [Column; 8] = [
+    ("name", SqlType::SYSNAME),
+    ("principal_id", SqlType::Int),
+    ("asymmetric_key_id", SqlType::Int),
+    ("pvt_key_encryption_type", SqlType::Char(2)),
+    ("thumbprint", THUMBPRINT),
+    ("algorithm", SqlType::Char(2)),
+    ("algorithm_desc", DESC),
+    ("key_length", SqlType::Int),
+];
+
+/// Source: Microsoft's "sys.key_encryptions".
+pub(super) const KEY_ENCRYPTIONS: [Column; 5] = [
+    ("key_id", SqlType::Int),
+    ("thumbprint", THUMBPRINT),
+    ("crypt_type", SqlType::Char(4)),
+    ("crypt_type_desc", DESC),
+    ("crypt_property", SqlType::VarBinary(Length::Max)),
+];
+
+/// Source: Microsoft's "sys.dm_database_encryption_keys".
+pub(super) const ENCRYPTION_KEYS: [Column; 16] = [
+    ("database_id", SqlType::Int),
+    ("encryption_state", SqlType::Int),
+    ("create_date", SqlType::DateTime),
+    ("regenerate_date", SqlType::DateTime),
+    ("modify_date", SqlType::DateTime),
+    ("set_date", SqlType::DateTime),
+    ("opened_date", SqlType::DateTime),
+    ("key_algorithm", SqlType::nvarchar(32)),
+    ("key_length", SqlType::Int),
+    ("encryptor_thumbprint", THUMBPRINT),
+    ("encryptor_type", SqlType::nvarchar(32)),
+    ("percent_complete", SqlType::Real),
+    ("encryption_state_desc", SqlType::nvarchar(32)),
+    ("encryption_scan_state", SqlType::Int),
+    ("encryption_scan_state_desc", SqlType::nvarchar(32)),
+    ("encryption_scan_modify_date", SqlType::DateTime),
+];
+
+/// Numbers that SQL Server gives its own keys.
+const MASTER_KEY_ID: i64 = 101;
+const SERVICE_KEY_ID: i64 = 102;
+
+pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
+    let keyring = databases.instance.keyring()?;
+    let row = |stored: &pellucid::keyring::Stored| -> Result<Row> {
+        let public: &PublicCertificate = stored.public();
+        let (issuer, serial) = public.issuer_and_serial()?;
+        let (from, to) = public.validity();
+        let (kind, described) = match stored.has_private_key() {
+            true => ("MK", "ENCRYPTED_BY_MASTER_KEY"),
+            false => ("NA", "NO_PRIVATE_KEY"),
+        };
+        Ok(vec![
+            text(public.name()),
+            Value::Integer(object_id("certificate", public.name())),
+            Value::Integer(1),
+            text(kind),
+            text(described),
+            Value::Null,
+            text(issuer),
+            text(pellucid::certificate::hex(&serial)),
+            Value::Null,
+            Value::Null,
+            text(public.subject()),
+            time(u64::try_from(to).unwrap_or(0)),
+            time(u64::try_from(from).unwrap_or(0)),
+            Value::Blob(public.thumbprint().to_vec()),
+            Value::Null,
+            stored.backed_up().map_or(Value::Null, time),
+            Value::Integer(i64::try_from(public.rsa_bits()).unwrap_or(0)),
+        ])
+    };
+    keyring.find_certificates()?.whole.iter().map(row).collect()
+}
+
+pub(super) fn symmetric_keys(databases: &Databases) -> Result<Vec<Row>> {
+    let home = databases.instance.home();
+    let made = |name: &str| {
+        let at = std::fs::metadata(home.join(name)).and_then(|metadata| metadata.modified()).ok();
+        at.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok())
+            .map_or(Value::Null, |at| time(at.as_secs()))
+    };
+    let row = |name: &str, id: i64, modified: Value| {
+        vec![
+            text(name),
+            Value::Integer(1),
+            Value::Integer(id),
+            Value::Integer(256),
+            text("A3"),
+            text("AES_256"),
+            Value::Null,
+            modified,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+        ]
+    };
+    let mut rows = Vec::new();
+    if databases.instance.is_master_key_declared()? {
+        rows.push(row("##MS_DatabaseMasterKey##", MASTER_KEY_ID, made("keyring/master.key")));
+    }
+    rows.push(row("##MS_ServiceMasterKey##", SERVICE_KEY_ID, made("service.key")));
+    Ok(rows)
+}
+
+pub(super) fn key_encryptions(databases: &Databases) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    if databases.instance.is_master_key_declared()? {
+        let described = pellucid::keyring::Keyring::describe(databases.instance.home())?;
+        let row = |kind: &str, name: &str| {
+            vec![Value::Integer(MASTER_KEY_ID), Value::Null, text(kind), text(name), Value::Null]
+        };
+        if described.encrypted_by_service_key {
+            rows.push(row("ESKM", "ENCRYPTION BY MASTER KEY"));
+        }
+        rows.extend((0..described.passwords).map(|_| row("ESP3", "ENCRYPTION BY PASSWORD")));
+    }
+    Ok(rows)
+}
+
+/// The key of a database, as the view shows it.
+pub(super) struct KeyState {
+    pub id: i64,
+    /// What SET ENCRYPTION said last.
+    pub is_on: bool,
+    row: Row,
+}
+
+pub(super) fn encryption_keys(databases: &Databases) -> Result<Vec<Row>> {
+    Ok(states(databases)?.into_iter().map(|state| state.row).collect())
+}
+
+/// Of every database that has a key, or was asked to have one.
+pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
+    let mut states = Vec::new();
+    let sql = "SELECT k.path, k.encryption_state, k.create_date, k.regenerate_date, k.modify_date, k.set_date, \
+               k.key_algorithm, k.key_length, k.encryptor_thumbprint, k.encryptor_type, k.percent_complete, \
+               k.encryption_state_desc, k.encryption_scan_state, k.encryption_scan_state_desc, \
+               k.encryption_scan_modify_date FROM pellucid_encryption_keys k WHERE k.encryption_state > 0";
+    let mut found: Vec<(Value, Vec<Value>)> = Vec::new();
+    {
+        let mut statement = databases.connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let cells = (1..15).map(|at| row.get(at)).collect::<rusqlite::Result<_>>()?;
+            found.push((row.get(0)?, cells));
+        }
+    }
+    for known in databases.instance.databases()? {
+        if known.is_system() {
+            continue;
+        }
+        let path = crate::instance::registry::text(&known.path);
+        match found.iter().find(|(other, _)| *other == path) {
+            Some((_, cells)) => {
+                let mut row = vec![Value::Integer(known.id)];
+                row.extend(cells[..5].iter().cloned());
+                row.push(Value::Null);
+                row.extend(cells[5..].iter().cloned());
+                // 1 unencrypted, 5 decrypting
+                let is_on = !matches!(cells[0], Value::Integer(1 | 5));
+                states.push(KeyState { id: known.id, is_on, row });
+            }
+            None => {
+                if let Some(pending) = databases.instance.pending_key(&known)? {
+                    states.push(of_pending(&known, &pending));
+                }
+            }
+        }
+    }
+    Ok(states)
+}
+
+/// Of one that is still plain: 1, or 2 while a process makes its container.
+fn of_pending(known: &Known, pending: &PendingKey) -> KeyState {
+    let is_running = pending.process.is_some_and(state_of_process);
+    let was_begun = pending.process.is_some();
+    let (state, described) =
+        if is_running { (2, "ENCRYPTION_IN_PROGRESS") } else { (1, "UNENCRYPTED") };
+    let (scan, scan_described) = match (is_running, was_begun) {
+        (true, _) => (1, "RUNNING"),
+        (false, true) => (3, "ABORTED"),
+        (false, false) => (0, "NONE"),
+    };
+    let bits = match pending.algorithm.as_str() {
+        "AES_128" => 128,
+        "AES_192" | "TRIPLE_DES_3KEY" => 192,
+        _ => 256,
+    };
+    let algorithm =
+        if pending.algorithm.starts_with("AES") { "AES" } else { pending.algorithm.as_str() };
+    let bytes =
+        |path: &std::path::Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let all = bytes(&known.path).max(1);
+    let percent = match is_running {
+        true => (bytes(&copy_path(&known.path)) as f64 * 100.0 / all as f64).min(99.0),
+        false => 0.0,
+    };
+    KeyState {
+        id: known.id,
+        is_on: is_running,
+        row: vec![
+            Value::Integer(known.id),
+            Value::Integer(state),
+            text(&pending.created),
+            text(&pending.created),
+            text(&pending.created),
+            optional(pending.set.clone()),
+            Value::Null,
+            text(algorithm),
+            Value::Integer(bits),
+            from_hex(&pending.thumbprint).map_or(Value::Null, Value::Blob),
+            text("CERTIFICATE"),
+            Value::Real(percent),
+            text(described),
+            Value::Integer(scan),
+            text(scan_described),
+            optional(pending.set.clone()),
+        ],
+    }
+}
