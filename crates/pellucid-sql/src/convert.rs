@@ -18,6 +18,7 @@ use crate::types::{Family, SqlType};
 pub use binary::{from_hex, to_hex, utf16_bytes};
 pub(crate) use number::parse_float;
 pub use stored::{read_stored, write_stored};
+pub(crate) use text::grouped;
 
 /// Whether a conversion is ever allowed, asked for or not.
 pub fn allowed(from: SqlType, to: SqlType) -> bool {
@@ -142,6 +143,7 @@ fn to_moment(value: &Value, from: SqlType, to: SqlType, style: i64) -> Result<Mo
     let out_of_range = || Message::date_out_of_range(from, to);
     let moment = match (from.family(), value) {
         (Family::Text, Value::Text(text)) => {
+            check_style(style, from)?;
             Moment::parse(text, style).ok_or_else(|| match looks_like_date(text) {
                 true => out_of_range(),
                 false => Message::not_a_date(),
@@ -167,6 +169,15 @@ fn to_moment(value: &Value, from: SqlType, to: SqlType, style: i64) -> Result<Mo
             Err(Message::no_conversion(from, to))
         }
         _ => moment.rounded(to).ok_or_else(out_of_range),
+    }
+}
+
+/// Whether CONVERT between text and dates takes the style; 130 and 131, of the Hijri calendar, are not done.
+fn check_style(style: i64, from: SqlType) -> Result<()> {
+    match style {
+        130 | 131 => Err(Message::unsupported(format!("CONVERT style {style}"))),
+        style if crate::moment::is_style(style) => Ok(()),
+        style => Err(Message::bad_style(style, from)),
     }
 }
 

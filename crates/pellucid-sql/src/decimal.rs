@@ -59,10 +59,14 @@ impl Decimal {
     /// The number of these digits with an optional sign, point and exponent; `None` if it is none or too long.
     /// Digits behind the 38th scale place are rounded.
     pub fn parse(text: &str) -> Option<Self> {
+        const EXPONENT_MOST: u32 = 400;
         let (mantissa, exponent) = match text.find(['e', 'E']) {
             Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
             None => (text, 0),
         };
+        if exponent.unsigned_abs() > EXPONENT_MOST {
+            return None;
+        }
         let (negative, digits) = match mantissa.as_bytes().first()? {
             b'-' => (true, &mantissa[1..]),
             b'+' => (false, &mantissa[1..]),
@@ -74,7 +78,7 @@ impl Decimal {
         {
             return None;
         }
-        if digits.len() > 400 || exponent.abs() > 400 {
+        if digits.len() > 400 {
             return None;
         }
         let mut value = BigInt::parse_bytes(format!("0{whole}{fraction}").as_bytes(), 10)?;
@@ -147,6 +151,14 @@ impl Decimal {
         let product = BigInt::from(self.unscaled) * BigInt::from(other.unscaled);
         let exact = i32::from(self.scale) + i32::from(other.scale);
         Self::of_big(product, exact, scale, Rounding::Nearest)
+    }
+
+    /// The number to this power with this scale, rounded once; `None` if it does not fit.
+    ///
+    /// All digits are computed, 38 for each factor: callers bound the exponent.
+    pub fn power(self, exponent: u8, scale: u8) -> Option<Self> {
+        let product = BigInt::from(self.unscaled).pow(exponent.into());
+        Self::of_big(product, i32::from(self.scale) * i32::from(exponent), scale, Rounding::Nearest)
     }
 
     /// The quotient with this scale, cut off; `None` if it does not fit. The divisor is not zero.
@@ -259,7 +271,18 @@ mod tests {
         ] {
             assert_eq!(decimal(text).to_string(), shown, "{text}");
         }
-        for text in ["", ".", "-", "1.2.3", "1,5", "x", "100000000000000000000000000000000000000"] {
+        for text in [
+            "",
+            ".",
+            "-",
+            "1.2.3",
+            "1,5",
+            "x",
+            "100000000000000000000000000000000000000",
+            "1e-2147483648",
+            "1e2147483647",
+            "1e401",
+        ] {
             assert_eq!(Decimal::parse(text), None, "{text}");
         }
     }

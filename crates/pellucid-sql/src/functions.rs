@@ -30,7 +30,9 @@ use crate::types::SqlType;
 
 pub(crate) use builtin::{builtin, Builtin, Parameter, ResultType};
 pub(crate) use date_part::DatePart;
+pub(crate) use math::widened;
 pub(crate) use server::server_function;
+pub(crate) use text_search::{NATIONAL, SENSITIVE};
 
 /// What only the server knows: its clock, names and state. A session implements it.
 pub trait Server: Send + Sync {
@@ -142,6 +144,21 @@ fn value_at(arguments: &[Value], at: usize) -> Result<&Value> {
 
 fn type_at(arguments: &[Value], at: usize) -> Result<SqlType> {
     SqlType::of_code(int(arguments, at)?).ok_or_else(|| unexpected(at))
+}
+
+/// Bytes of a text or of bytes at most: SQLite's own limit.
+const BYTES_MOST: usize = 1_000_000_000;
+
+/// Whether a value of so many bytes may be made; asked before it is.
+fn bounded(bytes: usize) -> Result<()> {
+    match bytes <= BYTES_MOST {
+        true => Ok(()),
+        false => Err(Message::new(
+            7119,
+            16,
+            format!("Attempting to grow LOB beyond maximum allowed size of {BYTES_MOST} bytes."),
+        )),
+    }
 }
 
 fn text_value(text: impl Into<String>) -> Result<Value> {

@@ -7,6 +7,8 @@ use time::{Date, Month};
 
 use crate::types::SqlType;
 
+pub(crate) use styles::is_style;
+
 /// Ticks of a second.
 pub const TICKS_SECOND: i64 = 10_000_000;
 /// Ticks of a day.
@@ -73,8 +75,10 @@ impl Moment {
             && (0..60).contains(&minute)
             && (0..60).contains(&second)
             && (0..TICKS_SECOND).contains(&ticks);
-        let seconds = hour * 3600 + minute * 60 + second;
-        fits.then_some(Self { ticks: seconds * TICKS_SECOND + ticks, ..self })
+        fits.then(|| {
+            let seconds = hour * 3600 + minute * 60 + second;
+            Self { ticks: seconds * TICKS_SECOND + ticks, ..self }
+        })
     }
 
     /// Of the system's clock or any other.

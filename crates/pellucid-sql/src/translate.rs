@@ -7,6 +7,7 @@
 mod aggregate;
 mod apply;
 mod assign;
+mod budget;
 mod change;
 mod condition;
 mod convert;
@@ -70,7 +71,7 @@ pub struct TableColumn {
     pub stored: Stored,
     /// What DEFAULT stands for, as an expression of SQLite; `None`: NULL.
     pub default: Option<String>,
-    /// Whether INSERT gives it a value where none is written: not for identities and computed columns.
+    /// Whether statements give it values: not those of identities and computed columns (messages 544, 8102).
     pub writable: bool,
 }
 
@@ -103,8 +104,8 @@ pub trait VariableTypes {
     fn variable_type(&self, name: &str) -> Option<SqlType>;
 }
 
-/// A statement of SQLite.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// A statement of SQLite. `Debug` leaves its text out, which may hold secrets.
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Statement {
     /// Its text.
     pub sql: String,
@@ -112,6 +113,16 @@ pub struct Statement {
     pub parameters: Vec<Parameter>,
     /// The columns of its rows.
     pub columns: Vec<ResultColumn>,
+}
+
+impl std::fmt::Debug for Statement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { sql: _, parameters, columns } = self;
+        f.debug_struct("Statement")
+            .field("parameters", parameters)
+            .field("columns", columns)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a parameter stands for.
@@ -186,6 +197,7 @@ impl<'c> Translator<'c> {
             aliases: 0,
             recursion_most: 100,
             split: None,
+            budget: budget::Budget::default(),
         }
     }
 
@@ -280,6 +292,7 @@ struct Work<'c> {
     recursion_most: u64,
     /// While the steps of assignments are made.
     split: Option<assign::Split>,
+    budget: budget::Budget,
 }
 
 impl Work<'_> {

@@ -4,6 +4,7 @@ use super::{decimal_of, moment_of, Value};
 use crate::decimal::{Decimal, Rounding};
 use crate::message::{Message, Result};
 use crate::moment::TICKS_DAY;
+use crate::secret::redact;
 use crate::types::{Family, SqlType};
 
 pub(super) fn to_integer(value: Value, from: SqlType, to: SqlType) -> Result<i64> {
@@ -109,7 +110,7 @@ fn integer_of_text(text: &str, from: SqlType, to: SqlType) -> Result<i64> {
     if !is_number {
         return Err(match to {
             SqlType::BigInt => Message::error_converting(from, to),
-            _ => Message::not_convertible(from, text, to),
+            _ => Message::not_convertible(from, &redact(text), to),
         });
     }
     let number = trimmed.parse::<i64>().ok();
@@ -121,15 +122,20 @@ fn integer_of_text(text: &str, from: SqlType, to: SqlType) -> Result<i64> {
         SqlType::Int => Message::new(
             248,
             16,
-            format!("The conversion of the {} value '{text}' overflowed an int column.", from.name()),
+            format!(
+                "The conversion of the {} value '{}' overflowed an int column.",
+                from.name(),
+                redact(text)
+            ),
         ),
         SqlType::BigInt => Message::overflow("expression", to.name()),
         _ => Message::new(
             244,
             16,
             format!(
-                "The conversion of the {} value '{text}' overflowed an {} column. Use a larger integer column.",
+                "The conversion of the {} value '{}' overflowed an {} column. Use a larger integer column.",
                 from.name(),
+                redact(text),
                 if to == SqlType::SmallInt { "INT2" } else { "INT1" }
             ),
         ),

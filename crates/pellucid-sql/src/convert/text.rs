@@ -48,9 +48,7 @@ pub(super) fn to_text(
                 _ => 121,
             };
             let number = style.unwrap_or(default);
-            if matches!(number, 130 | 131) {
-                return Err(Message::unsupported(format!("CONVERT style {number}")));
-            }
+            super::check_style(number, from)?;
             moment.styled(from, number).ok_or_else(|| Message::bad_style(number, from))?
         }
         (Family::Binary, Value::Blob(bytes)) => match number {
@@ -132,8 +130,8 @@ fn money_text(money: Decimal, style: i64) -> Option<String> {
     })
 }
 
-/// With a comma before each third digit.
-fn grouped(text: &str) -> String {
+/// With a comma before each third digit of the whole part.
+pub(crate) fn grouped(text: &str) -> String {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", text),

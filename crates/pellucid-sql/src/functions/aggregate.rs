@@ -6,10 +6,10 @@
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::Connection;
 
-use super::operator::fit;
+use super::operator::fitted;
 use super::{arguments, int, type_at, unexpected, value_at};
 use crate::convert::{decimal_of, Value};
-use crate::decimal::Decimal;
+use crate::decimal::{Decimal, Rounding};
 use crate::message::{Message, Result};
 use crate::types::{average, sum};
 
@@ -104,11 +104,11 @@ impl Aggregate<Summed, Value> for Sum {
 fn finished(total: Decimal, count: i64, code: i64, averaged: bool) -> Result<Value> {
     let of = crate::types::SqlType::of_code(code).ok_or_else(|| unexpected(1))?;
     if !averaged {
-        return fit(total, sum(of)?);
+        return fitted(Some(total), sum(of)?, Rounding::Truncate);
     }
     let to = average(of)?;
     let quotient = total.divide(Decimal::from(count), to.scale());
-    fit(quotient.ok_or_else(|| Message::overflow("expression", to.name()))?, to)
+    fitted(quotient, to, Rounding::Truncate)
 }
 
 /// `tsql_limb(x, type, n)`: 32 bits of a decimal; the last limb has the sign.
@@ -134,7 +134,7 @@ fn sum_limbs(arguments: &[Value]) -> Result<Value> {
     let total = Decimal::new(total, of.scale())
         .ok_or_else(|| Message::overflow("expression", "numeric"))?;
     match int(arguments, 1)? {
-        0 => fit(total, sum(of)?),
+        0 => fitted(Some(total), sum(of)?, Rounding::Truncate),
         count => finished(total, count, of.code(), true),
     }
 }

@@ -34,6 +34,8 @@ pub(crate) enum ResultType {
     TextMost(usize),
     /// The numeric type of that argument; int at least.
     NumberLike(usize),
+    /// As [`Self::NumberLike`], but a numeric has 38 digits, so many of them before the point at least.
+    NumberMost(usize, u8),
     /// As [`Self::NumberLike`], without digits behind the point.
     WholeLike(usize),
 }
@@ -56,7 +58,7 @@ pub(crate) struct Builtin {
 
 use Parameter::{Binary as B, Float as F, Int as I, Moment as M, National as N, Number as U};
 use Parameter::{Text as T, Typed as Y};
-use ResultType::{Is, NumberLike, TextLike, TextMost, WholeLike};
+use ResultType::{Is, NumberLike, NumberMost, TextLike, TextMost, WholeLike};
 
 const fn f(
     name: &'static str,
@@ -107,7 +109,7 @@ const BUILTINS: &[Builtin] = &[
     f("NEWID", "tsql_newid", (0, 0), &[], Is(SqlType::UniqueIdentifier)),
     f("PARSENAME", "tsql_parsename", (2, 2), &[N, I], Is(SqlType::SYSNAME)),
     f("PI", "tsql_pi", (0, 0), &[], FLOAT),
-    f("POWER", "tsql_power", (2, 2), &[U, F], NumberLike(0)),
+    f("POWER", "tsql_power", (2, 2), &[U, F], NumberMost(0, 0)),
     f("QUOTENAME", "tsql_quotename", (1, 2), &[N], Is(SqlType::nvarchar(258))),
     f("RADIANS", "tsql_radians", (1, 1), &[F], FLOAT),
     f("RAND", "tsql_rand", (0, 1), &[I], FLOAT),
@@ -115,7 +117,7 @@ const BUILTINS: &[Builtin] = &[
     f("RIGHT", "tsql_right", (2, 2), &[T, I], TextLike(0)),
     f("ROUND", "tsql_round", (2, 3), &[U, I], NumberLike(0)),
     f("RTRIM", "tsql_rtrim", (1, 2), &[T], TextLike(0)),
-    f("SIGN", "tsql_sign", (1, 1), &[U], NumberLike(0)),
+    f("SIGN", "tsql_sign", (1, 1), &[U], NumberMost(0, 1)),
     f("SIN", "tsql_sin", (1, 1), &[F], FLOAT),
     f("SPACE", "tsql_space", (1, 1), &[I], Is(SqlType::varchar(8000))),
     f("SQRT", "tsql_sqrt", (1, 1), &[F], FLOAT),

@@ -10,7 +10,15 @@ use crate::message::{Message, Result};
 use crate::moment::{Moment, DAYS, MONTHS, TICKS_SECOND};
 use crate::types::{Family, SqlType};
 
+/// Characters of a pattern at most: those of nvarchar(4000). No width is larger.
+const PATTERN_MOST: usize = 4000;
+
 pub(super) fn format(value: &Value, data_type: SqlType, pattern: &str) -> Result<Option<String>> {
+    if pattern.chars().count() > PATTERN_MOST {
+        return Err(Message::unsupported(format!(
+            "FORMAT with a pattern of more than {PATTERN_MOST} characters"
+        )));
+    }
     match data_type.family() {
         Family::Moment => {
             let moment = moment_of(value, data_type)?;

@@ -1,5 +1,6 @@
 //! FORMAT of numbers: `N2`, `C`, `P1`, `#,##0.00`.
 
+use crate::convert::grouped;
 use crate::decimal::{Decimal, Rounding};
 use crate::types::{Family, SqlType};
 
@@ -72,22 +73,6 @@ fn formatted(
         'G' if digits.is_none_or(|digits| digits == 0) => Some(number.to_string()),
         _ => None,
     }
-}
-
-/// With a comma before each third digit of the whole part.
-fn grouped(text: &str) -> String {
-    let (whole, fraction) = match text.find('.') {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
-    let mut shown = String::new();
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown + fraction
 }
 
 /// `0`, `#`, `.`, `,`, `%`, texts in quotes and up to three sections divided by `;`.

@@ -22,6 +22,14 @@ pub(super) struct Pattern {
     sensitive: bool,
 }
 
+/// Characters by which texts are compared.
+pub(super) fn letters(text: &str, sensitive: bool) -> Vec<char> {
+    match sensitive {
+        true => text.chars().collect(),
+        false => text.chars().map(folded).collect(),
+    }
+}
+
 /// Lower case, as long as that is one character.
 fn folded(letter: char) -> char {
     let mut lower = letter.to_lowercase();
@@ -62,30 +70,40 @@ impl Pattern {
         Self { items, sensitive }
     }
 
-    /// Whether the whole of `text` is as the pattern says. Spaces at its end may be missing in the pattern.
-    pub fn matches(&self, text: &str) -> bool {
-        let letters = self.letters(text);
-        let full = letters.len();
-        let kept = letters.iter().rposition(|letter| *letter != ' ').map_or(0, |at| at + 1);
-        (kept..=full).rev().any(|end| found_at(&self.items, &letters[..end]))
+    /// Whether the whole of `text` is as the pattern says. Unless `exact`, spaces at its end may be missing in the
+    /// pattern.
+    pub fn matches(&self, text: &str, exact: bool) -> bool {
+        let letters = letters(text, self.sensitive);
+        let kept = match exact {
+            true => letters.len(),
+            false => letters.iter().rposition(|letter| *letter != ' ').map_or(0, |at| at + 1),
+        };
+        found_at(&self.items, &letters, kept)
     }
 
     /// Where the pattern is found first: a character's position from 1, 0 if nowhere.
     pub fn position(&self, text: &str) -> usize {
-        let letters = self.letters(text);
+        let letters = letters(text, self.sensitive);
         let (start_free, items) = match self.items.split_first() {
             Some((Item::Any, rest)) => (true, rest),
             _ => (false, &self.items[..]),
         };
         let last = if start_free { letters.len() } else { 0 };
-        (0..=last).find(|at| found_at(items, &letters[*at..])).map_or(0, |at| at + 1)
-    }
-
-    fn letters(&self, text: &str) -> Vec<char> {
-        match self.sensitive {
-            true => text.chars().collect(),
-            false => text.chars().map(folded).collect(),
-        }
+        let head = items.iter().position(|item| *item == Item::Any).unwrap_or(items.len());
+        let (head, rest) = items.split_at(head);
+        let begins = |at: usize| {
+            let here = letters[at..].iter();
+            letters.len() - at >= head.len()
+                && head.iter().zip(here).all(|(item, letter)| item.takes(*letter))
+        };
+        // What follows a `%` is found behind the first place or behind no place at all.
+        let found = (0..=last)
+            .find(|at| begins(*at) && (!rest.is_empty() || at + head.len() == letters.len()));
+        found
+            .filter(|at| {
+                found_at(rest, &letters[at + head.len()..], letters.len() - at - head.len())
+            })
+            .map_or(0, |at| at + 1)
     }
 }
 
@@ -132,8 +150,9 @@ impl Item {
     }
 }
 
-/// Whether `items` take all of `letters`. Of several `%` only the last one has to be tried again.
-fn found_at(items: &[Item], letters: &[char]) -> bool {
+/// Whether `items` take all of `letters`, or all up to a place from `kept` on. Of several `%` only the last one has to
+/// be tried again.
+fn found_at(items: &[Item], letters: &[char], kept: usize) -> bool {
     let (mut item, mut letter) = (0, 0);
     let mut again: Option<(usize, usize)> = None;
     while letter < letters.len() {
@@ -146,6 +165,7 @@ fn found_at(items: &[Item], letters: &[char]) -> bool {
                 item += 1;
                 letter += 1;
             }
+            None if letter >= kept => return true,
             _ => match again {
                 Some((any, from)) => {
                     again = Some((any, from + 1));

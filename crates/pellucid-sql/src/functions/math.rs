@@ -6,7 +6,7 @@ use super::{float, int, scalar, type_at, value_at, Scalar};
 use crate::convert::{convert, decimal_of, decimal_value, parse_float, Value};
 use crate::decimal::{Decimal, Rounding};
 use crate::message::{Message, Result};
-use crate::types::{Family, SqlType};
+use crate::types::{Family, SqlType, PRECISION_MOST};
 
 pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_abs", abs),
@@ -85,11 +85,18 @@ fn number(arguments: &[Value]) -> Result<Number> {
 }
 
 fn fitted(number: Option<Decimal>, to: SqlType) -> Result<Value> {
-    let (precision, scale) = to.as_numeric().unwrap_or((38, 0));
-    number
-        .and_then(|number| number.fit(precision, scale, Rounding::Nearest))
-        .map(decimal_value)
-        .ok_or_else(|| Message::overflow("expression", to.name()))
+    super::operator::fitted(number, to, Rounding::Nearest)
+}
+
+/// The type of SIGN and POWER of a decimal: a numeric with 38 digits, so many of them before the point at least.
+pub(crate) fn widened(of: SqlType, whole: u8) -> SqlType {
+    match of {
+        SqlType::Numeric { scale, .. } => {
+            SqlType::numeric(PRECISION_MOST, scale.min(PRECISION_MOST - whole))
+        }
+        SqlType::SmallMoney => SqlType::Money,
+        other => other,
+    }
 }
 
 fn integer(number: Option<i64>, to: SqlType) -> Result<Value> {
@@ -112,7 +119,10 @@ fn abs(arguments: &[Value]) -> Result<Value> {
 fn sign(arguments: &[Value]) -> Result<Value> {
     match number(arguments)? {
         Number::Integer(n, t) => integer(Some(n.signum()), t),
-        Number::Decimal(d, t) => fitted(Some(Decimal::from(d.unscaled().signum() as i64)), t),
+        Number::Decimal(d, t) => {
+            let sign = Decimal::from(d.unscaled().signum() as i64);
+            fitted(Some(sign), widened(t, 1))
+        }
         Number::Float(0.0) => finite(0.0),
         Number::Float(f) => finite(f.signum()),
     }
@@ -191,7 +201,7 @@ fn round_decimal(number: Decimal, length: i64, rounding: Rounding) -> Option<Dec
     moved.multiply(unit, 0)
 }
 
-/// `tsql_power(x, type, y)`: the result is of the type of `x`.
+/// `tsql_power(x, type, y)`: the result is of the type of `x`; a numeric has 38 digits.
 fn power(arguments: &[Value]) -> Result<Value> {
     let exponent = float(arguments, 2)?;
     let base = number(arguments)?;
@@ -206,8 +216,8 @@ fn power(arguments: &[Value]) -> Result<Value> {
     if exponent.fract() == 0.0 && (0.0..=200.0).contains(&exponent) {
         // Exact, as far as it fits.
         let (exact, to) = match base {
-            Number::Integer(n, t) => (repeated(Decimal::from(n), exponent, 0), t),
-            Number::Decimal(d, t) => (repeated(d, exponent, d.scale()), t),
+            Number::Integer(n, t) => (Decimal::from(n).power(exponent as u8, 0), t),
+            Number::Decimal(d, t) => (d.power(exponent as u8, d.scale()), widened(t, 0)),
             Number::Float(f) => return domain(f.powf(exponent)),
         };
         return match to.family() {
@@ -221,19 +231,12 @@ fn power(arguments: &[Value]) -> Result<Value> {
     }
     match base {
         Number::Integer(_, t) | Number::Decimal(_, t) => {
+            let t = widened(t, 0);
             convert(finite(result)?, SqlType::Float, t, None)
                 .map_err(|_| Message::overflow("expression", t.name()))
         }
         Number::Float(_) => finite(result),
     }
-}
-
-fn repeated(base: Decimal, exponent: f64, scale: u8) -> Option<Decimal> {
-    let mut result = Decimal::from(1);
-    for _ in 0..exponent as u32 {
-        result = result.multiply(base, scale)?;
-    }
-    Some(result)
 }
 
 /// `tsql_isnumeric(x, type)`

@@ -3,10 +3,13 @@
 use super::{int, scalar, type_at, unexpected, value_at, with_nulls, Scalar};
 use crate::ast::BinaryOperator;
 use crate::convert::Value;
-use crate::convert::{convert, decimal_of, decimal_value, moment_of, read_stored, write_stored};
+use crate::convert::{
+    convert, decimal_of, decimal_value, is_same, moment_of, read_stored, write_stored,
+};
 use crate::decimal::{Decimal, Rounding};
 use crate::message::{Message, Result};
 use crate::moment::{Moment, TICKS_DAY};
+use crate::secret::redact;
 use crate::types::{arithmetic, Family, Length, SqlType};
 
 pub(super) const SCALARS: &[Scalar] = &[
@@ -20,6 +23,7 @@ pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_bit_xor", |a| Ok(Value::Integer(int(a, 0)? ^ int(a, 1)?))),
     scalar("tsql_bit_not", bit_not),
     scalar("tsql_negate", negate),
+    with_nulls("tsql_nullif", null_if),
     with_nulls("tsql_convert", converted),
     with_nulls("tsql_try_convert", |a| converted_or_null(a, converted)),
     scalar("tsql_stored", |a| read_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)),
@@ -43,22 +47,61 @@ fn converted(arguments: &[Value]) -> Result<Value> {
     convert(value, type_at(arguments, 1)?, type_at(arguments, 2)?, style)
 }
 
+/// `tsql_nullif(a, type, b, type, as, sensitive)`: NULL if both are equal as values of the type `as`.
+fn null_if(arguments: &[Value]) -> Result<Value> {
+    let to = type_at(arguments, 4)?;
+    let side = |at: usize| -> Result<Value> {
+        let (value, from) = (value_at(arguments, at)?.clone(), type_at(arguments, at + 1)?);
+        if is_same(from, to) {
+            Ok(value)
+        } else {
+            convert(value, from, to, None)
+        }
+    };
+    let equal = match (side(0)?, side(2)?) {
+        (Value::Null, _) | (_, Value::Null) => false,
+        (Value::Text(a), Value::Text(b)) => {
+            let trim = |text: &str| match to.family() {
+                Family::Text => text.trim_end_matches(' ').len(),
+                _ => text.len(),
+            };
+            let (a, b) = (&a[..trim(&a)], &b[..trim(&b)]);
+            let folds = matches!(to.family(), Family::Text | Family::Variant);
+            if folds && int(arguments, 5)? == 0 {
+                a.eq_ignore_ascii_case(b)
+            } else {
+                a == b
+            }
+        }
+        (Value::Integer(a), Value::Real(b)) | (Value::Real(b), Value::Integer(a)) => a as f64 == b,
+        (a, b) => a == b,
+    };
+    if equal {
+        Ok(Value::Null)
+    } else {
+        value_at(arguments, 0).cloned()
+    }
+}
+
 /// `tsql_fitting(x, from, to, table, column)`: text or bytes for a column that may be too short. Spaces at the end of text
 /// and zeros at the end of bytes may be cut off.
 fn fitting(arguments: &[Value]) -> Result<Value> {
     let (from, to) = (type_at(arguments, 1)?, type_at(arguments, 2)?);
     let value = value_at(arguments, 0)?;
-    let (length, shown) = match value {
-        Value::Text(text) => (text.trim_end_matches(' ').chars().count(), text.clone()),
-        Value::Blob(bytes) => {
-            let kept = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
-            (kept, format!("0x{}", crate::convert::to_hex(bytes)))
-        }
-        _ => (0, String::new()),
+    let length = match value {
+        Value::Text(text) => text.trim_end_matches(' ').chars().count(),
+        Value::Blob(bytes) => bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1),
+        _ => 0,
     };
     match to.length() {
         Some(Length::Of(most)) if length > usize::from(most) => {
             let (table, column) = (super::text_at(arguments, 3)?, super::text_at(arguments, 4)?);
+            // Masked before it is cut: a part of a statement would not show that a secret follows.
+            let shown = match value {
+                Value::Text(text) => redact(text),
+                Value::Blob(bytes) => format!("0x{}", crate::convert::to_hex(bytes)).into(),
+                _ => "".into(),
+            };
             let cut: String = shown.chars().take(most.into()).collect();
             Err(Message::new(
                 2628,
@@ -161,7 +204,6 @@ fn decimals(
     right: (&Value, SqlType),
     result: SqlType,
 ) -> Result<Value> {
-    let overflow = || Message::overflow("expression", result.name());
     // Text takes the type of the other operand.
     let operand = |(value, from): (&Value, SqlType), other: SqlType| match from.family() {
         Family::Text | Family::Binary => {
@@ -170,7 +212,7 @@ fn decimals(
         _ => decimal_of(value, from),
     };
     let (a, b) = (operand(left, right.1)?, operand(right, left.1)?);
-    let (precision, scale) = result.as_numeric().unwrap_or((38, 0));
+    let (_, scale) = result.as_numeric().unwrap_or((38, 0));
     let exact = match operator {
         BinaryOperator::Add => a.plus(b),
         BinaryOperator::Subtract => a.plus(b.negated()),
@@ -179,10 +221,7 @@ fn decimals(
         BinaryOperator::Divide => a.divide(b, scale),
         _ => a.remainder(b),
     };
-    exact
-        .and_then(|number| number.fit(precision, scale, Rounding::Nearest))
-        .map(decimal_value)
-        .ok_or_else(overflow)
+    fitted(exact, result, Rounding::Nearest)
 }
 
 /// A datetime is days and parts of days since 1900.
@@ -280,11 +319,11 @@ fn recursion(arguments: &[Value]) -> Result<Value> {
     }
 }
 
-/// A number with another scale, for sums that SQLite makes of its parts.
-pub(super) fn fit(number: Decimal, to: SqlType) -> Result<Value> {
+/// A number as a value of a decimal type; 8115 if there is none or it does not fit.
+pub(super) fn fitted(number: Option<Decimal>, to: SqlType, rounding: Rounding) -> Result<Value> {
     let (precision, scale) = to.as_numeric().unwrap_or((38, 0));
     number
-        .fit(precision, scale, Rounding::Truncate)
+        .and_then(|number| number.fit(precision, scale, rounding))
         .map(decimal_value)
         .ok_or_else(|| Message::overflow("expression", to.name()))
 }

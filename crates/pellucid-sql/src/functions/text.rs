@@ -2,13 +2,15 @@
 //!
 //! Source: Microsoft's "String Functions (Transact-SQL)".
 
-use super::{float, int, scalar, text_at, text_value, type_at, value_at, with_nulls, Scalar};
+use super::{
+    bounded, float, int, scalar, text_at, text_value, type_at, value_at, with_nulls, Scalar,
+};
 use crate::convert::{decimal_of, utf16_bytes, Value};
 use crate::message::{Message, Result};
-use crate::types::{Family, SqlType};
+use crate::types::{Family, Length, SqlType};
 
-/// Characters that a function makes at most where its type is not `max`.
-const CHARS_MOST: usize = 8000;
+/// Bytes that a function makes at most where its type is not `max`.
+const BYTES_MOST: usize = 8000;
 
 pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_len", |a| Ok(count(text_at(a, 0)?.trim_end_matches(' ')))),
@@ -114,16 +116,27 @@ fn stuff(arguments: &[Value]) -> Result<Value> {
 fn replicate(arguments: &[Value]) -> Result<Value> {
     let (text, times) = (text_at(arguments, 0)?, int(arguments, 1)?);
     let Ok(times) = usize::try_from(times) else { return Ok(Value::Null) };
-    let most = match type_at(arguments, 2)?.length() {
-        Some(crate::types::Length::Max) => 1 << 30,
-        _ if type_at(arguments, 2)?.is_national() => CHARS_MOST / 2,
-        _ => CHARS_MOST,
-    };
-    let chars = text.chars().count();
-    if chars.saturating_mul(times) <= most {
+    let data_type = type_at(arguments, 2)?;
+    if data_type.length() == Some(Length::Max) {
+        bounded(text.len().saturating_mul(times))?;
         return text_value(text.repeat(times));
     }
-    text_value(text.chars().cycle().take(most).collect::<String>())
+    // 8000 bytes, and no part of a character.
+    let size = |letter: char| match data_type.is_national() {
+        true => letter.len_utf16() * 2,
+        false => letter.len_utf8(),
+    };
+    let mut room = BYTES_MOST;
+    let mut result = String::new();
+    let passes = if text.is_empty() { 0 } else { times };
+    for letter in (0..passes).flat_map(|_| text.chars()) {
+        match room.checked_sub(size(letter)) {
+            Some(rest) => room = rest,
+            None => break,
+        }
+        result.push(letter);
+    }
+    text_value(result)
 }
 
 /// `STR(float, length, decimals)`
@@ -131,7 +144,7 @@ fn str(arguments: &[Value]) -> Result<Value> {
     let number = float(arguments, 0)?;
     let width = arguments.get(1).map_or(Ok(10), |_| int(arguments, 1))?;
     let digits = arguments.get(2).map_or(Ok(0), |_| int(arguments, 2))?;
-    if width <= 0 || width > CHARS_MOST as i64 || digits < 0 {
+    if width <= 0 || width > BYTES_MOST as i64 || digits < 0 {
         return Ok(Value::Null);
     }
     let (width, mut digits) = (width as usize, digits.min(16) as usize);

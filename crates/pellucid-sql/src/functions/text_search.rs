@@ -1,9 +1,15 @@
 //! LIKE, CHARINDEX, PATINDEX and REPLACE, which compare text as the default collation does: without case.
 
-use super::like::Pattern;
-use super::{int, scalar, text_at, text_value, Scalar};
+use super::like::{letters, Pattern};
+use super::{bounded, int, scalar, text_at, text_value, Scalar};
 use crate::convert::Value;
 use crate::message::{Message, Result};
+use crate::secret::redact;
+
+/// Flag of `tsql_like`: upper and lower case differ.
+pub(crate) const SENSITIVE: i64 = 1;
+/// Flag of `tsql_like`: an operand is nchar or nvarchar, so that spaces at the end of the text count.
+pub(crate) const NATIONAL: i64 = 2;
 
 pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_like", like),
@@ -15,7 +21,7 @@ pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_replace", replace),
 ];
 
-/// `tsql_like(text, pattern, sensitive [, escape])`
+/// `tsql_like(text, pattern, flags [, escape])`, flags of [`SENSITIVE`] and [`NATIONAL`]
 fn like(arguments: &[Value]) -> Result<Value> {
     let escape = match arguments.get(3) {
         None => None,
@@ -29,23 +35,18 @@ fn like(arguments: &[Value]) -> Result<Value> {
                         506,
                         16,
                         format!(
-                            "The invalid escape character \"{text}\" was specified in a LIKE predicate."
-                        ),
+                        "The invalid escape character \"{}\" was specified in a LIKE predicate.",
+                        redact(text)
+                    ),
                     ))
                 }
             }
         }
     };
-    let pattern = Pattern::new(text_at(arguments, 1)?, escape, int(arguments, 2)? != 0);
-    Ok(Value::Integer(pattern.matches(text_at(arguments, 0)?).into()))
-}
-
-/// Characters by which two texts are compared.
-fn letters(text: &str, sensitive: bool) -> Vec<char> {
-    match sensitive {
-        true => text.chars().collect(),
-        false => text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect(),
-    }
+    let flags = int(arguments, 2)?;
+    let pattern = Pattern::new(text_at(arguments, 1)?, escape, flags & SENSITIVE != 0);
+    let exact = flags & NATIONAL != 0;
+    Ok(Value::Integer(pattern.matches(text_at(arguments, 0)?, exact).into()))
 }
 
 fn find(wanted: &[char], within: &[char], from: usize) -> Option<usize> {
@@ -79,6 +80,7 @@ fn replace(arguments: &[Value]) -> Result<Value> {
     let mut result = String::new();
     let mut at = 0;
     while let Some(found) = find(&wanted, &within, at) {
+        bounded(result.len().saturating_add(replacement.len()))?;
         result.extend(&shown[at..found]);
         result.push_str(replacement);
         at = found + wanted.len();

@@ -25,7 +25,7 @@ impl Moment {
     /// What `text` says, read as `style` of CONVERT says; text without a date is on 1900-01-01.
     pub fn parse(text: &str, style: i64) -> Option<Self> {
         let order = match style {
-            3 | 4 | 5 | 103..=105 | 131 => Order::DayMonthYear,
+            3 | 4 | 5 | 103..=105 => Order::DayMonthYear,
             2 | 11 | 102 | 111 => Order::YearMonthDay,
             _ => Order::MonthDayYear,
         };

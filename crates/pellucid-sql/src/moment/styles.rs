@@ -5,6 +5,11 @@
 use super::{Moment, MONTHS, TICKS_SECOND};
 use crate::types::SqlType;
 
+/// Whether CONVERT knows the style for dates and times.
+pub(crate) fn is_style(style: i64) -> bool {
+    matches!(style, 0..=14 | 20..=25 | 100..=114 | 120 | 121 | 126 | 127)
+}
+
 impl Moment {
     /// As `style` prints it, cut to the parts that the type has; `None` if there is no such style.
     pub fn styled(self, of: SqlType, style: i64) -> Option<String> {

@@ -70,6 +70,26 @@ impl Work<'_> {
                 View { in_aggregate: true, ..view }
             }
         };
+        if over.is_some() {
+            return self.aggregate(name, call, over, arguments);
+        }
+        let used = view.forget_used();
+        let aggregate = self.aggregate(name, call, over, arguments);
+        let (own, outer) = view.recall_used(&used);
+        match outer && !own {
+            // Such an aggregate is one of the outer query.
+            true => Err(Message::unsupported(format!("{name} of nothing but outer columns"))),
+            false => aggregate,
+        }
+    }
+
+    fn aggregate(
+        &mut self,
+        name: &str,
+        call: &FunctionCall,
+        over: Option<String>,
+        arguments: View<'_>,
+    ) -> Result<Typed> {
         if call.distinct && over.is_some() {
             return Err(Message::new(
                 10759,
@@ -112,6 +132,12 @@ impl Work<'_> {
         let result = if averaged { average(of)? } else { sum(of)? };
         let code = of.code();
         let value = &operand.sql;
+        let times = match (of.family(), averaged) {
+            (Family::Integer, true) => 1,
+            (Family::Decimal, _) if !over.is_empty() => 4,
+            _ => 0,
+        };
+        self.repeat((value.len() + over.len()).saturating_mul(times))?;
         let sql = match (of.family(), averaged) {
             (Family::Integer, false) if result == SqlType::BigInt => {
                 format!("sum({distinct}{value}){over}")

@@ -33,6 +33,9 @@ impl Work<'_> {
         let lateral = level.used.replace(true);
         let split = matches!(right, TablePrimary::Function { .. });
         if !lateral || split {
+            if keep && added.tables.iter().any(|table| table.computed) {
+                return Err(Message::unsupported("an outer join of what APPLY computes"));
+            }
             text.push_str(&format!(" {word} {}", joined?));
             if keep {
                 text.push_str(" ON 1");
@@ -88,10 +91,15 @@ impl Work<'_> {
                 let values = parts.selected.iter().map(|one| one.value.sql.clone()).collect();
                 return Ok((substituted(alias, &relation(&parts), values)?, String::new()));
             }
-            // A computed value would be NULL where no row is found, a column is by itself.
+            // Where no row is found, a column of the tables joined here is NULL by itself. A computed value is not,
+            // nor is a column of the left side, whose alias was given before.
+            let before = self.aliases;
             let bare = |parts: &Parts| {
                 parts.selected.iter().all(|one| {
-                    !one.value.sql.contains(['(', '\'', ' ']) && one.value.sql.starts_with('t')
+                    let sql = &one.value.sql;
+                    let alias = sql.strip_prefix('t').and_then(|rest| rest.split('.').next());
+                    let number = alias.and_then(|digits| digits.parse::<u32>().ok());
+                    !sql.contains(['(', '\'', ' ']) && number.is_some_and(|number| number > before)
                 })
             };
             if !select.from.is_empty() && joins_flat(&select.from) {
@@ -144,6 +152,7 @@ impl Work<'_> {
                 "APPLY of a query that depends on the left side and is more than a join or one row",
             ));
         }
+        self.repeat(relation.sql.len().saturating_mul(relation.columns.len()))?;
         let values = (1..=relation.columns.len())
             .map(|at| format!("(SELECT c{at} FROM ({}))", relation.sql))
             .collect();
@@ -205,5 +214,5 @@ fn substituted(alias: &TableAlias, relation: &Relation, values: Vec<String>) -> 
             },
         })
         .collect();
-    Ok(ScopeTable { name: alias.name.clone().into(), columns, row: None })
+    Ok(ScopeTable { name: alias.name.clone().into(), columns, computed: true, row: None })
 }

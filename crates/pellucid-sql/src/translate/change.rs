@@ -26,17 +26,20 @@ struct Target {
 
 impl Work<'_> {
     pub(super) fn insert(&mut self, insert: &Insert) -> Result<String> {
+        if let InsertSource::Query(query) = &insert.source {
+            self.options(&query.options)?;
+        }
         let mut level = Level::default();
         let with = self.with(&insert.with, &mut level, View::EMPTY)?;
         if insert.top.is_some() {
             return Err(Message::unsupported("INSERT TOP"));
         }
-        let (table, name) = self.target_table(&insert.target)?;
+        let view = View::inner(&View::EMPTY, &level, Clause::Other);
+        let (table, name) = self.target_table(&insert.target, view)?;
         let columns = target_columns(&table, &insert.columns, &name)?;
         let into = format!("INSERT INTO {}", table.sqlite);
         let list: Vec<String> = columns.iter().map(|column| quoted(&column.sqlite)).collect();
         let list = list.join(", ");
-        let view = View::inner(&View::EMPTY, &level, Clause::Other);
         match &insert.source {
             InsertSource::DefaultValues => {
                 let defaulted: Vec<&TableColumn> =
@@ -90,6 +93,7 @@ impl Work<'_> {
     }
 
     pub(super) fn update(&mut self, update: &Update) -> Result<String> {
+        self.options(&update.options)?;
         let mut common = Level::default();
         let with = self.with(&update.with, &mut common, View::EMPTY)?;
         let outer = View::inner(&View::EMPTY, &common, Clause::Other);
@@ -108,18 +112,15 @@ impl Work<'_> {
                 .iter()
                 .find(|other| same(&other.name, column.column.as_str()))
                 .ok_or_else(|| Message::unknown_column(column.column.as_str()))?;
-            if names.contains(&quoted(&target.sqlite)) {
+            if !target.writable {
                 return Err(Message::new(
-                    264,
+                    8102,
                     16,
-                    format!(
-                        "The column name '{}' is specified more than once in the SET clause or column list of an \
-                         INSERT. A column cannot be assigned more than one value in the same clause. Modify the \
-                         clause to make sure that a column is updated only once. If this statement updates or \
-                         inserts columns into a view, column aliasing can conceal the duplication in your code.",
-                        target.name
-                    ),
+                    format!("Cannot update identity column '{}'.", target.name),
                 ));
+            }
+            if names.contains(&quoted(&target.sqlite)) {
+                return Err(assigned_twice(target));
             }
             let value = match &clause.value {
                 None => default_of(target),
@@ -157,6 +158,7 @@ impl Work<'_> {
     }
 
     pub(super) fn delete(&mut self, delete: &Delete) -> Result<String> {
+        self.options(&delete.options)?;
         let mut common = Level::default();
         let with = self.with(&delete.with, &mut common, View::EMPTY)?;
         let outer = View::inner(&View::EMPTY, &common, Clause::Other);
@@ -187,7 +189,7 @@ impl Work<'_> {
     ) -> Result<Target> {
         let mut level = Level::default();
         let (table, name, at, mut tail) = if from.is_empty() {
-            let (table, name) = self.target_table(target)?;
+            let (table, name) = self.target_table(target, outer)?;
             let primary = match target {
                 ChangeTarget::Table { name, .. } => {
                     TablePrimary::Table { name: name.clone(), alias: None, hints: Vec::new() }
@@ -196,7 +198,6 @@ impl Work<'_> {
                     TablePrimary::Variable { variable: variable.clone(), alias: None }
                 }
             };
-            // A common table expression of that name is not meant.
             let text = self.primary(&primary, &mut level, View::EMPTY)?;
             (table, name, 0, format!(" FROM {text}"))
         } else {
@@ -233,6 +234,7 @@ impl Work<'_> {
             });
             let written =
                 written.ok_or_else(|| Message::unsupported("change of a derived table"))?;
+            not_common(&written, outer)?;
             (self.named_table(&written)?, super::scope::object_text(&written), only, tail)
         };
         if let Some(filter) = filter {
@@ -242,9 +244,10 @@ impl Work<'_> {
         Ok(Target { table, name, at, level, tail })
     }
 
-    fn target_table(&mut self, target: &ChangeTarget) -> Result<(Table, String)> {
+    fn target_table(&mut self, target: &ChangeTarget, outer: View<'_>) -> Result<(Table, String)> {
         match target {
             ChangeTarget::Table { name, .. } => {
+                not_common(name, outer)?;
                 Ok((self.named_table(name)?, super::scope::object_text(name)))
             }
             ChangeTarget::Variable(variable) => {
@@ -294,6 +297,29 @@ impl Work<'_> {
     }
 }
 
+/// What a common table expression stands for is not changed, and the table that it hides is not meant.
+fn not_common(name: &ObjectName, outer: View<'_>) -> Result<()> {
+    match name.is_bare() && outer.common(name.object.as_str()).is_some() {
+        true => Err(Message::unsupported("change of a common table expression")),
+        false => Ok(()),
+    }
+}
+
+/// 264
+fn assigned_twice(column: &TableColumn) -> Message {
+    Message::new(
+        264,
+        16,
+        format!(
+            "The column name '{}' is specified more than once in the SET clause or column list of an INSERT. A column \
+             cannot be assigned more than one value in the same clause. Modify the clause to make sure that a column \
+             is updated only once. If this statement updates or inserts columns into a view, column aliasing can \
+             conceal the duplication in your code.",
+            column.name
+        ),
+    )
+}
+
 fn row_of(found: &Target) -> Result<String> {
     found.level.tables[found.at]
         .row
@@ -328,16 +354,18 @@ fn target_columns(table: &Table, names: &[Name], shown: &str) -> Result<Vec<Tabl
             .iter()
             .find(|column| same(&column.name, name.as_str()))
             .ok_or_else(|| Message::unknown_column(name.as_str()))?;
-        if columns.contains(column) {
+        if !column.writable {
             return Err(Message::new(
-                264,
+                544,
                 16,
                 format!(
-                    "The column name '{}' is specified more than once in the SET clause or column list of an INSERT. \
-                     ({shown})",
-                    column.name
+                    "Cannot insert explicit value for identity column in table '{shown}' when IDENTITY_INSERT is set \
+                     to OFF."
                 ),
             ));
+        }
+        if columns.contains(column) {
+            return Err(assigned_twice(column));
         }
         columns.push(column.clone());
     }

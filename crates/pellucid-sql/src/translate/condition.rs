@@ -7,6 +7,7 @@ use super::convert::operand_type;
 use super::scope::{Clause, Relation};
 use super::{balanced, Typed, View, Work};
 use crate::ast::{Comparison, Condition, Expression, InList, Quantifier, Query};
+use crate::functions::{NATIONAL, SENSITIVE};
 use crate::message::{Message, Result};
 use crate::types::{unify, Family, Length, SqlType};
 
@@ -32,9 +33,8 @@ impl Work<'_> {
                 let operand = self.expression(operand, view)?;
                 let low = self.expression(low, view)?;
                 let high = self.expression(high, view)?;
-                let least = self.compared(operand.clone(), Comparison::GreaterOrEqual, low)?;
-                let most = self.compared(operand, Comparison::LessOrEqual, high)?;
-                Ok(negation(*negated, format!("({least} AND {most})")))
+                let between = self.between(operand, low, high)?;
+                Ok(negation(*negated, between))
             }
             Condition::In { operand, negated, list } => {
                 let operand = self.expression(operand, view)?;
@@ -82,28 +82,35 @@ impl Work<'_> {
         self.query(query, View { clause: Clause::Other, ..view }, true)
     }
 
-    /// Both sides as values of one type, and the collation to compare them by.
-    fn comparable(&self, left: Typed, right: Typed) -> Result<(String, String, &'static str)> {
-        let decimal =
-            [&left, &right].iter().any(|value| value.data_type.family() == Family::Decimal);
-        let data_type = unify(operand_type(&left, decimal), operand_type(&right, decimal))?;
-        if data_type.family() == Family::Xml {
-            return Err(Message::new(
+    /// The type that both sides are compared as, and whether case counts.
+    pub(super) fn compared_as(&self, left: &Typed, right: &Typed) -> Result<(SqlType, bool)> {
+        let decimal = [left, right].iter().any(|value| value.data_type.family() == Family::Decimal);
+        let data_type = unify(operand_type(left, decimal), operand_type(right, decimal))?;
+        match data_type.family() {
+            Family::Xml => Err(Message::new(
                 305,
                 16,
                 "The XML data type cannot be compared or sorted, except when using the IS NULL operator.",
-            ));
+            )),
+            Family::Variant => Ok((data_type, false)),
+            _ => Ok((data_type, left.sensitive || right.sensitive)),
         }
-        let sensitive = left.sensitive || right.sensitive;
-        let [left, right] = [left, right].map(|side| self.converted(side, data_type));
-        Ok(match data_type.family() {
-            Family::Text => {
-                let collation = if sensitive { "" } else { " COLLATE NOCASE" };
-                (trimmed(&left.sql), trimmed(&right.sql), collation)
-            }
-            Family::Variant => (left.sql, right.sql, " COLLATE NOCASE"),
-            _ => (left.sql, right.sql, ""),
-        })
+    }
+
+    /// One side of a comparison that [`Self::compared_as`] decided on.
+    pub(super) fn side(&self, value: Typed, data_type: SqlType) -> String {
+        let sql = self.converted(value, data_type).sql;
+        match data_type.family() {
+            Family::Text => trimmed(&sql),
+            _ => sql,
+        }
+    }
+
+    /// Both sides as values of one type, and the collation to compare them by.
+    fn comparable(&self, left: Typed, right: Typed) -> Result<(String, String, &'static str)> {
+        let (data_type, sensitive) = self.compared_as(&left, &right)?;
+        let [left, right] = [left, right].map(|side| self.side(side, data_type));
+        Ok((left, right, collation(data_type, sensitive)))
     }
 
     /// `left comparison right`
@@ -120,6 +127,21 @@ impl Work<'_> {
             [left, right] = [left, right].map(|side| format!("tsql_guid_key({side})"));
         }
         Ok(format!("({left} {} {right}{collation})", comparison.sign()))
+    }
+
+    /// The operand is written once, if both ends are compared in the same way.
+    fn between(&mut self, operand: Typed, low: Typed, high: Typed) -> Result<String> {
+        let (data_type, sensitive) = self.compared_as(&operand, &low)?;
+        let guid = [&operand, &low, &high].iter().any(|v| v.data_type == SqlType::UniqueIdentifier);
+        if !guid && self.compared_as(&operand, &high)? == (data_type, sensitive) {
+            let [operand, low, high] = [operand, low, high].map(|v| self.side(v, data_type));
+            let collation = collation(data_type, sensitive);
+            return Ok(format!("({operand}{collation} BETWEEN {low} AND {high})"));
+        }
+        self.repeat(operand.sql.len())?;
+        let least = self.compared(operand.clone(), Comparison::GreaterOrEqual, low)?;
+        let most = self.compared(operand, Comparison::LessOrEqual, high)?;
+        Ok(format!("({least} AND {most})"))
     }
 
     fn in_values(
@@ -183,6 +205,7 @@ impl Work<'_> {
         };
         let all = quantifier == Quantifier::All;
         let compared = self.compared(left, comparison, right)?;
+        self.repeat(compared.len())?;
         // max and min of truth values: NULLs are left out, so they are counted beside.
         let (function, certain, empty) = if all { ("min", 0, 1) } else { ("max", 1, 0) };
         Ok(format!(
@@ -202,7 +225,9 @@ impl Work<'_> {
         let [operand, pattern] = [operand, pattern].map(|side| self.expression(side, view));
         let (operand, pattern) =
             (self.as_text(operand?, 1, "like")?, self.as_text(pattern?, 2, "like")?);
-        let sensitive = u8::from(operand.sensitive || pattern.sensitive);
+        let national = operand.data_type.is_national() || pattern.data_type.is_national();
+        let sensitive = operand.sensitive || pattern.sensitive;
+        let flags = (i64::from(sensitive) * SENSITIVE) | (i64::from(national) * NATIONAL);
         let escape = match escape {
             Some(escape) => {
                 let escape = self.expression(escape, view)?;
@@ -210,7 +235,7 @@ impl Work<'_> {
             }
             None => String::new(),
         };
-        Ok(format!("tsql_like({}, {}, {sensitive}{escape})", operand.sql, pattern.sql))
+        Ok(format!("tsql_like({}, {}, {flags}{escape})", operand.sql, pattern.sql))
     }
 
     /// Text as it is, anything else as the varchar that holds it.
@@ -238,6 +263,14 @@ fn negation(negated: bool, condition: String) -> String {
     match negated {
         true => format!("(NOT {condition})"),
         false => condition,
+    }
+}
+
+/// What values of a type are compared by.
+pub(super) fn collation(data_type: SqlType, sensitive: bool) -> &'static str {
+    match data_type.family() {
+        Family::Text | Family::Variant if !sensitive => " COLLATE NOCASE",
+        _ => "",
     }
 }
 

@@ -24,6 +24,7 @@ impl Work<'_> {
 
     /// As [`Self::expression`], whose operands go through it.
     pub(super) fn node(&mut self, expression: &Expression, view: View<'_>) -> Result<Typed> {
+        self.visit()?;
         // What a query is grouped by may be selected as a whole.
         let grouped_by = |expressions: &[Expression]| expressions.contains(expression);
         if view.grouped.is_some_and(|grouped| grouped_by(grouped.expressions)) {
@@ -32,7 +33,12 @@ impl Work<'_> {
         }
         match expression {
             Expression::Literal(literal) => constant(literal),
-            Expression::Column(column) => view.column(column),
+            Expression::Column(column) => {
+                let column = view.column(column)?;
+                // One that APPLY computes is written wherever it is named.
+                self.repeat(column.sql.len())?;
+                Ok(column)
+            }
             Expression::Variable(variable) => self.variable(&variable.0),
             Expression::SystemVariable(name) => self.system_variable(name),
             Expression::Unary { operator, operand } => {
@@ -79,17 +85,18 @@ impl Work<'_> {
     }
 
     fn case(&mut self, case: &Case, view: View<'_>) -> Result<Typed> {
+        let mut compared = String::new();
         let mut conditions = Vec::new();
         let mut values = Vec::new();
         match &case.branches {
             CaseBranches::Simple { operand, branches } => {
+                let operand = self.expression(operand, view)?;
+                let mut whens = Vec::new();
                 for (when, then) in branches {
-                    // Each branch compares with its own types, as a searched CASE would.
-                    let left = self.expression(operand, view)?;
-                    let right = self.expression(when, view)?;
-                    conditions.push(self.compared(left, Comparison::Equal, right)?);
+                    whens.push(self.expression(when, view)?);
                     values.push(self.expression(then, view)?);
                 }
+                (compared, conditions) = self.branches(operand, whens)?;
             }
             CaseBranches::Searched(branches) => {
                 for (when, then) in branches {
@@ -111,14 +118,41 @@ impl Work<'_> {
                  the NULL constant.",
             ));
         }
-        self.chosen(&conditions, values)
+        self.chosen(&compared, &conditions, values)
     }
 
-    /// `CASE WHEN .. THEN .. ELSE .. END` of one type; there is one value more than conditions.
-    pub(super) fn chosen(&mut self, conditions: &[String], values: Vec<Typed>) -> Result<Typed> {
+    /// What stands behind CASE and behind each WHEN. The operand is written once, if it is compared in the same way
+    /// in each branch; otherwise each branch compares with its own types, as a searched CASE would.
+    fn branches(&mut self, operand: Typed, whens: Vec<Typed>) -> Result<(String, Vec<String>)> {
+        let mut kinds = Vec::new();
+        for when in &whens {
+            kinds.push(self.compared_as(&operand, when)?);
+        }
+        let same = kinds.windows(2).all(|pair| pair[0] == pair[1]);
+        if let (Some((data_type, sensitive)), true) = (kinds.first().copied(), same) {
+            let collation = super::condition::collation(data_type, sensitive);
+            let compared = format!(" {}{collation}", self.side(operand, data_type));
+            let sides = whens.into_iter().map(|when| self.side(when, data_type)).collect();
+            return Ok((compared, sides));
+        }
+        let mut conditions = Vec::new();
+        for when in whens {
+            self.repeat(operand.sql.len())?;
+            conditions.push(self.compared(operand.clone(), Comparison::Equal, when)?);
+        }
+        Ok((String::new(), conditions))
+    }
+
+    /// `CASE compared WHEN .. THEN .. ELSE .. END` of one type; there is one value more than conditions.
+    pub(super) fn chosen(
+        &mut self,
+        compared: &str,
+        conditions: &[String],
+        values: Vec<Typed>,
+    ) -> Result<Typed> {
         let data_type = self.common_type(&values)?;
         let sensitive = values.iter().any(|value| value.sensitive);
-        let mut sql = String::from("CASE");
+        let mut sql = format!("CASE{compared}");
         for (at, value) in values.into_iter().enumerate() {
             let value = self.converted(value, data_type);
             match conditions.get(at) {
@@ -135,7 +169,7 @@ impl Work<'_> {
         let condition = self.condition(condition, view)?;
         let values =
             vec![self.expression(&iif.then, view)?, self.expression(&iif.otherwise, view)?];
-        self.chosen(&[condition], values)
+        self.chosen("", &[condition], values)
     }
 
     fn convert_call(&mut self, call: &Convert, view: View<'_>) -> Result<Typed> {

@@ -36,9 +36,10 @@ impl Work<'_> {
         level: &mut Level,
         outer: View<'_>,
     ) -> Result<String> {
+        let first = level.tables.len();
         let mut text = self.primary(&source.table, level, outer)?;
         for join in &source.joins {
-            self.join(join, level, outer, &mut text)?;
+            self.join(join, level, first, outer, &mut text)?;
         }
         Ok(text)
     }
@@ -47,6 +48,7 @@ impl Work<'_> {
         &mut self,
         join: &Join,
         level: &mut Level,
+        first: usize,
         outer: View<'_>,
         text: &mut String,
     ) -> Result<()> {
@@ -59,7 +61,16 @@ impl Work<'_> {
             JoinKind::Right(condition) => ("RIGHT JOIN", Some(condition)),
             JoinKind::Full(condition) => ("FULL JOIN", Some(condition)),
         };
+        let between = level.tables.len();
         let right = self.primary(&join.right, level, outer)?;
+        let kept = |kinds: &[&str], tables: &[ScopeTable]| {
+            kinds.contains(&word) && tables.iter().any(|table| table.computed)
+        };
+        if kept(&["RIGHT JOIN", "FULL JOIN"], &level.tables[first..between])
+            || kept(&["LEFT JOIN", "FULL JOIN"], &level.tables[between..])
+        {
+            return Err(Message::unsupported("an outer join of what APPLY computes"));
+        }
         text.push_str(&format!(" {word} {right}"));
         if let Some(condition) = condition {
             let condition = self.condition(condition, View::inner(&outer, level, Clause::On))?;
@@ -84,6 +95,7 @@ impl Work<'_> {
                 if let Some(common) = common {
                     let t = self.alias();
                     let text = format!("{} AS {t}", common.sqlite);
+                    common.aliases.borrow_mut().push(t.clone());
                     let called = alias.as_ref().unwrap_or(&name.object).clone();
                     add(level, derived(called, &t, &common.columns, &[])?)?;
                     return Ok(text);
@@ -144,7 +156,7 @@ impl Work<'_> {
             })
             .collect();
         let row = table.row.map(|row| format!("{t}.{row}"));
-        add(level, ScopeTable { name: called, columns, row })?;
+        add(level, ScopeTable { name: called, columns, computed: false, row })?;
         Ok(text)
     }
 
@@ -243,7 +255,7 @@ impl Work<'_> {
         let data_type = text.data_type;
         let columns =
             vec![ScopeColumn { name: value, value: typed(format!("{t}.value"), data_type) }];
-        add(level, ScopeTable { name: called.into(), columns, row: None })?;
+        add(level, ScopeTable { name: called.into(), columns, computed: false, row: None })?;
         Ok(format!("json_each(tsql_split({}, {})) AS {t}", text.sql, separator.sql))
     }
 }
@@ -325,7 +337,7 @@ fn derived(called: Name, t: &str, columns: &[Column], names: &[Name]) -> Result<
         .enumerate()
         .map(|(at, (name, column))| ScopeColumn { name, value: column.of(t, at) })
         .collect();
-    Ok(ScopeTable { name: called.into(), columns, row: None })
+    Ok(ScopeTable { name: called.into(), columns, computed: false, row: None })
 }
 
 /// Adds a table to those of a FROM clause, whose names have to differ.

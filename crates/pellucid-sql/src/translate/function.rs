@@ -125,7 +125,11 @@ impl Work<'_> {
             list.extend(sql);
             types.push(data_type);
         }
-        let sql = format!("{}({})", builtin.within, list.join(", "));
+        let sql = match (builtin.name, &list[..]) {
+            // One number for the whole query: SQLite executes such a sub-query once.
+            ("RAND", []) => format!("(SELECT {}())", builtin.within),
+            _ => format!("{}({})", builtin.within, list.join(", ")),
+        };
         let data_type = result_type(builtin.result, &types);
         Ok(Typed { sql, data_type, sensitive, constant: None })
     }
@@ -233,19 +237,22 @@ fn result_type(result: ResultType, types: &[SqlType]) -> SqlType {
             other => other,
         },
         ResultType::TextMost(at) => most_text(of(at)),
-        ResultType::NumberLike(at) => match of(at) {
-            SqlType::Bit | SqlType::TinyInt | SqlType::SmallInt => SqlType::Int,
-            SqlType::SmallMoney => SqlType::Money,
-            SqlType::Real => SqlType::Float,
-            other => other,
-        },
-        ResultType::WholeLike(at) => match of(at) {
+        ResultType::NumberMost(at, whole) => crate::functions::widened(number_like(of(at)), whole),
+        ResultType::NumberLike(at) => number_like(of(at)),
+        ResultType::WholeLike(at) => match number_like(of(at)) {
             SqlType::Numeric { precision, .. } => SqlType::numeric(precision, 0),
-            SqlType::Bit | SqlType::TinyInt | SqlType::SmallInt => SqlType::Int,
-            SqlType::SmallMoney => SqlType::Money,
-            SqlType::Real => SqlType::Float,
             other => other,
         },
+    }
+}
+
+/// What a function of a number gives.
+fn number_like(of: SqlType) -> SqlType {
+    match of {
+        SqlType::Bit | SqlType::TinyInt | SqlType::SmallInt => SqlType::Int,
+        SqlType::SmallMoney => SqlType::Money,
+        SqlType::Real => SqlType::Float,
+        other => other,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `+ - * / % & | ^` and signs.
 
+use super::budget::too_complex;
 use super::convert::operand_type;
 use super::{balanced, typed, Typed, View, Work};
 use crate::ast::{BinaryOperator, Chain, UnaryOperator};
@@ -11,20 +12,38 @@ struct Joined {
     parts: Vec<String>,
     data_type: SqlType,
     sensitive: bool,
+    /// Characters that the whole is cut to.
+    cut: Option<u16>,
 }
 
 impl Joined {
+    fn new(first: Typed) -> Self {
+        let Typed { sql, data_type, sensitive, .. } = first;
+        Self { parts: vec![sql], data_type, sensitive, cut: None }
+    }
+
     fn typed(self) -> Typed {
-        let Self { parts, data_type, sensitive } = self;
-        Typed { sql: balanced(&parts, "||"), data_type, sensitive, constant: None }
+        let Self { parts, data_type, sensitive, cut } = self;
+        Typed { sql: cut_to(&parts, cut), data_type, sensitive, constant: None }
     }
 }
 
+fn cut_to(parts: &[String], cut: Option<u16>) -> String {
+    let sql = balanced(parts, "||");
+    match cut {
+        Some(most) => format!("tsql_left({sql}, {most})"),
+        None => sql,
+    }
+}
+
+/// Operators of numbers in a row: each one nests in the next, and SQLite's expressions are 1,000 deep at most.
+const OPERATORS_MOST: usize = 900;
+
 impl Work<'_> {
     pub(super) fn chain(&mut self, chain: &Chain, view: View<'_>) -> Result<Typed> {
-        let first = self.expression(&chain.first, view)?;
         let mut joined: Option<Joined> = None;
-        let mut left = first;
+        let mut left = self.expression(&chain.first, view)?;
+        let mut operators = 0;
         for (operator, right) in &chain.rest {
             let right = self.expression(right, view)?;
             if let Some(so_far) = joined.take() {
@@ -44,14 +63,15 @@ impl Work<'_> {
             let (a, b) = (left.data_type.family(), right.data_type.family());
             match *operator == BinaryOperator::Add && (texts(a, b) || texts(b, a)) {
                 true => {
-                    let start = Joined {
-                        parts: vec![left.sql.clone()],
-                        data_type: left.data_type,
-                        sensitive: left.sensitive,
-                    };
-                    joined = Some(join(start, right)?);
+                    joined = Some(join(Joined::new(left.clone()), right)?);
                 }
-                false => left = self.binary(left, *operator, right)?,
+                false => {
+                    operators += 1;
+                    if operators > OPERATORS_MOST {
+                        return Err(too_complex());
+                    }
+                    left = self.binary(left, *operator, right)?;
+                }
             }
         }
         Ok(match joined {
@@ -71,10 +91,7 @@ impl Work<'_> {
         let null = |value: &Typed| value.data_type.family() == Family::Null;
         let texts = text(&left) && text(&right) && !(null(&left) && null(&right));
         match operator == BinaryOperator::Add && texts {
-            true => {
-                let Typed { sql, data_type, sensitive, .. } = left;
-                join(Joined { parts: vec![sql], data_type, sensitive }, right).map(Joined::typed)
-            }
+            true => join(Joined::new(left), right).map(Joined::typed),
             false => self.binary(left, operator, right),
         }
     }
@@ -108,6 +125,10 @@ impl Work<'_> {
         match operator {
             UnaryOperator::Plus => Ok(Typed { constant: None, ..operand }),
             UnaryOperator::Minus if family == Family::Null => Ok(typed("NULL", SqlType::Int)),
+            // The smallest type that has the value with the other sign.
+            UnaryOperator::Minus if operand.data_type == SqlType::TinyInt => {
+                self.unary(operator, self.converted(operand, SqlType::SmallInt))
+            }
             UnaryOperator::Minus if number => {
                 let code = operand.data_type.code();
                 let sql = format!("tsql_negate({}, {code})", operand.sql);
@@ -123,7 +144,7 @@ impl Work<'_> {
     }
 }
 
-/// Longer than its type allows, a text is cut off.
+/// Longer than its type allows, a text is cut off: once for all that is joined, as long as the type has a length.
 fn join(mut left: Joined, right: Typed) -> Result<Joined> {
     let data_type = arithmetic(BinaryOperator::Add, left.data_type, right.data_type)?;
     let length = |t: SqlType| match t.length() {
@@ -132,12 +153,12 @@ fn join(mut left: Joined, right: Typed) -> Result<Joined> {
         None => 1,
     };
     let sum = length(left.data_type).saturating_add(length(right.data_type));
+    match data_type.length() {
+        Some(Length::Of(most)) if sum > usize::from(most) => left.cut = Some(most),
+        Some(Length::Of(_)) => {}
+        _ if left.cut.is_some() => left.parts = vec![cut_to(&left.parts, left.cut.take())],
+        _ => {}
+    }
     left.parts.push(right.sql);
-    let parts = match data_type.length() {
-        Some(Length::Of(most)) if sum > usize::from(most) => {
-            vec![format!("tsql_left({}, {most})", balanced(&left.parts, "||"))]
-        }
-        _ => left.parts,
-    };
-    Ok(Joined { parts, data_type, sensitive: left.sensitive || right.sensitive })
+    Ok(Joined { data_type, sensitive: left.sensitive || right.sensitive, ..left })
 }

@@ -94,7 +94,10 @@ impl Work<'_> {
         let mut keys = Vec::new();
         for item in order {
             let key = match named(item, selected)? {
-                Some(at) => order_key(&selected[at].value),
+                Some(at) => {
+                    self.repeat(selected[at].value.sql.len())?;
+                    order_key(&selected[at].value)
+                }
                 None => {
                     let value = self.expression(&item.value, view)?;
                     if distinct && !selected.iter().any(|one| one.value.sql == value.sql) {

@@ -17,7 +17,18 @@ impl Work<'_> {
         outer: View<'_>,
         nested: bool,
     ) -> Result<Relation> {
-        for option in &query.options {
+        self.options(&query.options)?;
+        let mut level = Level::default();
+        let with = self.with(&query.with, &mut level, outer)?;
+        let view = View::inner(&outer, &level, Clause::Other);
+        let mut relation = self.query_body(query, view, nested)?;
+        relation.sql.insert_str(0, &with);
+        Ok(relation)
+    }
+
+    /// `OPTION (..)`, which has to be read before the WITH that it is about.
+    pub(super) fn options(&mut self, options: &[QueryOption]) -> Result<()> {
+        for option in options {
             match option {
                 QueryOption::MaxRecursion(most) => {
                     if *most > 32_767 {
@@ -36,12 +47,7 @@ impl Work<'_> {
                 QueryOption::Recompile | QueryOption::MaxDop(_) => {}
             }
         }
-        let mut level = Level::default();
-        let with = self.with(&query.with, &mut level, outer)?;
-        let view = View::inner(&outer, &level, Clause::Other);
-        let mut relation = self.query_body(query, view, nested)?;
-        relation.sql.insert_str(0, &with);
-        Ok(relation)
+        Ok(())
     }
 
     fn query_body(&mut self, query: &Query, view: View<'_>, nested: bool) -> Result<Relation> {
@@ -96,7 +102,8 @@ impl Work<'_> {
             let mut list: Vec<String> = (1..=columns.len()).map(|at| format!("c{at}")).collect();
             list.extend(hidden);
             texts.push(format!("{sqlite}({}) AS ({})", list.join(", "), relation.sql));
-            level.common.push(CommonTable { name: name.to_owned(), sqlite, columns });
+            let aliases = Default::default();
+            level.common.push(CommonTable { name: name.to_owned(), sqlite, columns, aliases });
         }
         match texts.is_empty() {
             true => Ok(String::new()),

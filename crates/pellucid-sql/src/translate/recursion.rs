@@ -41,6 +41,7 @@ impl Work<'_> {
             name: name.to_owned(),
             sqlite: sqlite.to_owned(),
             columns: columns.clone(),
+            aliases: Default::default(),
         });
         let step = self.recursive_step(&step, &columns, name, level, outer);
         level.common.pop();
@@ -103,16 +104,9 @@ impl Work<'_> {
             }
             list.push(format!("{} AS c{}", self.converted(one.value.clone(), wanted).sql, at + 1));
         }
-        // The alias is the last one given to this table: FROM is translated once.
-        let own = level.common.last().map(|table| format!("{} AS ", table.sqlite));
-        let own = own.unwrap_or_default();
-        let alias = parts
-            .tail
-            .split(&own)
-            .nth(1)
-            .and_then(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric()).next());
-        let Some(alias) = alias.filter(|alias| !alias.is_empty()) else {
-            return unsupported("a reference within a sub-query");
+        let aliases = level.common.last().map(|table| table.aliases.take()).unwrap_or_default();
+        let [alias] = &aliases[..] else {
+            return unsupported("a reference within a sub-query, or several,");
         };
         let most = self.recursion_most;
         let depth = format!("tsql_recursion({alias}.d + 1, {most})");

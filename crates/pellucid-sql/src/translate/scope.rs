@@ -1,6 +1,6 @@
 //! What names mean at a place of a query.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use crate::ast::{ColumnName, Expression, ObjectName};
 use crate::message::{Message, Result};
@@ -59,6 +59,8 @@ pub(super) struct ScopeTable {
     /// What it is called by: its alias, or its name with what stands before it.
     pub name: ObjectName,
     pub columns: Vec<ScopeColumn>,
+    /// Whether its columns are expressions of other tables, which an outer join does not make NULL.
+    pub computed: bool,
     /// What identifies a row, if it is a table that may be changed.
     pub row: Option<String>,
 }
@@ -70,6 +72,8 @@ pub(super) struct CommonTable {
     /// Its name in SQLite.
     pub sqlite: String,
     pub columns: Vec<Column>,
+    /// What it was called where it was named so far.
+    pub aliases: RefCell<Vec<String>>,
 }
 
 /// One level of names: those of a WITH, or those of a FROM.
@@ -158,11 +162,8 @@ impl<'v> View<'v> {
             }
         }
         match self.outer {
-            Some(outer) => {
-                // An outer column is a constant here, whatever the outer query is grouped by.
-                let outer = View { grouped: None, ..*outer };
-                outer.column(wanted)
-            }
+            // A constant here; but if the outer query is grouped, it has to be so by that column.
+            Some(outer) => outer.column(wanted),
             None => Err(match &wanted.table {
                 Some(table) => {
                     Message::unbound(&format!("{}.{}", object_text(table), wanted.column.as_str()))
@@ -170,6 +171,26 @@ impl<'v> View<'v> {
                 None => Message::unknown_column(wanted.column.as_str()),
             }),
         }
+    }
+
+    /// Forgets which levels were used, this one first; returns which were.
+    pub fn forget_used(&self) -> Vec<bool> {
+        self.levels().map(|level| level.used.replace(false)).collect()
+    }
+
+    /// Remembers what was forgotten; returns whether this level was used since, and whether an outer one was.
+    pub fn recall_used(&self, before: &[bool]) -> (bool, bool) {
+        let own = self.level.is_some_and(|level| level.used.get());
+        let mut count = 0;
+        for (level, before) in self.levels().zip(before) {
+            count += usize::from(level.used.get());
+            level.used.set(level.used.get() || *before);
+        }
+        (own, count > usize::from(own))
+    }
+
+    fn levels(&self) -> impl Iterator<Item = &'v Level> {
+        std::iter::successors(Some(*self), |view| view.outer.copied()).filter_map(|view| view.level)
     }
 
     /// The numbers of table and column at this level.

@@ -206,6 +206,7 @@ impl Work<'_> {
                     view.column(&name)?;
                 }
                 let name = Some(column.name.clone());
+                self.repeat(column.value.sql.len())?;
                 selected.push(Selected { name, value: column.value.clone() });
             }
         }
@@ -231,6 +232,7 @@ impl Work<'_> {
             true => "()".to_owned(),
             false => format!("(ORDER BY {})", parts.order.join(", ")),
         };
+        self.repeat(over.len())?;
         let rank = if top.with_ties { "rank()" } else { "row_number()" };
         let most = match top.percent {
             true => {

@@ -3,7 +3,7 @@
 use super::expression::now;
 use super::function::{counted, most_text};
 use super::{typed, Typed, View, Work};
-use crate::ast::{Comparison, Expression};
+use crate::ast::Expression;
 use crate::functions::{DatePart, Parameter};
 use crate::message::{Message, Result};
 use crate::types::{Family, SqlType};
@@ -95,18 +95,25 @@ impl Work<'_> {
                  argument has to be known.",
             ));
         }
-        let equal = self.compared(first.clone(), Comparison::Equal, second)?;
-        let sql = format!("CASE WHEN {equal} THEN NULL ELSE {} END", first.sql);
+        let (data_type, sensitive) = self.compared_as(&first, &second)?;
+        let sql = format!(
+            "tsql_nullif({}, {}, {}, {}, {}, {})",
+            first.sql,
+            first.data_type.code(),
+            second.sql,
+            second.data_type.code(),
+            data_type.code(),
+            u8::from(sensitive)
+        );
         Ok(Typed { sql, constant: None, ..first })
     }
 
     fn choose(&mut self, mut values: Vec<Typed>) -> Result<Typed> {
         let index = values.remove(0);
         let index = self.coerced(index, SqlType::Int)?;
-        let conditions: Vec<String> =
-            (1..=values.len()).map(|at| format!("{} = {at}", index.sql)).collect();
+        let numbers: Vec<String> = (1..=values.len()).map(|at| at.to_string()).collect();
         values.push(typed("NULL", SqlType::Null));
-        self.chosen(&conditions, values)
+        self.chosen(&format!(" {}", index.sql), &numbers, values)
     }
 
     /// NULL counts as ''.

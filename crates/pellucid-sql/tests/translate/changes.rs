@@ -64,6 +64,53 @@ fn changes() {
     assert_eq!(session.run("SELECT a FROM @v").unwrap(), [["2"]]);
 }
 
+/// The name of a common table expression is not that of the table that it hides.
+#[test]
+fn common_table_expressions_are_not_changed() {
+    let mut session = session();
+    let refused = "'change of a common table expression' is not supported.";
+    session.fails(&[
+        ("WITH t AS (SELECT TOP 1 * FROM t ORDER BY a) DELETE FROM t", 50_001, refused),
+        ("WITH t AS (SELECT * FROM t WHERE a = 1) UPDATE t SET b = 'q'", 50_001, refused),
+        ("WITH t AS (SELECT a FROM u) INSERT INTO t (a) VALUES (9)", 50_001, refused),
+        ("WITH t AS (SELECT * FROM t WHERE a = 1) DELETE x FROM t AS x", 50_001, refused),
+    ]);
+    assert_eq!(session.run("SELECT COUNT(*) FROM t WHERE b <> 'q'").unwrap(), [["3"]]);
+    // Behind a schema it is the table that is meant.
+    assert_eq!(session.run("WITH t AS (SELECT 1 AS a) DELETE FROM dbo.t").unwrap(), [["3"]]);
+}
+
+#[test]
+fn recursion_has_the_limit_that_is_written() {
+    let mut session = session();
+    let with = "WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 150)";
+    for change in [
+        "INSERT INTO u SELECT i, 'n' FROM n",
+        "UPDATE t SET b = 'm' FROM t JOIN n ON n.i = t.a + 147",
+        "DELETE t FROM t JOIN n ON n.i = t.a + 147",
+    ] {
+        let text = |most: u32| format!("{with} {change} OPTION (MAXRECURSION {most})");
+        assert_eq!(session.run(&text(120)).unwrap_err().number, 530, "{change}");
+        session.run(&text(150)).unwrap_or_else(|message| panic!("{change}\n{message:?}"));
+    }
+}
+
+#[test]
+fn identities() {
+    let mut session = session();
+    session.names.0.get_mut("t").unwrap().columns[0].writable = false;
+    session.fails(&[
+        ("UPDATE t SET a = a + 1", 8102, "Cannot update identity column 'a'."),
+        (
+            "INSERT INTO t (a, b) VALUES (9, 'x')",
+            544,
+            "Cannot insert explicit value for identity column in table 't' when IDENTITY_INSERT is set to OFF.",
+        ),
+    ]);
+    assert_eq!(session.run("INSERT INTO t VALUES ('n', 4)").unwrap(), [["1"]]);
+    assert_eq!(session.run("SELECT b FROM t WHERE a = 4").unwrap(), [["n"]]);
+}
+
 #[test]
 fn what_does_not_fit() {
     session().fails(&[
@@ -73,6 +120,12 @@ fn what_does_not_fit() {
             "Column name or number of supplied values does not match table definition.",
         ),
         ("INSERT INTO t (q) VALUES (1)", 207, "Invalid column name 'q'."),
+        // SQLite looks at each row, not at the table as the statement leaves it.
+        (
+            "UPDATE t SET a = a + 1",
+            2627,
+            "Violation of UNIQUE KEY constraint 't.a'. Cannot insert duplicate key in object 't'.",
+        ),
         (
             "INSERT INTO t VALUES (7, 'four', 1)",
             2628,

@@ -98,6 +98,11 @@ fn of_values() {
             281,
             "99 is not a valid style number when converting from datetime to a character string.",
         ),
+        (
+            "SELECT CONVERT(datetime, '20141003', 99)",
+            281,
+            "99 is not a valid style number when converting from varchar to a character string.",
+        ),
         ("SELECT LEFT('abc', -1)", 537, "Invalid length parameter passed to the LEFT function."),
         (
             "SELECT (SELECT a FROM t)",
@@ -137,6 +142,11 @@ fn of_types_and_forms() {
             "SELECT COUNT(*) FROM t HAVING a > 1",
             8121,
             "Column 't.a' is invalid in the HAVING clause because it is not contained in either an aggregate function or the GROUP BY clause.",
+        ),
+        (
+            "SELECT a, (SELECT t.b) FROM t GROUP BY a",
+            8120,
+            "Column 't.b' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause.",
         ),
         (
             "SELECT a FROM t WHERE COUNT(*) > 1",
@@ -188,5 +198,46 @@ fn by_name() {
         ("SELECT a INTO u FROM t", 50_001, "'SELECT INTO' is not supported."),
         ("SELECT CAST(1 AS datetimeoffset)", 50_001, "'datetimeoffset' is not supported."),
         ("SELECT CAST('<a/>' AS xml)", 50_001, "'conversion of markup to xml' is not supported."),
+        (
+            "SELECT CONVERT(datetime, '03/10/2014', 131)",
+            50_001,
+            "'CONVERT style 131' is not supported.",
+        ),
+        (
+            "SELECT CONVERT(varchar(30), GETDATE(), 130)",
+            50_001,
+            "'CONVERT style 130' is not supported.",
+        ),
+        (
+            "SELECT (SELECT SUM(t.a) FROM t AS u) FROM t",
+            50_001,
+            "'SUM of nothing but outer columns' is not supported.",
+        ),
     ]);
+    // Beside a column of its own, or of none at all, an aggregate is one of its query.
+    let rows = session().run("SELECT (SELECT SUM(t.a + u.a) + SUM(1) FROM t AS u) FROM t").unwrap();
+    assert_eq!(rows, [["7"], ["9"]]);
+    let rows = session().run("SELECT a, (SELECT t.a) FROM t GROUP BY a").unwrap();
+    assert_eq!(rows, [["1", "1"], ["2", "2"]]);
+}
+
+/// A value may be a statement: what stands behind PASSWORD in it is in no message and in no `Debug` output.
+#[test]
+fn secrets() {
+    let mut session = session();
+    let statement = "'CREATE MASTER KEY ENCRYPTION BY PASSWORD = ''hidden'''";
+    for (text, number) in [
+        ("SELECT CAST({s} AS int)", 245),
+        ("SELECT IIF('x' LIKE 'y' ESCAPE {s}, 1, 0)", 506),
+        // Cut within the secret.
+        ("INSERT INTO t (b) VALUES ('PASSWORD=''hidden''')", 2628),
+    ] {
+        let message = session.run(&text.replace("{s}", statement)).unwrap_err();
+        assert_eq!(message.number, number, "{message:?}");
+        assert!(!message.text.contains("='h") && !message.text.contains("hidden"), "{message:?}");
+        assert!(message.text.contains("PASSWORD"), "{message:?}");
+    }
+    let statement = session.statement(&format!("SELECT {statement}")).unwrap();
+    assert!(statement.sql.contains("hidden"));
+    assert!(!format!("{statement:?}").contains("hidden"));
 }

@@ -11,6 +11,7 @@ mod dates;
 mod errors;
 mod functions;
 mod generated;
+mod limits;
 mod odd;
 mod queries;
 mod server;

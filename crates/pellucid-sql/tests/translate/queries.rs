@@ -163,6 +163,55 @@ fn joins_and_applies() {
     ]);
 }
 
+/// What an outer join or OUTER APPLY would have to make NULL and does not.
+#[test]
+fn applies_that_are_refused() {
+    let more = "'APPLY of a query that depends on the left side and is more than a join or one row' is not supported.";
+    let joined = "'an outer join of what APPLY computes' is not supported.";
+    session().fails(&[
+        (
+            "SELECT s.id, x.v FROM sets s OUTER APPLY (SELECT s.id AS v FROM files f WHERE f.set_id = s.id) x",
+            50_001,
+            more,
+        ),
+        (
+            "SELECT s.id, x.v FROM sets s OUTER APPLY (SELECT 1 AS v FROM files f WHERE f.set_id = s.id) x",
+            50_001,
+            more,
+        ),
+        (
+            "SELECT x.d, f.path FROM sets s CROSS APPLY (SELECT 1 + s.id * 0 AS d) x RIGHT JOIN files f ON f.set_id = s.id",
+            50_001,
+            joined,
+        ),
+        (
+            "SELECT x.d, f.path FROM sets s CROSS APPLY (SELECT 1 + s.id * 0 AS d) x FULL JOIN files f ON f.set_id = s.id",
+            50_001,
+            joined,
+        ),
+        (
+            "SELECT x.d FROM files f LEFT JOIN (sets s CROSS APPLY (SELECT 1 + s.id * 0 AS d) x) ON s.id = f.set_id",
+            50_001,
+            joined,
+        ),
+    ]);
+    gives(&[
+        (
+            "SELECT s.id, x.p FROM sets s OUTER APPLY (SELECT f.path AS p FROM files f WHERE f.set_id = s.id) x WHERE s.id > 1 ORDER BY 1",
+            &[&["2", "z"], &["3", "NULL"], &["4", "NULL"]],
+        ),
+        (
+            "SELECT x.d, f.path FROM sets s CROSS APPLY (SELECT s.id + 1 AS d) x LEFT JOIN files f ON f.set_id = x.d WHERE s.id > 2",
+            &[&["4", "NULL"], &["5", "NULL"]],
+        ),
+    ]);
+}
+
+#[test]
+fn rand_is_one_number_for_a_query() {
+    gives(&[("SELECT COUNT(DISTINCT r) FROM (SELECT RAND() AS r FROM sets) AS x", &[&["1"]])]);
+}
+
 #[test]
 fn sub_queries_and_sets() {
     gives(&[
@@ -192,6 +241,12 @@ fn common_tables() {
         ),
         (
             "WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT SUM(i), COUNT(*) FROM n",
+            &[&["15", "5"]],
+        ),
+        // Text that looks like the table of the recursion is not taken for it.
+        (
+            "WITH n AS (SELECT 1 AS i UNION ALL SELECT n.i + 1 FROM (SELECT 'w1 AS t9' AS s) AS x JOIN n ON x.s <> '' WHERE n.i < 5)
+             SELECT SUM(i), COUNT(*) FROM n",
             &[&["15", "5"]],
         ),
         (

@@ -80,6 +80,10 @@ fn what_wins() {
         ("AVG(CAST(1 AS decimal(5,2)))", "numeric(38,6)"),
         ("AVG(1)", "int"),
         ("LEN('x')", "int"),
+        ("-CAST(1 AS tinyint)", "smallint"),
+        ("POWER(1.01, 2)", "numeric(38,2)"),
+        ("SIGN(0.5)", "numeric(38,1)"),
+        ("POWER(2, 2)", "int"),
         ("DB_NAME()", "nvarchar(128)"),
         ("@@ROWCOUNT", "int"),
     ]);
