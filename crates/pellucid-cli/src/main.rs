@@ -28,6 +28,7 @@ mod rekey;
 mod run;
 mod salvage;
 mod scan;
+mod sql;
 mod status;
 
 use std::process::ExitCode;
@@ -42,6 +43,8 @@ use rustix::process::DumpableBehavior;
 mod exit {
     /// It could not be done.
     pub const FAILED: u8 = 1;
+    /// It was asked for in a way that cannot be.
+    pub const USAGE: u8 = 2;
     /// Damage was found.
     pub const DAMAGE: u8 = 3;
     /// Something needs attention (`status --check`).
@@ -116,6 +119,8 @@ enum Command {
     Scan(scan::ScanArgs),
     /// What is to be done or told, and when: show, set, clear; `run` does what is due
     Policy(policy::PolicyArgs),
+    /// Execute SQL Server's statements: scripts as sqlcmd runs them, or a prompt
+    Sql(Box<sql::SqlArgs>),
     /// Look at this machine, its keys and their databases, and say what to do
     Doctor(doctor::DoctorArgs),
     /// Who did what to which key and database: the event log of the instance
@@ -172,6 +177,7 @@ fn main() -> ExitCode {
         Command::Rewrap(args) => rekey::rewrap(args, &output),
         Command::Scan(args) => scan::run(args, &output),
         Command::Policy(args) => policy::run(args, &output),
+        Command::Sql(args) => sql::run(args, &output),
         Command::Doctor(_) => doctor::run(&output),
         Command::Events(args) => events::run(args, &output),
         Command::Run(args) => run::run(args),

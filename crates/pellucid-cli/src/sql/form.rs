@@ -1,0 +1,21 @@
+//! How results and messages are written: aligned for people, JSON for programs.
+
+use pellucid_sql::convert::Value;
+use pellucid_sql::session::Report;
+use pellucid_sql::translate::ResultColumn;
+
+/// A way to write them. Each function appends to `out` what is to be written.
+pub trait Form {
+    /// A result begins.
+    fn columns(&mut self, columns: &[ResultColumn], out: &mut String);
+    /// A row of it.
+    fn row(&mut self, values: &[Value], out: &mut String);
+    /// It has ended, or a statement has changed so many rows.
+    fn done(&mut self, rows: Option<u64>, out: &mut String);
+    /// A message.
+    fn message(&mut self, report: &Report, out: &mut String);
+    /// The batch has ended, whatever was open.
+    fn end(&mut self, out: &mut String);
+    /// A line for people, which is no message of the server.
+    fn remark(&mut self, line: &str, out: &mut String);
+}

@@ -1,0 +1,217 @@
+//! Where results and messages go: standard output or a file, and standard error.
+//!
+//! Results are buffered; a message is seen at once, and so is the end of a batch. A reader that is gone ends a result,
+//! which nobody reads, but no change that is under way: it is carried out, and nothing after it.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+use pellucid_sql::convert::Value;
+use pellucid_sql::session::{Cancel, Report, Sink};
+use pellucid_sql::translate::ResultColumn;
+
+use super::form::Form;
+
+/// With this state, a message asks sqlcmd to leave.
+const LEAVE: u8 = 127;
+
+/// Takes what statements give.
+pub struct Screen {
+    form: Box<dyn Form>,
+    out: Box<dyn Write>,
+    errors: Box<dyn Write>,
+    /// -r: messages from this severity on go to standard error.
+    redirected: Option<u8>,
+    cancel: Option<Cancel>,
+    is_gone: bool,
+    asks_to_leave: bool,
+    text: String,
+}
+
+/// The session's hold of it.
+pub struct Shared(pub Rc<RefCell<Screen>>);
+
+impl Screen {
+    /// One that writes to `out`, and to `errors` what `redirect` says.
+    pub fn new(
+        form: Box<dyn Form>,
+        out: Box<dyn Write>,
+        errors: Box<dyn Write>,
+        redirect: Option<u8>,
+    ) -> Self {
+        let redirected = redirect.map(|which| if which == 0 { 11 } else { 0 });
+        Self {
+            form,
+            out,
+            errors,
+            redirected,
+            cancel: None,
+            is_gone: false,
+            asks_to_leave: false,
+            text: String::new(),
+        }
+    }
+
+    /// What a result is cancelled by when nobody reads it.
+    pub fn cancels_by(&mut self, cancel: Cancel) {
+        self.cancel = Some(cancel);
+    }
+
+    /// Whether nobody reads any more.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// Whether a message has asked to leave.
+    pub fn asks_to_leave(&self) -> bool {
+        self.asks_to_leave
+    }
+
+    /// A line for people.
+    pub fn remark(&mut self, line: &str) {
+        self.write(|form, text| form.remark(line, text));
+        self.flush();
+    }
+
+    /// Text as it is.
+    pub fn raw(&mut self, words: &str) {
+        self.write(|_, text| text.push_str(words));
+        self.flush();
+    }
+
+    /// The batch has ended.
+    pub fn end(&mut self) {
+        self.write(|form, text| form.end(text));
+        self.flush();
+    }
+
+    fn write(&mut self, form: impl FnOnce(&mut dyn Form, &mut String)) {
+        self.text.clear();
+        form(&mut *self.form, &mut self.text);
+        if !self.is_gone && self.out.write_all(self.text.as_bytes()).is_err() {
+            self.is_gone = true;
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.is_gone && self.out.flush().is_err() {
+            self.is_gone = true;
+        }
+    }
+}
+
+impl Sink for Shared {
+    fn columns(&mut self, columns: &[ResultColumn]) {
+        self.0.borrow_mut().write(|form, text| form.columns(columns, text));
+    }
+
+    fn row(&mut self, values: Vec<Value>) {
+        let mut screen = self.0.borrow_mut();
+        screen.write(|form, text| form.row(&values, text));
+        if screen.is_gone {
+            screen.cancel.iter().for_each(Cancel::ask);
+        }
+    }
+
+    fn done(&mut self, rows: Option<u64>) {
+        self.0.borrow_mut().write(|form, text| form.done(rows, text));
+    }
+
+    fn message(&mut self, report: &Report) {
+        let mut screen = self.0.borrow_mut();
+        let message = &report.message;
+        screen.asks_to_leave |= message.state == LEAVE;
+        if screen.redirected.is_some_and(|from| message.severity >= from) {
+            screen.flush();
+            let mut text = String::new();
+            screen.form.message(report, &mut text);
+            // Nobody reads it: no reason to stop.
+            let _ = screen.errors.write_all(text.as_bytes());
+            return;
+        }
+        screen.write(|form, text| form.message(report, text));
+        screen.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::aligned::{Aligned, Layout};
+    use pellucid_sql::message::Message;
+
+    /// Text that two hold.
+    #[derive(Clone, Default)]
+    struct Paper(Rc<RefCell<Vec<u8>>>);
+
+    impl Paper {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.borrow().clone()).unwrap()
+        }
+    }
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn said(redirect: Option<u8>, severity: u8) -> (String, String) {
+        let (out, errors) = (Paper::default(), Paper::default());
+        let layout = Layout {
+            separator: " ".into(),
+            trim: false,
+            width: None,
+            variable: Some(256),
+            fixed: None,
+            headers: 0,
+        };
+        let form = Box::new(Aligned::new(layout));
+        let screen = Screen::new(form, Box::new(out.clone()), Box::new(errors.clone()), redirect);
+        let report = Report {
+            message: Message::new(50_000, severity, "said"),
+            line: 1,
+            procedure: None,
+            server: "S".into(),
+        };
+        Shared(Rc::new(RefCell::new(screen))).message(&report);
+        (out.text(), errors.text())
+    }
+
+    #[test]
+    fn errors_or_all_messages_go_to_standard_error() {
+        let error = "Msg 50000, Level 16, State 1, Server S, Line 1\nsaid\n";
+        for (redirect, severity, out, errors) in [
+            (None, 16, error, ""),
+            (Some(0), 16, "", error),
+            (Some(0), 10, "said\n", ""),
+            (Some(1), 0, "", "said\n"),
+        ] {
+            assert_eq!(said(redirect, severity), (out.to_owned(), errors.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_noticed() {
+        struct Gone;
+        impl Write for Gone {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(std::io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let form = Box::new(crate::sql::json::Json::default());
+        let screen = Screen::new(form, Box::new(Gone), Box::new(Gone), None);
+        let mut sink = Shared(Rc::new(RefCell::new(screen)));
+        assert!(!sink.0.borrow().is_gone());
+        sink.done(Some(1));
+        assert!(sink.0.borrow().is_gone());
+    }
+}
