@@ -185,6 +185,7 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
     Ok(Job {
         database: args.database.clone(),
         database_name: None,
+        user: None,
         server: ServerFacts::default(),
         differential: args.differential.then(|| match args.base.is_empty() {
             true => files.families.clone(),

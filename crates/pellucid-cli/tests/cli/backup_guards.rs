@@ -168,6 +168,7 @@ fn ready() {
 }
 
 fn job(database_name: None,
+        user: None,
         server: Default::default(),
         database: PathBuf, families: Vec<PathBuf>, existing: Existing) -> Job {
     Job {

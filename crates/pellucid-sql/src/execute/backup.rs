@@ -215,6 +215,7 @@ impl Session {
         Ok(Job {
             database: known.path.clone(),
             database_name: Some(known.name.clone()),
+            user: Some(self.shared.user().to_owned()),
             server: self.server_facts(known)?,
             rules: Rules {
                 existing: match (options.has(BackupFlag::Format), options.has(BackupFlag::Init)) {

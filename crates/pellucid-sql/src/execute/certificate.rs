@@ -20,7 +20,8 @@ use crate::ast::{
 };
 use crate::instance::paths::Folder;
 use crate::instance::MASTER;
-use crate::message::{product, Message};
+use crate::message::product::{self, not_written};
+use crate::message::Message;
 use crate::moment::Moment;
 use crate::session::Session;
 
@@ -139,7 +140,7 @@ impl Session {
         keyring.stored_certificate(name)?;
         let file = self.databases.instance.file(&backup.file.text, Folder::Backup)?;
         let Some(private_key) = &backup.private_key else {
-            return Ok(keyring.export_certificate(name, &file, None)?);
+            return Ok(keyring.export_certificate(name, &file, None).map_err(not_written)?);
         };
         if private_key.decryption.is_some() {
             return Err(Message::from(known::PASSWORD_INVALID).into());
@@ -153,7 +154,9 @@ impl Session {
             .into());
         };
         let key_file = self.databases.instance.file(&path.text, Folder::Backup)?;
-        Ok(keyring.export_certificate(name, &file, Some((&key_file, &passphrase(password))))?)
+        Ok(keyring
+            .export_certificate(name, &file, Some((&key_file, &passphrase(password))))
+            .map_err(not_written)?)
     }
 
     fn drop_certificate(&mut self, name: &str) -> Done {

@@ -1,6 +1,7 @@
 //! DBCC, ALTER INDEX, UPDATE STATISTICS, CHECKPOINT, RECONFIGURE.
 
-use pellucid_sqlite::audit::{audit, Audit, Options as AuditOptions};
+use pellucid_sqlite::audit::{audit, Audit, Options as AuditOptions, OrphanRow};
+use pellucid_sqlite::inspect::Kind;
 use rusqlite::OptionalExtension;
 
 use super::{Done, Raised};
@@ -96,12 +97,43 @@ impl Session {
             self.end_of_dbcc(has("NO_INFOMSGS"));
             return Ok(());
         }
-        self.databases.attach(&known)?;
+        let schema = self.databases.attach(&known)?;
+        if !matches!(self.databases.look(&known)?, Some(Ok(Kind::Sealed(_)))) {
+            let found = self.check_plain(&schema, has("PHYSICAL_ONLY"))?;
+            return self.tell_found(&known, &found, has("NO_INFOMSGS"));
+        }
         self.databases.release(&known)?;
         let look =
             AuditOptions { physical_only: has("PHYSICAL_ONLY"), cores: super::backup::workers() };
         let found = audit(&known.path, look, &mut |_, _, _| ())?;
         self.tell_found(&known, &found, has("NO_INFOMSGS"))
+    }
+
+    /// A plain database has no tags: SQLite's own checks are all there is.
+    fn check_plain(&self, schema: &str, physical: bool) -> Done<Audit> {
+        const SHOWN: usize = 200;
+        let connection = &self.databases.connection;
+        let check = if physical { "quick_check" } else { "integrity_check" };
+        let mut found = Audit::default();
+        {
+            let mut statement =
+                connection.prepare(&format!("PRAGMA {}.{check}({SHOWN})", quoted(schema)))?;
+            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+            for told in rows {
+                found.integrity.extend(Some(told?).filter(|told| told != "ok"));
+            }
+        }
+        if !physical {
+            let mut statement =
+                connection.prepare(&format!("PRAGMA {}.foreign_key_check", quoted(schema)))?;
+            let rows = statement.query_map([], |row| {
+                Ok(OrphanRow { table: row.get(0)?, rowid: row.get(1)?, parent: row.get(2)? })
+            })?;
+            for orphan in rows.take(SHOWN) {
+                found.orphans.push(orphan?);
+            }
+        }
+        Ok(found)
     }
 
     fn tell_found(&mut self, known: &Known, found: &Audit, quiet: bool) -> Done {

@@ -9,6 +9,7 @@ use super::Done;
 use crate::ast::{MasterKeyEncryption, MasterKeyStatement, ProviderStatement};
 use crate::instance::paths::Folder;
 use crate::instance::MASTER;
+use crate::message::product::not_written;
 use crate::message::Message;
 use crate::secret::Secret;
 use crate::session::Session;
@@ -33,7 +34,7 @@ impl Session {
             }
             MasterKeyStatement::BackupService { file, password } => {
                 let file = self.databases.instance.file(&file.text, Folder::Backup)?;
-                back_up_service_key(&home, &file, &passphrase(password))?;
+                back_up_service_key(&home, &file, &passphrase(password)).map_err(not_written)?;
             }
             MasterKeyStatement::RestoreService { file, password, force } => {
                 let file = self.databases.instance.file(&file.text, Folder::Backup)?;
@@ -105,7 +106,9 @@ impl Session {
             MasterKeyStatement::Backup { file, password } => {
                 self.declared("find")?;
                 let file = self.databases.instance.file(&file.text, Folder::Backup)?;
-                self.master_keyring()?.back_up_database_key(&file, &passphrase(password))?;
+                self.master_keyring()?
+                    .back_up_database_key(&file, &passphrase(password))
+                    .map_err(not_written)?;
             }
             MasterKeyStatement::Restore { file, decryption, encryption, force } => {
                 let file = self.databases.instance.file(&file.text, Folder::Backup)?;

@@ -8,6 +8,7 @@ use pellucid::restore::{Media, OpenSet};
 use pellucid::{Algorithm, Error};
 use pellucid_sqlite::backup::{mend, open_media, restore, Mending, Restored, Restoring};
 use pellucid_sqlite::convert::ConvertError;
+use pellucid_sqlite::inspect::Kind as Found;
 use pellucid_sqlite::seal_request::{Credentials, Request as KeyRequest};
 
 use super::backup::{
@@ -221,7 +222,12 @@ impl Session {
         let facts = self.facts(&media, position).map_err(failed)?;
         check_media_name(&media, options)?;
         let to = self.place(name, known.as_ref(), facts.as_ref(), options)?;
-        let differential = is_differential(&media, position).map_err(failed)?;
+        let header = first_header(&media, position).map_err(failed)?;
+        let (differential, sealed) = (header.kind != Kind::Full, header.sealed_source);
+        let was_sealed = match &known {
+            Some(known) => matches!(self.databases.look(known)?, Some(Ok(Found::Sealed(_)))),
+            None => false,
+        };
         let base = match (differential, &known) {
             (false, _) => None,
             (true, Some(Known { state: State::Restoring, restored_from: Some(from), .. })) => {
@@ -240,7 +246,8 @@ impl Session {
             to: to.clone(),
             protections: Vec::new(),
             algorithm: Algorithm::Aes256,
-            decrypted: false,
+            // A plain one takes the place of an encrypted one where REPLACE says so, as there.
+            decrypted: !sealed && options.has(RestoreFlag::Replace),
             replace: options.has(RestoreFlag::Replace) || restoring,
             timeout: WAIT,
             workers: workers(),
@@ -266,6 +273,13 @@ impl Session {
         };
         self.note_restore(&known, &to, facts.as_ref(), &devices, position, options, &done)?;
         self.tell_restored(&known, facts.as_ref(), position, &done, options, took);
+        if was_sealed && !done.sealed {
+            let text = format!(
+                "Warning: database '{}' is not encrypted any more: the backup is of a database without encryption.",
+                known.name
+            );
+            self.inform(Message::new(product::REMARK, 10, text));
+        }
         Ok(())
     }
 
@@ -472,14 +486,16 @@ impl Session {
                 .filter(|page| *page > 0)
             {
                 Some(page) => pages.push(page),
-                None => return Err(Message::new(
-                    product::MISUSE,
-                    16,
-                    format!(
+                None => {
+                    return Err(Message::new(
+                        product::MISUSE,
+                        16,
+                        format!(
                         "The page list '{text}' is not valid: pages are written as '1:57, 1:202'."
                     ),
-                )
-                .into()),
+                    )
+                    .into())
+                }
             }
         }
         self.databases.release(known)?;
@@ -556,10 +572,6 @@ pub(super) fn first_header(media: &Media, position: u32) -> pellucid::Result<Set
     found.ok_or_else(|| {
         Error::misuse(pellucid::Subject::BackupSet(position), "it is not on these media")
     })
-}
-
-fn is_differential(media: &Media, position: u32) -> pellucid::Result<bool> {
-    Ok(first_header(media, position)?.kind != Kind::Full)
 }
 
 /// 3117

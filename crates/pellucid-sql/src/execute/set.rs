@@ -1,6 +1,6 @@
 //! USE and SET.
 
-use super::Done;
+use super::{Done, Raised};
 use crate::ast::{
     AssignmentOperator, BinaryOperator, Expression, SessionSetting, SessionStatement,
     SessionSwitch, SettingValue, StatisticsKind,
@@ -13,7 +13,9 @@ impl Session {
     pub(super) fn set(&mut self, statement: &SessionStatement) -> Done {
         match statement {
             SessionStatement::Use(name) => {
-                self.databases.use_database(name.as_str())?;
+                // What follows was meant for that database.
+                let ends = |message| Raised { is_thrown: true, ..Raised::from(message) };
+                self.databases.use_database(name.as_str()).map_err(ends)?;
                 let name = self.databases.current_name();
                 // 5701
                 let mut message =

@@ -84,6 +84,16 @@ impl From<Error> for Message {
     }
 }
 
+/// 15240 for a file of keys that cannot be written.
+pub(crate) fn not_written(error: Error) -> Message {
+    match &error {
+        Error::Io { subject: pellucid::Subject::File(path), .. } => {
+            Message::known(&known::FILE_EXISTS, &[&path.display().to_string()])
+        }
+        _ => error.into(),
+    }
+}
+
 /// SQL Server's message, without what comes before it.
 fn within(number: u16, text: &str) -> Option<Message> {
     let message = WITHIN.iter().find(|message| message.number == number)?;

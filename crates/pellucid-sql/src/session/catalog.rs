@@ -153,6 +153,23 @@ impl Databases {
         Ok(())
     }
 
+    /// What the file of a database is, looked at past SQLite; none within a transaction that holds it.
+    ///
+    /// # Errors
+    /// What keeps it from being attached again.
+    pub fn look(&self, known: &Known) -> Result<Option<pellucid::Result<Kind>>> {
+        let is_attached = self.attached.borrow().contains(&known.id);
+        if is_attached && !self.connection.is_autocommit() {
+            return Ok(None);
+        }
+        self.release(known)?;
+        let found = inspect(&known.path).map(|found| found.kind);
+        if is_attached {
+            self.attach(known)?;
+        }
+        Ok(Some(found))
+    }
+
     fn attach_msdb(&self) -> Result<String> {
         if !self.has_msdb.get() {
             self.connection.execute("ATTACH ?1 AS msdb", [uri(&self.instance.msdb_path())])?;

@@ -1,7 +1,9 @@
 //! sys.certificates, sys.symmetric_keys, sys.key_encryptions, sys.dm_database_encryption_keys
 
 use pellucid::certificate::PublicCertificate;
+use pellucid::protector::Protector;
 use pellucid_sqlite::convert::copy_path;
+use pellucid_sqlite::inspect::{Kind, SealedHeader};
 
 use super::{optional, text, time, Column, Row};
 use crate::convert::{from_hex, Value};
@@ -192,35 +194,13 @@ pub(super) fn encryption_keys(databases: &Databases) -> Result<Vec<Row>> {
 /// Of every database that has a key, or was asked to have one.
 pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
     let mut states = Vec::new();
-    let sql = "SELECT k.path, k.encryption_state, k.create_date, k.regenerate_date, k.modify_date, k.set_date, \
-               k.key_algorithm, k.key_length, k.encryptor_thumbprint, k.encryptor_type, k.percent_complete, \
-               k.encryption_state_desc, k.encryption_scan_state, k.encryption_scan_state_desc, \
-               k.encryption_scan_modify_date FROM pellucid_encryption_keys k WHERE k.encryption_state > 0";
-    let mut found: Vec<(Value, Vec<Value>)> = Vec::new();
-    {
-        let mut statement = databases.connection.prepare(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let cells = (1..15).map(|at| row.get(at)).collect::<rusqlite::Result<_>>()?;
-            found.push((row.get(0)?, cells));
-        }
-    }
     for known in databases.instance.databases()? {
         if known.is_system() {
             continue;
         }
-        let path = crate::instance::registry::text(&known.path);
-        match found.iter().find(|(other, _)| *other == path) {
-            Some((_, cells)) => {
-                let mut row = vec![Value::Integer(known.id)];
-                row.extend(cells[..5].iter().cloned());
-                row.push(Value::Null);
-                row.extend(cells[5..].iter().cloned());
-                // 1 unencrypted, 5 decrypting
-                let is_on = !matches!(cells[0], Value::Integer(1 | 5));
-                states.push(KeyState { id: known.id, is_on, row });
-            }
-            None => {
+        match databases.look(&known)? {
+            Some(Ok(Kind::Sealed(sealed))) => states.push(of_header(&known, &sealed)),
+            _ => {
                 if let Some(pending) = databases.instance.pending_key(&known)? {
                     states.push(of_pending(&known, &pending));
                 }
@@ -228,6 +208,66 @@ pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
         }
     }
     Ok(states)
+}
+
+/// Of a container: what its header says.
+fn of_header(known: &Known, sealed: &SealedHeader) -> KeyState {
+    let header = &sealed.header;
+    let (scan, dates) = (&header.scan, header.dates());
+    let (name, bits) = match header.algorithm() {
+        Ok(algorithm) => {
+            let (name, bits) = shown_algorithm(algorithm.name());
+            (text(name), Value::Integer(bits))
+        }
+        Err(_) => (Value::Null, Value::Null),
+    };
+    let protectors: Vec<Protector> = header
+        .protectors
+        .iter()
+        .filter_map(|bytes| Protector::decode(bytes).ok())
+        .map(|(protector, _)| protector)
+        .collect();
+    let certificate = protectors.iter().find_map(|protector| match protector {
+        Protector::Certificate(found) if !found.is_recovery() => Some(found.thumbprint().to_vec()),
+        _ => None,
+    });
+    let (thumbprint, encryptor) = match (certificate, protectors.first()) {
+        (Some(thumbprint), _) => (Value::Blob(thumbprint), text("CERTIFICATE")),
+        (None, Some(other)) => (Value::Null, Value::Text(other.kind_name().to_uppercase())),
+        (None, None) => (Value::Null, Value::Null),
+    };
+    KeyState {
+        id: known.id,
+        is_on: !header.is_switched_off(),
+        row: vec![
+            Value::Integer(known.id),
+            Value::Integer(header.state as i64),
+            time(dates.created),
+            time(dates.regenerated),
+            time(dates.modified),
+            time(dates.set),
+            Value::Null,
+            name,
+            bits,
+            thumbprint,
+            encryptor,
+            Value::Real(sealed.percent().unwrap_or(0.0).into()),
+            text(header.state.description()),
+            Value::Integer(scan.state as i64),
+            text(scan.state.description()),
+            time(scan.modified),
+        ],
+    }
+}
+
+/// Name and bits of a key, as the view has them.
+fn shown_algorithm(name: &str) -> (&str, i64) {
+    let bits = match name {
+        "AES_128" => 128,
+        "AES_192" | "TRIPLE_DES_3KEY" => 192,
+        _ => 256,
+    };
+    (if name.starts_with("AES") { "AES" } else { name }, bits)
 }
 
 /// Of one that is still plain: 1, or 2 while a process makes its container.
@@ -241,13 +281,7 @@ fn of_pending(known: &Known, pending: &PendingKey) -> KeyState {
         (false, true) => (3, "ABORTED"),
         (false, false) => (0, "NONE"),
     };
-    let bits = match pending.algorithm.as_str() {
-        "AES_128" => 128,
-        "AES_192" | "TRIPLE_DES_3KEY" => 192,
-        _ => 256,
-    };
-    let algorithm =
-        if pending.algorithm.starts_with("AES") { "AES" } else { pending.algorithm.as_str() };
+    let (algorithm, bits) = shown_algorithm(&pending.algorithm);
     let bytes =
         |path: &std::path::Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let all = bytes(&known.path).max(1);

@@ -32,6 +32,8 @@ pub struct Job {
     pub database: PathBuf,
     /// What it is called; none: as its file, without the extension.
     pub database_name: Option<String>,
+    /// Who makes it; none: as the environment says.
+    pub user: Option<String>,
     /// What a server knows of it.
     pub server: ServerFacts,
     /// Where to.
@@ -338,7 +340,8 @@ fn set_header(
 }
 
 fn description(job: &Job) -> Description {
-    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
+    let from_environment = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).ok();
+    let user = job.user.clone().or_else(from_environment).unwrap_or_default();
     Description {
         database: job.database_name.clone().unwrap_or_else(|| database_name(&job.database)),
         path: full_name(&job.database),
