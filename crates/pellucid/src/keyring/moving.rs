@@ -328,13 +328,17 @@ fn fate_of_certificate(coming: &Stored, own: &Found<Stored>) -> Result<Fate> {
 }
 
 /// What is remembered of a database once another instance's memory of it, or of its copy there, has come. One that lies
-/// here is what this instance knows of it, and the certificates that the other one named are needed as well.
+/// here is what this instance knows of it, and the certificates that the other one named are needed as well; if both mean
+/// the same path, the one that has seen the later header says how far that had come.
 fn together(known: Option<DatabaseMemory>, coming: DatabaseMemory) -> DatabaseMemory {
     match known {
         Some(mut known) if known.path.exists() => {
             let needed = |print: &[u8; 32]| !known.certificates.contains(print);
             let more: Vec<_> = coming.certificates.into_iter().filter(needed).collect();
             known.certificates.extend(more);
+            if known.path == coming.path && known.sequence < coming.sequence {
+                (known.sequence, known.sealed) = (coming.sequence, coming.sealed);
+            }
             known
         }
         Some(known) if known.sequence >= coming.sequence => known,

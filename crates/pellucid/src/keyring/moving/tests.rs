@@ -222,6 +222,34 @@ fn a_database_that_lies_here_stays_what_this_instance_knows() {
 }
 
 #[test]
+fn of_a_database_at_the_same_path_the_later_header_counts() {
+    let bench = Bench::new();
+    let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
+    let (new, _) = Keyring::open_or_create(&bench.home("new")).unwrap();
+    std::fs::write(bench.home("here.db"), "").unwrap();
+    let memory = |sequence, sealed| DatabaseMemory {
+        sequence,
+        sealed,
+        certificates: Vec::new(),
+        path: bench.home("here.db"),
+    };
+    for (id, own, theirs) in
+        [(1, memory(5, false), memory(9, true)), (2, memory(9, true), memory(5, false))]
+    {
+        new.remember_database(&[id; 16], &own).unwrap();
+        old.remember_database(&[id; 16], &theirs).unwrap();
+    }
+    let bundle = bench.export(&old, "bundle");
+    let plan = bundle.import(new.home(), Path::new("bundle")).unwrap();
+    assert_eq!(fates(&plan)[1..], [("database", Fate::New), ("database", Fate::Same)]);
+    for id in [1, 2] {
+        assert_eq!(new.recall_database(&[id; 16]).unwrap(), Some(memory(9, true)), "{id}");
+    }
+    let again = bundle.import(new.home(), Path::new("bundle")).unwrap();
+    assert_eq!(fates(&again)[1..], [("database", Fate::Same), ("database", Fate::Same)]);
+}
+
+#[test]
 fn a_keyring_that_was_made_meanwhile_is_kept() {
     let bench = Bench::new();
     let (old, _) = Keyring::open_or_create(&bench.home("old")).unwrap();
