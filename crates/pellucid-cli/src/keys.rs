@@ -86,20 +86,16 @@ pub fn only_new(key: Option<&Path>, phrase: Option<&Path>) -> Result<Protection,
 }
 
 /// The arguments, of whatever command, that read standard input where they are `-`.
-const FROM_INPUT: [&str; 7] = [
-    "key_file",
-    "passphrase_file",
-    "password_file",
-    "new_key_file",
-    "new_passphrase_file",
-    "media",
-    "base",
-];
+const FROM_INPUT: [&str; 4] = ["key_file", "new_key_file", "media", "base"];
+/// Those that ask instead where that is a terminal: any number of times ([`passphrase`]).
+const FROM_INPUT_OR_ASKED: [&str; 3] = ["passphrase_file", "password_file", "new_passphrase_file"];
 
 /// How many things are to be read from standard input, which gives one only.
 pub fn inputs(matches: &ArgMatches) -> usize {
     let named = |id: &&str| matches.try_get_raw(id).ok().flatten().into_iter().flatten();
-    let here = FROM_INPUT.iter().flat_map(named).filter(|value| *value == "-").count();
+    let asked = std::io::stdin().is_terminal();
+    let read = FROM_INPUT_OR_ASKED.iter().filter(|_| !asked).chain(&FROM_INPUT);
+    let here = read.flat_map(named).filter(|value| *value == "-").count();
     here + matches.subcommand().map_or(0, |(_, matches)| inputs(matches))
 }
 
@@ -129,7 +125,8 @@ pub fn passphrase(path: &Path, new: bool) -> Result<Passphrase, Failure> {
             .map(|typed| Passphrase::new(Zeroizing::new(typed).as_bytes()))
             .map_err(|error| Failure::new(error, "a terminal is needed to ask for a passphrase"))
     };
-    let first = refuse_empty(ask("Passphrase: ")?)?;
+    // Where an old one is asked for as well, nobody could tell which it is.
+    let first = refuse_empty(ask(if new { "New passphrase: " } else { "Passphrase: " })?)?;
     if new && ask("Again: ")?.identity() != first.identity() {
         return Err(Failure::new("the two passphrases differ", "nothing was changed; try again"));
     }

@@ -6,7 +6,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{said, Place, Said, PELLUCID};
+use crate::support::{at_a_terminal, said, Place, Said, PELLUCID};
 
 pub const PASSWORD: &str = "a Pa55word of some length";
 
@@ -344,19 +344,34 @@ fn force_says_what_it_loses() {
     std::fs::write(place.path("keys/service.key"), [9; 32]).unwrap();
     assert_eq!(pellucid(&place, "key regenerate service").code, 1);
     let before = place.snapshot();
-    let told = at_a_terminal(&place, "key regenerate service --force", "n");
+    let told = at_a_terminal(&place, "key regenerate service --force", "n").all();
     assert!(told.contains("every certificate under it") && told.contains("[y/N]"), "{told}");
     assert_eq!(before, place.snapshot());
-    let told = at_a_terminal(&place, "key regenerate service --force --yes", "n");
+    let told = at_a_terminal(&place, "key regenerate service --force --yes", "n").all();
     assert!(told.contains("every certificate under it") && !told.contains("[y/N]"), "{told}");
     assert_ne!(before, place.snapshot());
 }
 
-/// What the program says at a terminal where somebody types `answer`.
-fn at_a_terminal(place: &Place, words: &str, answer: &str) -> String {
-    let mut command = place.command("script");
-    command.args(["-qec", &format!("{PELLUCID} {words}"), "/dev/null"]);
-    crate::support::said_with(&mut command, &format!("{answer}\n")).all()
+#[test]
+fn at_a_terminal_each_passphrase_is_asked_for() {
+    let place = place();
+    place.secret("old", b"the old passphrase");
+    place.secret("raw.key", &[7; 32]);
+    place.sealed("app.db", &["--passphrase-file", "old"]);
+    let rewrap = "rewrap app.db --passphrase-file - --new-passphrase-file -";
+    let told = at_a_terminal(&place, rewrap, "the new one\nthe new one\nthe old passphrase");
+    assert_eq!(told.code, 0, "{told:?}");
+    for prompt in ["New passphrase: ", "Again: ", "\nPassphrase: "] {
+        assert_eq!(told.stdout.matches(prompt).count(), 1, "{prompt}: {told:?}");
+    }
+    place.secret("new", b"the new one");
+    works(&place, "check app.db --passphrase-file new");
+    assert_eq!(pellucid(&place, "check app.db --passphrase-file old").code, 1);
+    // What is read, and not asked for, is one thing there as well.
+    let told = at_a_terminal(&place, "rewrap app.db --key-file - --new-key-file -", "");
+    assert!(told.code == 2 && told.stdout.contains("more than once"), "{told:?}");
+    let told = pellucid(&place, rewrap);
+    assert!(told.code == 2 && told.stderr.contains("more than once"), "{told:?}");
 }
 
 #[test]

@@ -169,6 +169,13 @@ pub fn said_with(command: &mut Command, input: &str) -> Said {
     }
 }
 
+/// What the program says at a terminal where somebody types these lines.
+pub fn at_a_terminal(place: &Place, words: &str, answers: &str) -> Said {
+    let mut command = place.command("script");
+    command.args(["-qec", &format!("{PELLUCID} {words}"), "/dev/null"]);
+    said_with(&mut command, &format!("{answers}\n"))
+}
+
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(bytes);
