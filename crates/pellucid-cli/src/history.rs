@@ -10,7 +10,9 @@ use pellucid::media::{Description, MediaHeader};
 use pellucid::restore::{Family, Media};
 use pellucid_sqlite::backup::open_family;
 use pellucid_sqlite::convert::ConvertError;
-use pellucid_sqlite::history::{files_of, is_lost, History, KnownRestore, KnownSet, SetRecord};
+use pellucid_sqlite::history::{
+    files_of, is_lost, History, KnownRestore, KnownSet, Plan, Pruning, SetRecord,
+};
 use pellucid_sqlite::seal_request::{Credentials, Request};
 
 use crate::backup::{about_media, described, rate};
@@ -61,6 +63,10 @@ struct PruneArgs {
     /// if a file cannot be removed that should be
     #[arg(long)]
     files: bool,
+    /// With --files: a file that is not there, in a directory that is, was removed and is forgotten. Without it, its disk may
+    /// be one that is not mounted, and it stays
+    #[arg(long, requires = "files")]
+    missing: bool,
     /// Do it
     #[arg(long)]
     apply: bool,
@@ -304,27 +310,24 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     let age = args.older_than.saturating_mul(86_400_000_000);
     let limit = pellucid::backup::now_micros().saturating_sub(age);
-    let mut plan = history.plan(limit, args.files)?;
+    let what = Pruning { limit, files: args.files, missing: args.missing };
+    let mut plan = history.plan(&what)?;
     if args.apply {
         if !plan.files.is_empty() {
-            output.confirm(&format!("Remove {} files of backups?", plan.files.len()))?;
+            let going = [forgotten(&plan, false), removed(&plan, false)].concat().join("\n");
+            let question = format!("Remove {} files of backups?", plan.files.len());
+            output.confirm(&format!("this would go:\n{going}\n{question}"))?;
         }
-        let done = history.prune(&plan, limit, args.files)?;
+        let done = history.prune(&plan, &what)?;
         plan.kept.extend(done.kept);
         plan.stuck.extend(done.stuck);
         (plan.sets, plan.files) = (done.sets, done.files);
     }
-    let word = if args.apply { "forgotten" } else { "would be forgotten" };
-    for set in &plan.sets {
-        output.line(format!("{word}: {} {} {}", set.begun, kind(set), set.database));
-    }
+    forgotten(&plan, args.apply).iter().for_each(|line| output.line(line));
     for (set, why) in &plan.kept {
         output.line(format!("stays: {} {} {}: {why}", set.begun, kind(set), set.database));
     }
-    let word = if args.apply { "removed" } else { "would be removed" };
-    for path in &plan.files {
-        output.line(format!("{word}: {}", path.display()));
-    }
+    removed(&plan, args.apply).iter().for_each(|line| output.line(line));
     for (path, why) in &plan.stuck {
         output.warning(format!(
             "`{}`: {why}: the files of its media stay, and the history goes on knowing them; without `--files` \
@@ -348,4 +351,17 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(exit::FAILED),
     })
+}
+
+/// The sets that go, a line for each.
+fn forgotten(plan: &Plan, applied: bool) -> Vec<String> {
+    let word = if applied { "forgotten" } else { "would be forgotten" };
+    let line = |set: &KnownSet| format!("{word}: {} {} {}", set.begun, kind(set), set.database);
+    plan.sets.iter().map(line).collect()
+}
+
+/// The files that go, likewise.
+fn removed(plan: &Plan, applied: bool) -> Vec<String> {
+    let word = if applied { "removed" } else { "would be removed" };
+    plan.files.iter().map(|path| format!("{word}: {}", path.display())).collect()
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use pellucid::backup::lock_media;
 
-use crate::support::{edit, history, said_with, Place, Said, PELLUCID};
+use crate::support::{at_a_terminal, edit, history, said_with, Place, Said, PELLUCID};
 
 fn json(place: &Place, arguments: &[&str]) -> Value {
     let said = place.pellucid(&[&["--json"], arguments].concat()).succeeded();
@@ -121,7 +121,7 @@ fn pruning_takes_whole_chains_says_so_first_and_leaves_what_a_newer_differential
     assert!(place.path("full.bak").exists(), "what stays is based on it");
     assert_eq!(backups(&place).len(), 4);
     std::fs::remove_file(place.path("diff.bak")).unwrap();
-    let done = json(&place, &[&prune[..], &["--apply"]].concat());
+    let done = json(&place, &[&prune[..], &["--missing", "--apply"]].concat());
     assert_eq!(done["files"], serde_json::json!([place.path("full.bak")]), "{done}");
     assert!(!place.path("full.bak").exists() && place.path("next.bak").exists());
     let left = backups(&place);
@@ -169,6 +169,12 @@ fn sets_whose_files_stay_are_not_forgotten_nor_what_they_are_based_on() {
     // A disk that is not mounted.
     std::fs::rename(place.path("disk"), place.path("away")).unwrap();
     nothing_goes(&place, 2, "disk/full.bak");
+    let said = place.pellucid(&[&PRUNE[..], &["--missing", "--apply"]].concat());
+    assert!(said.code == 1 && said.stderr.contains("disk/full.bak"), "{said:?}");
+    // Nor is it where the directory is the one that it is mounted on.
+    std::fs::create_dir(place.path("disk")).unwrap();
+    nothing_goes(&place, 2, "disk/full.bak");
+    std::fs::remove_dir(place.path("disk")).unwrap();
     std::fs::rename(place.path("away"), place.path("disk")).unwrap();
     // A set that the history does not know, behind the one that it does.
     place
@@ -183,10 +189,13 @@ fn sets_whose_files_stay_are_not_forgotten_nor_what_they_are_based_on() {
     assert!(backups(&place).is_empty());
     assert!(!place.path("disk/full.bak").exists() && !place.path("diff.bak").exists());
 
-    // One that somebody removed is not in the way.
+    // One that somebody removed is not in the way, if he says so.
     place.pellucid(&["backup", "app.db", "--to", "disk/full.bak"]).succeeded();
     std::fs::remove_file(place.path("disk/full.bak")).unwrap();
-    let (said, facts) = prune(&place, &["--apply"]);
+    nothing_goes(&place, 1, "disk/full.bak");
+    let alone = place.pellucid(&["history", "prune", "--older-than", "0", "--missing"]);
+    assert!(alone.code == 2 && alone.stderr.contains("--files"), "{alone:?}");
+    let (said, facts) = prune(&place, &["--missing", "--apply"]);
     assert!(said.code == 0 && facts["stuck"] == serde_json::json!([]), "{said:?}");
     assert!(backups(&place).is_empty());
 
@@ -204,6 +213,48 @@ fn sets_whose_files_stay_are_not_forgotten_nor_what_they_are_based_on() {
     nothing_goes(&place, 1, "object.bak");
     place.pellucid(&["history", "prune", "--older-than", "0", "--apply"]).succeeded();
     assert!(backups(&place).is_empty() && place.path("object.bak").exists());
+
+    // Where standard output went nobody knows; the device that keeps nothing has no file.
+    let mut command = place.command("/bin/sh");
+    command.args(["-c", "exec \"$0\" backup app.db --to - >piped.bak", PELLUCID]);
+    said_with(&mut command, "").succeeded();
+    nothing_goes(&place, 1, "-");
+    place.pellucid(&["history", "prune", "--older-than", "0", "--apply"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "NUL"]).succeeded();
+    let (said, facts) = prune(&place, &["--apply"]);
+    assert!(said.code == 0 && facts["stuck"] == serde_json::json!([]), "{said:?}");
+    assert!(backups(&place).is_empty());
+}
+
+#[test]
+fn what_goes_is_shown_before_somebody_is_asked() {
+    let place = chain();
+    let words = PRUNE.join(" ") + " --apply --quiet";
+    let before = place.snapshot();
+    let told = at_a_terminal(&place, &words, "n").all();
+    let (shown, _) = told.split_once("[y/N]").unwrap_or_else(|| panic!("{told}"));
+    for name in ["full app", "differential app", "/full.bak", "/diff.bak", "Remove 2 files"] {
+        assert!(shown.contains(name), "{name}: {told}");
+    }
+    assert_eq!(place.snapshot(), before);
+    at_a_terminal(&place, &words, "y");
+    assert!(backups(&place).is_empty() && !place.path("full.bak").exists());
+}
+
+#[test]
+fn an_error_behind_the_removal_says_which_files_are_gone() {
+    let place = chain();
+    let refuse = "CREATE TRIGGER refuse BEFORE DELETE ON backupset BEGIN SELECT RAISE(ABORT, 'for the test'); END";
+    history(&place).execute(refuse, []).unwrap();
+    let said = place.pellucid(&[&PRUNE[..], &["--apply"]].concat());
+    for told in ["for the test", "/full.bak`", "/diff.bak`", "`--missing`"] {
+        assert!(said.code == 1 && said.stderr.contains(told), "{told}: {said:?}");
+    }
+    assert!(!place.path("full.bak").exists() && !place.path("diff.bak").exists());
+    assert_eq!(backups(&place).len(), 2);
+    history(&place).execute("DROP TRIGGER refuse", []).unwrap();
+    let (said, _) = prune(&place, &["--missing", "--apply"]);
+    assert!(said.code == 0 && backups(&place).is_empty(), "{said:?}");
 }
 
 #[test]
@@ -327,6 +378,13 @@ fn a_rebuild_reads_media_wherever_they_are() {
     command.args(["-c", "exec \"$0\" history rebuild - <piped.bak", PELLUCID]);
     said_with(&mut command, "").succeeded();
     assert_eq!(backups(&place)[1]["backup_set_uuid"], before[1]["backup_set_uuid"]);
+    // Where it lies is known better by its name than by standard input, whichever comes first.
+    place.pellucid(&["history", "rebuild", "piped.bak"]).succeeded();
+    assert_eq!(backups(&place)[1], before[1]);
+    let mut command = place.command("/bin/sh");
+    command.args(["-c", "exec \"$0\" history rebuild - <piped.bak", PELLUCID]);
+    said_with(&mut command, "").succeeded();
+    assert_eq!(backups(&place)[1], before[1]);
 }
 
 /// Of each known set: its file, and whether it is known to be gone.

@@ -22,5 +22,5 @@ pub use overwrite::{Existing, Rules};
 pub use restore::{restore, Restored, Restoring};
 pub(crate) use store::url_of;
 pub use store::{use_store, Commit, Created, Store};
-pub(crate) use targets::is_file;
 pub use targets::Files;
+pub(crate) use targets::{is_file, STDIO};

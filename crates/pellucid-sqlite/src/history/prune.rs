@@ -10,11 +10,23 @@ use std::path::{Path, PathBuf};
 use pellucid::backup::{lock_media, now_micros};
 use pellucid::certificate::hex;
 use pellucid::restore::{Family, FileSource, Tail};
+use pellucid::{Error, Subject};
 use rustix::fs::{access, Access};
 
 use super::{time_of, History, KnownSet};
-use crate::backup::{is_file, url_of};
+use crate::backup::{is_file, url_of, STDIO};
 use crate::convert::ConvertError;
+
+/// What is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pruning {
+    /// Sets that were finished before, in microseconds since 1970.
+    pub limit: u64,
+    /// Together with the files of their media.
+    pub files: bool,
+    /// Files that are not there are gone for good, says the caller: no disk is missing.
+    pub missing: bool,
+}
 
 /// What would go, and what stays although it is old.
 #[derive(Debug, Clone, Default)]
@@ -46,33 +58,32 @@ type Stuck = (PathBuf, String);
 type Held = Vec<(PathBuf, File)>;
 
 impl History {
-    /// What is to go of sets that were finished before `limit`, in microseconds since 1970; with `files`, together with
-    /// the files of their media.
+    /// What would go.
     ///
     /// # Errors
     /// [`ConvertError`].
-    pub fn plan(&self, limit: u64, files: bool) -> Result<Plan, ConvertError> {
-        let old = self.found(&format!("backup_finish_date < {}", time_of(limit)))?;
-        let media = if files { self.on_media()? } else { BTreeMap::new() };
+    pub fn plan(&self, what: &Pruning) -> Result<Plan, ConvertError> {
+        let old = self.found(&format!("backup_finish_date < {}", time_of(what.limit)))?;
+        let media = if what.files { self.on_media()? } else { BTreeMap::new() };
         let (mut plan, going) = self.settle(&old, &media, &mut |media, going| {
-            let held = look(media, going, false)?;
+            let held = look(media, going, what.missing, false)?;
             Ok(held.into_iter().map(|(path, _)| path).collect::<Vec<_>>())
         })?;
         plan.files = going.into_values().flatten().collect();
         Ok(plan)
     }
 
-    /// Removes what the plan says from the history. With `files`, first the files of media that nothing is left of: all
+    /// Removes what the plan says from the history. With their files, first the files of media that nothing is left of: all
     /// files of a media set are locked and looked at before one of them goes. Tells what went, and what of the plan did
     /// not and why.
     ///
     /// # Errors
-    /// [`ConvertError`]; what was not removed is still known.
-    pub fn prune(&self, plan: &Plan, limit: u64, files: bool) -> Result<Plan, ConvertError> {
+    /// [`ConvertError`]; what was not removed is still known, and of what is known the files that are gone already are named.
+    pub fn prune(&self, plan: &Plan, what: &Pruning) -> Result<Plan, ConvertError> {
         let old = plan.sets.iter().map(|set| set.set.clone()).collect();
-        let media = if files { self.on_media()? } else { BTreeMap::new() };
+        let media = if what.files { self.on_media()? } else { BTreeMap::new() };
         let (mut done, mut going) =
-            self.settle(&old, &media, &mut |media, going| look(media, going, true))?;
+            self.settle(&old, &media, &mut |media, going| look(media, going, what.missing, true))?;
         // The oldest last, which others may be based on: an error leaves what the rest needs.
         let begun: BTreeMap<_, _> =
             done.sets.iter().map(|set| (set.set.clone(), set.begun.clone())).collect();
@@ -91,7 +102,7 @@ impl History {
                 break;
             }
         }
-        self.forget(&done.sets, limit)?;
+        self.forget(&done.sets, what.limit).map_err(|error| with_removed(error, &done.files))?;
         Ok(done)
     }
 
@@ -242,12 +253,17 @@ fn chain_goes(full: &KnownSet, sets: &[KnownSet], goes: &impl Fn(&KnownSet) -> b
 /// The files of media that are there, if all of them still are what the history knows and can be removed, with no set in
 /// them that is not to go. With `locked` no backup writes to them until they are closed: one that is being written
 /// looks like one that was interrupted.
-fn look(on: &OnMedia, going: &BTreeSet<String>, locked: bool) -> Result<Held, Stuck> {
+fn look(
+    on: &OnMedia,
+    going: &BTreeSet<String>,
+    missing: bool,
+    locked: bool,
+) -> Result<Held, Stuck> {
     let mut held = Held::new();
     let mut families = Vec::new();
     for path in &on.files {
         let stuck = |why: String| (path.clone(), why);
-        let Some(file) = there(path).map_err(stuck)? else { continue };
+        let Some(file) = there(path, missing).map_err(stuck)? else { continue };
         if locked {
             lock_media(&file).map_err(|error| stuck(error.to_string()))?;
         }
@@ -279,8 +295,11 @@ fn look(on: &OnMedia, going: &BTreeSet<String>, locked: bool) -> Result<Held, St
     Ok(held)
 }
 
-/// A file of media that can be removed; none if there is nothing where it was.
-fn there(path: &Path) -> Result<Option<File>, String> {
+/// A file of media that can be removed; none if nothing ever was there, or with `missing` if nothing is any more.
+fn there(path: &Path, missing: bool) -> Result<Option<File>, String> {
+    if path == Path::new(STDIO) {
+        return Err("where standard output went is not known here".to_owned());
+    }
     if url_of(path).is_some() {
         return Err("an object in a store is not removed from here".to_owned());
     }
@@ -289,9 +308,11 @@ fn there(path: &Path) -> Result<Option<File>, String> {
     }
     let directory = path.parent().unwrap_or(Path::new("/"));
     match path.metadata() {
-        // A disk that is not there takes its directories along.
+        // A disk that is not there takes its directories along, but for the one that it is mounted on.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && directory.is_dir() => {
-            return Ok(None)
+            let why = "it is not there, and its disk may be one that is not mounted; if it was removed, `--missing` \
+                       forgets it";
+            return if missing { Ok(None) } else { Err(why.to_owned()) };
         }
         Err(error) => return Err(error.to_string()),
         Ok(metadata) if !metadata.is_file() => return Err("it is no file".to_owned()),
@@ -314,4 +335,16 @@ fn remove(held: &Held, removed: &mut Vec<PathBuf>) -> Result<(), Stuck> {
         }
     }
     Ok(())
+}
+
+/// An error that leaves sets known whose files are gone already.
+fn with_removed(error: ConvertError, removed: &[PathBuf]) -> ConvertError {
+    let Some(first) = removed.first() else { return error };
+    let names: Vec<_> = removed.iter().map(|path| format!("`{}`", path.display())).collect();
+    let cause = format!(
+        "the history still knows the backups of files that are removed already, {}: {error}; once that is mended, \
+         `--missing` forgets them",
+        names.join(", ")
+    );
+    Error::io(Subject::File(first.clone()), std::io::Error::other(cause)).into()
 }

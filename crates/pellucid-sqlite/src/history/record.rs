@@ -1,6 +1,6 @@
 //! What is written into the history: backups that were made or found, and restores.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pellucid::certificate::hex;
 use pellucid::media::{Compression, Description, Kind, Manifest, MediaHeader, SetHeader};
@@ -9,6 +9,7 @@ use pellucid::restore::{Family, Media};
 use pellucid::Algorithm;
 
 use super::{hex_of, time_of, History};
+use crate::backup::{is_file, STDIO};
 use crate::convert::connection::literal;
 use crate::convert::ConvertError;
 
@@ -64,10 +65,9 @@ pub struct RestoreRecord {
     pub bytes: u64,
 }
 
-/// A file's whole path; a URL is whole.
-pub fn whole_name(name: &std::path::Path) -> PathBuf {
-    let is_file = name != std::path::Path::new("-") && !name.to_string_lossy().contains("://");
-    let whole = std::path::absolute(name).ok().filter(|_| is_file);
+/// A file's whole path; what is no file's name is whole.
+pub fn whole_name(name: &Path) -> PathBuf {
+    let whole = std::path::absolute(name).ok().filter(|_| is_file(name));
     whole.unwrap_or_else(|| name.to_owned())
 }
 
@@ -144,8 +144,10 @@ impl History {
         let query = format!("SELECT media_set_id FROM backupmediaset WHERE media_uuid = '{uuid}'");
         let id = self.find(&query)?.unwrap_or(0);
         for file in record.files {
+            // Where it came in from is no place to find it: one that is known is better.
+            let or = if file.path == Path::new(STDIO) { "IGNORE" } else { "REPLACE" };
             self.handle.run(&format!(
-                "INSERT OR REPLACE INTO backupmediafamily VALUES ({id}, {}, '{uuid}-{}', 1, NULL, {}, {DEVICE_DISK}, \
+                "INSERT OR {or} INTO backupmediafamily VALUES ({id}, {}, '{uuid}-{}', 1, NULL, {}, {DEVICE_DISK}, \
                  512, {})",
                 file.family,
                 file.family,
