@@ -413,7 +413,7 @@ fn stripes_between_two_names_are_told_from_the_old_ones_whatever_the_clock_said(
 }
 
 #[test]
-fn a_mirror_that_is_behind_is_left_out_and_named_and_replaced_with_the_others() {
+fn of_mirrors_that_disagree_none_is_chosen_by_the_clock_and_all_are_replaced_together() {
     let place = Place::new();
     place.plain("app.db");
     let words = ["--to", "a.bak", "--mirror", "b.bak"];
@@ -422,13 +422,20 @@ fn a_mirror_that_is_behind_is_left_out_and_named_and_replaced_with_the_others() 
     // As after a backup that gave the mirror up.
     std::fs::write(place.path("b.bak"), &old[1]).unwrap();
     for media in [["a.bak", "b.bak"], ["b.bak", "a.bak"]] {
-        let said = place.pellucid(&["restore", media[0], media[1], "--to", "back.db"]);
-        assert!(said.code == 0 && said.stderr.contains("b.bak`: it holds another"), "{said:?}");
-        assert_eq!(rows(&place, "back.db"), later);
-        std::fs::remove_file(place.path("back.db")).unwrap();
-        let said = place.pellucid(&["verify", "--open", media[0], media[1]]);
-        assert!(said.code == 0 && said.stderr.contains("it was left out"), "{said:?}");
+        for verb in [&["restore", "--to", "back.db"][..], &["verify", "--open"], &["header"]] {
+            let said = place.pellucid(&[verb, &media[..]].concat());
+            let (code, told) = (said.code, &said.stderr);
+            assert!(code == 1 && told.contains("a.bak`") && told.contains("b.bak`"), "{said:?}");
+            assert!(told.contains("name the files of one of them alone"), "{said:?}");
+        }
+        assert!(!place.path("back.db").exists());
     }
+    for (media, expected) in [("a.bak", &later), ("b.bak", &earlier)] {
+        place.pellucid(&["restore", media, "--to", "back.db"]).succeeded();
+        assert_eq!(rows(&place, "back.db"), *expected);
+        std::fs::remove_file(place.path("back.db")).unwrap();
+    }
+    let earlier = rows(&place, "app.db");
     let append = [&["backup", "app.db"], &words[..], &["--append"]].concat();
     let refused = place.pellucid(&append);
     assert!(refused.code == 3 && refused.stderr.contains("`--overwrite`"), "{refused:?}");
@@ -449,6 +456,41 @@ fn damaged_pages_are_zeros_in_every_journal_mode_until_a_differential_has_them()
         let damage = || edit(&place.path("app.db"), |bytes| bytes[at] ^= 1);
         damage();
         let backup = [&["--json", "backup", "app.db", "--to", "full.bak"], options].concat();
+#[test]
+fn a_mirror_that_is_behind_and_not_whole_is_left_out_and_named() {
+    let place = Place::new();
+    place.plain("app.db");
+    let files = ["a1.bak", "a2.bak", "b1.bak", "b2.bak"];
+    let words = ["--to", files[0], files[1], "--mirror", files[2], files[3]];
+    let [old, _] = two_states(&place, &words, &files);
+    let later = rows(&place, "app.db");
+    // Of the older set one stripe alone.
+    std::fs::write(place.path("b1.bak"), &old[2]).unwrap();
+    let said = place.pellucid(&[&["restore"], &files[..], &["--to", "back.db"]].concat());
+    assert!(said.code == 0 && said.stderr.contains("b1.bak`: it holds another"), "{said:?}");
+    assert_eq!(rows(&place, "back.db"), later);
+    let said = place.pellucid(&[&["verify", "--open"], &files[..]].concat());
+    assert!(said.code == 0 && said.stderr.contains("it was left out"), "{said:?}");
+    // Both stripes: it is as good as the other one.
+    std::fs::write(place.path("b2.bak"), &old[3]).unwrap();
+    let said = place.pellucid(&[&["verify"], &files[..]].concat());
+    assert!(said.code == 1 && said.stderr.contains("one of them alone"), "{said:?}");
+}
+
+#[test]
+fn a_mirror_that_has_not_expired_is_not_overwritten_with_one_that_disagrees() {
+    let place = Place::new();
+    place.plain("app.db");
+    let words = ["backup", "app.db", "--to", "a.bak", "--mirror", "b.bak"];
+    place.pellucid(&[&words[..], &["--retain-days", "9"]].concat()).succeeded();
+    let kept = bytes(&place, "b.bak");
+    place.pellucid(&[&words[..], &["--overwrite", "--skip"]].concat()).succeeded();
+    std::fs::write(place.path("b.bak"), &kept).unwrap();
+    let refused = place.pellucid(&[&words[..], &["--overwrite"]].concat());
+    assert!(refused.code == 1 && refused.stderr.contains("(4030)"), "{refused:?}");
+    assert_eq!(bytes(&place, "b.bak"), kept);
+}
+
         assert_eq!(place.pellucid(&backup).code, 3, "{journal} {options:?}");
         assert!(!place.path("full.bak").exists());
         let said = place.pellucid(&[&backup[..], &["--continue-after-error"]].concat());

@@ -16,6 +16,18 @@ use super::targets::{new_name, STDIO};
 /// # Errors
 /// [`Error::Io`], or what [`Media::assemble`] and [`Family::open`] say, about the file.
 pub fn open_media(paths: &[PathBuf]) -> Result<Media> {
+    Media::assemble(families_at(paths)?)
+}
+
+/// The same for whoever writes to them: mirrors may disagree.
+///
+/// # Errors
+/// [`Error::Io`], or what [`Media::assemble_to_write`] and [`Family::open`] say, about the file.
+pub fn open_media_to_write(paths: &[PathBuf]) -> Result<Media> {
+    Media::assemble_to_write(families_at(paths)?)
+}
+
+fn families_at(paths: &[PathBuf]) -> Result<Vec<Family>> {
     let mut found: Vec<_> = paths.iter().map(|path| Found::at(path)).collect();
     if let Some(set) = under_way(&found) {
         for one in &mut found {
@@ -27,7 +39,7 @@ pub fn open_media(paths: &[PathBuf]) -> Result<Media> {
             }
         }
     }
-    Media::assemble(found.into_iter().map(|one| one.named).collect::<Result<_>>()?)
+    found.into_iter().map(|one| one.named).collect()
 }
 
 /// What there is of one file.

@@ -107,6 +107,9 @@ fn unexpired(media: &Media) -> Result<Option<String>> {
         let first = families.first().and_then(|copies| copies.first());
         latest = latest.max(first.map_or(0, |(_, set)| set.header.expires));
     }
+    // Mirrors that disagree go together: what is in each of them counts.
+    let others = media.left_out().iter().flat_map(|family| &family.sets);
+    latest = others.map(|set| set.header.expires).fold(latest, u64::max);
     let at = i64::try_from(latest)
         .ok()
         .and_then(|at| time::OffsetDateTime::from_unix_timestamp(at).ok());

@@ -138,7 +138,7 @@ pub fn restore(
         replaced: place.is_taken,
         sets: chain.sets().map(|set| (set.header().position, set.header().kind)).collect(),
         missing: chain.missing(),
-        stale: media.stale().to_vec(),
+        stale: media.stale(),
         unrecorded,
     })
 }

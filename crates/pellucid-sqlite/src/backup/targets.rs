@@ -11,7 +11,7 @@ use pellucid::message;
 use pellucid::restore::{Family, Tail};
 use pellucid::{Error, Result, Subject};
 
-use super::media::{last_set, open_family, open_media};
+use super::media::{last_set, open_family, open_media_to_write};
 use super::overwrite::{Existing, Rules};
 use super::store::{store_of, url_of, Commit};
 use crate::convert::laying::sync_directory;
@@ -199,7 +199,7 @@ impl Targets {
         }
         let locked = lock_all(&there)?;
         if existing == Existing::Initialize && is_media.contains(&true) {
-            let media = open_media(&files.all())?;
+            let media = open_media_to_write(&files.all())?;
             rules.check(&media, &header)?;
             header = media.header().clone();
         }
@@ -225,7 +225,7 @@ impl Targets {
             let sink = FileSink::open(&path).map_err(|e| Error::io(Subject::File(path.clone()), e));
             sinks.insert(path, sink?);
         }
-        let media = open_media(&files.all())?;
+        let media = open_media_to_write(&files.all())?;
         rules.check(&media, wanted)?;
         let position = media.sets() + 1;
         if let Some(stale) = media.stale().first() {
@@ -338,7 +338,7 @@ impl Targets {
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Misuse`] if a name was taken meanwhile. Until the first file is replaced nothing is left then;
-    /// a rename that was not reached later is made up for by whoever reads ([`open_media`]).
+    /// a rename that was not reached later is made up for by whoever reads ([`super::open_media`]).
     pub fn finish(mut self, fenced: &[PathBuf]) -> Result<()> {
         self.appended.clear();
         let (of_no_use, renames): (Vec<_>, Vec<_>) = std::mem::take(&mut self.renames)
@@ -487,7 +487,7 @@ fn settle(files: &Files) -> Result<()> {
         is_there(open_family(&new_name(path)))?;
     }
     // Media that are none have no set that could be lost.
-    let Some(media) = is_there(open_media(&all))? else { return Ok(()) };
+    let Some(media) = is_there(open_media_to_write(&all))? else { return Ok(()) };
     let sets: BTreeSet<_> = media.families().iter().flatten().map(last_set).collect();
     let disagree = sets.len() > 1 || !media.stale().is_empty();
     let names: Vec<_> =

@@ -10,15 +10,40 @@ use crate::media::MediaHeader;
 #[derive(Debug)]
 pub struct Media {
     families: Vec<Vec<Family>>,
-    stale: Vec<PathBuf>,
+    left_out: Vec<Family>,
 }
 
 impl Media {
     /// Puts files together that were found, in whatever order they were named.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if they do not belong together or a family is missing.
+    /// [`Error::Misuse`] if they do not belong together, a family is missing, or copies disagree and nothing tells which of
+    /// them counts.
     pub fn assemble(found: Vec<Family>) -> Result<Self> {
+        match Self::put_together(found)? {
+            (media, None) => Ok(media),
+            (_, Some([one, other])) => Err(Error::misuse(
+                Subject::File(one),
+                format!(
+                    "it holds another backup set than `{}` at the same place, both are whole, and \
+                     nothing tells which one counts: name the files of one of them alone",
+                    other.display()
+                ),
+            )),
+        }
+    }
+
+    /// The same for whoever replaces them, or looks whether he can append to them: copies that disagree are no error. The
+    /// clock says then which of them are left out.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if they do not belong together or a family is missing.
+    pub fn assemble_to_write(found: Vec<Family>) -> Result<Self> {
+        Ok(Self::put_together(found)?.0)
+    }
+
+    /// And two files that disagree, if nothing tells which one counts.
+    fn put_together(found: Vec<Family>) -> Result<(Self, Option<[PathBuf; 2]>)> {
         let Some(first) = found.first().map(|family| family.header.clone()) else {
             return Err(Error::misuse(Subject::MediaHeader, "no media are named"));
         };
@@ -48,14 +73,19 @@ impl Media {
             ));
         }
         let mut families = commit(families);
-        let stale = drop_stale(&mut families);
-        Ok(Self { families, stale })
+        let (left_out, doubt) = leave_out(&mut families);
+        Ok((Self { families, left_out }, doubt))
     }
 
     /// Copies that were left out, because they hold another backup set than the other copies have at its place: mirrors
     /// that a backup gave up on.
-    pub fn stale(&self) -> &[PathBuf] {
-        &self.stale
+    pub fn stale(&self) -> Vec<PathBuf> {
+        self.left_out.iter().map(|family| family.source.name()).collect()
+    }
+
+    /// The same.
+    pub fn left_out(&self) -> &[Family] {
+        &self.left_out
     }
 
     /// The media header of the first family.
@@ -137,33 +167,39 @@ impl Media {
 }
 
 /// Leaves out copies that disagree with those that have a whole set, one in each family. Of two whole sets for one place the
-/// sealed one counts, then the one that was begun later.
-fn drop_stale(families: &mut [Vec<Family>]) -> Vec<PathBuf> {
-    let mut stale = Vec::new();
+/// sealed one counts. Where that does not tell, two files that disagree are given, too, and the one counts that was begun
+/// later: only for whoever restores nothing of it, because clocks are set back, and no key is in what they say.
+fn leave_out(families: &mut [Vec<Family>]) -> (Vec<Family>, Option<[PathBuf; 2]>) {
+    let (mut left_out, mut doubt) = (Vec::new(), None);
     let id = |family: &Family, at: usize| family.sets.get(at).map(|set| set.header.set);
     let mut at = 0;
     while families.iter().flatten().any(|family| family.sets.len() > at) {
         let whole = |set: [u8; 16]| {
             families.iter().all(|copies| copies.iter().any(|copy| id(copy, at) == Some(set)))
         };
-        let sets = families.iter().flatten().filter_map(|family| family.sets.get(at));
-        let headers = sets.map(|set| &set.header).filter(|header| whole(header.set));
-        let best = headers
-            .max_by_key(|header| (header.algorithm.is_some(), header.begun, header.set))
-            .map(|header| header.set);
+        let sets =
+            families.iter().flatten().filter_map(|copy| Some((copy, &copy.sets.get(at)?.header)));
+        let sets: Vec<_> = sets.filter(|(_, header)| whole(header.set)).collect();
+        let best = sets.iter().max_by_key(|(_, set)| (set.algorithm.is_some(), set.begun, set.set));
         at += 1;
-        let Some(best) = best else { continue };
+        let Some((copy, best)) = best else { continue };
+        let rival = sets.iter().find(|(other, set)| {
+            set.set != best.set
+                && set.algorithm.is_some() == best.algorithm.is_some()
+                && other.header.family == copy.header.family
+        });
+        if let (None, Some((other, _))) = (&doubt, rival) {
+            doubt = Some([copy.source.name(), other.source.name()]);
+        }
+        let best = best.set;
         for copies in families.iter_mut() {
-            copies.retain(|copy| {
-                let keep = id(copy, at - 1).is_none_or(|set| set == best);
-                if !keep {
-                    stale.push(copy.source.name());
-                }
-                keep
-            });
+            let keep = |copy: &Family| id(copy, at - 1).is_none_or(|set| set == best);
+            let (kept, others) = std::mem::take(copies).into_iter().partition(keep);
+            *copies = kept;
+            left_out.extend::<Vec<_>>(others);
         }
     }
-    stale
+    (left_out, doubt)
 }
 
 /// One manifest commits a set in all its families: the others were written before it.
