@@ -15,6 +15,8 @@ use pellucid::restore::set_change_counter;
 use pellucid::secret::fill_random;
 use pellucid::sector::SECTOR_BYTES;
 use pellucid::{Error, Result, Subject};
+use rustix::fs::{renameat_with, RenameFlags, CWD};
+use rustix::io::Errno;
 
 use crate::code::Code;
 use crate::convert::connection::{uri, Handle};
@@ -173,19 +175,20 @@ fn over_unreadable(
     let mut counter = [0; 4];
     fill_random(&mut counter)?;
     let (sector, laying) = prepare(new, to, u32::from_be_bytes(counter))?;
-    let aside = match set_logs_aside(to) {
+    let aside = match set_logs_aside(to, &logs(to)) {
         Ok(aside) => aside,
         Err(error) => {
             laying.remove()?;
-            return Err(error.into());
+            return Err(error);
         }
     };
     if let Err(unwritten) = replace_sector_zero(lower, &sector) {
+        let mut error = failed(to, unwritten.code, "its first sector cannot be written");
         if unwritten.put_back {
-            aside.put_back();
+            error = aside.put_back(error);
             laying.remove()?;
         }
-        return Err(failed(to, unwritten.code, "its first sector cannot be written"));
+        return Err(error);
     }
     let interrupted = |code| failed(to, code, "the restore was interrupted and can be finished");
     lower.sync(ffi::SYNC_NORMAL).map_err(interrupted)?;
@@ -242,12 +245,15 @@ pub struct Aside {
 }
 
 impl Aside {
-    /// They were needed after all.
-    pub fn put_back(self) {
+    /// They were needed after all. One whose name something else has by now stays aside; the error that is given back says so.
+    pub fn put_back(self, error: impl Into<ConvertError>) -> ConvertError {
+        let mut error = error.into();
         for (name, aside) in self.moved {
-            // There is nothing better to do with one that cannot be renamed; it is not lost.
-            let _ = std::fs::rename(aside, name);
+            let Err(why) = rename_new(&aside, &name) else { continue };
+            let cause = format!("{error}; `{}` stays under this name: {why}", name.display());
+            error = Error::io(Subject::File(aside), std::io::Error::other(cause)).into();
         }
+        error
     }
 
     /// The database that they belong to is gone.
@@ -259,16 +265,28 @@ impl Aside {
     }
 }
 
-/// Moves what SQLite would take for the logs of the database at `to`: all of them, or none.
+/// Gives a file another name that nothing has yet.
+fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system can (renameat2(2), EINVAL). NFS cannot, but it can link.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            std::fs::hard_link(from, to)?;
+            std::fs::remove_file(from)
+        }
+        renamed => renamed.map_err(Into::into),
+    }
+}
+
+/// Moves `which` of what SQLite would take for the logs of the database at `to`: all of them, or none.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn set_logs_aside(to: &Path) -> Result<Aside> {
+pub fn set_logs_aside(to: &Path, which: &[PathBuf]) -> std::result::Result<Aside, ConvertError> {
     let mut aside = Aside::default();
     let mut outcome = Ok(());
     for name in log_names(to) {
         let other = with_suffix(&name, ASIDE);
-        if !name.exists() {
+        if !which.contains(&name) || !name.exists() {
             aside.left.extend(Some(other).filter(|other| other.exists()));
             continue;
         }
@@ -284,10 +302,7 @@ pub fn set_logs_aside(to: &Path) -> Result<Aside> {
     }
     match outcome {
         Ok(()) => Ok(aside),
-        Err(error) => {
-            aside.put_back();
-            Err(error)
-        }
+        Err(error) => Err(aside.put_back(error)),
     }
 }
 
@@ -314,17 +329,42 @@ mod tests {
         // A directory with something in it is not renamed over.
         let in_the_way = with_suffix(&journal, ASIDE);
         std::fs::create_dir_all(in_the_way.join("x")).unwrap();
-        assert!(set_logs_aside(&to).is_err());
+        let all = || logs(&to);
+        assert!(set_logs_aside(&to, &all()).is_err());
         assert_eq!(std::fs::read(&wal).unwrap(), b"the log");
         assert_eq!(std::fs::read(&journal).unwrap(), b"the journal");
 
         std::fs::remove_dir_all(in_the_way).unwrap();
         std::fs::write(with_suffix(&shm, ASIDE), "left by another restore").unwrap();
-        let aside = set_logs_aside(&to).unwrap();
+        let aside = set_logs_aside(&to, &all()).unwrap();
         assert_eq!(logs(&to), Vec::<PathBuf>::new());
-        aside.put_back();
+        assert_eq!(aside.put_back(the_error()).to_string(), the_error().to_string());
         assert_eq!(logs(&to), [wal, journal]);
-        set_logs_aside(&to).unwrap().remove();
+        set_logs_aside(&to, &all()).unwrap().remove();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    fn the_error() -> Error {
+        Error::misuse(Subject::Container, "the first error")
+    }
+
+    #[test]
+    fn a_log_that_a_program_has_begun_is_neither_moved_nor_written_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("app.db");
+        let [wal, journal, _] = log_names(&to);
+        std::fs::write(&wal, "of a database that is gone").unwrap();
+        std::fs::write(&journal, "begun after the look").unwrap();
+        let aside = set_logs_aside(&to, std::slice::from_ref(&wal)).unwrap();
+        assert!(!wal.exists());
+        assert_eq!(std::fs::read(&journal).unwrap(), b"begun after the look");
+        std::fs::write(&wal, "the program's").unwrap();
+        let told = aside.put_back(the_error()).to_string();
+        let stays = with_suffix(&wal, ASIDE);
+        for said in ["the first error", wal.to_str().unwrap(), stays.to_str().unwrap()] {
+            assert!(told.contains(said), "{told}");
+        }
+        assert_eq!(std::fs::read(&wal).unwrap(), b"the program's");
+        assert_eq!(std::fs::read(&stays).unwrap(), b"of a database that is gone");
     }
 }

@@ -218,14 +218,17 @@ impl Place {
         let event = Event::new(Action::Restored, "database").of(full_name(&self.to));
         event.forced(self.is_taken).record_here()?;
         if !self.is_taken {
-            let aside = replace::set_logs_aside(&self.to)?;
-            if let Err(error) = install(beside, &self.to) {
-                aside.put_back();
-                return Err(error.into());
+            // Only those of which somebody has said that they may go: one that is there by now is a program's.
+            let aside = replace::set_logs_aside(&self.to, &self.logs)?;
+            if let Err(error) = std::fs::hard_link(beside, &self.to) {
+                return Err(aside.put_back(Error::io(Subject::File(self.to.clone()), error)));
             }
             aside.remove();
-            return Ok(());
+            let io = |error| Error::io(Subject::File(beside.to_owned()), error);
+            std::fs::remove_file(beside).map_err(io)?;
+            return Ok(sync_directory(&self.to)?);
         }
+            // From here on they would be taken for the new one's.
         let new = Whole { path: beside, page_bytes: page_size as usize, keys };
         replace::take_place(&new, &self.to, timeout)?;
         if let Some(older) = &self.older {
@@ -278,14 +281,6 @@ fn birth(job: &Restoring, set: &OpenSet<'_>, credentials: &Credentials) -> Resul
     Birth::protected(job.algorithm, |dek, new| {
         protectors.iter().map(|one| one.again(&old, new, dek, credentials)).collect()
     })
-}
-
-/// Gives the database its name, unless somebody has taken it meanwhile.
-fn install(beside: &Path, to: &Path) -> Result<()> {
-    let io = |error: std::io::Error| Error::io(Subject::File(to.to_owned()), error);
-    std::fs::hard_link(beside, to).map_err(io)?;
-    std::fs::remove_file(beside).map_err(io)?;
-    sync_directory(to)
 }
 
 /// Removes what is unfinished.
