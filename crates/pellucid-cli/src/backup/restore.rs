@@ -45,6 +45,10 @@ pub struct RestoreArgs {
     /// Make a plain database although the backup is of an encrypted one
     #[arg(long)]
     decrypted: bool,
+    /// Restore a differential in clear of an encrypted backup of a plain database, as versions before this one made them.
+    /// Anybody who can write to its media can have put it there
+    #[arg(long)]
+    allow_plain_differential: bool,
     /// In the place of a database that is there, which programs may have open: what is in it is lost
     #[arg(long)]
     replace: bool,
@@ -52,7 +56,7 @@ pub struct RestoreArgs {
     #[arg(long, default_value_t = 10, value_name = "SECONDS")]
     timeout: u64,
     /// Only these damaged pages of a database that is there: `--page 17,18`. Nothing may have been committed since the backup
-    #[arg(long, value_name = "N,...", value_delimiter = ',', conflicts_with_all = ["replace", "decrypted", "certificate"])]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', conflicts_with_all = ["replace", "decrypted", "certificate", "allow_plain_differential"])]
     page: Vec<u32>,
     /// With --page, in WAL mode: these pages were not changed since the backup, which nothing there can prove
     #[arg(long, requires = "page")]
@@ -81,6 +85,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         protections,
         algorithm,
         decrypted: args.decrypted,
+        plain_differential: args.allow_plain_differential,
         replace: args.replace,
         timeout: Duration::from_secs(args.timeout),
         workers: args.workers.unwrap_or_else(processors),

@@ -280,6 +280,7 @@ fn a_database_that_a_program_makes_during_a_restore_keeps_its_logs() {
             protections: Vec::new(),
             algorithm: Algorithm::Aes256,
             decrypted: false,
+            plain_differential: false,
             replace: true,
             timeout: Duration::from_secs(10),
             workers: 1,

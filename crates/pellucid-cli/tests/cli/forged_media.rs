@@ -4,6 +4,8 @@
 //! Method: parts of whole media are cut out by their layout (docs/format.md, "Backup media") and put elsewhere, checksums
 //! made right where that needs no key.
 
+use std::path::Path;
+
 use pellucid::backup::{write_set, Base, FamilyTarget, FileSink, NewSet, Options, PageSource};
 use pellucid::media::{page_hash, Description, Kind, SetHeader};
 use pellucid::restore::{Family, FileSource};
@@ -156,40 +158,42 @@ impl PageSource for Unchanged {
     }
 }
 
+/// Puts a differential that is not encrypted behind the only set: what anybody can write who may write to the media, for no
+/// key is in it.
+fn forge_differential(path: &Path, sealed_source: bool) {
+    let family = Family::open(Box::new(FileSource::open(path).unwrap())).unwrap();
+    let full = &family.sets[0].header;
+    let forged = SetHeader {
+        set: [7; 16],
+        position: 2,
+        kind: Kind::Differential,
+        algorithm: None,
+        sealed_source,
+        base: full.set,
+        commitment: [0; 32],
+        page_hash_key: [9; 32],
+        protectors: Vec::new(),
+        description: Vec::new(),
+        ..full.clone()
+    };
+    let hash = page_hash(&[9; 32], &vec![0; full.page_size as usize]);
+    let base = Base { page_hash_key: [9; 32], hashes: hash.repeat(full.pages as usize) };
+    let set = NewSet { header: forged, description: Description::default(), keys: None };
+    let mut sink = FileSink::open(path).unwrap();
+    sink.go_on_at(family.end).unwrap();
+    let mut targets = [FamilyTarget::new(vec![Box::new(sink)])];
+    let options = Options { workers: 1, level: 1, continue_after_error: false };
+    write_set(&mut Unchanged, &set, Some(&base), &mut targets, &options, &mut |_, _| ()).unwrap();
+}
+
 #[test]
 fn a_differential_that_would_have_the_sealed_set_before_it_restored_in_clear() {
     for sealed_source in [false, true] {
         let place = place(&["m.bak"]);
-        let path = place.path("m.bak");
-        let family = Family::open(Box::new(FileSource::open(&path).unwrap())).unwrap();
-        let full = &family.sets[0].header;
-        // What anybody can write who may write to the media: no key is in it.
-        let forged = SetHeader {
-            set: [7; 16],
-            position: 2,
-            kind: Kind::Differential,
-            algorithm: None,
-            sealed_source,
-            base: full.set,
-            commitment: [0; 32],
-            page_hash_key: [9; 32],
-            protectors: Vec::new(),
-            description: Vec::new(),
-            ..full.clone()
-        };
-        let hash = page_hash(&[9; 32], &vec![0; full.page_size as usize]);
-        let base = Base { page_hash_key: [9; 32], hashes: hash.repeat(full.pages as usize) };
-        let set = NewSet { header: forged, description: Description::default(), keys: None };
-        let mut sink = FileSink::open(&path).unwrap();
-        sink.go_on_at(family.end).unwrap();
-        let mut targets = [FamilyTarget::new(vec![Box::new(sink)])];
-        let options = Options { workers: 1, level: 1, continue_after_error: false };
-        write_set(&mut Unchanged, &set, Some(&base), &mut targets, &options, &mut |_, _| ())
-            .unwrap();
-        drop(targets);
+        forge_differential(&place.path("m.bak"), sealed_source);
         let shown = place.pellucid(&["--json", "header", "m.bak"]).succeeded();
         assert_eq!(shown.lines().count(), 2, "it passes for a set: {shown}");
-        for more in [&[][..], &["--decrypted"]] {
+        for more in [&[][..], &["--decrypted"], &["--allow-plain-differential"]] {
             let restore = [&["restore", "m.bak", "--to", "x.db"], more].concat();
             let refused = place.pellucid(&restore);
             assert!(
@@ -201,6 +205,23 @@ fn a_differential_that_would_have_the_sealed_set_before_it_restored_in_clear() {
         let verified = place.pellucid(&["verify", "m.bak", "--check"]);
         assert_ne!(verified.code, 0, "{verified:?}");
     }
+}
+
+#[test]
+fn a_differential_in_clear_of_a_plain_database_is_restored_if_somebody_asks_for_it() {
+    let place = Place::new();
+    place.plain("app.db");
+    place.pellucid(&["cert", "create", "backups"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "m.bak", "--certificate", "backups"]).succeeded();
+    forge_differential(&place.path("m.bak"), false);
+    let restore = ["restore", "m.bak", "--to", "x.db"];
+    let refused = place.pellucid(&restore);
+    assert!(refused.code == 1 && refused.stderr.contains("differential that is not encrypted"));
+    assert!(!place.path("x.db").exists());
+    place.pellucid(&[&restore[..], &["--allow-plain-differential"]].concat()).succeeded();
+    let rows = "PRAGMA integrity_check; SELECT * FROM t";
+    let [app, x] = ["app.db", "x.db"].map(|name| place.sqlite3(name, rows).succeeded());
+    assert_eq!(app, x);
 }
 
 #[test]

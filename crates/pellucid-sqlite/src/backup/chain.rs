@@ -23,10 +23,25 @@ impl<'a> Chain<'a> {
         position: u32,
         keys: &dyn KeySource,
     ) -> Result<Self> {
+        Self::open_with(media, base, position, keys, false)
+    }
+
+    /// The same. With `plain_differential` a differential that is not encrypted may be of an encrypted full set of a plain
+    /// database: such were made once, and nothing tells whether somebody else has put it there.
+    ///
+    /// # Errors
+    /// As [`Chain::open`].
+    pub fn open_with(
+        media: &'a Media,
+        base: &'a Media,
+        position: u32,
+        keys: &dyn KeySource,
+        plain_differential: bool,
+    ) -> Result<Self> {
         let last = OpenSet::open(media, position, keys)?;
         let full = match last.header().kind {
             Kind::Full => None,
-            Kind::Differential => Some(open_base(base, &last, keys)?),
+            Kind::Differential => Some(open_base(base, &last, keys, plain_differential)?),
         };
         Ok(Self { full, last })
     }
@@ -139,6 +154,7 @@ fn open_base<'a>(
     media: &'a Media,
     differential: &OpenSet<'_>,
     keys: &dyn KeySource,
+    plain_differential: bool,
 ) -> Result<OpenSet<'a>> {
     let wanted = differential.header();
     for position in 1..=media.sets() {
@@ -152,7 +168,10 @@ fn open_base<'a>(
                     "it is not the full set that the differential was made from",
                 ));
             }
-            check_guard(full.header(), wanted)?;
+            // Nothing makes up for it where an encrypted database was backed up.
+            if full.header().sealed_source || !plain_differential {
+                check_guard(full.header(), wanted)?;
+            }
             return Ok(full);
         }
     }
@@ -227,5 +246,58 @@ fn pages_of(
             None => prefix.first_page.saturating_add(at as u32),
         };
         each(number, page);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pellucid::media::Compression;
+    use pellucid::Algorithm;
+
+    use super::*;
+
+    fn header(sealed: bool, sealed_source: bool) -> SetHeader {
+        SetHeader {
+            media_set: [1; 16],
+            set: [2; 16],
+            family: 1,
+            families: 1,
+            position: 1,
+            kind: Kind::Full,
+            algorithm: sealed.then_some(Algorithm::Aes256),
+            compression: Compression::None,
+            copy_only: false,
+            sealed_source,
+            page_size: 4096,
+            pages: 1,
+            chunk_pages: 1,
+            begun: 1,
+            expires: 0,
+            source: [0; 16],
+            base: [0; 16],
+            commitment: [0; 32],
+            source_thumbprint: [0; 32],
+            page_hash_key: [0; 32],
+            protectors: Vec::new(),
+            description: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_differential_guards_what_its_full_set_guards() {
+        let told = |full, differential| {
+            let outcome = check_guard(&full, &differential);
+            outcome.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        let (plain, backup_sealed, sealed) =
+            (|| header(false, false), || header(true, false), || header(true, true));
+        assert_eq!(told(sealed(), sealed()), "");
+        assert_eq!(told(backup_sealed(), backup_sealed()), "");
+        assert_eq!(told(backup_sealed(), sealed()), "");
+        assert_eq!(told(plain(), sealed()), "");
+        assert!(told(sealed(), plain()).contains("differential that is not encrypted"));
+        assert!(told(backup_sealed(), plain()).contains("differential that is not encrypted"));
+        // Encrypted itself, but what is restored would be a plain database.
+        assert!(told(sealed(), backup_sealed()).contains("differential of a plain database"));
     }
 }

@@ -37,6 +37,8 @@ pub struct Restoring {
     pub algorithm: Algorithm,
     /// A plain database, although the set is of a sealed one.
     pub decrypted: bool,
+    /// With a differential that is not encrypted, although its full set, of a plain database, is ([`Chain::open_with`]).
+    pub plain_differential: bool,
     /// In the place of a database that is there.
     pub replace: bool,
     /// How long to wait for programs that have that open.
@@ -82,7 +84,8 @@ pub fn restore(
         Some(position) => position,
         None => media.last().map_err(|error| about(&job.media[0], error))?,
     };
-    let chain = Chain::open(&media, base_media.as_ref().unwrap_or(&media), position, &credentials)
+    let base = base_media.as_ref().unwrap_or(&media);
+    let chain = Chain::open_with(&media, base, position, &credentials, job.plain_differential)
         .map_err(|error| about(&job.media[0], error))?;
     let (last, header) = (chain.last(), chain.header());
     let sealed = header.sealed_source && !job.decrypted;
@@ -129,7 +132,7 @@ pub fn restore(
         bytes,
     };
     record.seconds = now_micros().saturating_sub(begun) as f64 / 1e6;
-    let from = [(base_media.as_ref().unwrap_or(&media), chain.base()), (&media, Some(last))];
+    let from = [(base, chain.base()), (&media, Some(last))];
     let unrecorded = history::told(write_down(&from, &record));
     Ok(Restored {
         pages: header.pages,
@@ -223,12 +226,12 @@ impl Place {
             if let Err(error) = std::fs::hard_link(beside, &self.to) {
                 return Err(aside.put_back(Error::io(Subject::File(self.to.clone()), error)));
             }
+            // From here on they would be taken for the new one's.
             aside.remove();
             let io = |error| Error::io(Subject::File(beside.to_owned()), error);
             std::fs::remove_file(beside).map_err(io)?;
             return Ok(sync_directory(&self.to)?);
         }
-            // From here on they would be taken for the new one's.
         let new = Whole { path: beside, page_bytes: page_size as usize, keys };
         replace::take_place(&new, &self.to, timeout)?;
         if let Some(older) = &self.older {
