@@ -340,6 +340,17 @@ fn names_that_would_cost_a_database_or_the_base_are_refused_and_nothing_is_chang
     let refused = place.pellucid(&["backup", "x.bak.pellucid-new", "--to", "x.bak"]);
     assert!(refused.code == 1 && refused.stderr.contains(own), "{refused:?}");
     assert_eq!(place.snapshot(), before);
+    // A log lies beside the file, not beside a symbolic link to it.
+    std::fs::create_dir(place.path("far")).unwrap();
+    place.plain("far/real.db");
+    std::os::unix::fs::symlink("far/real.db", place.path("link.db")).unwrap();
+    let before = place.snapshot();
+    for end in ["", "-wal", "-journal", "-shm", "-pellucid"] {
+        let refused = place.pellucid(&["backup", "link.db", "--to", &format!("far/real.db{end}")]);
+        assert!(refused.code == 1 && refused.stderr.contains(own), "{end}: {refused:?}");
+        assert_eq!(place.snapshot(), before, "{end}: something was changed");
+    }
+    place.pellucid(&["backup", "link.db", "--to", "linked.bak"]).succeeded();
     // What is not in the way of any of that.
     let apart = ["--to", "later.bak", "--differential", "--base", "full.bak", "--overwrite"];
     place.pellucid(&[&["backup", "app.db"], &apart[..]].concat()).succeeded();
@@ -418,6 +429,7 @@ fn of_mirrors_that_disagree_none_is_chosen_by_the_clock_and_all_are_replaced_tog
     let place = Place::new();
     place.plain("app.db");
     let words = ["--to", "a.bak", "--mirror", "b.bak"];
+    let earlier = rows(&place, "app.db");
     let [old, _] = two_states(&place, &words, &["a.bak", "b.bak"]);
     let later = rows(&place, "app.db");
     // As after a backup that gave the mirror up.
@@ -436,7 +448,6 @@ fn of_mirrors_that_disagree_none_is_chosen_by_the_clock_and_all_are_replaced_tog
         assert_eq!(rows(&place, "back.db"), *expected);
         std::fs::remove_file(place.path("back.db")).unwrap();
     }
-    let earlier = rows(&place, "app.db");
     let append = [&["backup", "app.db"], &words[..], &["--append"]].concat();
     let refused = place.pellucid(&append);
     assert!(refused.code == 3 && refused.stderr.contains("`--overwrite`"), "{refused:?}");
@@ -445,18 +456,6 @@ fn of_mirrors_that_disagree_none_is_chosen_by_the_clock_and_all_are_replaced_tog
     assert!(said.code == 0 && !said.stderr.contains("left out"), "{said:?}");
 }
 
-#[test]
-fn damaged_pages_are_zeros_in_every_journal_mode_until_a_differential_has_them() {
-    // In page 12, behind the region.
-    let at = REGION_BYTES as usize + 11 * 4096 + 100;
-    for (journal, options) in [("DELETE", &[][..]), ("DELETE", &["--no-spool"]), ("WAL", &[])] {
-        let place = Place::new();
-        database(&place, "app.db", 400, journal);
-        place.pellucid(&["encrypt", "app.db"]).succeeded();
-        let before = rows(&place, "app.db");
-        let damage = || edit(&place.path("app.db"), |bytes| bytes[at] ^= 1);
-        damage();
-        let backup = [&["--json", "backup", "app.db", "--to", "full.bak"], options].concat();
 #[test]
 fn a_mirror_that_is_behind_and_not_whole_is_left_out_and_named() {
     let place = Place::new();
@@ -492,6 +491,18 @@ fn a_mirror_that_has_not_expired_is_not_overwritten_with_one_that_disagrees() {
     assert_eq!(bytes(&place, "b.bak"), kept);
 }
 
+#[test]
+fn damaged_pages_are_zeros_in_every_journal_mode_until_a_differential_has_them() {
+    // In page 12, behind the region.
+    let at = REGION_BYTES as usize + 11 * 4096 + 100;
+    for (journal, options) in [("DELETE", &[][..]), ("DELETE", &["--no-spool"]), ("WAL", &[])] {
+        let place = Place::new();
+        database(&place, "app.db", 400, journal);
+        place.pellucid(&["encrypt", "app.db"]).succeeded();
+        let before = rows(&place, "app.db");
+        let damage = || edit(&place.path("app.db"), |bytes| bytes[at] ^= 1);
+        damage();
+        let backup = [&["--json", "backup", "app.db", "--to", "full.bak"], options].concat();
         assert_eq!(place.pellucid(&backup).code, 3, "{journal} {options:?}");
         assert!(!place.path("full.bak").exists());
         let said = place.pellucid(&[&backup[..], &["--continue-after-error"]].concat());

@@ -125,10 +125,14 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, C
     let media_header = new_media(job, encrypted)?;
     // Names are looked at before anything is touched.
     media_header.encode()?;
-    job.files.spare(&job.database, job.rules.existing, job.differential.as_deref())?;
+    // Its logs lie beside the file itself, not beside a symbolic link to it.
+    let database = job.database.canonicalize();
+    let database = database.map_err(|e| Error::io(Subject::File(job.database.clone()), e))?;
+    job.files.spare(&database, job.rules.existing, job.differential.as_deref())?;
     let credentials = Credentials::gather(&Request::default())?;
     let base = base(job, &credentials)?;
-    let mut targets = Targets::prepare(&job.files, &job.rules, media_header, expected_bytes(job))?;
+    let mut targets =
+        Targets::prepare(&job.files, &job.rules, media_header, expected_bytes(&database))?;
 
     let begun = now_micros();
     let snapshot = Snapshot::begin(&job.database, job.timeout)?;
@@ -221,9 +225,9 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, C
 }
 
 /// About as many as a family gets: all of the database, for chunks go where there is room, and what its WAL may add.
-fn expected_bytes(job: &Job) -> u64 {
+fn expected_bytes(database: &Path) -> u64 {
     let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    bytes(&job.database) + bytes(&beside(&job.database, "-wal"))
+    bytes(database) + bytes(&beside(database, "-wal"))
 }
 
 fn empty(database: &Path) -> ConvertError {

@@ -315,7 +315,7 @@ impl Targets {
         }
         let sink = FileSink::create(&beside).map_err(io)?;
         let is_free = !self.replaced.iter().any(|replaced| replaced == path);
-        self.renames.push(Rename { beside, name: path.to_owned(), is_free });
+        self.renames.push(Rename { beside, name: path.to_owned(), is_free, given: false });
         Ok(Box::new(sink))
     }
 
@@ -363,15 +363,15 @@ impl Targets {
         // What replaces nothing can be taken back, so that comes first.
         self.renames.sort_by_key(|rename| !rename.is_free);
         for at in 0..self.renames.len() {
-            let rename = &self.renames[at];
             let mut replaced = at > 0 && !self.renames[at - 1].is_free;
+            let rename = &mut self.renames[at];
             let given = rename.give();
             replaced |= given.is_ok() && !rename.is_free;
             let Err(error) = given.and_then(|()| sync_directory(&rename.name)) else { continue };
             if replaced {
                 self.renames.clear();
             } else {
-                for rename in self.renames[..=at].iter().filter(|rename| rename.is_given()) {
+                for rename in self.renames[..=at].iter().filter(|rename| rename.given) {
                     let _ = std::fs::remove_file(&rename.name);
                 }
                 take_back(&mut self.objects);
@@ -409,10 +409,18 @@ struct Rename {
     name: PathBuf,
     /// Nothing was there under that name.
     is_free: bool,
+    /// It has it.
+    given: bool,
 }
 
 impl Rename {
-    fn give(&self) -> Result<()> {
+    fn give(&mut self) -> Result<()> {
+        self.named()?;
+        self.given = true;
+        Ok(())
+    }
+
+    fn named(&self) -> Result<()> {
         let io = |error| Error::io(Subject::File(self.name.clone()), error);
         if !self.is_free {
             return std::fs::rename(&self.beside, &self.name).map_err(io);
@@ -433,11 +441,6 @@ impl Rename {
             }
             Err(error) => Err(io(error)),
         }
-    }
-
-    /// Whether it is this one that has the name.
-    fn is_given(&self) -> bool {
-        std::fs::symlink_metadata(&self.beside).is_err() && self.name.exists()
     }
 }
 
@@ -614,4 +617,26 @@ pub fn new_name(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".pellucid-new");
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_program_puts_under_the_name_is_not_taken_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("a.bak");
+        let mut rename =
+            Rename { beside: new_name(&name), name: name.clone(), is_free: true, given: false };
+        // The file itself is gone, and its name another's.
+        std::fs::write(&name, "somebody's").unwrap();
+        assert!(rename.give().is_err() && !rename.given);
+        std::fs::write(&rename.beside, "ours").unwrap();
+        assert!(rename.give().is_err() && !rename.given);
+        std::fs::remove_file(&name).unwrap();
+        rename.give().unwrap();
+        assert!(rename.given && !rename.beside.exists());
+        assert_eq!(std::fs::read(&name).unwrap(), b"ours");
+    }
 }
