@@ -143,6 +143,8 @@ impl Form for Aligned {
     fn message(&mut self, report: &Report, out: &mut String) {
         let Report { message, line, procedure, server } = report;
         if !message.informs() {
+            // What it breaks off has no end of its own.
+            self.is_open = false;
             let within = procedure.map_or_else(String::new, |name| format!(", Procedure {name}"));
             let head = format!(
                 "Msg {}, Level {}, State {}, Server {server}{within}, Line {line}",

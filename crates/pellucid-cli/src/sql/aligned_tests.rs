@@ -113,7 +113,7 @@ fn headers_come_never_or_every_so_many_rows() {
 #[test]
 fn long_values_are_cut_and_long_lines_broken() {
     let long = text(&"é".repeat(300));
-    let shown = printed(layout(), &[("a", SqlType::NVARCHAR_MAX)], &[&[long.clone()]]);
+    let shown = printed(layout(), &[("a", SqlType::NVARCHAR_MAX)], &[std::slice::from_ref(&long)]);
     assert_eq!(shown.lines().nth(2).unwrap(), "é".repeat(256));
     let whole = Layout { variable: None, ..layout() };
     let shown = printed(whole, &[("a", SqlType::NVARCHAR_MAX)], &[&[long]]);
@@ -147,5 +147,23 @@ fn errors_have_a_line_of_their_own() {
          Msg 3013, Level 16, State 1, Server SRV, Procedure sp_helpfile, Line 11\n\
          BACKUP DATABASE is terminating abnormally.\n\
          5 percent processed.\n"
+    );
+}
+
+#[test]
+fn a_result_that_breaks_off_ends_with_the_error() {
+    let (mut form, mut out) = (Aligned::new(Layout { trim: true, ..layout() }), String::new());
+    form.columns(&[ResultColumn { name: "a".into(), data_type: SqlType::Int }], &mut out);
+    let report = Report {
+        message: Message::new(8134, 16, "Divide by zero error encountered."),
+        line: 1,
+        procedure: None,
+        server: "SRV".into(),
+    };
+    form.message(&report, &mut out);
+    form.end(&mut out);
+    assert_eq!(
+        out,
+        "a\n-\nMsg 8134, Level 16, State 1, Server SRV, Line 1\nDivide by zero error encountered.\n"
     );
 }

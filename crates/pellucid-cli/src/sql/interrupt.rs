@@ -33,7 +33,8 @@ impl Interrupts {
         let seen = watched.clone();
         std::thread::Builder::new().name("interrupts".to_owned()).spawn(move || {
             for signal in signals.forever() {
-                if !seen.cancels() && !(is_prompt && seen.is_idle()) {
+                let is_answered = seen.cancels() || (is_prompt && seen.is_idle());
+                if !is_answered {
                     let _ = emulate_default_handler(signal);
                 }
             }

@@ -52,8 +52,7 @@ pub fn run(runner: &mut Runner, disk: &Disk, variables: Variables) -> Result<End
         loop {
             let item = script.next();
             let mut typed = keyboard.borrow_mut();
-            typed.pending.clear();
-            typed.lines = 0;
+            typed.forget();
             let is_dropped = std::mem::take(&mut typed.is_dropped);
             // What is pending at Ctrl-D is not executed.
             if typed.is_over {
@@ -136,13 +135,23 @@ impl Keyboard {
                 }
             }
             line.push('\n');
-            // Commands are no lines of the batch.
-            if is_within || !line.trim_start().starts_with(':') {
-                self.pending.push_str(&line);
-                self.lines += 1;
+            let word = line.split_whitespace().next().unwrap_or_default();
+            match () {
+                () if !is_within && word.eq_ignore_ascii_case("GO") => self.forget(),
+                // Commands are no lines of the batch.
+                () if !is_within && word.starts_with(':') => {}
+                () => {
+                    self.pending.push_str(&line);
+                    self.lines += line.lines().count();
+                }
             }
             return Ok(line);
         }
+    }
+
+    fn forget(&mut self) {
+        self.pending = Zeroizing::default();
+        self.lines = 0;
     }
 
     /// What was typed is forgotten: the script that reads it ends by an error.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use pellucid_sql::batch::{Batch, Files, Item, Script, ScriptError};
 use pellucid_sql::secret::redact;
 use pellucid_sql::session::Session;
+use serde_json::json;
 
 use super::interrupt::Interrupts;
 use super::screen::Screen;
@@ -19,9 +20,9 @@ const ERROR: u8 = 11;
 pub enum End {
     /// There is no more of it.
     Over,
-    /// `:quit`, or a message that asks for it.
+    /// `:quit`.
     Left,
-    /// An error that counts: -b, `:on error exit`.
+    /// An error that counts: -b, `:on error exit`, state 127.
     Error,
     /// Ctrl-C.
     Cancelled,
@@ -99,12 +100,16 @@ impl Runner {
         let mut screen = self.screen.borrow_mut();
         screen.end();
         if is_cancelled && outcome.cancelled {
-            screen.remark("Query was cancelled by user.");
+            let line = "Query was cancelled by user.";
+            match self.json {
+                true => screen.raw(&format!("{}\n", json!({"error": line, "kind": "cancelled"}))),
+                false => screen.remark(line),
+            }
             return Some(End::Cancelled);
         }
         match () {
             () if screen.is_gone() => Some(End::Unread),
-            () if screen.asks_to_leave() => Some(End::Left),
+            () if screen.asks_to_leave() => Some(End::Error),
             () if self.stop && outcome.severity >= ERROR => Some(End::Error),
             () => None,
         }
@@ -113,7 +118,7 @@ impl Runner {
     /// Says what is wrong with a script.
     pub fn tell_wrong(&self, error: &ScriptError) {
         if self.json {
-            let told = serde_json::json!({"error": error.to_string(), "kind": "script"});
+            let told = json!({"error": error.to_string(), "kind": "script"});
             self.screen.borrow_mut().raw(&format!("{told}\n"));
         }
         tell(format_args!("{error}\n"));

@@ -118,6 +118,8 @@ fn an_error_stops_a_script_where_that_is_asked() {
     assert!(told.stdout.ends_with("after\n"));
     let told = script(&place, "PRINT 'no error'", &["-b"]);
     assert_eq!((told.code, told.stdout.as_str()), (0, "no error\n"));
+    let told = script(&place, "RAISERROR('over', 16, 127)\nGO\nPRINT 'never'", &[]);
+    assert_eq!((told.code, told.stdout.lines().last()), (1, Some("over")));
     // What a batch has said before its error counts, the rest of the script does not.
     let told = script(&place, "PRINT 'left'\nGO\n:quit\nPRINT 'never'", &[]);
     assert_eq!((told.code, told.stdout.as_str()), (0, "left\n"));

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{said, Place, Said, PELLUCID};
 
-/// Waits for each `shown` before it types; then shows everything to the end.
+/// Waits for each `shown` before it types, for the prompt as well: what is typed before it may be lost. Then shows
+/// everything to the end.
 const TERMINAL: &str = r#"
 import json, os, pty, select, sys, time
 steps = json.loads(sys.argv[1])
@@ -31,8 +32,9 @@ for shown, typed in steps:
     while seen.find(shown.encode(), at) < 0:
         if time.time() > end or (not read(1) and os.waitpid(pid, os.WNOHANG)[0]):
             sys.exit(f'no {shown!r} in {seen[at:]!r}')
-    at = len(seen)
-    os.write(terminal, typed.encode())
+    at = seen.find(shown.encode(), at) + len(shown)
+    if typed:
+        os.write(terminal, typed.encode())
 while read(60):
     pass
 os.close(terminal)
@@ -60,12 +62,16 @@ fn a_batch_is_typed_line_by_line() {
             ("2> ", "'bc'\r"),
             ("3> ", ":list\r"),
             ("3> ", "GO\r"),
-            ("abc", ":help\r"),
-            (":setvar NAME", ":setvar word kept\r"),
-            ("> ", ":nonsense\r"),
-            ("there is no command", "PRINT '$(word)'\r"),
+            ("abc", ""),
+            ("1> ", ":help\r"),
+            (":quit, quit", ""),
+            ("1> ", ":setvar word kept\r"),
+            ("1> ", ":nonsense\r"),
+            ("there is no command", ""),
+            ("1> ", "PRINT '$(word)'\r"),
             ("2> ", "GO\r"),
-            ("kept", "PRINT 'never' + 'last'\r"),
+            ("kept", ""),
+            ("1> ", "PRINT 'never' + 'last'\r"),
             ("2> ", "\x04"),
         ],
     );
@@ -87,8 +93,10 @@ fn words_and_names_are_completed() {
         &[
             ("1> ", "SELECT * FROM sys.dm_da\t"),
             ("sys.dm_database_encryption_keys", "\x03"),
+            ("\n", ""),
             ("1> ", "USE [mast\t"),
             ("USE [master", "\x03"),
+            ("\n", ""),
             ("1> ", "exit\r"),
         ],
     );
@@ -105,9 +113,11 @@ fn the_history_keeps_lines_but_no_secrets() {
         &[
             ("1> ", "PRINT 'remem' + 'bered'\r"),
             ("2> ", "GO\r"),
-            ("remembered", "OPEN MASTER KEY DECRYPTION BY PASSWORD = 'marker-55aa'\r"),
+            ("remembered", ""),
+            ("1> ", "OPEN MASTER KEY DECRYPTION BY PASSWORD = 'marker-55aa'\r"),
             ("2> ", "GO\r"),
-            ("Msg", ":setvar pw marker-55aa\r"),
+            ("Msg", ""),
+            ("1> ", ":setvar pw marker-55aa\r"),
             ("1> ", "OPEN MASTER KEY DECRYPTION BY PASSWORD =\r"),
             ("2> ", "'marker-55aa'\r"),
             ("3> ", ":reset\r"),
@@ -124,16 +134,20 @@ fn the_history_keeps_lines_but_no_secrets() {
     // The arrow up, to the first line; before it stands the format's own.
     let lines = kept.lines().count() - 1;
     let up = "\x1b[A".repeat(lines);
-    let second =
-        typed(&place, &[], &[("1> ", &format!("{up}\r")), ("2> ", "GO\r"), ("remembered", "\x04")]);
+    let second = typed(
+        &place,
+        &[],
+        &[("1> ", &format!("{up}\r")), ("2> ", "GO\r"), ("remembered", ""), ("1> ", "\x04")],
+    );
     assert_eq!(second.code, 0, "{second:?}");
 }
 
 #[test]
 fn an_initial_query_comes_before_the_prompt() {
-    let told =
-        typed(&Place::new(), &["-q", "PRINT 'first'"], &[("first", "GO\r"), ("1> ", "\x04")]);
+    let options = ["-q", "PRINT 'first'"];
+    let told = typed(&Place::new(), &options, &[("1> ", "GO\r"), ("1> ", "\x04")]);
     assert_eq!(told.code, 0, "{told:?}");
+    assert!(told.stdout.starts_with("first\n"), "{told:?}");
 }
 
 #[test]
@@ -145,9 +159,11 @@ fn an_interrupt_cancels_the_statement_and_the_prompt_stays() {
             ("1> ", "PRINT 'be' + 'gun'; WAITFOR DELAY '00:10:00'\r"),
             ("2> ", "GO\r"),
             ("begun", "\x03"),
-            ("Query was cancelled by user.", "PRINT 'still' + ' here'\r"),
+            ("Query was cancelled by user.", ""),
+            ("1> ", "PRINT 'still' + ' here'\r"),
             ("2> ", "GO\r"),
-            ("still here", "exit\r"),
+            ("still here", ""),
+            ("1> ", "exit\r"),
         ],
     );
     assert_eq!(told.code, 0, "{told:?}");

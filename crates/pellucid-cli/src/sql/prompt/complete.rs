@@ -72,8 +72,7 @@ impl Completer for Completion {
             }
             found.retain(|name| begins(name, word));
         }
-        let is_bracketed = line[..start].ends_with('[');
-        if !is_bracketed && !(word.is_empty() && !found.is_empty()) {
+        if !line[..start].ends_with('[') {
             found.extend(words(word));
         }
         Ok((start, found))

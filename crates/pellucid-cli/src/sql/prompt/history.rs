@@ -34,9 +34,12 @@ fn make(directory: &Path) -> std::io::Result<()> {
 /// Not if either holds a literal behind PASSWORD or SECRET, also one that only the two of them make; and not the value
 /// of a variable, which may be one.
 pub fn may_keep(pending: &str, line: &str) -> bool {
-    let word = line.split_whitespace().next().unwrap_or_default();
     let batch = Zeroizing::new(format!("{pending}{line}\n"));
-    !word.is_empty() && !word.eq_ignore_ascii_case(":setvar") && !secret::is_shown(&batch)
+    // What was pasted has several lines.
+    let is_value = |line: &str| {
+        line.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case(":setvar"))
+    };
+    !line.trim().is_empty() && !line.lines().any(is_value) && !secret::is_shown(&batch)
 }
 
 #[cfg(test)]
@@ -53,6 +56,7 @@ mod tests {
             ("OPEN MASTER KEY DECRYPTION BY PASSWORD = 'x\n", "y'"),
             ("", "EXEC('OPEN MASTER KEY DECRYPTION BY PASSWORD = ''x''')"),
             ("", ":setvar pw x"),
+            ("", "PRINT 'a'\n:SETVAR pw x\nGO"),
             ("", "   "),
         ] {
             assert!(!may_keep(pending, line), "{pending}{line}");
