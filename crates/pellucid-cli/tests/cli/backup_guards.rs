@@ -167,11 +167,11 @@ fn ready() {
     });
 }
 
-fn job(database_name: None,
+fn job(database: PathBuf, families: Vec<PathBuf>, existing: Existing) -> Job {
+    Job {
+        database_name: None,
         user: None,
         server: Default::default(),
-        database: PathBuf, families: Vec<PathBuf>, existing: Existing) -> Job {
-    Job {
         database,
         files: Files { families, mirrors: Vec::new() },
         rules: Rules { existing, skip: false, parity: false },

@@ -42,6 +42,8 @@ mod salvage;
 mod scan;
 mod secrets;
 mod services;
+mod sql_articles;
+mod sql_messages;
 mod sql_output;
 mod sql_prompt;
 mod states;

@@ -225,3 +225,38 @@ pub fn history(place: &Place) -> rusqlite::Connection {
     let path = place.path("keys/msdb.db");
     rusqlite::Connection::open_with_flags_and_vfs(path, flags, c"pellucid").unwrap()
 }
+
+/// A program that holds something until it is told to end.
+pub struct Held(std::process::Child);
+
+impl Held {
+    /// Starts it, and waits until it says `ready`.
+    pub fn start(command: Command) -> Self {
+        Self::start_with(command, "")
+    }
+
+    /// The same with something on its standard input, which stays open.
+    pub fn start_with(mut command: Command, text: &str) -> Self {
+        use std::io::BufRead;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("a program that starts");
+        child.stdin.as_mut().expect("a pipe").write_all(text.as_bytes()).expect("a reader");
+        let output = std::io::BufReader::new(child.stdout.as_mut().expect("a pipe"));
+        let is_ready = output.lines().map_while(Result::ok).any(|line| line == "ready");
+        assert!(is_ready, "it ended");
+        Self(child)
+    }
+
+    /// Lets go.
+    pub fn end(&mut self) {
+        drop(self.0.stdin.take());
+        self.0.wait().expect("its end");
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,10 +1,12 @@
 //! Backup devices as files, and what the system says of them.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 
 use pellucid::error::Subject;
+use pellucid::media::MediaHeader;
 use pellucid::Error;
+use pellucid_sqlite::backup::open_family;
 use pellucid_sqlite::convert::ConvertError;
 
 use super::{Done, Raised};
@@ -15,6 +17,8 @@ use crate::session::Session;
 
 /// What a real SQL Server backup begins with: a tape header of Microsoft Tape Format.
 const TAPE_HEADER: &[u8] = b"TAPE";
+/// Bytes of a file that say what it is.
+const START_BYTES: u64 = 4096;
 
 impl Session {
     /// The files of devices, in order.
@@ -111,48 +115,64 @@ pub(super) fn told(error: ConvertError, files: &[PathBuf], doing: Doing) -> Rais
         ConvertError::InUse { .. } if doing == Doing::Reading => {
             Message::from(pellucid::message::IN_USE).into()
         }
-        ConvertError::Typed(Error::Message { message, .. }) if message.number == 3241 => {
-            not_media(error, files)
-        }
-        ConvertError::Typed(Error::Unauthentic { .. } | Error::Corrupt { .. })
-            if doing == Doing::Reading =>
-        {
-            let own = Message::from(error);
-            Raised::of(vec![own, Message::new(3189, 16, "Damage to the backup set was detected.")])
+        ConvertError::Typed(
+            Error::Unauthentic { .. } | Error::Corrupt { .. } | Error::Message { .. },
+        ) => match not_media(files) {
+            Some(raised) => raised,
+            None if doing == Doing::Reading
+                && !matches!(error, ConvertError::Typed(Error::Message { .. })) =>
+            {
+                let damage = Message::new(3189, 16, "Damage to the backup set was detected.");
+                Raised::from(error).and(damage)
+            }
+            None => error.into(),
+        },
+        ConvertError::Typed(Error::Misuse { .. }) if doing == Doing::Writing => {
+            fewer_families(files).unwrap_or_else(|| error.into())
         }
         _ => error.into(),
     }
 }
 
-/// A backup of a real SQL Server gets a message of its own.
-fn not_media(error: ConvertError, files: &[PathBuf]) -> Raised {
-    let is_tape = |path: &&PathBuf| {
-        use std::io::Read;
-        let mut start = [0; 4];
-        std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
-            && start == *TAPE_HEADER
-    };
-    match files.iter().find(is_tape) {
-        Some(path) => {
-            let path = path.display();
-            Raised::of(vec![
-                Message::new(
-                    crate::message::product::REMARK,
-                    10,
-                    format!(
-                        "'{path}' is a backup of a Microsoft SQL Server database: its pages are not SQLite's, so only SQL \
-                         Server restores it."
-                    ),
-                ),
-                Message::new(
-                    3242,
-                    16,
-                    format!("The file on device '{path}' is not a valid Microsoft Tape Format backup set."),
-                ),
-            ])
-        }
-        None => error.into(),
+/// 3231 for media of another number of files than is named.
+fn fewer_families(files: &[PathBuf]) -> Option<Raised> {
+    let first = files.first()?;
+    let there = open_family(first).ok()?.header.families;
+    let counts = [first.display().to_string(), there.to_string(), files.len().to_string()];
+    let arguments = counts.each_ref().map(String::as_str);
+    (usize::from(there) != files.len())
+        .then(|| Message::known(&pellucid::message::FAMILIES_EXPECTED, &arguments).into())
+}
+
+/// 3241 for a file that is no backup of Pellucid's, 3242 for one of a real SQL Server.
+fn not_media(files: &[PathBuf]) -> Option<Raised> {
+    let (path, start) = files.iter().find_map(|path| {
+        let mut start = Vec::new();
+        std::fs::File::open(path)
+            .and_then(|file| file.take(START_BYTES).read_to_end(&mut start))
+            .ok()?;
+        (!start.is_empty() && !MediaHeader::begins(&start)).then_some((path, start))
+    })?;
+    let path = path.display();
+    if !start.starts_with(TAPE_HEADER) {
+        let path = path.to_string();
+        return Some(Message::known(&pellucid::message::NOT_MEDIA, &[&path]).into());
     }
+    Some(Raised::of(vec![
+        Message::new(
+            crate::message::product::REMARK,
+            10,
+            format!(
+                "'{path}' is a backup of a Microsoft SQL Server database: its pages are not SQLite's, so only SQL Server \
+                 restores it."
+            ),
+        ),
+        Message::new(
+            3242,
+            16,
+            format!("The file on device '{path}' is not a valid Microsoft Tape Format backup set."),
+        ),
+    ]))
 }
 
 /// Whether `path` is what is written before it gets the name of `file`.

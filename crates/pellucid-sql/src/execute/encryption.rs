@@ -152,6 +152,9 @@ impl Session {
     /// ALTER DATABASE .. SET ENCRYPTION
     pub(super) fn set_encryption(&mut self, known: &Known, action: EncryptionAction) -> Done {
         let key = self.key_of(known)?;
+        if known.is_read_only {
+            return Err(Message::from(known::READ_ONLY).into());
+        }
         match (action, key) {
             (_, Key::None) => Err(Message::from(known::NO_KEY_SET).into()),
             (EncryptionAction::On, Key::Pending(mut pending)) => {

@@ -12,7 +12,7 @@ use pellucid_sqlite::history::{files_of, History, SetRecord};
 use pellucid_sqlite::seal_request::{Credentials, Request};
 
 use super::device::{told, Doing};
-use super::restore::{check_families, position, Options};
+use super::restore::{position, Options};
 use super::Done;
 use crate::ast::{Inspect, InspectKind, RestoreFlag};
 use crate::convert::{read_stored, Value};
@@ -150,7 +150,11 @@ impl Session {
             return Err(Message::unsupported("TAPE").into());
         }
         let failed = |error: pellucid::Error| told(error.into(), &devices, Doing::Reading);
-        let media = open_media(&devices).map_err(failed)?;
+        // A label and headers are read from any file of the media.
+        let media = match inspect.kind {
+            InspectKind::VerifyOnly => super::restore::open(&devices)?,
+            _ => open_media(&devices).map_err(failed)?,
+        };
         match inspect.kind {
             InspectKind::HeaderOnly => {
                 let positions = match options.file {
@@ -189,7 +193,6 @@ impl Session {
     }
 
     fn verify(&mut self, media: &Media, devices: &[PathBuf], options: &Options) -> Done {
-        check_families(media, devices.len())?;
         let failed = |error: pellucid::Error| told(error.into(), devices, Doing::Reading);
         let position = position(options)?;
         let sets = media.set(position).map_err(failed)?;

@@ -216,6 +216,10 @@ impl Session {
             }
             Some(index) => match self.find_index(&schema, &sqlite, index.as_str())? {
                 Some(found) => {
+                    // A primary key is clustered there: the table's own b-tree, and here an index beside it.
+                    if self.is_of_the_table(&schema, &sqlite, index.as_str())? {
+                        self.rebuild_table(&schema, &sqlite)?;
+                    }
                     let sql = format!("REINDEX {}.{}", quoted(&schema), quoted(&found));
                     Ok(self.databases.connection.execute_batch(&sql)?)
                 }

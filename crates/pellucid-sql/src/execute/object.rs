@@ -33,6 +33,9 @@ pub(super) struct Constraint {
 
 impl Session {
     pub(super) fn object(&mut self, statement: &ObjectStatement) -> Done {
+        for name in targets(statement) {
+            self.check_writable_table(name)?;
+        }
         match statement {
             ObjectStatement::CreateTable(create) => self.create_table(create),
             ObjectStatement::AlterTable { table, action } => self.alter_table(table, action),
@@ -261,6 +264,24 @@ impl Session {
             None if if_exists => Ok(()),
             None => Err(missing().into()),
         }
+    }
+}
+
+/// What a statement changes.
+fn targets(statement: &ObjectStatement) -> Vec<&ObjectName> {
+    match statement {
+        ObjectStatement::CreateTable(create) => vec![&create.name],
+        ObjectStatement::AlterTable { table, .. } | ObjectStatement::TruncateTable(table) => {
+            vec![table]
+        }
+        ObjectStatement::DropTables { tables: names, .. }
+        | ObjectStatement::DropViews { views: names, .. } => names.iter().collect(),
+        ObjectStatement::CreateIndex(create) => vec![&create.table],
+        ObjectStatement::DropIndexes { indexes, .. } => {
+            indexes.iter().map(|index| &index.table).collect()
+        }
+        ObjectStatement::View(view) => vec![&view.name],
+        ObjectStatement::CreateSchema { .. } | ObjectStatement::DropSchema { .. } => Vec::new(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! SELECT, INSERT, UPDATE, DELETE, and values of expressions.
 
 use super::{Done, Raised};
-use crate::ast::{Condition, Delete, Expression, Insert, Query, TableElement, Update};
+use crate::ast::{
+    ChangeTarget, Condition, Delete, Expression, Insert, ObjectName, Query, TableElement, Update,
+};
 use crate::convert::Value;
 use crate::message::{Message, Result};
 use crate::session::{declared_type, Frame, Names, Session, TableVariable};
@@ -68,6 +70,7 @@ impl Session {
     }
 
     pub(super) fn insert(&mut self, insert: &Insert) -> Done {
+        self.check_writable(&insert.target)?;
         let statement = self.translated(|translator| translator.insert(insert))?;
         let rows = self.change(&statement)?;
         if rows > 0 {
@@ -78,6 +81,7 @@ impl Session {
     }
 
     pub(super) fn update(&mut self, update: &Update) -> Done {
+        self.check_writable(&update.target)?;
         let statement = self.translated(|translator| translator.update(update))?;
         let rows = self.change(&statement)?;
         self.count(rows);
@@ -85,10 +89,33 @@ impl Session {
     }
 
     pub(super) fn delete(&mut self, delete: &Delete) -> Done {
+        self.check_writable(&delete.target)?;
         let statement = self.translated(|translator| translator.delete(delete))?;
         let rows = self.change(&statement)?;
         self.count(rows);
         Ok(())
+    }
+
+    /// 3906 for a table of a database that was set READ_ONLY.
+    pub(super) fn check_writable_table(&self, name: &ObjectName) -> Done {
+        if name.object.as_str().starts_with('#') {
+            return Ok(());
+        }
+        let database = match &name.database {
+            Some(database) => self.databases.instance.find(database.as_str())?,
+            None => Some(self.databases.current()?),
+        };
+        match database.filter(|known| known.is_read_only) {
+            Some(known) => Err(Message::read_only(&known.name).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn check_writable(&self, target: &ChangeTarget) -> Done {
+        match target {
+            ChangeTarget::Table { name, .. } => self.check_writable_table(name),
+            ChangeTarget::Variable(_) => Ok(()),
+        }
     }
 
     fn change(&mut self, statement: &Statement) -> Done<u64> {

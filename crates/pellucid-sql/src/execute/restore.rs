@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use pellucid::media::{Description, Kind, SetHeader};
 use pellucid::restore::{Media, OpenSet};
 use pellucid::{Algorithm, Error};
-use pellucid_sqlite::backup::{mend, open_media, restore, Mending, Restored, Restoring};
+use pellucid_sqlite::backup::{
+    mend, open_family, open_media, restore, Mending, Restored, Restoring,
+};
 use pellucid_sqlite::convert::ConvertError;
 use pellucid_sqlite::inspect::Kind as Found;
 use pellucid_sqlite::seal_request::{Credentials, Request as KeyRequest};
@@ -21,6 +23,7 @@ use crate::ast::{
     BackupKind, FileSelection, MediaFlag, MediaOption, Restore, RestoreFlag, RestoreOption,
     RestoreSource,
 };
+use crate::instance::files;
 use crate::instance::paths::Folder;
 use crate::instance::{Known, State};
 use crate::message::{product, Message};
@@ -216,8 +219,7 @@ impl Session {
         options: &Options,
     ) -> Done {
         let failed = |error: Error| told(error.into(), &devices, Doing::Reading);
-        let media = open_media(&devices).map_err(failed)?;
-        check_families(&media, devices.len())?;
+        let media = open(&devices)?;
         let position = position(options)?;
         let facts = self.facts(&media, position).map_err(failed)?;
         check_media_name(&media, options)?;
@@ -248,6 +250,7 @@ impl Session {
             algorithm: Algorithm::Aes256,
             // A plain one takes the place of an encrypted one where REPLACE says so, as there.
             decrypted: !sealed && options.has(RestoreFlag::Replace),
+            plain_differential: false,
             replace: options.has(RestoreFlag::Replace) || restoring,
             timeout: WAIT,
             workers: workers(),
@@ -272,6 +275,9 @@ impl Session {
             None => self.databases.instance.register(name, &to)?,
         };
         self.note_restore(&known, &to, facts.as_ref(), &devices, position, options, &done)?;
+        if !options.has(RestoreFlag::NoRecovery) {
+            self.keep_names(name, facts.as_ref())?;
+        }
         self.tell_restored(&known, facts.as_ref(), position, &done, options, took);
         if was_sealed && !done.sealed {
             let text = format!(
@@ -432,6 +438,27 @@ impl Session {
         Ok(())
     }
 
+    /// Logical names stay what they were, although the file is called otherwise now.
+    fn keep_names(&mut self, name: &str, facts: Option<&Description>) -> Done {
+        let Some(facts) = facts else { return Ok(()) };
+        let known = self.databases.instance.database(name)?;
+        let schema = match self.databases.attach(&known) {
+            Ok(schema) => schema,
+            // Who uses it is told why it does not open.
+            Err(_) => return Ok(()),
+        };
+        let mut found = files::read(&self.databases.connection, &schema, &known)?;
+        let mut changed = false;
+        for (file, (logical, _)) in found.iter_mut().zip(&facts.server.files) {
+            changed |= file.name != *logical;
+            file.name.clone_from(logical);
+        }
+        if changed {
+            files::write(&self.databases.connection, &schema, &found)?;
+        }
+        Ok(())
+    }
+
     fn tell_restored(
         &mut self,
         known: &Known,
@@ -535,21 +562,27 @@ pub(super) fn position(options: &Options) -> Done<u32> {
     })
 }
 
-/// 3132
-pub(super) fn check_families(media: &Media, given: usize) -> Done {
-    let there = media.families().iter().filter(|copies| !copies.is_empty()).count();
-    let wanted = usize::from(media.header().families);
-    match there < wanted {
-        true => Err(Message::new(
+/// The media of a restore; 3132 where files of it are not named.
+pub(super) fn open(devices: &[PathBuf]) -> Done<Media> {
+    let error = match open_media(devices) {
+        Ok(media) => return Ok(media),
+        Err(error) => error,
+    };
+    let found: Vec<_> = devices.iter().filter_map(|device| open_family(device).ok()).collect();
+    let mut there: Vec<u16> = found.iter().map(|family| family.header.family).collect();
+    there.sort_unstable();
+    there.dedup();
+    match found.first().map(|family| usize::from(family.header.families)) {
+        Some(wanted) if found.len() == devices.len() && there.len() < wanted => Err(Message::new(
             3132,
             16,
             format!(
                 "The media set has {wanted} media families but only {} are provided. All members must be provided.",
-                there.min(given)
+                there.len()
             ),
         )
         .into()),
-        false => Ok(()),
+        _ => Err(told(error.into(), devices, Doing::Reading)),
     }
 }
 

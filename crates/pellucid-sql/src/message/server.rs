@@ -296,6 +296,15 @@ impl Message {
         .with_state(4)
     }
 
+    /// 3906
+    pub fn read_only(name: &str) -> Self {
+        Self::new(
+            3906,
+            16,
+            format!("Failed to update database \"{name}\" because the database is read-only."),
+        )
+    }
+
     /// 5041
     pub fn unknown_file(name: &str) -> Self {
         Self::new(5041, 16, format!("MODIFY FILE failed. File '{name}' does not exist."))
