@@ -90,6 +90,16 @@ impl Session {
                 .collect::<Done<_>>()?,
         };
         let devices = files.all();
+        // A new copy of a medium makes the media set another one.
+        let is_new = |path: &PathBuf| {
+            path.as_os_str() != "NUL" && !path.to_string_lossy().contains("://") && !path.exists()
+        };
+        if !files.mirrors.is_empty()
+            && !options.has(BackupFlag::Format)
+            && devices.iter().any(is_new)
+        {
+            return Err(Message::from(known::NEW_MIRROR).into());
+        }
         let job = self.job(&known, files, &options)?;
         self.databases.release(&known)?;
         let started = Instant::now();

@@ -1,0 +1,716 @@
+//! Goal: every column of the server's views, of msdb and of what media say of themselves that has a source changes with it.
+//!
+//! Method: each column is read, the state behind it is changed by a statement or another program, and it is read again: the
+//! two have to differ, and where the value is known it is compared. What has no source is NULL, and is listed here too, so
+//! that a column cannot be forgotten.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::support::{said_with, Place, PELLUCID};
+
+type Row = BTreeMap<String, serde_json::Value>;
+
+struct Server(Place);
+
+impl Server {
+    fn new() -> Self {
+        let server = Self(Place::new());
+        server.done(
+            "CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'p@ssw0rd'
+             CREATE CERTIFICATE First WITH SUBJECT = 'first'
+             CREATE CERTIFICATE Second WITH SUBJECT = 'second', START_DATE = '20240102', EXPIRY_DATE = '20990102'
+             CREATE DATABASE sales
+             GO
+             USE sales
+             CREATE TABLE t(id INT NOT NULL PRIMARY KEY, name NVARCHAR(50))
+             INSERT INTO t VALUES (1, 'Anna')",
+        );
+        server
+    }
+
+    fn lines(&self, script: &str) -> Vec<serde_json::Value> {
+        let said = said_with(self.0.command(PELLUCID).args(["--json", "sql"]), script);
+        said.stdout.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    }
+
+    fn done(&self, script: &str) {
+        let lines = self.lines(script);
+        let is_error = |line: &&serde_json::Value| line["severity"].as_u64().unwrap_or(0) > 10;
+        assert_eq!(lines.iter().find(is_error), None, "{script}");
+    }
+
+    /// The rows of the last result.
+    fn rows(&self, query: &str) -> Vec<Row> {
+        let lines = self.lines(query);
+        let result = lines.iter().rev().find(|line| line["columns"].is_array());
+        let result = result.unwrap_or_else(|| panic!("{query}: {lines:?}"));
+        let names: Vec<_> = result["columns"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].as_str().unwrap())
+            .collect();
+        let of = |row: &serde_json::Value| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .zip(row.as_array().unwrap().iter().cloned())
+                .collect()
+        };
+        result["rows"].as_array().unwrap().iter().map(of).collect()
+    }
+
+    fn row(&self, query: &str) -> Row {
+        self.rows(query).into_iter().next().unwrap_or_else(|| panic!("{query}"))
+    }
+}
+
+/// What has been seen of a view: each of its columns has to end in one of these.
+#[derive(Default)]
+struct Seen {
+    changed: BTreeSet<String>,
+    without_source: BTreeSet<String>,
+}
+
+impl Seen {
+    /// These columns differ between two rows.
+    #[track_caller]
+    fn differ(&mut self, before: &Row, after: &Row, columns: &[&str]) {
+        for column in columns {
+            let (old, new) = (&before[*column], &after[*column]);
+            assert_ne!(old, new, "{column} did not change");
+            self.changed.insert((*column).to_owned());
+        }
+    }
+
+    /// These have no source: NULL in both.
+    #[track_caller]
+    fn nothing(&mut self, row: &Row, columns: &[&str]) {
+        for column in columns {
+            assert_eq!(row[*column], serde_json::Value::Null, "{column} has a value");
+            self.without_source.insert((*column).to_owned());
+        }
+    }
+
+    /// What can have one value only here: named with the reason in docs/statements.md.
+    #[track_caller]
+    fn fixed(&mut self, row: &Row, columns: &[(&str, serde_json::Value)]) {
+        for (column, value) in columns {
+            assert_eq!(row[*column], *value, "{column}");
+            self.without_source.insert((*column).to_owned());
+        }
+    }
+
+    /// No column was forgotten.
+    #[track_caller]
+    fn all(&self, row: &Row) {
+        let all: BTreeSet<_> = row.keys().cloned().collect();
+        let seen: BTreeSet<_> = self.changed.union(&self.without_source).cloned().collect();
+        assert_eq!(all, seen);
+    }
+}
+
+const WAIT: &str = "WHILE EXISTS (SELECT 1 FROM sys.dm_database_encryption_keys WHERE encryption_state IN (2, 4, 5))
+    WAITFOR DELAY '00:00:00.05'\nGO\n";
+
+#[test]
+fn encryption_keys() {
+    let server = Server::new();
+    server.done(
+        "CREATE DATABASE other
+         GO
+         USE other CREATE DATABASE ENCRYPTION KEY WITH ALGORITHM = AES_128 ENCRYPTION BY SERVER CERTIFICATE First
+         USE sales CREATE DATABASE ENCRYPTION KEY WITH ALGORITHM = AES_256 ENCRYPTION BY SERVER CERTIFICATE First",
+    );
+    let query = "SELECT * FROM sys.dm_database_encryption_keys WHERE database_id = DB_ID('sales')";
+    let pending = server.row(query);
+    let other = server
+        .row("SELECT * FROM sys.dm_database_encryption_keys WHERE database_id = DB_ID('other')");
+    let mut seen = Seen::default();
+    seen.differ(&pending, &other, &["database_id", "key_length"]);
+    assert_eq!(pending["encryption_state"], 1);
+    assert_eq!(pending["encryption_state_desc"], "UNENCRYPTED");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    server.done(&format!("ALTER DATABASE sales SET ENCRYPTION ON\n{WAIT}"));
+    let on = server.row(query);
+    assert_eq!(
+        (&on["encryption_state"], &on["encryption_state_desc"]),
+        (&3.into(), &"ENCRYPTED".into())
+    );
+    seen.differ(
+        &pending,
+        &on,
+        &["encryption_state", "encryption_state_desc", "create_date", "set_date"],
+    );
+    // Held in the middle, a scan shows how far it is.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let path = server.0.path("keys/data/sales.db");
+    let mut reader = server.0.command(PELLUCID);
+    reader.args(["run", "--", "python3", "-c"]).arg(format!(
+        "import sqlite3,sys\nc=sqlite3.connect({:?})\nc.execute('BEGIN')\nc.execute('SELECT * FROM t').fetchall()\n\
+         print('ready',flush=True)\nsys.stdin.read()",
+        path.display().to_string()
+    ));
+    let mut reader = crate::support::Held::start(reader);
+    server.done("USE sales ALTER DATABASE ENCRYPTION KEY REGENERATE WITH ALGORITHM = AES_192");
+    let scanning = server.row(query);
+    assert_eq!(scanning["encryption_state_desc"], "KEY_CHANGE_IN_PROGRESS");
+    seen.differ(
+        &on,
+        &scanning,
+        &[
+            "regenerate_date",
+            "modify_date",
+            "encryption_scan_state",
+            "encryption_scan_state_desc",
+            "encryption_scan_modify_date",
+        ],
+    );
+    let percent = server.row(
+        "SELECT percent_complete FROM sys.dm_database_encryption_keys WHERE encryption_state = 4",
+    );
+    let requests = server
+        .rows("SELECT * FROM sys.dm_exec_requests WHERE command = 'ALTER DATABASE ENCRYPTION'");
+    reader.end();
+    server.done(WAIT);
+    assert!(requests.len() <= 1, "{requests:?}");
+    assert!(percent["percent_complete"].is_number());
+    seen.changed.insert("percent_complete".to_owned());
+    server.done(
+        "ALTER DATABASE sales SET COMPATIBILITY_LEVEL = 120
+         GO
+         USE sales
+         ALTER DATABASE ENCRYPTION KEY ENCRYPTION BY SERVER CERTIFICATE Second",
+    );
+    let second = server.row(query);
+    seen.differ(&on, &second, &["encryptor_thumbprint"]);
+    server.done(&format!(
+        "USE sales ALTER DATABASE ENCRYPTION KEY REGENERATE WITH ALGORITHM = TRIPLE_DES_3KEY\nGO\n{WAIT}"
+    ));
+    let triple = server.row(query);
+    seen.differ(&second, &triple, &["key_algorithm"]);
+    // One that a key file opens, attached.
+    let key = server.0.path("raw.key");
+    std::fs::write(&key, [7u8; 32]).unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let raw = server.0.plain("raw.db");
+    server.0.pellucid(&["encrypt", "raw.db", "--key-file", "raw.key"]).succeeded();
+    let attach = format!(
+        "CREATE DATABASE raw ON (FILENAME = '{}') FOR ATTACH\nGO\nSELECT encryptor_type FROM \
+         sys.dm_database_encryption_keys WHERE database_id = DB_ID('raw')",
+        raw.display()
+    );
+    let said = said_with(
+        server.0.command(PELLUCID).args(["sql", "-W", "-h", "-1"]).env("PELLUCID_KEY_FILE", &key),
+        &attach,
+    );
+    assert_eq!(said.succeeded().lines().next(), Some("KEY FILE"));
+    seen.changed.insert("encryptor_type".to_owned());
+    seen.nothing(&on, &["opened_date"]);
+    seen.all(&on);
+}
+
+#[test]
+fn certificates_and_keys() {
+    let server = Server::new();
+    let first = server.row("SELECT * FROM sys.certificates WHERE name = 'First'");
+    let second = server.row("SELECT * FROM sys.certificates WHERE name = 'Second'");
+    let mut seen = Seen::default();
+    seen.differ(
+        &first,
+        &second,
+        &[
+            "name",
+            "certificate_id",
+            "cert_serial_number",
+            "issuer_name",
+            "subject",
+            "expiry_date",
+            "start_date",
+            "thumbprint",
+        ],
+    );
+    std::fs::create_dir_all(server.0.path("keys/backup")).unwrap();
+    server.done(
+        "BACKUP CERTIFICATE First TO FILE = 'First.cer' WITH PRIVATE KEY (FILE = 'First.key', ENCRYPTION BY PASSWORD = \
+         'p@ssw0rd')",
+    );
+    let backed_up = server.row("SELECT * FROM sys.certificates WHERE name = 'First'");
+    seen.differ(&first, &backed_up, &["pvt_key_last_backup_date"]);
+    server.done("DROP CERTIFICATE First CREATE CERTIFICATE Half FROM FILE = 'First.cer'");
+    let half = server.row("SELECT * FROM sys.certificates WHERE name = 'Half'");
+    seen.differ(&first, &half, &["pvt_key_encryption_type", "pvt_key_encryption_type_desc"]);
+    assert_eq!(half["pvt_key_encryption_type_desc"], "NO_PRIVATE_KEY");
+    server.0.pellucid(&["cert", "create", "Large", "--bits", "4096"]).succeeded();
+    let large = server.row("SELECT * FROM sys.certificates WHERE name = 'Large'");
+    seen.differ(&first, &large, &["key_length"]);
+    seen.nothing(&first, &["is_active_for_begin_dialog", "sid", "string_sid", "attested_by"]);
+    seen.fixed(&first, &[("principal_id", 1.into())]);
+    seen.all(&first);
+
+    let master = "SELECT * FROM sys.symmetric_keys WHERE name = '##MS_DatabaseMasterKey##'";
+    let encryptions = "SELECT crypt_type FROM sys.key_encryptions ORDER BY crypt_type";
+    assert_eq!(server.rows(master).len(), 1);
+    let kinds = |server: &Server| -> Vec<String> {
+        let rows = server.rows(encryptions);
+        rows.iter().map(|row| row["crypt_type"].as_str().unwrap().trim().to_owned()).collect()
+    };
+    assert_eq!(kinds(&server), ["ESKM", "ESP3"]);
+    server.done("ALTER MASTER KEY ADD ENCRYPTION BY PASSWORD = 'another one'");
+    assert_eq!(kinds(&server), ["ESKM", "ESP3", "ESP3"]);
+    server.done(
+        "DROP CERTIFICATE Half DROP CERTIFICATE Second DROP CERTIFICATE Large DROP MASTER KEY",
+    );
+    assert_eq!(server.rows(master).len(), 0);
+    assert_eq!(kinds(&server), Vec::<String>::new());
+}
+
+#[test]
+fn databases() {
+    let server = Server::new();
+    let query = "SELECT * FROM sys.databases WHERE name = 'sales'";
+    let before = server.row(query);
+    let mut seen = Seen::default();
+    let master = server.row("SELECT * FROM sys.databases WHERE name = 'master'");
+    seen.differ(
+        &before,
+        &master,
+        &[
+            "name",
+            "database_id",
+            "create_date",
+            "is_master_key_encrypted_by_server",
+            "physical_database_name",
+        ],
+    );
+    server.done(
+        "ALTER DATABASE sales SET RECOVERY FULL
+         ALTER DATABASE sales SET COMPATIBILITY_LEVEL = 130
+         ALTER DATABASE sales SET SINGLE_USER
+         ALTER DATABASE sales SET AUTO_CLOSE ON
+         ALTER DATABASE sales SET AUTO_SHRINK ON
+         ALTER DATABASE sales SET AUTO_CREATE_STATISTICS OFF
+         ALTER DATABASE sales SET AUTO_UPDATE_STATISTICS OFF
+         ALTER DATABASE sales SET ALLOW_SNAPSHOT_ISOLATION ON
+         ALTER DATABASE sales SET READ_COMMITTED_SNAPSHOT ON
+         ALTER DATABASE sales SET PAGE_VERIFY NONE
+         ALTER DATABASE sales SET READ_ONLY",
+    );
+    let set = server.row(query);
+    seen.differ(
+        &before,
+        &set,
+        &[
+            "recovery_model",
+            "recovery_model_desc",
+            "compatibility_level",
+            "user_access",
+            "user_access_desc",
+            "is_auto_close_on",
+            "is_auto_shrink_on",
+            "is_auto_create_stats_on",
+            "is_auto_update_stats_on",
+            "snapshot_isolation_state",
+            "is_read_committed_snapshot_on",
+            "page_verify_option",
+            "page_verify_option_desc",
+            "is_read_only",
+        ],
+    );
+    server.done("ALTER DATABASE sales SET READ_WRITE ALTER DATABASE sales SET OFFLINE");
+    let offline = server.row(query);
+    seen.differ(&before, &offline, &["state", "state_desc"]);
+    assert_eq!(offline["state_desc"], "OFFLINE");
+    server.done(&format!(
+        "ALTER DATABASE sales SET ONLINE
+         GO
+         USE sales CREATE DATABASE ENCRYPTION KEY WITH ALGORITHM = AES_128 ENCRYPTION BY SERVER CERTIFICATE First
+         ALTER DATABASE sales SET ENCRYPTION ON\n{WAIT}"
+    ));
+    seen.differ(&before, &server.row(query), &["is_encrypted"]);
+    seen.nothing(
+        &before,
+        &[
+            "source_database_id",
+            "owner_sid",
+            "is_cleanly_shutdown",
+            "log_reuse_wait_desc",
+            "replica_id",
+        ],
+    );
+    seen.fixed(
+        &before,
+        &[
+            ("collation_name", "SQL_Latin1_General_CP1_CI_AS".into()),
+            ("is_in_standby", false.into()),
+            ("is_published", false.into()),
+            ("is_distributor", false.into()),
+        ],
+    );
+    seen.all(&before);
+
+    let files =
+        "SELECT * FROM sys.master_files WHERE database_id = DB_ID('sales') ORDER BY file_id";
+    let before = server.rows(files);
+    server.done(
+        "ALTER DATABASE sales MODIFY FILE (NAME = sales, NEWNAME = sales_data, SIZE = 100MB, MAXSIZE = 1GB, FILEGROWTH = 10%)",
+    );
+    let after = server.rows(files);
+    let mut seen = Seen::default();
+    seen.differ(
+        &before[0],
+        &after[0],
+        &["name", "size", "max_size", "growth", "is_percent_growth"],
+    );
+    seen.differ(
+        &after[0],
+        &after[1],
+        &["file_id", "type", "type_desc", "physical_name", "data_space_id"],
+    );
+    server.done("ALTER DATABASE sales SET READ_ONLY");
+    seen.differ(&after[0], &server.rows(files)[0], &["is_read_only"]);
+    server.done("ALTER DATABASE sales SET READ_WRITE ALTER DATABASE sales SET OFFLINE");
+    seen.differ(&after[0], &server.rows(files)[0], &["state", "state_desc"]);
+    let other = server.row("SELECT * FROM sys.master_files WHERE database_id = 1");
+    seen.differ(&after[0], &other, &["database_id"]);
+    seen.nothing(&after[0], &["file_guid"]);
+    seen.fixed(&after[0], &[("is_media_read_only", false.into())]);
+    seen.all(&after[0]);
+}
+
+#[test]
+fn the_history() {
+    let server = Server::new();
+    server.done(
+        "ALTER DATABASE sales SET RECOVERY FULL
+         BACKUP DATABASE sales TO DISK = 'a.bak' WITH FORMAT, NAME = 'one', DESCRIPTION = 'the first', MEDIANAME = 'm', \
+           MEDIADESCRIPTION = 'medium', EXPIREDATE = '20990101'",
+    );
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    server.done(
+        "CREATE DATABASE other
+         ALTER DATABASE sales SET RECOVERY SIMPLE
+         ALTER DATABASE sales SET COMPATIBILITY_LEVEL = 120
+         USE sales
+         ;WITH n(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM n WHERE n < 500)
+         INSERT INTO t SELECT n, REPLICATE(N'x', 40) FROM n OPTION (MAXRECURSION 0)
+         USE master
+         BACKUP DATABASE sales TO DISK = 'b1.bak', DISK = 'b2.bak' MIRROR TO DISK = 'c1.bak', DISK = 'c2.bak'
+           WITH FORMAT, COMPRESSION, COPY_ONLY, ENCRYPTION (ALGORITHM = AES_192, SERVER CERTIFICATE = First)
+         BACKUP DATABASE other TO DISK = 'a.bak' WITH NOINIT, SKIP
+         BACKUP DATABASE sales TO DISK = 'd.bak' WITH DIFFERENTIAL, FORMAT",
+    );
+    let sets = server.rows("SELECT * FROM msdb.dbo.backupset ORDER BY backup_set_id");
+    assert_eq!(sets.len(), 4);
+    let mut seen = Seen::default();
+    seen.differ(
+        &sets[0],
+        &sets[1],
+        &[
+            "backup_set_id",
+            "backup_set_uuid",
+            "media_set_id",
+            "expiration_date",
+            "name",
+            "description",
+            "backup_start_date",
+            "backup_finish_date",
+            "compatibility_level",
+            "backup_size",
+            "recovery_model",
+            "is_copy_only",
+            "compressed_backup_size",
+            "key_algorithm",
+            "encryptor_thumbprint",
+            "encryptor_type",
+            "compression_algorithm",
+        ],
+    );
+    seen.differ(&sets[0], &sets[2], &["position", "database_name", "database_creation_date"]);
+    seen.differ(&sets[0], &sets[3], &["type", "differential_base_guid"]);
+    assert_eq!(sets[3]["type"], "I");
+    assert_eq!(sets[1]["key_algorithm"], "AES_192");
+    assert_eq!(sets[1]["encryptor_type"], "CERTIFICATE");
+    // The same on every row of this machine and user; other ones have others.
+    for column in ["user_name", "server_name", "machine_name"] {
+        assert!(sets[0][column].is_string(), "{column}");
+        seen.changed.insert(column.to_owned());
+    }
+    assert_eq!(
+        (&sets[0]["has_backup_checksums"], &sets[0]["is_damaged"]),
+        (&true.into(), &false.into())
+    );
+    seen.changed.insert("is_damaged".to_owned());
+    seen.fixed(
+        &sets[0],
+        &[
+            ("has_backup_checksums", true.into()),
+            ("begins_log_chain", sets[0]["begins_log_chain"].clone()),
+        ],
+    );
+    seen.nothing(
+        &sets[0],
+        &[
+            "first_lsn",
+            "last_lsn",
+            "checkpoint_lsn",
+            "database_backup_lsn",
+            "differential_base_lsn",
+            "is_password_protected",
+            "is_readonly",
+        ],
+    );
+    seen.without_source.insert("last_valid_restore_time".to_owned());
+    seen.all(&sets[0]);
+
+    let media = server.rows("SELECT * FROM msdb.dbo.backupmediaset ORDER BY media_set_id");
+    let mut seen = Seen::default();
+    seen.differ(
+        &media[0],
+        &media[1],
+        &[
+            "media_set_id",
+            "media_uuid",
+            "media_family_count",
+            "name",
+            "description",
+            "mirror_count",
+            "is_compressed",
+            "is_encrypted",
+        ],
+    );
+    for column in
+        ["software_name", "software_vendor_id", "MTF_major_version", "is_password_protected"]
+    {
+        seen.without_source.insert(column.to_owned());
+    }
+    seen.all(&media[0]);
+
+    let families =
+        server.rows("SELECT * FROM msdb.dbo.backupmediafamily WHERE media_set_id = 2 ORDER BY mirror, family_sequence_number");
+    assert_eq!(families.len(), 4);
+    let mut seen = Seen::default();
+    seen.differ(&families[0], &families[1], &["family_sequence_number", "physical_device_name"]);
+    seen.differ(&families[0], &families[2], &["mirror"]);
+    let other = server.row("SELECT * FROM msdb.dbo.backupmediafamily WHERE media_set_id = 1");
+    seen.differ(&families[0], &other, &["media_set_id"]);
+    for column in [
+        "media_family_id",
+        "media_count",
+        "logical_device_name",
+        "device_type",
+        "physical_block_size",
+    ] {
+        seen.without_source.insert(column.to_owned());
+    }
+    assert_eq!(families[0]["device_type"], 2);
+    seen.all(&families[0]);
+
+    let files = server.rows("SELECT * FROM msdb.dbo.backupfile ORDER BY backup_set_id");
+    let mut seen = Seen::default();
+    seen.differ(
+        &files[0],
+        &files[1],
+        &["backup_set_id", "backed_up_page_count", "file_size", "backup_size"],
+    );
+    seen.differ(&files[0], &files[2], &["logical_name", "physical_name"]);
+    for column in files[0].keys() {
+        if !seen.changed.contains(column) {
+            seen.without_source.insert(column.clone());
+        }
+    }
+    assert_eq!((&files[0]["page_size"], &files[0]["file_type"]), (&4096.into(), &"D".into()));
+
+    server.done(
+        "RESTORE DATABASE copy FROM DISK = 'a.bak' WITH MOVE 'sales' TO 'C:\\copy.db', NORECOVERY",
+    );
+    server.done(
+        "RESTORE DATABASE copy FROM DISK = 'd.bak' WITH RECOVERY
+         RESTORE DATABASE sales FROM DISK = 'b1.bak', DISK = 'b2.bak' WITH REPLACE",
+    );
+    let restores = server.rows("SELECT * FROM msdb.dbo.restorehistory ORDER BY restore_history_id");
+    assert_eq!(restores.len(), 3, "{restores:?}");
+    let mut seen = Seen::default();
+    seen.differ(
+        &restores[0],
+        &restores[1],
+        &[
+            "restore_history_id",
+            "restore_date",
+            "backup_set_id",
+            "restore_type",
+            "replace",
+            "recovery",
+        ],
+    );
+    seen.differ(&restores[1], &restores[2], &["destination_database_name", "device_count"]);
+    assert!(restores[0]["user_name"].is_string());
+    seen.changed.insert("user_name".to_owned());
+    seen.fixed(&restores[0], &[("restart", false.into())]);
+    seen.nothing(&restores[0], &["stop_at", "stop_at_mark_name", "stop_before"]);
+    seen.all(&restores[0]);
+}
+
+#[test]
+fn what_media_say() {
+    let server = Server::new();
+    server.done(
+        "BACKUP DATABASE sales TO DISK = 'a.bak' WITH FORMAT, NAME = 'one', DESCRIPTION = 'first', EXPIREDATE = '20990101', \
+           MEDIANAME = 'm', MEDIADESCRIPTION = 'medium'",
+    );
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    server.done(&format!(
+        "ALTER DATABASE sales SET RECOVERY FULL
+         ALTER DATABASE sales SET COMPATIBILITY_LEVEL = 120
+         BACKUP DATABASE sales TO DISK = 'd.bak' WITH DIFFERENTIAL, FORMAT
+         BACKUP DATABASE sales TO DISK = 'd.bak' WITH COPY_ONLY, NOINIT
+         USE sales CREATE DATABASE ENCRYPTION KEY WITH ALGORITHM = AES_128 ENCRYPTION BY SERVER CERTIFICATE First
+         INSERT INTO t VALUES (2, 'Bob')
+         ALTER DATABASE sales SET ENCRYPTION ON\n{WAIT}
+         CREATE DATABASE other ON (NAME = o, FILENAME = 'C:\\o.db')
+         BACKUP DATABASE sales TO DISK = 'e1.bak', DISK = 'e2.bak' WITH FORMAT, COMPRESSION
+         BACKUP DATABASE other TO DISK = 'o.bak' WITH FORMAT"
+    ));
+    let of = |what: &str, files: &str| server.rows(&format!("RESTORE {what} FROM {files}"));
+    let one = &of("HEADERONLY", "DISK = 'a.bak'")[0];
+    let two = of("HEADERONLY", "DISK = 'd.bak'");
+    let sealed = &of("HEADERONLY", "DISK = 'e1.bak', DISK = 'e2.bak'")[0];
+    let other = &of("HEADERONLY", "DISK = 'o.bak'")[0];
+    let mut seen = Seen::default();
+    seen.differ(
+        one,
+        &two[0],
+        &[
+            "BackupName",
+            "BackupDescription",
+            "BackupType",
+            "ExpirationDate",
+            "BackupStartDate",
+            "BackupFinishDate",
+            "CompatibilityLevel",
+            "RecoveryModel",
+            "DifferentialBaseGUID",
+            "BackupTypeDescription",
+            "BackupSetGUID",
+            "FamilyGUID",
+            "CompressedBackupSize",
+        ],
+    );
+    seen.differ(&two[0], &two[1], &["Position", "IsCopyOnly", "BackupSize"]);
+    seen.differ(
+        one,
+        sealed,
+        &["Compressed", "KeyAlgorithm", "EncryptorThumbprint", "EncryptorType", "BindingID"],
+    );
+    seen.differ(one, other, &["DatabaseName", "DatabaseCreationDate"]);
+    for column in ["UserName", "ServerName", "MachineName"] {
+        assert!(one[column].is_string(), "{column}");
+        seen.changed.insert(column.to_owned());
+    }
+    for column in
+        ["IsDamaged", "SoftwareVersionMajor", "SoftwareVersionMinor", "SoftwareVersionBuild"]
+    {
+        seen.changed.insert(column.to_owned());
+    }
+    seen.fixed(
+        one,
+        &[
+            ("DeviceType", 2.into()),
+            ("SoftwareVendorId", 0.into()),
+            ("HasBulkLoggedData", false.into()),
+            ("IsSnapshot", false.into()),
+            ("HasBackupChecksums", true.into()),
+            ("BeginsLogChain", false.into()),
+            ("HasIncompleteMetaData", false.into()),
+            ("IsForceOffline", false.into()),
+            ("containment", 0.into()),
+        ],
+    );
+    seen.nothing(
+        one,
+        &[
+            "DatabaseVersion",
+            "FirstLSN",
+            "LastLSN",
+            "CheckpointLSN",
+            "DatabaseBackupLSN",
+            "SortOrder",
+            "CodePage",
+            "UnicodeLocaleId",
+            "UnicodeComparisonStyle",
+            "Flags",
+            "RecoveryForkID",
+            "Collation",
+            "IsReadOnly",
+            "IsSingleUser",
+            "FirstRecoveryForkID",
+            "ForkPointLSN",
+            "DifferentialBaseLSN",
+        ],
+    );
+    seen.all(one);
+
+    let plain = &of("FILELISTONLY", "DISK = 'a.bak'")[0];
+    let sealed = &of("FILELISTONLY", "DISK = 'e1.bak', DISK = 'e2.bak'")[0];
+    let other = of("FILELISTONLY", "DISK = 'o.bak'");
+    let difference = &of("FILELISTONLY", "DISK = 'd.bak'")[0];
+    let mut seen = Seen::default();
+    seen.differ(plain, &other[0], &["LogicalName", "PhysicalName", "Size", "BackupSizeInBytes"]);
+    seen.differ(&other[0], &other[1], &["Type", "FileGroupName", "FileID", "FileGroupID"]);
+    seen.differ(plain, sealed, &["TDEThumbprint"]);
+    seen.differ(plain, difference, &["DifferentialBaseGUID"]);
+    seen.fixed(
+        plain,
+        &[
+            ("SourceBlockSize", 4096.into()),
+            ("IsReadOnly", false.into()),
+            ("IsPresent", true.into()),
+        ],
+    );
+    seen.nothing(
+        plain,
+        &[
+            "MaxSize",
+            "CreateLSN",
+            "DropLSN",
+            "UniqueID",
+            "ReadOnlyLSN",
+            "ReadWriteLSN",
+            "LogGroupGUID",
+            "DifferentialBaseLSN",
+            "SnapshotURL",
+        ],
+    );
+    seen.all(plain);
+
+    let one = &of("LABELONLY", "DISK = 'a.bak'")[0];
+    let striped = &of("LABELONLY", "DISK = 'e1.bak', DISK = 'e2.bak'")[0];
+    let mut seen = Seen::default();
+    seen.differ(
+        one,
+        striped,
+        &[
+            "MediaName",
+            "MediaSetId",
+            "FamilyCount",
+            "MediaFamilyId",
+            "MediaDescription",
+            "MediaDate",
+            "IsCompressed",
+            "IsEncrypted",
+        ],
+    );
+    for column in ["FamilySequenceNumber", "Mirror_Count"] {
+        seen.changed.insert(column.to_owned());
+    }
+    seen.fixed(
+        one,
+        &[
+            ("MediaSequenceNumber", 1.into()),
+            ("MediaLabelPresent", 1.into()),
+            ("SoftwareName", "Pellucid".into()),
+            ("SoftwareVendorId", 0.into()),
+        ],
+    );
+    seen.all(one);
+}
