@@ -1,4 +1,5 @@
-//! SQL Server's statements: batches, tokens, syntax trees, trees as text again, and queries as SQLite's.
+//! SQL Server's statements: batches, tokens, syntax trees, trees as text again, queries as SQLite's, and sessions that
+//! execute them.
 //!
 //! ```
 //! use pellucid_sql::{parse, ast::StatementKind};
@@ -15,7 +16,8 @@
 //! ```
 //!
 //! Parsing looks nothing up. Queries are translated to SQLite ([`translate`]) and use functions that a connection has to
-//! know ([`functions`]); other statements are executed by whoever has this crate. What SQL Server knows and Pellucid does not do is refused by name
+//! know ([`functions`]); a [`session`] executes them and every other statement. What SQL Server knows and Pellucid does
+//! not do is refused by name
 //! ([`ErrorKind::Unsupported`]), never skipped. Literals behind PASSWORD and SECRET are wiped when dropped and appear
 //! in no message, no `Debug` output and no printed statement.
 #![forbid(unsafe_code)]

@@ -95,8 +95,6 @@ pub struct Outcome {
 pub(crate) struct Settings {
     /// STATISTICS TIME
     pub statistics_time: bool,
-    /// STATISTICS IO
-    pub statistics_io: bool,
     /// NOCOUNT
     pub no_count: bool,
     /// XACT_ABORT

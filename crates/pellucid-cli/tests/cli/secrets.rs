@@ -162,3 +162,70 @@ fn no_secret_shows_anywhere() {
         assert!(found.is_empty(), "{}: {found:?}", file.display());
     }
 }
+
+/// Statements carry their passwords in their text: they come by standard input or a file, and go nowhere else.
+#[test]
+fn no_password_of_a_statement_shows_anywhere() {
+    let place = Place::new();
+    let search =
+        Search { secrets: vec![("password", shapes(PASSWORD)), ("wrong password", shapes(WRONG))] };
+    let right = std::str::from_utf8(PASSWORD).unwrap();
+    let wrong = std::str::from_utf8(WRONG).unwrap();
+    let scripts = [
+        format!("CREATE MASTER KEY ENCRYPTION BY PASSWORD = '{right}'"),
+        format!("CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'{right}'"),
+        format!("OPEN MASTER KEY DECRYPTION BY PASSWORD = '{wrong}'"),
+        format!("OPEN MASTER KEY DECRYPTION BY PASSWORD = '{right}'"),
+        "CREATE CERTIFICATE c WITH SUBJECT = 'a'".to_owned(),
+        format!(
+            "BACKUP CERTIFICATE c TO FILE = 'c.cer' \
+             WITH PRIVATE KEY (FILE = 'c.key', ENCRYPTION BY PASSWORD = '{right}')"
+        ),
+        format!("BACKUP MASTER KEY TO FILE = 'm.key' ENCRYPTION BY PASSWORD = '{right}'"),
+        format!("BACKUP SERVICE MASTER KEY TO FILE = 's.key' ENCRYPTION BY PASSWORD = '{right}'"),
+        format!(
+            "RESTORE SERVICE MASTER KEY FROM FILE = 's.key' DECRYPTION BY PASSWORD = '{wrong}'"
+        ),
+        format!(
+            "RESTORE MASTER KEY FROM FILE = 'm.key' DECRYPTION BY PASSWORD = '{right}' \
+             ENCRYPTION BY PASSWORD = '{right}'"
+        ),
+        format!("ALTER MASTER KEY ADD ENCRYPTION BY PASSWORD = '{wrong}'"),
+        format!("ALTER MASTER KEY DROP ENCRYPTION BY PASSWORD = '{wrong}'"),
+        format!(
+            "CREATE CERTIFICATE d FROM FILE = 'c.cer' \
+             WITH PRIVATE KEY (FILE = 'c.key', DECRYPTION BY PASSWORD = '{wrong}')"
+        ),
+        format!("CREATE CREDENTIAL x WITH IDENTITY = 'i', SECRET = '{right}'"),
+        // What does not parse, and what is cut off within the literal.
+        format!("CREATE MASTER KEY ENCRYPTION BY PASSWORD '{right}'"),
+        format!("CREATE MASTER KEY ENCRYPTION BY PASSWORD = '{right}' AND MORE"),
+        format!("CREATE MASTER KEY ENCRYPTION BY PASSWORD = '{right}"),
+        format!("CREATE LOGIN x WITH PASSWORD = '{right}'"),
+        format!(
+            "BACKUP DATABASE master TO DISK = 'x' \
+             WITH PASSWORD = '{right}', MEDIAPASSWORD = '{right}'"
+        ),
+        // Within strings that are executed, and values that do not convert.
+        format!("EXEC sp_executesql N'OPEN MASTER KEY DECRYPTION BY PASSWORD = ''{wrong}'''"),
+        format!("EXEC ('CREATE MASTER KEY ENCRYPTION BY PASSWORD ''{right}''')"),
+        format!("SELECT CAST('CREATE LOGIN x WITH PASSWORD = ''{right}''' AS int)"),
+        format!(
+            "BEGIN TRY OPEN MASTER KEY DECRYPTION BY PASSWORD = '{wrong}' END TRY \
+             BEGIN CATCH PRINT ERROR_MESSAGE(); THROW; END CATCH"
+        ),
+        "EXEC sp_readerrorlog".to_owned(),
+    ];
+    for script in &scripts {
+        let masked = script.replace(right, "RIGHT").replace(wrong, "WRONG");
+        for words in [&["sql"][..], &["sql", "-e"], &["--json", "sql"]] {
+            let (code, seen) = traced(&place, words, script);
+            assert!(code == 0 || code == 1, "{masked}: {code}");
+            assert_eq!(search.found_in(&seen), Vec::<&str>::new(), "{words:?}: {masked}");
+        }
+    }
+    for file in files(&place.path("")) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert_eq!(search.found_in(&bytes), Vec::<&str>::new(), "{}", file.display());
+    }
+}

@@ -44,7 +44,6 @@ impl Session {
                 for kind in kinds {
                     match kind {
                         StatisticsKind::Time => self.settings.statistics_time = *on,
-                        StatisticsKind::Io => self.settings.statistics_io = *on,
                         other if *on => {
                             return Err(
                                 Message::unsupported(format!("SET STATISTICS {other}")).into()
