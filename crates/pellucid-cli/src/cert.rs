@@ -293,7 +293,8 @@ fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), F
     };
     let named = names(&users);
     let lost = sets.iter().map(told).collect::<Vec<_>>().join("; ");
-    if !args.force && !(users.is_empty() && sets.is_empty()) {
+    let is_free = users.is_empty() && sets.is_empty();
+    if !args.force && !is_free {
         let refusal = if users.is_empty() { message::BOUND } else { message::CERTIFICATE_IN_USE };
         let users = (!users.is_empty()).then(|| format!("used by {named}; "));
         let sets = (!sets.is_empty()).then(|| format!("backups that only it opens: {lost}; "));

@@ -96,10 +96,7 @@ impl Session {
             return Err(Raised::of(vec![Message::file_exists(&path), Message::create_failed()]));
         }
         make_file(&path).map_err(|raised| raised.and(Message::create_failed()))?;
-        let known = match self.databases.instance.register(name, &absolute(path)) {
-            Ok(known) => known,
-            Err(message) => return Err(message.into()),
-        };
+        let known = self.databases.instance.register(name, &absolute(path))?;
         if let Some(collation) = &create.collation {
             self.databases.instance.set(&known, "collation", &collation.as_str())?;
         }

@@ -130,7 +130,7 @@ impl Session {
         }
     }
 
-    fn call(&mut self, name: &str, given: &mut Vec<Given>) -> Done<Flow> {
+    fn call(&mut self, name: &str, given: &mut [Given]) -> Done<Flow> {
         match name.to_lowercase().as_str() {
             "sp_executesql" => return self.sp_executesql(given),
             "sp_helpfile" => {

@@ -2,7 +2,7 @@
 
 use super::{Done, Raised};
 use crate::ast::{
-    AssignmentOperator, BinaryOperator, Expression, SessionSetting, SessionStatement,
+    AssignmentOperator, BinaryOperator, Expression, OrVariable, SessionSetting, SessionStatement,
     SessionSwitch, SettingValue, StatisticsKind,
 };
 use crate::message::Message;
@@ -86,10 +86,11 @@ impl Session {
             | SessionSwitch::AnsiNullDefaultOn
             | SessionSwitch::ArithAbort
             | SessionSwitch::ConcatNullYieldsNull
-            | SessionSwitch::QuotedIdentifier => match on {
-                true => {}
-                false => return refused(),
-            },
+            | SessionSwitch::QuotedIdentifier => {
+                if !on {
+                    return refused();
+                }
+            }
             SessionSwitch::AnsiNullDefaultOff
             | SessionSwitch::ArithIgnore
             | SessionSwitch::CursorCloseOnCommit
@@ -100,10 +101,11 @@ impl Session {
             | SessionSwitch::RemoteProcTransactions
             | SessionSwitch::ShowPlanAll
             | SessionSwitch::ShowPlanText
-            | SessionSwitch::ShowPlanXml => match on {
-                true => return refused(),
-                false => {}
-            },
+            | SessionSwitch::ShowPlanXml => {
+                if on {
+                    return refused();
+                }
+            }
         }
         Ok(())
     }
@@ -126,10 +128,10 @@ impl Session {
             | (SessionSetting::TextSize, SettingValue::Number { .. })
             | (SessionSetting::DeadlockPriority, _)
             | (SessionSetting::QueryGovernorCostLimit, SettingValue::Number { value: 0, .. }) => {}
-            (SessionSetting::DateFormat, SettingValue::Word(word)) if matches!(word, crate::ast::OrVariable::Given(name) if name.as_str().eq_ignore_ascii_case("mdy")) =>
-                {}
-            (SessionSetting::Language, SettingValue::Word(word)) if matches!(word, crate::ast::OrVariable::Given(name) if is_english(name.as_str())) =>
-                {}
+            (SessionSetting::DateFormat, SettingValue::Word(OrVariable::Given(name)))
+                if name.as_str().eq_ignore_ascii_case("mdy") => {}
+            (SessionSetting::Language, SettingValue::Word(OrVariable::Given(name)))
+                if is_english(name.as_str()) => {}
             (setting, _) => return Err(Message::unsupported(format!("SET {setting}")).into()),
         }
         Ok(())

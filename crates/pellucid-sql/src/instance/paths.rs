@@ -111,7 +111,7 @@ impl Instance {
 pub(crate) fn split_drive(path: &str) -> Option<(char, &str)> {
     let mut chars = path.chars();
     let letter = chars.next().filter(char::is_ascii_alphabetic)?;
-    (chars.next() == Some(':')).then(|| (letter, chars.as_str()))
+    (chars.next() == Some(':')).then_some((letter, chars.as_str()))
 }
 
 fn inside(root: &Path, rest: &str) -> Option<PathBuf> {

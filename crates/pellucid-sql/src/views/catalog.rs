@@ -120,8 +120,11 @@ pub(super) fn backup_devices(databases: &Databases) -> Result<Vec<Row>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Tables and views of the current database: SQLite's name, schema, name, whether it is a view.
-fn found(databases: &Databases) -> Result<Option<(Known, String, Vec<(String, bool)>)>> {
+/// SQLite's names of tables and views, and which are views.
+type Names = Vec<(String, bool)>;
+
+/// The current database, the schema it is attached as, and its tables and views; none for one of the server's own.
+fn found(databases: &Databases) -> Result<Option<(Known, String, Names)>> {
     let known = databases.current()?;
     if known.is_system() {
         return Ok(None);
