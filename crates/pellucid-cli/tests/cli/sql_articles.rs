@@ -349,3 +349,75 @@ fn each_rebuild_writes_the_b_tree_that_it_names() {
         assert!(written >= pages, "{index}: {written} pages of {pages}");
     }
 }
+
+/// Article 4 prints no script; these are the statements that its tests are made of.
+#[test]
+fn article_4_encrypts_and_decrypts_by_each_algorithm() {
+    let server = Server::new();
+    let made = "CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'p@ssw0rd'
+         CREATE CERTIFICATE c WITH SUBJECT = 'a'
+         CREATE DATABASE sap
+         ALTER DATABASE sap SET COMPATIBILITY_LEVEL = 120
+         GO
+         USE sap CREATE TABLE t(a INT NOT NULL PRIMARY KEY, b NVARCHAR(200))
+         ;WITH n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 500)
+         INSERT INTO t SELECT n, REPLICATE(N'x', 100) FROM n OPTION (MAXRECURSION 0)";
+    assert_eq!(errors(&server.run(made).succeeded()), []);
+    let wait = |states: &str| {
+        format!(
+            "WHILE EXISTS (SELECT 1 FROM sys.dm_database_encryption_keys WHERE encryption_state IN ({states})) \
+             WAITFOR DELAY '00:00:00.05'\nGO\n"
+        )
+    };
+    for algorithm in ["AES_128", "AES_192", "AES_256", "TRIPLE_DES_3KEY"] {
+        let round = format!(
+            "USE sap
+             CREATE DATABASE ENCRYPTION KEY WITH ALGORITHM = {algorithm} ENCRYPTION BY SERVER CERTIFICATE c
+             ALTER DATABASE sap SET ENCRYPTION ON
+             {on}
+             SELECT 'state', encryption_state FROM sys.dm_database_encryption_keys
+             DBCC CHECKDB(sap) WITH NO_INFOMSGS
+             DBCC CHECKDB(sap) WITH PHYSICAL_ONLY
+             ALTER DATABASE sap SET ENCRYPTION OFF
+             {off}
+             SELECT 'state', encryption_state FROM sys.dm_database_encryption_keys
+             USE sap
+             DROP DATABASE ENCRYPTION KEY
+             SELECT 'rows', COUNT(*) FROM t",
+            on = wait("1, 2"),
+            off = wait("3, 5"),
+        );
+        let shown = server.run(&round).succeeded();
+        assert_eq!(errors(&shown), [], "{algorithm}: {shown}");
+        for line in ["state 3", "state 1", "rows 500"] {
+            assert_eq!(count(&shown, line), 1, "{algorithm}, {line}: {shown}");
+        }
+    }
+}
+
+/// What a backup of one session is doing, another one sees.
+#[test]
+fn a_backup_under_way_is_seen_from_another_session() {
+    let server = Server::new();
+    assert_eq!(errors(&server.run("CREATE DATABASE large").succeeded()), []);
+    let path = server.0.path("keys/data/large.db");
+    let fill =
+        "CREATE TABLE t(a); WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 96)
+        INSERT INTO t SELECT randomblob(1000000) FROM n;";
+    server.0.sqlite3(path.to_str().unwrap(), fill).succeeded();
+    let mut backup = server.0.command(PELLUCID);
+    backup.args([
+        "sql",
+        "-Q",
+        "BACKUP DATABASE large TO DISK = 'NUL' WITH COMPRESSION (ALGORITHM = ZSTD, LEVEL = HIGH)",
+    ]);
+    let mut backup = backup.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let query = "SELECT command, DB_NAME(database_id) FROM sys.dm_exec_requests";
+    let mut seen = Vec::new();
+    while seen.is_empty() && backup.try_wait().unwrap().is_none() {
+        seen = server.rows(query);
+    }
+    assert!(backup.wait().unwrap().success());
+    assert_eq!(seen, ["BACKUP DATABASE large"]);
+    assert_eq!(server.rows(query), Vec::<String>::new());
+}

@@ -303,6 +303,23 @@ fn certificates() {
     );
     server.says("BACKUP DATABASE sales TO DISK = 'e.bak' WITH FORMAT, ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = c2)",
         &[(3096, "The Certificate specified for backup encryption has expired."), BACKUP_ENDS]);
+    // Backups do not keep a certificate; how many are lost with it is told.
+    server.done(
+        "CREATE CERTIFICATE gone WITH SUBJECT = 'a'
+         BACKUP DATABASE sales TO DISK = 'g.bak' WITH FORMAT, ENCRYPTION (ALGORITHM = AES_128, SERVER CERTIFICATE = gone)
+         BACKUP DATABASE sales TO DISK = 'h.bak' WITH FORMAT, ENCRYPTION (ALGORITHM = AES_128, SERVER CERTIFICATE = gone)",
+    );
+    server.says(
+        "DROP CERTIFICATE gone",
+        &[(
+            50016,
+            "10: Warning: 2 backup sets can be restored only where another copy of certificate 'gone' is.",
+        )],
+    );
+    server.says(
+        "RESTORE DATABASE copy FROM DISK = 'g.bak' WITH MOVE 'sales' TO 'D:\\copy.db'",
+        &[(33111, "Cannot find server certificate with thumbprint '0x%'."), RESTORE_ENDS],
+    );
     // Its file in the keyring is damaged.
     let file = server.place.path("keys/keyring/certificates/Cert");
     let mut bytes = std::fs::read(&file).unwrap();

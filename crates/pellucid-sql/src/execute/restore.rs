@@ -222,6 +222,11 @@ impl Session {
         let media = open(&devices)?;
         let position = position(options)?;
         let facts = self.facts(&media, position).map_err(failed)?;
+        if facts.is_none() {
+            // Who is missing is said before anything else.
+            let credentials = Credentials::gather(&KeyRequest::default())?;
+            OpenSet::open(&media, position, &credentials).map_err(failed)?;
+        }
         check_media_name(&media, options)?;
         let to = self.place(name, known.as_ref(), facts.as_ref(), options)?;
         let header = first_header(&media, position).map_err(failed)?;
