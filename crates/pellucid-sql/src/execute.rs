@@ -19,7 +19,7 @@ mod statistics;
 mod transaction;
 mod worker;
 
-use crate::ast::{Statement, StatementKind};
+use crate::ast::{SessionStatement, SessionSwitch, Statement, StatementKind};
 use crate::message::Message;
 use crate::parser::parse;
 use crate::session::{Frame, Session};
@@ -54,8 +54,10 @@ pub(crate) struct Raised {
     pub is_told: bool,
     /// The batch was cancelled: nothing is told, nothing caught.
     pub is_cancelled: bool,
-    /// THROW ends the batch.
+    /// It ends the batch, and the batches around it: THROW, and what ends a transaction.
     pub is_thrown: bool,
+    /// RAISERROR, for which XACT_ABORT does not count.
+    pub is_raised: bool,
 }
 
 /// What executing gives.
@@ -95,6 +97,7 @@ impl Raised {
             is_told: false,
             is_cancelled: false,
             is_thrown: false,
+            is_raised: false,
         }
     }
 
@@ -112,6 +115,14 @@ impl Raised {
         self
     }
 
+    /// Whether SQL Server rolls back for it: a value does not convert.
+    fn aborts_transaction(&self) -> bool {
+        const ABORTING: [u32; 3] = [241, 242, 245];
+        self.messages
+            .iter()
+            .any(|message| message.severity >= 20 || ABORTING.contains(&message.number))
+    }
+
     /// Whether the batch ends with it, as SQL Server's does: it never got as far as this statement, a name in it is
     /// not known, or a value does not convert.
     fn ends_batch(&self) -> bool {
@@ -120,6 +131,22 @@ impl Raised {
             || self.messages.iter().any(|message| {
                 message.severity >= 20 || message.severity == 15 || ENDING.contains(&message.number)
             })
+    }
+}
+
+/// What reads, and what ends the transaction.
+fn is_allowed_when_doomed(statement: &StatementKind) -> bool {
+    match statement {
+        StatementKind::Control(_)
+        | StatementKind::Execute(_)
+        | StatementKind::Select(_)
+        | StatementKind::Declare(_)
+        | StatementKind::Session(_)
+        | StatementKind::Inspect(_) => true,
+        StatementKind::Transaction(transaction) => {
+            matches!(transaction, crate::ast::TransactionStatement::Rollback { name: None })
+        }
+        _ => false,
     }
 }
 
@@ -133,6 +160,16 @@ impl Session {
                 return Err(Raised { line, ..Message::from(error).into() });
             }
         };
+        // It counts from the batch that says it, before anything of that is executed.
+        for statement in &statements {
+            if let StatementKind::Session(SessionStatement::SetSwitches { switches, on }) =
+                &statement.kind
+            {
+                if switches.contains(&SessionSwitch::ParseOnly) {
+                    self.settings.parse_only = *on;
+                }
+            }
+        }
         if self.settings.parse_only {
             return Ok(Flow::Next);
         }
@@ -148,6 +185,8 @@ impl Session {
         }
         self.frames.push(frame);
         self.shared.set_nesting(self.frames.len() - 1);
+        let (settings, database) = (self.settings, self.databases.current_name());
+        let tables = self.databases.temporary_tables();
         let done = self.run_text(text);
         // Told while its frame is there, so that lines are its own.
         let done = match done {
@@ -159,6 +198,12 @@ impl Session {
         };
         let frame = self.frames.pop().unwrap_or_default();
         self.shared.set_nesting(self.frames.len() - 1);
+        // What it has set, where it has gone and what it has made for itself ends with it.
+        self.settings = settings;
+        self.databases.drop_temporary_tables_but(&tables);
+        if let Ok(Some(known)) = self.databases.instance.find(&database) {
+            self.databases.enter(&known);
+        }
         (done, frame)
     }
 
@@ -191,7 +236,9 @@ impl Session {
         }
         let mut raised = match done {
             Ok(flow) => {
-                if !is_control {
+                // What a string has said last is what EXECUTE says.
+                let is_execute = matches!(statement.kind, StatementKind::Execute(_));
+                if !is_control && !is_execute {
                     self.shared.end_statement(None, 0);
                 }
                 self.watch_transaction();
@@ -209,13 +256,19 @@ impl Session {
         let number = raised.messages.last().map_or(0, |message| message.number);
         self.shared.end_statement(None, number);
         self.watch_transaction();
+        let aborts = raised.aborts_transaction() || (self.settings.abort && !raised.is_raised);
         if raised.is_cancelled || raised.is_told || self.tries > 0 {
+            // Caught or not, such a transaction only ends by ROLLBACK.
+            self.is_doomed |= aborts && self.transactions > 0 && !raised.is_cancelled;
+            self.shared.set_transactions(self.transactions, self.is_doomed);
             return Err(raised);
         }
         self.tell_raised(&raised);
-        if self.settings.abort && self.transactions > 0 {
-            self.rollback_all();
-            return Err(Raised { is_told: true, ..raised });
+        if aborts {
+            if self.transactions > 0 {
+                self.rollback_all();
+            }
+            return Err(Raised { is_told: true, is_thrown: true, ..raised });
         }
         match raised.ends_batch() {
             true => Err(Raised { is_told: true, ..raised }),
@@ -237,6 +290,9 @@ impl Session {
     }
 
     fn perform(&mut self, statement: &Statement) -> Done<Flow> {
+        if self.is_doomed && !is_allowed_when_doomed(&statement.kind) {
+            return Err(Message::doomed().into());
+        }
         match &statement.kind {
             StatementKind::Control(control) => return self.control(control),
             StatementKind::Execute(execute) => return self.execute_procedure(execute),

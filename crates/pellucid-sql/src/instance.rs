@@ -64,7 +64,8 @@ impl Instance {
         if is_new {
             instance.set_master_key_declared(false)?;
         }
-        instance.register_known()?;
+        // Names are given by whoever may write them.
+        let _ = instance.register_known();
         Ok(instance)
     }
 
@@ -113,7 +114,11 @@ fn open_msdb(home: &Path) -> Result<Connection> {
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI,
     )?;
     msdb.busy_timeout(WAIT)?;
-    msdb.execute_batch(SCHEMA)?;
+    // Whoever may only read the instance finds them made.
+    let last = "SELECT count(*) FROM sqlite_schema WHERE name = 'pellucid_request'";
+    if msdb.query_row(last, [], |row| row.get::<_, i64>(0))? == 0 {
+        msdb.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA}; COMMIT"))?;
+    }
     Ok(msdb)
 }
 

@@ -121,6 +121,8 @@ pub struct Session {
     pub(crate) severity: u8,
     /// BEGIN TRANSACTION so many times.
     pub(crate) transactions: u32,
+    /// An error has left the transaction so that only ROLLBACK ends it.
+    pub(crate) is_doomed: bool,
     /// The name of the outermost one, and of savepoints.
     pub(crate) savepoints: Vec<String>,
     /// What OPEN MASTER KEY was given.
@@ -157,6 +159,7 @@ impl Session {
             tries: 0,
             severity: 0,
             transactions: 0,
+            is_doomed: false,
             savepoints: Vec::new(),
             open_master_key: None,
         };

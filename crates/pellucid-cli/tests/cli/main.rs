@@ -46,6 +46,7 @@ mod sql_articles;
 mod sql_messages;
 mod sql_output;
 mod sql_prompt;
+mod sql_sessions;
 mod sql_views;
 mod states;
 mod status;

@@ -211,7 +211,11 @@ fn a_master_key_that_only_a_password_opens() {
     server.says(
         "BACKUP DATABASE sales TO DISK = 'x.bak'",
         &[
-            (911, "Database 'sales' does not exist. Make sure that the name is entered correctly."),
+            (
+                15581,
+                "Please create a master key in the database or open the master key in the session before performing this \
+                 operation.",
+            ),
             BACKUP_ENDS,
         ],
     );
@@ -827,6 +831,37 @@ fn what_cannot_be_written_is_not_encrypted() {
             ALTER_ENDS,
         ],
     );
+}
+
+/// A database that a program has open is not dropped, although it holds no lock; a rebuild takes no row of another table along.
+#[test]
+fn what_others_would_lose() {
+    let server = Server::ready();
+    let path = server.place.path("keys/data/sales.db");
+    server.place.sqlite3(path.to_str().unwrap(), "PRAGMA journal_mode = DELETE").succeeded();
+    let mut program = server.place.command("/usr/bin/sqlite3");
+    program.arg("-batch").arg(&path);
+    let mut program =
+        crate::support::Held::start_with(program, "SELECT count(*) FROM t; SELECT 'ready';\n");
+    server.says(
+        "DROP DATABASE sales",
+        &[(3702, "Cannot drop database \"sales\" because it is currently in use.")],
+    );
+    program.end();
+    server.done(
+        "USE sales
+         CREATE TABLE line(id INT NOT NULL PRIMARY KEY, t INT REFERENCES t(id) ON DELETE CASCADE)
+         INSERT INTO line VALUES (1, 1), (2, 2)
+         ALTER INDEX PK_t ON t REBUILD
+         IF (SELECT COUNT(*) FROM line) <> 2 RAISERROR('rows are gone', 16, 1)",
+    );
+    server.says(
+        "USE sales BEGIN TRAN ALTER INDEX PK_t ON t REBUILD ROLLBACK",
+        &[(50001, "15: 'a rebuild of the table itself within a transaction' is not supported.")],
+    );
+    server.done("USE sales IF (SELECT COUNT(*) FROM line) <> 2 RAISERROR('rows are gone', 16, 1)");
+    server.done("DROP DATABASE sales");
+    assert!(!path.exists());
 }
 
 #[test]

@@ -193,7 +193,7 @@ impl Session {
             self.inform(message);
             return Ok(());
         }
-        Err(message.into())
+        Err(Raised { is_raised: true, ..message.into() })
     }
 
     fn wait_for(&mut self, kind: WaitKind, time: &Text) -> Done {

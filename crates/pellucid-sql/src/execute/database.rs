@@ -1,7 +1,5 @@
 //! CREATE, ALTER and DROP DATABASE.
 
-use std::path::PathBuf;
-
 use pellucid_sqlite::inspect::{inspect, Kind};
 use rusqlite::{Connection, OpenFlags};
 
@@ -11,7 +9,7 @@ use crate::ast::{
     DatabaseStatement, FileSize, FileSpec, MaxSize, Name, PageVerify, RecoveryModel, SizeUnit,
 };
 use crate::instance::files;
-use crate::instance::paths::Folder;
+use crate::instance::paths::{canonical, Folder};
 use crate::instance::{uri, DatabaseFile, FileKind, Known, State};
 use crate::message::Message;
 use crate::session::Session;
@@ -90,13 +88,23 @@ impl Session {
         let name = create.name.as_str();
         let path = match data.and_then(|data| data.file_name.as_ref()) {
             Some(path) => self.databases.instance.file(&path.text, Folder::Data)?,
-            None => self.databases.instance.folder(Folder::Data)?.join(format!("{name}.db")),
+            None => self.databases.instance.folder(Folder::Data)?.join(file_name(name)?),
         };
+        let path = canonical(path);
+        if let Some(other) = self.databases.instance.of_file(&path)? {
+            return Err(Raised::of(vec![
+                Message::file_in_use(&path, &other.name),
+                Message::create_failed(),
+            ]));
+        }
         if path.symlink_metadata().is_ok() {
             return Err(Raised::of(vec![Message::file_exists(&path), Message::create_failed()]));
         }
         make_file(&path).map_err(|raised| raised.and(Message::create_failed()))?;
-        let known = self.databases.instance.register(name, &absolute(path))?;
+        let known = self.databases.instance.register(name, &path).inspect_err(|_| {
+            // Nothing is in it yet, and nobody knows of it.
+            let _ = std::fs::remove_file(&path);
+        })?;
         if let Some(collation) = &create.collation {
             self.databases.instance.set(&known, "collation", &collation.as_str())?;
         }
@@ -135,7 +143,7 @@ impl Session {
         let Some(path) = &data.file_name else {
             return Err(Message::new(102, 15, "Incorrect syntax near 'ATTACH'.").into());
         };
-        let path = absolute(self.databases.instance.file(&path.text, Folder::Data)?);
+        let path = canonical(self.databases.instance.file(&path.text, Folder::Data)?);
         if !path.is_file() {
             return Err(Message::inaccessible(
                 name,
@@ -144,8 +152,7 @@ impl Session {
             )
             .into());
         }
-        let path = path.canonicalize().unwrap_or(path);
-        if let Some(other) = self.databases.instance.of_path(&path)? {
+        if let Some(other) = self.databases.instance.of_file(&path)? {
             // `pellucid encrypt` may have named it: then it gets the name that is asked for.
             let is_default =
                 path.file_stem().is_some_and(|stem| stem.to_string_lossy() == other.name);
@@ -184,6 +191,9 @@ impl Session {
     }
 
     fn alter_database(&mut self, known: &Known, action: &AlterDatabase) -> Done {
+        if known.state == State::Restoring {
+            return Err(Message::not_permitted_while("Restoring").into());
+        }
         match action {
             AlterDatabase::Set { options, termination: _ } => {
                 for option in options {
@@ -373,7 +383,8 @@ impl Session {
                 return Err(in_use());
             }
         }
-        if known.path.is_file() {
+        // The files of a database that is offline are kept, as there.
+        if known.path.is_file() && known.state != State::Offline {
             remove_files(&known).map_err(|found| match found {
                 Removal::InUse => in_use(),
                 Removal::Failed(error) => Raised::from(error),
@@ -392,6 +403,9 @@ enum Removal {
 /// Removes a database with its logs, if nobody else has it open.
 fn remove_files(known: &Known) -> Result<(), Removal> {
     let failed = Removal::Failed;
+    if is_open_elsewhere(&known.path) {
+        return Err(Removal::InUse);
+    }
     let header = match inspect(&known.path).map(|found| found.kind) {
         Ok(Kind::Sealed(sealed)) => Some(sealed.header.file_id),
         _ => None,
@@ -436,6 +450,28 @@ fn remove_files(known: &Known) -> Result<(), Removal> {
     Ok(())
 }
 
+/// Whether another process has the file open, as far as this one may see: an idle connection holds no lock that would
+/// tell, and what it wrote afterwards would be lost.
+pub(super) fn is_open_elsewhere(path: &std::path::Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(own) = std::fs::metadata(path) else { return false };
+    let same = |link: std::fs::DirEntry| {
+        std::fs::metadata(link.path())
+            .is_ok_and(|found| found.ino() == own.ino() && found.dev() == own.dev())
+    };
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let is_other = |name: &std::ffi::OsStr| {
+        name.to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+            .is_some_and(|pid| pid != std::process::id())
+    };
+    processes
+        .flatten()
+        .filter(|process| is_other(&process.file_name()))
+        .filter_map(|process| std::fs::read_dir(process.path().join("fd")).ok())
+        .any(|descriptors| descriptors.flatten().any(same))
+}
+
 /// An empty database: one page, so that it is one to everybody.
 fn make_file(path: &std::path::Path) -> Done {
     let io = |error: std::io::Error| {
@@ -462,8 +498,12 @@ fn make_file(path: &std::path::Path) -> Done {
     Ok(())
 }
 
-fn absolute(path: PathBuf) -> PathBuf {
-    std::path::absolute(&path).unwrap_or(path)
+/// The file of a database that is made without one being named.
+pub(super) fn file_name(name: &str) -> Done<String> {
+    match name.contains(['/', '\\', '\0']) || name.starts_with('.') {
+        true => Err(Message::path(name, "it is no name for a file: give one with FILENAME").into()),
+        false => Ok(format!("{name}.db")),
+    }
 }
 
 /// A description that says no more than where the file is.

@@ -98,7 +98,7 @@ impl Session {
             return Ok(());
         }
         let schema = self.databases.attach(&known)?;
-        if !matches!(self.databases.look(&known)?, Some(Ok(Kind::Sealed(_)))) {
+        if !matches!(self.databases.look(&known)?.as_deref(), Ok(Kind::Sealed(_))) {
             let found = self.check_plain(&schema, has("PHYSICAL_ONLY"))?;
             return self.tell_found(&known, &found, has("NO_INFOMSGS"));
         }
@@ -352,16 +352,17 @@ impl Session {
             own_from = if own.is_empty() { "" } else { "\"pellucid rowid\", " },
         );
         let connection = &self.databases.connection;
+        if self.transactions > 0 {
+            // Foreign keys cannot be left aside then, and their actions would follow the rows that are moved.
+            return Err(
+                Message::unsupported("a rebuild of the table itself within a transaction").into()
+            );
+        }
+        if self.has_triggers(schema, table)? {
+            return Err(Message::unsupported("a rebuild of a table with triggers").into());
+        }
         let foreign: i64 = connection.query_row("PRAGMA foreign_keys", [], |row| row.get(0))?;
-        let triggers = self.has_triggers(schema, table)?;
-        if triggers {
-            return Err(Message::unsupported("ALTER INDEX REBUILD of a table with triggers").into());
-        }
-        if self.transactions == 0 {
-            self.databases.connection.execute_batch("PRAGMA foreign_keys = OFF")?;
-        } else {
-            self.databases.connection.execute_batch("PRAGMA defer_foreign_keys = ON")?;
-        }
+        connection.execute_batch("PRAGMA foreign_keys = OFF")?;
         let done = self.databases.connection.execute_batch(&rebuilt);
         if done.is_err() {
             // The first error is the one to tell.
@@ -370,9 +371,7 @@ impl Session {
                 .connection
                 .execute_batch("ROLLBACK TO pellucid_rebuild; RELEASE pellucid_rebuild");
         }
-        if self.transactions == 0 {
-            self.databases.connection.execute_batch(&format!("PRAGMA foreign_keys = {foreign}"))?;
-        }
+        self.databases.connection.execute_batch(&format!("PRAGMA foreign_keys = {foreign}"))?;
         Ok(done?)
     }
 

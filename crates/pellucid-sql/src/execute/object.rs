@@ -12,6 +12,7 @@ use crate::ast::{
     TableRule, TypeSize, UnaryOperator,
 };
 use crate::convert::to_hex;
+use crate::instance::files::FILES_TABLE;
 use crate::message::Message;
 use crate::session::{sqlite_name, Session};
 use crate::translate::{object_text, quoted};
@@ -46,8 +47,10 @@ impl Session {
                 let Some((schema, sqlite, false)) = self.find(table)? else {
                     return Err(Message::unknown_table(&object_text(table)).into());
                 };
-                let sql = format!("DELETE FROM {}.{}", quoted(&schema), quoted(&sqlite));
-                Ok(self.databases.connection.execute_batch(&sql)?)
+                if self.is_referenced(&schema, &sqlite)? {
+                    return Err(Message::truncate_referenced(table.object.as_str()).into());
+                }
+                self.truncate(&schema, &sqlite)
             }
             ObjectStatement::CreateIndex(create) => self.create_index(create),
             ObjectStatement::DropIndexes { if_exists, indexes } => {
@@ -76,8 +79,38 @@ impl Session {
         Ok(found.map(|(sqlite, is_view)| (schema, sqlite, is_view)))
     }
 
+    /// Whether a foreign key of another table refers to it.
+    fn is_referenced(&self, schema: &str, table: &str) -> Done<bool> {
+        let sql = format!(
+            "SELECT 1 FROM {}.sqlite_schema m, pragma_foreign_key_list(m.name, ?2) f WHERE m.type = 'table' \
+             AND f.\"table\" = ?1 COLLATE NOCASE AND m.name <> ?1 COLLATE NOCASE LIMIT 1",
+            quoted(schema)
+        );
+        let found = self.databases.connection.query_row(&sql, [table, schema], |_| Ok(()));
+        Ok(found.optional()?.is_some())
+    }
+
+    /// Every row goes, and identities begin again.
+    fn truncate(&mut self, schema: &str, table: &str) -> Done {
+        let connection = &self.databases.connection;
+        connection.execute_batch(&format!("DELETE FROM {}.{}", quoted(schema), quoted(table)))?;
+        let schema = quoted(schema);
+        let numbered =
+            format!("SELECT 1 FROM {schema}.sqlite_schema WHERE name = 'sqlite_sequence'");
+        if connection.query_row(&numbered, [], |_| Ok(())).optional()?.is_some() {
+            connection.execute(
+                &format!("DELETE FROM {schema}.sqlite_sequence WHERE name = ?1"),
+                [table],
+            )?;
+        }
+        Ok(())
+    }
+
     fn create_table(&mut self, create: &CreateTable) -> Done {
-        if self.find(&create.name)?.is_some() {
+        let own = [FILES_TABLE, INDEXES_TABLE]
+            .iter()
+            .any(|own| own.eq_ignore_ascii_case(create.name.object.as_str()));
+        if own || self.find(&create.name)?.is_some() {
             return Err(Message::object_exists(create.name.object.as_str()).into());
         }
         let is_temporary = create.name.object.as_str().starts_with('#');
@@ -166,6 +199,10 @@ impl Session {
         for name in names {
             match self.find(name)? {
                 Some((schema, sqlite, is_view)) if is_view == (what == "view") => {
+                    // SQLite would delete the rows first, and with them those of other tables.
+                    if !is_view && self.is_referenced(&schema, &sqlite)? {
+                        return Err(Message::drop_referenced(name.object.as_str()).into());
+                    }
                     let sql = format!("DROP {what} {}.{}", quoted(&schema), quoted(&sqlite));
                     self.databases.connection.execute_batch(&sql)?;
                 }

@@ -90,6 +90,7 @@ impl Session {
     pub(super) fn execute_procedure(&mut self, execute: &Execute) -> Done<Flow> {
         match execute {
             Execute::Statements(text) => {
+                self.shared.end_statement(None, 0);
                 let text = match self.value(text, Some(SqlType::NVARCHAR_MAX))? {
                     Value::Text(text) => text,
                     _ => return Ok(Flow::Next),
@@ -116,16 +117,21 @@ impl Session {
                 for argument in arguments {
                     given.push(self.given(argument)?);
                 }
-                let done = self.call(&name, &mut given)?;
+                self.shared.end_statement(None, 0);
+                let done = self.call(&name, &mut given);
+                let failed = match &done {
+                    Ok(_) => self.shared.last_error(),
+                    Err(raised) => raised.messages.last().map_or(0, |message| message.number),
+                };
                 for one in &given {
                     if let Some(variable) = &one.output {
                         self.assign(variable, one.value.clone())?;
                     }
                 }
                 if let Some(variable) = result {
-                    self.assign(&variable.0, Value::Integer(0))?;
+                    self.assign(&variable.0, Value::Integer(failed.into()))?;
                 }
-                Ok(done)
+                done
             }
         }
     }

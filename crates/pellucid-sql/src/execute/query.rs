@@ -119,6 +119,10 @@ impl Session {
     }
 
     fn change(&mut self, statement: &Statement) -> Done<u64> {
+        if self.settings.row_count > 0 {
+            // TOP says it within the statement.
+            return Err(Message::unsupported("SET ROWCOUNT for changes").into());
+        }
         self.databases.refresh(&statement.sql)?;
         let Some(frame) = self.frames.last() else { return Err(Raised::cancelled()) };
         let mut prepared = statement.prepare(&self.databases.connection, frame)?;

@@ -24,7 +24,7 @@ use crate::ast::{
     RestoreSource,
 };
 use crate::instance::files;
-use crate::instance::paths::Folder;
+use crate::instance::paths::{canonical, Folder};
 use crate::instance::{Known, State};
 use crate::message::{product, Message};
 use crate::session::{Report, Session};
@@ -232,7 +232,9 @@ impl Session {
         let header = first_header(&media, position).map_err(failed)?;
         let (differential, sealed) = (header.kind != Kind::Full, header.sealed_source);
         let was_sealed = match &known {
-            Some(known) => matches!(self.databases.look(known)?, Some(Ok(Found::Sealed(_)))),
+            Some(known) => {
+                matches!(self.databases.look(known)?.as_deref(), Ok(Found::Sealed(_)))
+            }
             None => false,
         };
         let base = match (differential, &known) {
@@ -242,8 +244,13 @@ impl Session {
             }
             (true, _) => return Err(not_ready().into()),
         };
+        let is_own = known.as_ref().is_some_and(|known| known.path == to);
         if let Some(known) = &known {
             self.databases.release(known)?;
+            // Whoever goes on with the old file would write what nobody finds.
+            if !is_own && super::database::is_open_elsewhere(&known.path) {
+                return Err(Message::from(pellucid::message::IN_USE).into());
+            }
         }
         let restoring = known.as_ref().is_some_and(|known| known.state == State::Restoring);
         let job = Restoring {
@@ -254,7 +261,7 @@ impl Session {
             protections: Vec::new(),
             algorithm: Algorithm::Aes256,
             // A plain one takes the place of an encrypted one where REPLACE says so, as there.
-            decrypted: !sealed && options.has(RestoreFlag::Replace),
+            decrypted: !sealed && options.has(RestoreFlag::Replace) && is_own,
             plain_differential: false,
             replace: options.has(RestoreFlag::Replace) || restoring,
             timeout: WAIT,
@@ -325,15 +332,18 @@ impl Session {
                 .into());
             }
         }
-        let to = match (moved, known) {
+        let to = canonical(match (moved, known) {
             (Some(to), _) => to,
             (None, Some(known)) => known.path.clone(),
             (None, None) => match facts.map(|facts| PathBuf::from(&facts.path)) {
                 Some(path) if path.parent().is_some_and(Path::is_dir) => path,
-                _ => self.databases.instance.folder(Folder::Data)?.join(format!("{name}.db")),
+                _ => {
+                    let file = super::database::file_name(name)?;
+                    self.databases.instance.folder(Folder::Data)?.join(file)
+                }
             },
-        };
-        match self.databases.instance.of_path(&to)? {
+        });
+        match self.databases.instance.of_file(&to)? {
             Some(other) if known.is_none_or(|known| known.id != other.id) => Err(Raised::of(vec![
                 Message::file_in_use(&to, &other.name),
                 Message::new(

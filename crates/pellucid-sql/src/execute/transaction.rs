@@ -57,7 +57,7 @@ impl Session {
                 self.savepoints.push(name);
             }
         }
-        self.shared.set_transactions(self.transactions, false);
+        self.shared.set_transactions(self.transactions, self.is_doomed);
         Ok(())
     }
 
@@ -79,6 +79,7 @@ impl Session {
             let _ = self.databases.connection.execute_batch("ROLLBACK");
         }
         self.transactions = 0;
+        self.is_doomed = false;
         self.savepoints.clear();
         self.shared.set_transactions(0, false);
     }
@@ -87,15 +88,20 @@ impl Session {
     pub(super) fn watch_transaction(&mut self) {
         if self.transactions > 0 && self.databases.connection.is_autocommit() {
             self.transactions = 0;
+            self.is_doomed = false;
             self.savepoints.clear();
             self.shared.set_transactions(0, false);
         }
     }
 
-    /// What is left of a batch that was cancelled: nothing.
+    /// What is left of a batch that was cancelled, or of a transaction that cannot be committed: nothing.
     pub(crate) fn end_of_batch(&mut self) {
         if self.cancel.is_asked() {
             self.rollback_all();
+        }
+        if self.is_doomed {
+            self.rollback_all();
+            self.tell(Message::doomed_at_end(), 1);
         }
     }
 }

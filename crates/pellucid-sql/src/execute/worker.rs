@@ -19,6 +19,24 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Bytes of what a process says before it ends.
 const TOLD_BYTES_MOST: u64 = 4096;
 
+/// What of the environment it needs: places, language, and the names of files with keys.
+const KEPT: [&str; 14] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "CREDENTIALS_DIRECTORY",
+    "PELLUCID_KEY_FILE",
+    "PELLUCID_PASSPHRASE_FILE",
+    "PELLUCID_RECOVERY",
+];
+
 /// A process and when it began, in the kernel's ticks.
 pub(crate) type Process = (u32, u64);
 
@@ -49,15 +67,8 @@ impl Session {
         certificate: &str,
         algorithm: &str,
     ) -> Done<Option<Process>> {
-        let arguments = [
-            "encrypt",
-            "--certificate",
-            certificate,
-            "--algorithm",
-            algorithm,
-            "--timeout",
-            "3600",
-        ];
+        let certificate = format!("--certificate={certificate}");
+        let arguments = ["encrypt", &certificate, "--algorithm", algorithm, "--timeout", "3600"];
         let mut child = self.spawn(&arguments, database)?;
         let copy = copy_path(database);
         wait(&mut child, || copy.exists())?;
@@ -75,6 +86,9 @@ impl Session {
         };
         let mut command = Command::new(program);
         command.arg("--quiet").args(arguments).arg("--").arg(database);
+        // Its environment is seen as long as it runs, and scripts take passwords from theirs.
+        command.env_clear();
+        command.envs(KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.env("PELLUCID_HOME", self.databases.instance.home());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         // Of its own process group, so that neither Ctrl-C nor the end of the terminal reaches it.

@@ -127,6 +127,18 @@ fn inside(root: &Path, rest: &str) -> Option<PathBuf> {
     Some(file)
 }
 
+/// One name for a file, whatever links lead to it and whether or not it is there yet.
+pub(crate) fn canonical(path: PathBuf) -> PathBuf {
+    if let Ok(found) = path.canonicalize() {
+        return found;
+    }
+    let whole = std::path::absolute(&path).unwrap_or(path);
+    match (whole.parent().and_then(|parent| parent.canonicalize().ok()), whole.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => whole,
+    }
+}
+
 /// For the owner of the instance alone.
 fn make(folder: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;

@@ -168,6 +168,10 @@ impl Instance {
         {
             return Ok(Some(Known::system(*id, name, self.system_path(*id))));
         }
+        if self.is_closed {
+            // Which databases there are cannot be seen.
+            return Err(pellucid::message::MASTER_KEY_MISSING.into());
+        }
         let sql = format!("SELECT {COLUMNS} FROM pellucid_database WHERE name = ?1");
         Ok(self.msdb.prepare_cached(&sql)?.query_row([name], Known::of_row).optional()?)
     }
@@ -189,6 +193,21 @@ impl Instance {
         Ok(self.msdb.prepare_cached(&sql)?.query_row([text(path)], Known::of_row).optional()?)
     }
 
+    /// The database in that file, by whatever name the file goes.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn of_file(&self, path: &Path) -> Result<Option<Known>> {
+        use std::os::unix::fs::MetadataExt;
+        let identity =
+            |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+        let wanted = identity(path);
+        let same = |known: &Known| {
+            known.path == path || (wanted.is_some() && identity(&known.path) == wanted)
+        };
+        Ok(self.databases()?.into_iter().filter(|known| !known.is_system()).find(same))
+    }
+
     /// Gives a file a name.
     ///
     /// # Errors
@@ -197,7 +216,7 @@ impl Instance {
         if self.find(name)?.is_some() {
             return Err(Message::database_exists(name));
         }
-        if let Some(other) = self.of_path(path)? {
+        if let Some(other) = self.of_file(path)? {
             return Err(Message::file_in_use(path, &other.name));
         }
         let sql = "INSERT INTO pellucid_database(name, path, create_date) \

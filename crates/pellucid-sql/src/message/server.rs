@@ -296,6 +296,52 @@ impl Message {
         .with_state(4)
     }
 
+    /// 4712
+    pub fn truncate_referenced(name: &str) -> Self {
+        Self::new(
+            4712,
+            16,
+            format!("Cannot truncate table '{name}' because it is being referenced by a FOREIGN KEY constraint."),
+        )
+    }
+
+    /// 3726
+    pub fn drop_referenced(name: &str) -> Self {
+        Self::new(
+            3726,
+            16,
+            format!("Could not drop object '{name}' because it is referenced by a FOREIGN KEY constraint."),
+        )
+    }
+
+    /// 3930
+    pub fn doomed() -> Self {
+        Self::new(
+            3930,
+            16,
+            "The current transaction cannot be committed and cannot support operations that write to the log file. Roll \
+             back the transaction.",
+        )
+    }
+
+    /// 3998
+    pub fn doomed_at_end() -> Self {
+        Self::new(
+            3998,
+            16,
+            "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.",
+        )
+    }
+
+    /// 5052
+    pub fn not_permitted_while(state: &str) -> Self {
+        Self::new(
+            5052,
+            16,
+            format!("ALTER DATABASE is not permitted while a database is in the {state} state."),
+        )
+    }
+
     /// 3906
     pub fn read_only(name: &str) -> Self {
         Self::new(

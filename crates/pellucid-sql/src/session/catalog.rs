@@ -1,7 +1,9 @@
 //! What names stand for: databases attached on demand, their tables, views of the server, temporary tables.
 
 use std::cell::{Cell, RefCell};
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use pellucid_sqlite::inspect::{inspect, Kind};
@@ -32,7 +34,9 @@ pub(crate) struct Databases {
     pub shared: Arc<Shared>,
     current: RefCell<(i64, String)>,
     /// By number, the one used last at the end.
-    attached: RefCell<Vec<i64>>,
+    attached: RefCell<Vec<(i64, PathBuf)>>,
+    /// What the files of attached databases were seen to be.
+    seen: RefCell<HashMap<i64, Rc<Kind>>>,
     has_msdb: Cell<bool>,
     table_variables: Cell<u32>,
 }
@@ -53,6 +57,7 @@ impl Databases {
             shared,
             current: RefCell::new((MASTER, "master".to_owned())),
             attached: RefCell::default(),
+            seen: RefCell::default(),
             has_msdb: Cell::new(false),
             table_variables: Cell::new(0),
         })
@@ -113,17 +118,25 @@ impl Databases {
         }
         let schema = format!("d{}", known.id);
         let mut attached = self.attached.borrow_mut();
-        if let Some(at) = attached.iter().position(|id| *id == known.id) {
-            let id = attached.remove(at);
-            attached.push(id);
-            return Ok(schema);
+        if let Some(at) = attached.iter().position(|(id, _)| *id == known.id) {
+            let found = attached.remove(at);
+            // A restore may have put it elsewhere meanwhile.
+            if found.1 == known.path {
+                attached.push(found);
+                return Ok(schema);
+            }
+            self.connection.execute_batch(&format!("DETACH {}", quoted(&schema)))?;
         }
         if attached.len() >= ATTACHED_MOST {
-            let oldest = attached.remove(0);
+            let (oldest, _) = attached.remove(0);
             self.connection.execute_batch(&format!("DETACH \"d{oldest}\""))?;
         }
         if !known.path.is_file() {
             return Err(Message::inaccessible(&known.name, &known.path, "the file is not there"));
+        }
+        // Looked at before it is open here, so that no lock of this process is lost.
+        if let Ok(found) = inspect(&known.path) {
+            self.seen.borrow_mut().insert(known.id, Rc::new(found.kind));
         }
         let attach = format!("ATTACH ?1 AS {}", quoted(&schema));
         if let Err(error) = self.connection.execute(&attach, [uri(&known.path)]) {
@@ -135,7 +148,7 @@ impl Databases {
             self.connection.execute_batch(&format!("DETACH {}", quoted(&schema)))?;
             return Err(refusal(&known.path, error.into()));
         }
-        attached.push(known.id);
+        attached.push((known.id, known.path.clone()));
         Ok(schema)
     }
 
@@ -146,28 +159,29 @@ impl Databases {
     /// SQLite's, within a transaction that uses it.
     pub fn release(&self, known: &Known) -> Result<()> {
         let mut attached = self.attached.borrow_mut();
-        if let Some(at) = attached.iter().position(|id| *id == known.id) {
+        if let Some(at) = attached.iter().position(|(id, _)| *id == known.id) {
             self.connection.execute_batch(&format!("DETACH \"d{}\"", known.id))?;
             attached.remove(at);
         }
         Ok(())
     }
 
-    /// What the file of a database is, looked at past SQLite; none within a transaction that holds it.
+    /// What the file of a database is, looked at past SQLite; within a transaction, as it was when it was attached.
     ///
     /// # Errors
     /// What keeps it from being attached again.
-    pub fn look(&self, known: &Known) -> Result<Option<pellucid::Result<Kind>>> {
-        let is_attached = self.attached.borrow().contains(&known.id);
-        if is_attached && !self.connection.is_autocommit() {
-            return Ok(None);
+    pub fn look(&self, known: &Known) -> Result<pellucid::Result<Rc<Kind>>> {
+        let is_attached = self.attached.borrow().iter().any(|(id, _)| *id == known.id);
+        let seen = self.seen.borrow().get(&known.id).cloned();
+        if let Some(seen) = seen.filter(|_| is_attached && !self.connection.is_autocommit()) {
+            return Ok(Ok(seen));
         }
         self.release(known)?;
-        let found = inspect(&known.path).map(|found| found.kind);
+        let found = inspect(&known.path).map(|found| Rc::new(found.kind));
         if is_attached {
             self.attach(known)?;
         }
-        Ok(Some(found))
+        Ok(found)
     }
 
     fn attach_msdb(&self) -> Result<String> {
@@ -187,6 +201,9 @@ impl Databases {
             Some(name) => self.instance.database(name.as_str())?,
             None => self.current()?,
         };
+        if known.is_system() {
+            return Err(Message::unsupported(format!("tables in {}", known.name)));
+        }
         let schema = self.attach(&known)?;
         Ok((known, schema))
     }
@@ -225,6 +242,20 @@ impl Databases {
     pub fn next_temporary(&self) -> u32 {
         self.table_variables.set(self.table_variables.get() + 1);
         self.table_variables.get()
+    }
+
+    /// The temporary tables that there are.
+    pub fn temporary_tables(&self) -> Vec<String> {
+        let all = self.tables_and_views("temp").unwrap_or_default();
+        all.into_iter().map(|(name, _)| name).filter(|name| name.starts_with('#')).collect()
+    }
+
+    /// Drops those that a string has made for itself.
+    pub fn drop_temporary_tables_but(&self, kept: &[String]) {
+        for name in self.temporary_tables().iter().filter(|name| !kept.contains(name)) {
+            // One that is in use by nobody; left behind, it is in nobody's way but a namesake's.
+            let _ = self.connection.execute_batch(&format!("DROP TABLE temp.{}", quoted(name)));
+        }
     }
 
     /// Drops the tables behind the table variables of a batch.
@@ -331,7 +362,7 @@ impl Databases {
         let mut objects = Vec::new();
         let attached = self.attached.borrow().clone();
         for known in self.instance.databases()? {
-            if attached.contains(&known.id) {
+            if attached.iter().any(|(id, _)| *id == known.id) {
                 self.objects_of(&known.name, &format!("d{}", known.id), &mut objects)?;
             }
         }
@@ -362,7 +393,8 @@ impl Databases {
     }
 
     fn server_view(&self, view: &'static views::View) -> Result<Table> {
-        let name = quoted(&format!("{}.{}", view.schema, view.name));
+        // Of each database its own: a statement may name the same view of two.
+        let name = quoted(&format!("{}.{}.{}", self.current_id(), view.schema, view.name));
         let columns: Vec<String> = view.columns.iter().map(|(name, _)| quoted(name)).collect();
         let rows = (view.rows)(self)?;
         let temporary = format!("temp.{name}");

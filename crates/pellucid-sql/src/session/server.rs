@@ -113,6 +113,11 @@ impl Shared {
         state.error = error;
     }
 
+    /// `@@ERROR`
+    pub fn last_error(&self) -> u32 {
+        self.state().error
+    }
+
     pub fn set_row_count(&self, rows: u64) {
         self.state().row_count = i64::try_from(rows).unwrap_or(i64::MAX);
     }

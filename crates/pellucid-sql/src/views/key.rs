@@ -198,9 +198,11 @@ pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
         if known.is_system() {
             continue;
         }
-        match databases.look(&known)? {
-            Some(Ok(Kind::Sealed(sealed))) => states.push(of_header(&known, &sealed)),
-            _ => {
+        match databases.look(&known)?.as_deref() {
+            Ok(Kind::Sealed(sealed)) => states.push(of_header(&known, sealed)),
+            // What cannot be read has no state that is known.
+            Ok(Kind::Damaged(_)) | Err(_) => {}
+            Ok(_) => {
                 if let Some(pending) = databases.instance.pending_key(&known)? {
                     states.push(of_pending(&known, &pending));
                 }
