@@ -5,6 +5,7 @@
 //! is written down as a call of a function of [`crate::functions`]. What is not supported is message 50001.
 
 mod aggregate;
+mod alike;
 mod apply;
 mod assign;
 mod budget;

@@ -1,5 +1,6 @@
 //! Values.
 
+use super::alike::alike;
 use super::convert::{decimal_literal, literal, literal_as};
 use super::scope::Clause;
 use super::{typed, Parameter, Typed, View, Work};
@@ -26,7 +27,8 @@ impl Work<'_> {
     pub(super) fn node(&mut self, expression: &Expression, view: View<'_>) -> Result<Typed> {
         self.visit()?;
         // What a query is grouped by may be selected as a whole.
-        let grouped_by = |expressions: &[Expression]| expressions.contains(expression);
+        let grouped_by =
+            |expressions: &[Expression]| expressions.iter().any(|one| alike(one, expression, view));
         if view.grouped.is_some_and(|grouped| grouped_by(grouped.expressions)) {
             let free = View { grouped: None, ..view };
             return self.node(expression, free);
