@@ -25,6 +25,7 @@ use crate::parser::parse;
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
+pub(crate) use device::system;
 pub(crate) use procedure::{access, log_path, size_kb};
 pub(crate) use worker::state_of_process;
 

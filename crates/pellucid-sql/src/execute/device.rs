@@ -130,8 +130,21 @@ pub(super) fn told(error: ConvertError, files: &[PathBuf], doing: Doing) -> Rais
         ConvertError::Typed(Error::Misuse { .. }) if doing == Doing::Writing => {
             fewer_families(files).unwrap_or_else(|| error.into())
         }
+        ConvertError::Typed(Error::Misuse { subject: Subject::BackupSet(position), .. })
+            if doing == Doing::Reading =>
+        {
+            no_set(files, *position).unwrap_or_else(|| error.into())
+        }
         _ => error.into(),
     }
+}
+
+/// 4038 for media that have fewer sets.
+fn no_set(files: &[PathBuf], position: u32) -> Option<Raised> {
+    let first = files.first()?;
+    let is_there = open_family(first).ok()?.set(position).is_ok();
+    let text = format!("Cannot find file ID {position} on device '{}'.", first.display());
+    (!is_there).then(|| Message::new(4038, 16, text).into())
 }
 
 /// 3231 for media of another number of files than is named.
@@ -185,7 +198,7 @@ fn beside(file: &std::path::Path, path: &std::path::Path) -> bool {
 }
 
 /// `2(No such file or directory)`, as SQL Server writes it.
-fn system(error: &std::io::Error) -> String {
+pub(crate) fn system(error: &std::io::Error) -> String {
     let text = error.to_string();
     match error.raw_os_error() {
         Some(number) => {

@@ -343,27 +343,15 @@ impl Session {
                 }
             },
         });
-        match self.databases.instance.of_file(&to)? {
-            Some(other) if known.is_none_or(|known| known.id != other.id) => Err(Raised::of(vec![
-                Message::file_in_use(&to, &other.name),
-                Message::new(
-                    3156,
-                    16,
-                    format!(
-                        "File '{data}' cannot be restored to '{}'. Use WITH MOVE to identify a valid location for the \
-                         file.",
-                        to.display()
-                    ),
-                ),
-                Message::new(
-                    3119,
-                    16,
-                    "Problems were identified while planning for the RESTORE statement. Previous messages provide \
-                     details.",
-                ),
-            ])),
-            _ => Ok(to),
+        let other = self.databases.instance.of_file(&to)?;
+        if let Some(other) = other.filter(|other| known.is_none_or(|known| known.id != other.id)) {
+            return Err(not_planned(Message::file_in_use(&to, &other.name), &data, &to));
         }
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(Err(error)) = folder.map(std::fs::metadata) {
+            return Err(not_planned(Message::no_directory(&to, &error), &data, &to));
+        }
+        Ok(to)
     }
 
     /// What only the key tells; none without it.
@@ -620,6 +608,26 @@ pub(super) fn first_header(media: &Media, position: u32) -> pellucid::Result<Set
     found.ok_or_else(|| {
         Error::misuse(pellucid::Subject::BackupSet(position), "it is not on these media")
     })
+}
+
+/// 3156 and 3119, behind why a file has no place
+fn not_planned(why: Message, logical: &str, to: &Path) -> Raised {
+    Raised::of(vec![
+        why,
+        Message::new(
+            3156,
+            16,
+            format!(
+                "File '{logical}' cannot be restored to '{}'. Use WITH MOVE to identify a valid location for the file.",
+                to.display()
+            ),
+        ),
+        Message::new(
+            3119,
+            16,
+            "Problems were identified while planning for the RESTORE statement. Previous messages provide details.",
+        ),
+    ])
 }
 
 /// 3117

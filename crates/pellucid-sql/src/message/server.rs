@@ -112,6 +112,16 @@ impl Message {
         .with_state(2)
     }
 
+    /// 5133
+    pub fn no_directory(path: &std::path::Path, why: &std::io::Error) -> Self {
+        let (path, why) = (path.display(), crate::execute::system(why));
+        Self::new(
+            5133,
+            16,
+            format!("Directory lookup for the file \"{path}\" failed with the operating system error {why}."),
+        )
+    }
+
     /// 2812
     pub fn unknown_procedure(name: &str) -> Self {
         Self::new(2812, 16, format!("Could not find stored procedure '{name}'.")).with_state(62)
