@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use pellucid::certificate::hex;
-use pellucid::media::{Compression, Kind, ServerFacts};
+use pellucid::media::{Compression, Kind, MediaHeader, ServerFacts};
 use pellucid::message as known;
-use pellucid_sqlite::backup::{back_up, Done as BackedUp, Existing, Files, Job, Rules};
+use pellucid_sqlite::backup::{
+    back_up, open_family, Done as BackedUp, Existing, Files, Job, Rules,
+};
 use pellucid_sqlite::seal_request::Protection;
 use rusqlite::OptionalExtension;
 
@@ -213,7 +215,7 @@ impl Session {
             algorithm = named.to_string().parse()?;
             protections.push(Protection::Certificate(Some(certificate)));
         }
-        let (compression, level) = self.compression(options)?;
+        let (compression, level) = self.compression(options, &files)?;
         let retain = match options.retain_days {
             Some(days) => Some(days),
             None if options.expires != 0 => None,
@@ -260,10 +262,16 @@ impl Session {
         })
     }
 
-    fn compression(&self, options: &Options) -> Done<(Compression, i32)> {
+    /// Where the statement says nothing, media that are kept decide, then the instance.
+    ///
+    /// Source: Microsoft's KB 2297053, "Behavior of compressed backups when you append backups".
+    fn compression(&self, options: &Options, files: &Files) -> Done<(Compression, i32)> {
         let on = match &options.compression {
             None if options.has(BackupFlag::NoCompression) => false,
-            None => self.databases.instance.running("backup compression default")? == 1,
+            None => match kept_media(options, files) {
+                Some(header) => header.compressed,
+                None => self.databases.instance.running("backup compression default")? == 1,
+            },
             Some(None) => true,
             Some(Some(how)) => {
                 return match how.algorithm {
@@ -509,6 +517,14 @@ pub(super) fn no_log(known: &Known, statement: &str) -> Message {
             ),
         ),
     }
+}
+
+/// The header of the media that a backup is added to; none where they are made anew.
+fn kept_media(options: &Options, files: &Files) -> Option<MediaHeader> {
+    let first = files.families.first()?;
+    let is_made = options.has(BackupFlag::Format) || !first.is_file();
+    // What cannot be read is told by whoever writes to it.
+    (!is_made).then(|| open_family(first).ok()).flatten().map(|family| family.header)
 }
 
 pub(crate) fn recovery_model(number: i64) -> &'static str {
