@@ -426,7 +426,9 @@ fn the_history() {
             "compression_algorithm",
         ],
     );
-    seen.differ(&sets[0], &sets[2], &["position", "database_name", "database_creation_date"]);
+    let database = ["position", "database_name", "database_creation_date", "database_guid"];
+    seen.differ(&sets[0], &sets[2], &database);
+    assert_eq!(sets[0]["database_guid"], sets[1]["database_guid"]);
     seen.differ(&sets[0], &sets[3], &["type", "differential_base_guid"]);
     assert_eq!(sets[3]["type"], "I");
     assert_eq!(sets[1]["key_algorithm"], "AES_192");
@@ -458,6 +460,14 @@ fn the_history() {
             "differential_base_lsn",
             "is_password_protected",
             "is_readonly",
+            "software_vendor_id",
+            "software_major_version",
+            "software_minor_version",
+            "software_build_version",
+            "has_bulk_logged_data",
+            "is_snapshot",
+            "first_recovery_fork_guid",
+            "last_recovery_fork_guid",
         ],
     );
     seen.without_source.insert("last_valid_restore_time".to_owned());

@@ -1,5 +1,7 @@
 //! The tables of msdb's history, with SQL Server's types.
 
+use sha2::{Digest, Sha256};
+
 use super::{Column, Row};
 use crate::convert::{from_hex, Value};
 use crate::message::Result;
@@ -13,7 +15,7 @@ const GUID: SqlType = SqlType::UniqueIdentifier;
 const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));
 
 /// Source: Microsoft's "backupset".
-pub(super) const SETS: [Column; 36] = [
+pub(super) const SETS: [Column; 45] = [
     ("backup_set_id", SqlType::Int),
     ("backup_set_uuid", GUID),
     ("media_set_id", SqlType::Int),
@@ -50,6 +52,15 @@ pub(super) const SETS: [Column; 36] = [
     ("compression_algorithm", SqlType::nvarchar(32)),
     ("is_password_protected", SqlType::Bit),
     ("is_readonly", SqlType::Bit),
+    ("software_vendor_id", SqlType::Int),
+    ("software_major_version", SqlType::TinyInt),
+    ("software_minor_version", SqlType::TinyInt),
+    ("software_build_version", SqlType::SmallInt),
+    ("has_bulk_logged_data", SqlType::Bit),
+    ("is_snapshot", SqlType::Bit),
+    ("first_recovery_fork_guid", GUID),
+    ("last_recovery_fork_guid", GUID),
+    ("database_guid", GUID),
 ];
 
 /// Source: Microsoft's "backupmediaset".
@@ -128,7 +139,27 @@ pub(super) const RESTORE_FILES: [Column; 4] = [
 ];
 
 pub(super) fn sets(databases: &Databases) -> Result<Vec<Row>> {
-    read(databases, "backupset", &SETS)
+    let mut rows = read(databases, "backupset", &SETS)?;
+    let place = |wanted: &str| SETS.iter().position(|(name, _)| *name == wanted);
+    let known = ["server_name", "database_name", "database_creation_date"].map(place);
+    if let (Some(guid), [Some(server), Some(name), Some(created)]) = (place("database_guid"), known)
+    {
+        for row in &mut rows {
+            row[guid] = database_guid(&row[server], &row[name], &row[created]);
+        }
+    }
+    Ok(rows)
+}
+
+/// The same for the sets of one database, another one for one that is made again: of what tells databases apart.
+fn database_guid(server: &Value, name: &Value, created: &Value) -> Value {
+    let (Value::Text(server), Value::Text(name), Value::Text(created)) = (server, name, created)
+    else {
+        return Value::Null;
+    };
+    let digest = Sha256::digest(format!("{server}\n{}\n{created}", name.to_lowercase()));
+    let digits: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    guid(&digits).map_or(Value::Null, Value::Text)
 }
 
 pub(super) fn media(databases: &Databases) -> Result<Vec<Row>> {
