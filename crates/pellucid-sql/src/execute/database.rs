@@ -392,12 +392,60 @@ impl Session {
         }
         Ok(self.databases.instance.unregister(&known)?)
     }
+
+    /// `sp_detach_db`: the name is forgotten; the file stays, with its log in it.
+    pub(in crate::execute) fn detach_database(&mut self, name: &str) -> Done {
+        let Some(known) = self.databases.instance.find(name)? else {
+            let text = format!(
+                "The database '{name}' does not exist. Supply a valid database name. To see available databases, use \
+                 sys.databases."
+            );
+            return Err(Message::new(15010, 16, text).into());
+        };
+        if known.is_system() {
+            let text = "System databases master, model, msdb, and tempdb cannot be detached.";
+            return Err(Message::new(7940, 16, text).into());
+        }
+        let in_use = || {
+            let text =
+                format!("Cannot detach the database '{name}' because it is currently in use.");
+            Raised::from(Message::new(3703, 16, text))
+        };
+        let pending = self.databases.instance.pending_key(&known)?;
+        let is_scanned = pending.and_then(|key| key.process).is_some_and(super::state_of_process);
+        if self.databases.current_id() == known.id || is_scanned {
+            return Err(in_use());
+        }
+        self.databases.release(&known)?;
+        if known.path.is_file() {
+            match alone(&known.path) {
+                // As it closes, what its log holds goes into the file.
+                Ok(connection) => drop(connection),
+                Err(error) => match error.sqlite_error_code() {
+                    Some(rusqlite::ErrorCode::DatabaseBusy) => return Err(in_use()),
+                    _ => return Err(error.into()),
+                },
+            }
+        }
+        Ok(self.databases.instance.detach(&known)?)
+    }
 }
 
 /// Why a database was not removed.
 enum Removal {
     InUse,
     Failed(std::io::Error),
+}
+
+/// A connection that has the database for itself.
+///
+/// Whoever has it open holds a lock in WAL mode, or takes one now and then; who holds none sees a file without a name.
+fn alone(path: &std::path::Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(uri(path), flags)?;
+    connection.busy_timeout(std::time::Duration::from_secs(2))?;
+    connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")?;
+    Ok(connection)
 }
 
 /// Removes a database with its logs, if nobody else has it open.
@@ -410,15 +458,7 @@ fn remove_files(known: &Known) -> Result<(), Removal> {
         Ok(Kind::Sealed(sealed)) => Some(sealed.header.file_id),
         _ => None,
     };
-    // Whoever has it open holds a lock in WAL mode, or takes one now and then; who holds none sees a file without a name.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
-    let opened = Connection::open_with_flags(uri(&known.path), flags);
-    let alone = opened.and_then(|connection| {
-        connection.busy_timeout(std::time::Duration::from_secs(2))?;
-        connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")?;
-        Ok(connection)
-    });
-    let held = match alone {
+    let held = match alone(&known.path) {
         Ok(connection) => Some(connection),
         Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
             return Err(Removal::InUse)
@@ -474,17 +514,7 @@ pub(super) fn is_open_elsewhere(path: &std::path::Path) -> bool {
 
 /// An empty database: one page, so that it is one to everybody.
 fn make_file(path: &std::path::Path) -> Done {
-    let io = |error: std::io::Error| {
-        let number = error.raw_os_error().unwrap_or(0);
-        let path = path.display();
-        Raised::from(Message::new(
-            5133,
-            16,
-            format!(
-                "Directory lookup for the file \"{path}\" failed with the operating system error {number}({error})."
-            ),
-        ))
-    };
+    let io = |error: std::io::Error| Raised::from(Message::no_directory(path, &error));
     std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(io)?;
     let made = Connection::open_with_flags(
         uri(path),

@@ -165,6 +165,14 @@ impl Session {
             "xp_instance_regwrite" | "xp_regwrite" => self.registry_write(given),
             "xp_instance_regread" | "xp_regread" => self.registry_read(given),
             "xp_instance_regdeletevalue" | "xp_regdeletevalue" => self.registry_delete(given),
+            "sp_detach_db" => self.sp_detach_db(&Arguments::new(
+                "sp_detach_db",
+                given,
+                &["dbname", "skipchecks", "keepfulltextindexfile"],
+            )?),
+            "xp_create_subdir" => {
+                self.xp_create_subdir(&Arguments::new("xp_create_subdir", given, &["directory"])?)
+            }
             "sp_addumpdevice" => self.sp_addumpdevice(&Arguments::new(
                 "sp_addumpdevice",
                 given,

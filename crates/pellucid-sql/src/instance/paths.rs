@@ -90,6 +90,18 @@ impl Instance {
         }
     }
 
+    /// The default folder that a value of the registry stands for, where none is set.
+    ///
+    /// # Errors
+    /// 50012.
+    pub fn default_of(&self, registry: &str) -> Result<Option<String>> {
+        let kinds = [Folder::Data, Folder::Log, Folder::Backup];
+        let is_it =
+            |kind: &Folder| registry.eq_ignore_ascii_case(&registry_name(SERVER_KEY, kind.value()));
+        let found = kinds.into_iter().find(is_it).map(|kind| self.folder(kind)).transpose()?;
+        Ok(found.map(|path| path.display().to_string()))
+    }
+
     fn drive(&self, letter: char) -> Result<PathBuf> {
         let letter = letter.to_ascii_uppercase();
         if let Some((_, folder)) =

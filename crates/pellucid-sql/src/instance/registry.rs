@@ -222,7 +222,17 @@ impl Instance {
         let sql = "INSERT INTO pellucid_database(name, path, create_date) \
                    VALUES (?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now'))";
         self.msdb.execute(sql, (name, text(path)))?;
+        self.forget_setting(&detached(path))?;
         self.database(name)
+    }
+
+    /// Forgets a name, although the keyring goes on knowing the database.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn detach(&self, known: &Known) -> Result<()> {
+        self.set_text(&detached(&known.path), &known.name)?;
+        self.unregister(known)
     }
 
     /// Forgets a name, with what is kept of it.
@@ -354,6 +364,9 @@ impl Instance {
             {
                 continue;
             }
+            if self.text_setting(&detached(&memory.path))?.is_some() {
+                continue;
+            }
             let stem = memory.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             // Another process may be faster; then it has its name.
             match self.register(&self.free_name(&stem)?, &memory.path) {
@@ -378,6 +391,11 @@ impl Instance {
         }
         Ok(name)
     }
+}
+
+/// The setting of a database that was detached and gets no name by itself.
+fn detached(path: &Path) -> String {
+    format!("detached:{}", path.display())
 }
 
 /// A path as it is kept: its bytes, as text where they are.

@@ -11,8 +11,10 @@ use pellucid_sqlite::seal_request::{Credentials, Request};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::objects::Object;
+use super::server::DatabaseProperties;
 use super::{declared_type, Frame, Shared};
 use crate::ast::{Name, ObjectName};
+use crate::execute::{access, recovery_model};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
 use crate::instance::registry::text;
@@ -341,6 +343,17 @@ impl Databases {
                 |folder| self.instance.folder(folder).map(|path| path.display().to_string());
             let folders = [folder(Folder::Data)?, folder(Folder::Log)?, folder(Folder::Backup)?];
             self.shared.set_names(names, certificates, folders);
+        }
+        if has("'DATABASEPROPERTYEX") {
+            let properties =
+                self.instance.databases()?.into_iter().map(|known| DatabaseProperties {
+                    status: known.state.name(),
+                    access: access(&known),
+                    recovery: recovery_model(known.recovery_model),
+                    is_read_only: known.is_read_only,
+                    name: known.name,
+                });
+            self.shared.set_properties(properties.collect());
         }
         if has("'OBJECT") || has("'FILE_") {
             self.shared.set_objects(self.objects()?, self.file_names()?);

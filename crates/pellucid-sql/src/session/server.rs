@@ -29,6 +29,16 @@ pub(crate) struct Shared {
     state: Mutex<State>,
 }
 
+/// What DATABASEPROPERTYEX asks for.
+#[derive(Debug)]
+pub(crate) struct DatabaseProperties {
+    pub name: String,
+    pub status: &'static str,
+    pub access: &'static str,
+    pub recovery: &'static str,
+    pub is_read_only: bool,
+}
+
 #[derive(Debug)]
 struct State {
     database: (i64, String),
@@ -37,6 +47,7 @@ struct State {
     files: Vec<(i64, String)>,
     certificates: Vec<String>,
     folders: [String; 3],
+    properties: Vec<DatabaseProperties>,
     row_count: i64,
     error: u32,
     transactions: u32,
@@ -66,6 +77,7 @@ impl Shared {
                 files: Vec::new(),
                 certificates: Vec::new(),
                 folders: Default::default(),
+                properties: Vec::new(),
                 row_count: 0,
                 error: 0,
                 transactions: 0,
@@ -152,6 +164,10 @@ impl Shared {
         state.folders = folders;
     }
 
+    pub fn set_properties(&self, properties: Vec<DatabaseProperties>) {
+        self.state().properties = properties;
+    }
+
     pub fn set_objects(&self, objects: Vec<Object>, files: Vec<(i64, String)>) {
         let mut state = self.state();
         state.objects = objects;
@@ -222,6 +238,21 @@ impl Shared {
     }
 }
 
+impl DatabaseProperties {
+    /// Source: Microsoft's "DATABASEPROPERTYEX"; NULL for what is not known here.
+    fn get(&self, property: &str) -> Value {
+        match property.to_lowercase().as_str() {
+            "status" => text(self.status),
+            "useraccess" => text(self.access),
+            "recovery" => text(self.recovery),
+            "updateability" => text(if self.is_read_only { "READ_ONLY" } else { "READ_WRITE" }),
+            "collation" => text("SQL_Latin1_General_CP1_CI_AS"),
+            "isinstandby" => Value::Integer(0),
+            _ => Value::Null,
+        }
+    }
+}
+
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").field("server_name", &self.server_name).finish_non_exhaustive()
@@ -285,6 +316,11 @@ impl Server for Shared {
             "DB_ID" => number(self.database(&state, arguments).0),
             "DB_NAME" | "ORIGINAL_DB_NAME" => name(self.database(&state, arguments).1),
             "HAS_DBACCESS" => number(self.database(&state, arguments).0.map(|_| 1)),
+            "DATABASEPROPERTYEX" => state
+                .properties
+                .iter()
+                .find(|one| one.name.eq_ignore_ascii_case(argument(0).trim_end()))
+                .map_or(Value::Null, |one| one.get(argument(1))),
             "CERT_ID" => {
                 let found =
                     state.certificates.iter().find(|other| other.eq_ignore_ascii_case(argument(0)));
@@ -347,7 +383,6 @@ impl Server for Shared {
             | "CERTPROPERTY"
             | "FILEPROPERTY"
             | "FULLTEXTSERVICEPROPERTY"
-            | "DATABASEPROPERTYEX"
             | "SESSIONPROPERTY"
             | "TYPE_ID"
             | "TYPE_NAME"

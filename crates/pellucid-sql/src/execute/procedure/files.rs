@@ -1,8 +1,11 @@
-//! sp_helpfile, sp_helpdb, sp_databases, sp_addumpdevice, sp_dropdevice
+//! sp_helpfile, sp_helpdb, sp_databases, sp_detach_db, xp_create_subdir, sp_addumpdevice, sp_dropdevice
+
+use std::os::unix::fs::DirBuilderExt;
 
 use super::Arguments;
 use crate::convert::Value;
 use crate::execute::{Done, Raised};
+use crate::instance::paths::Folder;
 use crate::instance::{DatabaseFile, FileKind, Known};
 use crate::message::Message;
 use crate::session::{shown, Session};
@@ -109,6 +112,25 @@ impl Session {
         };
         let rows = all.iter().map(row).collect();
         self.give_rows(&columns, rows)
+    }
+
+    /// Statistics are as they were, whatever `@skipchecks` says.
+    pub(super) fn sp_detach_db(&mut self, arguments: &Arguments<'_>) -> Done {
+        let name = arguments.required(0)?;
+        self.detach_database(&name).map_err(|raised| raised.in_procedure("sp_detach_db"))
+    }
+
+    /// Like SQL Server's, it is content with a folder that is there.
+    pub(super) fn xp_create_subdir(&mut self, arguments: &Arguments<'_>) -> Done {
+        let written = arguments.required(0)?;
+        let folder = self.databases.instance.file(&written, Folder::Backup)?;
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        made.map_err(|error| {
+            let number = error.raw_os_error().unwrap_or(0);
+            let why = error.kind();
+            let text = format!("xp_create_subdir() returned error {number}, '{why}'");
+            Raised::from(Message::new(22048, 16, text)).in_procedure("xp_create_subdir")
+        })
     }
 
     pub(super) fn sp_addumpdevice(&mut self, arguments: &Arguments<'_>) -> Done {

@@ -26,7 +26,11 @@ impl Session {
             return Err(Message::argument_missing("xp_instance_regread", "value_name").into());
         };
         let shown = text(name)?;
-        let found = self.databases.instance.text_setting(&place(hive, key, name)?)?;
+        let kept = place(hive, key, name)?;
+        let found = match self.databases.instance.text_setting(&kept)? {
+            Some(found) => Some(found),
+            None => self.databases.instance.default_of(&kept)?,
+        };
         match rest.first_mut().filter(|one| one.output.is_some()) {
             Some(output) => {
                 if let Some(found) = found {
