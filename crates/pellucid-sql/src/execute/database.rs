@@ -69,7 +69,14 @@ impl Session {
         if let Some(option) = create.options.iter().find(|option| option.on) {
             return Err(Message::unsupported(format!("{} ON", option.switch)).into());
         }
-        let [data] = create.files.as_slice() else {
+        let mut files = create.files.as_slice();
+        if let (Some(_), [data, log]) = (create.attach, files) {
+            // FOR ATTACH takes the log in the same list; where it was is in the database.
+            if is_log(log) && !is_log(data) {
+                files = std::slice::from_ref(data);
+            }
+        }
+        let [data] = files else {
             return match create.files.is_empty() {
                 true if create.attach.is_some() => {
                     Err(Message::new(102, 15, "Incorrect syntax near 'ATTACH'.").into())
@@ -435,6 +442,12 @@ impl Session {
 enum Removal {
     InUse,
     Failed(std::io::Error),
+}
+
+/// By its name, as scripts have it: a database has one log here, which is SQLite's.
+fn is_log(file: &FileSpec) -> bool {
+    let name = file.file_name.as_ref().map(|name| name.text.to_ascii_lowercase());
+    name.is_some_and(|name| name.ends_with(".ldf") || name.ends_with("-wal"))
 }
 
 /// A connection that has the database for itself.
