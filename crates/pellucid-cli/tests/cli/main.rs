@@ -47,7 +47,9 @@ mod sql_messages;
 mod sql_output;
 mod sql_prompt;
 mod sql_sessions;
+mod sql_tools;
 mod sql_views;
+mod sql_walkthrough;
 mod states;
 mod status;
 #[path = "../support/mod.rs"]
