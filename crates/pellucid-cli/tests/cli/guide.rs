@@ -9,7 +9,7 @@
 #[path = "../support/machine.rs"]
 mod machine;
 #[path = "../support/page.rs"]
-mod page;
+pub mod page;
 
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;

@@ -396,7 +396,10 @@ fn ola_hallengrens_solution_asks_first() {
     );
     assert_eq!(version, ["16|3|0|0|same|default|1"]);
     let backup = server.0.path("keys/backup").display().to_string();
-    assert_eq!(server.rows("SELECT SERVERPROPERTY('InstanceDefaultBackupPath')"), [backup.clone()]);
+    assert_eq!(
+        server.rows("SELECT SERVERPROPERTY('InstanceDefaultBackupPath')"),
+        std::slice::from_ref(&backup)
+    );
     let directory = "DECLARE @DefaultDirectory nvarchar(4000)
          EXECUTE [master].dbo.xp_instance_regread N'HKEY_LOCAL_MACHINE', N'SOFTWARE\\Microsoft\\MSSQLServer\\MSSQLServer', \
          N'BackupDirectory', @DefaultDirectory OUTPUT

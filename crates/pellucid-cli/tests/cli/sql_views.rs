@@ -544,16 +544,16 @@ fn the_history() {
     seen.differ(
         &restores[0],
         &restores[1],
-        &[
-            "restore_history_id",
-            "restore_date",
-            "backup_set_id",
-            "restore_type",
-            "replace",
-            "recovery",
-        ],
+        &["restore_history_id", "restore_date", "backup_set_id", "restore_type", "recovery"],
     );
-    seen.differ(&restores[1], &restores[2], &["destination_database_name", "device_count"]);
+    seen.differ(
+        &restores[1],
+        &restores[2],
+        &["destination_database_name", "device_count", "replace"],
+    );
+    // What the history knew of a set it knows after a restore.
+    let again = server.rows("SELECT * FROM msdb.dbo.backupset ORDER BY backup_set_id");
+    assert_eq!(again, sets);
     assert!(restores[0]["user_name"].is_string());
     seen.changed.insert("user_name".to_owned());
     seen.fixed(&restores[0], &[("restart", false.into())]);

@@ -8,10 +8,6 @@ use std::path::Path;
 
 use crate::support::{said, said_with, Place, PELLUCID};
 
-#[path = "../support/page.rs"]
-#[allow(dead_code)]
-mod page;
-
 /// A command line with what is typed into it, and all that is shown.
 #[derive(Debug, Default)]
 struct Session {
@@ -98,7 +94,7 @@ fn the_walkthrough_does_what_it_says() {
         assert_eq!(greeting.is_some(), !session.typed.is_empty(), "line {}", session.line);
         let expected = &session.shown[usize::from(greeting.is_some())..];
         assert!(
-            page::matches(expected, &shown),
+            crate::guide::page::matches(expected, &shown),
             "line {}\n--- the page says\n{}\n--- it printed\n{}",
             session.line,
             expected.join("\n"),

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pellucid::certificate::hex;
 use pellucid::media::{Compression, Kind, MediaHeader, ServerFacts};
 use pellucid::message as known;
 use pellucid_sqlite::backup::{
@@ -108,7 +107,6 @@ impl Session {
         let done = self
             .run_job(&job, &known, &options)
             .map_err(|error| told(error, &devices, Doing::Writing))?;
-        self.note(&known, &done, &job.server)?;
         self.tell_done(&known, &job, &done, &options, started.elapsed());
         Ok(())
     }
@@ -353,34 +351,6 @@ impl Session {
                 sink.message(&Report { message, line, procedure, server: server.clone() });
             });
         })
-    }
-
-    /// What the history has no other way to know.
-    fn note(&mut self, known: &Known, done: &BackedUp, facts: &ServerFacts) -> Done {
-        if done.unrecorded.is_some() {
-            return Ok(());
-        }
-        let msdb = self.databases.instance.msdb();
-        msdb.execute(
-            "UPDATE backupset SET recovery_model = ?2, compatibility_level = ?3, database_creation_date = ?4, \
-             user_name = ?5, server_name = ?6 WHERE backup_set_uuid = ?1",
-            (
-                hex(&done.header.set),
-                &facts.recovery_model,
-                known.compatibility_level,
-                &facts.created,
-                self.shared.user(),
-                self.shared.server_name(),
-            ),
-        )?;
-        if let Some((name, _)) = facts.files.first() {
-            msdb.execute(
-                "UPDATE backupfile SET logical_name = ?2 WHERE file_number = 1 AND backup_set_id = \
-                 (SELECT backup_set_id FROM backupset WHERE backup_set_uuid = ?1)",
-                (hex(&done.header.set), name),
-            )?;
-        }
-        Ok(())
     }
 
     fn tell_done(

@@ -432,10 +432,16 @@ impl Session {
         }
         if done.unrecorded.is_none() {
             instance.msdb().execute(
-                "UPDATE restorehistory SET destination_database_name = ?1, user_name = ?2, recovery = ?4 \
+                "UPDATE restorehistory SET destination_database_name = ?1, user_name = ?2, recovery = ?4, replace = ?5 \
                  WHERE restore_history_id = (SELECT max(restore_history_id) FROM restorefile \
                  WHERE destination_phys_name = ?3)",
-                (&known.name, self.shared.user(), to.display().to_string(), i64::from(!restoring)),
+                (
+                    &known.name,
+                    self.shared.user(),
+                    to.display().to_string(),
+                    i64::from(!restoring),
+                    i64::from(options.has(RestoreFlag::Replace)),
+                ),
             )?;
         }
         Ok(())

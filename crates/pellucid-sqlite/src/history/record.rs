@@ -175,10 +175,24 @@ impl History {
             Compression::None => "NULL".to_owned(),
             other => literal(&other.name().to_uppercase()),
         };
+        let server = &said.server;
+        let created = match server.created.as_str() {
+            "" => "NULL".to_owned(),
+            created => literal(created),
+        };
+        let level = match server.compatibility_level {
+            0 => "NULL".to_owned(),
+            level => level.to_string(),
+        };
+        let model = match server.recovery_model.as_str() {
+            "" => literal("SIMPLE"),
+            model => literal(model),
+        };
+        let logical = server.files.first().map_or(&said.database, |(name, _)| name);
         self.handle.run(&format!(
             "INSERT OR REPLACE INTO backupset VALUES ({known}, '{uuid}', {media}, {}, {}, {}, {}, {}, NULL, NULL, \
-             NULL, NULL, NULL, {}, {}, '{}', NULL, {}, {}, {}, {}, 'SIMPLE', 1, {}, 0, {}, NULL, {}, {}, {}, {}, \
-             {kind}, NULL, {compression})",
+             NULL, NULL, {created}, {}, {}, '{}', {level}, {}, {}, {}, {}, {model}, 1, {}, 0, {}, NULL, {}, {}, {}, \
+             {}, {kind}, NULL, {compression})",
             set.position,
             time_of(set.expires.saturating_mul(1_000_000)),
             literal(&said.name),
@@ -205,7 +219,7 @@ impl History {
             set.page_size,
             manifest.pages,
             u64::from(set.pages) * u64::from(set.page_size),
-            literal(&said.database),
+            literal(logical),
             literal(&said.path),
             manifest.content_bytes,
         ))?;
