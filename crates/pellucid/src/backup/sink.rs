@@ -35,7 +35,7 @@ impl FileSink {
     pub fn create(path: &Path) -> io::Result<Self> {
         use std::os::unix::fs::OpenOptionsExt;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        lock_media(&file)?;
+        lock(&file, path)?;
         Ok(Self { file, path: path.to_owned() })
     }
 
@@ -45,7 +45,7 @@ impl FileSink {
     /// The system's; `WouldBlock` if another backup writes it.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).open(path)?;
-        lock_media(&file)?;
+        lock(&file, path)?;
         Ok(Self { file, path: path.to_owned() })
     }
 
@@ -58,6 +58,17 @@ impl FileSink {
         self.file.set_len(at)?;
         self.file.seek(io::SeekFrom::Start(at)).map(|_| ())
     }
+}
+
+/// The same, of a file whose directory may have been removed since it was opened: then nobody else writes to it.
+fn lock(file: &File, path: &Path) -> io::Result<()> {
+    lock_media(file).map_err(|error| {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        match directory.is_some_and(|directory| !directory.exists()) {
+            true => io::Error::from_raw_os_error(rustix::io::Errno::NOENT.raw_os_error()),
+            false => error,
+        }
+    })
 }
 
 /// Locks a file of media until it is closed.
