@@ -60,14 +60,12 @@ impl FileSink {
     }
 }
 
-/// The same, of a file whose directory may have been removed since it was opened: then nobody else writes to it.
+/// Locks a file by its name. One that has lost its name since it was opened, to nobody who has it now, was removed:
+/// with its directory, perhaps.
 fn lock(file: &File, path: &Path) -> io::Result<()> {
-    lock_media(file).map_err(|error| {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        match directory.is_some_and(|directory| !directory.exists()) {
-            true => io::Error::from_raw_os_error(rustix::io::Errno::NOENT.raw_os_error()),
-            false => error,
-        }
+    lock_media(file).map_err(|error| match path.symlink_metadata() {
+        Err(gone) if gone.kind() == io::ErrorKind::NotFound => gone,
+        _ => error,
     })
 }
 
