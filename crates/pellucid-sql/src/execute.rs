@@ -9,6 +9,7 @@ mod encryption;
 mod inspect;
 mod maintenance;
 mod master_key;
+mod media_option;
 mod object;
 mod procedure;
 mod query;

@@ -143,7 +143,7 @@ impl Session {
     pub fn open(options: Options, sink: Box<dyn Sink>) -> Result<Self> {
         pellucid_bundled::register()?;
         let instance = Instance::open(options.drives)?;
-        let shared = Arc::new(Shared::new(&instance, options.application));
+        let shared = Arc::new(Shared::new(options.application));
         let connection = Connection::open_in_memory()?;
         crate::functions::register(&connection, shared.clone())?;
         let cancel = Cancel::new(connection.get_interrupt_handle());

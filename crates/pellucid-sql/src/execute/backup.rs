@@ -11,12 +11,13 @@ use pellucid_sqlite::backup::{
 use pellucid_sqlite::seal_request::Protection;
 use rusqlite::OptionalExtension;
 
-use super::device::{check_block_size, told, Doing};
+use super::device::{told, Doing};
+use super::media_option::{self, MediaOptions};
 use super::request::Request;
 use super::{Done, Raised};
 use crate::ast::{
     Backup, BackupFlag, BackupKind, BackupOption, CompressionAlgorithm, CompressionLevel,
-    Encryptor, FileSelection, MediaFlag, MediaOption, OrVariable, StringLiteral,
+    Encryptor, FileSelection, MediaFlag, OrVariable, StringLiteral,
 };
 use crate::instance::{FileKind, Known, MASTER, MSDB};
 use crate::message::{product, Message};
@@ -30,16 +31,14 @@ const WAIT: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 struct Options {
     flags: Vec<BackupFlag>,
-    media: Vec<MediaFlag>,
+    media: MediaOptions,
     compression: Option<Option<crate::ast::Compression>>,
     encryption: Option<(crate::ast::Algorithm, Encryptor)>,
     name: String,
     description: String,
-    media_name: String,
     media_description: String,
     expires: u64,
     retain_days: Option<u64>,
-    stats: Option<u64>,
 }
 
 impl Options {
@@ -147,7 +146,7 @@ impl Session {
         for option in &backup.options {
             match option {
                 BackupOption::Flag(flag) => options.flags.push(*flag),
-                BackupOption::Media(option) => self.media_option(option, &mut options)?,
+                BackupOption::Media(option) => self.media_option(option, &mut options.media)?,
                 BackupOption::Compression(how) => options.compression = Some(how.clone()),
                 BackupOption::Encryption { algorithm, encryptor } => {
                     options.encryption = Some((*algorithm, encryptor.clone()));
@@ -167,33 +166,6 @@ impl Session {
         }
         check(&options)?;
         Ok(options)
-    }
-
-    fn media_option(&mut self, option: &MediaOption, options: &mut Options) -> Done {
-        match option {
-            MediaOption::Flag(flag) => options.media.push(*flag),
-            MediaOption::BlockSize(bytes) => check_block_size(self.number(bytes)?)?,
-            // Memory is bounded by other means.
-            MediaOption::BufferCount(count) => {
-                self.number(count)?;
-            }
-            MediaOption::MaxTransferSize(bytes) => {
-                self.number(bytes)?;
-            }
-            MediaOption::Stats(every) => {
-                options.stats = Some(match every {
-                    Some(every) => self.number(every)?,
-                    None => 10,
-                });
-            }
-            MediaOption::MediaName(text) => options.media_name = self.text(text)?,
-            MediaOption::MediaPassword(_) => {
-                return Err(Message::unsupported("MEDIAPASSWORD").into())
-            }
-            MediaOption::Password(_) => return Err(Message::unsupported("PASSWORD").into()),
-            MediaOption::Credential(_) => return Err(Message::unsupported("CREDENTIAL").into()),
-        }
-        Ok(())
     }
 
     fn job(&mut self, known: &Known, files: Files, options: &Options) -> Done<Job> {
@@ -251,10 +223,10 @@ impl Session {
             }),
             name: options.name.clone(),
             description: options.description.clone(),
-            media_name: options.media_name.clone(),
+            media_name: options.media.name.clone().unwrap_or_default(),
             media_description: options.media_description.clone(),
             no_spool: false,
-            continue_after_error: options.media.contains(&MediaFlag::ContinueAfterError),
+            continue_after_error: options.media.flags.contains(&MediaFlag::ContinueAfterError),
             timeout: WAIT,
             files,
         })
@@ -340,7 +312,7 @@ impl Session {
         let line = self.frame().line;
         let procedure = self.frame().procedure;
         let server = self.shared.server_name().to_owned();
-        let mut stats = Stats::new(options.stats);
+        let mut stats = Stats::new(options.media.stats);
         let mut request =
             Request::begin(&self.databases.instance, &self.shared, "BACKUP DATABASE", &known.name);
         let sink = &mut self.sink;
@@ -382,7 +354,7 @@ impl Session {
         let pages = u64::from(done.manifest.pages);
         let file = job.server.files.first().map_or(known.name.as_str(), |(name, _)| name);
         self.inform(processed(pages, &known.name, file, done.header.position));
-        if options.stats.is_some() {
+        if options.media.stats.is_some() {
             self.inform(percent_processed(100));
         }
         let statement = match done.header.kind {
@@ -428,7 +400,7 @@ fn check(options: &Options) -> Done {
         )
         .into());
     }
-    check_media(&options.media)?;
+    media_option::check(&options.media.flags)?;
     for flag in [B::NoRecovery, B::NoTruncate] {
         if options.has(flag) {
             return Err(only_for_logs(&flag.to_string()).into());
@@ -436,22 +408,6 @@ fn check(options: &Options) -> Done {
     }
     if options.has(B::FileSnapshot) {
         return Err(Message::unsupported("FILE_SNAPSHOT").into());
-    }
-    Ok(())
-}
-
-/// 3031 of what BACKUP and RESTORE share.
-pub(super) fn check_media(flags: &[MediaFlag]) -> Done {
-    use MediaFlag as M;
-    for (one, other) in [
-        (M::Checksum, M::NoChecksum),
-        (M::StopOnError, M::ContinueAfterError),
-        (M::Rewind, M::NoRewind),
-        (M::Unload, M::NoUnload),
-    ] {
-        if flags.contains(&one) && flags.contains(&other) {
-            return Err(Message::option_conflict(&one.to_string(), &other.to_string()).into());
-        }
     }
     Ok(())
 }

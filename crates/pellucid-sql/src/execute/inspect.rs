@@ -166,7 +166,7 @@ impl Session {
                     let sets = media.set(position).map_err(failed)?;
                     let Some((_, set)) = sets.iter().flatten().next() else { continue };
                     let facts = self.facts(&media, position).map_err(failed)?;
-                    rows.push(header_row(set, facts.as_ref(), &media));
+                    rows.push(header_row(set, facts.as_ref()));
                 }
                 self.give_rows(&HEADER, rows)
             }
@@ -341,7 +341,7 @@ fn encryptor(set: &FamilySet) -> (Value, Value) {
     }
 }
 
-fn header_row(set: &FamilySet, facts: Option<&Description>, media: &Media) -> Vec<Value> {
+fn header_row(set: &FamilySet, facts: Option<&Description>) -> Vec<Value> {
     let (header, manifest) = (&set.header, &set.manifest);
     let full = header.kind == Kind::Full;
     let (thumbprint, encryptor) = encryptor(set);
@@ -353,7 +353,6 @@ fn header_row(set: &FamilySet, facts: Option<&Description>, media: &Media) -> Ve
     let part = |at: usize| Value::Integer(version.get(at).copied().unwrap_or(0));
     let level =
         server.map(|server| i64::from(server.compatibility_level)).filter(|level| *level > 0);
-    let _ = media;
     vec![
         optional(facts.map(|facts| facts.name.as_str())),
         optional(facts.map(|facts| facts.description.as_str())),

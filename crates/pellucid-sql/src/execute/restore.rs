@@ -16,13 +16,11 @@ use pellucid_sqlite::seal_request::{Credentials, Request as KeyRequest};
 use super::backup::{
     no_log, percent, percent_processed, processed, successfully_processed, workers, Stats,
 };
-use super::device::{check_block_size, told, Doing};
+use super::device::{told, Doing};
+use super::media_option::{self, MediaOptions};
 use super::request::Request;
 use super::{Done, Raised};
-use crate::ast::{
-    BackupKind, FileSelection, MediaFlag, MediaOption, Restore, RestoreFlag, RestoreOption,
-    RestoreSource,
-};
+use crate::ast::{BackupKind, FileSelection, Restore, RestoreFlag, RestoreOption, RestoreSource};
 use crate::instance::files;
 use crate::instance::paths::{canonical, Folder};
 use crate::instance::{Known, State};
@@ -36,12 +34,10 @@ const WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(super) struct Options {
     pub flags: Vec<RestoreFlag>,
-    pub media: Vec<MediaFlag>,
+    pub media: MediaOptions,
     moves: Vec<(String, String)>,
     pub file: Option<u64>,
-    pub media_name: Option<String>,
     stops: bool,
-    stats: Option<u64>,
 }
 
 impl Options {
@@ -124,27 +120,7 @@ impl Session {
         for option in given {
             match option {
                 RestoreOption::Flag(flag) => options.flags.push(*flag),
-                RestoreOption::Media(option) => match option {
-                    MediaOption::Flag(flag) => options.media.push(*flag),
-                    MediaOption::BlockSize(bytes) => check_block_size(self.number(bytes)?)?,
-                    MediaOption::BufferCount(number) | MediaOption::MaxTransferSize(number) => {
-                        self.number(number)?;
-                    }
-                    MediaOption::Stats(every) => {
-                        options.stats = Some(match every {
-                            Some(every) => self.number(every)?,
-                            None => 10,
-                        });
-                    }
-                    MediaOption::MediaName(text) => options.media_name = Some(self.text(text)?),
-                    MediaOption::MediaPassword(_) => {
-                        return Err(Message::unsupported("MEDIAPASSWORD").into())
-                    }
-                    MediaOption::Password(_) => return Err(Message::unsupported("PASSWORD").into()),
-                    MediaOption::Credential(_) => {
-                        return Err(Message::unsupported("CREDENTIAL").into())
-                    }
-                },
+                RestoreOption::Media(option) => self.media_option(option, &mut options.media)?,
                 RestoreOption::Standby(_) => return Err(Message::unsupported("STANDBY").into()),
                 RestoreOption::Move { logical, path } => {
                     options.moves.push((self.text(logical)?, self.text(path)?));
@@ -157,7 +133,7 @@ impl Session {
                 }
             }
         }
-        super::backup::check_media(&options.media)?;
+        media_option::check(&options.media.flags)?;
         Ok(options)
     }
 
@@ -382,7 +358,7 @@ impl Session {
         let line = self.frame().line;
         let procedure = self.frame().procedure;
         let server = self.shared.server_name().to_owned();
-        let mut stats = Stats::new(options.stats);
+        let mut stats = Stats::new(options.media.stats);
         let mut request =
             Request::begin(&self.databases.instance, &self.shared, "RESTORE DATABASE", name);
         let sink = &mut self.sink;
@@ -494,7 +470,7 @@ impl Session {
         let file = facts
             .and_then(|facts| facts.server.files.first())
             .map_or(known.name.as_str(), |(name, _)| name);
-        if options.stats.is_some() {
+        if options.media.stats.is_some() {
             self.inform(percent_processed(100));
         }
         self.inform(processed(done.pages.into(), &known.name, file, position));
@@ -596,7 +572,7 @@ pub(super) fn open(devices: &[PathBuf]) -> Done<Media> {
 }
 
 fn check_media_name(media: &Media, options: &Options) -> Done {
-    match &options.media_name {
+    match &options.media.name {
         Some(name) if *name != media.header().name => Err(Message::new(
             product::MISUSE,
             16,

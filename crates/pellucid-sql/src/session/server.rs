@@ -5,7 +5,6 @@ use std::sync::{Mutex, MutexGuard};
 use super::objects::Object;
 use crate::convert::Value;
 use crate::functions::Server;
-use crate::instance::Instance;
 use crate::message::{Message, Result};
 use crate::moment::Moment;
 
@@ -59,10 +58,9 @@ struct State {
 }
 
 impl Shared {
-    pub fn new(instance: &Instance, application: String) -> Self {
+    pub fn new(application: String) -> Self {
         let uname = rustix::system::uname();
         let user = nix::unistd::User::from_uid(nix::unistd::Uid::effective()).ok().flatten();
-        let _ = instance;
         Self {
             server_name: uname.nodename().to_string_lossy().into_owned(),
             user: user
