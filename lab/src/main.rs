@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 
 /// False if a goal is not reached.
 fn judge(pieces: &Pieces, json: bool) -> Result<bool> {
-    let Pieces { sessions, cells, loads } = pieces;
+    let Pieces { sessions, cells, loads, .. } = pieces;
     let verdict = Verdict::of(sessions, cells, &Goals::read())?.with(sessions, loads);
     if json {
         let line = serde_json::to_string(&Record::Verdict(&verdict))

@@ -44,6 +44,7 @@ pub fn measure(options: &OpeningOptions) -> Result<bool> {
         limit: None,
         setting: Some(setting),
         size: Some(options.opens),
+        ..Conditions::default()
     };
     let rounds = place.begin(conditions, 1)?;
     place.measure_work(&rounds, "process-to-first-row", |side| {

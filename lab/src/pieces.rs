@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::record::{Account, Alone, CellResult, Phase, Session, SCHEMA};
+use crate::record::{Account, Alone, CellResult, Observation, Phase, Session, SCHEMA};
 use crate::verdict::Loads;
 
 #[derive(Debug, Default)]
@@ -13,6 +13,7 @@ pub struct Pieces {
     pub sessions: Vec<Session>,
     pub cells: Vec<CellResult>,
     pub loads: Loads,
+    pub observations: Vec<Observation>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -23,6 +24,7 @@ enum Line {
     Phase(Box<Phase>),
     Alone(Box<Alone>),
     Account(Box<Account>),
+    Observation(Box<Observation>),
     #[serde(other)]
     Other,
 }
@@ -44,13 +46,15 @@ impl Pieces {
                 return Err(Error::invalid(format!("no session {name} in these records")));
             }
         }
-        let Self { sessions, cells, loads } = &mut pieces;
+        let Self { sessions, cells, loads, observations } = &mut pieces;
         let wanted = |session: &str| chosen.is_empty() || chosen.iter().any(|name| name == session);
         cells.retain(|cell| wanted(&cell.session));
         loads.retain(wanted);
+        observations.retain(|observation| wanted(&observation.session));
         sessions.retain(|session| {
             cells.iter().any(|cell| cell.session == session.session)
                 || loads.phases.iter().any(|phase| phase.session == session.session)
+                || observations.iter().any(|one| one.session == session.session)
         });
         Ok(pieces)
     }
@@ -72,6 +76,7 @@ impl Pieces {
                 Line::Phase(phase) => self.loads.phases.push(*phase),
                 Line::Alone(alone) => self.loads.alone.push(*alone),
                 Line::Account(account) => self.loads.accounts.push(*account),
+                Line::Observation(one) => self.observations.push(*one),
                 Line::Other => {}
             }
         }

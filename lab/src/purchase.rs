@@ -42,6 +42,7 @@ pub fn measure(options: &PurchaseOptions) -> Result<bool> {
         limit: Some(limit),
         setting: Some(setting),
         size: None,
+        ..Conditions::default()
     };
     let rounds = place.begin(conditions, plan.len())?;
     let purchase = Purchase { session: rounds.session.clone(), fixtures, setting, limit, seed };

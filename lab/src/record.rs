@@ -5,6 +5,7 @@
 //! the same values.
 
 mod load;
+mod observation;
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -23,6 +24,7 @@ use crate::verdict::Verdict;
 use crate::worker::Limit;
 
 pub use load::{Account, Alone, Calls, Phase, Scanned};
+pub use observation::{Observation, Parameters};
 
 /// Version of the fields below.
 pub const SCHEMA: u32 = 2;
@@ -37,6 +39,7 @@ pub enum Record<'a> {
     Phase(&'a Phase),
     Alone(&'a Alone),
     Account(&'a Account),
+    Observation(&'a Observation),
     Verdict(&'a Verdict),
 }
 
@@ -56,6 +59,9 @@ pub struct Session {
     pub setting: Option<Setting>,
     /// Of the database, for whole-database work; speedtest1's own `--size`; openings of a run.
     pub size: Option<u64>,
+    /// Of an experiment: scale, estimate and what else it was asked for.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
     pub machine: Machine,
 }
 

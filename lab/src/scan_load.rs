@@ -82,6 +82,7 @@ pub fn measure(options: &ScanLoadOptions) -> Result<bool> {
         limit: None,
         setting: Some(setting),
         size: Some(options.size_mib),
+        ..Conditions::default()
     };
     let session = place.begin(conditions, steps.len())?.session;
     alone

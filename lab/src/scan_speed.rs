@@ -61,6 +61,7 @@ pub fn measure(options: &ScanSpeedOptions) -> Result<bool> {
         limit: None,
         setting: Some(setting),
         size: Some(options.size_mib),
+        ..Conditions::default()
     };
     let rounds = place.begin(conditions, options.algorithms.len())?;
     for algorithm in &options.algorithms {

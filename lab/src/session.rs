@@ -11,7 +11,10 @@ use crate::error::{Error, Result};
 use crate::goals::Goals;
 use crate::machine::Machine;
 use crate::plan::Setting;
-use crate::record::{Account, Alone, CellResult, Phase, Record, Session, SideDescription, Sink};
+use crate::record::{
+    Account, Alone, CellResult, Observation, Parameters, Phase, Record, Session, SideDescription,
+    Sink,
+};
 use crate::side::{self, Side};
 use crate::table;
 use crate::verdict::{Loads, Verdict};
@@ -29,16 +32,18 @@ pub struct Place {
     session: Option<Session>,
     cells: Vec<CellResult>,
     loads: Loads,
+    observations: Vec<Observation>,
 }
 
 /// What is special to a scenario, in the words of its record.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Conditions {
     pub sides: Vec<SideDescription>,
     pub warm_up_rounds: usize,
     pub limit: Option<Limit>,
     pub setting: Option<Setting>,
     pub size: Option<u64>,
+    pub parameters: Parameters,
 }
 
 impl Place {
@@ -56,8 +61,20 @@ impl Place {
         let sink = Sink::open(&common.records(scenario), common.json)?;
         side::write_key_file(&key_file)?;
         let (common, progress) = (common.clone(), ProgressBar::hidden());
-        let (session, cells, loads) = (None, Vec::new(), Loads::default());
-        Ok(Self { sides, scenario, common, dir, sink, progress, session, cells, loads })
+        let (session, cells, loads, observations) =
+            (None, Vec::new(), Loads::default(), Vec::new());
+        Ok(Self {
+            sides,
+            scenario,
+            common,
+            dir,
+            sink,
+            progress,
+            session,
+            cells,
+            loads,
+            observations,
+        })
     }
 
     pub fn path(&self) -> &Path {
@@ -82,12 +99,13 @@ impl Place {
             limit: conditions.limit,
             setting: conditions.setting,
             size: conditions.size,
+            parameters: conditions.parameters,
             machine: Machine::describe(self.path())?,
         };
         self.sink.write(&Record::Session(&session))?;
         let rounds = Rounds {
             session: name,
-            sides: self.sides.iter().map(|side| side.name.clone()).collect(),
+            sides: session.sides.iter().map(|side| side.side.clone()).collect(),
             rounds: session.rounds,
             warm_up_rounds: session.warm_up_rounds,
             seed: session.seed,
@@ -116,6 +134,22 @@ impl Place {
         of_cell.iter().try_for_each(|result| self.sink.write(&Record::Cell(result)))?;
         self.cells.extend(of_cell);
         Ok(())
+    }
+
+    /// Writes one number of a run of an experiment.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn observe(&mut self, observation: Observation) -> Result<()> {
+        self.sink.write(&Record::Observation(&observation))?;
+        self.observations.push(observation);
+        Ok(())
+    }
+
+    /// One run of an experiment is done; `next` is what comes.
+    pub fn step(&mut self, next: &str) {
+        self.progress.inc(1);
+        self.progress.set_message(next.to_string());
     }
 
     /// Writes the record of a phase.

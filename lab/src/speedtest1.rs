@@ -42,6 +42,7 @@ pub fn measure(options: &Speedtest1Options) -> Result<bool> {
         limit: None,
         setting: None,
         size: Some(options.size),
+        ..Conditions::default()
     };
     let rounds = place.begin(conditions, 1)?;
     let cell = if options.size == 100 { "total".into() } else { format!("total-{}", options.size) };

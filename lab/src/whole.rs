@@ -66,6 +66,7 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
         limit: None,
         setting: Some(plan::STANDARD),
         size: Some(options.size_mib),
+        ..Conditions::default()
     };
     let rounds = place.begin(conditions, cells.len())?;
     for (operation, cache) in cells {

@@ -17,6 +17,7 @@ pub fn session(name: &str, tree: Option<&str>) -> Session {
         limit: None,
         setting: None,
         size: None,
+        parameters: Default::default(),
         machine: Machine {
             cpu: "a".into(),
             cores: 2,
