@@ -87,6 +87,10 @@ impl Program {
         Ok(scan["percent_complete"].as_f64().map(|percent| percent / 100.0))
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub fn key_file(&self) -> &Path {
         &self.key_file
     }
