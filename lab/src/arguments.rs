@@ -40,6 +40,10 @@ pub enum Command {
     ///
     /// Example: lab scan-load --journal DELETE
     ScanLoad(Box<ScanLoadOptions>),
+    /// Backups under a constant load of writers and readers, of a plain and of a sealed database.
+    ///
+    /// Example: lab backup-load --journal DELETE --busy-timeout-ms 10000
+    BackupLoad(Box<ScanLoadOptions>),
     /// A scan with nobody else there, beside a plain rewrite of each page, and beside peers.
     ///
     /// Example: lab scan-speed --sides plain,again,sealed

@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         Command::Speedtest1(options) => speedtest1::measure(&options),
         Command::Opening(options) => opening::measure(&options),
         Command::ScanLoad(options) => scan_load::measure(&options),
+        Command::BackupLoad(options) => scan_load::measure_backups(&options),
         Command::ScanSpeed(options) => scan_speed::measure(&options),
         Command::BackupSpeed(options) => backup_speed::measure(&options),
         Command::Verdict { files, session, json } => {

@@ -72,9 +72,17 @@ impl Program {
     /// # Errors
     /// As [`Program::run`].
     pub fn run_bare(&self, words: &[&str], last: &Path) -> Result<Said> {
+        self.start_bare(words, last)?.end()
+    }
+
+    /// Starts it without a key file.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn start_bare(&self, words: &[&str], last: &Path) -> Result<Running> {
         let mut command = self.command(words);
         command.arg(last);
-        Self::spawn(command, words)?.end()
+        Self::spawn(command, words)
     }
 
     /// Share of the database that a scan has done, 0 to 1; none if no scan is under way.
