@@ -51,7 +51,7 @@ impl Arm {
     /// switched off again, so that the first scan under load switches it on.
     pub fn prepare(
         side: Side,
-        sealed: &Side,
+        sealed: Option<&Side>,
         steps: &[Step],
         (setting, orders): (Setting, u64),
         template: &Path,
@@ -60,7 +60,11 @@ impl Arm {
         std::fs::create_dir(&dir).map_err(Error::io(dir.display().to_string()))?;
         let path = dir.join("run.db");
         copy_whole(template, &path).map_err(Error::io(path.display().to_string()))?;
-        let (program, backups) = (Program::of(&side, &dir)?, Program::of(sealed, &dir)?);
+        let program = Program::of(&side, &dir)?;
+        let backups = match sealed {
+            Some(sealed) => Program::of(sealed, &dir)?,
+            None => None,
+        };
         let (crew, acknowledged) = (None, Vec::new());
         let arm = Self { side, setting, program, backups, dir, path, crew, acknowledged };
         let mut noted = Vec::new();
@@ -196,7 +200,10 @@ impl Arm {
 
     /// A full backup; and how long the log was at its longest.
     fn backup(&self, compression: &str) -> Result<(Scanned, u64)> {
-        let program = self.backups.as_ref().ok_or_else(|| Error::invalid("no program"))?;
+        let program = self
+            .backups
+            .as_ref()
+            .ok_or_else(|| Error::invalid("backups are the program's of a sealed side"))?;
         let media = self.dir.join("media.bak");
         remove(&media)?;
         let to = format!("--to={}", media.display());
