@@ -96,6 +96,7 @@ impl Notes {
                 cells.push(&one.cell);
             }
         }
+        cells.sort_unstable();
         for cell in cells {
             for side in &self.sides {
                 let values = |what| self.values(cell, side, what);
