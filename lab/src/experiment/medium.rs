@@ -250,7 +250,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.bak");
         let turn = |side, round| Turn { cell: "", round, place: 0, side };
-        let mut discard = |text: &str, side, is_compressed| {
+        let discard = |text: &str, side, is_compressed| {
             std::fs::write(&path, text).unwrap();
             super::discard(turn(side, 0), is_compressed, &path).is_ok() && !path.exists()
         };
