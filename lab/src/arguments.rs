@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::choice::SideOptions;
 use crate::error::Result;
+use crate::experiment;
+use crate::experiment::backup_matrix::MatrixOptions;
 use crate::goals::Goals;
 use crate::plan::{self, Cell, Journal, Setting, Synchronous};
 use crate::scenario::application::{self, Role};
@@ -52,6 +54,14 @@ pub enum Command {
     ///
     /// Example: lab backup-speed --methods "pellucid zstd AES_256" --methods "VACUUM INTO + zstd + age"
     BackupSpeed(Box<BackupSpeedOptions>),
+    /// Article 0: backups by encryption, compression, source and target; restores and differentials beside them.
+    ///
+    /// Example: lab backup-matrix --source hdd=/mnt/a --source ssd=/mnt/b --target hdd=/mnt/a --target ssd=/mnt/b
+    BackupMatrix(Box<MatrixOptions>),
+    /// Article 1: what four algorithms add to the time of a backup.
+    ///
+    /// Example: lab backup-overhead --rounds 10
+    BackupOverhead(Box<experiment::Options>),
     /// Table and verdict from records alone; exit 1 if a goal is not reached.
     Verdict {
         /// Files of records; their sessions must be of one tree and machine.

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -118,6 +119,48 @@ impl Machine {
             self.sqlite,
             self.tree.as_deref().unwrap_or("unknown"),
         )
+    }
+}
+
+/// What a directory lies on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Volume {
+    pub file_system: String,
+    /// What is mounted.
+    pub device: String,
+    /// The whole disk, as the kernel calls it.
+    pub disk: Option<String>,
+    /// Whether it has platters, in the kernel's opinion; a virtual disk may say anything.
+    pub rotational: Option<bool>,
+    #[serde(skip)]
+    number: u64,
+}
+
+impl Volume {
+    /// # Errors
+    /// [`Error::Io`] if `dir` is not there.
+    pub fn of(dir: &Path) -> Result<Self> {
+        let name = dir.display().to_string();
+        let number = fs::metadata(dir).map_err(Error::io(name))?.dev();
+        let (file_system, device) = mounted(&read("/proc/self/mountinfo"), dir);
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        let mut block = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok();
+        // A partition lies in the directory of its disk.
+        if block.as_ref().is_some_and(|block| block.join("partition").exists()) {
+            block = block.and_then(|block| block.parent().map(Path::to_path_buf));
+        }
+        let flag = |block: &std::path::PathBuf| {
+            fs::read_to_string(block.join("queue/rotational")).ok().map(|text| text.trim() == "1")
+        };
+        let rotational = block.as_ref().and_then(flag);
+        let disk = block.as_ref().and_then(|block| block.file_name());
+        let disk = disk.map(|name| name.to_string_lossy().into_owned());
+        Ok(Self { file_system, device, disk, rotational, number })
+    }
+
+    /// Whether both are parts of one disk, as far as the kernel knows.
+    pub fn is_with(&self, other: &Self) -> bool {
+        self.number == other.number || self.disk.is_some() && self.disk == other.disk
     }
 }
 
@@ -307,6 +350,16 @@ mod tests {
         let at = |dir: &str| mounted(mountinfo, Path::new(dir));
         assert_eq!(at("/data/x"), ("xfs".into(), "/dev/vdb".into()));
         assert_eq!(at("/database"), ("ext4".into(), "/dev/vda".into()));
+    }
+
+    #[test]
+    fn a_directory_is_on_one_disk_with_what_is_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let (outer, inner) = (Volume::of(dir.path()).unwrap(), Volume::of(&inner).unwrap());
+        assert!(outer.is_with(&inner) && !outer.file_system.is_empty(), "{outer:?}");
+        assert!(!outer.is_with(&Volume::of(Path::new("/proc")).unwrap()));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod blocks;
 mod choice;
 mod crew;
 mod error;
+mod experiment;
 mod extension;
 mod fixture;
 mod goals;
@@ -33,6 +34,7 @@ mod scenario;
 mod session;
 mod side;
 mod speedtest1;
+mod sql;
 mod statistics;
 mod table;
 mod verdict;
@@ -46,6 +48,7 @@ use clap::Parser;
 
 use arguments::{Arguments, Command};
 use error::{Error, Result};
+use experiment::{backup_matrix, backup_overhead};
 use goals::Goals;
 use pieces::Pieces;
 use record::Record;
@@ -64,6 +67,8 @@ fn main() -> ExitCode {
         Command::BackupLoad(options) => scan_load::measure_backups(&options),
         Command::ScanSpeed(options) => scan_speed::measure(&options),
         Command::BackupSpeed(options) => backup_speed::measure(&options),
+        Command::BackupMatrix(options) => backup_matrix::measure(&options),
+        Command::BackupOverhead(options) => backup_overhead::measure(&options),
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
         }

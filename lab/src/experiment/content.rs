@@ -1,0 +1,80 @@
+//! The databases that are backed up: made by `CREATE DATABASE`, so that their files have names, and filled by a worker.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::plan;
+use crate::pool;
+use crate::scenario::whole;
+use crate::side::{Engine, Kind, Side};
+use crate::worker::{Order, Report, Task};
+
+/// What was put into a database.
+#[derive(Debug, Clone)]
+pub struct Content {
+    pub rows: u64,
+    pub engine: Engine,
+}
+
+/// Fills the new, plain database at `path` until it has about `bytes`; `home` is for temporary files.
+///
+/// # Errors
+/// Of the worker.
+pub fn fill(path: &Path, bytes: u64, seed: u64, home: &Path) -> Result<Content> {
+    let side = Side { name: "plain".into(), kind: Kind::Plain, library: None };
+    let task = Task::PrepareWhole { bytes, seed };
+    let order = Order { side, path: path.into(), setting: plan::STANDARD, task };
+    match pool::single(&order, home)? {
+        Report::Rows { rows, engine } => Ok(Content { rows, engine }),
+        other => Err(Error::invalid(format!("a new database answers {other:?}"))),
+    }
+}
+
+/// Whether the file at `path` shows a row's text.
+///
+/// # Errors
+/// [`Error::Io`]
+pub fn is_readable(path: &Path) -> Result<bool> {
+    holds(path, whole::MARKER.as_bytes()).map_err(Error::io(path.display().to_string()))
+}
+
+fn holds(path: &Path, marker: &[u8]) -> std::io::Result<bool> {
+    use std::io::Read;
+    const BLOCK_BYTES: usize = 1 << 20;
+    let mut file = std::fs::File::open(path)?;
+    // Of each block the end is kept: the text may lie across two.
+    let (mut block, mut kept) = (vec![0; marker.len() + BLOCK_BYTES], 0);
+    loop {
+        let bytes = file.read(&mut block[kept..])?;
+        if bytes == 0 {
+            return Ok(false);
+        }
+        let end = kept + bytes;
+        if block[..end].windows(marker.len()).any(|window| window == marker) {
+            return Ok(true);
+        }
+        let keep = end.min(marker.len() - 1);
+        block.copy_within(end - keep..end, 0);
+        kept = keep;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_across_two_blocks_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        for before in [0, 1, (1 << 20) - 3, (1 << 20) + 2, 3 << 20] {
+            let mut bytes = vec![b'x'; before];
+            bytes.extend_from_slice(b"marker");
+            std::fs::write(&path, &bytes).unwrap();
+            assert!(holds(&path, b"marker").unwrap(), "{before}");
+            assert!(!holds(&path, b"maker").unwrap());
+        }
+        std::fs::write(&path, b"").unwrap();
+        assert!(!holds(&path, b"marker").unwrap());
+    }
+}
