@@ -12,6 +12,7 @@ mod blocks;
 mod choice;
 mod crew;
 mod error;
+mod experiment;
 mod extension;
 mod fixture;
 mod goals;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Opening(options) => opening::measure(&options),
         Command::ScanLoad(options) => scan_load::measure(&options),
         Command::ScanSpeed(options) => scan_speed::measure(&options),
+        Command::Hummer(options) => experiment::hummer::measure(&options),
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
         }
