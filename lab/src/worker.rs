@@ -7,12 +7,15 @@
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, TryRecvError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::types::Value;
 use rusqlite::Connection;
 use rustix::process::{set_parent_process_death_signal, Signal};
 use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use crate::error::{Error, Result};
 use crate::histogram::{Histogram, SparseHistogram};
@@ -294,6 +297,10 @@ fn hummer(order: &Order, task: &hummer::Task) -> Result<hummer::Answer> {
             // A killed lab leaves no process that goes on for minutes.
             set_parent_process_death_signal(Some(Signal::KILL))
                 .map_err(|error| Error::io("prctl(2)")(error.into()))?;
+            // A signal to all of them is the lab's to answer: it stops them as the control table does.
+            for signal in [SIGINT, SIGTERM] {
+                flag::register(signal, Arc::default()).map_err(Error::io("waiting for signals"))?;
+            }
             // So that a loop that waits for its moment begins at it; without, 50 us later.
             let _ = std::fs::write("/proc/self/timerslack_ns", "1");
             let connection = order.open(false)?;

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{kill_process, Pid, Signal};
+use rustix::process::{kill_process_group, Pid, Signal};
 use serde_json::Value;
 
 const SCENARIO: &str = r#"
@@ -180,7 +181,8 @@ impl Running {
             .replace("delay_every_loops = 20", "delay_every_loops = 500")
             .replace("delay_ms = 5\n", "delay_ms = 600_000\n");
         let line = format!("--rounds 5 --cells elapsed-10/0/0 --sides {sides}");
-        let mut child = lab(dir, &scenario, &line).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            lab(dir, &scenario, &line).process_group(0).stderr(Stdio::piped()).spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         errors.read_line(&mut line).unwrap();
@@ -254,7 +256,8 @@ fn a_mix_changed_live_takes_effect_within_a_second_and_stop_leaves_nothing() {
 fn a_signal_stops_as_the_control_table_does() {
     let dir = tempfile::tempdir().unwrap();
     let running = Running::start(dir.path(), "plain,again");
-    kill_process(Pid::from_child(&running.child), Signal::TERM).unwrap();
+    // As a terminal does: to the lab and its processes.
+    kill_process_group(Pid::from_child(&running.child), Signal::INT).unwrap();
     let (code, said) = running.end();
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("stopped in elapsed-10/0/0-stopped"), "{said}");

@@ -83,7 +83,7 @@ fn session(
     room(place.path(), rows * BYTES_PER_ROW)?;
     let ground = Ground::prepare(scenario, cells, &place, seed)?;
     let conditions = Conditions {
-        sides: ground.describe()?,
+        sides: ground.describe(),
         warm_up_rounds: WARM_UP_ROUNDS,
         setting: cells.first().map(|cell| scenario.setting(cell, scenario.size(cell))),
         parameters,

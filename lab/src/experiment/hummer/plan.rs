@@ -272,7 +272,7 @@ impl Cost {
         let (control_us, read_us, write_us) = match (cell.journal, cell.synchronous) {
             (Journal::Wal, Synchronous::Normal) => (5.0, 5.0, 30.0),
             (Journal::Wal, Synchronous::Full) => (5.0, 5.0, 180.0),
-            (Journal::Delete, _) => (30.0, 30.0, 700.0),
+            (Journal::Delete, _) => (20.0, 20.0, 850.0),
         };
         Self { control_us, read_us, write_us }
     }

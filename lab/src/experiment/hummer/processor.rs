@@ -24,8 +24,10 @@ pub struct Sample {
 pub struct Sampler {
     workers: BTreeMap<u32, f64>,
     start: Instant,
-    /// Looks so far; each has its moment, so that they do not drift.
-    looks: u32,
+    /// Second at which it looks next: each has its moment, so that they do not drift.
+    second: u32,
+    /// What the workers had used when their loops began.
+    first_s: f64,
     last: Option<Look>,
     samples: Vec<Sample>,
 }
@@ -41,38 +43,39 @@ impl Sampler {
     /// The loops of `workers`, process ids, begin at `start`.
     pub fn new(workers: impl IntoIterator<Item = u32>, start: Instant) -> Self {
         let workers = workers.into_iter().map(|worker| (worker, 0.0)).collect();
-        Self { workers, start, looks: 0, last: None, samples: Vec::new() }
+        Self { workers, start, second: 0, first_s: 0.0, last: None, samples: Vec::new() }
     }
 
     /// How long until it wants to look again.
     pub fn wait(&self) -> Duration {
-        (self.start + EVERY * self.looks).saturating_duration_since(Instant::now())
+        (self.start + EVERY * self.second).saturating_duration_since(Instant::now())
     }
 
     /// Looks, if it is time.
     pub fn look(&mut self) {
         if self.wait().is_zero() {
-            self.look_now();
+            self.look_now(0.0);
         }
     }
 
-    /// All samples; the last is shorter.
-    pub fn end(mut self) -> Vec<Sample> {
+    /// All samples; the last is shorter. The workers have ended, and say that they used `cpu_s` in their loops.
+    pub fn end(mut self, cpu_s: f64) -> Vec<Sample> {
         let since = self.last.map(|last| last.at.elapsed());
         if since.is_some_and(|since| since >= SHORTEST || self.samples.is_empty()) {
-            self.look_now();
+            self.look_now(self.first_s + cpu_s);
         }
         self.samples
     }
 
-    fn look_now(&mut self) {
+    /// The workers have used `least_s`, or more.
+    fn look_now(&mut self, least_s: f64) {
         for (worker, seconds) in &mut self.workers {
             // One that has ended keeps what it had.
             *seconds = cpu_seconds_of(*worker).map_or(*seconds, |now| now.max(*seconds));
         }
         let now = Look {
             at: Instant::now(),
-            workers_s: self.workers.values().sum(),
+            workers_s: self.workers.values().sum::<f64>().max(least_s),
             machine: Busy::now(),
         };
         if let Some(last) = self.last {
@@ -86,8 +89,12 @@ impl Sampler {
                 machine_percent: percent(last.machine.used_until(now.machine)),
             });
         }
+        if self.last.is_none() {
+            self.first_s = now.workers_s;
+        }
         self.last = Some(now);
-        self.looks += 1;
+        // One that comes late leaves out those that it missed.
+        self.second = now.at.saturating_duration_since(self.start).as_secs() as u32 + 1;
     }
 }
 
@@ -131,9 +138,15 @@ mod tests {
         while start.elapsed() < SHORTEST {
             std::hint::black_box(0);
         }
-        let samples = sampler.end();
+        let samples = sampler.end(0.0);
         assert_eq!(samples.len(), 1);
         assert!(samples[0].workers_percent > 0.0, "{samples:?}");
         assert!(samples[0].to_s >= SHORTEST.as_secs_f64());
+
+        // Gone before the first second was over: what it says itself counts.
+        let mut sampler = Sampler::new([u32::MAX], Instant::now());
+        sampler.look();
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(sampler.end(0.5)[0].workers_percent > 0.0);
     }
 }

@@ -23,7 +23,7 @@ use super::processor::{self, Sampler};
 /// Of a run, the last number that is written: with it, the run is complete.
 pub const LAST: &str = "elapsed_s";
 
-const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999)];
 
 /// The sides, each with its prepared databases.
 #[derive(Debug)]
@@ -106,10 +106,9 @@ impl<'a> Ground<'a> {
         Ok(Self { scenario, seed, arms })
     }
 
-    /// # Errors
-    /// Never; as other scenarios.
-    pub fn describe(&self) -> Result<Vec<SideDescription>> {
-        Ok(self.arms.iter().map(|arm| arm.description.clone()).collect())
+    /// The record's words for the sides.
+    pub fn describe(&self) -> Vec<SideDescription> {
+        self.arms.iter().map(|arm| arm.description.clone()).collect()
     }
 
     /// Name of a side, and the words with which its running database is reached.
@@ -188,8 +187,9 @@ impl<'a> Ground<'a> {
         let mut numbers = Numbers::default();
         numbers.work(&ran);
         numbers.add("file_bytes", file_bytes as f64);
+        let cpu_s = ran.iter().filter_map(|ran| ran.cpu_s).sum();
         let series = (1..=self.scenario.cpu_series_rounds).contains(&turn.round);
-        numbers.processors(&ran, &sampler.end(), series);
+        numbers.processors(&ran, &sampler.end(cpu_s), series);
         numbers.latencies(&ran);
         numbers.times(&ran);
         Ok(Done { end, numbers: numbers.0 })
