@@ -165,7 +165,7 @@ fn what_the_records_say_was_done_was_done() {
     nothing_left(dir.path());
 }
 
-/// A hummer whose processes make 50 rows of each table and then sleep for ten minutes.
+/// A hummer whose processes make five rows of each table and then sleep for ten minutes.
 struct Running {
     child: Child,
     errors: BufReader<std::process::ChildStderr>,
@@ -177,7 +177,7 @@ impl Running {
     fn start(dir: &Path, sides: &str) -> Self {
         let scenario = SCENARIO
             .replace("\nloops = 60", "\nloops = 1_000_000")
-            .replace("creating_loops = 20", "creating_loops = 50")
+            .replace("creating_loops = 20", "creating_loops = 5")
             .replace("delay_every_loops = 20", "delay_every_loops = 500")
             .replace("delay_ms = 5\n", "delay_ms = 600_000\n");
         let line = format!("--rounds 5 --cells elapsed-10/0/0 --sides {sides}");
@@ -231,7 +231,7 @@ fn a_mix_changed_live_takes_effect_within_a_second_and_stop_leaves_nothing() {
         std::fs::File::open(running.database()).unwrap().read_exact(&mut head).unwrap();
         assert_eq!(&head == b"SQLite format 3\0", sides == "plain,again");
 
-        // Asleep or not, from now on they insert: megabytes, where there were 150 purchases.
+        // Asleep or not, from now on they insert: megabytes, where 45 rows took half of one.
         let said = running.control("--mix 0/0/10 --delay-ms 0");
         assert!(said.contains("mix 0/0/10, DELAY 0 ms"), "{said}");
         running.wait_for_work(2 << 20);
@@ -245,10 +245,10 @@ fn a_mix_changed_live_takes_effect_within_a_second_and_stop_leaves_nothing() {
         assert_eq!(all.len(), 1);
         let ((cell, ..), run) = all.iter().next().unwrap();
         assert_eq!(cell, "elapsed-10/0/0-stopped", "it is in no figure of the cell");
-        assert_eq!(run["seen_changes"], 6.0, "each of three processes saw both");
+        assert!(run["seen_changes"] >= 4.0, "three saw the stop, and who inserted saw the mix");
         assert!(run["longest_effect_ms"] <= 1000.0, "{}", run["longest_effect_ms"]);
         assert!(run["insert_operations"] > 0.0);
-        assert_eq!(run["purchase_rows"], 150.0 + run["insert_operations"]);
+        assert_eq!(run["purchase_rows"], 15.0 + run["insert_operations"]);
     }
 }
 

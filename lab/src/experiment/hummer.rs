@@ -59,8 +59,10 @@ pub fn measure(options: &HummerOptions) -> Result<bool> {
         cells = resume::missing(options, &parameters, cells)?;
     }
     let estimate_s = estimate(&cells).round();
-    if common.estimate || cells.is_empty() {
+    if common.estimate {
         println!("{estimate_s:.0}");
+    }
+    if common.estimate || cells.is_empty() {
         return Ok(true);
     }
     parameters.insert("estimate_s".into(), estimate_s.into());

@@ -5,7 +5,7 @@
 //! like a small shop's. A primary key is SQLite's rowid, which is what "clustered" means there.
 //! Each stored procedure is one prepared statement: read a Card record, update a Vendor record,
 //! insert a Purchase record, always on random rows, each write in a transaction of its own. The
-//! script's DELAYs are left out: they would dilute every difference.
+//! script's loop with its DELAYs is in `hummer`.
 
 use std::hint::black_box;
 

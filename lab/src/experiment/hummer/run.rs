@@ -170,6 +170,8 @@ impl<'a> Ground<'a> {
             })
             .collect::<Result<Vec<Ran>>>()?;
 
+        let samples = sampler.end(ran.iter().filter_map(|ran| ran.cpu_s).sum());
+
         let sum = |of: fn(&Ran) -> u64| ran.iter().map(of).sum::<u64>();
         let expected = Size {
             vendors: size.vendors + sum(|ran| ran.vendors),
@@ -187,9 +189,8 @@ impl<'a> Ground<'a> {
         let mut numbers = Numbers::default();
         numbers.work(&ran);
         numbers.add("file_bytes", file_bytes as f64);
-        let cpu_s = ran.iter().filter_map(|ran| ran.cpu_s).sum();
         let series = (1..=self.scenario.cpu_series_rounds).contains(&turn.round);
-        numbers.processors(&ran, &sampler.end(cpu_s), series);
+        numbers.processors(&ran, &samples, series);
         numbers.latencies(&ran);
         numbers.times(&ran);
         Ok(Done { end, numbers: numbers.0 })
