@@ -113,7 +113,7 @@ impl FromStr for SideChoice {
 }
 
 /// The extension at `given`, else the one beside this program, as an absolute path.
-fn extension(given: Option<&PathBuf>) -> Result<PathBuf> {
+pub fn extension(given: Option<&PathBuf>) -> Result<PathBuf> {
     let beside = || {
         let program = std::env::current_exe().unwrap_or_default();
         program.with_file_name(format!("libpellucid{}", std::env::consts::DLL_SUFFIX))

@@ -188,6 +188,11 @@ impl Busy {
         Self { all: sum(&[0, 1, 2, 5, 6]), stolen: sum(&[7]) }
     }
 
+    /// Seconds of processor time that were used from `self` to `later`.
+    pub fn used_until(self, later: Self) -> f64 {
+        later.all - self.all
+    }
+
     /// Seconds of processor time since `self` that were used, and that were stolen.
     pub fn elapsed(self) -> (f64, f64) {
         let now = Self::now();
@@ -242,8 +247,17 @@ pub fn own_read_bytes() -> Option<u64> {
 
 /// Processor seconds of this process, all threads; `None` where the kernel keeps no schedstats.
 pub fn own_cpu_seconds() -> Option<f64> {
+    cpu_seconds(Path::new("/proc/self"))
+}
+
+/// The same of another process; `None` too if it is gone.
+pub fn cpu_seconds_of(process: u32) -> Option<f64> {
+    cpu_seconds(&Path::new("/proc").join(process.to_string()))
+}
+
+fn cpu_seconds(process: &Path) -> Option<f64> {
     let mut ns = 0.0;
-    for task in fs::read_dir("/proc/self/task").ok()?.flatten() {
+    for task in fs::read_dir(process.join("task")).ok()?.flatten() {
         let schedstat = fs::read_to_string(task.path().join("schedstat")).ok()?;
         ns += schedstat.split(' ').next()?.parse::<f64>().ok()?;
     }

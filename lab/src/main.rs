@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         Command::BackupSpeed(options) => backup_speed::measure(&options),
         Command::BackupMatrix(options) => backup_matrix::measure(&options),
         Command::BackupOverhead(options) => backup_overhead::measure(&options),
+        Command::Hummer(options) => experiment::hummer::measure(&options),
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
         }

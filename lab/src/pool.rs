@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
 use crate::machine::as_ns;
@@ -39,12 +39,19 @@ pub fn together(orders: &[Order], home: &Path, at_start: impl FnOnce()) -> Resul
         worker.ready()?;
     }
     at_start();
-    let start = SystemTime::now() + START_DELAY;
-    let start = as_ns(start.duration_since(UNIX_EPOCH).unwrap_or_default());
-    for worker in &mut workers {
-        worker.tell(&format!("start {start}"))?;
-    }
+    start(&mut workers)?;
     workers.iter_mut().map(Worker::report).collect()
+}
+
+/// Lets workers that are ready begin at one moment, and says when that is.
+///
+/// # Errors
+/// [`Error::Io`] if one is gone.
+pub fn start(workers: &mut [Worker]) -> Result<Instant> {
+    let (moment, start) = (Instant::now() + START_DELAY, SystemTime::now() + START_DELAY);
+    let start = as_ns(start.duration_since(UNIX_EPOCH).unwrap_or_default());
+    workers.iter_mut().try_for_each(|worker| worker.tell(&format!("start {start}")))?;
+    Ok(moment)
 }
 
 impl Worker {
@@ -72,6 +79,11 @@ impl Worker {
             .map_err(|error| Error::invalid(format!("an order: {error}")))?;
         worker.tell(&order)?;
         Ok(worker)
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn tell(&mut self, line: &str) -> Result<()> {

@@ -7,11 +7,15 @@
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, TryRecvError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::types::Value;
 use rusqlite::Connection;
+use rustix::process::{set_parent_process_death_signal, Signal};
 use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use crate::error::{Error, Result};
 use crate::histogram::{Histogram, SparseHistogram};
@@ -20,7 +24,7 @@ use crate::plan::{Journal, Setting, Synchronous};
 use crate::random::Random;
 use crate::scenario::mix::{Mix, Operation};
 use crate::scenario::purchase::{self, Size};
-use crate::scenario::{application, rewrite, whole};
+use crate::scenario::{application, hummer, rewrite, whole};
 use crate::side::{Engine, Side};
 
 /// A start further away than this is a clock that was set, not an order to wait.
@@ -74,6 +78,8 @@ pub enum Task {
     Rewrite(rewrite::Task),
     /// A peer's own change of its key.
     Rekey,
+    /// What belongs to the test of article 3.
+    Hummer(hummer::Task),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -115,6 +121,7 @@ pub enum Report {
         integrity: String,
     },
     Ended,
+    Hummer(hummer::Answer),
 }
 
 /// One thing that was done.
@@ -180,6 +187,7 @@ pub fn serve() -> Result<()> {
             let wal = order.setting.journal == Journal::Wal;
             Report::Worked(timed(&order, |connection| rewrite::rewrite(connection, *task, wal))?)
         }
+        Task::Hummer(task) => Report::Hummer(hummer(&order, task)?),
         Task::Rekey => Report::Worked(timed(&order, |connection| order.side.rekey(connection))?),
         Task::Check => {
             let connection = order.open(false)?;
@@ -268,6 +276,44 @@ fn apply(order: &Order, task: application::Task) -> Result<Report> {
     drop(client);
     connection.close().map_err(|(_, error)| Error::sqlite("closing the database")(error))?;
     Ok(Report::Ended)
+}
+
+fn hummer(order: &Order, task: &hummer::Task) -> Result<hummer::Answer> {
+    match task {
+        hummer::Task::Prepare { seed } => {
+            let mut connection = order.open(true)?;
+            set(&connection, &order.setting)?;
+            hummer::prepare(&mut connection, order.setting.size, *seed)?;
+            let engine = order.side.engine(&connection)?;
+            close(connection, &order.path)?;
+            Ok(hummer::Answer::Prepared { engine })
+        }
+        hummer::Task::Control(change) => {
+            let mut connection = order.open(false)?;
+            Ok(hummer::Answer::Control(hummer::change(&mut connection, *change)?))
+        }
+        hummer::Task::Count => Ok(hummer::Answer::Counted(hummer::count(&order.open(false)?)?)),
+        hummer::Task::Loop(task) => {
+            // A killed lab leaves no process that goes on for minutes.
+            set_parent_process_death_signal(Some(Signal::KILL))
+                .map_err(|error| Error::io("prctl(2)")(error.into()))?;
+            // A signal to all of them is the lab's to answer: it stops them as the control table does.
+            for signal in [SIGINT, SIGTERM] {
+                flag::register(signal, Arc::default()).map_err(Error::io("waiting for signals"))?;
+            }
+            // So that a loop that waits for its moment begins at it; without, 50 us later.
+            let _ = std::fs::write("/proc/self/timerslack_ns", "1");
+            let connection = order.open(false)?;
+            set(&connection, &order.setting)?;
+            connection
+                .pragma_update(None, "synchronous", task.synchronous.to_string())
+                .map_err(Error::sqlite("PRAGMA synchronous"))?;
+            let hummer = hummer::Hummer::new(&connection, order.setting.size, task)?;
+            say("ready")?;
+            wait_for_start(&line()?)?;
+            Ok(hummer::Answer::Ran(Box::new(hummer.run()?)))
+        }
+    }
 }
 
 fn first_row(order: &Order) -> Result<Worked> {

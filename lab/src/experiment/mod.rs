@@ -3,6 +3,7 @@
 pub mod backup_matrix;
 pub mod backup_overhead;
 mod content;
+pub mod hummer;
 mod medium;
 mod notes;
 

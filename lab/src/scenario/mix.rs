@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// Of each of the three numbers.
+const MOST: u32 = 1000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Mix {
@@ -29,6 +32,18 @@ impl Mix {
     pub const fn of(reads: u32, updates: u32, inserts: u32) -> Self {
         assert!(reads + updates + inserts > 0);
         Self { reads, updates, inserts }
+    }
+
+    /// Reads, updates, inserts; none if all are 0 or one is out of reach.
+    pub fn new(parts: [u32; 3]) -> Option<Self> {
+        let [reads, updates, inserts] = parts;
+        let good = parts.iter().all(|part| *part <= MOST) && parts.iter().any(|part| *part > 0);
+        good.then_some(Self { reads, updates, inserts })
+    }
+
+    /// Reads, updates, inserts.
+    pub fn parts(self) -> [u32; 3] {
+        [self.reads, self.updates, self.inserts]
     }
 
     /// The operation of loop `turn`: of every ten loops the first four read, and so on.
@@ -68,14 +83,10 @@ impl FromStr for Mix {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parts: Option<Vec<u32>> =
-            text.split('/').map(|part| part.parse().ok().filter(|n| *n <= 1000)).collect();
-        match parts.as_deref() {
-            Some(&[reads, updates, inserts]) if reads + updates + inserts > 0 => {
-                Ok(Self { reads, updates, inserts })
-            }
-            _ => Err("not READS/UPDATES/INSERTS, such as 4/3/3".into()),
-        }
+        let parts: Option<Vec<u32>> = text.split('/').map(|part| part.parse().ok()).collect();
+        parts
+            .and_then(|parts| Self::new(parts.try_into().ok()?))
+            .ok_or_else(|| "not READS/UPDATES/INSERTS, such as 4/3/3".into())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Workloads: what the workers of a run do.
 
 pub mod application;
+pub mod hummer;
 pub mod mix;
 pub mod purchase;
 pub mod rewrite;

@@ -5,7 +5,7 @@
 //! like a small shop's. A primary key is SQLite's rowid, which is what "clustered" means there.
 //! Each stored procedure is one prepared statement: read a Card record, update a Vendor record,
 //! insert a Purchase record, always on random rows, each write in a transaction of its own. The
-//! script's DELAYs are left out: they would dilute every difference.
+//! script's loop with its DELAYs is in `hummer`.
 
 use std::hint::black_box;
 
@@ -90,20 +90,13 @@ pub fn fill(connection: &mut Connection, size: Size, seed: u64) -> Result<()> {
         {
             let mut create = transaction.prepare(CREATE_VENDOR)?;
             for id in 1..=size.vendors {
-                write_vendor(&mut create, id, random)?;
+                write_vendor(&mut create, Some(id), random)?;
             }
             let name = "UPDATE Vendor SET BusinessName = ?1 WHERE VendorID = 1";
             transaction.execute(name, [MARKER])?;
             let mut create = transaction.prepare(CREATE_CARD)?;
             for id in 1..=size.cards {
-                create.execute((
-                    sql(id),
-                    card_number(id),
-                    format!("{:03}", random.below(1000)),
-                    secure_string(random),
-                    two_words(random),
-                    date(random),
-                ))?;
+                write_card(&mut create, Some(id), id, random)?;
             }
             let mut create = transaction.prepare(CREATE_PURCHASE)?;
             for _ in 0..size.purchases {
@@ -134,6 +127,9 @@ pub fn check(connection: &Connection) -> Result<u64> {
 /// One client: its prepared statements and its own sequence of random rows.
 #[derive(Debug)]
 pub struct Client<'connection> {
+    connection: &'connection Connection,
+    create_vendor: Statement<'connection>,
+    create_card: Statement<'connection>,
     begin: Statement<'connection>,
     commit: Statement<'connection>,
     read: Statement<'connection>,
@@ -151,6 +147,9 @@ impl<'connection> Client<'connection> {
     pub fn new(connection: &'connection Connection, size: Size, random: Random) -> Result<Self> {
         let prepare = |sql| connection.prepare(sql).map_err(Error::sqlite(sql));
         Ok(Self {
+            connection,
+            create_vendor: prepare(CREATE_VENDOR)?,
+            create_card: prepare(CREATE_CARD)?,
             begin: prepare("BEGIN IMMEDIATE")?,
             commit: prepare("COMMIT")?,
             read: prepare(READ_CARD)?,
@@ -171,12 +170,40 @@ impl<'connection> Client<'connection> {
             Operation::Read => self.read_card(),
             Operation::Update => self.transaction(|client| {
                 let id = client.random.id(client.size.vendors);
-                write_vendor(&mut client.update, id, &mut client.random)
+                write_vendor(&mut client.update, Some(id), &mut client.random)
             }),
             Operation::Insert => self.transaction(|client| {
                 create_purchase(&mut client.insert, client.size, &mut client.random)
             }),
         }
+    }
+
+    /// A new Vendor with the next number; up to it, every Vendor is there to be chosen.
+    ///
+    /// # Errors
+    /// As [`Client::perform`].
+    pub fn create_vendor(&mut self) -> Result<()> {
+        self.transaction(|client| {
+            write_vendor(&mut client.create_vendor, None, &mut client.random)
+        })?;
+        self.size.vendors = self.last_id();
+        Ok(())
+    }
+
+    /// The same for a Card; no other has been made of this `number`.
+    ///
+    /// # Errors
+    /// As [`Client::perform`].
+    pub fn create_card(&mut self, number: u64) -> Result<()> {
+        self.transaction(|client| {
+            write_card(&mut client.create_card, None, number, &mut client.random)
+        })?;
+        self.size.cards = self.last_id();
+        Ok(())
+    }
+
+    fn last_id(&self) -> u64 {
+        self.connection.last_insert_rowid().unsigned_abs()
     }
 
     fn read_card(&mut self) -> Result<()> {
@@ -207,17 +234,33 @@ impl<'connection> Client<'connection> {
     }
 }
 
-/// The procedures for a Vendor take the whole row, so the index on BusinessName changes too.
+/// The procedures for a Vendor take the whole row, so the index on BusinessName changes too. Without an id it gets the next.
 fn write_vendor(
     statement: &mut Statement<'_>,
-    id: u64,
+    id: Option<u64>,
     random: &mut Random,
 ) -> rusqlite::Result<usize> {
     let business = format!("{} {}", two_words(random), random.below(10_000));
     let address = format!("{} {} Street", random.id(9999), WORDS[random.below(16) as usize]);
     let city = CITIES[random.below(8) as usize];
     let zip = format!("97{:03}", random.below(1000));
-    statement.execute((sql(id), business, address, city, "OR", zip, date(random)))
+    statement.execute((id.map(sql), business, address, city, "OR", zip, date(random)))
+}
+
+fn write_card(
+    statement: &mut Statement<'_>,
+    id: Option<u64>,
+    number: u64,
+    random: &mut Random,
+) -> rusqlite::Result<usize> {
+    statement.execute((
+        id.map(sql),
+        card_number(number),
+        format!("{:03}", random.below(1000)),
+        secure_string(random),
+        two_words(random),
+        date(random),
+    ))
 }
 
 fn create_purchase(
