@@ -10,6 +10,7 @@
 mod arguments;
 mod blocks;
 mod choice;
+mod compare;
 mod crew;
 mod error;
 mod extension;
@@ -23,8 +24,10 @@ mod plan;
 mod pool;
 mod program;
 mod purchase;
+mod quoted;
 mod random;
 mod record;
+mod report;
 mod scan_load;
 mod scan_speed;
 mod scenario;
@@ -61,6 +64,11 @@ fn main() -> ExitCode {
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
         }
+        Command::Report { files, out, markdown } => {
+            report::report(&files, out.as_deref(), markdown)
+        }
+        Command::Compare { a, b, all } => compare::compare(&a, &b, all),
+        Command::Figures { documents, root } => quoted::check(&documents, &root),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
