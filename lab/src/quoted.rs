@@ -4,6 +4,10 @@
 //! (0.946..0.989)`. Further fields may be `side=NAME`, `session=NAME` and `statistic=NAME`. A cell with
 //! `*` stands for the geometric mean over all cells like it. A figure with `%` is a change, one
 //! without a ratio; an interval behind it is recomputed too. All are compared to their last digit.
+//!
+//! `<!-- figures: RECORDS | EXPERIMENT | {1}-{column} | WHAT -->` before a table is for all its figures:
+//! `{1}` stands for the row's first cell and `{column}` for the column's title, spaces as hyphens.
+//! With `row=TEXT` it is for the row that begins so.
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +16,7 @@ use crate::report::{figures, like, Paired, Records};
 use crate::statistics::{Interval, LogMean};
 
 const OPENING: &str = "<!-- figure:";
+const TABLE: &str = "<!-- figures:";
 
 /// Prints what differs; false if anything does.
 ///
@@ -46,7 +51,7 @@ pub fn check(documents: &[PathBuf], root: &Path) -> Result<bool> {
 #[derive(Debug)]
 struct Quote<'a> {
     line: usize,
-    fields: Vec<&'a str>,
+    fields: Vec<String>,
     /// What stands behind the comment.
     rest: &'a str,
 }
@@ -61,16 +66,64 @@ struct Written {
 impl<'a> Quote<'a> {
     fn all(text: &'a str) -> Vec<Self> {
         let mut quotes = Vec::new();
-        let mut from = 0;
-        while let Some(at) = text[from..].find(OPENING).map(|at| at + from) {
-            let behind = &text[at + OPENING.len()..];
-            let Some(end) = behind.find("-->") else { break };
-            quotes.push(Self {
-                line: text[..at].matches('\n').count() + 1,
-                fields: behind[..end].split('|').map(str::trim).collect(),
-                rest: &behind[end + 3..],
-            });
-            from = at + OPENING.len() + end;
+        for (opening, of_table) in [(OPENING, false), (TABLE, true)] {
+            let mut from = 0;
+            while let Some(at) = text[from..].find(opening).map(|at| at + from) {
+                let behind = &text[at + opening.len()..];
+                let Some(end) = behind.find("-->") else { break };
+                let fields = behind[..end].split('|').map(|field| field.trim().to_string());
+                let line = text[..at].matches('\n').count() + 1;
+                let one = Self { line, fields: fields.collect(), rest: &behind[end + 3..] };
+                if of_table {
+                    quotes.extend(one.of_table());
+                } else {
+                    quotes.push(one);
+                }
+                from = at + opening.len() + end;
+            }
+        }
+        quotes
+    }
+
+    /// Of a comment before a table one for each figure.
+    fn of_table(&self) -> Vec<Self> {
+        let cells = |line: &'a str| -> Vec<&'a str> {
+            line.trim().trim_matches('|').split('|').map(str::trim).collect()
+        };
+        // The comment's own line comes first, then perhaps other comments.
+        let lines = self.rest.lines().enumerate().skip(1);
+        let mut table = lines
+            .skip_while(|(_, line)| line.trim().is_empty() || line.starts_with("<!--"))
+            .take_while(|(_, line)| line.starts_with('|'));
+        let titles = table.next().map(|(_, line)| cells(line)).unwrap_or_default();
+        let name = |text: &str| text.trim_matches('`').replace(' ', "-");
+        let wanted = self.fields.iter().find_map(|field| field.strip_prefix("row="));
+        let mut quotes = Vec::new();
+        for (below, line) in table.skip(1) {
+            let row = cells(line);
+            if wanted.is_some_and(|wanted| row.first() != Some(&wanted)) {
+                continue;
+            }
+            for (at, (title, figure)) in titles.iter().zip(&row).enumerate() {
+                let labels =
+                    self.fields.iter().any(|field| field.contains(&format!("{{{}}}", at + 1)));
+                if labels || Written::read(figure).is_none() || (wanted.is_some() && at == 0) {
+                    continue;
+                }
+                let fill = |field: &String| {
+                    let mut field = field.replace("{column}", &name(title));
+                    for (at, cell) in row.iter().enumerate() {
+                        field = field.replace(&format!("{{{}}}", at + 1), &name(cell));
+                    }
+                    field
+                };
+                let fields = self.fields.iter().filter(|field| !field.starts_with("row="));
+                quotes.push(Self {
+                    line: self.line + below,
+                    fields: fields.map(fill).collect(),
+                    rest: figure,
+                });
+            }
         }
         quotes
     }
@@ -82,7 +135,9 @@ impl<'a> Quote<'a> {
         };
         let option = |name: &str| {
             let prefix = format!("{name}=");
-            options.iter().find_map(|option| option.strip_prefix(prefix.as_str()))
+            options
+                .iter()
+                .find_map(|option| option.strip_prefix(prefix.as_str()).map(str::to_string))
         };
         for option in options {
             if !["side=", "session=", "statistic="].iter().any(|name| option.starts_with(name)) {
@@ -91,7 +146,7 @@ impl<'a> Quote<'a> {
                 )));
             }
         }
-        let side = option("side").unwrap_or("sealed");
+        let side = option("side").unwrap_or_else(|| "sealed".into());
         let found: Vec<Paired> = figures(&Records::read(&[root.join(records)])?)
             .into_iter()
             .filter(|figure| figure.scenario == *experiment && figure.what == *what)
@@ -106,7 +161,7 @@ impl<'a> Quote<'a> {
                 "`{cell}` is in {records} more than once: session=NAME"
             )));
         }
-        let recomputed = recompute(&found, option("statistic").unwrap_or("mean"))?;
+        let recomputed = recompute(&found, option("statistic").as_deref().unwrap_or("mean"))?;
         let (mean, rest) = Written::read(self.rest)
             .ok_or_else(|| Error::invalid("no number stands behind the comment"))?;
         let percent = percent(rest);
@@ -206,6 +261,25 @@ mod tests {
         assert_eq!((mean.value, mean.digits, percent(rest)), (0.967, 3, false));
         let (low, high) = interval(rest).unwrap();
         assert_eq!((low.value, high.value), (0.946, 0.989));
+    }
+
+    #[test]
+    fn a_table_has_a_figure_in_each_place_that_holds_one() {
+        let text = "<!-- figures: a | x | {1}-{2}-{column} | ops_per_s -->\n<!-- figures: a | y | {column} | s | row=2 -->\n\n\
+                    | n | `sync` | 4/3/3 | 1 FULL |\n|---|---|---|---|\n| 1 | NORMAL | 0.9 (0.8..1.0) | |\n| 2 | FULL | - | 1.1 |\n| 3 | x | about | 2 |\n";
+        let quotes = Quote::all(text);
+        let found: Vec<_> =
+            quotes.iter().map(|one| (one.line, one.fields[2].as_str(), one.rest)).collect();
+        assert_eq!(
+            found,
+            [
+                (6, "1-NORMAL-4/3/3", "0.9 (0.8..1.0)"),
+                (7, "2-FULL-1-FULL", "1.1"),
+                (8, "3-x-1-FULL", "2"),
+                (7, "1-FULL", "1.1"),
+            ]
+        );
+        assert!(quotes.iter().all(|one| one.fields.len() == 4));
     }
 
     #[test]
