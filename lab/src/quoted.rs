@@ -121,7 +121,7 @@ impl<'a> Quote<'a> {
                 quotes.push(Self {
                     line: self.line + below,
                     fields: fields.map(fill).collect(),
-                    rest: figure,
+                    rest: *figure,
                 });
             }
         }

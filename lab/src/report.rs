@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::record::Session;
-use articles::{Articles, Experiment};
+use articles::{Articles, Experiment, Primary};
 use chart::{Bar, Group, Row};
 use figures::{Figure, Sense, Word};
 use headline::Lead;
@@ -239,7 +239,8 @@ impl Section {
     fn of(name: &str, articles: &Articles, material: &Material, all: &[Figure]) -> Self {
         let known: Option<&Experiment> = articles.experiment(name);
         let figures: Vec<&Figure> = all.iter().filter(|figure| figure.scenario == name).collect();
-        let primary = primaries(&figures);
+        let special = known.map(|known| known.primary.as_slice()).unwrap_or_default();
+        let primary = primaries(&figures, special);
         let id: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let mut notes = Vec::new();
@@ -267,7 +268,7 @@ impl Section {
 }
 
 /// Of each cell and side the figure that its chart shows.
-fn primaries<'a>(figures: &[&'a Figure]) -> Vec<&'a Figure> {
+fn primaries<'a>(figures: &[&'a Figure], special: &[Primary]) -> Vec<&'a Figure> {
     let key = |figure: &Figure| (figure.session.clone(), figure.cell.clone(), figure.side.clone());
     let mut seen = BTreeSet::new();
     let mut chosen = Vec::new();
@@ -276,7 +277,12 @@ fn primaries<'a>(figures: &[&'a Figure]) -> Vec<&'a Figure> {
             continue;
         }
         let of_key = || figures.iter().filter(|other| key(other) == key(figure));
-        let named = PRIMARY.iter().find_map(|what| of_key().find(|figure| figure.what == *what));
+        let named = |whats: &mut dyn Iterator<Item = &str>| {
+            whats.find_map(|what| of_key().find(|figure| figure.what == what))
+        };
+        let own = special.iter().find(|one| like(&figure.cell, &one.cells));
+        let own = own.and_then(|one| named(&mut one.what.iter().map(String::as_str)));
+        let named = own.or_else(|| named(&mut PRIMARY.into_iter()));
         let timed = || of_key().find(|figure| matches!(figure.sense(), Sense::Time | Sense::Speed));
         chosen.extend(named.or_else(timed).copied());
     }

@@ -41,6 +41,17 @@ pub struct Experiment {
     pub bars: Vec<String>,
     #[serde(default)]
     pub note: Option<String>,
+    /// What the chart shows of some cells, instead of their time or speed.
+    #[serde(default)]
+    pub primary: Vec<Primary>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Primary {
+    pub cells: String,
+    /// The first that was observed.
+    pub what: Vec<String>,
 }
 
 /// Which numbers: names in which each `*` stands for anything.

@@ -168,7 +168,7 @@ fn of_session(session: &Session, material: &Material) -> Vec<Figure> {
     let mut order: Vec<(&str, &str)> = Vec::new();
     let mut values: BTreeMap<(&str, &str), BTreeMap<&str, BTreeMap<usize, f64>>> = BTreeMap::new();
     for one in &material.observations {
-        if one.session != session.session || one.round == 0 {
+        if one.session != session.session || one.round == 0 || sampled(&one.what) {
             continue;
         }
         let key = (one.cell.as_str(), one.what.as_str());
@@ -208,8 +208,16 @@ fn of_session(session: &Session, material: &Material) -> Vec<Figure> {
     figures
 }
 
-/// True if `name` is of the form `pattern`, in which each `*` stands for anything.
+/// True for one of a series of samples through a run, by the second: they are in the records, and
+/// no figure by themselves.
+pub fn sampled(what: &str) -> bool {
+    what.contains("_second_")
+}
+
+/// True if `name` is of the form `pattern`, in which each `*` stands for anything; without regard to
+/// the case of letters.
 pub fn like(name: &str, pattern: &str) -> bool {
+    let (name, pattern) = (name.to_ascii_lowercase(), pattern.to_ascii_lowercase());
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else {
@@ -295,6 +303,9 @@ mod tests {
             ("CHECKDB AES_128", "CHECKDB *", true),
             ("NO_COMPRESSION, a to b", "COMPRESSION*", false),
             ("NO_COMPRESSION, a to b", "*COMPRESSION*", true),
+            ("restore, NO_COMPRESSION", "RESTORE*", true),
+            ("busy-4/3/3", "busy-*-*", false),
+            ("busy-4/3/3-FULL", "busy-*-*", true),
             ("4/3/3 with DELAY", "*with*DELAY", true),
             ("4/3/3", "*with*DELAY", false),
             ("aa", "a*a", true),

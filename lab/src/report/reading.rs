@@ -260,7 +260,8 @@ impl Material {
             .values()
             .filter(|numbers| !numbers.contains_key(PAGES_PER_S))
             .filter_map(|numbers| {
-                let (pages, elapsed) = (numbers.get("pages")?, numbers.get("elapsed_s")?);
+                let pages = numbers.get("pages").or(numbers.get("processed_pages"))?;
+                let elapsed = numbers.get("elapsed_s")?;
                 let (pages_value, seconds) = (pages.value, elapsed.value);
                 (pages_value > 0.0 && seconds > 0.0).then(|| Observation {
                     what: PAGES_PER_S.into(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::articles::{Estimate, Fact, Ours, Statistic};
-use super::figures::{Figure, Sense, Word};
+use super::figures::{sampled, Figure, Sense, Word};
 use super::headline::Lead;
 use super::reading::Material;
 use super::text;
@@ -250,13 +250,15 @@ pub fn bases(id: &str, primary: &[&Figure], all: &[&Figure]) -> Table {
 
 /// Per page where pages were observed, else what speed there is.
 fn throughput(figure: &Figure, all: &[&Figure]) -> [Entry; 3] {
-    let speed = ["pages_per_s", "mb_per_s", "ops_per_s", "scan_mb_per_s"].iter().find_map(|what| {
-        all.iter().find(|other| {
-            other.what == *what
-                && (&other.session, &other.cell, &other.side)
-                    == (&figure.session, &figure.cell, &figure.side)
-        })
-    });
+    let speed = ["pages_per_s", "mb_per_s", "speed_mb_per_s", "ops_per_s", "scan_mb_per_s"]
+        .iter()
+        .find_map(|what| {
+            all.iter().find(|other| {
+                other.what == *what
+                    && (&other.session, &other.cell, &other.side)
+                        == (&figure.session, &figure.cell, &figure.side)
+            })
+        });
     match speed.and_then(|speed| Some((speed, speed.mean()?))) {
         None => ["–".into(), "–".into(), "no pages observed".into()],
         Some((speed, mean)) => {
@@ -351,7 +353,7 @@ pub fn raw(id: &str, material: &Material, scenario: &str) -> Table {
     let mut order = Vec::new();
     let mut runs: BTreeMap<_, BTreeMap<&str, f64>> = BTreeMap::new();
     for one in &material.observations {
-        if !of_scenario.contains(one.session.as_str()) {
+        if !of_scenario.contains(one.session.as_str()) || sampled(&one.what) {
             continue;
         }
         if !whats.contains(&one.what.as_str()) {

@@ -115,8 +115,8 @@ pub fn everything(dir: &Path, loss: f64) -> PathBuf {
         made = made
             .cell(cell, "media_bytes", 0.0, grown)
             .cell(cell, "elapsed_s", 0.004, move |place| 9.0 * choice(place))
-            .cell(cell, "msdb_elapsed_s", 0.004, move |place| 8.9 * choice(place))
-            .cell(&format!("RESTORE, {cell}"), "elapsed_s", 0.006, move |place| {
+            .cell(cell, "msdb_s", 0.004, move |place| 8.9 * choice(place))
+            .cell(&format!("restore, {cell}"), "elapsed_s", 0.006, move |place| {
                 7.0 * choice(place)
             });
     }
@@ -140,11 +140,12 @@ pub fn everything(dir: &Path, loss: f64) -> PathBuf {
             .cell(cell, "pages", 0.0, |place| if place == 2 { 390_000.0 } else { 400_000.0 });
     }
     made = made.session("s-3", "hummer", &sides);
-    for cell in ["4/3/3", "10/0/0", "0/5/5", "4/3/3 with DELAY"] {
+    for cell in ["busy-4/3/3", "busy-10/0/0", "busy-0/5/5", "busy-4/3/3-FULL", "elapsed-4/3/3"] {
         made = made
             .cell(cell, "elapsed_s", 0.01, move |place| 60.0 * sealed(place))
             .cell(cell, "ops_per_s", 0.01, move |place| 16_000.0 / sealed(place))
-            .cell(cell, "percent_cpu", 0.01, move |place| 80.0 * sealed(place));
+            .cell(cell, "workers_second_1_percent_cpu", 0.01, |_| 80.0)
+            .cell(cell, "workers_percent_cpu", 0.01, move |place| 80.0 * sealed(place));
     }
     made.session("s-4", "acceleration", &["software", "hardware"])
         .cell("encrypt AES_128", "elapsed_s", 0.01, |place| if place == 0 { 100.0 } else { 62.0 })
