@@ -277,12 +277,12 @@ fn primaries<'a>(figures: &[&'a Figure], special: &[Primary]) -> Vec<&'a Figure>
             continue;
         }
         let of_key = || figures.iter().filter(|other| key(other) == key(figure));
-        let named = |whats: &mut dyn Iterator<Item = &str>| {
-            whats.find_map(|what| of_key().find(|figure| figure.what == what))
+        let named = |whats: &[&str]| {
+            whats.iter().find_map(|what| of_key().find(|figure| figure.what == *what))
         };
         let own = special.iter().find(|one| like(&figure.cell, &one.cells));
-        let own = own.and_then(|one| named(&mut one.what.iter().map(String::as_str)));
-        let named = own.or_else(|| named(&mut PRIMARY.into_iter()));
+        let own: Vec<&str> = own.iter().flat_map(|one| &one.what).map(String::as_str).collect();
+        let named = named(&own).or_else(|| named(&PRIMARY));
         let timed = || of_key().find(|figure| matches!(figure.sense(), Sense::Time | Sense::Speed));
         chosen.extend(named.or_else(timed).copied());
     }
