@@ -78,6 +78,39 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// A page, Markdown or a summary of records: charts, intervals, and the articles' figures beside ours.
+    ///
+    /// Example: lab report lab/records/*.jsonl --out report.html
+    Report {
+        /// Files of records, of any experiment.
+        #[arg(required = true, value_name = "RECORDS")]
+        files: Vec<PathBuf>,
+        /// Write one HTML file that needs nothing else.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Print the same numbers as Markdown.
+        #[arg(long)]
+        markdown: bool,
+    },
+    /// Two files of records side by side: the same figure from each, and the difference with its interval.
+    Compare {
+        #[arg(value_name = "A")]
+        a: PathBuf,
+        #[arg(value_name = "B")]
+        b: PathBuf,
+        /// Quantities as well that are not a time or a speed.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Recomputes the figures that documents quote from records; exit 1 if one differs.
+    Figures {
+        /// Documents with `<!-- figure: RECORDS | EXPERIMENT | CELL | WHAT -->` before each figure.
+        #[arg(required = true, value_name = "DOCUMENT")]
+        documents: Vec<PathBuf>,
+        /// Where the records' names start from.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        root: PathBuf,
+    },
     /// One worker process; for the lab itself.
     #[command(hide = true)]
     Worker,

@@ -11,6 +11,7 @@ mod arguments;
 mod backup_speed;
 mod blocks;
 mod choice;
+mod compare;
 mod crew;
 mod error;
 mod experiment;
@@ -26,8 +27,10 @@ mod plan;
 mod pool;
 mod program;
 mod purchase;
+mod quoted;
 mod random;
 mod record;
+mod report;
 mod scan_load;
 mod scan_speed;
 mod scenario;
@@ -73,6 +76,11 @@ fn main() -> ExitCode {
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
         }
+        Command::Report { files, out, markdown } => {
+            report::report(&files, out.as_deref(), markdown)
+        }
+        Command::Compare { a, b, all } => compare::compare(&a, &b, all),
+        Command::Figures { documents, root } => quoted::check(&documents, &root),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -80,6 +80,21 @@ impl LogMean {
         (n > 0.0).then(|| Self { mean: sum(|m| m.mean) / n, variance: variance / (n * n), degrees })
     }
 
+    /// Of `self` over `other`, measured apart from each other: degrees of freedom are Welch's
+    /// (Biometrika 34, 1947).
+    pub fn minus(&self, other: &Self) -> Self {
+        let variance = self.variance + other.variance;
+        let below = self.variance.powi(2) / self.degrees + other.variance.powi(2) / other.degrees;
+        let degrees =
+            if below > 0.0 { variance.powi(2) / below } else { self.degrees + other.degrees };
+        Self { mean: self.mean - other.mean, variance, degrees }
+    }
+
+    /// Of the ratios turned over: times of speeds.
+    pub fn inverse(&self) -> Self {
+        Self { mean: -self.mean, ..*self }
+    }
+
     /// Student's t around the mean; with `cells` above 1 corrected for them (Bonferroni), so that
     /// all their intervals hold at once with the same confidence.
     pub fn interval(&self, cells: usize) -> Interval {
@@ -99,6 +114,33 @@ impl Interval {
     pub fn half_width(&self) -> f64 {
         (self.high / self.low).sqrt()
     }
+}
+
+/// Half the width of the interval around an estimate, by leaving out one of its `n` rounds at a time
+/// (Tukey's jackknife; Miller, Biometrika 61, 1974). `None` for fewer than two rounds, or where an
+/// estimate is not to be had without one of them.
+pub fn jackknife(n: usize, estimate: impl Fn(Option<usize>) -> Option<f64>) -> Option<f64> {
+    if n < 2 {
+        return None;
+    }
+    let without: Vec<f64> =
+        (0..n).map(|left_out| estimate(Some(left_out))).collect::<Option<_>>()?;
+    let (count, degrees) = (n as f64, (n - 1) as f64);
+    let mean = without.iter().sum::<f64>() / count;
+    let squares: f64 = without.iter().map(|one| (one - mean).powi(2)).sum();
+    let half = student_t(degrees, 0.5 + CONFIDENCE / 2.0) * (squares * degrees / count).sqrt();
+    half.is_finite().then_some(half)
+}
+
+/// The mean of what lies within one and a half interquartile ranges of the quartiles (Tukey's
+/// fences), and how many lie outside. Shown beside the mean of all, never instead of it.
+pub fn mean_within_fences(sample: &[f64]) -> Option<(f64, usize)> {
+    let summary = Summary::of(sample)?;
+    let reach = 1.5 * (summary.upper_quartile - summary.lower_quartile);
+    let (low, high) = (summary.lower_quartile - reach, summary.upper_quartile + reach);
+    let within: Vec<f64> =
+        sample.iter().copied().filter(|value| (low..=high).contains(value)).collect();
+    Some((within.iter().sum::<f64>() / within.len() as f64, sample.len() - within.len()))
 }
 
 /// The point below which Student's t lies with this probability.
@@ -177,6 +219,39 @@ mod tests {
         assert!((interval.high - 1.1007).abs() < 5e-4, "{interval:?}");
         assert_eq!(LogMean::of(&[1.0]), None);
         assert_eq!(LogMean::of(&[1.0, 0.0]), None);
+    }
+
+    #[test]
+    fn a_difference_of_two_means_is_welchs() {
+        let (a, b) =
+            (LogMean::of(&[1.1, 1.2, 1.3]).unwrap(), LogMean::of(&[1.0, 1.1, 1.0]).unwrap());
+        let difference = a.minus(&b);
+        assert!((difference.mean - (a.mean - b.mean)).abs() < 1e-12);
+        assert!((difference.variance - (a.variance + b.variance)).abs() < 1e-15);
+        assert!(difference.degrees > 2.0 && difference.degrees <= 4.0, "{difference:?}");
+        let (turned, straight) = (a.inverse().interval(1), a.interval(1));
+        assert!((turned.mean - 1.0 / straight.mean).abs() < 1e-12);
+        assert!((turned.low - 1.0 / straight.high).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_jackknife_of_a_mean_is_students_t() {
+        // For a mean both are the same: mean 3, standard error 0.7071, t 2.776.
+        let sample = [1.0, 2.0, 3.0, 4.0, 5.0];
+        let half = jackknife(5, |left_out| {
+            let kept = sample.iter().enumerate().filter(|(at, _)| Some(*at) != left_out);
+            Some(kept.map(|(_, value)| value).sum::<f64>() / 4.0)
+        });
+        assert!((half.unwrap() - 1.9632).abs() < 1e-3, "{half:?}");
+        assert_eq!(jackknife(1, |_| Some(1.0)), None);
+    }
+
+    #[test]
+    fn the_mean_within_fences_leaves_out_what_is_far_and_counts_it() {
+        let (mean, outside) = mean_within_fences(&[1.0, 1.0, 2.0, 2.0, 90.0]).unwrap();
+        assert_eq!((mean, outside), (1.5, 1));
+        assert_eq!(mean_within_fences(&[1.0, 2.0]), Some((1.5, 0)));
+        assert_eq!(mean_within_fences(&[]), None);
     }
 
     #[test]

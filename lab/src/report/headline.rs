@@ -1,0 +1,160 @@
+//! The first screen: one line for each kind of work, and the sentence that they make.
+
+use super::articles::{Articles, Headline, Source};
+use super::figures::{like, Figure, Sense, Word};
+use super::reading::Material;
+use super::text;
+use crate::statistics::{Interval, LogMean};
+
+/// One line; without a result nothing was measured.
+#[derive(Debug)]
+pub struct Lead {
+    pub name: String,
+    pub about: String,
+    pub result: Option<Result>,
+}
+
+/// What encryption costs of the time, over all cells of a source.
+#[derive(Debug)]
+pub struct Result {
+    pub experiment: String,
+    pub side: String,
+    pub what: String,
+    /// Time over plain time, geometric mean over the cells.
+    pub cost: Interval,
+    pub cells: Vec<Cost>,
+}
+
+/// Of one cell.
+#[derive(Debug)]
+pub struct Cost {
+    pub cell: String,
+    pub interval: Interval,
+}
+
+impl Lead {
+    pub fn word(&self) -> Word {
+        self.result.as_ref().map_or(Word::Told, |result| Word::of(&result.cost))
+    }
+
+    /// `slower by 1.9 % (1.2 to 2.6)`.
+    pub fn words(&self) -> String {
+        self.result.as_ref().map_or("not measured".into(), |result| cost_words(&result.cost))
+    }
+
+    pub fn cell_with_most(&self) -> Option<&Cost> {
+        let cells = self.result.iter().flat_map(|result| &result.cells);
+        cells.max_by(|a, b| a.interval.mean.total_cmp(&b.interval.mean))
+    }
+}
+
+/// What an interval of costs in time says, with its numbers.
+pub fn cost_words(cost: &Interval) -> String {
+    let word = Word::of(cost);
+    let said = Sense::Time.words(word);
+    let Interval { mean, low, high, .. } = cost;
+    match word {
+        Word::Worse | Word::Better => {
+            let ends = text::ends(low - 1.0, high - 1.0, true);
+            format!("{said} by {} ({ends})", text::amount(mean - 1.0))
+        }
+        _ => format!(
+            "{said} ({}, {})",
+            text::change(mean - 1.0),
+            text::ends(low - 1.0, high - 1.0, false)
+        ),
+    }
+}
+
+pub fn leads(articles: &Articles, material: &Material, figures: &[Figure]) -> Vec<Lead> {
+    articles.headlines.iter().map(|headline| lead(headline, material, figures)).collect()
+}
+
+fn lead(headline: &Headline, material: &Material, figures: &[Figure]) -> Lead {
+    let result = headline.sources.iter().find_map(|source| result(source, material, figures));
+    Lead { name: headline.name.clone(), about: headline.about.clone(), result }
+}
+
+fn result(source: &Source, material: &Material, figures: &[Figure]) -> Option<Result> {
+    let selected = source.select(material)?;
+    let wanted = |figure: &&Figure| {
+        figure.what == selected.what
+            && selected.cases.iter().any(|case| {
+                (&case.session, &case.cell, &case.side)
+                    == (&figure.session, &figure.cell, &figure.side)
+            })
+            && like(&figure.side, &source.side)
+    };
+    let costs: Vec<(&Figure, LogMean)> =
+        figures.iter().filter(wanted).filter_map(|figure| Some((figure, figure.cost()?))).collect();
+    let means: Vec<LogMean> = costs.iter().map(|(_, cost)| *cost).collect();
+    let side = costs.first()?.0.side.clone();
+    Some(Result {
+        experiment: source.experiment.clone(),
+        side,
+        what: selected.what,
+        cost: LogMean::over(&means)?.interval(1),
+        cells: costs
+            .into_iter()
+            .map(|(figure, cost)| Cost { cell: figure.cell.clone(), interval: cost.interval(1) })
+            .collect(),
+    })
+}
+
+/// `On this machine: OLTP slower by 1.9 % (1.2 to 2.6), ...; not measured: restores.`
+pub fn sentence(leads: &[Lead], machines: usize) -> String {
+    let place = if machines > 1 {
+        format!("On these {machines} machines")
+    } else {
+        "On this machine".into()
+    };
+    let measured: Vec<String> = leads
+        .iter()
+        .filter(|lead| lead.result.is_some())
+        .map(|lead| format!("{} {}", lead.name, lead.words()))
+        .collect();
+    let missing: Vec<&str> =
+        leads.iter().filter(|lead| lead.result.is_none()).map(|lead| lead.name.as_str()).collect();
+    match (measured.is_empty(), missing.is_empty()) {
+        (true, _) => format!("{place}: not measured: {}.", missing.join(", ")),
+        (false, true) => format!("{place}: {}.", measured.join(", ")),
+        (false, false) => {
+            format!("{place}: {}; not measured: {}.", measured.join(", "), missing.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lead(name: &str, interval: Option<(f64, f64, f64)>) -> Lead {
+        let result = interval.map(|(mean, low, high)| Result {
+            experiment: "hummer".into(),
+            side: "sealed".into(),
+            what: "elapsed_s".into(),
+            cost: Interval { mean, low, high, confidence: 0.95 },
+            cells: Vec::new(),
+        });
+        Lead { name: name.into(), about: String::new(), result }
+    }
+
+    #[test]
+    fn the_sentence_says_what_was_lost_and_what_was_not_measured() {
+        let leads = [
+            lead("OLTP", Some((1.03, 1.025, 1.035))),
+            lead("backups", Some((1.004, 0.99, 1.012))),
+            lead("restores", None),
+            lead("checks", Some((1.05, 0.98, 1.12))),
+            lead("rebuilds", Some((0.9, 0.89, 0.91))),
+        ];
+        assert_eq!(
+            sentence(&leads, 1),
+            "On this machine: OLTP slower by 3.0 % (2.5 to 3.5), backups no difference (+0.4 %, \
+             −1.0 to +1.2), checks not resolved (+5.0 %, −2.0 to +12.0), rebuilds faster by 10.0 % \
+             (9.0 to 11.0); not measured: restores."
+        );
+        let nothing = sentence(&[lead("OLTP", None)], 2);
+        assert_eq!(nothing, "On these 2 machines: not measured: OLTP.");
+    }
+}

@@ -1,0 +1,213 @@
+//! The report as one page: HTML with its charts, styles and a few lines of script, and no address.
+
+use maud::{html, Markup, PreEscaped, DOCTYPE};
+
+use super::chart::{self, Width};
+use super::figures::Word;
+use super::tables::{Entry, Table};
+use super::{Bars, Report, Section};
+use crate::error::Result;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// The page may do nothing but look as it does: not even the network is open to it.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// # Errors
+/// As [`chart::forest`].
+pub fn render(report: &Report) -> Result<String> {
+    let sections = report.sections.iter().map(section).collect::<Result<Vec<_>>>()?;
+    let first = report.rows();
+    let measured_on = report.machines.rows.first().map(|row| row[0].text.clone());
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { "What encryption costs: Pellucid lab report" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    p.brand { "Pellucid lab report" }
+                    @if let Some(machine) = measured_on { p.machine { (machine) } }
+                }
+                main {
+                    section #first {
+                        h1 { (report.sentence) }
+                        (figure(&first, "Time with encryption over time without, by kind of work")?)
+                        (key())
+                        @if let Some(most) = &report.most { p.most { (most) } }
+                        @for caution in &report.cautions { p.caution { (caution) } }
+                    }
+                    nav aria-label="Experiments" {
+                        a href="#headlines-section" { "Numbers" }
+                        @for section in &report.sections {
+                            a href={ "#" (section.id) } { (section.title) }
+                        }
+                        a href="#machine" { "Machine and method" }
+                    }
+                    section #headlines-section {
+                        h2 { "What encryption costs" }
+                        (table(&report.headlines, false))
+                    }
+                    @for section in sections { (section) }
+                    @if let Some(absent) = &report.absent {
+                        section #not-measured {
+                            h2 { (absent.title) }
+                            details {
+                                summary { (absent.rows.len()) " figures of the articles" }
+                                (table(absent, true))
+                            }
+                        }
+                    }
+                    (method(report))
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn section(section: &Section) -> Result<Markup> {
+    let title = format!("{}: time over {}", section.title, "plain time");
+    let bars = section.bars.iter().map(bars).collect::<Result<Vec<_>>>()?;
+    Ok(html! {
+        section id=(section.id) {
+            h2 { (section.title) }
+            @for note in &section.notes { p.note { (note) } }
+            @if !section.rows.is_empty() { (figure(&section.rows, &title)?) }
+            @if let Some(facts) = &section.facts {
+                h3 { (facts.title) }
+                (table(facts, true))
+            }
+            @for one in bars { (one) }
+            @if !section.bases.rows.is_empty() {
+                h3 { (section.bases.title) }
+                p.note {
+                    "Over plain time: sealed / plain − 1. Over encrypted time: (sealed − plain) / sealed. "
+                    "Throughput: sealed / plain − 1, per page where pages were observed."
+                }
+                (table(&section.bases, false))
+            }
+            @for more in [&section.figures, &section.runs] {
+                @if !more.rows.is_empty() {
+                    details {
+                        summary { (more.title) " (" (more.rows.len()) ")" }
+                        (table(more, false))
+                    }
+                }
+            }
+        }
+    })
+}
+
+fn figure(rows: &[chart::Row], title: &str) -> Result<Markup> {
+    let say = |row: &chart::Row| format!("{} {}", row.label, row.text);
+    let told = rows.iter().map(say).collect::<Vec<_>>().join("; ");
+    let told = format!("{title}. {told}");
+    Ok(html! {
+        figure {
+            div.desk { (PreEscaped(chart::forest(rows, &told, Width::Desk)?)) }
+            div.phone { (PreEscaped(chart::forest(rows, &told, Width::Phone)?)) }
+        }
+    })
+}
+
+fn bars(bars: &Bars) -> Result<Markup> {
+    let draw = |width| chart::bars(&bars.groups, &bars.title, &bars.unit, width);
+    Ok(html! {
+        h3 { (bars.title) }
+        figure {
+            div.desk { (PreEscaped(draw(Width::Desk)?)) }
+            div.phone { (PreEscaped(draw(Width::Phone)?)) }
+        }
+    })
+}
+
+fn key() -> Markup {
+    html! {
+        p.key {
+            span { b.worse { "▶" } " slower" }
+            span { b.better { "◀" } " faster" }
+            span { b.even { "●" } " no difference: the whole interval within ±2 %, the shaded band" }
+            span { b.open { "○" } " not resolved: too wide to tell" }
+            span { "bars: 95 % intervals" }
+            span { "ticks: single cells or runs" }
+        }
+    }
+}
+
+fn table(table: &Table, cards: bool) -> Markup {
+    html! {
+        div.scroll role="region" tabindex="0" aria-label=(table.title) {
+            table.sortable.cards[cards] id=(table.id) {
+                thead { tr {
+                    @for column in &table.columns {
+                        th.n[column.numeric] scope="col" { (column.title) }
+                    }
+                } }
+                tbody {
+                    @for row in &table.rows {
+                        tr {
+                            @for (column, entry) in table.columns.iter().zip(row) {
+                                (cell(entry, column.numeric, cards.then_some(column.title.as_str())))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cell(entry: &Entry, numeric: bool, label: Option<&str>) -> Markup {
+    let origin = entry.origin.as_ref();
+    let word = entry.word.map(|word| match word {
+        Word::Worse => "worse",
+        Word::Better => "better",
+        Word::NoDifference => "even",
+        Word::NotResolved | Word::Told => "open",
+    });
+    html! {
+        td.n[numeric]
+            data-label=[label]
+            data-value=[entry.value]
+            data-session=[origin.map(|origin| &origin.session)]
+            data-cell=[origin.map(|origin| &origin.cell)]
+            data-side=[origin.map(|origin| &origin.side)]
+            data-what=[origin.map(|origin| &origin.what)]
+            data-statistic=[origin.map(|origin| &origin.statistic)] {
+            @match word {
+                Some(word) => span class=(word) { (entry.text) },
+                None => (entry.text),
+            }
+        }
+    }
+}
+
+fn method(report: &Report) -> Markup {
+    html! {
+        section #machine {
+            h2 { "Machine and method" }
+            (table(&report.machines, true))
+            ul.method {
+                li { "Paired: every figure is a ratio, side to base, of the same round on the same machine; no time stands alone." }
+                li { "Interleaved: a round runs every side once, in an order drawn from the seed. The warm-up round is recorded and is in no figure." }
+                li { "The mean is that of the logarithms of the ratios, with Student's t at 95 % for each cell alone; the first screen's is the mean over a kind's cells, each with the same weight." }
+                li { "“No difference” is said only when the whole interval lies within ±2 %; an interval that holds 0 and is wider is “not resolved”. Neither says that there is none." }
+                li { "An article's figure is made of means over all runs, by the article's own formula; its interval is a jackknife over the rounds." }
+                li { "Nothing is dropped. “Without outliers” is the mean of what lies within one and a half interquartile ranges of the quartiles; it stands beside the mean of all, and the number in brackets is of runs outside." }
+                li { "Made of records alone: each number carries its session, cell, side and quantity, and its value to the last bit." }
+            }
+            details {
+                summary { (report.sessions.title) " (" (report.sessions.rows.len()) ")" }
+                (table(&report.sessions, true))
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Records of every kind, read back as observations: one number of one run each.
+//!
+//! The runs of older scenarios (`run`, `work`, `phase`, `alone`, `account` lines) become observations
+//! too, so that a report has one way to every figure. Summaries in `cell` and `verdict` lines are
+//! not read: they follow from the runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::histogram::Latency;
+use crate::record::{Account, Alone, Calls, Observation, Phase, Session, SCHEMA};
+
+/// What some files of records hold.
+#[derive(Debug, Default)]
+pub struct Material {
+    /// Those with at least one observation, in the order of their lines.
+    pub sessions: Vec<Session>,
+    pub observations: Vec<Observation>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+enum Line {
+    Session(Box<Session>),
+    Observation(Box<Observation>),
+    Run(Box<RunLine>),
+    Work(Box<WorkLine>),
+    Phase(Box<Phase>),
+    Alone(Box<Alone>),
+    Account(Box<Account>),
+    #[serde(other)]
+    Other,
+}
+
+/// Of `record::Run`, what a report shows.
+#[derive(Debug, Deserialize)]
+struct RunLine {
+    #[serde(flatten)]
+    turn: TurnLine,
+    ops_per_s: f64,
+    all: Latency,
+    read: Latency,
+    update: Latency,
+    insert: Latency,
+    cpu_us_per_op: Option<f64>,
+    others_share: f64,
+    stolen_share: f64,
+}
+
+/// Of `record::Work`, what a report shows.
+#[derive(Debug, Deserialize)]
+struct WorkLine {
+    #[serde(flatten)]
+    turn: TurnLine,
+    wall_s: f64,
+    cpu_s: Option<f64>,
+    others_share: f64,
+    stolen_share: f64,
+}
+
+/// Which run a number is of.
+#[derive(Debug, Deserialize)]
+struct TurnLine {
+    session: String,
+    cell: String,
+    round: usize,
+    place: usize,
+    side: String,
+}
+
+impl TurnLine {
+    fn observe(&self, numbers: &[(&str, Option<f64>)], all: &mut Vec<Observation>) {
+        all.extend(numbers.iter().filter_map(|(what, value)| {
+            let value = (*value)?;
+            Some(Observation {
+                session: self.session.clone(),
+                cell: self.cell.clone(),
+                round: self.round,
+                place: self.place,
+                side: self.side.clone(),
+                what: (*what).into(),
+                value,
+            })
+        }));
+    }
+}
+
+impl Material {
+    /// # Errors
+    /// [`Error::Io`], and [`Error::Invalid`] for a line that is no record of this schema, a session
+    /// that is there twice, a number without its session, or one that was written twice.
+    pub fn read(files: &[PathBuf]) -> Result<Self> {
+        let mut material = Self::default();
+        for file in files {
+            material.add(file)?;
+        }
+        material.check()?;
+        material.derive();
+        let observed: BTreeSet<&str> =
+            material.observations.iter().map(|one| one.session.as_str()).collect();
+        material.sessions.retain(|session| observed.contains(session.session.as_str()));
+        Ok(material)
+    }
+
+    fn add(&mut self, file: &Path) -> Result<()> {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(Error::io(name.clone()))?;
+        for (place, line) in text.lines().enumerate() {
+            let wrong = |what: String| Error::invalid(format!("{name}:{}: {what}", place + 1));
+            let value: serde_json::Value =
+                serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+            if value.get("schema").is_some_and(|schema| *schema != SCHEMA) {
+                return Err(wrong(format!("a session of another schema than {SCHEMA}")));
+            }
+            let line = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
+            self.take(line).map_err(|error| wrong(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, line: Line) -> Result<()> {
+        match line {
+            Line::Session(session) => {
+                if self.sessions.iter().any(|known| known.session == session.session) {
+                    let twice = format!("session {} is in these records twice", session.session);
+                    return Err(Error::invalid(twice));
+                }
+                self.sessions.push(*session);
+            }
+            Line::Observation(one) => self.observations.push(*one),
+            Line::Run(run) => self.run(&run),
+            Line::Work(work) => self.work(&work),
+            Line::Phase(phase) => self.phase(&phase),
+            Line::Alone(alone) => self.alone(&alone),
+            Line::Account(account) => self.account(&account),
+            Line::Other => {}
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, run: &RunLine) {
+        let p99 = |latency: &Latency| (latency.operations > 0).then_some(latency.p99_us);
+        let numbers = [
+            ("ops_per_s", Some(run.ops_per_s)),
+            ("cpu_us_per_op", run.cpu_us_per_op),
+            ("p50_us", Some(run.all.p50_us)),
+            ("p99_us", Some(run.all.p99_us)),
+            ("read_p99_us", p99(&run.read)),
+            ("update_p99_us", p99(&run.update)),
+            ("insert_p99_us", p99(&run.insert)),
+            ("others_share", Some(run.others_share)),
+            ("stolen_share", Some(run.stolen_share)),
+        ];
+        run.turn.observe(&numbers, &mut self.observations);
+    }
+
+    fn work(&mut self, work: &WorkLine) {
+        let numbers = [
+            ("elapsed_s", Some(work.wall_s)),
+            ("cpu_s", work.cpu_s),
+            ("others_share", Some(work.others_share)),
+            ("stolen_share", Some(work.stolen_share)),
+        ];
+        work.turn.observe(&numbers, &mut self.observations);
+    }
+
+    /// Each phase is once on each side: one pair, and no interval.
+    fn phase(&mut self, phase: &Phase) {
+        let turn = TurnLine {
+            session: phase.session.clone(),
+            cell: phase.phase.clone(),
+            round: 1,
+            place: phase.place,
+            side: phase.side.clone(),
+        };
+        let scan = phase.scan;
+        let longest = |calls: &Calls| Some(calls.longest_call_us);
+        let numbers = [
+            ("scan_s", scan.map(|scan| scan.wall_s)),
+            ("scan_mb_per_s", scan.map(|scan| scan.mb_per_s)),
+            ("writes_per_s", Some(phase.write.per_s)),
+            ("write_p50_us", Some(phase.write.latency.p50_us)),
+            ("write_p99_us", Some(phase.write.latency.p99_us)),
+            ("longest_write_us", longest(&phase.write)),
+            ("reads_per_s", Some(phase.read.per_s)),
+            ("read_p50_us", Some(phase.read.latency.p50_us)),
+            ("read_p99_us", Some(phase.read.latency.p99_us)),
+            ("longest_read_us", longest(&phase.read)),
+            ("failed_statements", Some((phase.write.failures() + phase.read.failures()) as f64)),
+        ];
+        turn.observe(&numbers, &mut self.observations);
+    }
+
+    fn alone(&mut self, alone: &Alone) {
+        let before = self.observations.iter().filter(|one| {
+            (&one.session, &one.cell, &one.side) == (&alone.session, &alone.what, &alone.side)
+        });
+        let done = before.map(|one| one.round).max().unwrap_or(0);
+        for (at, wall_s) in alone.wall_s.iter().enumerate() {
+            let turn = TurnLine {
+                session: alone.session.clone(),
+                cell: alone.what.clone(),
+                round: done + at + 1,
+                place: 0,
+                side: alone.side.clone(),
+            };
+            let numbers = [("elapsed_s", Some(*wall_s)), ("work_s", alone.work_s.get(at).copied())];
+            turn.observe(&numbers, &mut self.observations);
+        }
+    }
+
+    fn account(&mut self, account: &Account) {
+        let turn = TurnLine {
+            session: account.session.clone(),
+            cell: "account at the end".into(),
+            round: 1,
+            place: 0,
+            side: account.side.clone(),
+        };
+        let numbers = [
+            ("acknowledged_commits", Some(account.acknowledged as f64)),
+            ("wrong_rows", Some(account.wrong as f64)),
+        ];
+        turn.observe(&numbers, &mut self.observations);
+    }
+
+    fn check(&self) -> Result<()> {
+        let known: BTreeSet<&str> =
+            self.sessions.iter().map(|session| session.session.as_str()).collect();
+        let mut seen = BTreeSet::new();
+        for one in &self.observations {
+            if !known.contains(one.session.as_str()) {
+                return Err(Error::invalid(format!("no session line of {}", one.session)));
+            }
+            if !one.value.is_finite() {
+                return Err(Error::invalid(format!("{} of {}: not a number", one.what, one.cell)));
+            }
+            if !seen.insert((&one.session, &one.cell, one.round, &one.side, &one.what)) {
+                let Observation { session, cell, round, side, what, .. } = one;
+                return Err(Error::invalid(format!(
+                    "session {session}: {what} of `{cell}`, {side}, round {round}, is there twice"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Throughput per page where a run says its pages and its time and not the throughput itself.
+    fn derive(&mut self) {
+        const PAGES_PER_S: &str = "pages_per_s";
+        let mut runs: BTreeMap<_, BTreeMap<&str, &Observation>> = BTreeMap::new();
+        for one in &self.observations {
+            let run = (&one.session, &one.cell, one.round, &one.side);
+            runs.entry(run).or_default().insert(&one.what, one);
+        }
+        let derived: Vec<Observation> = runs
+            .values()
+            .filter(|numbers| !numbers.contains_key(PAGES_PER_S))
+            .filter_map(|numbers| {
+                let pages = numbers.get("pages").or(numbers.get("processed_pages"))?;
+                let elapsed = numbers.get("elapsed_s")?;
+                let (pages_value, seconds) = (pages.value, elapsed.value);
+                (pages_value > 0.0 && seconds > 0.0).then(|| Observation {
+                    what: PAGES_PER_S.into(),
+                    value: pages_value / seconds,
+                    ..(*pages).clone()
+                })
+            })
+            .collect();
+        self.observations.extend(derived);
+    }
+
+    /// True where all sessions are of one machine; a tree that is not known agrees with every other.
+    pub fn agrees(&self, what: impl Fn(&Session) -> String) -> bool {
+        self.sessions.windows(2).all(|two| what(&two[0]) == what(&two[1]))
+    }
+}

@@ -1,0 +1,117 @@
+//! The report as Markdown and as a summary on a terminal.
+
+use std::fmt::Write;
+
+use comfy_table::{presets::UTF8_FULL_CONDENSED, CellAlignment, ContentArrangement};
+
+use super::tables::Table;
+use super::Report;
+
+pub fn markdown(report: &Report) -> String {
+    let mut text = format!("# What encryption costs\n\n{}\n", escaped(&report.sentence));
+    // Writing to a String cannot fail.
+    if let Some(most) = &report.most {
+        let _ = write!(text, "\n{}\n", escaped(most));
+    }
+    for caution in &report.cautions {
+        let _ = write!(text, "\n> {}\n", escaped(caution));
+    }
+    table(&mut text, &report.headlines, 2);
+    for section in &report.sections {
+        let _ = write!(text, "\n## {}\n", escaped(&section.title));
+        for note in &section.notes {
+            let _ = write!(text, "\n{}\n", escaped(note));
+        }
+        for one in section.facts.iter().chain([&section.bases, &section.figures]) {
+            table(&mut text, one, 3);
+        }
+    }
+    for one in report.absent.iter().chain([&report.machines, &report.sessions]) {
+        table(&mut text, one, 2);
+    }
+    text
+}
+
+fn table(text: &mut String, table: &Table, level: usize) {
+    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let _ = write!(text, "\n{} {}\n\n", "#".repeat(level), escaped(&table.title));
+    text.push_str(&row(table.columns.iter().map(|column| escaped(&column.title)).collect()));
+    let rule = |numeric: bool| if numeric { "---:" } else { "---" }.to_string();
+    text.push_str(&row(table.columns.iter().map(|column| rule(column.numeric)).collect()));
+    for cells in &table.rows {
+        text.push_str(&row(cells.iter().map(|cell| escaped(&cell.text)).collect()));
+    }
+}
+
+/// What Markdown or the HTML in it would take for something else.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '\n' | '\r' => escaped.push(' '),
+            '|' | '*' | '`' | '[' | ']' | '_' | '\\' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+pub fn terminal(report: &Report) -> String {
+    let mut text = format!("{}\n", report.sentence);
+    for line in report.most.iter().chain(&report.cautions) {
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = writeln!(text, "{}", drawn(&report.headlines));
+    for section in &report.sections {
+        let _ = writeln!(text, "\n{}", section.title);
+        for note in &section.notes {
+            let _ = writeln!(text, "{note}");
+        }
+        for one in section.facts.iter().chain([&section.bases]) {
+            let _ = writeln!(text, "{}", drawn(one));
+        }
+    }
+    for one in [&report.machines, &report.sessions] {
+        let _ = writeln!(text, "\n{}\n{}", one.title, drawn(one));
+    }
+    let _ = write!(text, "Every figure and every run: lab report --out report.html");
+    text
+}
+
+fn drawn(table: &Table) -> comfy_table::Table {
+    let mut drawn = comfy_table::Table::new();
+    drawn
+        .load_preset(UTF8_FULL_CONDENSED)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(table.columns.iter().map(|column| printable(&column.title)));
+    for row in &table.rows {
+        drawn.add_row(row.iter().map(|cell| printable(&cell.text)));
+    }
+    for (column, of) in drawn.column_iter_mut().zip(&table.columns) {
+        if of.numeric {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    drawn
+}
+
+/// A name from a record must not move the cursor.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_records_stay_text() {
+        assert_eq!(escaped("a|b <script> `x`\ny"), "a\\|b &lt;script> \\`x\\` y");
+        assert_eq!(printable("a\u{1b}[2J"), "a\u{fffd}[2J");
+    }
+}

@@ -1,0 +1,46 @@
+//! The numbers of a page: of its text, or of the DOM that a browser made of it.
+
+use std::collections::BTreeMap;
+
+/// `data-` attributes of one element.
+pub type Element = BTreeMap<String, String>;
+
+/// Every element with a `data-value`.
+pub fn numbers(page: &str) -> Vec<Element> {
+    page.split('<')
+        .filter(|tag| tag.starts_with("td") && tag.contains("data-value=\""))
+        .map(|tag| attributes(&tag[..end(tag)]))
+        .collect()
+}
+
+/// Where the tag ends: `>` may stand within quotes.
+fn end(tag: &str) -> usize {
+    let mut quoted = false;
+    for (at, c) in tag.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '>' if !quoted => return at,
+            _ => {}
+        }
+    }
+    tag.len()
+}
+
+fn attributes(tag: &str) -> Element {
+    let mut element = Element::new();
+    let mut rest = tag;
+    while let Some((name, behind)) = rest.split_once("=\"") {
+        let name = name.rsplit(' ').next().unwrap();
+        let (value, behind) = behind.split_once('"').unwrap();
+        if let Some(name) = name.strip_prefix("data-") {
+            let value = value
+                .replace("&lt;", "<")
+                .replace("&gt;", ">")
+                .replace("&quot;", "\"")
+                .replace("&amp;", "&");
+            element.insert(name.into(), value);
+        }
+        rest = behind;
+    }
+    element
+}

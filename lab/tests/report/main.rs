@@ -1,0 +1,516 @@
+//! Goal: a report says what its records say: every number of the page, in words that fit them.
+//!
+//! Method: records made up with known ratios, and the committed ones; the page's numbers are read from
+//! its elements and recomputed here from the lines of the records, by other code than the lab's. The
+//! page is opened in a headless Chromium where one is installed.
+#![allow(clippy::unwrap_used)]
+
+mod elements;
+mod records;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use elements::{numbers, Element};
+use records::{everything, Made};
+use serde_json::Value;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+fn lab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lab")).args(arguments).output().unwrap()
+}
+
+fn text(output: &Output) -> (String, String) {
+    let utf8 = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (utf8(&output.stdout), utf8(&output.stderr))
+}
+
+fn page(records: &[&Path]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("report.html");
+    let mut arguments = vec!["report", "--out", out.to_str().unwrap()];
+    arguments.extend(records.iter().map(|path| path.to_str().unwrap()));
+    let output = lab(&arguments);
+    assert!(output.status.success(), "{:?}", text(&output));
+    std::fs::read_to_string(out).unwrap()
+}
+
+fn printed(records: &Path, markdown: bool) -> String {
+    let mut arguments = vec!["report", records.to_str().unwrap()];
+    arguments.extend(markdown.then_some("--markdown"));
+    let output = lab(&arguments);
+    assert!(output.status.success(), "{:?}", text(&output));
+    text(&output).0
+}
+
+/// The sentence of the first screen.
+fn sentence(page: &str) -> &str {
+    page.split_once("<h1>").unwrap().1.split_once("</h1>").unwrap().0
+}
+
+type Key = (String, String, String, String);
+
+/// (session, cell, side, what) to values by round; and the base of each session.
+struct Lines {
+    values: BTreeMap<Key, BTreeMap<u64, f64>>,
+    bases: BTreeMap<String, String>,
+}
+
+impl Lines {
+    fn read(files: &[&Path]) -> Self {
+        let (mut values, mut bases) = (BTreeMap::<Key, BTreeMap<u64, f64>>::new(), BTreeMap::new());
+        for file in files {
+            for line in std::fs::read_to_string(file).unwrap().lines() {
+                let line: Value = serde_json::from_str(line).unwrap();
+                let word = |name: &str| line[name].as_str().unwrap_or_default().to_string();
+                let mut add = |what: &str, value: &Value| {
+                    let key = (word("session"), word("cell"), word("side"), what.to_string());
+                    let round = line["round"].as_u64().unwrap();
+                    let known =
+                        value.as_f64().map(|v| values.entry(key).or_default().insert(round, v));
+                    assert_eq!(known.flatten(), None, "twice: {line}");
+                };
+                match line["record"].as_str().unwrap() {
+                    "session" => {
+                        let base = line["sides"][0]["side"].as_str().unwrap();
+                        bases.insert(word("session"), base.to_string());
+                    }
+                    "observation" => add(&word("what"), &line["value"]),
+                    "run" => {
+                        add("ops_per_s", &line["ops_per_s"]);
+                        add("cpu_us_per_op", &line["cpu_us_per_op"]);
+                        add("p99_us", &line["all"]["p99_us"]);
+                    }
+                    "work" => {
+                        add("elapsed_s", &line["wall_s"]);
+                        add("cpu_s", &line["cpu_s"]);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Self { values, bases }
+    }
+
+    fn ratios(&self, element: &Element) -> Option<Vec<f64>> {
+        let of = |side: &str| {
+            let key = (&element["session"], &element["cell"], side, &element["what"]);
+            self.values.get(&(key.0.clone(), key.1.clone(), key.2.to_string(), key.3.clone()))
+        };
+        let (base, side) = (of(self.bases.get(&element["session"])?)?, of(&element["side"])?);
+        let rounds = base.keys().filter(|round| **round > 0 && side.contains_key(round));
+        Some(rounds.map(|round| side[round] / base[round]).collect())
+    }
+
+    /// The number that an element should hold; nothing for what is not recomputed here.
+    fn expected(&self, element: &Element) -> Option<f64> {
+        let statistic = element["statistic"].as_str();
+        if let Some(round) = statistic.strip_prefix("run-") {
+            let part = |name: &str| element[name].clone();
+            let key = (part("session"), part("cell"), part("side"), part("what"));
+            return self.values.get(&key).map(|rounds| rounds[&round.parse::<u64>().unwrap()]);
+        }
+        let mut ratios = self.ratios(element)?;
+        let n = ratios.len() as f64;
+        let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+        let mean = logs.iter().sum::<f64>() / n;
+        let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let half = || {
+            let t = StudentsT::new(0.0, 1.0, n - 1.0).unwrap().inverse_cdf(0.975);
+            t * (variance / n).sqrt()
+        };
+        let speed = element["what"].ends_with("_per_s");
+        let cost = if speed { (-mean).exp() } else { mean.exp() };
+        ratios.sort_by(f64::total_cmp);
+        Some(match statistic {
+            "mean" => mean.exp(),
+            "low" => (mean - half()).exp(),
+            "high" => (mean + half()).exp(),
+            "min" => ratios[0],
+            "max" => ratios[ratios.len() - 1],
+            "median" => (ratios[(ratios.len() - 1) / 2] + ratios[ratios.len() / 2]) / 2.0,
+            "over-plain-time" => cost - 1.0,
+            "over-encrypted-time" => 1.0 - 1.0 / cost,
+            "throughput" => mean.exp() - 1.0,
+            _ => return None,
+        })
+    }
+}
+
+/// Compares all that can be recomputed; returns how many numbers that were.
+fn compare(page: &str, files: &[&Path]) -> usize {
+    let lines = Lines::read(files);
+    let mut compared = 0;
+    for element in numbers(page) {
+        let found: f64 = element["value"].parse().unwrap();
+        if let Some(expected) = lines.expected(&element) {
+            let near = (found - expected).abs() <= 1e-9 * expected.abs().max(1.0);
+            assert!(near, "{element:?}: {expected}");
+            compared += 1;
+        }
+    }
+    compared
+}
+
+fn committed() -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("records");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
+    files.sort();
+    files
+}
+
+#[test]
+fn every_number_of_the_page_is_that_of_the_records() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = everything(dir.path(), 0.03);
+    let page = page(&[&records]);
+    let compared = compare(&page, &[&records]);
+    assert!(compared > 1000, "{compared}");
+    // The warm-up is fifty times as slow: it is shown, and in no figure.
+    assert!(numbers(&page).iter().any(|one| one["statistic"] == "run-0"));
+}
+
+#[test]
+fn committed_records_make_a_page_with_their_own_means() {
+    let files = committed();
+    let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let page = page(&paths);
+    assert!(compare(&page, &paths) > 1000);
+    // What the lab wrote down when it measured is what the report makes of the runs.
+    let elements = numbers(&page);
+    let (mut compared, mut speeds) = (0, 0);
+    for file in &files {
+        for line in std::fs::read_to_string(file).unwrap().lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            if line["record"] != "cell" {
+                continue;
+            }
+            let is = |element: &&Element, what: &str| {
+                element["session"] == line["session"].as_str().unwrap()
+                    && element["cell"] == line["cell"].as_str().unwrap()
+                    && element["side"] == line["sides"][1]["side"].as_str().unwrap()
+                    && element["what"] == what
+                    && element["statistic"] == "mean"
+            };
+            let value = |element: &Element| element["value"].parse::<f64>().unwrap();
+            let speed = elements.iter().find(|one| is(one, "ops_per_s")).map(value);
+            let time = elements.iter().find(|one| is(one, "elapsed_s")).map(value);
+            speeds += usize::from(speed.is_some());
+            let found = speed.or(time.map(|time| 1.0 / time)).unwrap();
+            let recorded = line["ratio_mean"]["mean"].as_f64().unwrap();
+            // A megabyte more or less of a scan is in its speed and not in its time.
+            assert!((found / recorded - 1.0).abs() < 1e-6, "{found} {line}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 60 && speeds >= 60, "{compared} {speeds}");
+}
+
+#[test]
+fn a_record_in_which_we_lose_says_so_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let lost = page(&[&everything(dir.path(), 0.12)]);
+    let said = sentence(&lost);
+    assert!(said.starts_with("On this machine: OLTP slower by 1"), "{said}");
+    assert!(said.contains("restores slower by 1") && said.contains("checks slower by"), "{said}");
+    assert!(!said.contains("faster") && !said.contains("no difference"), "{said}");
+    assert!(lost.contains("Slowest cells: "));
+    let won = page(&[&everything(dir.path(), -0.12)]);
+    assert!(sentence(&won).contains("OLTP faster by 1"), "{}", sentence(&won));
+    assert!(!won.contains("Slowest cells: "));
+}
+
+#[test]
+fn what_was_not_measured_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = Made::new().session("1", "opening", &["plain", "sealed"]);
+    let records = made.cell("opening", "elapsed_s", 0.001, |_| 0.02).write(dir.path(), "r.jsonl");
+    let page = page(&[&records]);
+    let said = sentence(&page);
+    assert!(said.contains("opening no difference"), "{said}");
+    assert!(said.contains("not measured: OLTP, encrypted backups"), "{said}");
+    assert!(page.contains("Not measured in these records"));
+    for text in [printed(&records, true), printed(&records, false)] {
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+#[test]
+fn plain_against_plain_is_no_difference_or_not_resolved() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut made = Made::new().session("1", "hummer", &["plain", "again"]);
+    for noise in [0.001, 0.01, 0.1] {
+        made = made.cell(&format!("noise {noise}"), "elapsed_s", noise, |_| 5.0);
+    }
+    let page = page(&[&made.write(dir.path(), "r.jsonl")]);
+    assert!(page.contains("a difference in 0 of 3 cells"), "{page}");
+    assert!(page.contains(">no difference<") && page.contains(">not resolved<"));
+    assert!(!page.contains(">slower<") && !page.contains(">faster<"));
+    // The control is not what a reader asks about.
+    assert!(sentence(&page).contains("not measured: OLTP"), "{}", sentence(&page));
+}
+
+#[test]
+fn a_control_that_shows_a_difference_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = Made::new().session("1", "hummer", &["plain", "again"]);
+    let slow = |place: usize| if place == 1 { 1.1 } else { 1.0 };
+    let records = made.cell("4/3/3", "elapsed_s", 0.001, slow).write(dir.path(), "r.jsonl");
+    assert!(page(&[&records]).contains("The control, plain against plain, shows a difference"));
+    assert!(printed(&records, false).contains("shows a difference in 1 of 1 cells"));
+}
+
+#[test]
+fn the_articles_figures_come_out_of_their_own_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = page(&[&everything(dir.path(), 0.0636)]);
+    let elements = numbers(&page);
+    let found = |name: &str| {
+        let of = |element: &&Element| {
+            element["statistic"] == "article" && element["cell"].starts_with(name)
+        };
+        let matching: Vec<f64> =
+            elements.iter().filter(of).map(|one| one["value"].parse().unwrap()).collect();
+        assert!(!matching.is_empty(), "{name}");
+        matching
+    };
+    let near = |found: f64, printed: f64, off: f64| {
+        assert!((found - printed).abs() <= off, "{found}, printed {printed}");
+    };
+    // Their minutes are in the records: 87 and 142, 49 and 59.
+    let checks = found("article 4 line 31");
+    for (value, printed) in checks.iter().zip([0.387, 0.632, 0.169, 0.204]) {
+        near(*value, printed, 0.0006);
+    }
+    near(found("article 4 line 19")[0], 0.67, 0.01);
+    near(found("article 3 line 147")[0], 0.0636, 0.01);
+    near(found("article 0 line 280")[0], 0.0003, 1e-9);
+    near(found("article 1 line 35")[0], 21.0, 0.2);
+    // 97.5 % of the pages: a slower speed than the times alone would say.
+    let [time, speed] = found("article 2 line 44")[..] else { panic!() };
+    assert!(time < 0.0 && speed > -time, "{time} {speed}");
+}
+
+#[test]
+fn names_of_records_stay_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = "<script>alert(1)</script>\" onload='x' & | `y`";
+    let made = Made::new().session(bad, bad, &["plain", bad]);
+    let records = made.cell(bad, "elapsed_s", 0.01, |_| 1.0).write(dir.path(), "r.jsonl");
+    let page = page(&[&records]);
+    assert_eq!(page.matches("<script>").count(), 1, "only the page's own");
+    assert!(!page.contains("<script>alert") && !page.contains("\" onload="), "{page}");
+    assert!(compare(&page, &[&records]) > 20);
+    let markdown = printed(&records, true);
+    assert!(!markdown.contains("<script>") && !markdown.contains(" | `y`"), "{markdown}");
+}
+
+#[test]
+fn the_page_needs_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = page(&[&everything(dir.path(), 0.03)]);
+    for address in ["http:", "https:", "src=", "url(", "@import", "<link", "href=\"/"] {
+        assert!(!page.contains(address), "{address}");
+    }
+    assert!(page.contains("default-src 'none'") && page.contains("prefers-color-scheme: dark"));
+}
+
+#[test]
+fn markdown_and_terminal_have_the_pages_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = everything(dir.path(), 0.03);
+    let page = page(&[&records]);
+    let (markdown, terminal) = (printed(&records, true), printed(&records, false));
+    assert!(markdown.contains(sentence(&page)) && terminal.contains(sentence(&page)));
+    let shown: Vec<&str> = page
+        .split("<td")
+        .filter(|cell| {
+            cell.contains("data-statistic=\"over-plain-time\"") || cell.contains("headline-mean")
+        })
+        .map(|cell| cell.split_once('>').unwrap().1.split_once("</td>").unwrap().0)
+        .collect();
+    assert!(shown.len() > 20);
+    for number in shown {
+        assert!(markdown.contains(&format!("| {number} |")), "{number}");
+        assert!(terminal.contains(number), "{number}\n{terminal}");
+    }
+}
+
+#[test]
+fn records_that_do_not_hold_together_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let made = || {
+        Made::new()
+            .session("1", "hummer", &["plain", "sealed"])
+            .cell("a", "elapsed_s", 0.0, |_| 1.0)
+    };
+    made().cell("a", "elapsed_s", 0.0, |_| 1.0).write(dir.path(), "twice.jsonl");
+    made().write(dir.path(), "one.jsonl");
+    made().session("1", "hummer", &["plain"]).write(dir.path(), "same-session.jsonl");
+    Made::new().session("1", "hummer", &["plain", "sealed"]).write(dir.path(), "empty.jsonl");
+    std::fs::write(path("no-session.jsonl"), r#"{"record":"observation","session":"9","cell":"a","round":1,"place":0,"side":"plain","what":"elapsed_s","value":1.0}"#).unwrap();
+    std::fs::write(path("torn.jsonl"), "{\"record\":").unwrap();
+    for (name, expected) in [
+        ("twice.jsonl", "is there twice"),
+        ("same-session.jsonl", "session 1 is in these records twice"),
+        ("empty.jsonl", "no runs in these records"),
+        ("no-session.jsonl", "no session line of 9"),
+        ("torn.jsonl", "torn.jsonl:1"),
+    ] {
+        let output = lab(&["report", path(name).to_str().unwrap()]);
+        assert!(
+            !output.status.success() && text(&output).1.contains(expected),
+            "{name}: {:?}",
+            text(&output)
+        );
+    }
+}
+
+#[test]
+fn a_small_scale_and_other_machines_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let sides = ["plain", "sealed"];
+    let made = Made::new().at_scale(0.1).session("1", "hummer", &sides);
+    let a = made.cell("4/3/3", "elapsed_s", 0.01, |_| 1.0).write(dir.path(), "a.jsonl");
+    let made = Made::new().on("Other CPU", "ffffffffffff").session("2", "opening", &sides);
+    let b = made.cell("opening", "elapsed_s", 0.01, |_| 1.0).write(dir.path(), "b.jsonl");
+    let page = page(&[&a, &b]);
+    assert!(
+        page.contains("hummer was run at scale 0.1, not at the article&#39;s size")
+            || page.contains("hummer was run at scale 0.1, not at the article's size")
+    );
+    assert!(page.contains("2 machines, systems or builds") && page.contains("different trees"));
+    assert!(sentence(&page).starts_with("On these 2 machines: "), "{}", sentence(&page));
+}
+
+#[test]
+fn two_records_side_by_side() {
+    let dir = tempfile::tempdir().unwrap();
+    let make = |name: &str, cpu, cost: f64| {
+        let made =
+            Made::new().on(cpu, "0123456789ab").session(name, "hummer", &["plain", "sealed"]);
+        let sealed = move |place: usize| if place == 1 { cost } else { 1.0 };
+        made.cell("4/3/3", "elapsed_s", 0.002, sealed)
+            .cell("4/3/3", "ops_per_s", 0.002, move |place| 1.0 / sealed(place))
+            .write(dir.path(), &format!("{name}.jsonl"))
+    };
+    let (a, b) = (make("a", "Test CPU", 1.0), make("b", "Other CPU", 1.1));
+    let compare = |a: &Path, b: &Path| {
+        let output = lab(&["compare", a.to_str().unwrap(), b.to_str().unwrap()]);
+        assert!(output.status.success(), "{:?}", text(&output));
+        text(&output).0
+    };
+    let differ = compare(&a, &b);
+    assert!(differ.contains("processors: A 2 x Test CPU, B 2 x Other CPU"), "{differ}");
+    assert_eq!(differ.matches("B slower").count(), 2, "{differ}");
+    assert!(differ.contains("+10.0 %"), "{differ}");
+    let same = compare(&a, &make("c", "Test CPU", 1.0));
+    assert!(same.contains("The same machine, tree and build."), "{same}");
+    assert_eq!(same.matches("no difference").count(), 2, "{same}");
+    let other = Made::new().session("9", "whole", &["plain", "sealed"]);
+    let other = other.cell("scan", "elapsed_s", 0.0, |_| 1.0).write(dir.path(), "other.jsonl");
+    let output = lab(&["compare", a.to_str().unwrap(), other.to_str().unwrap()]);
+    assert!(!output.status.success() && text(&output).1.contains("no figure that both have"));
+}
+
+#[test]
+fn figures_of_documents_are_recomputed() {
+    let dir = tempfile::tempdir().unwrap();
+    let sealed = |place: usize| if place == 1 { 1.1 } else { 1.0 };
+    let made = Made::new().session("1", "hummer", &["plain", "sealed"]);
+    made.cell("4/3/3", "elapsed_s", 0.0, sealed).write(dir.path(), "r.jsonl");
+    let check = |quoted: &str| {
+        let document = dir.path().join("README.md");
+        std::fs::write(&document, quoted).unwrap();
+        let root = dir.path().to_str().unwrap();
+        let output = lab(&["figures", "--root", root, document.to_str().unwrap()]);
+        (output.status.code().unwrap(), text(&output))
+    };
+    let comment = "<!-- figure: r.jsonl | hummer | 4/3/3 | elapsed_s -->";
+    for right in ["1.100", "1.1", "+10 %", "**+10.0 %** (+10.0 to +10.0)", "1.10 (1.10..1.10)", "1"]
+    {
+        assert_eq!(check(&format!("It is {comment}{right}, so.")).0, 0, "{right}");
+    }
+    for wrong in ["1.101", "1.2", "+9 %", "−10 %", "1.10 (1.05..1.10)"] {
+        let (code, (out, _)) = check(&format!("one\nIt is {comment}{wrong}, so."));
+        assert!(
+            code == 1 && out.contains("README.md:2: elapsed_s of `4/3/3`: quoted"),
+            "{wrong}: {out}"
+        );
+    }
+    for (text, said) in [
+        ("nothing", "no figure in these documents"),
+        ("<!-- figure: r.jsonl | hummer | 9/9/9 | elapsed_s -->1", "is not in r.jsonl"),
+        ("<!-- figure: r.jsonl | hummer -->1", "names RECORDS"),
+        ("<!-- figure: r.jsonl | hummer | 4/3/3 | elapsed_s -->about", "no number"),
+        ("<!-- figure: r.jsonl | hummer | 4/3/3 | elapsed_s | x -->1", "is not side="),
+    ] {
+        let (code, (_, error)) = check(text);
+        assert!(code == 1 && error.contains(said), "{text}: {error}");
+    }
+}
+
+/// The figures that the project's own documents quote.
+#[test]
+fn documents_quote_what_the_records_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let documents: Vec<PathBuf> = ["README.md", "docs/measuring.md"]
+        .map(|name| root.join(name))
+        .into_iter()
+        .filter(|path| std::fs::read_to_string(path).unwrap().contains("<!-- figure:"))
+        .collect();
+    assert!(!documents.is_empty());
+    let mut arguments = vec!["figures", "--root", root.to_str().unwrap()];
+    arguments.extend(documents.iter().map(|path| path.to_str().unwrap()));
+    let output = lab(&arguments);
+    assert!(output.status.success(), "{:?}", text(&output));
+}
+
+/// A real browser: no error on its console, and a DOM with the records' numbers.
+#[test]
+fn a_browser_shows_the_records_numbers_and_no_error() {
+    let names =
+        ["chromium", "chromium-browser", "google-chrome", "chrome", "chromium-headless-shell"];
+    let runs = |name: &&str| {
+        Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success())
+    };
+    let Some(browser) = names.into_iter().find(|name| runs(name)) else {
+        eprintln!("skipped: no Chromium is installed here (Debian: apt-get install chromium)");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let records = everything(dir.path(), 0.03);
+    let out = dir.path().join("report.html");
+    // A page that does go wrong is seen to: else the silence of a console says nothing.
+    let broken = dir.path().join("broken.html");
+    let written = page(&[&records]);
+    std::fs::write(&out, &written).unwrap();
+    std::fs::write(&broken, written.replacen("<script>", "<script>nothing.here();", 1)).unwrap();
+    let open = |page: &Path| {
+        let output = Command::new(browser)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+            .args(["--enable-logging=stderr", "--virtual-time-budget=2000", "--dump-dom"])
+            .arg(format!("--user-data-dir={}", dir.path().join("profile").display()))
+            .arg(format!("file://{}", page.display()))
+            .output()
+            .unwrap();
+        let (dom, log) = (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        );
+        assert!(output.status.success(), "{log}");
+        let console: Vec<String> =
+            log.lines().filter(|line| line.contains("CONSOLE")).map(String::from).collect();
+        (dom, console)
+    };
+    assert_eq!(open(&broken).1.len(), 1, "a console with an error");
+    let (dom, console) = open(&out);
+    assert_eq!(console, Vec::<String>::new());
+    assert!(dom.contains("<button type=\"button\">"), "the script made titles into buttons");
+    assert_eq!(numbers(&dom), numbers(&written));
+    assert!(compare(&dom, &[&records]) > 1000);
+}
