@@ -225,8 +225,9 @@ fn cautions(material: &Material, figures: &[Figure], machines: usize) -> Vec<Str
     }
     let unpaired: usize = figures.iter().filter(|one| primary(one)).map(|one| one.unpaired).sum();
     if unpaired > 0 {
-        cautions
-            .push(format!("{unpaired} runs have no partner in their round and are in no ratio."));
+        cautions.push(format!(
+            "Runs without a partner in their round, which are in no ratio: {unpaired}."
+        ));
     }
     cautions
 }
