@@ -35,13 +35,17 @@ piece() { # piece NAME: its command
     scan-speed) command=("$lab" scan-speed --sides plain,again,sealed) ;;
     scan-peers) command=("$peers" scan-speed --sides plain,sealed,aegis,sqlcipher --journal DELETE --size-mib 256
                          --algorithms AES_256) ;;
+    backup-speed) command=("$lab" backup-speed) ;;
+    backup-load) command=("$lab" backup-load --size-mib 2048) ;;
+    backup-load-delete) command=("$lab" backup-load --size-mib 2048 --journal DELETE --busy-timeout-ms 10000) ;;
     *) echo "bench.sh: there is no piece '$1'" >&2; exit 1 ;;
   esac
   command+=(--rounds "$rounds" ${BENCH_DIR:+--dir "$BENCH_DIR"})
 }
 
+backups="backup-speed backup-load backup-load-delete"
 scans="scan-load scan-load-delete scan-load-3des scan-speed scan-peers"
-pieces=(${PIECES:-cells peers delete large page1024 page16384 3des whole speedtest1 opening $scans})
+pieces=(${PIECES:-cells peers delete large page1024 page16384 3des whole speedtest1 opening $scans $backups})
 case " ${pieces[*]} " in *peers" "*) lab/peers/build.sh ;; esac
 case " ${pieces[*]} " in *" speedtest1 "*) lab/speedtest1.sh ;; esac
 

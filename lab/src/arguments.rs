@@ -42,6 +42,10 @@ pub enum Command {
     ///
     /// Example: lab scan-load --journal DELETE
     ScanLoad(Box<ScanLoadOptions>),
+    /// Backups under a constant load of writers and readers, of a plain and of a sealed database.
+    ///
+    /// Example: lab backup-load --journal DELETE --busy-timeout-ms 10000
+    BackupLoad(Box<ScanLoadOptions>),
     /// A scan with nobody else there, beside a plain rewrite of each page, and beside peers.
     ///
     /// Example: lab scan-speed --sides plain,again,sealed
@@ -54,6 +58,10 @@ pub enum Command {
     ///
     /// Example: lab backup-overhead --rounds 10
     BackupOverhead(Box<experiment::Options>),
+    /// Backups and restores beside VACUUM INTO, zstd, age, restic and borg: time, processor time, memory, size.
+    ///
+    /// Example: lab backup-speed --methods "pellucid zstd AES_256" --methods "VACUUM INTO + zstd + age"
+    BackupSpeed(Box<BackupSpeedOptions>),
     /// Table and verdict from records alone; exit 1 if a goal is not reached.
     Verdict {
         /// Files of records; their sessions must be of one tree and machine.
@@ -69,6 +77,12 @@ pub enum Command {
     /// One worker process; for the lab itself.
     #[command(hide = true)]
     Worker,
+    /// Programs after each other, as standard input says; for the lab itself.
+    #[command(hide = true)]
+    Pipeline,
+    /// A consistent copy of a plain database; for the lab itself.
+    #[command(hide = true)]
+    VacuumInto { from: PathBuf, to: PathBuf },
 }
 
 /// What every measurement takes.
@@ -233,6 +247,21 @@ pub struct ScanSpeedOptions {
     /// Algorithms of the new key; the old one is of --algorithm.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "AES_256,AES_128")]
     pub algorithms: Vec<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct BackupSpeedOptions {
+    #[command(flatten)]
+    pub common: Common,
+    /// Length of the database.
+    #[arg(long, value_name = "MIB", default_value_t = plan::WHOLE_MIB, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub size_mib: u64,
+    /// Algorithms of Pellucid's media, beside none; the last also of a sealed database's.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "AES_128,AES_256")]
+    pub algorithms: Vec<String>,
+    /// Only this method, by its name in the table, and the base; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub methods: Vec<String>,
 }
 
 impl ScanLoadOptions {

@@ -127,17 +127,23 @@ pub fn length(path: &Path) -> Result<u64> {
     fs::metadata(path).map(|meta| meta.len()).map_err(Error::io(path.display().to_string()))
 }
 
+/// `app.db` with `-wal` is `app.db-wal`.
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut file = path.as_os_str().to_os_string();
+    file.push(suffix);
+    file.into()
+}
+
 /// Removes the database at `path` with the files beside it, if they are there.
 ///
 /// # Errors
 /// [`Error::Io`]
 pub fn remove(path: &Path) -> Result<()> {
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        let mut file = path.as_os_str().to_os_string();
-        file.push(suffix);
+        let file = beside(path, suffix);
         match fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io(PathBuf::from(file).display().to_string())(error));
+                return Err(Error::io(file.display().to_string())(error));
             }
             _ => {}
         }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::verdict::PairGoal;
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goals {
@@ -24,6 +26,8 @@ pub struct Goals {
     pub peers_geometric_mean: BTreeMap<String, f64>,
     /// The standard cells that peers are run on.
     pub peer_cells: Vec<String>,
+    /// Of experiments: one side beside another, or a number alone.
+    pub pairs: Vec<PairGoal>,
 }
 
 /// What an application may notice of a scan, at most.

@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 mod arguments;
+mod backup_speed;
 mod blocks;
 mod choice;
 mod crew;
@@ -20,6 +21,7 @@ mod histogram;
 mod machine;
 mod opening;
 mod pieces;
+mod pipeline;
 mod plan;
 mod pool;
 mod program;
@@ -55,14 +57,18 @@ use verdict::Verdict;
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Worker => worker::serve().map(|()| true),
+        Command::Pipeline => pipeline::serve().map(|()| true),
+        Command::VacuumInto { from, to } => backup_speed::vacuum_into(&from, &to).map(|()| true),
         Command::Purchase(options) => purchase::measure(&options),
         Command::Whole(options) => whole::measure(&options),
         Command::Speedtest1(options) => speedtest1::measure(&options),
         Command::Opening(options) => opening::measure(&options),
         Command::ScanLoad(options) => scan_load::measure(&options),
+        Command::BackupLoad(options) => scan_load::measure_backups(&options),
         Command::ScanSpeed(options) => scan_speed::measure(&options),
         Command::BackupMatrix(options) => backup_matrix::measure(&options),
         Command::BackupOverhead(options) => backup_overhead::measure(&options),
+        Command::BackupSpeed(options) => backup_speed::measure(&options),
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
         }
@@ -79,14 +85,14 @@ fn main() -> ExitCode {
 
 /// False if a goal is not reached.
 fn judge(pieces: &Pieces, json: bool) -> Result<bool> {
-    let Pieces { sessions, cells, loads, .. } = pieces;
-    let verdict = Verdict::of(sessions, cells, &Goals::read())?.with(sessions, loads);
+    let Pieces { sessions, cells, loads, observations } = pieces;
+    let verdict = Verdict::of(sessions, cells, &Goals::read())?.with(sessions, loads, observations);
     if json {
         let line = serde_json::to_string(&Record::Verdict(&verdict))
             .map_err(|error| Error::invalid(format!("the verdict: {error}")))?;
         println!("{line}");
     } else {
-        println!("{}", table::render(sessions, cells, loads, &verdict));
+        println!("{}", table::render(sessions, cells, loads, observations, &verdict));
     }
     Ok(verdict.passed())
 }

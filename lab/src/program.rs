@@ -72,9 +72,17 @@ impl Program {
     /// # Errors
     /// As [`Program::run`].
     pub fn run_bare(&self, words: &[&str], last: &Path) -> Result<Said> {
+        self.start_bare(words, last)?.end()
+    }
+
+    /// Starts it without a key file.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn start_bare(&self, words: &[&str], last: &Path) -> Result<Running> {
         let mut command = self.command(words);
         command.arg(last);
-        Self::spawn(command, words)?.end()
+        Self::spawn(command, words)
     }
 
     /// Share of the database that a scan has done, 0 to 1; none if no scan is under way.
@@ -85,6 +93,10 @@ impl Program {
         let said = self.run_bare(&["scan", "status"], database)?;
         let scan = &said.facts["scans"][0];
         Ok(scan["percent_complete"].as_f64().map(|percent| percent / 100.0))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     pub fn key_file(&self) -> &Path {

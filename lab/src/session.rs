@@ -187,11 +187,17 @@ impl Place {
     pub fn finish(mut self) -> Result<Vec<CellResult>> {
         self.progress.finish_and_clear();
         let sessions: Vec<Session> = self.session.take().into_iter().collect();
-        let verdict =
-            Verdict::of(&sessions, &self.cells, &Goals::read())?.with(&sessions, &self.loads);
+        let verdict = Verdict::of(&sessions, &self.cells, &Goals::read())?.with(
+            &sessions,
+            &self.loads,
+            &self.observations,
+        );
         self.sink.write(&Record::Verdict(&verdict))?;
         if !self.common.json {
-            println!("{}", table::render(&sessions, &self.cells, &self.loads, &verdict));
+            println!(
+                "{}",
+                table::render(&sessions, &self.cells, &self.loads, &self.observations, &verdict)
+            );
         }
         Ok(self.cells)
     }

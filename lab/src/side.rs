@@ -237,7 +237,9 @@ impl Side {
     }
 }
 
-fn key_in_hex(path: &Path) -> Result<String> {
+/// # Errors
+/// [`Error::Io`]
+pub fn key_in_hex(path: &Path) -> Result<String> {
     let key = std::fs::read(path).map_err(Error::io(path.display().to_string()))?;
     Ok(key.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -1,12 +1,13 @@
 //! The tables of some sessions and of their verdict, from the same values as the records.
 
 mod load;
+mod pairs;
 
 use std::fmt::Write;
 
 use comfy_table::{presets::UTF8_FULL_CONDENSED, CellAlignment, Table};
 
-use crate::record::{CellResult, Session};
+use crate::record::{CellResult, Observation, Session};
 use crate::statistics::Interval;
 use crate::verdict::{Family, Loads, Verdict};
 
@@ -18,6 +19,7 @@ pub fn render(
     sessions: &[Session],
     cells: &[CellResult],
     loads: &Loads,
+    observations: &[Observation],
     verdict: &Verdict,
 ) -> String {
     let mut text = String::new();
@@ -32,6 +34,9 @@ pub fn render(
     }
     for load in &verdict.loads {
         let _ = writeln!(text, "{}", load::render(load, loads));
+    }
+    for session in sessions {
+        text.push_str(&pairs::render(session, observations, &verdict.pairs));
     }
     let notes = sessions.iter().flat_map(|session| notes(session, cells));
     text + &notes.collect::<Vec<_>>().join("\n")

@@ -4,16 +4,18 @@
 //! pair of sides is a family of its own; the intervals of its cells are corrected for their number.
 
 mod load;
+mod pairs;
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::goals::Goals;
 use crate::plan;
-use crate::record::{CellResult, Session};
+use crate::record::{CellResult, Observation, Session};
 use crate::statistics::{Interval, LogMean};
 
 pub use load::{LoadVerdict, Loads};
+pub use pairs::{PairGoal, PairVerdict};
 
 /// The side that the goals are about, and the one that they compare with; a control is judged too.
 const SEALED: &str = "sealed";
@@ -27,6 +29,8 @@ pub struct Verdict {
     pub peers: Vec<Peer>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadVerdict>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<PairVerdict>,
 }
 
 /// All cells of one side against one base, in one scenario.
@@ -120,12 +124,15 @@ impl Verdict {
             families: judged.collect::<Result<_>>()?,
             peers: peers(sessions, cells, goals)?,
             loads: Vec::new(),
+            pairs: Vec::new(),
         })
     }
 
-    /// The same with what `loads` say.
-    pub fn with(self, sessions: &[Session], loads: &Loads) -> Self {
-        Self { loads: LoadVerdict::of(sessions, loads, &Goals::read()), ..self }
+    /// The same with what `loads` and the observations of experiments say.
+    pub fn with(self, sessions: &[Session], loads: &Loads, observations: &[Observation]) -> Self {
+        let goals = Goals::read();
+        let pairs = PairVerdict::of(sessions, observations, &goals.pairs);
+        Self { loads: LoadVerdict::of(sessions, loads, &goals), pairs, ..self }
     }
 
     /// Everything that has a goal reached it, and something had one.
@@ -136,6 +143,7 @@ impl Verdict {
                 family.cells.iter().map(|cell| cell.judgement).chain(family.judgement)
             })
             .chain(self.peers.iter().map(|peer| peer.judgement))
+            .chain(self.pairs.iter().map(|pair| pair.judgement))
             .map(|judgement| judgement == Judgement::Passed)
             .chain(self.loads.iter().filter(|load| load.judged).map(LoadVerdict::passed))
             .peekable();

@@ -100,7 +100,8 @@ impl Snapshot {
 
 fn attempt(path: &Path) -> std::result::Result<Handle<'static>, ConvertError> {
     let options = Options::new(Duration::ZERO, Vec::new());
-    let handle = Handle::look(path, &uri(path, "vfs=pellucid"), &options)?;
+    // Out of a mapping the whole file would in time count as memory of this process.
+    let handle = Handle::look(path, &uri(path, "vfs=pellucid&pellucid_mmap=0"), &options)?;
     handle.run(CACHE_PAGES)?;
     handle.run("BEGIN")?;
     handle.number("SELECT count(*) FROM sqlite_schema")?;

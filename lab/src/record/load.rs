@@ -1,4 +1,4 @@
-//! Records of `lab scan-load`: a phase under load, what was done with nobody else there, and the count at the end.
+//! Records of `lab scan-load` and `lab backup-load`: a phase under load, what was done with nobody else there, and the count at the end.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,11 @@ pub struct Phase {
     pub side: String,
     /// That the clients worked.
     pub wall_s: f64,
+    /// The scan, or the backup.
     pub scan: Option<Scanned>,
+    /// The WAL at its longest during a backup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<u64>,
     /// Transactions.
     pub write: Calls,
     /// Single statements.

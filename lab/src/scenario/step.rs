@@ -1,4 +1,4 @@
-//! The phases of `lab scan-load`, in their order.
+//! The phases of `lab scan-load` and `lab backup-load`, in their order.
 
 /// One phase, the same on every side.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,10 +11,12 @@ pub enum Step {
     Rekey,
     Algorithm(String),
     Off,
+    /// A full backup with this compression.
+    Backup(&'static str),
 }
 
 impl Step {
-    pub fn all(algorithms: &[String]) -> Vec<Self> {
+    pub fn scans(algorithms: &[String]) -> Vec<Self> {
         let mut steps = vec![
             Step::Quiet("before"),
             Step::Encrypt,
@@ -27,6 +29,16 @@ impl Step {
         steps
     }
 
+    pub fn backups() -> Vec<Self> {
+        vec![
+            Step::Quiet("before"),
+            Step::Backup("zstd:1"),
+            Step::Quiet("between"),
+            Step::Backup("none"),
+            Step::Quiet("after"),
+        ]
+    }
+
     pub fn name(&self) -> String {
         match self {
             Step::Quiet(name) => (*name).into(),
@@ -35,13 +47,15 @@ impl Step {
             Step::Rekey => "rekey".into(),
             Step::Algorithm(name) => format!("to {name}"),
             Step::Off => "off".into(),
+            Step::Backup(compression) => format!("backup {}", compression.trim_end_matches(":1")),
         }
     }
 
     /// As the program is told.
     pub fn words(&self) -> Vec<&str> {
         match self {
-            Step::Quiet(_) => vec![],
+            // A backup has a certificate or a key file, and its media, besides.
+            Step::Quiet(_) | Step::Backup(_) => vec![],
             Step::Encrypt => vec!["encrypt", "--timeout", "60"],
             Step::Resume => vec!["scan", "resume"],
             Step::Rekey => vec!["rekey"],

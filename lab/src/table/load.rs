@@ -1,10 +1,12 @@
-//! The tables of one side of a `lab scan-load` session: its phases, what was done alone, and its checks.
+//! The tables of one side of a session under load: its phases, what was done alone, and its checks.
 
 use std::fmt::Write;
 
 use super::{align, new_table};
 use crate::record::{Calls, Phase};
 use crate::verdict::{LoadVerdict, Loads};
+
+const MIB: f64 = 1048576.0;
 
 pub fn render(verdict: &LoadVerdict, loads: &Loads) -> String {
     let ours = |session: &str, side: &str| (session, side) == (&verdict.session, &verdict.side);
@@ -20,6 +22,7 @@ pub fn render(verdict: &LoadVerdict, loads: &Loads) -> String {
         "read ms\np50 / p99".into(),
         "longest\ncall ms".into(),
         "failed".into(),
+        "log\nMiB".into(),
     ]);
     for phase in loads.phases.iter().filter(|phase| ours(&phase.session, &phase.side)) {
         table.add_row(row(phase));
@@ -61,7 +64,7 @@ pub fn render(verdict: &LoadVerdict, loads: &Loads) -> String {
     text
 }
 
-fn row(phase: &Phase) -> [String; 10] {
+fn row(phase: &Phase) -> [String; 11] {
     let ms = |us: f64| number(us / 1e3);
     let both =
         |calls: &Calls| format!("{} / {}", ms(calls.latency.p50_us), ms(calls.latency.p99_us));
@@ -77,6 +80,7 @@ fn row(phase: &Phase) -> [String; 10] {
         both(&phase.read),
         ms(phase.read.longest_call_us),
         (phase.write.failures() + phase.read.failures()).to_string(),
+        phase.log_bytes.map_or("-".into(), |bytes| format!("{:.1}", bytes as f64 / MIB)),
     ]
 }
 

@@ -19,7 +19,11 @@ fn level(expression: &Expression) -> Level {
     match expression {
         Expression::Chain(chain) if chain.is_product() => Level::Product,
         Expression::Chain(_) => Level::Sum,
-        Expression::Unary { operator: UnaryOperator::Not, .. } => Level::Primary,
+        // `~-a * b` is `~(-(a * b))`.
+        Expression::Unary { operator: UnaryOperator::Not, operand } => match **operand {
+            Expression::Unary { .. } => level(operand),
+            _ => Level::Primary,
+        },
         // A sign takes a whole product.
         Expression::Unary { .. } => Level::Sum,
         _ => Level::Primary,
@@ -38,6 +42,18 @@ impl Print for At<'_> {
     }
 }
 
+/// An operand after which no product goes on: what stands before it may take all of the rest, and needs no parentheses.
+struct Last<'a>(Level, &'a Expression);
+
+impl Print for Last<'_> {
+    fn print(&self, to: &mut Printer) {
+        match self.1 {
+            Expression::Unary { .. } => self.1.print(to),
+            _ => At(self.0, self.1).print(to),
+        }
+    }
+}
+
 impl Print for Expression {
     fn print(&self, to: &mut Printer) {
         match self {
@@ -45,19 +61,29 @@ impl Print for Expression {
             Expression::Column(column) => column.print(to),
             Expression::Variable(variable) => variable.print(to),
             Expression::SystemVariable(name) => put!(to, "@@", name.as_str()),
-            Expression::Unary { operator, operand } => match operator {
-                UnaryOperator::Minus => put!(to, "-", At(Level::Product, operand)),
-                UnaryOperator::Plus => put!(to, "+", At(Level::Product, operand)),
-                UnaryOperator::Not => put!(to, "~", At(Level::Primary, operand)),
-            },
+            Expression::Unary { operator, operand } => {
+                let (sign, needed) = match operator {
+                    UnaryOperator::Minus => ("-", Level::Product),
+                    UnaryOperator::Plus => ("+", Level::Product),
+                    UnaryOperator::Not => ("~", Level::Primary),
+                };
+                // Two minus signs together begin a comment.
+                let apart = matches!(**operand, Expression::Unary { .. });
+                put!(to, sign, If(apart, " "), Last(needed, operand));
+            }
             Expression::Chain(chain) => {
                 let (first, rest) = match chain.is_product() {
                     true => (Level::Product, Level::Primary),
                     false => (Level::Sum, Level::Product),
                 };
                 put!(to, At(first, &chain.first));
-                for (operator, operand) in &chain.rest {
-                    put!(to, " ", operator, " ", At(rest, operand));
+                let last = chain.rest.len().saturating_sub(1);
+                for (place, (operator, operand)) in chain.rest.iter().enumerate() {
+                    put!(to, " ", operator, " ");
+                    match chain.is_product() && place < last {
+                        true => At(rest, operand).print(to),
+                        false => Last(rest, operand).print(to),
+                    }
                 }
             }
             Expression::Case(case) => {

@@ -180,7 +180,13 @@ impl Print for Join {
             JoinKind::CrossApply => (" CROSS APPLY ", None),
             JoinKind::OuterApply => (" OUTER APPLY ", None),
         };
-        put!(to, word, self.right, Maybe(" ON ", &on));
+        match &self.right {
+            // What is joined before ON belongs to the right side.
+            TablePrimary::Joined(source) if on.is_some() && !source.joins.is_empty() => {
+                put!(to, word, source, Maybe(" ON ", &on));
+            }
+            right => put!(to, word, right, Maybe(" ON ", &on)),
+        }
     }
 }
 

@@ -1,0 +1,170 @@
+//! What the observations of an experiment say about the goals for it: one number of one side, beside another's or alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::Judgement;
+use crate::record::{Observation, Session};
+use crate::statistics::{Interval, LogMean};
+
+/// Something that may be so large and no larger.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairGoal {
+    pub scenario: String,
+    pub side: String,
+    /// What it is divided by, round by round; without it the largest value of all rounds counts.
+    pub base: Option<String>,
+    pub what: String,
+    pub at_most: f64,
+}
+
+/// What became of one goal in one cell of one session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PairVerdict {
+    pub session: String,
+    pub cell: String,
+    pub side: String,
+    pub base: Option<String>,
+    pub what: String,
+    /// Of the ratios, or the largest value as its own interval.
+    pub found: Interval,
+    pub at_most: f64,
+    pub judgement: Judgement,
+}
+
+impl PairVerdict {
+    /// A verdict for each goal that there are observations for.
+    pub fn of(sessions: &[Session], observations: &[Observation], goals: &[PairGoal]) -> Vec<Self> {
+        let mut verdicts = Vec::new();
+        for session in sessions {
+            let ours: Vec<&Observation> =
+                observations.iter().filter(|one| one.session == session.session).collect();
+            let mut cells: Vec<&str> = Vec::new();
+            for one in &ours {
+                if !cells.contains(&one.cell.as_str()) {
+                    cells.push(&one.cell);
+                }
+            }
+            for cell in cells {
+                let of_cell: Vec<&Observation> =
+                    ours.iter().copied().filter(|one| one.cell == cell && one.round > 0).collect();
+                let goals = goals.iter().filter(|goal| goal.scenario == session.scenario);
+                verdicts.extend(goals.filter_map(|goal| {
+                    let found = goal.found(&of_cell)?;
+                    Some(Self {
+                        session: session.session.clone(),
+                        cell: cell.into(),
+                        side: goal.side.clone(),
+                        base: goal.base.clone(),
+                        what: goal.what.clone(),
+                        found,
+                        at_most: goal.at_most,
+                        judgement: at_most(&found, goal.at_most),
+                    })
+                }));
+            }
+        }
+        verdicts
+    }
+}
+
+impl PairGoal {
+    fn found(&self, observations: &[&Observation]) -> Option<Interval> {
+        let values = |side: &str| -> Vec<(usize, f64)> {
+            let ours = observations.iter().filter(|one| one.side == side && one.what == self.what);
+            ours.map(|one| (one.round, one.value)).collect()
+        };
+        let side = values(&self.side);
+        let Some(base) = &self.base else {
+            let most = side.iter().map(|(_, value)| *value).reduce(f64::max)?;
+            return Some(Interval { mean: most, low: most, high: most, confidence: 1.0 });
+        };
+        let base = values(base);
+        let ratios: Vec<f64> = side
+            .iter()
+            .filter_map(|(round, value)| {
+                let (_, below) = base.iter().find(|(other, _)| other == round)?;
+                Some(value / below)
+            })
+            .collect();
+        LogMean::of(&ratios).map(|mean| mean.interval(1))
+    }
+}
+
+/// Passed if the whole interval is within, below if none of it is.
+fn at_most(found: &Interval, goal: f64) -> Judgement {
+    if found.high <= goal {
+        Judgement::Passed
+    } else if found.low > goal {
+        Judgement::Below
+    } else {
+        Judgement::NotResolved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::goals::Goals;
+    use crate::verdict::tests::session;
+
+    fn observation(round: usize, side: &str, value: f64) -> Observation {
+        Observation {
+            session: "1".into(),
+            cell: "cell".into(),
+            round,
+            place: 0,
+            side: side.into(),
+            what: "elapsed_s".into(),
+            value,
+        }
+    }
+
+    fn judged(ours: [f64; 4], at_most: f64, base: Option<&str>) -> (f64, Judgement) {
+        let mut session = session("1", Some("tree"));
+        session.scenario = "experiment".into();
+        let goal = PairGoal {
+            scenario: "experiment".into(),
+            side: "ours".into(),
+            base: base.map(str::to_string),
+            what: "elapsed_s".into(),
+            at_most,
+        };
+        let mut observations = vec![observation(0, "ours", 100.0), observation(0, "theirs", 1.0)];
+        for (round, value) in (1..).zip(ours) {
+            observations
+                .extend([observation(round, "ours", value), observation(round, "theirs", 2.0)]);
+        }
+        let verdicts = PairVerdict::of(&[session], &observations, &[goal]);
+        assert_eq!(verdicts.len(), 1);
+        (verdicts[0].found.mean, verdicts[0].judgement)
+    }
+
+    #[test]
+    fn a_ratio_is_judged_by_its_whole_interval_and_without_the_warm_up() {
+        let (mean, judgement) = judged([0.99, 1.0, 1.0, 1.01], 0.6, Some("theirs"));
+        assert!((mean - 0.5).abs() < 1e-3, "{mean}");
+        assert_eq!(judgement, Judgement::Passed);
+        assert_eq!(judged([0.99, 1.0, 1.0, 1.01], 0.4, Some("theirs")).1, Judgement::Below);
+        assert_eq!(judged([0.8, 1.2, 0.9, 1.1], 0.5, Some("theirs")).1, Judgement::NotResolved);
+    }
+
+    #[test]
+    fn without_a_base_the_largest_counts() {
+        assert_eq!(judged([1.0, 3.0, 2.0, 1.0], 3.0, None), (3.0, Judgement::Passed));
+        assert_eq!(judged([1.0, 3.0, 2.0, 1.0], 2.9, None).1, Judgement::Below);
+    }
+
+    #[test]
+    fn the_goals_of_backups_name_methods_that_there_are() {
+        let names = crate::backup_speed::names(&["AES_128".into(), "AES_256".into()]);
+        let goals = Goals::read().pairs;
+        let ours = goals.iter().filter(|goal| goal.scenario == "backup-speed");
+        assert!(ours.clone().count() > 8);
+        for goal in ours {
+            for name in goal.base.iter().chain([&goal.side]) {
+                assert!(names.contains(name), "{name}");
+            }
+        }
+    }
+}
