@@ -58,6 +58,14 @@ pub enum Command {
     ///
     /// Example: lab backup-overhead --rounds 10
     BackupOverhead(Box<experiment::Options>),
+    /// Article 2: CHECKDB, backup, restore, index rebuilds, statistics, and SELECT and DML, plain against sealed.
+    ///
+    /// Example: lab maintenance --scale 0.1
+    Maintenance(Box<experiment::Options>),
+    /// Article 4: encryption, decryption and CHECKDB with hardware AES and without it.
+    ///
+    /// Example: lab acceleration --estimate
+    Acceleration(Box<experiment::Options>),
     /// Backups and restores beside VACUUM INTO, zstd, age, restic and borg: time, processor time, memory, size.
     ///
     /// Example: lab backup-speed --methods "pellucid zstd AES_256" --methods "VACUUM INTO + zstd + age"

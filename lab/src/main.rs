@@ -48,7 +48,7 @@ use clap::Parser;
 
 use arguments::{Arguments, Command};
 use error::{Error, Result};
-use experiment::{backup_matrix, backup_overhead};
+use experiment::{acceleration, backup_matrix, backup_overhead, maintenance};
 use goals::Goals;
 use pieces::Pieces;
 use record::Record;
@@ -68,6 +68,8 @@ fn main() -> ExitCode {
         Command::ScanSpeed(options) => scan_speed::measure(&options),
         Command::BackupMatrix(options) => backup_matrix::measure(&options),
         Command::BackupOverhead(options) => backup_overhead::measure(&options),
+        Command::Maintenance(options) => maintenance::measure(&options),
+        Command::Acceleration(options) => acceleration::measure(&options),
         Command::BackupSpeed(options) => backup_speed::measure(&options),
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
