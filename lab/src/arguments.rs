@@ -66,6 +66,14 @@ pub enum Command {
     ///
     /// Example: lab hummer --cells elapsed,busy-4/3/3 --resume
     Hummer(Box<HummerOptions>),
+    /// Article 2: CHECKDB, backup, restore, index rebuilds, statistics, and SELECT and DML, plain against sealed.
+    ///
+    /// Example: lab maintenance --scale 0.1
+    Maintenance(Box<experiment::Options>),
+    /// Article 4: encryption, decryption and CHECKDB with hardware AES and without it.
+    ///
+    /// Example: lab acceleration --estimate
+    Acceleration(Box<experiment::Options>),
     /// Table and verdict from records alone; exit 1 if a goal is not reached.
     Verdict {
         /// Files of records; their sessions must be of one tree and machine.

@@ -51,7 +51,7 @@ use clap::Parser;
 
 use arguments::{Arguments, Command};
 use error::{Error, Result};
-use experiment::{backup_matrix, backup_overhead};
+use experiment::{acceleration, backup_matrix, backup_overhead, maintenance};
 use goals::Goals;
 use pieces::Pieces;
 use record::Record;
@@ -73,6 +73,8 @@ fn main() -> ExitCode {
         Command::BackupMatrix(options) => backup_matrix::measure(&options),
         Command::BackupOverhead(options) => backup_overhead::measure(&options),
         Command::Hummer(options) => experiment::hummer::measure(&options),
+        Command::Maintenance(options) => maintenance::measure(&options),
+        Command::Acceleration(options) => acceleration::measure(&options),
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
         }

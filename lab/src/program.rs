@@ -9,12 +9,14 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::machine::children_cpu_seconds;
 use crate::side::{Kind, Side};
+use crate::sql::Variable;
 
 #[derive(Debug, Clone)]
 pub struct Program {
     path: PathBuf,
     home: PathBuf,
     key_file: PathBuf,
+    environment: Vec<Variable>,
 }
 
 /// One that is at work; dropped, it is stopped.
@@ -46,7 +48,14 @@ impl Program {
             "program `{}` (build it with `cargo build --release`)",
             beside.display()
         )))?;
-        Ok(Some(Self { path, home: home.into(), key_file: key_file.clone() }))
+        let (key_file, environment) = (key_file.clone(), Vec::new());
+        Ok(Some(Self { path, home: home.into(), key_file, environment }))
+    }
+
+    /// The one at `path`, without a key file, for the instance in `home`; it has these variables, or lacks them.
+    pub fn bare(path: &Path, home: &Path, environment: &[Variable]) -> Self {
+        let environment = environment.to_vec();
+        Self { path: path.into(), home: home.into(), key_file: PathBuf::new(), environment }
     }
 
     /// Starts it with `words`, the side's key file and `last`, the databases or what else there is.
@@ -107,6 +116,12 @@ impl Program {
         let mut command = Command::new(&self.path);
         command.args(words).arg("--json").env("PELLUCID_HOME", &self.home);
         command.env("SQLITE_TMPDIR", &self.home);
+        for (name, value) in &self.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         command
     }
 

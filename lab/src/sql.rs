@@ -25,13 +25,19 @@ pub struct Server {
     program: PathBuf,
     home: PathBuf,
     drives: Vec<(char, PathBuf)>,
+    environment: Vec<Variable>,
 }
+
+/// A variable of the environment, and its value if it has one.
+pub type Variable = (&'static str, Option<&'static str>);
 
 /// What a script gave, and what it took.
 #[derive(Debug)]
 pub struct Answer {
     pub tables: Vec<Table>,
     pub messages: Vec<Message>,
+    /// Rows that each statement without a result changed.
+    pub changed: Vec<u64>,
     pub wall_s: f64,
     /// Of the process and those that it waited for.
     pub cpu_s: Option<f64>,
@@ -63,13 +69,19 @@ impl Server {
     /// [`Error::Io`]
     pub fn new(program: &Path, home: PathBuf) -> Result<Self> {
         std::fs::create_dir_all(&home).map_err(Error::io(home.display().to_string()))?;
-        Ok(Self { program: program.into(), home, drives: Vec::new() })
+        let (drives, environment) = (Vec::new(), Vec::new());
+        Ok(Self { program: program.into(), home, drives, environment })
     }
 
     /// The same instance, whose paths on these drives are in these folders.
     pub fn with_drives(&self, drives: &[(char, &Path)]) -> Self {
         let drives = drives.iter().map(|(letter, folder)| (*letter, folder.to_path_buf()));
         Self { drives: drives.collect(), ..self.clone() }
+    }
+
+    /// The same instance, whose processes have these variables, or lack them.
+    pub fn with_environment(&self, environment: &[Variable]) -> Self {
+        Self { environment: environment.to_vec(), ..self.clone() }
     }
 
     pub fn home(&self) -> &Path {
@@ -91,6 +103,12 @@ impl Server {
         let steers = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(VARIABLES);
         for (name, _) in std::env::vars_os().filter(|(name, _)| steers(name)) {
             command.env_remove(name);
+        }
+        for (name, value) in &self.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
         }
         command.env("PELLUCID_HOME", &self.home).env("SQLITE_TMPDIR", &self.home);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -120,7 +138,7 @@ impl Server {
 impl Answer {
     /// What `--json` prints: a result, a message or a count on each line.
     fn parse(lines: &[u8]) -> Result<Self> {
-        let (mut tables, mut messages) = (Vec::new(), Vec::new());
+        let (mut tables, mut messages, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let wrong = |error| Error::invalid(format!("pellucid sql: what it says: {error}"));
             let value: Value = serde_json::from_slice(line).map_err(wrong)?;
@@ -128,9 +146,11 @@ impl Answer {
                 tables.push(serde_json::from_value(value).map_err(wrong)?);
             } else if value.get("number").is_some() {
                 messages.push(serde_json::from_value(value).map_err(wrong)?);
+            } else {
+                changed.extend(value["rows_affected"].as_u64());
             }
         }
-        Ok(Self { tables, messages, wall_s: 0.0, cpu_s: None })
+        Ok(Self { tables, messages, changed, wall_s: 0.0, cpu_s: None })
     }
 
     /// The last result.
@@ -213,6 +233,7 @@ mod tests {
 "#;
         let answer = Answer::parse(lines).unwrap();
         assert_eq!((answer.tables.len(), answer.messages[0].number), (1, 5701));
+        assert_eq!(answer.changed, [3]);
         let table = answer.table().unwrap();
         assert_eq!((table.text(0, "name").unwrap(), table.number(0, "size").unwrap()), ("a", 12.5));
         assert!(table.number(1, "size").is_err() && table.text(2, "name").is_err());

@@ -24,7 +24,7 @@ use crate::plan::{Journal, Setting, Synchronous};
 use crate::random::Random;
 use crate::scenario::mix::{Mix, Operation};
 use crate::scenario::purchase::{self, Size};
-use crate::scenario::{application, hummer, rewrite, whole};
+use crate::scenario::{application, hummer, rewrite, whole, world};
 use crate::side::{Engine, Side};
 
 /// A start further away than this is a clock that was set, not an order to wait.
@@ -50,6 +50,11 @@ pub enum Task {
     Check,
     /// Make a large database.
     PrepareWhole {
+        bytes: u64,
+        seed: u64,
+    },
+    /// Fill the tables of WideWorldImporters, which are there.
+    FillWorld {
         bytes: u64,
         seed: u64,
     },
@@ -163,6 +168,9 @@ pub fn serve() -> Result<()> {
         Task::Prepare { seed } => prepare(&order, *seed)?,
         Task::Run(task) => Report::Ran(run(&order, task)?),
         Task::PrepareWhole { bytes, seed } => prepare_whole(&order, *bytes, *seed)?,
+        Task::FillWorld { bytes, seed } => {
+            filled(&order, |connection| world::fill(connection, *bytes, *seed))?
+        }
         Task::Whole { operation, into } => Report::Worked(work(&order, *operation, into)?),
         Task::Rows => {
             let connection = order.open(false)?;
@@ -210,13 +218,18 @@ fn prepare(order: &Order, seed: u64) -> Result<Report> {
 }
 
 fn prepare_whole(order: &Order, bytes: u64, seed: u64) -> Result<Report> {
+    filled(order, |connection| whole::fill(connection, bytes, seed))
+}
+
+/// What `fill` makes of it, in rows.
+fn filled(order: &Order, fill: impl FnOnce(&mut Connection) -> Result<u64>) -> Result<Report> {
     let mut connection = order.open(true)?;
     set(&connection, &order.setting)?;
     // Nothing of it is needed after a crash.
     connection
         .pragma_update(None, "synchronous", "OFF")
         .map_err(Error::sqlite("PRAGMA synchronous"))?;
-    let rows = whole::fill(&mut connection, bytes, seed)?;
+    let rows = fill(&mut connection)?;
     let engine = order.side.engine(&connection)?;
     close(connection, &order.path)?;
     Ok(Report::Rows { rows, engine })

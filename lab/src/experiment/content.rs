@@ -21,8 +21,19 @@ pub struct Content {
 /// # Errors
 /// Of the worker.
 pub fn fill(path: &Path, bytes: u64, seed: u64, home: &Path) -> Result<Content> {
+    ordered(path, Task::PrepareWhole { bytes, seed }, home)
+}
+
+/// Fills the tables of WideWorldImporters, which are in the plain database at `path`; the rows are its order lines.
+///
+/// # Errors
+/// Of the worker.
+pub fn fill_world(path: &Path, bytes: u64, seed: u64, home: &Path) -> Result<Content> {
+    ordered(path, Task::FillWorld { bytes, seed }, home)
+}
+
+fn ordered(path: &Path, task: Task, home: &Path) -> Result<Content> {
     let side = Side { name: "plain".into(), kind: Kind::Plain, library: None };
-    let task = Task::PrepareWhole { bytes, seed };
     let order = Order { side, path: path.into(), setting: plan::STANDARD, task };
     match pool::single(&order, home)? {
         Report::Rows { rows, engine } => Ok(Content { rows, engine }),

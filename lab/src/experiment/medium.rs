@@ -29,8 +29,9 @@ const REMEMBERED: &str = "SELECT TOP 1 backup_size, compressed_backup_size, key_
 #[derive(Debug)]
 pub struct Timed {
     pub answer: Answer,
-    dirty_kib: u64,
-    shares: (f64, f64),
+    pub dirty_kib: u64,
+    /// Of others and stolen, as [`Load::shares`] has them.
+    pub shares: (f64, f64),
 }
 
 impl Timed {
@@ -68,7 +69,10 @@ impl Timed {
 }
 
 /// Pages and seconds of the message that a backup or a restore ends with.
-fn processed(answer: &Answer) -> Result<(f64, f64)> {
+///
+/// # Errors
+/// [`Error::Invalid`] if there is none.
+pub fn processed(answer: &Answer) -> Result<(f64, f64)> {
     let told = answer.messages.iter().rfind(|message| message.number == PROCESSED);
     let text = told.map(|message| message.text.as_str()).unwrap_or_default();
     let found = text.split_once("successfully processed ").and_then(|(_, rest)| {

@@ -1,9 +1,11 @@
 //! Experiments: what the articles measured, and what they left open, each with its parameters in a file.
 
+pub mod acceleration;
 pub mod backup_matrix;
 pub mod backup_overhead;
 mod content;
 pub mod hummer;
+pub mod maintenance;
 mod medium;
 mod notes;
 

@@ -7,3 +7,4 @@ pub mod purchase;
 pub mod rewrite;
 pub mod step;
 pub mod whole;
+pub mod world;
