@@ -220,7 +220,7 @@ fn estimate(scenario: &Scenario, sizes_mib: &[f64], rounds: usize) -> f64 {
     const TRIPLE_DES_MB_PER_S: f64 = 4.5;
     const PLAIN_MB_PER_S: f64 = 150.0;
     /// Of one sealed database or one plain one, on one side: copies, processes, and waiting for a quiet machine.
-    const EACH_S: [f64; 2] = [3.0, 1.2];
+    const EACH_S: [f64; 2] = [1.2, 0.5];
     let mb: f64 = sizes_mib.iter().sum::<f64>() * 1.048576;
     let slow = scenario.algorithms.iter().filter(|name| Some(&name.as_str()) == CHOICES.last());
     let (slow, all) = (slow.count() as f64, scenario.algorithms.len() as f64);

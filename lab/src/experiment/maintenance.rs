@@ -186,7 +186,7 @@ fn estimate(scenario: &Scenario, rounds: usize, bytes: u64) -> f64 {
     const SELECT_MB_PER_S: f64 = 400.0;
     const DML_MB_PER_S: f64 = 150.0;
     /// Of each statement: its process, and waiting for a quiet machine.
-    const EACH_S: f64 = 0.7;
+    const EACH_S: f64 = 0.3;
     const STATEMENTS: f64 = 19.0;
     let mb = bytes as f64 / 1e6;
     let mut side = mb / ARTICLE_MB_PER_S + STATEMENTS * EACH_S;
