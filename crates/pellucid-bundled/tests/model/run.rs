@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::alike;
 use crate::allowed::{is_broken, is_fault, neutral};
 use crate::connection::{Outcome, Value};
 use crate::script::{Script, Step, CONNECTIONS};
@@ -65,6 +66,7 @@ impl Bench {
     pub fn new(vfs: &'static str) -> Self {
         use std::os::unix::fs::PermissionsExt;
         pellucid_bundled::register().unwrap();
+        alike::register();
         bound();
         // In memory where that is to be had: nothing here depends on a disk.
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();

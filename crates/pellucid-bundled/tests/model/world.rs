@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::alike;
 use crate::connection::{Backup, Connection, Outcome, Value};
 use crate::script::{Step, CONNECTIONS, PLAIN};
 
@@ -58,11 +59,15 @@ impl Seat {
 impl World {
     /// The plain side.
     pub fn plain(directory: PathBuf, same_pages: bool) -> Self {
-        Self::new(directory, "vfs=unix".to_owned(), same_pages, same_pages)
+        let vfs = if same_pages { alike::NAME } else { "unix" };
+        Self::new(directory, format!("vfs={vfs}"), same_pages, same_pages)
     }
 
-    /// The sealed side, over the VFS named.
+    /// The sealed side, over the VFS named; a second plain one where that is asked for as a control.
     pub fn sealed(directory: PathBuf, vfs: &str, key: &Path, same_pages: bool) -> Self {
+        if std::env::var_os("PELLUCID_MODEL_CONTROL").is_some() {
+            return Self::plain(directory, same_pages);
+        }
         let query = format!("vfs={vfs}&key_file={}", key.display());
         Self::new(directory, query, false, same_pages)
     }
