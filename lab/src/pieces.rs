@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::record::{Account, Alone, CellResult, Observation, Phase, Session, SCHEMA};
+use crate::record::{self, Account, Alone, CellResult, Observation, Phase, Session};
 use crate::verdict::Loads;
 
 #[derive(Debug, Default)]
@@ -60,17 +60,8 @@ impl Pieces {
     }
 
     fn add(&mut self, file: &Path) -> Result<()> {
-        let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(Error::io(name.clone()))?;
-        for (place, line) in text.lines().enumerate() {
-            let wrong = |what: String| Error::invalid(format!("{name}:{}: {what}", place + 1));
-            let value: serde_json::Value =
-                serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
-            let schema = value.get("schema");
-            if schema.is_some_and(|schema| *schema != SCHEMA) {
-                return Err(wrong(format!("a session of another schema than {SCHEMA}")));
-            }
-            match serde_json::from_value(value).map_err(|error| wrong(error.to_string()))? {
+        record::read(file, |line| {
+            match line {
                 Line::Session(session) => self.sessions.push(*session),
                 Line::Cell(cell) => self.cells.push(*cell),
                 Line::Phase(phase) => self.loads.phases.push(*phase),
@@ -79,7 +70,7 @@ impl Pieces {
                 Line::Observation(one) => self.observations.push(*one),
                 Line::Other => {}
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }

@@ -6,6 +6,7 @@
 
 mod load;
 mod observation;
+mod read;
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -25,6 +26,7 @@ use crate::worker::Limit;
 
 pub use load::{Account, Alone, Calls, Phase, Scanned};
 pub use observation::{Observation, Parameters};
+pub use read::read;
 
 /// Version of the fields below.
 pub const SCHEMA: u32 = 2;
@@ -84,7 +86,7 @@ pub struct SideDescription {
     pub page_size_bytes: Option<u32>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run {
     pub session: String,
     pub cell: String,
@@ -112,7 +114,7 @@ pub struct Run {
 }
 
 /// One run of a scenario that does one thing: whole-database work, speedtest1, opening.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Work {
     pub session: String,
     pub cell: String,

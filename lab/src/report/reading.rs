@@ -5,13 +5,13 @@
 //! not read: they follow from the runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::histogram::Latency;
-use crate::record::{Account, Alone, Calls, Observation, Phase, Session, SCHEMA};
+use crate::record::{self, Account, Alone, Calls, Observation, Phase, Run, Session, Work};
 
 /// What some files of records hold.
 #[derive(Debug, Default)]
@@ -26,8 +26,8 @@ pub struct Material {
 enum Line {
     Session(Box<Session>),
     Observation(Box<Observation>),
-    Run(Box<RunLine>),
-    Work(Box<WorkLine>),
+    Run(Box<Run>),
+    Work(Box<Work>),
     Phase(Box<Phase>),
     Alone(Box<Alone>),
     Account(Box<Account>),
@@ -35,35 +35,9 @@ enum Line {
     Other,
 }
 
-/// Of `record::Run`, what a report shows.
-#[derive(Debug, Deserialize)]
-struct RunLine {
-    #[serde(flatten)]
-    turn: TurnLine,
-    ops_per_s: f64,
-    all: Latency,
-    read: Latency,
-    update: Latency,
-    insert: Latency,
-    cpu_us_per_op: Option<f64>,
-    others_share: f64,
-    stolen_share: f64,
-}
-
-/// Of `record::Work`, what a report shows.
-#[derive(Debug, Deserialize)]
-struct WorkLine {
-    #[serde(flatten)]
-    turn: TurnLine,
-    wall_s: f64,
-    cpu_s: Option<f64>,
-    others_share: f64,
-    stolen_share: f64,
-}
-
 /// Which run a number is of.
-#[derive(Debug, Deserialize)]
-struct TurnLine {
+#[derive(Debug)]
+struct Turn {
     session: String,
     cell: String,
     round: usize,
@@ -71,7 +45,7 @@ struct TurnLine {
     side: String,
 }
 
-impl TurnLine {
+impl Turn {
     fn observe(&self, numbers: &[(&str, Option<f64>)], all: &mut Vec<Observation>) {
         all.extend(numbers.iter().filter_map(|(what, value)| {
             let value = (*value)?;
@@ -95,7 +69,7 @@ impl Material {
     pub fn read(files: &[PathBuf]) -> Result<Self> {
         let mut material = Self::default();
         for file in files {
-            material.add(file)?;
+            record::read(file, |line| material.take(line))?;
         }
         material.check()?;
         material.derive();
@@ -103,22 +77,6 @@ impl Material {
             material.observations.iter().map(|one| one.session.as_str()).collect();
         material.sessions.retain(|session| observed.contains(session.session.as_str()));
         Ok(material)
-    }
-
-    fn add(&mut self, file: &Path) -> Result<()> {
-        let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(Error::io(name.clone()))?;
-        for (place, line) in text.lines().enumerate() {
-            let wrong = |what: String| Error::invalid(format!("{name}:{}: {what}", place + 1));
-            let value: serde_json::Value =
-                serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
-            if value.get("schema").is_some_and(|schema| *schema != SCHEMA) {
-                return Err(wrong(format!("a session of another schema than {SCHEMA}")));
-            }
-            let line = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
-            self.take(line).map_err(|error| wrong(error.to_string()))?;
-        }
-        Ok(())
     }
 
     fn take(&mut self, line: Line) -> Result<()> {
@@ -141,7 +99,7 @@ impl Material {
         Ok(())
     }
 
-    fn run(&mut self, run: &RunLine) {
+    fn run(&mut self, run: &Run) {
         let p99 = |latency: &Latency| (latency.operations > 0).then_some(latency.p99_us);
         let numbers = [
             ("ops_per_s", Some(run.ops_per_s)),
@@ -154,22 +112,36 @@ impl Material {
             ("others_share", Some(run.others_share)),
             ("stolen_share", Some(run.stolen_share)),
         ];
-        run.turn.observe(&numbers, &mut self.observations);
+        let turn = Turn {
+            session: run.session.clone(),
+            cell: run.cell.clone(),
+            round: run.round,
+            place: run.place,
+            side: run.side.clone(),
+        };
+        turn.observe(&numbers, &mut self.observations);
     }
 
-    fn work(&mut self, work: &WorkLine) {
+    fn work(&mut self, work: &Work) {
         let numbers = [
             ("elapsed_s", Some(work.wall_s)),
             ("cpu_s", work.cpu_s),
             ("others_share", Some(work.others_share)),
             ("stolen_share", Some(work.stolen_share)),
         ];
-        work.turn.observe(&numbers, &mut self.observations);
+        let turn = Turn {
+            session: work.session.clone(),
+            cell: work.cell.clone(),
+            round: work.round,
+            place: work.place,
+            side: work.side.clone(),
+        };
+        turn.observe(&numbers, &mut self.observations);
     }
 
     /// Each phase is once on each side: one pair, and no interval.
     fn phase(&mut self, phase: &Phase) {
-        let turn = TurnLine {
+        let turn = Turn {
             session: phase.session.clone(),
             cell: phase.phase.clone(),
             round: 1,
@@ -200,7 +172,7 @@ impl Material {
         });
         let done = before.map(|one| one.round).max().unwrap_or(0);
         for (at, wall_s) in alone.wall_s.iter().enumerate() {
-            let turn = TurnLine {
+            let turn = Turn {
                 session: alone.session.clone(),
                 cell: alone.what.clone(),
                 round: done + at + 1,
@@ -213,7 +185,7 @@ impl Material {
     }
 
     fn account(&mut self, account: &Account) {
-        let turn = TurnLine {
+        let turn = Turn {
             session: account.session.clone(),
             cell: "account at the end".into(),
             round: 1,

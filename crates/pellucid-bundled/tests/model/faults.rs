@@ -7,12 +7,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void, CStr};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use rusqlite::ffi;
 
 use crate::generator::Generator;
+use crate::replaced::Replaced;
 use crate::run::Bench;
 use crate::script::Script;
 use crate::shrink::{shrink, Found};
@@ -41,34 +41,11 @@ fn is_due(every: u32) -> bool {
 
 const NAME: &CStr = c"faulty";
 
-/// The shim's VFS and the methods of its files, and the same with two calls replaced.
-struct Shim {
-    open: unsafe extern "C" fn(
-        *mut ffi::sqlite3_vfs,
-        *const c_char,
-        *mut ffi::sqlite3_file,
-        c_int,
-        *mut c_int,
-    ) -> c_int,
-}
-
-static SHIM: OnceLock<Shim> = OnceLock::new();
-static METHODS: OnceLock<(ffi::sqlite3_io_methods, ffi::sqlite3_io_methods)> = OnceLock::new();
+static SHIM: Replaced = Replaced::new();
 
 fn register() {
     pellucid_bundled::register().unwrap();
-    SHIM.get_or_init(|| {
-        // SAFETY: a registered VFS is valid for ever, and so is the leaked copy of it.
-        unsafe {
-            let mut vfs = *ffi::sqlite3_vfs_find(c"pellucid".as_ptr());
-            let shim = Shim { open: vfs.xOpen.unwrap() };
-            vfs.zName = NAME.as_ptr();
-            vfs.pNext = std::ptr::null_mut();
-            vfs.xOpen = Some(open);
-            ffi::sqlite3_vfs_register(Box::leak(Box::new(vfs)), 0);
-            shim
-        }
-    });
+    SHIM.register(c"pellucid", NAME, open);
 }
 
 unsafe extern "C" fn open(
@@ -78,21 +55,12 @@ unsafe extern "C" fn open(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    let Some(shim) = SHIM.get() else { return ffi::SQLITE_ERROR };
-    // SAFETY: SQLite's arguments go through; a file that was opened has methods.
+    // SAFETY: SQLite's arguments go through.
     unsafe {
-        let code = (shim.open)(vfs, name, file, flags, out);
-        if code == ffi::SQLITE_OK && flags & ffi::SQLITE_OPEN_MAIN_DB != 0 {
-            let (_, faulty) = METHODS.get_or_init(|| {
-                let honest = *(*file).pMethods;
-                let mut faulty = honest;
-                faulty.xRead = Some(read);
-                faulty.xWrite = Some(write);
-                (honest, faulty)
-            });
-            (*file).pMethods = faulty;
-        }
-        code
+        SHIM.open((vfs, name, file), flags, out, |methods| {
+            methods.xRead = Some(read);
+            methods.xWrite = Some(write);
+        })
     }
 }
 
@@ -102,7 +70,7 @@ unsafe extern "C" fn read(
     length: c_int,
     offset: i64,
 ) -> c_int {
-    let Some((honest, _)) = METHODS.get() else { return ffi::SQLITE_ERROR };
+    let Some(honest) = SHIM.honest() else { return ffi::SQLITE_ERROR };
     // SAFETY: SQLite's arguments; the buffer has `length` bytes.
     unsafe {
         let code = honest.xRead.unwrap()(file, buffer, length, offset);
@@ -127,7 +95,7 @@ unsafe extern "C" fn write(
     length: c_int,
     offset: i64,
 ) -> c_int {
-    let Some((honest, _)) = METHODS.get() else { return ffi::SQLITE_ERROR };
+    let Some(honest) = SHIM.honest() else { return ffi::SQLITE_ERROR };
     if matches!(FAULT.get(), Fault::LostWrite(every) if offset > 0 && is_due(every)) {
         return ffi::SQLITE_OK;
     }

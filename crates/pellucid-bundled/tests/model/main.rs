@@ -23,6 +23,7 @@ mod knowledge;
 mod limits;
 mod queries;
 mod random;
+mod replaced;
 mod run;
 mod schema;
 mod script;
