@@ -46,6 +46,7 @@ mod sql_articles;
 mod sql_messages;
 mod sql_output;
 mod sql_prompt;
+mod sql_server;
 mod sql_sessions;
 mod sql_tools;
 mod sql_views;

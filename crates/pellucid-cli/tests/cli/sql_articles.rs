@@ -3,61 +3,25 @@
 //! Method: the scripts lie in crates/pellucid-sql/tests/articles as they were extracted, word for word; databases with
 //! the objects that they name are made here. Expected texts are typed by hand.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::support::{said_with, Place, Said, PELLUCID};
+use crate::sql_server::{count, errors, Server};
+use crate::support::PELLUCID;
 
-struct Server(Place);
+fn instance() -> Server {
+    Server::with(&["C/temp", "C/TEMP", "D/CTP2_Data", "D/backup", "E/CTP2_Data", "E/backup"])
+}
 
 impl Server {
-    fn new() -> Self {
-        let server = Self(Place::new());
-        server.run("SELECT 1 AS made").succeeded();
-        for folder in ["C/temp", "C/TEMP", "D/CTP2_Data", "D/backup", "E/CTP2_Data", "E/backup"] {
-            std::fs::create_dir_all(server.drive(folder)).unwrap();
-        }
-        server
-    }
-
-    fn drive(&self, name: &str) -> PathBuf {
-        self.0.path("keys/drives").join(name)
-    }
-
-    /// A script from standard input.
-    fn run(&self, script: &str) -> Said {
-        said_with(self.0.command(PELLUCID).args(["sql", "-W"]), script)
-    }
-
     /// A script of an article.
     fn article(&self, name: &str) -> String {
         self.run(&printed(name)).succeeded()
-    }
-
-    /// The rows of a query, without heading and count.
-    fn rows(&self, query: &str) -> Vec<String> {
-        let said = said_with(self.0.command(PELLUCID).args(["sql", "-W", "-h", "-1"]), query);
-        let shown = said.succeeded();
-        let rows = shown.lines().take_while(|line| !line.is_empty());
-        rows.map(str::to_owned).collect()
     }
 }
 
 fn printed(name: &str) -> String {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pellucid-sql/tests/articles");
     std::fs::read_to_string(directory.join(name)).unwrap()
-}
-
-/// Lines that begin with `Msg`, with what is behind them.
-fn errors(shown: &str) -> Vec<(String, String)> {
-    let lines: Vec<_> = shown.lines().collect();
-    let is_error = |at: &usize| lines[*at].starts_with("Msg ");
-    let found = (0..lines.len()).filter(is_error);
-    let number = |line: &str| line.split(',').next().unwrap_or_default().to_owned();
-    found.map(|at| (number(lines[at]), lines.get(at + 1).unwrap_or(&"").to_string())).collect()
-}
-
-fn count(shown: &str, start: &str) -> usize {
-    shown.lines().filter(|line| line.starts_with(start)).count()
 }
 
 /// A database in the shape of AdventureWorks2012, with its logical names; `rows` scales it.
@@ -73,7 +37,7 @@ fn adventure_works(server: &Server, rows: u32) {
          INSERT INTO Person.Person SELECT n, N'Name ' + CONVERT(NVARCHAR(20), n), REPLICATE(N'x', n % 150) FROM n
          OPTION (MAXRECURSION 0)"
     );
-    let made = Server::new();
+    let made = instance();
     assert_eq!(errors(&made.run(&script).succeeded()), []);
     for file in ["D/CTP2_Data/awHDD.mdf", "E/CTP2_Data/awSSD.mdf"] {
         std::fs::copy(made.drive("C/temp/aw.mdf"), server.drive(file)).unwrap();
@@ -82,7 +46,7 @@ fn adventure_works(server: &Server, rows: u32) {
 
 #[test]
 fn article_0_as_its_author_ran_it() {
-    let server = Server::new();
+    let server = instance();
     adventure_works(&server, 500);
     assert_eq!(errors(&server.article("0-attach.sql")), []);
     assert_eq!(errors(&server.article("0-keys.sql")), []);
@@ -124,7 +88,7 @@ fn article_0_as_its_author_ran_it() {
 
 #[test]
 fn article_0_and_what_failed_there() {
-    let server = Server::new();
+    let server = instance();
     adventure_works(&server, 50);
     for script in ["0-attach.sql", "0-keys.sql", "0-backup-keys.sql"] {
         assert_eq!(errors(&server.article(script)), [], "{script}");
@@ -166,7 +130,7 @@ fn article_0_and_what_failed_there() {
 
 #[test]
 fn article_1_twice() {
-    let server = Server::new();
+    let server = instance();
     let made = "CREATE DATABASE IndexDemo
                 GO
                 USE IndexDemo CREATE TABLE t(a INT NOT NULL PRIMARY KEY, b NVARCHAR(20)) INSERT INTO t VALUES (1, 'x')";
@@ -232,7 +196,7 @@ const WAIT: &str =
 
 #[test]
 fn article_2() {
-    let server = Server::new();
+    let server = instance();
     assert_eq!(errors(&server.run(WIDE_WORLD).succeeded()), []);
     assert_eq!(errors(&server.article("2-keys.sql")), []);
     assert_eq!(errors(&server.run(WAIT).succeeded()), []);
@@ -305,7 +269,7 @@ fn article_2() {
 
 #[test]
 fn each_rebuild_writes_the_b_tree_that_it_names() {
-    let server = Server::new();
+    let server = instance();
     assert_eq!(errors(&server.run(WIDE_WORLD).succeeded()), []);
     let path = server.0.path("keys/data/WideWorldImporters.db");
     // While somebody has it open the log stays, and says how many pages were written.
@@ -353,7 +317,7 @@ fn each_rebuild_writes_the_b_tree_that_it_names() {
 /// Article 4 prints no script; these are the statements that its tests are made of.
 #[test]
 fn article_4_encrypts_and_decrypts_by_each_algorithm() {
-    let server = Server::new();
+    let server = instance();
     let made = "CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'p@ssw0rd'
          CREATE CERTIFICATE c WITH SUBJECT = 'a'
          CREATE DATABASE sap
@@ -398,7 +362,7 @@ fn article_4_encrypts_and_decrypts_by_each_algorithm() {
 /// What a backup of one session is doing, another one sees.
 #[test]
 fn a_backup_under_way_is_seen_from_another_session() {
-    let server = Server::new();
+    let server = instance();
     assert_eq!(errors(&server.run("CREATE DATABASE large").succeeded()), []);
     let path = server.0.path("keys/data/large.db");
     let fill =
@@ -418,6 +382,6 @@ fn a_backup_under_way_is_seen_from_another_session() {
         seen = server.rows(query);
     }
     assert!(backup.wait().unwrap().success());
-    assert_eq!(seen, ["BACKUP DATABASE large"]);
+    assert_eq!(seen, ["BACKUP DATABASE|large"]);
     assert_eq!(server.rows(query), Vec::<String>::new());
 }

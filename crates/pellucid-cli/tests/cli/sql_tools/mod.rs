@@ -8,11 +8,7 @@ mod encryption;
 mod management_studio;
 mod solutions;
 
-use std::path::PathBuf;
-
-use crate::support::{said_with, Place, Said, PELLUCID};
-
-struct Server(Place);
+use crate::sql_server::{count, errors, Server};
 
 impl Server {
     /// An instance with keys, a database `Orders` with two rows, and folders.
@@ -33,20 +29,7 @@ impl Server {
     }
 
     fn empty() -> Self {
-        let server = Self(Place::new());
-        server.done("SELECT 1 AS made");
-        for folder in ["C", "D/backup", "D/stripes", "D/keys"] {
-            std::fs::create_dir_all(server.drive(folder)).unwrap();
-        }
-        server
-    }
-
-    fn drive(&self, name: &str) -> PathBuf {
-        self.0.path("keys/drives").join(name)
-    }
-
-    fn run(&self, script: &str) -> Said {
-        said_with(self.0.command(PELLUCID).args(["sql", "-W"]), script)
+        Self::with(&["C", "D/backup", "D/stripes", "D/keys"])
     }
 
     /// What a script without errors shows.
@@ -74,27 +57,6 @@ impl Server {
         }
         shown
     }
-
-    /// The rows of a query, columns divided by `|`.
-    #[track_caller]
-    fn rows(&self, query: &str) -> Vec<String> {
-        let options = ["sql", "-W", "-h", "-1", "-s", "|"];
-        let shown = said_with(self.0.command(PELLUCID).args(options), query).succeeded();
-        assert!(!shown.contains("Msg "), "{query}\n{shown}");
-        shown.lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect()
-    }
-}
-
-fn errors(shown: &str) -> Vec<(String, String)> {
-    let lines: Vec<_> = shown.lines().collect();
-    let is_error = |at: &usize| lines[*at].starts_with("Msg ") && lines[*at].contains(", Level ");
-    let number = |line: &str| line.split(',').next().unwrap_or_default().to_owned();
-    let found = (0..lines.len()).filter(is_error);
-    found.map(|at| (number(lines[at]), lines.get(at + 1).unwrap_or(&"").to_string())).collect()
-}
-
-fn count(shown: &str, start: &str) -> usize {
-    shown.lines().filter(|line| line.starts_with(start)).count()
 }
 
 const BACKED_UP: &str = "BACKUP DATABASE successfully processed ";
