@@ -32,6 +32,10 @@ pub enum Command {
     ///
     /// Example: lab purchase --sides plain,again,sealed --cells 1-NORMAL-4/3/3,10-FULL-0/5/5
     Purchase(Box<PurchaseOptions>),
+    /// Whether this machine tells apart what is apart: one short session of a cell, again and again.
+    ///
+    /// Example: lab control --sides plain,again --cells 1-NORMAL-10/0/0 --rounds 20 --seconds 0.2
+    Control(Box<ControlledOptions>),
     /// Scan, check, REINDEX, ANALYZE, VACUUM, CREATE INDEX on a large database, warm and cold.
     Whole(Box<WholeOptions>),
     /// SQLite's own speedtest1, plain and over the shim.
@@ -201,6 +205,24 @@ pub struct PurchaseOptions {
     /// Purchases of a fresh database.
     #[arg(long, default_value_t = plan::SIZE.purchases, value_parser = clap::value_parser!(u64).range(..=MAX_ROWS))]
     pub purchases: u64,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ControlledOptions {
+    #[command(flatten)]
+    pub purchase: PurchaseOptions,
+    /// Sessions, each with the next seed.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = processes)]
+    pub runs: usize,
+    /// Runs that have to come out as wanted.
+    #[arg(long, value_name = "N", default_value_t = 19)]
+    pub at_least: usize,
+    /// The second side has to be found slower; without, nothing has to be found.
+    #[arg(long)]
+    pub slower: bool,
+    /// The second side has to be found slower by less than this.
+    #[arg(long, value_name = "PERCENT", conflicts_with = "slower")]
+    pub less_than_percent: Option<f64>,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use crate::arguments::BackupSpeedOptions;
 use crate::blocks::shuffled;
 use crate::error::{Error, Result};
-use crate::fixture::{copy_whole, length, remove, settle};
+use crate::files::{copy_whole, length, read_through, remove, room};
+use crate::fixture::settle;
 use crate::machine::Load;
 use crate::pipeline::{bytes, Recipe, Took};
 use crate::plan::{self, Setting};
@@ -21,7 +22,6 @@ use crate::record::{Observation, SideDescription};
 use crate::scenario::whole::MARKER;
 use crate::session::{Conditions, Place};
 use crate::side::{self, Kind, Side};
-use crate::whole::{read_through, room};
 use crate::worker::{Order, Report, Task};
 
 use method::{Method, Tools, CERTIFICATE};
@@ -49,7 +49,8 @@ pub fn measure(options: &BackupSpeedOptions) -> Result<bool> {
     }
     let mut place = Place::open("backup-speed", common)?;
     room(place.path(), FILES * size)?;
-    let (tools, plain, sealed, rows) = prepare(&place, size, common.seed)?;
+    let with_age = methods.contains(&Method::VacuumZstdAge);
+    let (tools, plain, sealed, rows) = prepare(&place, size, common.seed, with_age)?;
     let source_bytes = length(&tools.plain)?;
     let sides = methods
         .iter()
@@ -77,6 +78,9 @@ pub fn measure(options: &BackupSpeedOptions) -> Result<bool> {
             let numbers = run(method, &tools, source_bytes)?;
             let side = if method.restores_sealed() { &sealed } else { &plain };
             check(side, &tools, rows)?;
+            if round == 0 {
+                check_media(method, &tools)?;
+            }
             for (what, value) in numbers {
                 place.observe(Observation {
                     session: session.clone(),
@@ -105,7 +109,7 @@ fn chosen(options: &BackupSpeedOptions) -> Result<Vec<Method>> {
     methods.retain(|method| {
         let name = method.name();
         let asked = options.methods.is_empty() || options.methods.contains(&name);
-        let here = method.needs().is_none_or(installed);
+        let here = method.needs().iter().all(|program| installed(program));
         if asked && !here {
             eprintln!("lab: `{name}` is left out: a program it needs is not installed");
         }
@@ -135,7 +139,12 @@ fn seconds_of_a_round(methods: &[Method], size: u64) -> f64 {
 }
 
 /// The two databases, the certificate and age's key; and how many rows there are.
-fn prepare(place: &Place, size: u64, seed: u64) -> Result<(Tools, Side, Side, u64)> {
+fn prepare(
+    place: &Place,
+    size: u64,
+    seed: u64,
+    with_age: bool,
+) -> Result<(Tools, Side, Side, u64)> {
     let home = place.path().join("home");
     std::fs::create_dir(&home).map_err(Error::io(home.display().to_string()))?;
     let of =
@@ -163,15 +172,14 @@ fn prepare(place: &Place, size: u64, seed: u64) -> Result<(Tools, Side, Side, u6
     };
     plain.check_file(&path, MARKER)?;
     let copy = place.path().join("sealed.db");
-    copy_whole(&path, &copy).map_err(Error::io(copy.display().to_string()))?;
+    copy_whole(&path, &copy)?;
     program.run(&["encrypt"], &copy)?;
     sealed.check_file(&copy, MARKER)?;
 
     let tools = Tools {
-        pellucid: program.path().to_path_buf(),
+        pellucid: program,
         lab: std::env::current_exe().map_err(Error::io("the lab's own program"))?,
-        recipient: if installed("age") { age_key(&home)? } else { String::new() },
-        key_file: program.key_file().to_path_buf(),
+        recipient: if with_age { age_key(&home)? } else { String::new() },
         plain: path,
         sealed: copy,
         media: place.path().join("media"),
@@ -199,7 +207,10 @@ fn certificate(program: &Program, home: &Path) -> Result<()> {
 fn age_key(home: &Path) -> Result<String> {
     let key = home.join("age.key");
     let said = std::process::Command::new("age-keygen").arg("-o").arg(&key).output();
-    said.map_err(Error::io("age-keygen"))?;
+    let said = said.map_err(Error::io("age-keygen"))?;
+    if !said.status.success() {
+        return Err(Error::invalid(format!("age-keygen: {}", said.status)));
+    }
     let text = std::fs::read_to_string(&key).map_err(Error::io(key.display().to_string()))?;
     let public = text.lines().find_map(|line| line.strip_prefix("# public key: "));
     public.map(str::to_string).ok_or_else(|| Error::invalid("age-keygen: no public key"))
@@ -214,7 +225,7 @@ fn run(method: &Method, tools: &Tools, source_bytes: u64) -> Result<Vec<(&'stati
     remove(&tools.restored)?;
     method.prepare(tools).run()?;
     let source = if method.restores_sealed() { &tools.sealed } else { &tools.plain };
-    read_through(source).map_err(io(source))?;
+    read_through(source)?;
     let dirty_kib = settle();
     let (backup, shares) = timed(&method.backup(tools))?;
     let media_bytes =
@@ -255,6 +266,12 @@ fn check(side: &Side, tools: &Tools, rows: u64) -> Result<()> {
         Report::Rows { rows: found, .. } if found == rows => Ok(()),
         other => Err(Error::invalid(format!("restored: of {rows} rows, {other:?} are left"))),
     }
+}
+
+/// What should be sealed is, and with that algorithm.
+fn check_media(method: &Method, tools: &Tools) -> Result<()> {
+    let Some(algorithm) = method.seals() else { return Ok(()) };
+    tools.pellucid.check_media(&method.keeps(tools), algorithm, MARKER)
 }
 
 /// `lab vacuum-into FROM TO`: SQLite's consistent copy, in a process of its own.

@@ -117,6 +117,33 @@ fn side_result(side: &str, samples: &[Sample]) -> Option<SideResult> {
     })
 }
 
+/// Where a run stands in a plan of groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Planned {
+    /// From 1; 0 is the warm-up.
+    pub round: usize,
+    pub group: usize,
+    pub place: usize,
+    pub side: usize,
+}
+
+/// The warm-up and `rounds` more, each as [`round_of`] has it.
+pub fn plan(groups: usize, sides: usize, rounds: usize, seed: u64) -> Vec<Planned> {
+    (0..=rounds).flat_map(|round| round_of(groups, sides, round, seed)).collect()
+}
+
+/// Every group once, in an order that is drawn, and of every group every side one behind the other, in an order that is
+/// drawn: runs that are compared are close to each other.
+pub fn round_of(groups: usize, sides: usize, round: usize, seed: u64) -> Vec<Planned> {
+    let order = |count, of: u64| shuffled(count, &mut Random::of(&[seed, round as u64, of]));
+    let mut planned = Vec::new();
+    for group in order(groups, 0) {
+        let sides = order(sides, group as u64 + 1).into_iter().enumerate();
+        planned.extend(sides.map(|(place, side)| Planned { round, group, place, side }));
+    }
+    planned
+}
+
 /// 0 to `n` - 1 in a random order (Fisher and Yates).
 pub fn shuffled(n: usize, random: &mut Random) -> Vec<usize> {
     let mut places: Vec<usize> = (0..n).collect();
@@ -170,6 +197,30 @@ mod tests {
         };
         assert_eq!(measure(1), (12, vec![2.0; 5]));
         assert_eq!(measure(0), (10, vec![2.0; 5]));
+    }
+
+    #[test]
+    fn a_round_has_every_group_on_every_side_one_behind_the_other() {
+        let plan = plan(3, 5, 2, 1);
+        assert_eq!(plan.len(), 3 * 3 * 5);
+        for (round, of_round) in plan.chunks(3 * 5).enumerate() {
+            assert!(of_round.iter().all(|run| run.round == round));
+            let mut groups = Vec::new();
+            for of_group in of_round.chunks(5) {
+                assert!(of_group.iter().all(|run| run.group == of_group[0].group), "{of_group:?}");
+                assert!(of_group.iter().enumerate().all(|(place, run)| run.place == place));
+                let mut sides: Vec<_> = of_group.iter().map(|run| run.side).collect();
+                sides.sort_unstable();
+                assert_eq!(sides, [0, 1, 2, 3, 4]);
+                groups.push(of_group[0].group);
+            }
+            groups.sort_unstable();
+            assert_eq!(groups, [0, 1, 2]);
+        }
+        let sides = |round: usize| -> Vec<_> {
+            plan.iter().filter(|run| run.round == round).map(|run| run.side).collect()
+        };
+        assert_ne!(sides(1), sides(2));
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! A copy is written out in full (never a shared extent), so it lies in the page cache; then it is
 //! synced, and the machine is given a moment to write what is left, so that no run pays for it.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::files::{copy_whole, length, remove};
 use crate::machine::dirty_kib;
 use crate::plan::Setting;
 use crate::pool;
@@ -21,7 +21,6 @@ use crate::worker::{Order, Report, Task};
 const QUIET_KIB: u64 = 1024;
 /// A shared machine may never be quiet; the record says how much was left.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-const COPY_BUFFER_BYTES: usize = 1 << 20;
 
 /// The template of one side.
 #[derive(Debug)]
@@ -85,7 +84,7 @@ impl Fixture {
     pub fn copy(&self) -> Result<(PathBuf, u64)> {
         let path = self.dir.join("run.db");
         remove(&path)?;
-        copy_whole(&self.template, &path).map_err(Error::io(path.display().to_string()))?;
+        copy_whole(&self.template, &path)?;
         Ok((path, settle()))
     }
 
@@ -121,51 +120,4 @@ pub fn settle() -> u64 {
         dirty = dirty_kib();
     }
     dirty
-}
-
-pub fn length(path: &Path) -> Result<u64> {
-    fs::metadata(path).map(|meta| meta.len()).map_err(Error::io(path.display().to_string()))
-}
-
-/// `app.db` with `-wal` is `app.db-wal`.
-pub fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut file = path.as_os_str().to_os_string();
-    file.push(suffix);
-    file.into()
-}
-
-/// Removes the database at `path` with the files beside it, if they are there.
-///
-/// # Errors
-/// [`Error::Io`]
-pub fn remove(path: &Path) -> Result<()> {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
-        let file = beside(path, suffix);
-        match fs::remove_file(&file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io(file.display().to_string())(error));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// # Errors
-/// Of reading or writing; the copy is synced.
-pub fn copy_whole(from: &Path, to: &Path) -> std::io::Result<()> {
-    let (mut source, mut target) = (File::open(from)?, File::create_new(to)?);
-    let mut buffer = vec![0; COPY_BUFFER_BYTES];
-    loop {
-        let bytes = source.read(&mut buffer)?;
-        if bytes == 0 {
-            break;
-        }
-        target.write_all(&buffer[..bytes])?;
-    }
-    target.sync_all()?;
-    if let Some(dir) = to.parent() {
-        File::open(dir)?.sync_all()?;
-    }
-    Ok(())
 }

@@ -12,10 +12,12 @@ mod backup_speed;
 mod blocks;
 mod choice;
 mod compare;
+mod control;
 mod crew;
 mod error;
 mod experiment;
 mod extension;
+mod files;
 mod fixture;
 mod goals;
 mod histogram;
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Command::Pipeline => pipeline::serve().map(|()| true),
         Command::VacuumInto { from, to } => backup_speed::vacuum_into(&from, &to).map(|()| true),
         Command::Purchase(options) => purchase::measure(&options),
+        Command::Control(options) => control::measure(&options),
         Command::Whole(options) => whole::measure(&options),
         Command::Speedtest1(options) => speedtest1::measure(&options),
         Command::Opening(options) => opening::measure(&options),

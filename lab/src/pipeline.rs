@@ -14,6 +14,7 @@ use nix::sys::time::TimeValLike;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::program::without_steering;
 
 const KIB: u64 = 1024;
 
@@ -144,7 +145,9 @@ fn perform(pipeline: &Pipeline) -> Result<()> {
         };
         let name = step.program.display().to_string();
         let errors = said.try_clone().map_err(Error::io("a temporary file"))?;
-        let child = Command::new(&step.program)
+        let mut command = Command::new(&step.program);
+        without_steering(&mut command);
+        let child = command
             .args(&step.words)
             .envs(step.environment.iter().map(|(name, value)| (name, value)))
             .stdin(input)

@@ -7,9 +7,15 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::files::holds;
 use crate::machine::children_cpu_seconds;
 use crate::side::{Kind, Side};
-use crate::sql::Variable;
+
+/// A variable of a process: set to this, or taken away.
+pub type Variable = (&'static str, Option<&'static str>);
+
+/// Variables that steer the program: those of whoever started the lab are not meant for what it measures.
+const STEERING: &str = "PELLUCID_";
 
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -43,11 +49,7 @@ impl Program {
     /// [`Error::Io`] if it is not there.
     pub fn of(side: &Side, home: &Path) -> Result<Option<Self>> {
         let Kind::Sealed { extension, key_file, .. } = &side.kind else { return Ok(None) };
-        let beside = extension.with_file_name("pellucid");
-        let path = beside.canonicalize().map_err(Error::io(format!(
-            "program `{}` (build it with `cargo build --release`)",
-            beside.display()
-        )))?;
+        let path = beside(extension)?;
         let (key_file, environment) = (key_file.clone(), Vec::new());
         Ok(Some(Self { path, home: home.into(), key_file, environment }))
     }
@@ -114,15 +116,39 @@ impl Program {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.path);
-        command.args(words).arg("--json").env("PELLUCID_HOME", &self.home);
-        command.env("SQLITE_TMPDIR", &self.home);
-        for (name, value) in &self.environment {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
+        command.args(words).arg("--json");
+        in_instance(&mut command, &self.home, &self.environment);
         command
+    }
+
+    /// Makes sure that `media` are sealed with `algorithm`, or with nothing, and that sealed ones do not show `text`, which a
+    /// row holds.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if not.
+    pub fn check_media(
+        &self,
+        media: &[PathBuf],
+        algorithm: Option<&str>,
+        text: &str,
+    ) -> Result<()> {
+        let Some((last, others)) = media.split_last() else {
+            return Err(Error::invalid("a backup without media"));
+        };
+        let mut words = vec!["header".to_string()];
+        words.extend(others.iter().map(|path| path.display().to_string()));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let facts = self.run_bare(&words, last)?.facts;
+        let found = facts["key_algorithm"].as_str();
+        if facts.get("backup_set").is_none() || found != algorithm {
+            return Err(Error::invalid(format!("media that should have {algorithm:?}: {facts}")));
+        }
+        for path in media.iter().filter(|_| algorithm.is_some()) {
+            if holds(path, text)? {
+                return Err(Error::invalid(format!("sealed `{}` shows a text", path.display())));
+            }
+        }
+        Ok(())
     }
 
     fn spawn(mut command: Command, words: &[&str]) -> Result<Running> {
@@ -183,6 +209,38 @@ impl Said {
             Some(found) if found == expected => Ok(()),
             _ => Err(Error::invalid(format!("a scan that is not {expected}: {}", self.facts))),
         }
+    }
+}
+
+/// The program `pellucid` in the folder of `file`.
+///
+/// # Errors
+/// [`Error::Io`] if it is not there.
+pub fn beside(file: &Path) -> Result<PathBuf> {
+    let beside = file.with_file_name("pellucid");
+    beside.canonicalize().map_err(Error::io(format!(
+        "program `{}` (build it with `cargo build --release`)",
+        beside.display()
+    )))
+}
+
+/// Gives a process the instance in `home` and `variables`, and nothing else that steers the program.
+pub fn in_instance(command: &mut Command, home: &Path, variables: &[Variable]) {
+    without_steering(command);
+    command.env("PELLUCID_HOME", home).env("SQLITE_TMPDIR", home);
+    for (name, value) in variables {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+}
+
+/// Takes what steers the program out of a process's environment.
+pub fn without_steering(command: &mut Command) {
+    let steers = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(STEERING);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| steers(name)) {
+        command.env_remove(name);
     }
 }
 

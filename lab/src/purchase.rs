@@ -23,12 +23,30 @@ const AROUND_A_RUN_S: f64 = 0.8;
 /// # Errors
 /// Of the first run that failed.
 pub fn measure(options: &PurchaseOptions) -> Result<bool> {
-    let plan = options.plan()?;
     if options.common.estimate {
-        let runs = plan.len() * options.common.sides.sides.len() * (options.common.rounds + 1);
-        println!("{:.0}", runs as f64 * (options.seconds + AROUND_A_RUN_S));
+        println!("{:.0}", estimate(options)?);
         return Ok(true);
     }
+    let cells = run(options)?.finish()?;
+    Ok(at_least(options.minimum, &cells))
+}
+
+/// Seconds that the cells take.
+///
+/// # Errors
+/// As [`PurchaseOptions::plan`].
+pub fn estimate(options: &PurchaseOptions) -> Result<f64> {
+    let sides = options.common.sides.sides.len();
+    let runs = options.plan()?.len() * sides * (options.common.rounds + WARM_UP_ROUNDS);
+    Ok(runs as f64 * (options.seconds + AROUND_A_RUN_S))
+}
+
+/// Measures every cell of the plan.
+///
+/// # Errors
+/// Of the first run that failed.
+pub fn run(options: &PurchaseOptions) -> Result<Place> {
+    let plan = options.plan()?;
     // Peers run some of the standard cells again: those results are not the workload's.
     let peers = options.common.sides.has_peers();
     let mut place = Place::open(if peers { "peers" } else { "purchase" }, &options.common)?;
@@ -61,8 +79,7 @@ pub fn measure(options: &PurchaseOptions) -> Result<bool> {
             })
         })?;
     }
-    let cells = place.finish()?;
-    Ok(at_least(options.minimum, &cells))
+    Ok(place)
 }
 
 /// What all cells of a session share.

@@ -4,7 +4,7 @@
 
 mod articles;
 mod chart;
-mod figures;
+pub mod figures;
 mod headline;
 mod page;
 mod reading;

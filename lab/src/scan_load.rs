@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::arguments::ScanLoadOptions;
 use crate::blocks::shuffled;
 use crate::error::{Error, Result};
+use crate::files::room;
 use crate::plan::{self, Setting};
 use crate::pool;
 use crate::random::Random;
@@ -22,14 +23,13 @@ use crate::record::{Account, Alone, Phase};
 use crate::scenario::step::Step;
 use crate::session::{Conditions, Place};
 use crate::side::{Kind, Side};
-use crate::whole::room;
 use crate::worker::{Order, Report, Task};
 
 use arm::Arm;
 
 const MIB: u64 = 1 << 20;
 const MB: f64 = 1e6;
-/// Beside the databases: the copies of a first encryption, WAL and journal, media.
+/// Beside the databases: the copies of a first encryption, WAL and journal, what a backup is restored to.
 const FILES_BESIDE: u64 = 3;
 /// For an estimate: MB/s of filling, copying, encrypting and checking together, and of a scan under load.
 const MB_PER_S_AROUND: f64 = 30.0;
@@ -68,7 +68,9 @@ fn phases(scenario: &'static str, options: &ScanLoadOptions, steps: &[Step]) -> 
         return Err(Error::invalid(format!("{scenario}: the first side is the control, plain")));
     }
     let bytes = options.size_mib * MIB;
-    room(place.path(), (place.sides.len() as u64 + FILES_BESIDE) * bytes)?;
+    // Every side has its database and, where backups are made, its media.
+    let of_side = if steps.contains(&Step::Encrypt) { 1 } else { 2 };
+    room(place.path(), (of_side * place.sides.len() as u64 + FILES_BESIDE) * bytes)?;
     let setting = Setting { journal: options.journal, ..plan::STANDARD };
 
     let sides = place.sides.clone();

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use crate::arguments::ScanSpeedOptions;
 use crate::error::{Error, Result};
-use crate::fixture::{copy_whole, length, remove, settle};
+use crate::files::{copy_whole, length, read_through, remove, room};
+use crate::fixture::settle;
 use crate::machine::Load;
 use crate::plan::{self, Setting};
 use crate::pool;
@@ -18,7 +19,6 @@ use crate::scenario::rewrite;
 use crate::scenario::whole::MARKER;
 use crate::session::{Conditions, Place};
 use crate::side::{self, Kind, Side};
-use crate::whole::{read_through, room};
 use crate::work::Done;
 use crate::worker::{Order, Report, Task};
 
@@ -125,8 +125,8 @@ impl Template {
 
     fn run(&self, algorithm: &str) -> Result<Done> {
         let copy = self.dir.join("run.db");
-        copy_whole(&self.path, &copy).map_err(Error::io(copy.display().to_string()))?;
-        read_through(&copy).map_err(Error::io(copy.display().to_string()))?;
+        copy_whole(&self.path, &copy)?;
+        read_through(&copy)?;
         let bytes = length(&copy)?;
         let dirty_kib = settle();
         let order = |side: &Side, task| Order {

@@ -185,6 +185,26 @@ impl Place {
     /// # Errors
     /// [`Error::Io`]
     pub fn finish(mut self) -> Result<Vec<CellResult>> {
+        let (sessions, verdict) = self.judge()?;
+        if !self.common.json {
+            println!(
+                "{}",
+                table::render(&sessions, &self.cells, &self.loads, &self.observations, &verdict)
+            );
+        }
+        Ok(self.cells)
+    }
+
+    /// Judges without a word.
+    ///
+    /// # Errors
+    /// [`Error::Io`]
+    pub fn end(mut self) -> Result<Vec<CellResult>> {
+        self.judge()?;
+        Ok(self.cells)
+    }
+
+    fn judge(&mut self) -> Result<(Vec<Session>, Verdict)> {
         self.progress.finish_and_clear();
         let sessions: Vec<Session> = self.session.take().into_iter().collect();
         let verdict = Verdict::of(&sessions, &self.cells, &Goals::read())?.with(
@@ -193,13 +213,7 @@ impl Place {
             &self.observations,
         );
         self.sink.write(&Record::Verdict(&verdict))?;
-        if !self.common.json {
-            println!(
-                "{}",
-                table::render(&sessions, &self.cells, &self.loads, &self.observations, &verdict)
-            );
-        }
-        Ok(self.cells)
+        Ok((sessions, verdict))
     }
 }
 

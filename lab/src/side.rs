@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::extension;
+use crate::files::{has_magic, holds};
 use crate::machine;
 use crate::record::SideDescription;
 
@@ -206,7 +207,7 @@ impl Side {
     /// [`Error::Invalid`] if not.
     pub fn check_magic(&self, path: &Path) -> Result<()> {
         let name = path.display().to_string();
-        let magic = has_magic(path).map_err(Error::io(name.clone()))?;
+        let magic = has_magic(path)?;
         if magic == matches!(self.kind, Kind::Plain) {
             return Ok(());
         }
@@ -220,9 +221,7 @@ impl Side {
     /// # Errors
     /// [`Error::Invalid`] if not; the comparison would be of plain with plain.
     pub fn check_file(&self, path: &Path, marker: &str) -> Result<()> {
-        let bytes = std::fs::read(path).map_err(Error::io(path.display().to_string()))?;
-        let magic = bytes.starts_with(PLAIN_MAGIC);
-        let text = bytes.windows(marker.len()).any(|window| window == marker.as_bytes());
+        let (magic, text) = (has_magic(path)?, holds(path, marker)?);
         let plain = matches!(self.kind, Kind::Plain);
         if (magic, text) != (plain, plain) {
             return Err(Error::invalid(format!(
@@ -247,13 +246,6 @@ pub fn key_in_hex(path: &Path) -> Result<String> {
 /// The key that a peer changes to.
 pub fn next_key_file(key_file: &Path) -> PathBuf {
     key_file.with_extension("next")
-}
-
-/// Whether the file at `path` begins as a plain database does.
-fn has_magic(path: &Path) -> std::io::Result<bool> {
-    let mut first = Vec::new();
-    std::fs::File::open(path)?.take(PLAIN_MAGIC.len() as u64).read_to_end(&mut first)?;
-    Ok(first == PLAIN_MAGIC)
 }
 
 /// Writes a key file of 32 random bytes, readable by its owner only.

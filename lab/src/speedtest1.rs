@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use crate::arguments::Speedtest1Options;
 use crate::error::{Error, Result};
-use crate::fixture::{remove, settle};
+use crate::files::remove;
+use crate::fixture::settle;
 use crate::machine::{children_cpu_seconds, Load};
 use crate::session::{Conditions, Place};
 use crate::side::{Kind, Side};

@@ -13,11 +13,10 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::machine::children_cpu_seconds;
+use crate::program::{in_instance, Variable};
 
 /// From this severity on a message is an error.
 const ERROR: u8 = 11;
-/// What steers Pellucid; `PELLUCID_HOME` and `PELLUCID_DRIVES` are among them.
-const VARIABLES: &str = "PELLUCID_";
 
 /// An instance, with folders for the drives that its scripts name.
 #[derive(Debug, Clone)]
@@ -27,9 +26,6 @@ pub struct Server {
     drives: Vec<(char, PathBuf)>,
     environment: Vec<Variable>,
 }
-
-/// A variable of the environment, and its value if it has one.
-pub type Variable = (&'static str, Option<&'static str>);
 
 /// What a script gave, and what it took.
 #[derive(Debug)]
@@ -100,17 +96,7 @@ impl Server {
             drive.push(folder);
             command.arg("--drive").arg(drive);
         }
-        let steers = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(VARIABLES);
-        for (name, _) in std::env::vars_os().filter(|(name, _)| steers(name)) {
-            command.env_remove(name);
-        }
-        for (name, value) in &self.environment {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.env("PELLUCID_HOME", &self.home).env("SQLITE_TMPDIR", &self.home);
+        in_instance(&mut command, &self.home, &self.environment);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (started, cpu_s) = (Instant::now(), children_cpu_seconds());
         let mut child = command.spawn().map_err(Error::io("pellucid sql"))?;

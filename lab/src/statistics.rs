@@ -156,6 +156,18 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64)
 }
 
+/// `None` of nothing.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Of a sample; `None` of fewer than two.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,5 +285,12 @@ mod tests {
         assert_eq!(LogMean::over(&[]), None);
         let still = LogMean::of(&[1.0, 1.0]).unwrap();
         assert_eq!(LogMean::over(&[still, still]).unwrap().interval(1).half_width(), 1.0);
+    }
+
+    #[test]
+    fn mean_and_deviation_are_those_of_a_sample() {
+        assert_eq!(mean(&[1.0, 2.0, 6.0]), Some(3.0));
+        assert_eq!(deviation(&[1.0, 2.0, 6.0]), Some(7.0_f64.sqrt()));
+        assert_eq!((mean(&[]), deviation(&[1.0])), (None, None));
     }
 }

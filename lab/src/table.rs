@@ -1,5 +1,6 @@
 //! The tables of some sessions and of their verdict, from the same values as the records.
 
+mod elapsed;
 mod load;
 mod pairs;
 

@@ -8,11 +8,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{fadvise, statvfs, Advice};
+use rustix::fs::{fadvise, Advice};
 
 use crate::arguments::WholeOptions;
 use crate::error::{Error, Result};
-use crate::fixture::{copy_whole, length, remove, settle};
+use crate::files::{copy_whole, length, read_through, remove, room};
+use crate::fixture::settle;
 use crate::machine::Load;
 use crate::plan::{self, Setting};
 use crate::pool;
@@ -119,14 +120,13 @@ impl Template {
         let (copy, into) = (self.dir.join("run.db"), self.dir.join("into.db"));
         let file = if operation.changes_file() { &copy } else { &self.path };
         if operation.changes_file() {
-            copy_whole(&self.path, &copy).map_err(Error::io(copy.display().to_string()))?;
+            copy_whole(&self.path, &copy)?;
         }
         let dirty_kib = settle();
         match cache {
-            Cache::Warm => read_through(file),
-            Cache::Cold => evict(file),
+            Cache::Warm => read_through(file)?,
+            Cache::Cold => evict(file).map_err(Error::io(file.display().to_string()))?,
         }
-        .map_err(Error::io(file.display().to_string()))?;
         let load = Load::begin();
         let task = Task::Whole { operation, into: into.clone() };
         let report = single(&self.side, &self.dir, file, task)?;
@@ -188,41 +188,9 @@ fn single(side: &Side, dir: &Path, path: &Path, task: Task) -> Result<Report> {
     pool::single(&Order { side: side.clone(), path: path.into(), setting, task }, dir)
 }
 
-pub fn read_through(path: &Path) -> io::Result<()> {
-    io::copy(&mut File::open(path)?, &mut io::sink()).map(drop)
-}
-
 /// Takes the file out of the system's page cache; what is not written yet would stay.
 fn evict(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     file.sync_all()?;
     Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
-}
-
-/// Makes sure that `bytes` fit into the file system of `dir`.
-pub fn room(dir: &Path, bytes: u64) -> Result<()> {
-    let name = dir.display().to_string();
-    let found = statvfs(dir).map_err(|error| Error::io(name.clone())(error.into()))?;
-    let free = found.f_bavail * found.f_frsize;
-    if free >= bytes {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "{name}: {} MiB are needed and {} MiB are free: choose another --dir or a smaller --size-mib",
-        bytes / MIB,
-        free / MIB
-    )))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn too_little_room_is_told_with_numbers() {
-        let dir = tempfile::tempdir().unwrap();
-        room(dir.path(), 1).unwrap();
-        let error = room(dir.path(), u64::MAX).unwrap_err().to_string();
-        assert!(error.contains("MiB are needed") && error.contains("--size-mib"), "{error}");
-    }
 }

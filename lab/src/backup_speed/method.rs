@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::pipeline::{Pipeline, Recipe, Step};
+use crate::program::Program;
 
 /// Passphrase of the peers' repositories; it protects nothing.
 const PASSPHRASE: &str = "of a measurement";
@@ -38,15 +39,13 @@ pub enum Method {
 /// Where things are, for all methods.
 #[derive(Debug)]
 pub struct Tools {
-    /// `pellucid`, and the lab itself.
-    pub pellucid: PathBuf,
+    /// `pellucid`, with the key file of the sealed database; and the lab itself.
+    pub pellucid: Program,
     pub lab: PathBuf,
     /// The instance, with the certificate; also where age's key is.
     pub home: PathBuf,
     pub plain: PathBuf,
     pub sealed: PathBuf,
-    /// Of the sealed database.
-    pub key_file: PathBuf,
     /// Empty before each run.
     pub media: PathBuf,
     pub restored: PathBuf,
@@ -114,14 +113,22 @@ impl Method {
         }
     }
 
-    /// The program of others that it needs.
-    pub fn needs(&self) -> Option<&'static str> {
+    /// The programs of others that it needs.
+    pub fn needs(&self) -> &'static [&'static str] {
         match self {
-            Self::VacuumInto | Self::Pellucid { .. } => None,
-            Self::Zstd | Self::VacuumZstd => Some("zstd"),
-            Self::VacuumZstdAge => Some("age"),
-            Self::VacuumRestic => Some("restic"),
-            Self::VacuumBorg => Some("borg"),
+            Self::VacuumInto | Self::Pellucid { .. } => &[],
+            Self::Zstd | Self::VacuumZstd => &["zstd"],
+            Self::VacuumZstdAge => &["zstd", "age", "age-keygen"],
+            Self::VacuumRestic => &["restic"],
+            Self::VacuumBorg => &["borg"],
+        }
+    }
+
+    /// What Pellucid's media are sealed with: `Some(None)` if with nothing, `None` of another's media.
+    pub fn seals(&self) -> Option<Option<&str>> {
+        match self {
+            Self::Pellucid { algorithm, .. } => Some(algorithm.as_deref()),
+            _ => None,
         }
     }
 
@@ -170,7 +177,7 @@ impl Method {
                     .extend(algorithm.iter().flat_map(|name| ["--algorithm".into(), name.clone()]));
                 match source {
                     Source::Sealed => {
-                        words.extend(["--key-file".into(), text(&tools.key_file)]);
+                        words.extend(["--key-file".into(), text(tools.pellucid.key_file())]);
                         words.push(text(&tools.sealed));
                     }
                     Source::Plain => {
@@ -200,7 +207,9 @@ impl Method {
         };
         let pipelines = match self {
             Self::VacuumInto => {
-                vec![Step::new("cp", &[&text(&media.join("copy.db")), &restored]).into()]
+                // A shared extent would be no copy.
+                let copy = text(&media.join("copy.db"));
+                vec![Step::new("cp", &["--reflink=never", &copy, &restored]).into()]
             }
             Self::Zstd | Self::VacuumZstd => {
                 vec![unpacked(vec![unpack], &media.join("copy.db.zst"))]
@@ -222,7 +231,7 @@ impl Method {
                 let mut words = vec!["restore".into(), "-q".into()];
                 match (source, algorithm) {
                     (Source::Sealed, _) => {
-                        words.extend(["--key-file".into(), text(&tools.key_file)]);
+                        words.extend(["--key-file".into(), text(tools.pellucid.key_file())]);
                     }
                     (Source::Plain, Some(_)) => words.push("--decrypted".into()),
                     (Source::Plain, None) => {}
@@ -257,7 +266,7 @@ impl Tools {
     }
 
     fn pellucid(&self, words: Vec<String>) -> Step {
-        let step = Step { program: self.pellucid.clone(), words, environment: vec![] };
+        let step = Step { program: self.pellucid.path().into(), words, environment: vec![] };
         step.with("PELLUCID_HOME", text(&self.home))
     }
 

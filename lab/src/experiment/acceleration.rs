@@ -8,29 +8,27 @@
 mod line;
 mod switch;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::json;
 
 use self::line::Line;
-use crate::blocks::shuffled;
+use crate::blocks::{round_of, shuffled};
 use crate::error::{Error, Result};
 use crate::experiment::content::{self, Content};
 use crate::experiment::medium::{seconds, CHOICES};
 use crate::experiment::notes::{Notes, Turn};
 use crate::experiment::Options;
-use crate::fixture::{copy_whole, length, remove, settle};
+use crate::files::{copy_whole, has_magic, length, remove, room};
+use crate::fixture::settle;
 use crate::machine::{self, Load};
 use crate::plan::PAGE_SIZE_BYTES;
-use crate::program::{Program, Said};
+use crate::program::{Program, Said, Variable};
 use crate::random::Random;
 use crate::record::SideDescription;
 use crate::session::{Conditions, Place};
-use crate::side::PLAIN_MAGIC;
 use crate::sql::Server;
-use crate::whole::room;
 
 const SCENARIO: &str = include_str!("../../scenarios/acceleration.toml");
 
@@ -140,7 +138,7 @@ pub fn measure(options: &Options) -> Result<bool> {
     };
     let plan = plan(bench.sizes.len(), &algorithms, rounds, options.seed);
     let session = place.begin(conditions, plan.len() / ((rounds + 1) * SIDES.len()))?;
-    let mut notes = Notes::new(place, session.session, session.sides);
+    let mut notes = Notes::new(place, session.session);
     let mut probed = [None; 2];
     for run in plan {
         notes.place.step(&format!("round {}: {:?}, {}", run.round, run.block, SIDES[run.side]));
@@ -159,7 +157,7 @@ pub fn measure(options: &Options) -> Result<bool> {
         }
     }
     project(&mut notes, &bench.sizes, &algorithms, rounds, scenario.projected_gb)?;
-    notes.finish(options.json)?;
+    notes.finish()?;
     Ok(true)
 }
 
@@ -168,8 +166,10 @@ impl Scenario {
     fn checked(&self) -> Result<Vec<&'static str>> {
         let known = |name: &String| CHOICES[1..].iter().copied().find(|known| known == name);
         let found: Vec<_> = self.algorithms.iter().filter_map(known).collect();
-        if found.len() != self.algorithms.len() || found.is_empty() {
-            return Err(Error::invalid(format!("algorithms: some of {}", CHOICES[1..].join(", "))));
+        let twice = (1..found.len()).any(|at| found[..at].contains(&found[at]));
+        if found.len() != self.algorithms.len() || found.is_empty() || twice {
+            let known = CHOICES[1..].join(", ");
+            return Err(Error::invalid(format!("algorithms: some of {known}, each once")));
         }
         let grow = self.sizes_mib.windows(2).all(|pair| pair[0] < pair[1]);
         if self.sizes_mib.len() < LEAST_SIZES || !grow || self.sizes_mib[0] <= 0.0 {
@@ -190,12 +190,13 @@ fn plan<'a>(sizes: usize, algorithms: &[&'a str], rounds: usize, seed: u64) -> V
     }
     let mut plan = Vec::new();
     for round in 0..=rounds {
-        let order = |count, of: u64| shuffled(count, &mut Random::of(&[seed, round as u64, of]));
-        let drawn = order(blocks.len(), 0).into_iter().map(|at| (at as u64 + 2, blocks[at]));
-        for (number, block) in std::iter::once((1, Block::Probe)).chain(drawn) {
-            let sides = order(SIDES.len(), number).into_iter().enumerate();
-            plan.extend(sides.map(|(place, side)| Run { round, block, place, side }));
-        }
+        let probe = shuffled(SIDES.len(), &mut Random::of(&[seed, round as u64]));
+        let probe = probe.into_iter().enumerate();
+        plan.extend(probe.map(|(place, side)| Run { round, block: Block::Probe, place, side }));
+        plan.extend(round_of(blocks.len(), SIDES.len(), round, seed).into_iter().map(|planned| {
+            let (place, side) = (planned.place, planned.side);
+            Run { round, block: blocks[planned.group], place, side }
+        }));
     }
     plan
 }
@@ -203,7 +204,10 @@ fn plan<'a>(sizes: usize, algorithms: &[&'a str], rounds: usize, seed: u64) -> V
 /// Whether the switch did anything: processor seconds of the probe on both sides.
 fn works(probed: [Option<f64>; 2]) -> Result<()> {
     match probed {
-        [Some(hardware), Some(software)] if software < LEAST_RATIO * hardware => {
+        // Nothing against nothing tells nothing either.
+        [Some(hardware), Some(software)]
+            if hardware <= 0.0 || software < LEAST_RATIO * hardware =>
+        {
             Err(Error::invalid(format!(
                 "without AES instructions the probe takes {software} s of processor time and with them {hardware} s: \
                  this machine has none, or they cannot be switched off"
@@ -265,7 +269,7 @@ impl Bench {
             let path = server.home().join(format!("data/{database}.db"));
             let content = content::fill(&path, (mib * 1048576.0) as u64, seed, dir)?;
             let template = dir.join(format!("{database}.template"));
-            copy(&path, &template)?;
+            copy_whole(&path, &template)?;
             let bytes = length(&template)?;
             sizes.push(Size {
                 name: format!("{mib} MiB"),
@@ -283,7 +287,7 @@ impl Bench {
         Ok(bench)
     }
 
-    fn on(&self, environment: &[crate::sql::Variable]) -> Side {
+    fn on(&self, environment: &[Variable]) -> Side {
         Side {
             server: self.server.with_environment(environment),
             program: Program::bare(&self.program, self.server.home(), environment),
@@ -291,14 +295,10 @@ impl Bench {
         }
     }
 
-    fn describe(
-        &self,
-        program: &Path,
-        off: &[crate::sql::Variable],
-    ) -> Result<Vec<SideDescription>> {
+    fn describe(&self, program: &Path, off: &[Variable]) -> Result<Vec<SideDescription>> {
         let hash = machine::sha256(program)?;
         let largest = self.sizes.last();
-        let one = |(side, environment): (&str, &[crate::sql::Variable])| SideDescription {
+        let one = |(side, environment): (&str, &[Variable])| SideDescription {
             side: side.into(),
             kind: format!("{side} AES: {}", switch::shown(environment)),
             algorithm: None,
@@ -319,7 +319,7 @@ impl Side {
         let words = ["encrypt", "--certificate", CERTIFICATE, "--algorithm", algorithm];
         let said = self.program.run_bare(&words, path)?;
         let found = (said.facts["state"].as_str(), said.facts["algorithm"].as_str());
-        if found != (Some("encrypted"), Some(algorithm)) || is_plain(path)? {
+        if found != (Some("encrypted"), Some(algorithm)) || has_magic(path)? {
             return Err(Error::invalid(format!("encryption with {algorithm}: {}", said.facts)));
         }
         Ok(said)
@@ -359,7 +359,7 @@ impl Side {
         let said = timed(notes, turn(run, &decrypted), size.bytes, || {
             self.program.run_bare(&[DECRYPT], &size.path)
         })?;
-        if said.facts["state"].as_str() != Some("plain") || !is_plain(&size.path)? {
+        if said.facts["state"].as_str() != Some("plain") || !has_magic(&size.path)? {
             return Err(Error::invalid(format!("decryption: {}", said.facts)));
         }
         if run.round == 0 {
@@ -406,13 +406,13 @@ fn timed(
     let (others, stolen) = load.end().shares(said.cpu_s);
     let numbers = [
         ("elapsed_s", said.wall_s),
-        ("said_s", said.seconds()),
         ("speed_mb_per_s", bytes as f64 / MB / said.wall_s),
         ("others_percent_cpu", others * 100.0),
         ("stolen_percent_cpu", stolen * 100.0),
         ("dirty_kib", dirty_kib as f64),
     ];
     notes.write(turn, numbers)?;
+    notes.write(turn, said.facts["seconds"].as_f64().map(|seconds| ("said_s", seconds)))?;
     notes.write(turn, said.cpu_s.map(|seconds| ("cpu_s", seconds)))?;
     Ok(said)
 }
@@ -420,19 +420,7 @@ fn timed(
 /// The plain database as it was, in the page cache.
 fn fresh(size: &Size) -> Result<()> {
     remove(&size.path)?;
-    copy(&size.template, &size.path)
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    copy_whole(from, to).map_err(Error::io(to.display().to_string()))
-}
-
-fn is_plain(path: &Path) -> Result<bool> {
-    let mut magic = [0; PLAIN_MAGIC.len()];
-    std::fs::File::open(path)
-        .and_then(|mut file| file.read_exact(&mut magic))
-        .map_err(Error::io(path.display().to_string()))?;
-    Ok(&magic == PLAIN_MAGIC)
+    copy_whole(&size.template, &size.path)
 }
 
 /// What each of the cells would take of a database that nobody measured, from a line through the sizes of each round. A
@@ -488,6 +476,7 @@ mod tests {
         assert!(works([Some(0.03), Some(0.3)]).is_ok());
         assert!(works([Some(0.03), Some(0.05)]).is_err());
         assert!(works([None, Some(0.3)]).is_err());
+        assert!(works([Some(0.0), Some(0.0)]).is_err());
     }
 
     #[test]
@@ -512,6 +501,9 @@ mod tests {
         assert_eq!(scenario.checked().unwrap(), CHOICES[1..]);
         assert_eq!((scenario.rounds, scenario.projected_gb), (10, 1000.0));
         scenario.sizes_mib.pop();
+        assert!(scenario.checked().is_err());
+        let mut scenario: Scenario = toml::from_str(SCENARIO).unwrap();
+        scenario.algorithms[1] = scenario.algorithms[0].clone();
         assert!(scenario.checked().is_err());
         scenario.sizes_mib = vec![1.0, 2.0, 2.0, 3.0];
         assert!(scenario.checked().is_err());

@@ -14,17 +14,16 @@ use serde::Deserialize;
 use serde_json::json;
 
 use self::disks::{Disks, Named};
-use crate::blocks::shuffled;
+use crate::blocks::plan;
 use crate::error::{Error, Result};
 use crate::experiment::content::Content;
 use crate::experiment::medium::{self, seconds, Timed, CHOICES, COMPRESSION, NO_COMPRESSION};
-use crate::experiment::notes::{mean, Notes, Turn};
+use crate::experiment::notes::{Notes, Turn};
 use crate::experiment::{content, Options};
-use crate::fixture::{copy_whole, length};
-use crate::random::Random;
+use crate::files::{copy_whole, length, read_through, room};
 use crate::session::{Conditions, Place};
 use crate::sql::{quoted, quoted_path, Server, Table};
-use crate::whole::{read_through, room};
+use crate::statistics::mean;
 
 const SCENARIO: &str = include_str!("../../scenarios/backup-matrix.toml");
 
@@ -103,15 +102,6 @@ struct Cell {
     restore: Option<String>,
 }
 
-/// One run of the plan.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    round: usize,
-    cell: usize,
-    place: usize,
-    side: usize,
-}
-
 /// Measures the matrix.
 ///
 /// # Errors
@@ -177,10 +167,10 @@ pub fn measure(given: &MatrixOptions) -> Result<bool> {
         matrix.change(scenario.changed_rows_percent / 100.0)?;
     }
     let session = place.begin(conditions, cells.len())?;
-    let mut notes = Notes::new(place, session.session, session.sides);
+    let mut notes = Notes::new(place, session.session);
     let plan = plan(cells.len(), choices.len(), rounds, options.seed);
     for (at, run) in plan.iter().enumerate() {
-        let cell = &cells[run.cell];
+        let cell = &cells[run.group];
         let (round, place, side) = (run.round, run.place, choices[run.side]);
         let turn = Turn { cell: &cell.name, round, place, side };
         match cell.kind {
@@ -192,32 +182,19 @@ pub fn measure(given: &MatrixOptions) -> Result<bool> {
             // The warm-up is in no figure of the article's query either.
             matrix.forget()?;
         }
-        let (cell, side) = (&cells[next.cell].name, choices[next.side]);
+        let (cell, side) = (&cells[next.group].name, choices[next.side]);
         notes.place.step(&format!("round {}: {cell}, {side}", next.round));
     }
     matrix.ask(&mut notes, &cells, &choices, rounds)?;
-    notes.finish(options.json)?;
+    notes.finish()?;
     Ok(true)
-}
-
-/// Every round has every cell once, in an order that is drawn, and every cell every side one behind the other, in an order
-/// that is drawn: runs that are compared are close to each other.
-fn plan(cells: usize, sides: usize, rounds: usize, seed: u64) -> Vec<Run> {
-    let mut plan = Vec::new();
-    for round in 0..=rounds {
-        let order = |count, of: u64| shuffled(count, &mut Random::of(&[seed, round as u64, of]));
-        for cell in order(cells, 0) {
-            let sides = order(sides, cell as u64 + 1).into_iter().enumerate();
-            plan.extend(sides.map(|(place, side)| Run { round, cell, place, side }));
-        }
-    }
-    plan
 }
 
 fn compressions(names: &[String]) -> Result<Vec<&'static str>> {
     let known = |name: &String| [COMPRESSION, NO_COMPRESSION].into_iter().find(|one| one == name);
     let found: Vec<_> = names.iter().filter_map(known).collect();
-    match found.len() == names.len() && !found.is_empty() {
+    let twice = (1..found.len()).any(|at| found[..at].contains(&found[at]));
+    match found.len() == names.len() && !found.is_empty() && !twice {
         true => Ok(found),
         false => Err(Error::invalid("compression: COMPRESSION, NO_COMPRESSION or both")),
     }
@@ -281,7 +258,7 @@ fn rehearse(program: &Path, dir: &Path, seed: u64) -> Result<()> {
     let drives = DRIVES.map(|drive| dir.join(drive.to_string()));
     for (disk, drive) in ARTICLE_DISKS.iter().zip(&drives) {
         folder(&drive.join("backup"))?;
-        copy(&made, &folder(&drive.join("CTP2_Data"))?.join(format!("aw{disk}.mdf")))?;
+        copy_whole(&made, &folder(&drive.join("CTP2_Data"))?.join(format!("aw{disk}.mdf")))?;
     }
     let server = with_drives(&server, &dir, &drives);
     for script in [ATTACH, KEYS, BACKUP_KEYS] {
@@ -332,10 +309,6 @@ fn folder(dir: &Path) -> Result<PathBuf> {
     Ok(dir.to_path_buf())
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    copy_whole(from, to).map_err(Error::io(to.display().to_string()))
-}
-
 /// The instance that is measured, with its databases and the article's statements.
 #[derive(Debug)]
 struct Matrix {
@@ -353,7 +326,7 @@ impl Matrix {
         let server = instance(program, dir)?;
         let (made, content) = make(&server, dir, "made", bytes, seed)?;
         let bytes = length(&made)?;
-        copy(&made, &disks.source(0).join(format!("{CHANGED}.mdf")))?;
+        copy_whole(&made, &disks.source(0).join(format!("{CHANGED}.mdf")))?;
         // Where there is one source, the article's other database is there and not used.
         let (spare, _) = make(&server, dir, "spare", TINY_BYTES, seed)?;
         let mut sources = [0, 1].map(|at| disks.source(at).to_path_buf());
@@ -363,7 +336,7 @@ impl Matrix {
         for (at, source) in sources.iter().enumerate() {
             let data = folder(&source.join("CTP2_Data"))?;
             let from = if disks.has_source(at) { &made } else { &spare };
-            copy(from, &data.join(format!("aw{}.mdf", ARTICLE_DISKS[at])))?;
+            copy_whole(from, &data.join(format!("aw{}.mdf", ARTICLE_DISKS[at])))?;
         }
         for database in ["made", "spare"] {
             server.run(&format!("DROP DATABASE {database}"))?;
@@ -415,14 +388,14 @@ impl Matrix {
     ) -> Result<()> {
         let Statement { name, text } = self.statement(turn.side, cell)?;
         let media = self.disks.target(target).join(format!("backup/{name}.bak"));
-        warm(&self.database(source))?;
+        read_through(&self.database(source))?;
         Timed::run(&self.server, text)?.write(notes, turn, self.bytes)?;
         medium::remember(&self.server, notes, turn, name, &media)?;
         if let Some(restore) = &cell.restore {
             let turn = Turn { cell: restore, ..turn };
             let timed = Timed::run(&self.server, &self.restore(&media, source)?)?;
             timed.write(notes, turn, self.bytes)?;
-            self.check_restored()?;
+            self.check_restored(turn)?;
         }
         medium::discard(turn, cell.compression == COMPRESSION, &media)
     }
@@ -440,14 +413,17 @@ impl Matrix {
         ))
     }
 
-    /// A restore is worth nothing if rows are missing; the database is dropped.
-    fn check_restored(&self) -> Result<()> {
+    /// A restore is worth nothing if rows are missing; the first of each is checked whole. The database is dropped.
+    fn check_restored(&self, turn: Turn<'_>) -> Result<()> {
         let counted =
             self.server.run("SELECT COUNT_BIG(*) AS n FROM restored.dbo.CustomerOrder")?;
         let rows = counted.table()?.number(0, "n")?;
         if rows != self.content.rows as f64 {
             let expected = self.content.rows;
             return Err(Error::invalid(format!("of {expected} rows, {rows} were restored")));
+        }
+        if turn.round == 0 {
+            self.server.run("DBCC CHECKDB(restored) WITH NO_INFOMSGS")?;
         }
         self.server.run("DROP DATABASE restored").map(drop)
     }
@@ -488,10 +464,33 @@ impl Matrix {
             quoted_path(&media)?,
             cell.compression
         );
-        warm(&self.changed())?;
+        read_through(&self.changed())?;
         Timed::run(&self.server, &statement)?.write(notes, turn, self.bytes)?;
         medium::remember(&self.server, notes, turn, &name, &media)?;
+        if turn.round == 0 {
+            self.check_differential(turn, &media)?;
+        }
         medium::discard(turn, cell.compression == COMPRESSION, &media)
+    }
+
+    /// Restores base and differential: every row is as it is in the database that was changed.
+    fn check_differential(&self, turn: Turn<'_>, media: &Path) -> Result<()> {
+        let base = self.disks.target(0).join(format!("{BASE}.bak"));
+        self.server.run(&format!("{}, NORECOVERY", self.restore(&base, 0)?))?;
+        let differential = quoted_path(media)?;
+        self.server.run(&format!("RESTORE DATABASE restored FROM DISK = {differential}"))?;
+        let same = self.server.run(&format!(
+            "SELECT COUNT_BIG(*) AS n FROM restored.dbo.CustomerOrder AS a
+             INNER JOIN {CHANGED}.dbo.CustomerOrder AS b ON a.OrderID = b.OrderID AND a.Article = b.Article"
+        ))?;
+        let (rows, expected) = (same.table()?.number(0, "n")?, self.content.rows);
+        if rows != expected as f64 {
+            return Err(Error::invalid(format!(
+                "{}: a differential on its base restores {rows} of {expected} rows",
+                turn.side
+            )));
+        }
+        self.check_restored(turn)
     }
 
     /// The history of the article's databases.
@@ -548,10 +547,6 @@ impl Matrix {
     }
 }
 
-fn warm(path: &Path) -> Result<()> {
-    read_through(path).map_err(Error::io(path.display().to_string()))
-}
-
 fn row_of(table: &Table, name: &str) -> Result<usize> {
     let is_it = |row: &usize| table.text(*row, "name").is_ok_and(|found| found == name);
     let found = (0..table.rows.len()).find(is_it);
@@ -592,21 +587,6 @@ mod tests {
         assert!(statements[0].text.starts_with("BACKUP DATABASE awHDD TO DISK = 'D:"));
         assert!(statements[2].text.trim_end().ends_with(';'), "{}", statements[2].text);
         assert!(super::statements("\nBACKUP DATABASE a NAME = 'x'").is_err());
-    }
-
-    #[test]
-    fn every_round_has_every_run_once_and_an_order_of_its_own() {
-        let plan = plan(3, 5, 2, 1);
-        assert_eq!(plan.len(), 3 * 3 * 5);
-        let of = |round| plan.iter().filter(move |run| run.round == round);
-        for round in 0..3 {
-            let mut runs: Vec<_> = of(round).map(|run| (run.cell, run.side)).collect();
-            runs.sort_unstable();
-            runs.dedup();
-            assert_eq!(runs.len(), 15);
-        }
-        let orders = [1, 2].map(|round| of(round).map(|run| run.side).collect::<Vec<_>>());
-        assert_ne!(orders[0], orders[1]);
     }
 
     #[test]

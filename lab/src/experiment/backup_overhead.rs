@@ -6,16 +6,14 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::blocks::shuffled;
+use crate::blocks::plan;
 use crate::error::{Error, Result};
 use crate::experiment::medium::{self, seconds, Timed};
 use crate::experiment::notes::{Notes, Turn};
 use crate::experiment::{content, Options};
-use crate::fixture::length;
-use crate::random::Random;
+use crate::files::{length, read_through, room};
 use crate::session::{Conditions, Place};
 use crate::sql::{batches, Server};
-use crate::whole::{read_through, room};
 
 const SCENARIO: &str = include_str!("../../scenarios/backup-overhead.toml");
 /// Word for word; crates/pellucid-cli/tests/cli/sql_articles.rs runs it, too.
@@ -81,25 +79,21 @@ pub fn measure(options: &Options) -> Result<bool> {
         ..Conditions::default()
     };
     let session = place.begin(conditions, 1)?;
-    let mut notes = Notes::new(place, session.session, session.sides);
+    let mut notes = Notes::new(place, session.session);
     let media = server.home().join("backup/IndexDemoDB.bak");
-    let mut plan = Vec::new();
-    for round in 0..=rounds {
-        let order = shuffled(choices.len(), &mut Random::of(&[options.seed, round as u64]));
-        let turn = |(place, side)| Turn { cell: CELL, round, place, side: choices[side] };
-        plan.extend(order.into_iter().enumerate().map(turn));
-    }
-    for (at, turn) in plan.iter().copied().enumerate() {
-        read_through(&database).map_err(Error::io(database.display().to_string()))?;
+    let plan = plan(1, choices.len(), rounds, options.seed);
+    for (at, run) in plan.iter().enumerate() {
+        let turn = Turn { cell: CELL, round: run.round, place: run.place, side: choices[run.side] };
+        read_through(&database)?;
         let timed = Timed::run(&server, &statement(&backup, turn.side))?;
         timed.write(&mut notes, turn, file_bytes)?;
         medium::remember(&server, &mut notes, turn, NO_NAME, &media)?;
         medium::discard(turn, false, &media)?;
         if let Some(next) = plan.get(at + 1) {
-            notes.place.step(&format!("round {}: {}", next.round, next.side));
+            notes.place.step(&format!("round {}: {}", next.round, choices[next.side]));
         }
     }
-    notes.finish(options.json)?;
+    notes.finish()?;
     Ok(true)
 }
 

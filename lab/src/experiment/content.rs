@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::files::holds;
 use crate::plan;
 use crate::pool;
 use crate::scenario::whole;
@@ -46,46 +47,5 @@ fn ordered(path: &Path, task: Task, home: &Path) -> Result<Content> {
 /// # Errors
 /// [`Error::Io`]
 pub fn is_readable(path: &Path) -> Result<bool> {
-    holds(path, whole::MARKER.as_bytes()).map_err(Error::io(path.display().to_string()))
-}
-
-fn holds(path: &Path, marker: &[u8]) -> std::io::Result<bool> {
-    use std::io::Read;
-    const BLOCK_BYTES: usize = 1 << 20;
-    let mut file = std::fs::File::open(path)?;
-    // Of each block the end is kept: the text may lie across two.
-    let (mut block, mut kept) = (vec![0; marker.len() + BLOCK_BYTES], 0);
-    loop {
-        let bytes = file.read(&mut block[kept..])?;
-        if bytes == 0 {
-            return Ok(false);
-        }
-        let end = kept + bytes;
-        if block[..end].windows(marker.len()).any(|window| window == marker) {
-            return Ok(true);
-        }
-        let keep = end.min(marker.len() - 1);
-        block.copy_within(end - keep..end, 0);
-        kept = keep;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_across_two_blocks_is_found() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("file");
-        for before in [0, 1, (1 << 20) - 3, (1 << 20) + 2, 3 << 20] {
-            let mut bytes = vec![b'x'; before];
-            bytes.extend_from_slice(b"marker");
-            std::fs::write(&path, &bytes).unwrap();
-            assert!(holds(&path, b"marker").unwrap(), "{before}");
-            assert!(!holds(&path, b"maker").unwrap());
-        }
-        std::fs::write(&path, b"").unwrap();
-        assert!(!holds(&path, b"marker").unwrap());
-    }
+    holds(path, whole::MARKER)
 }

@@ -20,10 +20,10 @@ use signal_hook::flag;
 use crate::arguments::{HummerCommand, HummerOptions};
 use crate::blocks::{shuffled, Turn};
 use crate::error::{Error, Result};
+use crate::files::room;
 use crate::random::Random;
 use crate::record::{Observation, Parameters};
 use crate::session::{Conditions, Place};
-use crate::whole::room;
 
 use plan::{Cell, Scenario};
 use run::{End, Ground};

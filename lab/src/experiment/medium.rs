@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::experiment::notes::{Notes, Turn};
-use crate::fixture::{length, remove, settle};
+use crate::files::{length, remove};
+use crate::fixture::settle;
 use crate::machine::{self, Load};
 use crate::record::SideDescription;
 use crate::sql::{quoted, Answer, Server};

@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::arguments::Common;
 use crate::choice::{Algorithm, SideChoice, SideOptions};
 use crate::error::{Error, Result};
+use crate::program;
 
 /// What every experiment takes.
 #[derive(Debug, Clone, Args)]
@@ -99,11 +100,7 @@ impl Options {
     /// [`Error::Io`] if it is not there.
     pub fn program(&self) -> Result<PathBuf> {
         let own = std::env::current_exe().unwrap_or_default();
-        let beside = self.extension.as_ref().unwrap_or(&own).with_file_name("pellucid");
-        beside.canonicalize().map_err(Error::io(format!(
-            "program `{}` (build it with `cargo build --release`)",
-            beside.display()
-        )))
+        program::beside(self.extension.as_ref().unwrap_or(&own))
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::figures::like;
+use super::figures::{last_star, like};
 use super::reading::Material;
 use crate::statistics::{jackknife, mean_within_fences};
 
@@ -65,7 +65,7 @@ pub struct Source {
     #[serde(default)]
     pub not: Vec<String>,
     /// Cells against another cell of the same run, instead of sides against a side: the first are
-    /// compared with the second.
+    /// compared with the second, whose `*` is what the last `*` of the first stands for.
     #[serde(default)]
     pub pairs: Vec<[String; 2]>,
     /// The first that was observed.
@@ -170,12 +170,13 @@ impl Source {
     }
 
     /// The cell that `cell` is compared with.
-    fn base_cell<'a>(&'a self, cell: &'a str) -> Option<&'a str> {
+    fn base_cell(&self, cell: &str) -> Option<String> {
         if self.pairs.is_empty() {
-            return self.wants(cell).then_some(cell);
+            return self.wants(cell).then(|| cell.into());
         }
-        let pair = self.pairs.iter().find(|pair| like(cell, &pair[0]) && cell != pair[1]);
-        pair.map(|pair| pair[1].as_str())
+        let base =
+            |[first, second]: &[String; 2]| Some(second.replacen('*', last_star(cell, first)?, 1));
+        self.pairs.iter().find_map(base).filter(|base| base != cell)
     }
 
     fn cases(&self, material: &Material, what: &str) -> Vec<Case> {
@@ -215,7 +216,8 @@ impl Source {
                 if *side == "again" && self.side.contains('*') {
                     continue;
                 }
-                if let Some(of_base) = values.get(&(*in_session, base_cell, base)) {
+                let key = order.iter().find(|key| **key == (*in_session, &*base_cell, base));
+                if let Some(of_base) = key.and_then(|key| values.get(key)) {
                     let of_side = &values[&(*in_session, *cell, *side)];
                     found.push((in_session, cell, side, of_base, of_side));
                     cells.insert(*cell);

@@ -220,22 +220,26 @@ pub fn sampled(what: &str) -> bool {
 /// True if `name` is of the form `pattern`, in which each `*` stands for anything; without regard to
 /// the case of letters.
 pub fn like(name: &str, pattern: &str) -> bool {
-    let (name, pattern) = (name.to_ascii_lowercase(), pattern.to_ascii_lowercase());
+    last_star(name, pattern).is_some()
+}
+
+/// What the last `*` of `pattern` stands for if `name` is of that form: nothing, without a `*`.
+pub fn last_star<'a>(name: &'a str, pattern: &str) -> Option<&'a str> {
+    let (lower, pattern) = (name.to_ascii_lowercase(), pattern.to_ascii_lowercase());
     let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else {
-        return false;
-    };
+    let mut rest = lower.strip_prefix(parts.next().unwrap_or_default())?;
     let mut last = None;
     for part in parts {
         if let Some(middle) = last.replace(part) {
-            match rest.find(middle) {
-                Some(at) => rest = &rest[at + middle.len()..],
-                None => return false,
-            }
+            rest = &rest[rest.find(middle)? + middle.len()..];
         }
     }
-    last.map_or(rest.is_empty(), |end| rest.ends_with(end))
+    // Letters of ASCII are as long in both cases.
+    let start = name.len() - rest.len();
+    match last {
+        None => rest.is_empty().then_some(""),
+        Some(end) => rest.strip_suffix(end).and_then(|found| name.get(start..start + found.len())),
+    }
 }
 
 #[cfg(test)]
@@ -317,5 +321,8 @@ mod tests {
         ] {
             assert_eq!(like(name, pattern), expected, "{name} {pattern}");
         }
+        assert_eq!(last_star("CHECKDB AES_128, 256 MiB", "checkdb *, *"), Some("256 MiB"));
+        assert_eq!(last_star("CHECKDB AES_128", "CHECKDB *_128"), Some("AES"));
+        assert_eq!(last_star("CHECKDB", "CHECKDB"), Some(""));
     }
 }

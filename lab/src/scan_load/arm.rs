@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use crate::arguments::ScanLoadOptions;
 use crate::crew::Crew;
 use crate::error::{Error, Result};
-use crate::fixture::{copy_whole, length, remove, settle};
+use crate::files::{copy_whole, length, remove};
+use crate::fixture::settle;
 use crate::machine::Load;
 use crate::plan::Setting;
 use crate::pool;
@@ -59,7 +60,7 @@ impl Arm {
     ) -> Result<(Self, Vec<Alone>)> {
         std::fs::create_dir(&dir).map_err(Error::io(dir.display().to_string()))?;
         let path = dir.join("run.db");
-        copy_whole(template, &path).map_err(Error::io(path.display().to_string()))?;
+        copy_whole(template, &path)?;
         let program = Program::of(&side, &dir)?;
         let backups = match sealed {
             Some(sealed) => Program::of(sealed, &dir)?,
@@ -213,7 +214,7 @@ impl Arm {
             Kind::Sealed { .. } => program.start(&words, &self.path)?,
             _ => program.start_bare(&[&words[..], &["--no-encryption"]].concat(), &self.path)?,
         };
-        let log = crate::fixture::beside(&self.path, "-wal");
+        let log = crate::files::beside(&self.path, "-wal");
         let mut longest = 0;
         while !running.has_ended()? {
             longest = longest.max(log.metadata().map_or(0, |found| found.len()));
@@ -299,14 +300,24 @@ impl Arm {
         let (media, restored) = (self.dir.join("media.bak"), self.dir.join("restored.db"));
         let Some(program) = self.backups.as_ref().filter(|_| media.exists()) else { return Ok(()) };
         let to = format!("--to={}", restored.display());
-        match self.side.kind {
-            Kind::Sealed { .. } => program.run(&["restore", "--decrypted", &to], &media)?,
-            _ => program.run_bare(&["restore", &to], &media)?,
+        let algorithm = match &self.side.kind {
+            Kind::Sealed { algorithm, .. } => {
+                program.run(&["restore", "--decrypted", &to], &media)?;
+                Some(algorithm.as_str())
+            }
+            _ => {
+                program.run_bare(&["restore", &to], &media)?;
+                None
+            }
         };
+        program.check_media(std::slice::from_ref(&media), algorithm, MARKER)?;
         let (side, setting) = (plain.clone(), self.setting);
-        let order = Order { side, path: restored, setting, task: Task::Rows };
+        let order = Order { side, path: restored.clone(), setting, task: Task::Rows };
         match pool::single(&order, &self.dir)? {
-            Report::Rows { rows, .. } if rows == orders => Ok(()),
+            Report::Rows { rows, .. } if rows == orders => {
+                remove(&media)?;
+                remove(&restored)
+            }
             other => Err(Error::invalid(format!("a backup of {orders} rows: {other:?}"))),
         }
     }

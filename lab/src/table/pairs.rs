@@ -1,10 +1,11 @@
-//! The table of an experiment's observations: the median of each number for each side, and what its goals say.
+//! The table of an experiment's observations, by its elapsed times or, where a run has several, the median of each number
+//! for each side; and what its goals say.
 
 use std::fmt::Write;
 
 use comfy_table::Table;
 
-use super::{align, mean, new_table};
+use super::{align, elapsed, mean, new_table};
 use crate::record::{Observation, Session};
 use crate::statistics::Summary;
 use crate::verdict::PairVerdict;
@@ -14,10 +15,15 @@ pub fn render(session: &Session, observations: &[Observation], verdicts: &[PairV
     let ours: Vec<&Observation> =
         observations.iter().filter(|one| one.session == session.session && one.round > 0).collect();
     let mut text = String::new();
-    for cell in distinct(ours.iter().map(|one| one.cell.as_str())) {
+    let timed = ours.iter().any(|one| one.what == elapsed::WHAT);
+    if timed {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}", elapsed::render(session, &ours));
+    }
+    let cells = distinct(ours.iter().filter(|_| !timed).map(|one| one.cell.as_str()));
+    for cell in cells {
         let of_cell: Vec<&Observation> =
             ours.iter().copied().filter(|one| one.cell == cell).collect();
-        // Writing to a String cannot fail.
         let _ = writeln!(text, "{}", medians(&session.scenario, cell, &of_cell));
     }
     let verdicts: Vec<_> = verdicts.iter().filter(|one| one.session == session.session).collect();
@@ -90,7 +96,7 @@ fn number(what: &str, value: f64) -> String {
 }
 
 /// Each once, in the order in which they come.
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut found = Vec::new();
     for name in names {
         if !found.contains(&name) {

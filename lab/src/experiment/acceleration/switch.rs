@@ -5,7 +5,7 @@
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 use crate::error::Error;
 use crate::error::Result;
-use crate::sql::Variable;
+use crate::program::Variable;
 
 /// AES (bit 57) and PCLMULQDQ (33) of leaf 1; VAES (41) and VPCLMULQDQ (42) of leaf 7: `OPENSSL_ia32cap(3)`.
 #[cfg(target_arch = "x86_64")]

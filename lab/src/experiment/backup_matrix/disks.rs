@@ -39,6 +39,12 @@ pub fn apart(named: [Vec<Named>; 2]) -> Result<[Vec<Named>; 2]> {
         if named.len() > 2 {
             return Err(Error::invalid("--source, --target: at most two of each"));
         }
+        if let [first, second] = &named[..] {
+            if first.name == second.name {
+                let name = &first.name;
+                return Err(Error::invalid(format!("--source, --target: `{name}` is named twice")));
+            }
+        }
         let mut kept: Vec<(Named, Volume)> = Vec::new();
         for one in named {
             let volume = Volume::of(&one.dir)?;

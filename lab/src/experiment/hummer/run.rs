@@ -6,7 +6,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 
 use crate::blocks::Turn;
 use crate::error::{Error, Result};
-use crate::fixture::{copy_whole, length, remove, settle};
+use crate::files::{copy_whole, length, remove};
+use crate::fixture::settle;
 use crate::histogram::Histogram;
 use crate::plan::{Journal, Setting};
 use crate::pool::{self, Worker};
@@ -156,8 +157,11 @@ impl<'a> Ground<'a> {
                 }
                 if interrupted.load(Ordering::Relaxed) && !stopped {
                     let stop = Change { finished: Some(true), live: true, ..Change::default() };
-                    arm.control(&path, setting, stop)?;
-                    stopped = true;
+                    // The workers go on if nobody tells them: it is tried again.
+                    match arm.control(&path, setting, stop) {
+                        Ok(()) => stopped = true,
+                        Err(error) => eprintln!("lab: hummer is not stopped yet: {error}"),
+                    }
                 }
             }
         })?;
@@ -252,8 +256,7 @@ impl Arm {
     fn fresh(&self, cell: &Cell, setting: Setting, delay_ms: u64) -> Result<PathBuf> {
         let path = self.database();
         remove(&path)?;
-        copy_whole(&template(&self.dir, cell), &path)
-            .map_err(Error::io(path.display().to_string()))?;
+        copy_whole(&template(&self.dir, cell), &path)?;
         let (mix, delay_ms) = (Some(cell.mix), Some(delay_ms));
         self.control(&path, setting, Change { mix, delay_ms, ..Change::default() })?;
         settle();

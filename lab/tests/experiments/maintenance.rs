@@ -1,81 +1,8 @@
-//! Goal: `maintenance` and `acceleration`, from the command line to records that a report can be made of.
-//!
-//! Method: databases of a few megabytes, one round after the warm-up; the program `pellucid` lies beside the lab. What the
-//! lab checks itself (rows, what is sealed, that the switch of hardware AES did something) ends the session if it is not
-//! so. No figure is judged, only how they belong together.
-#![allow(clippy::unwrap_used)]
+//! `maintenance` and `acceleration`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::{Command, Output};
+use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-fn lab(dir: &Path, line: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lab"))
-        .args(line.split_whitespace())
-        .args(["--dir".as_ref(), dir.as_os_str()])
-        .args(["--records".as_ref(), dir.join("records.jsonl").as_os_str()])
-        .output()
-        .unwrap()
-}
-
-struct Records {
-    session: Value,
-    /// Values by cell, side, quantity and round.
-    observed: BTreeMap<(String, String, String, u64), f64>,
-}
-
-impl Records {
-    /// Of a run that succeeds and leaves nothing but its records.
-    fn of(line: &str, scenario: Option<&str>) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let elsewhere = tempfile::tempdir().unwrap();
-        let path = elsewhere.path().join("scenario.toml");
-        let mut line = line.to_owned();
-        if let Some(scenario) = scenario {
-            std::fs::write(&path, scenario).unwrap();
-            line.push_str(&format!(" --scenario {}", path.display()));
-        }
-        let output = lab(dir.path(), &line);
-        let (out, err) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{out}{err}");
-        let left: Vec<_> =
-            std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(left, ["records.jsonl"]);
-        let text = std::fs::read_to_string(dir.path().join("records.jsonl")).unwrap();
-        let mut records = Self { session: Value::Null, observed: BTreeMap::new() };
-        for line in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
-            let word = |name: &str| line[name].as_str().unwrap().to_owned();
-            match line["record"].as_str().unwrap() {
-                "session" => records.session = line.clone(),
-                "observation" => {
-                    let round = line["round"].as_u64().unwrap();
-                    let key = (word("cell"), word("side"), word("what"), round);
-                    let value = line["value"].as_f64().unwrap();
-                    assert_eq!(records.observed.insert(key, value), None, "twice: {line}");
-                }
-                _ => {}
-            }
-        }
-        records
-    }
-
-    fn value(&self, cell: &str, side: &str, what: &str, round: u64) -> f64 {
-        let key = (cell.to_owned(), side.to_owned(), what.to_owned(), round);
-        *self.observed.get(&key).unwrap_or_else(|| panic!("no {key:?}"))
-    }
-
-    fn cells(&self) -> BTreeSet<&str> {
-        self.observed.keys().map(|(cell, ..)| &**cell).collect()
-    }
-
-    fn sides(&self) -> Vec<&str> {
-        let sides = self.session["sides"].as_array().unwrap();
-        sides.iter().map(|side| side["side"].as_str().unwrap()).collect()
-    }
-}
+use crate::records::{lab, Records};
 
 #[test]
 fn maintenance_is_done_on_both_databases_with_the_articles_statements() {
