@@ -129,6 +129,25 @@ fn newest(records: &Records, all: bool) -> Vec<Paired> {
     chosen
 }
 
+/// What a session was asked to do, one `name value` each; how long that would take is no part of it.
+fn conditions(session: &Session) -> Vec<String> {
+    let parameters = session.parameters.iter().filter(|(name, _)| *name != "estimate_s");
+    let mut all: Vec<String> = parameters.map(|(name, value)| format!("{name} {value}")).collect();
+    all.extend(session.size.map(|size| format!("size {size}")));
+    let json = [serde_json::to_string(&session.setting), serde_json::to_string(&session.limit)];
+    all.extend(["setting", "limit"].iter().zip(json).filter_map(|(name, text)| {
+        let text = text.ok().filter(|text| text != "null")?;
+        Some(format!("{name} {text}"))
+    }));
+    all.extend(
+        session
+            .sides
+            .iter()
+            .filter_map(|side| Some(format!("{} {}", side.side, side.algorithm.as_deref()?))),
+    );
+    all
+}
+
 /// In what the two were measured differently.
 fn differences(a: &Records, b: &Records) -> String {
     let lines = |records: &Records, of: &dyn Fn(&Session) -> String| {
@@ -164,8 +183,34 @@ fn differences(a: &Records, b: &Records) -> String {
             differ.push(format!("{name}: A {of_a}, B {of_b}"));
         }
     }
+    let unknown =
+        |records: &Records| records.sessions.iter().any(|session| session.machine.tree.is_none());
+    if unknown(a) || unknown(b) {
+        differ.push("tree: not known of every session".into());
+    }
+    let scenarios: BTreeSet<&str> =
+        a.sessions.iter().map(|session| session.scenario.as_str()).collect();
+    for scenario in scenarios {
+        let of = |records: &Records| {
+            let ours = records.sessions.iter().filter(|session| session.scenario == scenario);
+            ours.flat_map(conditions).collect::<BTreeSet<String>>()
+        };
+        let (of_a, of_b) = (of(a), of(b));
+        if !of_b.is_empty() && of_a != of_b {
+            let only = |one: &BTreeSet<String>, other: &BTreeSet<String>| {
+                let only: Vec<&str> = one.difference(other).map(String::as_str).collect();
+                if only.is_empty() {
+                    "none of it".into()
+                } else {
+                    only.join(", ")
+                }
+            };
+            let (in_a, in_b) = (only(&of_a, &of_b), only(&of_b, &of_a));
+            differ.push(format!("{scenario}: A {in_a}, B {in_b}"));
+        }
+    }
     let _ = if differ.is_empty() {
-        writeln!(text, "The same machine, tree and build.")
+        writeln!(text, "The same machine, tree, build and conditions.")
     } else {
         writeln!(text, "They differ in:\n  {}", differ.join("\n  "))
     };

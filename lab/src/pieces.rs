@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::record::{self, Account, Alone, CellResult, Observation, Phase, Session};
+use crate::record::{self, once, Account, Alone, CellResult, Observation, Phase, Session};
 use crate::verdict::Loads;
 
 #[derive(Debug, Default)]
@@ -34,13 +34,14 @@ impl Pieces {
     /// without cells or phases, one that was interrupted in its first, is left out.
     ///
     /// # Errors
-    /// [`Error::Io`], and [`Error::Invalid`] for a line that is no record of this schema, or a name
-    /// that no session has.
+    /// [`Error::Io`], and [`Error::Invalid`] for a line that is no record of this schema, what is there twice, or a name that
+    /// no session has.
     pub fn read(files: &[PathBuf], chosen: &[String]) -> Result<Self> {
         let mut pieces = Self::default();
         for file in files {
             pieces.add(file)?;
         }
+        once(&pieces.sessions, &pieces.observations)?;
         for name in chosen {
             if !pieces.sessions.iter().any(|session| session.session == *name) {
                 return Err(Error::invalid(format!("no session {name} in these records")));

@@ -75,7 +75,11 @@ impl<'a> Quote<'a> {
                 let line = text[..at].matches('\n').count() + 1;
                 let one = Self { line, fields: fields.collect(), rest: &behind[end + 3..] };
                 if of_table {
-                    quotes.extend(one.of_table());
+                    match one.of_table() {
+                        // Said when it is checked: a table that has moved would go unchecked.
+                        none if none.is_empty() => quotes.push(Self { fields: Vec::new(), ..one }),
+                        some => quotes.extend(some),
+                    }
                 } else {
                     quotes.push(one);
                 }
@@ -130,6 +134,11 @@ impl<'a> Quote<'a> {
 
     /// The difference in words, or nothing.
     fn check(&self, root: &Path) -> Result<Option<String>> {
+        if self.fields.is_empty() {
+            return Err(Error::invalid(
+                "`figures:` without a table behind it, or without a figure in its row",
+            ));
+        }
         let [records, experiment, cell, what, options @ ..] = self.fields.as_slice() else {
             return Err(Error::invalid("a figure names RECORDS | EXPERIMENT | CELL | WHAT"));
         };
@@ -170,6 +179,8 @@ impl<'a> Quote<'a> {
         if let Some((low, high)) = interval(rest) {
             wanted.push((low, shown(recomputed.low)));
             wanted.push((high, shown(recomputed.high)));
+        } else if looks_like_an_interval(rest) {
+            return Err(Error::invalid("an interval is written as (0.95..1.02) or (-1.0 to +2.1)"));
         }
         if wanted.iter().all(|(written, value)| written.is(*value)) {
             return Ok(None);
@@ -247,6 +258,15 @@ fn interval(rest: &str) -> Option<(Written, Written)> {
     rest.trim_start_matches([' ', '%']).starts_with(')').then_some((low, high))
 }
 
+/// Whether what stands in parentheses directly behind the number has two ends.
+fn looks_like_an_interval(rest: &str) -> bool {
+    let within = rest.trim_start_matches(['*', '_', ' ', '%']).strip_prefix('(');
+    let within = within.and_then(|rest| rest.split_once(')')).map_or("", |(within, _)| within);
+    let between = within.trim_start_matches(|c: char| !c.is_ascii_digit());
+    within.starts_with(|c: char| c.is_ascii_digit() || "+-−".contains(c))
+        && ["..", " to ", "–", "—", "…"].iter().any(|mark| between.contains(mark))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,6 +309,14 @@ mod tests {
         assert_eq!(Written::read("−3 %").unwrap().0.value, -3.0);
         assert_eq!(Written::read("about 3"), None);
         assert_eq!(interval(" of all (2 cells)"), None);
+        for (text, is_one) in [
+            (" (0.900–0.999)", true),
+            (" % (−1.0 % to +2.1 %)", true),
+            (" (6 cells)", false),
+            (" (about 1 to 2)", false),
+        ] {
+            assert_eq!((interval(text), looks_like_an_interval(text)), (None, is_one), "{text}");
+        }
         assert_eq!(Written::read("7. Next").unwrap().0, Written { value: 7.0, digits: 0 });
     }
 

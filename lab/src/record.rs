@@ -25,7 +25,7 @@ use crate::verdict::Verdict;
 use crate::worker::Limit;
 
 pub use load::{Account, Alone, Calls, Phase, Scanned};
-pub use observation::{Observation, Parameters};
+pub use observation::{once, Observation, Parameters};
 pub use read::read;
 
 /// Version of the fields below.

@@ -16,7 +16,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::record::Session;
+use crate::record::{Observation, Session};
+use crate::statistics::{at_least, CONFIDENCE};
 use articles::{Articles, Experiment, Primary};
 use chart::{Bar, Group, Row};
 use figures::{Figure, Sense, Word};
@@ -56,6 +57,8 @@ pub struct Report {
 pub struct Section {
     pub id: String,
     pub title: String,
+    /// What times are divided by, if it is not plain: the name of a side.
+    pub other_base: Option<String>,
     pub notes: Vec<String>,
     pub rows: Vec<Row>,
     pub bars: Vec<Bars>,
@@ -203,18 +206,46 @@ fn cautions(material: &Material, figures: &[Figure], machines: usize) -> Vec<Str
         .map(|figure| format!("{} of {}", figure.cell, figure.scenario))
         .collect::<Vec<_>>();
     // Of 95 % intervals one in twenty misses by chance.
-    if lost.len() * 20 > controls().count() {
+    if !lost.is_empty() {
+        let count = controls().count();
+        let chance = at_least(lost.len(), count, 1.0 - CONFIDENCE);
+        let said = match chance < 1.0 - CONFIDENCE {
+            true => "more than chance would: do not trust small differences of these sessions",
+            false => "which chance may do",
+        };
         cautions.push(format!(
-            "The control, plain against plain, shows a difference in {} of {} cells ({}): more than \
-             chance would; do not trust small differences of these sessions.",
+            "The control, plain against plain, shows a difference in {} of {count} cells ({}), {said}.",
             lost.len(),
-            controls().count(),
             lost.join(", ")
         ));
     }
-    let busy = ["others_share", "stolen_share"].map(|what| {
-        let shares = material.observations.iter().filter(|one| one.what == what && one.round > 0);
-        shares.map(|one| one.value).fold(0.0, f64::max)
+    cautions.extend(lost_data(material));
+    let planned = |figure: &Figure| {
+        let of = material.sessions.iter().find(|session| session.session == figure.session);
+        of.map_or(0, |session| session.rounds)
+    };
+    let short: BTreeSet<String> = figures
+        .iter()
+        .filter(|figure| primary(figure) && figure.rounds.len() < planned(figure))
+        .map(|figure| format!("{} of {}", figure.cell, figure.scenario))
+        .collect();
+    if !short.is_empty() {
+        let names: Vec<&str> = short.iter().map(String::as_str).collect();
+        cautions.push(format!(
+            "Interrupted, with fewer rounds than were planned: {}.",
+            names.join(", ")
+        ));
+    }
+    // Shares of 1, and in the experiments percent.
+    let busy = ["others", "stolen"].map(|who| {
+        let (share, percent) = (format!("{who}_share"), format!("{who}_percent_cpu"));
+        let of_run = |one: &Observation| match &one.what {
+            what if *what == share => Some(one.value),
+            what if *what == percent => Some(one.value / 100.0),
+            _ => None,
+        };
+        let runs = material.observations.iter().filter(|one| one.round > 0);
+        runs.filter_map(of_run).fold(0.0, f64::max)
     });
     if busy.iter().any(|share| *share > QUIET_SHARE) {
         cautions.push(format!(
@@ -228,6 +259,25 @@ fn cautions(material: &Material, figures: &[Figure], machines: usize) -> Vec<Str
         cautions.push(format!(
             "Runs without a partner in their round, which are in no ratio: {unpaired}."
         ));
+    }
+    cautions
+}
+
+/// What no speed makes up for: rows that are not there, damage, statements that failed.
+fn lost_data(material: &Material) -> Vec<String> {
+    let told = [
+        ("wrong_rows", "rows are wrong or missing"),
+        ("failed_integrity_checks", "integrity checks failed"),
+        ("failed_statements", "statements failed"),
+    ];
+    let mut cautions = Vec::new();
+    for (what, words) in told {
+        for one in material.observations.iter().filter(|one| one.what == what && one.value > 0.0) {
+            let scenario = material.sessions.iter().find(|known| known.session == one.session);
+            let scenario = scenario.map_or("", |session| session.scenario.as_str());
+            cautions
+                .push(format!("{scenario}, {}, {}: {} {words}.", one.cell, one.side, one.value));
+        }
     }
     cautions
 }
@@ -254,8 +304,10 @@ impl Section {
         let mut facts = articles.facts.iter().filter(|fact| fact.experiment == name).peekable();
         let facts = facts.peek().is_some().then(|| tables::facts(facts, material, &id));
         let bars = known.map(|known| known.bars.as_slice()).unwrap_or_default();
+        let other_base = primary.iter().find(|figure| !tables::has_plain_base(figure));
         Self {
             title: known.map_or_else(|| name.to_string(), |known| known.title.clone()),
+            other_base: other_base.map(|figure| figure.base.clone()),
             notes,
             rows: rows(&primary),
             bars: bars.iter().filter_map(|what| Bars::of(what, &figures)).collect(),
@@ -352,7 +404,10 @@ impl Bars {
     fn of(what: &str, figures: &[&Figure]) -> Option<Self> {
         let mut groups: Vec<Group> = Vec::new();
         let mut seen = BTreeSet::new();
-        for figure in figures.iter().filter(|figure| figure.what == what) {
+        // Of each cell the newest session, as for the articles' figures; their names begin with the time.
+        let mut newest: Vec<_> = figures.iter().filter(|figure| figure.what == what).collect();
+        newest.sort_by(|a, b| b.session.cmp(&a.session));
+        for figure in newest {
             if !seen.insert((&figure.cell, &figure.side)) {
                 continue;
             }

@@ -1,10 +1,12 @@
 //! Order statistics of a handful of paired runs, and intervals of the mean of log ratios.
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
 /// Of every interval that is not corrected for a number of cells.
 pub const CONFIDENCE: f64 = 0.95;
+/// An interval of ratios within this factor either way says: no difference.
+pub const NO_DIFFERENCE: f64 = 1.02;
 
 /// Five numbers of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -156,6 +158,12 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64)
 }
 
+/// Probability that of `n` things that happen by themselves with probability `p` at least `k` do.
+pub fn at_least(k: usize, n: usize, p: f64) -> f64 {
+    let Some(below) = k.checked_sub(1) else { return 1.0 };
+    Binomial::new(p, n as u64).map_or(1.0, |happened| happened.sf(below as u64))
+}
+
 /// `None` of nothing.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -292,5 +300,12 @@ mod tests {
         assert_eq!(mean(&[1.0, 2.0, 6.0]), Some(3.0));
         assert_eq!(deviation(&[1.0, 2.0, 6.0]), Some(7.0_f64.sqrt()));
         assert_eq!((mean(&[]), deviation(&[1.0])), (None, None));
+    }
+
+    #[test]
+    fn chance_has_its_share() {
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-4;
+        assert!(near(at_least(1, 16, 0.05), 0.5599) && near(at_least(3, 16, 0.05), 0.0429));
+        assert_eq!((at_least(0, 5, 0.05), at_least(6, 5, 0.05)), (1.0, 0.0));
     }
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::goals::Goals;
 use crate::plan;
 use crate::record::{CellResult, Observation, Session};
-use crate::statistics::{Interval, LogMean};
+use crate::statistics::{Interval, LogMean, NO_DIFFERENCE};
 
 pub use load::{LoadVerdict, Loads};
 pub use pairs::{PairGoal, PairVerdict};
@@ -79,6 +79,8 @@ pub enum Judgement {
     NotResolved,
     /// The whole interval is below the goal.
     Below,
+    /// A control, plain against plain, that shows a difference: the session is worth nothing.
+    Differs,
 }
 
 impl Judgement {
@@ -87,6 +89,7 @@ impl Judgement {
             Judgement::Passed => "passed",
             Judgement::NotResolved => "not resolved",
             Judgement::Below => "below",
+            Judgement::Differs => "differs",
         }
     }
 }
@@ -200,7 +203,10 @@ impl Family {
         let means: Vec<LogMean> = cells.iter().map(|cell| mean(cell)).collect::<Result<_>>()?;
         let verdict = |(cell, mean): (&&CellResult, &LogMean)| {
             let interval = mean.interval(cells.len());
-            let judgement = rule.cell(&interval, goals);
+            let judgement = match pair.side {
+                CONTROL => control(&interval, NO_DIFFERENCE, goals.resolution),
+                _ => rule.cell(&interval, goals),
+            };
             CellVerdict { cell: cell.cell.clone(), interval, judgement }
         };
         let verdicts = cells.iter().zip(&means).map(verdict).collect();
@@ -217,15 +223,14 @@ impl Family {
         let geometric_mean = LogMean::over(&over)
             .ok_or_else(|| Error::invalid("a pair of sides without a cell"))?
             .interval(1);
-        let resolved = geometric_mean.half_width() <= goals.resolution;
         let goal = match rule {
             Rule::Cells { mean, .. } => Some(mean),
             Rule::Each(_) | Rule::None => None,
         };
         let judgement = goal.map(|goal| match judge(&geometric_mean, goal, goals.resolution) {
             _ if over.len() < mean_of => Judgement::NotResolved,
-            // Half of all controls have a mean below 1: their interval has to hold it.
-            Judgement::NotResolved if pair.side == CONTROL && resolved => Judgement::Passed,
+            // Held to a goal of 1: its interval has to hold it.
+            _ if pair.side == CONTROL => control(&geometric_mean, 1.0, goals.resolution),
             judgement => judgement,
         });
         Ok(Self {
@@ -314,6 +319,19 @@ fn judge(mean: &Interval, goal: f64, resolution: f64) -> Judgement {
     }
 }
 
+/// Plain against plain: its interval holds 1, or all of it is within the factor `near` either way.
+fn control(interval: &Interval, near: f64, resolution: f64) -> Judgement {
+    let holds = (interval.low..=interval.high).contains(&1.0);
+    let is_near = interval.low >= 1.0 / near && interval.high <= near;
+    if !holds && !is_near {
+        Judgement::Differs
+    } else if interval.half_width() > resolution {
+        Judgement::NotResolved
+    } else {
+        Judgement::Passed
+    }
+}
+
 fn one_machine(sessions: &[Session]) -> Result<()> {
     let Some((first, others)) = sessions.split_first() else {
         return Err(Error::invalid("no session in these records"));
@@ -324,8 +342,16 @@ fn one_machine(sessions: &[Session]) -> Result<()> {
             let name = &unnamed.session;
             return Err(Error::invalid(format!("session {name} does not name its tree")));
         }
-        for (a, b) in first.machine.identity().into_iter().zip(other.machine.identity()) {
-            if a != b {
+        let of = |session: &Session| {
+            let mut all = session.machine.identity().to_vec();
+            let sealed = session.sides.iter().find(|side| side.side == SEALED);
+            let extension = sealed.and_then(|side| side.extension_sha256.as_deref());
+            all.push(format!("extension {}", extension.unwrap_or("unknown")));
+            all
+        };
+        for (a, b) in of(first).into_iter().zip(of(other)) {
+            let unknown = [&a, &b].iter().any(|one| one.as_str() == "extension unknown");
+            if a != b && !unknown {
                 return Err(Error::invalid(format!(
                     "sessions {} and {} cannot be joined: {a}, {b}",
                     first.session, other.session

@@ -33,8 +33,9 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// `text`, which may be a statement or a string that holds one, with `'***'` for each literal behind PASSWORD or
-/// SECRET: for logs, history and messages.
+/// `text`, which may be a statement or a string that holds one, with `***` for each literal behind PASSWORD or SECRET, and
+/// for bytes within `PRIVATE KEY (..)`: for logs, history and messages. What stands between double quotes is a literal as
+/// well, as it is under `SET QUOTED_IDENTIFIER OFF`.
 ///
 /// Looks at words, not at grammar, so that it works on what does not parse, too. What comes behind a literal that
 /// does not end is masked as a whole.
@@ -51,12 +52,21 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     };
     let Ok(mut lexer) = Lexer::new(text) else { return Cow::Borrowed(MASK) };
     let mut before = [TokenKind::End; 2];
+    let mut private_key = PrivateKey::Outside;
     loop {
         match lexer.token() {
             Ok(Token { kind: TokenKind::End, .. }) => break,
             Ok(token) => {
                 let (start, end) = (token.start as usize, token.end as usize);
-                if matches!(token.kind, TokenKind::String { .. }) {
+                private_key = private_key.after(token.kind);
+                if token.kind == TokenKind::QuotedName
+                    && text[start..].starts_with('"')
+                    && is_set(before)
+                {
+                    mask(start, end, &format!("\"{MASK}\""));
+                } else if token.kind == TokenKind::Binary && private_key.is_within() {
+                    mask(start, end, MASK);
+                } else if matches!(token.kind, TokenKind::String { .. }) {
                     let value = string_value(&text[start..end]);
                     if follows_secret(before) {
                         mask(start, end, &format!("'{MASK}'"));
@@ -67,7 +77,8 @@ pub fn redact(text: &str) -> Cow<'_, str> {
                 before = [before[1], token.kind];
             }
             Err(error) => {
-                if follows_secret(before) || mentions_secret(&text[error.offset..]) {
+                let hidden = follows_secret(before) || private_key.is_within();
+                if hidden || mentions_secret(&text[error.offset..]) {
                     mask(error.offset, text.len(), MASK);
                 }
                 break;
@@ -78,20 +89,58 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-fn follows_secret(before: [TokenKind; 2]) -> bool {
-    let word = match before {
-        [word, TokenKind::Symbol(Symbol::Equal)] => word,
-        [_, word] => word,
-    };
-    matches!(word, TokenKind::Keyword(Keyword::PASSWORD | Keyword::SECRET | Keyword::MEDIAPASSWORD))
+/// Where a token stands with regard to `PRIVATE KEY (..)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PrivateKey {
+    Outside,
+    /// Behind PRIVATE.
+    Private,
+    /// Behind KEY.
+    Key,
+    Within,
 }
 
-/// Whether either word occurs at all, in any case.
+impl PrivateKey {
+    fn after(self, token: TokenKind) -> Self {
+        match (self, token) {
+            (_, TokenKind::Keyword(Keyword::PRIVATE)) => Self::Private,
+            (Self::Private, TokenKind::Keyword(Keyword::KEY)) => Self::Key,
+            (Self::Key, TokenKind::Symbol(Symbol::LeftParenthesis)) => Self::Within,
+            (Self::Within, TokenKind::Symbol(Symbol::RightParenthesis)) => Self::Outside,
+            (Self::Within, _) => Self::Within,
+            _ => Self::Outside,
+        }
+    }
+
+    fn is_within(self) -> bool {
+        self == Self::Within
+    }
+}
+
+fn follows_secret(before: [TokenKind; 2]) -> bool {
+    is_set(before) || is_word(before[1])
+}
+
+/// Behind the word and `=`.
+fn is_set(before: [TokenKind; 2]) -> bool {
+    is_word(before[0]) && before[1] == TokenKind::Symbol(Symbol::Equal)
+}
+
+fn is_word(token: TokenKind) -> bool {
+    matches!(
+        token,
+        TokenKind::Keyword(Keyword::PASSWORD | Keyword::SECRET | Keyword::MEDIAPASSWORD)
+    )
+}
+
+/// Whether PASSWORD, SECRET or PRIVATE occurs at all, in any case.
 fn mentions_secret(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr2_iter(b'W', b'w', bytes).any(|at| at >= 4 && is_at(bytes, at - 4, b"PASSWORD"))
         || memchr::memchr2_iter(b'C', b'c', bytes)
             .any(|at| at >= 2 && is_at(bytes, at - 2, b"SECRET"))
+        || memchr::memchr2_iter(b'V', b'v', bytes)
+            .any(|at| at >= 3 && is_at(bytes, at - 3, b"PRIVATE"))
 }
 
 fn is_at(bytes: &[u8], at: usize, word: &[u8]) -> bool {
@@ -126,15 +175,31 @@ mod tests {
                 "EXEC('OPEN MASTER KEY DECRYPTION BY PASSWORD = ''x''')",
                 "EXEC('OPEN MASTER KEY DECRYPTION BY PASSWORD = ''***''')",
             ),
+            (
+                "CREATE CERTIFICATE c FROM BINARY = 0x30 WITH PRIVATE KEY (BINARY = 0x3082)",
+                "CREATE CERTIFICATE c FROM BINARY = 0x30 WITH PRIVATE KEY (BINARY = ***)",
+            ),
+            (
+                "EXEC('.. private key(DECRYPTION BY PASSWORD = ''x'', BINARY = 0x3082), BINARY = 0x30')",
+                "EXEC('.. private key(DECRYPTION BY PASSWORD = ''***'', BINARY = ***), BINARY = 0x30')",
+            ),
+            ("ENCRYPTION BY PASSWORD = \"x\"", "ENCRYPTION BY PASSWORD = \"***\""),
+            ("PRIVATE KEY (BINARY = 0x3082 'never ends", "PRIVATE KEY (BINARY = *** ***"),
             ("PASSWORD = 'never ends", "PASSWORD = ***"),
             ("PRINT 'BY PASSWORD = ''x'' + never ends", "PRINT ***"),
             ("SELECT 'BY PASSWORD = ''' + @p + ''''", "SELECT 'BY PASSWORD = ***' + @p + ''''"),
         ] {
             assert_eq!(redact(text), shown, "{text}");
         }
-        for plain in
-            ["SELECT password FROM t WHERE name = 'x'", "PRINT 'x'", "", "secre", "'assword"]
-        {
+        for plain in [
+            "SELECT password FROM t WHERE name = 'x'",
+            "SELECT password \"x\", [password] FROM t WHERE password = [x]",
+            "SELECT is_private FROM t WHERE a = 0x30",
+            "PRINT 'x'",
+            "",
+            "secre",
+            "'assword",
+        ] {
             assert_eq!(redact(plain), plain);
         }
     }

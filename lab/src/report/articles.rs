@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use super::figures::{last_star, like};
 use super::reading::Material;
-use crate::statistics::{jackknife, mean_within_fences};
+use crate::record::Session;
+use crate::statistics::{jackknife, mean, mean_within_fences};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,6 +71,9 @@ pub struct Source {
     pub pairs: Vec<[String; 2]>,
     /// The first that was observed.
     pub what: Vec<String>,
+    /// Of cells that end with the length of their database, `.., 32 MiB`: those of the longest.
+    #[serde(default)]
+    pub largest: bool,
     /// The session's own, if empty.
     #[serde(default)]
     pub base: Option<String>,
@@ -126,6 +130,8 @@ pub struct Case {
     pub session: String,
     pub cell: String,
     pub side: String,
+    /// The rounds that both have.
+    pub rounds: Vec<usize>,
     pub base: Vec<f64>,
     pub values: Vec<f64>,
 }
@@ -156,7 +162,8 @@ impl Articles {
 }
 
 impl Source {
-    /// Of each cell the newest session that has it; the rounds that every case has.
+    /// Of each cell the newest session that has it, of those on the machine and at the scale of the newest; of each case the
+    /// rounds that both of its sides have.
     pub fn select(&self, material: &Material) -> Option<Selected> {
         self.what.iter().find_map(|what| {
             let cases = self.cases(material, what);
@@ -201,7 +208,11 @@ impl Source {
                 rounds.insert(one.round, one.value);
             }
         }
+        let mut like_first: Option<String> = None;
         for session in sessions {
+            if like_first.as_ref().is_some_and(|first| *first != place(session)) {
+                continue;
+            }
             let own = session.sides.first().map(|side| side.side.as_str()).unwrap_or_default();
             let base = self.base.as_deref().unwrap_or(own);
             let mut cells = BTreeSet::new();
@@ -223,35 +234,51 @@ impl Source {
                     cells.insert(*cell);
                 }
             }
+            if !cells.is_empty() {
+                like_first.get_or_insert_with(|| place(session));
+            }
             taken.extend(cells);
         }
-        let common = |rounds: &BTreeSet<usize>, of: &Rounds| {
-            rounds.iter().copied().filter(|round| of.contains_key(round)).collect::<BTreeSet<_>>()
-        };
-        let mut rounds: BTreeSet<usize> =
-            found.first().map(|one| one.3.keys().copied().collect()).unwrap_or_default();
-        for (.., base, side) in &found {
-            rounds = common(&common(&rounds, base), side);
-        }
-        if rounds.is_empty() {
-            return Vec::new();
-        }
-        let of = |values: &Rounds| rounds.iter().map(|round| values[round]).collect();
-        let case =
-            |(session, cell, side, base, values): (&str, &str, &str, &Rounds, &Rounds)| Case {
+        let longest = found.iter().filter_map(|one| mib(one.1)).reduce(f64::max);
+        found.retain(|one| !self.largest || mib(one.1) == longest);
+        let case = |(session, cell, side, base, values): (&str, &str, &str, &Rounds, &Rounds)| {
+            let rounds: Vec<usize> =
+                base.keys().copied().filter(|round| values.contains_key(round)).collect();
+            let of = |values: &Rounds| rounds.iter().map(|round| values[round]).collect();
+            Case {
                 session: session.into(),
                 cell: cell.into(),
                 side: side.into(),
                 base: of(base),
                 values: of(values),
-            };
-        found.into_iter().map(case).collect()
+                rounds,
+            }
+        };
+        found.into_iter().map(case).filter(|case| !case.rounds.is_empty()).collect()
     }
 }
 
+/// What sessions have in common whose cells may make one number.
+fn place(session: &Session) -> String {
+    let scale = session.parameters.get("scale").and_then(serde_json::Value::as_f64).unwrap_or(1.0);
+    format!("{}, {scale}", session.machine.identity()[0])
+}
+
+/// Of `encrypt AES_128, 32 MiB` the 32.
+fn mib(cell: &str) -> Option<f64> {
+    cell.rsplit_once(", ")?.1.strip_suffix(" MiB")?.parse().ok()
+}
+
 impl Selected {
-    pub fn rounds(&self) -> usize {
-        self.cases.first().map_or(0, |case| case.base.len())
+    /// `10`, or `1 to 10` if an interrupted cell has fewer than the others.
+    pub fn rounds(&self) -> String {
+        let counts = || self.cases.iter().map(|case| case.rounds.len());
+        let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+        if least == most {
+            most.to_string()
+        } else {
+            format!("{least} to {most}")
+        }
     }
 
     /// The statistic of the means over all rounds, and its jackknife interval over the rounds.
@@ -259,27 +286,34 @@ impl Selected {
         let value = self.without(statistic, None)?;
         let counted =
             matches!(statistic, Statistic::ShareBelow | Statistic::ShareBelowWithinFences);
-        let half = (!counted)
-            .then(|| jackknife(self.rounds(), |left_out| self.without(statistic, left_out)))
-            .flatten();
+        let rounds: BTreeSet<usize> =
+            self.cases.iter().flat_map(|case| case.rounds.iter().copied()).collect();
+        let rounds = Vec::from_iter(rounds);
+        let without = |left_out: Option<usize>| {
+            self.without(statistic, left_out.and_then(|at| rounds.get(at).copied()))
+        };
+        let half = (!counted).then(|| jackknife(rounds.len(), without)).flatten();
         Some(Estimate { value, half })
     }
 
     fn without(&self, statistic: Statistic, left_out: Option<usize>) -> Option<f64> {
-        let keep = |values: &[f64]| -> Vec<f64> {
-            let kept = values.iter().enumerate().filter(|(at, _)| Some(*at) != left_out);
+        let keep = |case: &Case, values: &[f64]| -> Vec<f64> {
+            let kept =
+                case.rounds.iter().zip(values).filter(|(round, _)| Some(**round) != left_out);
             kept.map(|(_, value)| *value).collect()
         };
-        let average = |values: &[f64]| mean(&keep(values));
-        let within = |values: &[f64]| mean_within_fences(&keep(values)).map(|(mean, _)| mean);
+        let average = |case: &Case, values: &[f64]| mean(&keep(case, values));
+        let within = |case: &Case, values: &[f64]| {
+            mean_within_fences(&keep(case, values)).map(|(mean, _)| mean)
+        };
         let means: Vec<(f64, f64)> = self
             .cases
             .iter()
             .map(|case| match statistic {
                 Statistic::ShareBelowWithinFences => {
-                    Some((within(&case.base)?, within(&case.values)?))
+                    Some((within(case, &case.base)?, within(case, &case.values)?))
                 }
-                _ => Some((average(&case.base)?, average(&case.values)?)),
+                _ => Some((average(case, &case.base)?, average(case, &case.values)?)),
             })
             .collect::<Option<_>>()?;
         let of = |one: fn(f64, f64) -> f64| -> Vec<f64> {
@@ -305,10 +339,6 @@ impl Selected {
     }
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,6 +348,7 @@ mod tests {
             session: "1".into(),
             cell: "cell".into(),
             side: "sealed".into(),
+            rounds: (1..=base.len()).collect(),
             base: base.to_vec(),
             values: values.to_vec(),
         };
@@ -360,12 +391,29 @@ mod tests {
         assert_eq!((of(Statistic::LeastChange), of(Statistic::LargestChange)), (-0.25, 0.5));
         assert_eq!((of(Statistic::Less), of(Statistic::LargestLess)), (-0.125, 0.25));
         assert_eq!(of(Statistic::OverPlainTime), 0.0);
-        assert_eq!((of(Statistic::ShareBelow), two.rounds()), (0.5, 2));
+        assert_eq!((of(Statistic::ShareBelow), two.rounds().as_str()), (0.5, "2"));
         assert!(
             (of(Statistic::Slowness) - (2.0 / 3.0 - 1.0 + 4.0 / 3.0 - 1.0) / 2.0).abs() < 1e-12
         );
         assert!(two.estimate(Statistic::Change).unwrap().half.is_some());
         assert_eq!(two.estimate(Statistic::ShareBelow).unwrap().half, None);
+    }
+
+    #[test]
+    fn an_interrupted_case_leaves_the_others_their_rounds() {
+        let mut three = selected(&[
+            (&[1.0, 1.0, 1.0, 1.0], &[1.1, 1.2, 1.1, 1.2]),
+            (&[1.0, 1.0, 1.0, 1.0], &[1.3, 1.4, 1.3, 1.4]),
+            (&[1.0, 1.0], &[1.5, 1.5]),
+        ]);
+        let estimate = three.estimate(Statistic::Change).unwrap();
+        assert!((estimate.value - (0.15 + 0.35 + 0.5) / 3.0).abs() < 1e-12);
+        assert!(estimate.half.is_some());
+        assert_eq!(three.rounds(), "2 to 4");
+        three.cases.pop();
+        assert_eq!(three.rounds(), "4");
+        assert_eq!(mib("CHECKDB PHYSICAL_ONLY plain, 25.6 MiB"), Some(25.6));
+        assert_eq!(mib("CHECKDB"), None);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::figures::{Word, NO_DIFFERENCE};
+use super::figures::Word;
 use crate::error::{Error, Result};
+use crate::statistics::NO_DIFFERENCE;
 
 const INK: RGBColor = RGBColor(1, 2, 3);
 const MUTED: RGBColor = RGBColor(1, 2, 4);

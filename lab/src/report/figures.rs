@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use super::reading::Material;
 use crate::record::Session;
-use crate::statistics::{Interval, LogMean, Summary};
-
-/// An interval within this factor either way says: no difference.
-pub const NO_DIFFERENCE: f64 = 1.02;
+use crate::statistics::{Interval, LogMean, Summary, NO_DIFFERENCE};
 
 /// What more of a quantity means to its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,11 +6,14 @@ use super::reading::Material;
 use super::text;
 use crate::statistics::{Interval, LogMean};
 
-/// One line; without a result nothing was measured.
+/// One line.
 #[derive(Debug)]
 pub struct Lead {
     pub name: String,
     pub about: String,
+    /// Whether it was measured at all.
+    pub measured: bool,
+    /// None if it was not, or not often enough for an interval.
     pub result: Option<Result>,
 }
 
@@ -23,6 +26,8 @@ pub struct Result {
     /// Time over plain time, geometric mean over the cells.
     pub cost: Interval,
     pub cells: Vec<Cost>,
+    /// Cells that were measured and are not in it: once, or a time of 0.
+    pub left_out: usize,
 }
 
 /// Of one cell.
@@ -39,7 +44,11 @@ impl Lead {
 
     /// `slower by 1.9 % (1.2 to 2.6)`.
     pub fn words(&self) -> String {
-        self.result.as_ref().map_or("not measured".into(), |result| cost_words(&result.cost))
+        match &self.result {
+            Some(result) => cost_words(&result.cost),
+            None if self.measured => "measured too few times to say".into(),
+            None => "not measured".into(),
+        }
     }
 
     pub fn cell_with_most(&self) -> Option<&Cost> {
@@ -71,8 +80,10 @@ pub fn leads(articles: &Articles, material: &Material, figures: &[Figure]) -> Ve
 }
 
 fn lead(headline: &Headline, material: &Material, figures: &[Figure]) -> Lead {
-    let result = headline.sources.iter().find_map(|source| result(source, material, figures));
-    Lead { name: headline.name.clone(), about: headline.about.clone(), result }
+    let sources = || headline.sources.iter();
+    let result = sources().find_map(|source| result(source, material, figures));
+    let measured = sources().any(|source| source.select(material).is_some());
+    Lead { name: headline.name.clone(), about: headline.about.clone(), measured, result }
 }
 
 fn result(source: &Source, material: &Material, figures: &[Figure]) -> Option<Result> {
@@ -85,8 +96,10 @@ fn result(source: &Source, material: &Material, figures: &[Figure]) -> Option<Re
             })
             && like(&figure.side, &source.side)
     };
+    let of_source = || figures.iter().filter(wanted);
     let costs: Vec<(&Figure, LogMean)> =
-        figures.iter().filter(wanted).filter_map(|figure| Some((figure, figure.cost()?))).collect();
+        of_source().filter_map(|figure| Some((figure, figure.cost()?))).collect();
+    let left_out = of_source().count() - costs.len();
     let means: Vec<LogMean> = costs.iter().map(|(_, cost)| *cost).collect();
     let side = costs.first()?.0.side.clone();
     Some(Result {
@@ -98,6 +111,7 @@ fn result(source: &Source, material: &Material, figures: &[Figure]) -> Option<Re
             .into_iter()
             .map(|(figure, cost)| Cost { cell: figure.cell.clone(), interval: cost.interval(1) })
             .collect(),
+        left_out,
     })
 }
 
@@ -110,11 +124,11 @@ pub fn sentence(leads: &[Lead], machines: usize) -> String {
     };
     let measured: Vec<String> = leads
         .iter()
-        .filter(|lead| lead.result.is_some())
+        .filter(|lead| lead.measured)
         .map(|lead| format!("{} {}", lead.name, lead.words()))
         .collect();
     let missing: Vec<&str> =
-        leads.iter().filter(|lead| lead.result.is_none()).map(|lead| lead.name.as_str()).collect();
+        leads.iter().filter(|lead| !lead.measured).map(|lead| lead.name.as_str()).collect();
     match (measured.is_empty(), missing.is_empty()) {
         (true, _) => format!("{place}: not measured: {}.", missing.join(", ")),
         (false, true) => format!("{place}: {}.", measured.join(", ")),
@@ -135,8 +149,9 @@ mod tests {
             what: "elapsed_s".into(),
             cost: Interval { mean, low, high, confidence: 0.95 },
             cells: Vec::new(),
+            left_out: 0,
         });
-        Lead { name: name.into(), about: String::new(), result }
+        Lead { name: name.into(), about: String::new(), measured: result.is_some(), result }
     }
 
     #[test]
@@ -154,6 +169,8 @@ mod tests {
              −1.0 to +1.2), checks not resolved (+5.0 %, −2.0 to +12.0), rebuilds faster by 10.0 % \
              (9.0 to 11.0); not measured: restores."
         );
+        let once = Lead { measured: true, ..lead("checks", None) };
+        assert_eq!(sentence(&[once], 1), "On this machine: checks measured too few times to say.");
         let nothing = sentence(&[lead("OLTP", None)], 2);
         assert_eq!(nothing, "On these 2 machines: not measured: OLTP.");
     }

@@ -74,7 +74,11 @@ pub fn render(report: &Report) -> Result<String> {
 }
 
 fn section(section: &Section) -> Result<Markup> {
-    let title = format!("{}: time over {}", section.title, "plain time");
+    let base = section.other_base.as_deref();
+    let title = match base {
+        None => format!("{}: time over plain time", section.title),
+        Some(base) => format!("{}: time over that of {base}", section.title),
+    };
     let bars = section.bars.iter().map(bars).collect::<Result<Vec<_>>>()?;
     Ok(html! {
         section id=(section.id) {
@@ -88,9 +92,16 @@ fn section(section: &Section) -> Result<Markup> {
             @for one in bars { (one) }
             @if !section.bases.rows.is_empty() {
                 h3 { (section.bases.title) }
-                p.note {
-                    "Over plain time: sealed / plain − 1. Over encrypted time: (sealed − plain) / sealed. "
-                    "Throughput: sealed / plain − 1, per page where pages were observed."
+                @if base.is_some() {
+                    p.note {
+                        "Over the base's time: side / base − 1. Over the side's time: (side − base) / side. "
+                        "Throughput: side / base − 1, per page where pages were observed."
+                    }
+                } @else {
+                    p.note {
+                        "Over plain time: sealed / plain − 1. Over encrypted time: (sealed − plain) / sealed. "
+                        "Throughput: sealed / plain − 1, per page where pages were observed."
+                    }
                 }
                 (table(&section.bases, false))
             }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::histogram::Latency;
-use crate::record::{self, Account, Alone, Calls, Observation, Phase, Run, Session, Work};
+use crate::record::{self, once, Account, Alone, Calls, Observation, Phase, Run, Session, Work};
 
 /// What some files of records hold.
 #[derive(Debug, Default)]
@@ -81,13 +81,7 @@ impl Material {
 
     fn take(&mut self, line: Line) -> Result<()> {
         match line {
-            Line::Session(session) => {
-                if self.sessions.iter().any(|known| known.session == session.session) {
-                    let twice = format!("session {} is in these records twice", session.session);
-                    return Err(Error::invalid(twice));
-                }
-                self.sessions.push(*session);
-            }
+            Line::Session(session) => self.sessions.push(*session),
             Line::Observation(one) => self.observations.push(*one),
             Line::Run(run) => self.run(&run),
             Line::Work(work) => self.work(&work),
@@ -195,6 +189,7 @@ impl Material {
         let numbers = [
             ("acknowledged_commits", Some(account.acknowledged as f64)),
             ("wrong_rows", Some(account.wrong as f64)),
+            ("failed_integrity_checks", Some(f64::from(u8::from(account.integrity != "ok")))),
         ];
         turn.observe(&numbers, &mut self.observations);
     }
@@ -202,19 +197,13 @@ impl Material {
     fn check(&self) -> Result<()> {
         let known: BTreeSet<&str> =
             self.sessions.iter().map(|session| session.session.as_str()).collect();
-        let mut seen = BTreeSet::new();
+        once(&self.sessions, &self.observations)?;
         for one in &self.observations {
             if !known.contains(one.session.as_str()) {
                 return Err(Error::invalid(format!("no session line of {}", one.session)));
             }
             if !one.value.is_finite() {
                 return Err(Error::invalid(format!("{} of {}: not a number", one.what, one.cell)));
-            }
-            if !seen.insert((&one.session, &one.cell, one.round, &one.side, &one.what)) {
-                let Observation { session, cell, round, side, what, .. } = one;
-                return Err(Error::invalid(format!(
-                    "session {session}: {what} of `{cell}`, {side}, round {round}, is there twice"
-                )));
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::articles::{Estimate, Fact, Ours, Statistic};
+use super::articles::{Fact, Ours, Statistic};
 use super::figures::{sampled, Figure, Sense, Word};
 use super::headline::Lead;
 use super::reading::Material;
@@ -105,7 +105,7 @@ pub fn headlines(leads: &[Lead]) -> Table {
     for lead in leads {
         let name = Entry::from(lead.name.as_str());
         let Some(result) = &lead.result else {
-            let mut row = vec![name, "not measured".into()];
+            let mut row = vec![name, lead.words().into()];
             row.extend((2..columns.len()).map(|_| Entry::from("–")));
             table.rows.push(row);
             continue;
@@ -131,7 +131,11 @@ pub fn headlines(leads: &[Lead]) -> Table {
             number(result.cost.mean, "mean"),
             number(result.cost.low, "low"),
             number(result.cost.high, "high"),
-            result.cells.len().to_string().into(),
+            match result.left_out {
+                0 => result.cells.len().to_string(),
+                more => format!("{}, and {more} without a ratio", result.cells.len()),
+            }
+            .into(),
             Entry::or_dash(most),
             format!("{}, {}, {}", result.experiment, result.side, lead.about).into(),
         ]);
@@ -176,7 +180,11 @@ pub fn facts<'a>(facts: impl Iterator<Item = &'a Fact>, material: &Material, id:
                         origin("article"),
                     ));
                     row.push(Entry::or_dash(estimate.half.map(|half| {
-                        let Estimate { value, .. } = estimate;
+                        // With the sign of a change: less time is below 0, whatever is said in words.
+                        let value = match ours.statistic {
+                            Statistic::Less | Statistic::LargestLess => -estimate.value,
+                            _ => estimate.value,
+                        };
                         let ends = text::ends(value - half, value + half, false);
                         Entry::number(ends, half, origin("article-half"))
                     })));
@@ -197,8 +205,8 @@ fn said(ours: &Ours, value: f64) -> String {
             format!("{} more", text::amount(value))
         }
         Statistic::Less | Statistic::LargestLess => format!("{} less", text::amount(value)),
-        Statistic::Slowness if value < 0.0 => format!("{} faster", text::amount(value)),
-        Statistic::Slowness => format!("{} slower", text::amount(value)),
+        Statistic::Slowness if value < 0.0 => format!("{} less time", text::amount(value)),
+        Statistic::Slowness => format!("{} more time", text::amount(value)),
         Statistic::ShareBelow | Statistic::ShareBelowWithinFences => {
             format!("{:.0} % of the cases", value * 100.0)
         }
@@ -209,13 +217,19 @@ fn said(ours: &Ours, value: f64) -> String {
 
 /// The same difference over three bases.
 pub fn bases(id: &str, primary: &[&Figure], all: &[&Figure]) -> Table {
+    // Where the base is not plain, neither is the side what is encrypted.
+    let is_plain = primary.iter().all(|figure| has_plain_base(figure));
+    let [over_base, over_side] = match is_plain {
+        true => ["over plain time", "over encrypted time"],
+        false => ["over the base's time", "over the side's time"],
+    };
     let columns = [
         "cell\t",
         "side\t",
         "verdict\t",
-        "over plain time",
+        over_base,
         "95 %\t",
-        "over encrypted time",
+        over_side,
         "95 %\t",
         "throughput",
         "95 %\t",
@@ -246,6 +260,11 @@ pub fn bases(id: &str, primary: &[&Figure], all: &[&Figure]) -> Table {
         table.rows.push(row);
     }
     table
+}
+
+/// Whether the base is plain SQLite, or a backup that is not encrypted.
+pub fn has_plain_base(figure: &Figure) -> bool {
+    matches!(figure.base.as_str(), "plain" | "none")
 }
 
 /// Per page where pages were observed, else what speed there is.

@@ -57,11 +57,14 @@ fn goals(verdicts: &[&PairVerdict]) -> Table {
     );
     for verdict in verdicts {
         let what = format!("{}, {}", verdict.cell, title(&verdict.what).replace('\n', ", "));
-        let (found, most) = match &verdict.base {
-            Some(_) => (mean(&verdict.found), format!("{:.4}", verdict.at_most)),
-            None => {
-                (number(&verdict.what, verdict.found.mean), number(&verdict.what, verdict.at_most))
+        let (found, most) = match (&verdict.base, &verdict.found) {
+            (Some(_), found) => {
+                (found.as_ref().map_or("-".into(), mean), format!("{:.4}", verdict.at_most))
             }
+            (None, found) => (
+                found.map_or("-".into(), |found| number(&verdict.what, found.mean)),
+                number(&verdict.what, verdict.at_most),
+            ),
         };
         table.add_row([
             verdict.side.clone(),

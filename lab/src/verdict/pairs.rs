@@ -26,14 +26,14 @@ pub struct PairVerdict {
     pub side: String,
     pub base: Option<String>,
     pub what: String,
-    /// Of the ratios, or the largest value as its own interval.
-    pub found: Interval,
+    /// Of the ratios, or the largest value as its own interval; none if there are too few.
+    pub found: Option<Interval>,
     pub at_most: f64,
     pub judgement: Judgement,
 }
 
 impl PairVerdict {
-    /// A verdict for each goal that there are observations for.
+    /// A verdict for each goal that is about a side of the session, whether or not its runs are there.
     pub fn of(sessions: &[Session], observations: &[Observation], goals: &[PairGoal]) -> Vec<Self> {
         let mut verdicts = Vec::new();
         for session in sessions {
@@ -48,10 +48,10 @@ impl PairVerdict {
             for cell in cells {
                 let of_cell: Vec<&Observation> =
                     ours.iter().copied().filter(|one| one.cell == cell && one.round > 0).collect();
-                let goals = goals.iter().filter(|goal| goal.scenario == session.scenario);
-                verdicts.extend(goals.filter_map(|goal| {
-                    let found = goal.found(&of_cell)?;
-                    Some(Self {
+                let goals = goals.iter().filter(|goal| goal.is_about(session));
+                verdicts.extend(goals.map(|goal| {
+                    let found = goal.found(&of_cell);
+                    Self {
                         session: session.session.clone(),
                         cell: cell.into(),
                         side: goal.side.clone(),
@@ -59,8 +59,9 @@ impl PairVerdict {
                         what: goal.what.clone(),
                         found,
                         at_most: goal.at_most,
-                        judgement: at_most(&found, goal.at_most),
-                    })
+                        judgement: found
+                            .map_or(Judgement::NotResolved, |found| at_most(&found, goal.at_most)),
+                    }
                 }));
             }
         }
@@ -69,6 +70,10 @@ impl PairVerdict {
 }
 
 impl PairGoal {
+    fn is_about(&self, session: &Session) -> bool {
+        self.scenario == session.scenario && session.sides.iter().any(|one| one.side == self.side)
+    }
+
     fn found(&self, observations: &[&Observation]) -> Option<Interval> {
         let values = |side: &str| -> Vec<(usize, f64)> {
             let ours = observations.iter().filter(|one| one.side == side && one.what == self.what);
@@ -106,6 +111,7 @@ fn at_most(found: &Interval, goal: f64) -> Judgement {
 mod tests {
     use super::*;
     use crate::goals::Goals;
+    use crate::record::SideDescription;
     use crate::verdict::tests::session;
 
     fn observation(round: usize, side: &str, value: f64) -> Observation {
@@ -120,9 +126,19 @@ mod tests {
         }
     }
 
-    fn judged(ours: [f64; 4], at_most: f64, base: Option<&str>) -> (f64, Judgement) {
+    fn ours() -> SideDescription {
+        let none = serde_json::Value::Null;
+        serde_json::from_value(serde_json::json!({
+            "side": "ours", "kind": "plain", "algorithm": none, "extension": none, "extension_sha256": none,
+            "library": none, "engine": none, "file_bytes": none, "page_size_bytes": none,
+        }))
+        .unwrap()
+    }
+
+    fn judged(values: [f64; 4], at_most: f64, base: Option<&str>) -> (f64, Judgement) {
         let mut session = session("1", Some("tree"));
         session.scenario = "experiment".into();
+        session.sides = vec![ours()];
         let goal = PairGoal {
             scenario: "experiment".into(),
             side: "ours".into(),
@@ -130,14 +146,34 @@ mod tests {
             what: "elapsed_s".into(),
             at_most,
         };
-        let mut observations = vec![observation(0, "ours", 100.0), observation(0, "theirs", 1.0)];
-        for (round, value) in (1..).zip(ours) {
+        let side = goal.side.clone();
+        let mut observations = vec![observation(0, &side, 100.0), observation(0, "theirs", 1.0)];
+        for (round, value) in (1..).zip(values) {
             observations
-                .extend([observation(round, "ours", value), observation(round, "theirs", 2.0)]);
+                .extend([observation(round, &side, value), observation(round, "theirs", 2.0)]);
         }
         let verdicts = PairVerdict::of(&[session], &observations, &[goal]);
         assert_eq!(verdicts.len(), 1);
-        (verdicts[0].found.mean, verdicts[0].judgement)
+        (verdicts[0].found.unwrap().mean, verdicts[0].judgement)
+    }
+
+    #[test]
+    fn a_goal_whose_runs_are_missing_is_not_reached() {
+        let mut session = session("1", Some("tree"));
+        session.scenario = "experiment".into();
+        session.sides = vec![ours()];
+        let goal = PairGoal {
+            scenario: "experiment".into(),
+            side: "ours".into(),
+            base: Some("theirs".into()),
+            what: "elapsed_s".into(),
+            at_most: 1.0,
+        };
+        let one = observation(1, &goal.side, 1.0);
+        let other = PairGoal { side: "of another session".into(), ..goal.clone() };
+        let verdicts = PairVerdict::of(&[session], &[one], &[goal, other]);
+        assert_eq!(verdicts.len(), 1);
+        assert_eq!((verdicts[0].found, verdicts[0].judgement), (None, Judgement::NotResolved));
     }
 
     #[test]

@@ -112,6 +112,10 @@ fn a_mean_below_1_is_a_miss_for_the_sealed_side_only_if_its_interval_says_so() {
     // The same numbers from a control are what a control looks like.
     assert!(verdict(&all("again", 0.9999, 0.005)).passed());
     assert!(!verdict(&all("again", 0.99, 0.005)).passed());
+    // A control that is faster than itself is none either.
+    let faster = verdict(&all("again", 1.06, 0.0005));
+    assert_eq!(faster.families[0].judgement, Some(Judgement::Differs));
+    assert_eq!(count(&faster, Judgement::Differs), 24);
 }
 
 #[test]

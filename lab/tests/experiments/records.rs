@@ -64,8 +64,16 @@ impl Records {
             let claim = fact["claim"].as_str().unwrap();
             let mut lines = report.lines().filter(|line| line.contains(claim)).peekable();
             assert!(lines.peek().is_some(), "`{claim}` is not in the report: {report}");
-            assert!(lines.all(|line| !line.contains("not measured")), "`{claim}`: {report}");
+            // A statement that took less than a millisecond has no ratio.
+            let tiny = claim == "SELECT and DML" && self.has_nothing();
+            let shown = tiny || lines.all(|line| !line.contains("not measured"));
+            assert!(shown, "`{claim}`: {report}");
         }
+    }
+
+    fn has_nothing(&self) -> bool {
+        let elapsed = self.observed.iter().filter(|(key, _)| key.2 == "elapsed_s");
+        elapsed.flat_map(|(_, rounds)| rounds.values()).any(|seconds| *seconds == 0.0)
     }
 
     fn read(path: &Path) -> Self {

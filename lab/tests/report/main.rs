@@ -123,7 +123,19 @@ impl Lines {
         let speed = element["what"].ends_with("_per_s");
         let cost = if speed { (-mean).exp() } else { mean.exp() };
         ratios.sort_by(f64::total_cmp);
+        let of_side = |side: &str| {
+            let values = |side: &str| {
+                let part = |name: &str| element[name].clone();
+                &self.values[&(part("session"), part("cell"), side.into(), part("what"))]
+            };
+            let both = [values(&self.bases[&element["session"]]), values(&element["side"])];
+            let paired = |round: &u64| *round > 0 && both.iter().all(|one| one.contains_key(round));
+            let counted = values(side).iter().filter(|(round, _)| paired(round));
+            counted.map(|(_, value)| *value).sum::<f64>() / n
+        };
         Some(match statistic {
+            "base-mean" => of_side(&self.bases[&element["session"]]),
+            "side-mean" => of_side(&element["side"]),
             "mean" => mean.exp(),
             "low" => (mean - half()).exp(),
             "high" => (mean + half()).exp(),
@@ -136,6 +148,25 @@ impl Lines {
             _ => return None,
         })
     }
+}
+
+/// Mean and ends of several cells' costs together: the mean of their mean logs, its variance the sum of theirs, and the
+/// degrees of freedom of Satterthwaite.
+fn together(cells: &[Vec<f64>]) -> [f64; 3] {
+    let count = cells.len() as f64;
+    let (mut mean, mut variance, mut below) = (0.0, 0.0, 0.0);
+    for ratios in cells {
+        let n = ratios.len() as f64;
+        let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+        let own = logs.iter().sum::<f64>() / n;
+        let of_mean = logs.iter().map(|log| (log - own).powi(2)).sum::<f64>() / (n - 1.0) / n;
+        mean += own / count;
+        variance += of_mean;
+        below += of_mean.powi(2) / (n - 1.0);
+    }
+    let t = StudentsT::new(0.0, 1.0, variance.powi(2) / below).unwrap().inverse_cdf(0.975);
+    let half = t * variance.sqrt() / count;
+    [mean.exp(), (mean - half).exp(), (mean + half).exp()]
 }
 
 /// Compares all that can be recomputed; returns how many numbers that were.
@@ -169,6 +200,21 @@ fn every_number_of_the_page_is_that_of_the_records() {
     let page = page(&[&records]);
     let compared = compare(&page, &[&records]);
     assert!(compared > 1000, "{compared}");
+    // The first screen: of the mixes without DELAY, FULL and the like left out.
+    let lines = Lines::read(&[&records]);
+    let cells = ["busy-4/3/3", "busy-10/0/0", "busy-0/5/5"].map(|cell| {
+        let of = |side: &str| {
+            &lines.values[&("s-3".into(), cell.into(), side.into(), "elapsed_s".into())]
+        };
+        (1..=10).map(|round| of("sealed")[&round] / of("plain")[&round]).collect::<Vec<f64>>()
+    });
+    for (name, expected) in ["mean", "low", "high"].iter().zip(together(&cells)) {
+        let statistic = format!("headline-{name}");
+        let all = numbers(&page);
+        let oltp = |one: &&Element| one["statistic"] == statistic && one["cell"] == "OLTP";
+        let found: f64 = all.iter().find(oltp).unwrap()["value"].parse().unwrap();
+        assert!((found - expected).abs() < 1e-9, "{name}: {found} {expected}");
+    }
     // The warm-up is fifty times as slow: it is shown, and in no figure.
     assert!(numbers(&page).iter().any(|one| one["statistic"] == "run-0"));
 }

@@ -51,6 +51,7 @@ mod tests {
         for (pending, line) in [
             ("", "CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'x'"),
             ("", "create credential c with identity = 'i', secret = N'x'"),
+            ("", "CREATE CERTIFICATE c FROM BINARY = 0x30 WITH PRIVATE KEY (BINARY = 0x3082)"),
             ("CREATE MASTER KEY ENCRYPTION BY PASSWORD =\n", "  'x'"),
             ("", "OPEN MASTER KEY DECRYPTION BY PASSWORD = 'x"),
             ("OPEN MASTER KEY DECRYPTION BY PASSWORD = 'x\n", "y'"),
