@@ -43,11 +43,7 @@ impl Program {
     /// [`Error::Io`] if it is not there.
     pub fn of(side: &Side, home: &Path) -> Result<Option<Self>> {
         let Kind::Sealed { extension, key_file, .. } = &side.kind else { return Ok(None) };
-        let beside = extension.with_file_name("pellucid");
-        let path = beside.canonicalize().map_err(Error::io(format!(
-            "program `{}` (build it with `cargo build --release`)",
-            beside.display()
-        )))?;
+        let path = beside(extension)?;
         let (key_file, environment) = (key_file.clone(), Vec::new());
         Ok(Some(Self { path, home: home.into(), key_file, environment }))
     }
@@ -136,6 +132,21 @@ impl Program {
             .map_err(Error::io(what.clone()))?;
         Ok(Running { child: Some(child), what, started, cpu_s })
     }
+}
+
+/// The program `pellucid` that belongs to the library or program at `file`: beside it, as it is built, or in `bin` where
+/// that lies in `lib/pellucid`, as it is installed.
+///
+/// # Errors
+/// [`Error::Io`] if it is in neither place.
+pub fn beside(file: &Path) -> Result<PathBuf> {
+    let built = file.with_file_name("pellucid");
+    let installed = file.with_file_name("../../bin/pellucid");
+    let found = [&built, &installed].into_iter().find(|path| path.is_file()).unwrap_or(&built);
+    found.canonicalize().map_err(Error::io(format!(
+        "program `{}` (build it with `cargo build --release`, or install it with the lab)",
+        built.display()
+    )))
 }
 
 impl Running {

@@ -3,6 +3,7 @@
 use crate::arguments::PurchaseOptions;
 use crate::blocks::{Sample, Turn};
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::fixture::Fixture;
 use crate::histogram::Histogram;
 use crate::machine::Load;
@@ -17,6 +18,11 @@ use crate::worker::{self, Limit, Order, Ran, Report, Task};
 const WARM_UP_ROUNDS: usize = 1;
 /// What a run takes beside its length: copying, starting workers, the check afterwards.
 const AROUND_A_RUN_S: f64 = 0.8;
+/// For an estimate, of each side: its template, and the bytes of a row, indexes included.
+const TEMPLATE_S: f64 = 1.5;
+const BYTES_PER_ROW: u64 = 100;
+/// What a run may add to its copy, its WAL included.
+const BYTES_OF_A_RUN: u64 = 32 << 20;
 
 /// Measures every cell of the plan; false if one is below the minimum.
 ///
@@ -25,9 +31,7 @@ const AROUND_A_RUN_S: f64 = 0.8;
 pub fn measure(options: &PurchaseOptions) -> Result<bool> {
     let plan = options.plan()?;
     if options.common.estimate {
-        let runs = plan.len() * options.common.sides.sides.len() * (options.common.rounds + 1);
-        println!("{:.0}", runs as f64 * (options.seconds + AROUND_A_RUN_S));
-        return Ok(true);
+        return estimate(options)?.print();
     }
     // Peers run some of the standard cells again: those results are not the workload's.
     let peers = options.common.sides.has_peers();
@@ -63,6 +67,21 @@ pub fn measure(options: &PurchaseOptions) -> Result<bool> {
     }
     let cells = place.finish()?;
     Ok(at_least(options.minimum, &cells))
+}
+
+/// What it will take.
+///
+/// # Errors
+/// [`Error::Invalid`] for a name that no cell has.
+pub fn estimate(options: &PurchaseOptions) -> Result<Estimate> {
+    let sides = options.common.sides.sides.len();
+    let runs = options.plan()?.len() * sides * (options.common.rounds + WARM_UP_ROUNDS);
+    let size = options.setting().size;
+    let template = (size.vendors + size.cards + size.purchases) * BYTES_PER_ROW;
+    Ok(Estimate {
+        seconds: runs as f64 * (options.seconds + AROUND_A_RUN_S) + sides as f64 * TEMPLATE_S,
+        bytes: sides as u64 * (2 * template + BYTES_OF_A_RUN),
+    })
 }
 
 /// What all cells of a session share.

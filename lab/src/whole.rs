@@ -12,6 +12,7 @@ use rustix::fs::{fadvise, statvfs, Advice};
 
 use crate::arguments::WholeOptions;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::fixture::{copy_whole, length, remove, settle};
 use crate::machine::Load;
 use crate::plan::{self, Setting};
@@ -44,14 +45,12 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
         .iter()
         .flat_map(|&operation| options.cache.iter().map(move |&cache| (operation, cache)))
         .collect();
-    let sides = common.sides.sides.len();
+    let estimate = estimate(options);
     if common.estimate {
-        let runs = (cells.len() * sides * common.rounds + 5 * sides) as f64;
-        println!("{:.0}", runs * (options.size_mib as f64 / MIB_PER_SECOND + 0.5));
-        return Ok(true);
+        return estimate.print();
     }
     let mut place = Place::open("whole", common)?;
-    room(place.path(), (sides as u64 + FILES_BESIDE_TEMPLATES) * options.size_mib * MIB)?;
+    room(place.path(), estimate.bytes)?;
     let templates: Vec<Template> = place
         .sides
         .iter()
@@ -78,6 +77,17 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
     }
     place.finish()?;
     Ok(true)
+}
+
+/// What it will take.
+pub fn estimate(options: &WholeOptions) -> Estimate {
+    let (cells, sides) =
+        (options.operations.len() * options.cache.len(), options.common.sides.sides.len());
+    let runs = (cells * sides * options.common.rounds + 5 * sides) as f64;
+    Estimate {
+        seconds: runs * (options.size_mib as f64 / MIB_PER_SECOND + 0.5),
+        bytes: (sides as u64 + FILES_BESIDE_TEMPLATES) * options.size_mib * MIB,
+    }
 }
 
 /// The database of one side.
@@ -201,17 +211,26 @@ fn evict(path: &Path) -> io::Result<()> {
 
 /// Makes sure that `bytes` fit into the file system of `dir`.
 pub fn room(dir: &Path, bytes: u64) -> Result<()> {
-    let name = dir.display().to_string();
-    let found = statvfs(dir).map_err(|error| Error::io(name.clone())(error.into()))?;
-    let free = found.f_bavail * found.f_frsize;
+    let free = free(dir)?;
     if free >= bytes {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "{name}: {} MiB are needed and {} MiB are free: choose another --dir or a smaller --size-mib",
+        "{}: {} MiB are needed and {} MiB are free: choose another --dir or a smaller --size-mib",
+        dir.display(),
         bytes / MIB,
         free / MIB
     )))
+}
+
+/// Bytes that are free in the file system of `dir`.
+///
+/// # Errors
+/// [`Error::Io`]
+pub fn free(dir: &Path) -> Result<u64> {
+    let found = statvfs(dir);
+    let found = found.map_err(|error| Error::io(dir.display().to_string())(error.into()))?;
+    Ok(found.f_bavail * found.f_frsize)
 }
 
 #[cfg(test)]

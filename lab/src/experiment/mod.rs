@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::arguments::Common;
 use crate::choice::{Algorithm, SideChoice, SideOptions};
 use crate::error::{Error, Result};
+use crate::program;
 
 /// What every experiment takes.
 #[derive(Debug, Clone, Args)]
@@ -99,15 +100,13 @@ impl Options {
     /// [`Error::Io`] if it is not there.
     pub fn program(&self) -> Result<PathBuf> {
         let own = std::env::current_exe().unwrap_or_default();
-        let beside = self.extension.as_ref().unwrap_or(&own).with_file_name("pellucid");
-        beside.canonicalize().map_err(Error::io(format!(
-            "program `{}` (build it with `cargo build --release`)",
-            beside.display()
-        )))
+        program::beside(self.extension.as_ref().unwrap_or(&own))
     }
 }
 
-fn scale(text: &str) -> std::result::Result<f64, String> {
+/// # Errors
+/// For a share that makes no sense.
+pub fn scale(text: &str) -> std::result::Result<f64, String> {
     let scale = text.parse().ok().filter(|scale| (0.0001..=100.0).contains(scale));
     scale.ok_or_else(|| "not 0.0001 to 100".into())
 }
