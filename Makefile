@@ -3,7 +3,7 @@
 #   make demo [DB=path]     encrypt Northwind (or a copy of DB) and look at it
 #   make test               build and run every test that belongs to each change
 #   make check              formatting, lints, licences
-#   make bench              what encryption costs here: hours; says how many first
+#   make bench              what encryption costs here, with peers and verdict: hours; says how many first
 #   make campaign NAME=..   one of the long tests; without NAME, lists them
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make package            a Debian package and a Python wheel, in target/packages
@@ -57,17 +57,20 @@ package: deps build
 
 # By rename: a library that running programs have mapped is never written to. Builds nothing, so that `sudo make install` needs no Rust and leaves no files of root in target/.
 install:
-	@for file in pellucid libpellucid.so; do \
+	@for file in pellucid libpellucid.so lab; do \
 	  test -f "$(RELEASE)/$$file" || { echo "install: $(RELEASE)/$$file is missing; run 'make build' first" >&2; exit 1; }; \
 	done
 	install -D -m 755 "$(RELEASE)/pellucid" "$(DESTDIR)$(PREFIX)/bin/.pellucid.new"
 	install -D -m 755 "$(RELEASE)/libpellucid.so" "$(DESTDIR)$(PREFIX)/lib/pellucid/.libpellucid.so.new"
+	install -D -m 755 "$(RELEASE)/lab" "$(DESTDIR)$(PREFIX)/lib/pellucid/.lab.new"
 	mv -f "$(DESTDIR)$(PREFIX)/lib/pellucid/.libpellucid.so.new" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so"
+	mv -f "$(DESTDIR)$(PREFIX)/lib/pellucid/.lab.new" "$(DESTDIR)$(PREFIX)/lib/pellucid/lab"
 	mv -f "$(DESTDIR)$(PREFIX)/bin/.pellucid.new" "$(DESTDIR)$(PREFIX)/bin/pellucid"
 	"$(RELEASE)/pellucid" --quiet manual "$(DESTDIR)$(PREFIX)/share"
 
 uninstall:
-	rm -f "$(DESTDIR)$(PREFIX)/bin/pellucid" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so"
+	rm -f "$(DESTDIR)$(PREFIX)/bin/pellucid" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so" \
+	  "$(DESTDIR)$(PREFIX)/lib/pellucid/lab"
 	-rmdir "$(DESTDIR)$(PREFIX)/lib/pellucid"
 	rm -f "$(DESTDIR)$(PREFIX)"/share/man/man1/pellucid*.1 \
 	  "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/pellucid" \

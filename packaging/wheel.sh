@@ -1,5 +1,6 @@
 #!/bin/bash
 # Builds the Python wheel from what was built before: packaging/wheel.sh [DIRECTORY]  (default target/packages)
+# Without the lab, which would double it and needs the program `pellucid`, which is not in it either.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 release=$(realpath "${CARGO_TARGET_DIR:-target}/release")

@@ -8,8 +8,10 @@ use crate::choice::SideOptions;
 use crate::error::Result;
 use crate::experiment;
 use crate::experiment::backup_matrix::MatrixOptions;
+use crate::full::FullOptions;
 use crate::goals::Goals;
 use crate::plan::{self, Cell, Journal, Setting, Synchronous};
+use crate::quick::QuickOptions;
 use crate::scenario::application::{self, Role};
 use crate::scenario::mix::Mix;
 use crate::scenario::purchase::Size;
@@ -28,6 +30,14 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// A first answer in three minutes: OLTP, backups, restores, checks, opening; a summary and a page.
+    ///
+    /// Example: lab quick --dir /mnt/data
+    Quick(QuickOptions),
+    /// Everything, piece by piece, into a directory of records; pieces can be stopped and gone on with.
+    ///
+    /// Example: lab full --estimate; lab full; lab full --resume
+    Full(FullOptions),
     /// Vendor, Card, Purchase: the same work on every side, in rounds of random order.
     ///
     /// Example: lab purchase --sides plain,again,sealed --cells 1-NORMAL-4/3/3,10-FULL-0/5/5
@@ -435,15 +445,22 @@ impl Common {
             .unwrap_or_else(|| Path::new("lab/records").join(format!("{scenario}.jsonl")))
     }
 
-    /// The given directory, else `target` of a source tree, else the system's.
+    /// As [`base`] has it.
     pub fn dir(&self) -> PathBuf {
-        let target = PathBuf::from("target");
-        let default = || if target.is_dir() { target } else { std::env::temp_dir() };
-        self.dir.clone().unwrap_or_else(default)
+        base(self.dir.as_ref())
     }
 }
 
-fn rounds(text: &str) -> std::result::Result<usize, String> {
+/// The directory that was given, else `target` of a source tree, else the system's.
+pub fn base(given: Option<&PathBuf>) -> PathBuf {
+    let target = PathBuf::from("target");
+    let default = || if target.is_dir() { target } else { std::env::temp_dir() };
+    given.cloned().unwrap_or_else(default)
+}
+
+/// # Errors
+/// For a number that is none of rounds.
+pub fn rounds(text: &str) -> std::result::Result<usize, String> {
     text.parse().ok().filter(|n| (5..=1000).contains(n)).ok_or_else(|| "not 5 to 1000".into())
 }
 

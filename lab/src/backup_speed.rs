@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::arguments::BackupSpeedOptions;
 use crate::blocks::shuffled;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::files::{copy_whole, length, read_through, remove, room};
 use crate::fixture::settle;
 use crate::machine::Load;
@@ -42,13 +43,12 @@ pub fn measure(options: &BackupSpeedOptions) -> Result<bool> {
     let common = &options.common;
     let methods = chosen(options)?;
     let size = options.size_mib * MIB;
+    let estimate = estimated(options, &methods);
     if common.estimate {
-        let rounds = (common.rounds + 1) as f64;
-        println!("{:.0}", rounds * seconds_of_a_round(&methods, size));
-        return Ok(true);
+        return estimate.print();
     }
     let mut place = Place::open("backup-speed", common)?;
-    room(place.path(), FILES * size)?;
+    room(place.path(), estimate.bytes)?;
     let with_age = methods.contains(&Method::VacuumZstdAge);
     let (tools, plain, sealed, rows) = prepare(&place, size, common.seed, with_age)?;
     let source_bytes = length(&tools.plain)?;
@@ -96,6 +96,19 @@ pub fn measure(options: &BackupSpeedOptions) -> Result<bool> {
     }
     place.finish()?;
     Ok(true)
+}
+
+/// What it will take.
+///
+/// # Errors
+/// [`Error::Invalid`] if a named program is not installed.
+pub fn estimate(options: &BackupSpeedOptions) -> Result<Estimate> {
+    Ok(estimated(options, &chosen(options)?))
+}
+
+fn estimated(options: &BackupSpeedOptions, methods: &[Method]) -> Estimate {
+    let (rounds, size) = (options.common.rounds + 1, options.size_mib * MIB);
+    Estimate { seconds: rounds as f64 * seconds_of_a_round(methods, size), bytes: FILES * size }
 }
 
 /// Every method's name.

@@ -7,6 +7,7 @@ use comfy_table::{presets::UTF8_FULL_CONDENSED, CellAlignment, Table};
 
 use crate::arguments::ControlledOptions;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::purchase;
 use crate::report::figures::{Sense, Word};
 use crate::statistics::{Interval, LogMean};
@@ -34,8 +35,7 @@ pub fn measure(options: &ControlledOptions) -> Result<bool> {
         return Err(Error::invalid("control: one cell and two sides"));
     }
     if one.common.estimate {
-        println!("{:.0}", options.runs as f64 * purchase::estimate(one)?);
-        return Ok(true);
+        return estimate(options)?.print();
     }
     let wanted = match (options.slower, options.less_than_percent) {
         (true, _) => Wanted::Slower,
@@ -72,6 +72,15 @@ pub fn measure(options: &ControlledOptions) -> Result<bool> {
         options.at_least
     );
     Ok(good >= options.at_least)
+}
+
+/// What it will take.
+///
+/// # Errors
+/// [`Error::Invalid`] for a name that no cell has.
+pub fn estimate(options: &ControlledOptions) -> Result<Estimate> {
+    let one = purchase::estimate(&options.purchase)?;
+    Ok(Estimate { seconds: one.seconds * options.runs as f64, ..one })
 }
 
 impl Wanted {

@@ -112,8 +112,7 @@ pub fn holds(path: &Path, text: &str) -> Result<bool> {
 /// # Errors
 /// [`Error::Invalid`] if they do not.
 pub fn room(dir: &Path, bytes: u64) -> Result<()> {
-    let found = statvfs(dir).map_err(|error| about(dir)(error.into()))?;
-    let free = found.f_bavail * found.f_frsize;
+    let free = free(dir)?;
     if free >= bytes {
         return Ok(());
     }
@@ -123,6 +122,15 @@ pub fn room(dir: &Path, bytes: u64) -> Result<()> {
         bytes / MIB,
         free / MIB
     )))
+}
+
+/// Bytes that are free in the file system of `dir`.
+///
+/// # Errors
+/// [`Error::Io`]
+pub fn free(dir: &Path) -> Result<u64> {
+    let found = statvfs(dir).map_err(|error| about(dir)(error.into()))?;
+    Ok(found.f_bavail * found.f_frsize)
 }
 
 fn about(path: &Path) -> impl FnOnce(io::Error) -> Error {

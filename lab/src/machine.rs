@@ -337,12 +337,13 @@ pub fn sha256(path: &Path) -> Result<String> {
     }
 }
 
-/// Commit of the tree that the lab runs in, marked if it differs from it; records do not count.
+/// Commit of the tree that the lab runs in, marked if it differs from it; records do not count. None in a tree of others.
 fn tree() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
     };
+    git(&["ls-files", "--error-unmatch", ":/lab/goals.json"])?;
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
     let changed = git(&["status", "--porcelain", "--", ":/", ":(top,exclude)lab/records"])?;
     Some(if changed.is_empty() { commit } else { format!("{commit}-changed") })

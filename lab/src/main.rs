@@ -10,15 +10,18 @@
 mod arguments;
 mod backup_speed;
 mod blocks;
+mod child;
 mod choice;
 mod compare;
 mod control;
 mod crew;
 mod error;
+mod estimate;
 mod experiment;
 mod extension;
 mod files;
 mod fixture;
+mod full;
 mod goals;
 mod histogram;
 mod machine;
@@ -29,6 +32,7 @@ mod plan;
 mod pool;
 mod program;
 mod purchase;
+mod quick;
 mod quoted;
 mod random;
 mod record;
@@ -64,6 +68,8 @@ fn main() -> ExitCode {
         Command::Worker => worker::serve().map(|()| true),
         Command::Pipeline => pipeline::serve().map(|()| true),
         Command::VacuumInto { from, to } => backup_speed::vacuum_into(&from, &to).map(|()| true),
+        Command::Quick(options) => quick::measure(&options),
+        Command::Full(options) => full::measure(&options),
         Command::Purchase(options) => purchase::measure(&options),
         Command::Control(options) => control::measure(&options),
         Command::Whole(options) => whole::measure(&options),

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::arguments::OpeningOptions;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::fixture::Fixture;
 use crate::machine::Load;
 use crate::plan::{self, Setting};
@@ -18,15 +19,14 @@ const SIZE: Size = Size { vendors: 100, cards: 1000, purchases: 1000 };
 const WARM_UP_ROUNDS: usize = 1;
 /// For an estimate.
 const OPENING_S: f64 = 0.01;
+const BYTES_OF_A_SIDE: u64 = 2 << 20;
 
 /// # Errors
 /// Of the first run that failed.
 pub fn measure(options: &OpeningOptions) -> Result<bool> {
     let common = &options.common;
     if common.estimate {
-        let runs = common.sides.sides.len() * (common.rounds + WARM_UP_ROUNDS);
-        println!("{:.0}", runs as f64 * options.opens as f64 * OPENING_S + 5.0);
-        return Ok(true);
+        return estimate(options).print();
     }
     let mut place = Place::open("opening", common)?;
     let setting = Setting { size: SIZE, ..plan::STANDARD };
@@ -72,4 +72,14 @@ pub fn measure(options: &OpeningOptions) -> Result<bool> {
     })?;
     place.finish()?;
     Ok(true)
+}
+
+/// What it will take.
+pub fn estimate(options: &OpeningOptions) -> Estimate {
+    let sides = options.common.sides.sides.len();
+    let runs = sides * (options.common.rounds + WARM_UP_ROUNDS);
+    Estimate {
+        seconds: runs as f64 * options.opens as f64 * OPENING_S + 5.0,
+        bytes: sides as u64 * BYTES_OF_A_SIDE,
+    }
 }

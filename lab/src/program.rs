@@ -164,6 +164,21 @@ impl Program {
     }
 }
 
+/// The program `pellucid` that belongs to the library or program at `file`: beside it, as it is built, or in `bin` where
+/// that lies in `lib/pellucid`, as it is installed.
+///
+/// # Errors
+/// [`Error::Io`] if it is in neither place.
+pub fn beside(file: &Path) -> Result<PathBuf> {
+    let built = file.with_file_name("pellucid");
+    let installed = file.with_file_name("../../bin/pellucid");
+    let found = [&built, &installed].into_iter().find(|path| path.is_file()).unwrap_or(&built);
+    found.canonicalize().map_err(Error::io(format!(
+        "program `{}` (build it with `cargo build --release`, or install it with the lab)",
+        built.display()
+    )))
+}
+
 impl Running {
     /// Whether it has ended.
     ///
@@ -210,18 +225,6 @@ impl Said {
             _ => Err(Error::invalid(format!("a scan that is not {expected}: {}", self.facts))),
         }
     }
-}
-
-/// The program `pellucid` in the folder of `file`.
-///
-/// # Errors
-/// [`Error::Io`] if it is not there.
-pub fn beside(file: &Path) -> Result<PathBuf> {
-    let beside = file.with_file_name("pellucid");
-    beside.canonicalize().map_err(Error::io(format!(
-        "program `{}` (build it with `cargo build --release`)",
-        beside.display()
-    )))
 }
 
 /// Gives a process the instance in `home` and `variables`, and nothing else that steers the program.

@@ -3,6 +3,7 @@
 use crate::arguments::PurchaseOptions;
 use crate::blocks::{Sample, Turn};
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::fixture::Fixture;
 use crate::histogram::Histogram;
 use crate::machine::Load;
@@ -17,6 +18,11 @@ use crate::worker::{self, Limit, Order, Ran, Report, Task};
 const WARM_UP_ROUNDS: usize = 1;
 /// What a run takes beside its length: copying, starting workers, the check afterwards.
 const AROUND_A_RUN_S: f64 = 0.8;
+/// For an estimate, of each side: its template, and the bytes of a row, indexes included.
+const TEMPLATE_S: f64 = 1.5;
+const BYTES_PER_ROW: u64 = 100;
+/// What a run may add to its copy, its WAL included.
+const BYTES_OF_A_RUN: u64 = 32 << 20;
 
 /// Measures every cell of the plan; false if one is below the minimum.
 ///
@@ -24,21 +30,10 @@ const AROUND_A_RUN_S: f64 = 0.8;
 /// Of the first run that failed.
 pub fn measure(options: &PurchaseOptions) -> Result<bool> {
     if options.common.estimate {
-        println!("{:.0}", estimate(options)?);
-        return Ok(true);
+        return estimate(options)?.print();
     }
     let cells = run(options)?.finish()?;
     Ok(at_least(options.minimum, &cells))
-}
-
-/// Seconds that the cells take.
-///
-/// # Errors
-/// As [`PurchaseOptions::plan`].
-pub fn estimate(options: &PurchaseOptions) -> Result<f64> {
-    let sides = options.common.sides.sides.len();
-    let runs = options.plan()?.len() * sides * (options.common.rounds + WARM_UP_ROUNDS);
-    Ok(runs as f64 * (options.seconds + AROUND_A_RUN_S))
 }
 
 /// Measures every cell of the plan.
@@ -80,6 +75,21 @@ pub fn run(options: &PurchaseOptions) -> Result<Place> {
         })?;
     }
     Ok(place)
+}
+
+/// What it will take.
+///
+/// # Errors
+/// [`Error::Invalid`] for a name that no cell has.
+pub fn estimate(options: &PurchaseOptions) -> Result<Estimate> {
+    let sides = options.common.sides.sides.len();
+    let runs = options.plan()?.len() * sides * (options.common.rounds + WARM_UP_ROUNDS);
+    let size = options.setting().size;
+    let template = (size.vendors + size.cards + size.purchases) * BYTES_PER_ROW;
+    Ok(Estimate {
+        seconds: runs as f64 * (options.seconds + AROUND_A_RUN_S) + sides as f64 * TEMPLATE_S,
+        bytes: sides as u64 * (2 * template + BYTES_OF_A_RUN),
+    })
 }
 
 /// What all cells of a session share.

@@ -82,13 +82,12 @@ pub struct Bars {
 pub fn report(files: &[PathBuf], out: Option<&Path>, markdown: bool) -> Result<bool> {
     let report = Report::of(&Material::read(files)?)?;
     if let Some(out) = out {
-        std::fs::write(out, page::render(&report)?)
-            .map_err(Error::io(out.display().to_string()))?;
+        std::fs::write(out, report.page()?).map_err(Error::io(out.display().to_string()))?;
     }
     match (markdown, out) {
         (true, _) => print!("{}", summary::markdown(&report)),
         (false, Some(_)) => println!("{}", report.sentence),
-        (false, None) => println!("{}", summary::terminal(&report)),
+        (false, None) => println!("{}", report.summary()),
     }
     Ok(true)
 }
@@ -138,6 +137,25 @@ impl Report {
             machines: tables::machines(&material.sessions),
             sessions: tables::sessions(&material.sessions),
         })
+    }
+
+    /// One HTML file that needs nothing else.
+    ///
+    /// # Errors
+    /// As [`chart::forest`].
+    pub fn page(&self) -> Result<String> {
+        page::render(self)
+    }
+
+    /// For a terminal.
+    pub fn summary(&self) -> String {
+        summary::terminal(self)
+    }
+
+    /// Kinds of work that were measured and not resolved.
+    pub fn not_resolved(&self) -> Vec<&str> {
+        let open = self.leads.iter().filter(|lead| lead.word() == Word::NotResolved);
+        open.map(|lead| lead.name.as_str()).collect()
     }
 
     /// The lines of the first chart.

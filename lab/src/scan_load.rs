@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::arguments::ScanLoadOptions;
 use crate::blocks::shuffled;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::files::room;
 use crate::plan::{self, Setting};
 use crate::pool;
@@ -51,6 +52,16 @@ pub fn measure_backups(options: &ScanLoadOptions) -> Result<bool> {
     phases("backup-load", options, &Step::backups())
 }
 
+/// What `lab scan-load` will take.
+pub fn estimate(options: &ScanLoadOptions) -> Estimate {
+    of_phases(options, &Step::scans(&options.algorithms))
+}
+
+/// What `lab backup-load` will take.
+pub fn estimate_backups(options: &ScanLoadOptions) -> Estimate {
+    of_phases(options, &Step::backups())
+}
+
 /// Measures `steps` on every side.
 ///
 /// # Errors
@@ -59,18 +70,16 @@ fn phases(scenario: &'static str, options: &ScanLoadOptions, steps: &[Step]) -> 
     let mut common = options.common.clone();
     // Each phase is once on each side.
     common.rounds = 1;
+    let estimate = of_phases(options, steps);
     if common.estimate {
-        println!("{:.0}", estimate(options, steps, common.sides.sides.len()));
-        return Ok(true);
+        return estimate.print();
     }
     let mut place = Place::open(scenario, &common)?;
     if !matches!(place.sides.first(), Some(Side { kind: Kind::Plain, .. })) {
         return Err(Error::invalid(format!("{scenario}: the first side is the control, plain")));
     }
     let bytes = options.size_mib * MIB;
-    // Every side has its database and, where backups are made, its media.
-    let of_side = if steps.contains(&Step::Encrypt) { 1 } else { 2 };
-    room(place.path(), (of_side * place.sides.len() as u64 + FILES_BESIDE) * bytes)?;
+    room(place.path(), estimate.bytes)?;
     let setting = Setting { journal: options.journal, ..plan::STANDARD };
 
     let sides = place.sides.clone();
@@ -119,14 +128,21 @@ fn phases(scenario: &'static str, options: &ScanLoadOptions, steps: &[Step]) -> 
     Ok(true)
 }
 
-fn estimate(options: &ScanLoadOptions, steps: &[Step], sides: usize) -> f64 {
+fn of_phases(options: &ScanLoadOptions, steps: &[Step]) -> Estimate {
+    let sides = options.common.sides.sides.len();
     let quiet = steps.iter().filter(|step| matches!(step, Step::Quiet(_))).count();
     // Two of the others do one scan between them.
     let scans = steps.len() - quiet - usize::from(steps.contains(&Step::Resume));
     let megabytes = options.size_mib as f64 * MIB as f64 / MB;
     let around = megabytes / MB_PER_S_AROUND;
-    sides as f64
-        * (quiet as f64 * options.quiet_s + around + scans as f64 * megabytes / MB_PER_S_OF_SCAN)
+    let side =
+        quiet as f64 * options.quiet_s + around + scans as f64 * megabytes / MB_PER_S_OF_SCAN;
+    // Every side has its database and, where backups are made, its media.
+    let of_side = if steps.contains(&Step::Encrypt) { 1 } else { 2 };
+    Estimate {
+        seconds: sides as f64 * side,
+        bytes: (of_side * sides as u64 + FILES_BESIDE) * options.size_mib * MIB,
+    }
 }
 
 /// The plain database that every side gets a copy of, and its orders.

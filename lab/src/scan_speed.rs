@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use crate::arguments::ScanSpeedOptions;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::files::{copy_whole, length, read_through, remove, room};
 use crate::fixture::settle;
 use crate::machine::Load;
@@ -35,16 +36,14 @@ const MB_PER_S: f64 = 110.0;
 /// Of the first run that failed; [`Error::Invalid`] too if there is no room for the files.
 pub fn measure(options: &ScanSpeedOptions) -> Result<bool> {
     let common = &options.common;
-    let sides = common.sides.sides.len();
     let bytes = options.size_mib * MIB;
+    let estimate = estimate(options);
     if common.estimate {
-        let runs = options.algorithms.len() * sides * common.rounds + 4 * sides;
-        println!("{:.0}", runs as f64 * (bytes as f64 / MB / MB_PER_S + 0.3));
-        return Ok(true);
+        return estimate.print();
     }
     let peers = common.sides.has_peers();
     let mut place = Place::open(if peers { "scan-peers" } else { "scan-speed" }, common)?;
-    room(place.path(), (sides as u64 + FILES_BESIDE) * bytes)?;
+    room(place.path(), estimate.bytes)?;
     side::write_key_file(&side::next_key_file(&place.path().join("key")))?;
     let setting = Setting { journal: options.journal, ..plan::STANDARD };
     let templates: Vec<Template> = place
@@ -73,6 +72,16 @@ pub fn measure(options: &ScanSpeedOptions) -> Result<bool> {
     }
     place.finish()?;
     Ok(true)
+}
+
+/// What it will take.
+pub fn estimate(options: &ScanSpeedOptions) -> Estimate {
+    let (sides, bytes) = (options.common.sides.sides.len(), options.size_mib * MIB);
+    let runs = options.algorithms.len() * sides * options.common.rounds + 4 * sides;
+    Estimate {
+        seconds: runs as f64 * (bytes as f64 / MB / MB_PER_S + 0.3),
+        bytes: (sides as u64 + FILES_BESIDE) * bytes,
+    }
 }
 
 /// The database of one side.

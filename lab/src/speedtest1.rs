@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::arguments::Speedtest1Options;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::files::remove;
 use crate::fixture::settle;
 use crate::machine::{children_cpu_seconds, Load};
@@ -14,17 +15,16 @@ use crate::side::{Kind, Side};
 use crate::work::Done;
 
 const WARM_UP_ROUNDS: usize = 1;
-/// For an estimate: seconds of a run with `--size 100`.
+/// For an estimate: seconds of a run with `--size 100`, and what its files may have at once.
 const RUN_S: f64 = 15.0;
+const RUN_BYTES: u64 = 512 << 20;
 
 /// # Errors
 /// Of the first run that failed.
 pub fn measure(options: &Speedtest1Options) -> Result<bool> {
     let common = &options.common;
     if common.estimate {
-        let runs = common.sides.sides.len() * (common.rounds + WARM_UP_ROUNDS);
-        println!("{:.0}", runs as f64 * RUN_S * options.size as f64 / 100.0);
-        return Ok(true);
+        return estimate(options).print();
     }
     let program = program(options.program.clone())?;
     let mut place = Place::open("speedtest1", common)?;
@@ -57,6 +57,15 @@ pub fn measure(options: &Speedtest1Options) -> Result<bool> {
     })?;
     place.finish()?;
     Ok(true)
+}
+
+/// What it will take.
+pub fn estimate(options: &Speedtest1Options) -> Estimate {
+    let runs = options.common.sides.sides.len() * (options.common.rounds + WARM_UP_ROUNDS);
+    Estimate {
+        seconds: runs as f64 * RUN_S * options.size as f64 / 100.0,
+        bytes: RUN_BYTES * options.size.div_ceil(100),
+    }
 }
 
 #[derive(Debug)]
@@ -111,7 +120,10 @@ fn total_seconds(said: &str) -> Option<f64> {
 }
 
 /// The program at `given`, else in `target`, whose `release` this program lies in.
-fn program(given: Option<PathBuf>) -> Result<PathBuf> {
+///
+/// # Errors
+/// [`Error::Io`] if it is not there.
+pub fn program(given: Option<PathBuf>) -> Result<PathBuf> {
     let built = || {
         let lab = std::env::current_exe().unwrap_or_default();
         let target = lab.parent().and_then(Path::parent).map(Path::to_path_buf);

@@ -12,6 +12,7 @@ use rustix::fs::{fadvise, Advice};
 
 use crate::arguments::WholeOptions;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::files::{copy_whole, length, read_through, remove, room};
 use crate::fixture::settle;
 use crate::machine::Load;
@@ -45,14 +46,12 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
         .iter()
         .flat_map(|&operation| options.cache.iter().map(move |&cache| (operation, cache)))
         .collect();
-    let sides = common.sides.sides.len();
+    let estimate = estimate(options);
     if common.estimate {
-        let runs = (cells.len() * sides * common.rounds + 5 * sides) as f64;
-        println!("{:.0}", runs * (options.size_mib as f64 / MIB_PER_SECOND + 0.5));
-        return Ok(true);
+        return estimate.print();
     }
     let mut place = Place::open("whole", common)?;
-    room(place.path(), (sides as u64 + FILES_BESIDE_TEMPLATES) * options.size_mib * MIB)?;
+    room(place.path(), estimate.bytes)?;
     let templates: Vec<Template> = place
         .sides
         .iter()
@@ -79,6 +78,17 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
     }
     place.finish()?;
     Ok(true)
+}
+
+/// What it will take.
+pub fn estimate(options: &WholeOptions) -> Estimate {
+    let (cells, sides) =
+        (options.operations.len() * options.cache.len(), options.common.sides.sides.len());
+    let runs = (cells * sides * options.common.rounds + 5 * sides) as f64;
+    Estimate {
+        seconds: runs * (options.size_mib as f64 / MIB_PER_SECOND + 0.5),
+        bytes: (sides as u64 + FILES_BESIDE_TEMPLATES) * options.size_mib * MIB,
+    }
 }
 
 /// The database of one side.

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use crate::output::{Failure, Output};
 
 /// The library's file name; SQLite derives the entry point from it.
-const FILE_NAME: &str = "libpellucid.so";
+pub const FILE_NAME: &str = "libpellucid.so";
 const ENTRY_POINT: &str = "sqlite3_pellucid_init";
 const VFS: &str = "pellucid";
 
@@ -118,7 +118,7 @@ fn usual() -> Result<PathBuf, Missing> {
 }
 
 /// A directory with the sticky bit keeps others from exchanging what is not theirs.
-fn writable_by_all(path: &Path) -> bool {
+pub fn writable_by_all(path: &Path) -> bool {
     path.metadata().is_ok_and(|data| {
         let mode = data.permissions().mode();
         mode & 0o002 != 0 && !(data.is_dir() && mode & 0o1000 != 0)

@@ -19,6 +19,7 @@ mod key;
 mod key_change;
 mod keys;
 mod known;
+mod lab;
 mod manual;
 mod output;
 mod owner;
@@ -128,6 +129,7 @@ enum Command {
     Run(run::RunArgs),
     Extension(extension::ExtensionArgs),
     Demo(demo::DemoArgs),
+    Lab(lab::LabArgs),
     /// Write man pages and shell completions
     #[command(hide = true)]
     Manual(manual::ManualArgs),
@@ -137,6 +139,11 @@ enum Command {
 static MEMORY: pellucid_sqlite::memory::Guarded = pellucid_sqlite::memory::Guarded;
 
 fn main() -> ExitCode {
+    if let Some(arguments) = lab::arguments(std::env::args_os().skip(1)) {
+        let failure = lab::hand_over(&arguments);
+        Output::new(false, false, false).failure(&failure);
+        return ExitCode::from(failure.exit);
+    }
     pellucid_sqlite::memory::guard();
     let no_dumps = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let matches = Cli::command().get_matches();
@@ -184,6 +191,7 @@ fn main() -> ExitCode {
         Command::Extension(_) => extension::run(&output),
         Command::Manual(args) => manual::run(args, &output),
         Command::Demo(args) => demo::run(args, &output),
+        Command::Lab(args) => Err(lab::refuse(args)),
     };
     match done {
         Ok(code) => code,

@@ -16,6 +16,7 @@ use serde_json::json;
 use self::line::Line;
 use crate::blocks::{round_of, shuffled};
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::experiment::content::{self, Content};
 use crate::experiment::medium::{seconds, CHOICES};
 use crate::experiment::notes::{Notes, Turn};
@@ -99,21 +100,18 @@ pub fn measure(options: &Options) -> Result<bool> {
     let algorithms = scenario.checked()?;
     let rounds = options.rounds(scenario.rounds);
     let sizes: Vec<f64> = scenario.sizes_mib.iter().map(|mib| mib * options.scale).collect();
-    let estimate_s = estimate(&scenario, &sizes, rounds);
+    let estimate = estimated(&scenario, &sizes, rounds);
     if options.estimate {
-        println!("{estimate_s:.0}");
-        return Ok(true);
+        return estimate.print();
     }
     let program = options.program()?;
     let off = switch::off()?;
     let mut place = Place::open("acceleration", &options.common(rounds))?;
-    let largest = sizes.iter().copied().fold(scenario.probe_mib as f64, f64::max);
-    let needed = sizes.iter().sum::<f64>() * 2.0 + FILES_BESIDE * largest;
-    room(place.path(), (needed * 1048576.0) as u64)?;
+    room(place.path(), estimate.bytes)?;
     let bench = Bench::prepare(&program, place.path(), &sizes, scenario.probe_mib, options.seed)?;
     let parameters = [
         ("scale", json!(options.scale)),
-        ("estimate_s", json!(estimate_s.round())),
+        ("estimate_s", json!(estimate.seconds.round())),
         ("article", json!(4)),
         ("algorithms", json!(algorithms)),
         ("sizes_mib", json!(sizes)),
@@ -218,7 +216,17 @@ fn works(probed: [Option<f64>; 2]) -> Result<()> {
     }
 }
 
-fn estimate(scenario: &Scenario, sizes_mib: &[f64], rounds: usize) -> f64 {
+/// What it will take.
+///
+/// # Errors
+/// Of the scenario.
+pub fn estimate(options: &Options) -> Result<Estimate> {
+    let scenario: Scenario = options.scenario(SCENARIO)?;
+    let sizes: Vec<f64> = scenario.sizes_mib.iter().map(|mib| mib * options.scale).collect();
+    Ok(estimated(&scenario, &sizes, options.rounds(scenario.rounds)))
+}
+
+fn estimated(scenario: &Scenario, sizes_mib: &[f64], rounds: usize) -> Estimate {
     /// Encryption, both checks and decryption of one sealed database together, AES: with hardware and without.
     const AES_MB_PER_S: [f64; 2] = [35.0, 20.0];
     const TRIPLE_DES_MB_PER_S: f64 = 4.5;
@@ -234,7 +242,12 @@ fn estimate(scenario: &Scenario, sizes_mib: &[f64], rounds: usize) -> f64 {
     let round =
         aes + slow * 2.0 * mb / TRIPLE_DES_MB_PER_S + plain + 2.0 * all * blocks * EACH_S[0];
     let bytes = ((mb + scenario.probe_mib as f64) * MB) as u64;
-    seconds::made(bytes) + 10.0 + (rounds + 1) as f64 * (round + 2.0)
+    let largest = sizes_mib.iter().copied().fold(scenario.probe_mib as f64, f64::max);
+    let needed_mib = sizes_mib.iter().sum::<f64>() * 2.0 + FILES_BESIDE * largest;
+    Estimate {
+        seconds: seconds::made(bytes) + 10.0 + (rounds + 1) as f64 * (round + 2.0),
+        bytes: (needed_mib * 1048576.0) as u64,
+    }
 }
 
 /// The databases and the instance whose certificate seals them.

@@ -16,6 +16,7 @@ use serde_json::json;
 use self::disks::{Disks, Named};
 use crate::blocks::plan;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::experiment::content::Content;
 use crate::experiment::medium::{self, seconds, Timed, CHOICES, COMPRESSION, NO_COMPRESSION};
 use crate::experiment::notes::{Notes, Turn};
@@ -116,17 +117,11 @@ pub fn measure(given: &MatrixOptions) -> Result<bool> {
         return Err(Error::invalid("changed_rows_percent: not 0 to 100"));
     }
     let (rounds, bytes) = (options.rounds(scenario.rounds), options.bytes(scenario.database_kib));
-    let default = Named { name: "disk".into(), dir: options.common(rounds).dir() };
-    let chosen = [&given.source, &given.target].map(|named| match named.is_empty() {
-        true => vec![default.clone()],
-        false => named.clone(),
-    });
-    let [sources, targets] = disks::apart(chosen)?;
+    let [sources, targets] = named(given)?;
     let cells = cells(&scenario, &compressions, &sources, &targets);
-    let estimate_s = estimate(&scenario, &cells, &choices, rounds, bytes);
+    let estimate = estimate(given)?;
     if options.estimate {
-        println!("{estimate_s:.0}");
-        return Ok(true);
+        return estimate.print();
     }
     let program = options.program()?;
     let mut place = Place::open("backup-matrix", &options.common(rounds))?;
@@ -139,7 +134,7 @@ pub fn measure(given: &MatrixOptions) -> Result<bool> {
     let matrix = Matrix::prepare(&program, place.path(), disks, bytes, options.seed)?;
     let parameters = [
         ("scale", json!(options.scale)),
-        ("estimate_s", json!(estimate_s.round())),
+        ("estimate_s", json!(estimate.seconds.round())),
         ("article", json!(0)),
         ("database_kib", json!(matrix.bytes / 1024)),
         ("article_database_kib", json!(scenario.database_kib)),
@@ -227,15 +222,30 @@ fn cells(
     cells
 }
 
-fn estimate(
-    scenario: &Scenario,
-    cells: &[Cell],
-    choices: &[&str],
-    rounds: usize,
-    bytes: u64,
-) -> f64 {
+/// The disks that were given, else the one of the lab.
+fn named(given: &MatrixOptions) -> Result<[Vec<Named>; 2]> {
+    let default = Named { name: "disk".into(), dir: given.options.common(0).dir() };
+    let chosen = [&given.source, &given.target].map(|named| match named.is_empty() {
+        true => vec![default.clone()],
+        false => named.clone(),
+    });
+    disks::apart(chosen)
+}
+
+/// What it will take; its bytes as if all disks were one.
+///
+/// # Errors
+/// Of the scenario and the disks.
+pub fn estimate(given: &MatrixOptions) -> Result<Estimate> {
+    let options = &given.options;
+    let scenario: Scenario = options.scenario(SCENARIO)?;
+    let choices = medium::checked(&scenario.choices)?;
+    let (rounds, bytes) = (options.rounds(scenario.rounds), options.bytes(scenario.database_kib));
+    let [sources, targets] = named(given)?;
+    let cells = cells(&scenario, &compressions(&scenario.compression)?, &sources, &targets);
     let share = scenario.changed_rows_percent / 100.0;
     let mut round = 0.0;
+    let choices = choices.as_slice();
     for (cell, choice) in cells.iter().flat_map(|cell| choices.iter().map(move |one| (cell, one))) {
         round += match cell.kind {
             Kind::Full(..) => seconds::backup(choice, cell.compression, bytes),
@@ -247,7 +257,11 @@ fn estimate(
         }
     }
     let copies = 4.0 * seconds::copied(bytes);
-    seconds::made(bytes) + copies + (rounds + 1) as f64 * round + 10.0
+    let files = 2 * sources.len() + targets.len();
+    Ok(Estimate {
+        seconds: seconds::made(bytes) + copies + (rounds + 1) as f64 * round + 10.0,
+        bytes: (files as u64 + FILES_OF_DIFFERENTIALS) * bytes,
+    })
 }
 
 /// The article from beginning to end on a tiny database: 40 backups, 40 rows of its query.

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::blocks::plan;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::experiment::medium::{self, seconds, Timed};
 use crate::experiment::notes::{Notes, Turn};
 use crate::experiment::{content, Options};
@@ -45,14 +46,13 @@ pub fn measure(options: &Options) -> Result<bool> {
     let scenario: Scenario = options.scenario(SCENARIO)?;
     let choices = medium::checked(&scenario.choices)?;
     let (rounds, bytes) = (options.rounds(scenario.rounds), options.bytes(scenario.database_kib));
-    let estimate_s = estimate(&choices, rounds, bytes);
+    let estimate = estimate(options)?;
     if options.estimate {
-        println!("{estimate_s:.0}");
-        return Ok(true);
+        return estimate.print();
     }
     let program = options.program()?;
     let mut place = Place::open("backup-overhead", &options.common(rounds))?;
-    room(place.path(), FILES * bytes)?;
+    room(place.path(), estimate.bytes)?;
     let (setup, backup) = script()?;
     let server = Server::new(&program, place.path().join("instance"))?;
     server.run("CREATE DATABASE IndexDemo")?;
@@ -63,7 +63,7 @@ pub fn measure(options: &Options) -> Result<bool> {
     let sides = medium::describe(&choices, &program, &made, file_bytes)?;
     let parameters = [
         ("scale", json!(options.scale)),
-        ("estimate_s", json!(estimate_s.round())),
+        ("estimate_s", json!(estimate.seconds.round())),
         ("article", json!(1)),
         ("database_kib", json!(file_bytes / 1024)),
         ("article_database_kib", json!(scenario.database_kib)),
@@ -97,9 +97,20 @@ pub fn measure(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
-fn estimate(choices: &[&str], rounds: usize, bytes: u64) -> f64 {
+/// What it will take.
+///
+/// # Errors
+/// Of the scenario.
+pub fn estimate(options: &Options) -> Result<Estimate> {
+    let scenario: Scenario = options.scenario(SCENARIO)?;
+    let choices = medium::checked(&scenario.choices)?;
+    let (rounds, bytes) = (options.rounds(scenario.rounds), options.bytes(scenario.database_kib));
     let of = |choice: &&str| seconds::backup(choice, COMPRESSION, bytes) + seconds::copied(bytes);
-    seconds::made(bytes) + (rounds + 1) as f64 * choices.iter().map(of).sum::<f64>()
+    let round: f64 = choices.iter().map(of).sum();
+    Ok(Estimate {
+        seconds: seconds::made(bytes) + (rounds + 1) as f64 * round,
+        bytes: FILES * bytes,
+    })
 }
 
 /// The article's script: what comes before the backup, and the backup.

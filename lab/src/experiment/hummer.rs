@@ -20,6 +20,7 @@ use signal_hook::flag;
 use crate::arguments::{HummerCommand, HummerOptions};
 use crate::blocks::{shuffled, Turn};
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::files::room;
 use crate::random::Random;
 use crate::record::{Observation, Parameters};
@@ -45,30 +46,45 @@ pub fn measure(options: &HummerOptions) -> Result<bool> {
     let common = &options.common;
     let scenario = Scenario::read(options.scenario.as_deref(), options.scale)?;
     let mut cells = scenario.choose(&options.cells)?;
-    let runs = common.sides.sides.len() * (common.rounds + WARM_UP_ROUNDS);
-    let estimate = |cells: &[Cell]| -> f64 {
-        cells.iter().map(|cell| scenario.estimate(cell) * runs as f64).sum()
-    };
     if common.estimate && !options.resume {
-        println!("{:.0}", estimate(&cells));
-        return Ok(true);
+        return estimated(options, &scenario, &cells).print();
     }
     let mut parameters = scenario.parameters();
     parameters.insert("scale".into(), options.scale.into());
     if options.resume {
         cells = resume::missing(options, &parameters, cells)?;
     }
-    let estimate_s = estimate(&cells).round();
+    let estimate = estimated(options, &scenario, &cells);
     if common.estimate {
-        println!("{estimate_s:.0}");
+        return estimate.print();
     }
-    if common.estimate || cells.is_empty() {
+    if cells.is_empty() {
         return Ok(true);
     }
+    let estimate_s = estimate.seconds.round();
     parameters.insert("estimate_s".into(), estimate_s.into());
     let names: Vec<_> = cells.iter().map(Cell::to_string).collect();
     parameters.insert("cells".into(), names.into());
-    session(options, &scenario, &cells, parameters, estimate_s)
+    session(options, &scenario, &cells, parameters, estimate)
+}
+
+/// What it will take, of all cells that were asked for.
+///
+/// # Errors
+/// Of the scenario, and [`Error::Invalid`] for a name that no cell has.
+pub fn estimate(options: &HummerOptions) -> Result<Estimate> {
+    let scenario = Scenario::read(options.scenario.as_deref(), options.scale)?;
+    Ok(estimated(options, &scenario, &scenario.choose(&options.cells)?))
+}
+
+fn estimated(options: &HummerOptions, scenario: &Scenario, cells: &[Cell]) -> Estimate {
+    let common = &options.common;
+    let runs = common.sides.sides.len() * (common.rounds + WARM_UP_ROUNDS);
+    let rows = scenario.processes * scenario.loops + 3 * scenario.rows();
+    Estimate {
+        seconds: cells.iter().map(|cell| scenario.estimate(cell) * runs as f64).sum(),
+        bytes: rows * BYTES_PER_ROW,
+    }
 }
 
 fn session(
@@ -76,13 +92,12 @@ fn session(
     scenario: &Scenario,
     cells: &[Cell],
     parameters: Parameters,
-    estimate_s: f64,
+    estimate: Estimate,
 ) -> Result<bool> {
     let seed = options.common.seed;
     let interrupted = interruption()?;
     let mut place = Place::open("hummer", &options.common)?;
-    let rows = scenario.processes * scenario.loops + 3 * scenario.rows();
-    room(place.path(), rows * BYTES_PER_ROW)?;
+    room(place.path(), estimate.bytes)?;
     let ground = Ground::prepare(scenario, cells, &place, seed)?;
     let conditions = Conditions {
         sides: ground.describe(),
@@ -92,7 +107,7 @@ fn session(
         ..Conditions::default()
     };
     let rounds = place.begin(conditions, cells.len())?;
-    let mut left_s = estimate_s;
+    let mut left_s = estimate.seconds;
     for cell in cells {
         let name = cell.to_string();
         for round in 1 - WARM_UP_ROUNDS..=rounds.rounds {

@@ -14,6 +14,7 @@ use serde_json::json;
 use self::script::{groups, Cell, Kind, DATABASES};
 use crate::blocks::plan;
 use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::experiment::content::{self, Content};
 use crate::experiment::medium::{processed, seconds, Timed, COMPRESSION};
 use crate::experiment::notes::{Notes, Turn};
@@ -92,14 +93,13 @@ pub fn measure(options: &Options) -> Result<bool> {
         return Err(Error::invalid("range_percent: not above 0 and up to 50"));
     }
     let (rounds, bytes) = (options.rounds(scenario.rounds), options.bytes(scenario.database_kib));
-    let estimate_s = estimate(&scenario, rounds, bytes);
+    let estimate = estimate(options)?;
     if options.estimate {
-        println!("{estimate_s:.0}");
-        return Ok(true);
+        return estimate.print();
     }
     let program = options.program()?;
     let mut place = Place::open("maintenance", &options.common(rounds))?;
-    room(place.path(), FILES * bytes)?;
+    room(place.path(), estimate.bytes)?;
     let world = World::prepare(&program, place.path(), bytes, options.seed)?;
     let lines = world.content.rows;
     let range = (lines as f64 * scenario.range_percent / 100.0).ceil() as u64;
@@ -107,7 +107,7 @@ pub fn measure(options: &Options) -> Result<bool> {
     let cells: usize = groups.iter().map(Vec::len).sum();
     let parameters = [
         ("scale", json!(options.scale)),
-        ("estimate_s", json!(estimate_s.round())),
+        ("estimate_s", json!(estimate.seconds.round())),
         ("article", json!(2)),
         ("database_kib", json!(length(&world.databases[0])? / 1024)),
         ("article_database_kib", json!(scenario.database_kib)),
@@ -155,7 +155,11 @@ pub fn measure(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
-fn estimate(scenario: &Scenario, rounds: usize, bytes: u64) -> f64 {
+/// What it will take.
+///
+/// # Errors
+/// Of the scenario.
+pub fn estimate(options: &Options) -> Result<Estimate> {
     /// Of one side in one round, as a rate over the whole database: all that the article times, and what it left out.
     const ARTICLE_MB_PER_S: f64 = 24.0;
     const SELECT_MB_PER_S: f64 = 400.0;
@@ -163,13 +167,15 @@ fn estimate(scenario: &Scenario, rounds: usize, bytes: u64) -> f64 {
     /// Of each statement: its process, and waiting for a quiet machine.
     const EACH_S: f64 = 0.3;
     const STATEMENTS: f64 = 19.0;
+    let scenario: Scenario = options.scenario(SCENARIO)?;
+    let (rounds, bytes) = (options.rounds(scenario.rounds), options.bytes(scenario.database_kib));
     let mb = bytes as f64 / 1e6;
     let mut side = mb / ARTICLE_MB_PER_S + STATEMENTS * EACH_S;
     side += seconds::restore(ALGORITHM, COMPRESSION, bytes) + 16.0 * mb / 2500.0;
     side += if scenario.select { mb / SELECT_MB_PER_S } else { 0.0 };
     side += if scenario.dml { mb / DML_MB_PER_S } else { 0.0 };
     let prepared = seconds::made(bytes) + 6.0 * seconds::copied(bytes) + 10.0;
-    prepared + (rounds + 1) as f64 * 2.0 * side
+    Ok(Estimate { seconds: prepared + (rounds + 1) as f64 * 2.0 * side, bytes: FILES * bytes })
 }
 
 /// The two databases, in an instance of their own.

@@ -104,7 +104,9 @@ impl Options {
     }
 }
 
-fn scale(text: &str) -> std::result::Result<f64, String> {
+/// # Errors
+/// For a share that makes no sense.
+pub fn scale(text: &str) -> std::result::Result<f64, String> {
     let scale = text.parse().ok().filter(|scale| (0.0001..=100.0).contains(scale));
     scale.ok_or_else(|| "not 0.0001 to 100".into())
 }

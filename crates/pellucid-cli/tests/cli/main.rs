@@ -27,6 +27,7 @@ mod idle;
 mod instance;
 mod keys;
 mod kills;
+mod lab;
 mod languages;
 mod messages;
 mod objects;

@@ -28,7 +28,7 @@ mount --bind "$network" "$root/run/network"
 tree=$root/usr/local/src/pellucid
 mkdir -p "$tree/target/release"
 cp "$source/Makefile" "$tree/"
-for file in pellucid libpellucid.so; do
+for file in pellucid libpellucid.so lab; do
   touch "$tree/target/release/$file"
   mount --bind -o ro "$release/$file" "$tree/target/release/$file"
 done

@@ -1,0 +1,276 @@
+//! Everything that the lab measures, piece by piece: each with a file of records of its own, each can be stopped and gone
+//! on with. At the end one page of all of them.
+
+mod kept;
+mod pieces;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::child::{self, End, Measurement, Stop};
+use crate::choice;
+use crate::error::{Error, Result};
+use crate::estimate::{clock_after, length_of, Estimate};
+use crate::files::free;
+use crate::machine::Machine;
+use crate::program;
+use crate::report::{Records, Report};
+use crate::speedtest1;
+
+use kept::{Conditions, Kept};
+use pieces::{Needs, Piece};
+
+pub use pieces::estimate as estimate_of;
+
+const PAGE: &str = "report.html";
+const MIB: u64 = 1 << 20;
+
+#[derive(Debug, Clone, Args)]
+pub struct FullOptions {
+    /// Only these pieces, by the names that --estimate prints; `measurements` and `experiments` stand for several.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub pieces: Vec<String>,
+    /// Directory of the records, a file for each piece, and of the page [default: lab/records/full-UTC; with --resume the
+    /// newest of those].
+    #[arg(long, value_name = "DIR")]
+    pub records: Option<PathBuf>,
+    /// Leave out the pieces whose records are complete, of the same tree, machine, build and options.
+    #[arg(long)]
+    pub resume: bool,
+    /// Print how long each piece takes and how much disk, and do nothing.
+    #[arg(long)]
+    pub estimate: bool,
+    /// Where the databases are made, and removed again; its file system is part of the answer.
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Rounds of every piece, instead of its own number.
+    #[arg(long, value_name = "N", value_parser = crate::arguments::rounds)]
+    pub rounds: Option<usize>,
+    /// Share of the sizes: 1 is the articles', and the goals'.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = crate::experiment::scale)]
+    pub scale: f64,
+    /// libpellucid.so; by default the one beside this program.
+    #[arg(long, value_name = "FILE", env = "PELLUCID_EXTENSION")]
+    pub extension: Option<PathBuf>,
+}
+
+/// A piece on this machine.
+#[derive(Debug)]
+struct Planned {
+    piece: &'static Piece,
+    lab: PathBuf,
+    words: Vec<String>,
+    estimate: Estimate,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// With the conditions that its record will be of.
+    ToDo(Conditions),
+    /// The records are there.
+    Complete,
+    /// Why it cannot be run.
+    Refused(String),
+}
+
+/// Measures all pieces that were asked for; false if one of them is missing at the end.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::Invalid`] for what cannot be begun at all. A piece that fails is told, and the next one is run.
+pub fn measure(options: &FullOptions) -> Result<bool> {
+    let chosen = Piece::choose(&options.pieces)?;
+    let dir = child::base(options.dir.as_ref())?;
+    let mut kept = Kept::open(options.records.as_ref(), options.resume)?;
+    let machine =
+        Machine::describe(tempfile::tempdir_in(&dir).map_err(Error::io("--dir"))?.path())?;
+    let mut plan = Vec::new();
+    for piece in chosen {
+        plan.push(Planned::of(piece, options, &machine, &dir, &kept)?);
+    }
+    print_plan(&plan, &dir);
+    if options.estimate {
+        return Ok(true);
+    }
+    let mut stop = Stop::listen()?;
+    let mut missing = Vec::new();
+    for at in 0..plan.len() {
+        let left_s: f64 = plan[at..].iter().map(Planned::seconds).sum();
+        let Planned { piece, state, estimate, .. } = &plan[at];
+        let State::ToDo(conditions) = state else {
+            if let State::Refused(why) = state {
+                missing.push(format!("{}: {why}", piece.name));
+            }
+            continue;
+        };
+        if let Err(error) = room(&dir, *estimate) {
+            missing.push(format!("{}: {error}", piece.name));
+            continue;
+        }
+        let resumes = piece.resumes() && machine.tree.is_some();
+        let goes_on = kept.begin(piece.name, conditions, resumes)?;
+        eprintln!(
+            "lab: full: {}, {} of {}, {}; {} left in all",
+            piece.name,
+            at + 1,
+            plan.len(),
+            length_of(estimate.seconds),
+            length_of(left_s)
+        );
+        let began = Instant::now();
+        match plan[at].run(options, &kept, &dir, goes_on, &mut stop)? {
+            End::Done => {
+                kept.complete(piece.name, conditions)?;
+                let took = length_of(began.elapsed().as_secs_f64());
+                eprintln!("lab: full: {}: done in {took}", piece.name);
+            }
+            End::Failed(status) => missing.push(format!("{}: failed ({status})", piece.name)),
+            End::Stopped | End::Late => {
+                eprintln!(
+                    "lab: full: stopped in {}; `lab full --resume --records {}` goes on with it",
+                    piece.name,
+                    kept.dir().display()
+                );
+                return Ok(false);
+            }
+        }
+    }
+    finish(&kept, &missing)
+}
+
+impl Planned {
+    fn of(
+        piece: &'static Piece,
+        options: &FullOptions,
+        machine: &Machine,
+        dir: &Path,
+        kept: &Kept,
+    ) -> Result<Self> {
+        let words = piece.words(options.scale, options.rounds);
+        let estimate = pieces::estimate(&words)?;
+        let own = child::lab()?;
+        let lab = match piece.needs() {
+            Needs::Peers => own.with_file_name("../peers/lab"),
+            Needs::Nothing | Needs::Speedtest1 => own,
+        };
+        let state = match Self::state(piece, options, machine, &lab, &words, kept) {
+            Ok(State::ToDo(conditions)) => match room(dir, estimate) {
+                Ok(()) => State::ToDo(conditions),
+                Err(error) => State::Refused(error.to_string()),
+            },
+            Ok(state) => state,
+            Err(error) => State::Refused(error.to_string()),
+        };
+        Ok(Self { piece, lab, words, estimate, state })
+    }
+
+    fn state(
+        piece: &Piece,
+        options: &FullOptions,
+        machine: &Machine,
+        lab: &Path,
+        words: &[String],
+        kept: &Kept,
+    ) -> Result<State> {
+        let extension = match piece.needs() {
+            Needs::Peers if !lab.is_file() => {
+                let why = format!("{} is not there: lab/peers/build.sh builds it", lab.display());
+                return Ok(State::Refused(why));
+            }
+            Needs::Peers => {
+                let beside = || lab.with_file_name("libpellucid.so");
+                choice::extension(Some(&options.extension.clone().unwrap_or_else(beside)))?
+            }
+            Needs::Nothing | Needs::Speedtest1 => choice::extension(options.extension.as_ref())?,
+        };
+        let mut artefacts = vec![lab.to_path_buf(), extension.clone()];
+        match piece.needs() {
+            Needs::Speedtest1 => artefacts.push(speedtest1::program(None)?),
+            _ => artefacts.push(program::beside(&extension)?),
+        }
+        let artefacts: Vec<&Path> = artefacts.iter().map(PathBuf::as_path).collect();
+        let conditions = Conditions::of(words, machine, &artefacts)?;
+        Ok(match kept.has(piece.name, &conditions) {
+            true => State::Complete,
+            false => State::ToDo(conditions),
+        })
+    }
+
+    /// That it will still take.
+    fn seconds(&self) -> f64 {
+        match self.state {
+            State::ToDo(_) => self.estimate.seconds,
+            State::Complete | State::Refused(_) => 0.0,
+        }
+    }
+
+    fn run(
+        &self,
+        options: &FullOptions,
+        kept: &Kept,
+        dir: &Path,
+        goes_on: bool,
+        stop: &mut Stop,
+    ) -> Result<End> {
+        let mut words = self.words.clone();
+        words.extend(["--records".into(), kept.records(self.piece.name).display().to_string()]);
+        if let Some(extension) = &options.extension {
+            words.extend(["--extension".into(), extension.display().to_string()]);
+        }
+        if goes_on {
+            words.push("--resume".into());
+        }
+        Measurement { lab: &self.lab, words: &words, dir, shown: true, deadline: None }.run(stop)
+    }
+}
+
+fn room(dir: &Path, estimate: Estimate) -> Result<()> {
+    let free = free(dir)?;
+    if free >= estimate.bytes {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "does not fit: {} MiB are needed in {} and {} MiB are free",
+        estimate.bytes.div_ceil(MIB),
+        dir.display(),
+        free / MIB
+    )))
+}
+
+fn print_plan(plan: &[Planned], dir: &Path) {
+    let line = |name: &str, seconds: f64, bytes: u64, note: &str| {
+        let (time, mib) = (length_of(seconds), bytes.div_ceil(MIB));
+        println!("{}", format!("{name:<20} {time:>12} {mib:>8} MiB  {note}").trim_end());
+    };
+    for planned in plan {
+        let Planned { piece, estimate, state, .. } = planned;
+        let note = match state {
+            State::ToDo(_) => "",
+            State::Complete => "complete: left out",
+            State::Refused(why) => why,
+        };
+        line(piece.name, estimate.seconds, estimate.bytes, note);
+    }
+    let to_do = || plan.iter().filter(|planned| matches!(planned.state, State::ToDo(_)));
+    let seconds = to_do().map(|planned| planned.estimate.seconds).sum();
+    let bytes = to_do().map(|planned| planned.estimate.bytes).max().unwrap_or(0);
+    let until = format!("in {}, until {}", dir.display(), clock_after(seconds));
+    line("all", seconds, bytes, &until);
+}
+
+/// The page of all pieces that are complete, and what is not.
+fn finish(kept: &Kept, missing: &[String]) -> Result<bool> {
+    let files = kept.complete_records();
+    if !files.is_empty() {
+        let report = Report::of(&Records::read(&files)?)?;
+        let page = kept.dir().join(PAGE);
+        std::fs::write(&page, report.page()?).map_err(Error::io(page.display().to_string()))?;
+        println!("{}\n{}", report.sentence, page.display());
+    }
+    for what in missing {
+        eprintln!("lab: full: not measured: {what}");
+    }
+    Ok(missing.is_empty())
+}
