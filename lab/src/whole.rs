@@ -193,7 +193,7 @@ pub fn read_through(path: &Path) -> io::Result<()> {
 }
 
 /// Takes the file out of the system's page cache; what is not written yet would stay.
-fn evict(path: &Path) -> io::Result<()> {
+pub fn evict(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     file.sync_all()?;
     Ok(fadvise(&file, 0, None, Advice::DontNeed)?)

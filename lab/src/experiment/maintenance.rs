@@ -12,16 +12,15 @@ use serde::Deserialize;
 use serde_json::json;
 
 use self::script::{groups, Cell, Kind, DATABASES};
-use crate::blocks::shuffled;
 use crate::error::{Error, Result};
 use crate::experiment::content::{self, Content};
 use crate::experiment::medium::{processed, seconds, Timed, COMPRESSION};
 use crate::experiment::notes::{Notes, Turn};
+use crate::experiment::order::runs;
 use crate::experiment::Options;
 use crate::fixture::{length, remove};
 use crate::machine;
 use crate::plan::PAGE_SIZE_BYTES;
-use crate::random::Random;
 use crate::record::SideDescription;
 use crate::session::{Conditions, Place};
 use crate::sql::{quoted_path, Answer, Server};
@@ -84,15 +83,6 @@ pub struct Scenario {
     range_percent: f64,
 }
 
-/// One group of cells on one side: what it does is done one behind the other.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    round: usize,
-    group: usize,
-    place: usize,
-    side: usize,
-}
-
 /// Measures every statement on both sides.
 ///
 /// # Errors
@@ -148,13 +138,14 @@ pub fn measure(options: &Options) -> Result<bool> {
     let session = place.begin(conditions, cells)?;
     let mut notes = Notes::new(place, session.session, session.sides);
     let mut of_round = None;
-    for run in plan(groups.len(), rounds, options.seed) {
+    // A run is one group of cells on one side: what it does is done one behind the other.
+    for run in runs(groups.len(), SIDES.len(), rounds, options.seed) {
         if of_round != Some(run.round) {
             of_round = Some(run.round);
             world.restore()?;
         }
         warm(&world.databases[run.side])?;
-        for cell in &groups[run.group] {
+        for cell in &groups[run.cell] {
             let side = SIDES[run.side];
             notes.place.step(&format!("round {}: {}, {side}", run.round, cell.name));
             let turn = Turn { cell: &cell.name, round: run.round, place: run.place, side };
@@ -164,20 +155,6 @@ pub fn measure(options: &Options) -> Result<bool> {
     world.count()?;
     notes.finish(options.json)?;
     Ok(true)
-}
-
-/// Every round has every group once, in an order that is drawn, and every group both sides one behind the other, in an
-/// order that is drawn.
-fn plan(groups: usize, rounds: usize, seed: u64) -> Vec<Run> {
-    let mut plan = Vec::new();
-    for round in 0..=rounds {
-        let order = |count, of: u64| shuffled(count, &mut Random::of(&[seed, round as u64, of]));
-        for group in order(groups, 0) {
-            let sides = order(SIDES.len(), group as u64 + 1).into_iter().enumerate();
-            plan.extend(sides.map(|(place, side)| Run { round, group, place, side }));
-        }
-    }
-    plan
 }
 
 fn estimate(scenario: &Scenario, rounds: usize, bytes: u64) -> f64 {
@@ -413,19 +390,6 @@ mod tests {
         assert_eq!(speed(&answer).unwrap(), 0.449);
         answer.messages.clear();
         assert!(statistics(&answer).is_err() && speed(&answer).is_err());
-    }
-
-    #[test]
-    fn every_round_has_every_group_on_both_sides() {
-        let plan = plan(4, 2, 1);
-        assert_eq!(plan.len(), 3 * 4 * 2);
-        for round in 0..3 {
-            let of_round = plan.iter().filter(|run| run.round == round);
-            let mut runs: Vec<_> = of_round.map(|run| (run.group, run.side)).collect();
-            runs.sort_unstable();
-            runs.dedup();
-            assert_eq!(runs.len(), 8);
-        }
     }
 
     #[test]

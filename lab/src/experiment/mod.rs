@@ -8,6 +8,9 @@ pub mod hummer;
 pub mod maintenance;
 mod medium;
 mod notes;
+mod order;
+pub mod side_effects;
+pub mod yours;
 
 use std::path::PathBuf;
 

@@ -7,6 +7,9 @@ use crate::record::Observation;
 use crate::session::Place;
 use crate::statistics::LogMean;
 
+const ELAPSED: &str = "elapsed_s";
+const SPEED: &str = "ops_per_s";
+
 /// A session that observes.
 #[derive(Debug)]
 pub struct Notes {
@@ -77,13 +80,14 @@ impl Notes {
         Ok(())
     }
 
-    /// Elapsed time of every cell and side: mean, spread, and the base's time over it.
+    /// Elapsed time of every cell and side, or speed where work goes on for a set time: mean, spread, and time over the
+    /// base's.
     fn table(&self) -> Table {
         let mut table = Table::new();
         let base = self.sides.first().map(String::as_str).unwrap_or_default();
         table.load_preset(UTF8_FULL_CONDENSED).set_header([
             String::new(),
-            "elapsed s, mean".into(),
+            "elapsed s,\nor per s: mean".into(),
             "deviation".into(),
             "min..max".into(),
             format!("time over {base}'s,\nmean (95 %)"),
@@ -98,30 +102,35 @@ impl Notes {
         }
         cells.sort_unstable();
         for cell in cells {
+            let has = |what| self.all.iter().any(|one| one.cell == cell && one.what == what);
+            let timed = has(ELAPSED) || !has(SPEED);
+            let (what, per_s) = if timed { (ELAPSED, "") } else { (SPEED, ", per s") };
             for side in &self.sides {
                 let values = |what| self.values(cell, side, what);
-                let elapsed = values("elapsed_s");
+                let elapsed = values(what);
                 let ratios: Vec<f64> = elapsed
                     .iter()
-                    .zip(self.values(cell, base, "elapsed_s"))
-                    .map(|(side, base)| side / base)
+                    .zip(self.values(cell, base, what))
+                    .map(|(side, base)| if timed { side / base } else { base / side })
                     .collect();
                 let over = match LogMean::of(&ratios).map(|mean| mean.interval(1)) {
                     _ if side == base => "-".into(),
                     Some(of) => format!("{:.3} ({:.3}..{:.3})", of.mean, of.low, of.high),
                     None => mean(&ratios).map_or("-".into(), |mean| format!("{mean:.3}")),
                 };
-                let shown = |number: Option<f64>| {
-                    number.map_or_else(|| "-".into(), |number| format!("{number:.3}"))
-                };
+                let shown = |number: Option<f64>| number.map_or_else(|| "-".into(), digits);
                 let (least, most) = elapsed
                     .iter()
                     .fold((f64::INFINITY, 0.0_f64), |(a, b), x| (a.min(*x), b.max(*x)));
                 table.add_row([
-                    format!("{cell}: {side}"),
+                    format!("{cell}: {side}{per_s}"),
                     shown(mean(&elapsed)),
                     shown(deviation(&elapsed)),
-                    if elapsed.is_empty() { "-".into() } else { format!("{least:.3}..{most:.3}") },
+                    if elapsed.is_empty() {
+                        "-".into()
+                    } else {
+                        format!("{}..{}", digits(least), digits(most))
+                    },
                     over,
                     shown(mean(&values("cpu_s"))),
                     mean(&values("media_bytes"))
@@ -131,6 +140,15 @@ impl Notes {
         }
         table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
         table
+    }
+}
+
+/// A statement may take microseconds.
+fn digits(number: f64) -> String {
+    if number.abs() < 0.1 {
+        format!("{number:.6}")
+    } else {
+        format!("{number:.3}")
     }
 }
 
@@ -155,5 +173,6 @@ mod tests {
         assert_eq!(mean(&[1.0, 2.0, 6.0]), Some(3.0));
         assert_eq!(deviation(&[1.0, 2.0, 6.0]), Some(7.0_f64.sqrt()));
         assert_eq!((mean(&[]), deviation(&[1.0])), (None, None));
+        assert_eq!((digits(12.3456), digits(0.000_123)), ("12.346".into(), "0.000123".into()));
     }
 }

@@ -67,12 +67,14 @@ pub fn cost_words(cost: &Interval) -> String {
 }
 
 pub fn leads(articles: &Articles, material: &Material, figures: &[Figure]) -> Vec<Lead> {
-    articles.headlines.iter().map(|headline| lead(headline, material, figures)).collect()
+    articles.headlines.iter().filter_map(|headline| lead(headline, material, figures)).collect()
 }
 
-fn lead(headline: &Headline, material: &Material, figures: &[Figure]) -> Lead {
+/// None of an optional line without a result.
+fn lead(headline: &Headline, material: &Material, figures: &[Figure]) -> Option<Lead> {
     let result = headline.sources.iter().find_map(|source| result(source, material, figures));
-    Lead { name: headline.name.clone(), about: headline.about.clone(), result }
+    let shown = result.is_some() || !headline.optional;
+    shown.then(|| Lead { name: headline.name.clone(), about: headline.about.clone(), result })
 }
 
 fn result(source: &Source, material: &Material, figures: &[Figure]) -> Option<Result> {
