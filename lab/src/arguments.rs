@@ -8,6 +8,7 @@ use crate::choice::SideOptions;
 use crate::error::Result;
 use crate::experiment;
 use crate::experiment::backup_matrix::MatrixOptions;
+use crate::experiment::yours::YoursOptions;
 use crate::full::FullOptions;
 use crate::goals::Goals;
 use crate::plan::{self, Cell, Journal, Setting, Synchronous};
@@ -84,6 +85,14 @@ pub enum Command {
     ///
     /// Example: lab maintenance --scale 0.1
     Maintenance(Box<experiment::Options>),
+    /// Article 3's caveats: plain databases beside the library, compressed backups, maintenance during a scan.
+    ///
+    /// Example: lab side-effects --estimate
+    SideEffects(Box<experiment::Options>),
+    /// Your database and your SQL: each statement, plain against sealed. The database is copied.
+    ///
+    /// Example: lab yours --database app.db --sql report.sql --sides plain,again,sealed
+    Yours(Box<YoursOptions>),
     /// Article 4: encryption, decryption and CHECKDB with hardware AES and without it.
     ///
     /// Example: lab acceleration --estimate

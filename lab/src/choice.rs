@@ -11,7 +11,7 @@ use crate::side::{Kind, Side};
 #[derive(Debug, Clone, Args)]
 pub struct SideOptions {
     /// What is compared, the first with each other: plain, again (plain once more, the control),
-    /// sealed, sealed=LIBPELLUCID.SO; and sqlcipher, aegis in the lab that lab/peers/build.sh makes.
+    /// loaded (a plain database in a process with the extension), sealed, sealed=LIBPELLUCID.SO; and sqlcipher, aegis in the lab that lab/peers/build.sh makes.
     #[arg(long, value_name = "SIDE,..", value_delimiter = ',', default_value = "plain,sealed")]
     pub sides: Vec<SideChoice>,
     /// libpellucid.so of sides that name none; by default the one beside this program.
@@ -26,6 +26,8 @@ pub struct SideOptions {
 pub enum SideChoice {
     Plain,
     Again,
+    /// A plain database in a process that has loaded the extension.
+    Loaded,
     /// With the extension that `--extension` names, or with this one.
     Sealed(Option<PathBuf>),
     Sqlcipher,
@@ -68,6 +70,10 @@ impl SideOptions {
             let (name, kind) = match choice {
                 SideChoice::Plain => ("plain".to_string(), Kind::Plain),
                 SideChoice::Again => ("again".to_string(), Kind::Plain),
+                SideChoice::Loaded => {
+                    let extension = extension(self.extension.as_ref())?;
+                    ("loaded".to_string(), Kind::Loaded { extension })
+                }
                 SideChoice::Sqlcipher => ("sqlcipher".to_string(), Kind::Sqlcipher { key_file }),
                 SideChoice::Aegis => ("aegis".to_string(), Kind::Aegis { key_file }),
                 SideChoice::Sealed(path) => {
@@ -103,11 +109,12 @@ impl FromStr for SideChoice {
         match text.split_once('=') {
             None if text == "plain" => Ok(Self::Plain),
             None if text == "again" => Ok(Self::Again),
+            None if text == "loaded" => Ok(Self::Loaded),
             None if text == "sealed" => Ok(Self::Sealed(None)),
             None if text == "sqlcipher" => Ok(Self::Sqlcipher),
             None if text == "aegis" => Ok(Self::Aegis),
             Some(("sealed", path)) if !path.is_empty() => Ok(Self::Sealed(Some(path.into()))),
-            _ => Err("not plain, again, sealed, sealed=FILE, sqlcipher or aegis".into()),
+            _ => Err("not plain, again, loaded, sealed, sealed=FILE, sqlcipher or aegis".into()),
         }
     }
 }
@@ -128,7 +135,7 @@ pub fn extension(given: Option<&PathBuf>) -> Result<PathBuf> {
 /// Where the SQLite of a side lies: built in, or beside this program, as lab/peers/build.sh puts it.
 fn library(kind: &Kind) -> Result<Option<PathBuf>> {
     let name = match kind {
-        Kind::Plain | Kind::Sealed { .. } => "plain",
+        Kind::Plain | Kind::Loaded { .. } | Kind::Sealed { .. } => "plain",
         Kind::Sqlcipher { .. } | Kind::Aegis { .. } => kind.name(),
     };
     if cfg!(not(feature = "bundled")) {
@@ -168,7 +175,8 @@ mod tests {
             let sides = options(&line).sides(Path::new("/key")).unwrap();
             sides.into_iter().map(|side| side.name).collect()
         };
-        assert_eq!(names("--sides plain,again,sealed"), ["plain", "again", "sealed"]);
+        let all = ["plain", "again", "loaded", "sealed"];
+        assert_eq!(names("--sides plain,again,loaded,sealed"), all);
         let twice = format!("--sides sealed={0},sealed={0},sealed", this.display());
         assert_eq!(names(&twice), ["sealed", "sealed-2", "sealed-3"]);
         let other = names("--sides plain,sealed --algorithm triple_des_3key");

@@ -6,7 +6,9 @@ use time::OffsetDateTime;
 
 use crate::arguments::Command;
 use crate::error::{Error, Result};
-use crate::experiment::{acceleration, backup_matrix, backup_overhead, hummer, maintenance};
+use crate::experiment::{
+    acceleration, backup_matrix, backup_overhead, hummer, maintenance, side_effects,
+};
 use crate::{backup_speed, control, opening, purchase, scan_load, scan_speed, speedtest1, whole};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -37,6 +39,7 @@ impl Estimate {
             Command::Hummer(options) => hummer::estimate(options),
             Command::Maintenance(options) => maintenance::estimate(options),
             Command::Acceleration(options) => acceleration::estimate(options),
+            Command::SideEffects(options) => side_effects::estimate(options),
             _ => Err(Error::invalid("a command that measures nothing has no estimate")),
         }
     }

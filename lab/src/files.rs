@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::statvfs;
+use rustix::fs::{fadvise, statvfs, Advice};
 
 use crate::error::{Error, Result};
 use crate::side::PLAIN_MAGIC;
@@ -70,6 +70,19 @@ pub fn copy_whole(from: &Path, to: &Path) -> Result<()> {
 pub fn read_through(path: &Path) -> Result<()> {
     let read = || io::copy(&mut File::open(path)?, &mut io::sink()).map(drop);
     read().map_err(about(path))
+}
+
+/// Takes the file out of the page cache; it is synced before, because what is not written yet would stay.
+///
+/// # Errors
+/// [`Error::Io`]
+pub fn evict(path: &Path) -> Result<()> {
+    let evict = || {
+        let file = File::open(path)?;
+        file.sync_all()?;
+        Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
+    };
+    evict().map_err(about(path))
 }
 
 /// Whether the file at `path` begins as a plain database does.

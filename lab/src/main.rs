@@ -57,7 +57,7 @@ use clap::Parser;
 
 use arguments::{Arguments, Command};
 use error::{Error, Result};
-use experiment::{acceleration, backup_matrix, backup_overhead, maintenance};
+use experiment::{acceleration, backup_matrix, backup_overhead, maintenance, side_effects, yours};
 use goals::Goals;
 use pieces::Pieces;
 use record::Record;
@@ -83,6 +83,8 @@ fn main() -> ExitCode {
         Command::BackupOverhead(options) => backup_overhead::measure(&options),
         Command::Hummer(options) => experiment::hummer::measure(&options),
         Command::Maintenance(options) => maintenance::measure(&options),
+        Command::SideEffects(options) => side_effects::measure(&options),
+        Command::Yours(options) => yours::measure(&options),
         Command::Acceleration(options) => acceleration::measure(&options),
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))

@@ -94,16 +94,20 @@ pub fn estimate(options: &PurchaseOptions) -> Result<Estimate> {
 
 /// What all cells of a session share.
 #[derive(Debug)]
-struct Purchase {
-    session: String,
-    fixtures: Vec<Fixture>,
-    setting: Setting,
-    limit: Limit,
-    seed: u64,
+pub struct Purchase {
+    pub session: String,
+    pub fixtures: Vec<Fixture>,
+    pub setting: Setting,
+    pub limit: Limit,
+    pub seed: u64,
 }
 
 impl Purchase {
-    fn run(&self, cell: Cell, turn: Turn) -> Result<(Run, Histogram)> {
+    /// One run on a fresh copy, and the latency of all its operations.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if a worker failed, or if a purchase that was acknowledged is not there.
+    pub fn run(&self, cell: Cell, turn: Turn) -> Result<(Run, Histogram)> {
         let fixture = &self.fixtures[turn.side];
         let (path, dirty_kib) = fixture.copy()?;
         let task = |worker| worker::Run {

@@ -115,7 +115,7 @@ impl Template {
         };
         side.check_file(&path, MARKER)?;
         let change = match &side.kind {
-            Kind::Plain => "each page through sqlite_dbpage in the scan's transactions, --exclusive",
+            Kind::Plain | Kind::Loaded { .. } => "each page through sqlite_dbpage in the scan's transactions, --exclusive",
             Kind::Sealed { .. } => "pellucid rekey --exclusive; without it others go on",
             Kind::Sqlcipher { .. } | Kind::Aegis { .. } => {
                 "PRAGMA rekey, one transaction: nobody else writes until it ends, and its end waits for readers"
@@ -154,7 +154,7 @@ impl Template {
             }
             None => {
                 let task = match &self.side.kind {
-                    Kind::Plain => {
+                    Kind::Plain | Kind::Loaded { .. } => {
                         Task::Rewrite(rewrite::Task { from: 0.0, to: 1.0, hold_us: None })
                     }
                     _ => Task::Rekey,

@@ -33,6 +33,8 @@ pub struct Side {
 pub enum Kind {
     /// SQLite over its own VFS.
     Plain,
+    /// A plain database in a process that has loaded the extension: it goes through the shim, and so do temporary files.
+    Loaded { extension: PathBuf },
     /// The same SQLite over the shim.
     Sealed { extension: PathBuf, key_file: PathBuf, algorithm: String },
     /// A library of its own, with its defaults: AES-256-CBC and HMAC-SHA512.
@@ -54,10 +56,16 @@ impl Kind {
     pub fn name(&self) -> &'static str {
         match self {
             Kind::Plain => "plain",
+            Kind::Loaded { .. } => "loaded",
             Kind::Sealed { .. } => "sealed",
             Kind::Sqlcipher { .. } => "sqlcipher",
             Kind::Aegis { .. } => "aegis",
         }
+    }
+
+    /// Whether its databases are in clear.
+    pub fn is_plain(&self) -> bool {
+        matches!(self, Kind::Plain | Kind::Loaded { .. })
     }
 }
 
@@ -69,6 +77,7 @@ impl Side {
     pub fn describe(&self) -> Result<SideDescription> {
         let (extension, algorithm) = match &self.kind {
             Kind::Sealed { extension, algorithm, .. } => (Some(extension), Some(algorithm)),
+            Kind::Loaded { extension } => (Some(extension), None),
             Kind::Plain | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => (None, None),
         };
         // Its last part only: where it lies says something of one machine and nothing of a figure.
@@ -95,7 +104,9 @@ impl Side {
     /// As [`extension::load`].
     pub fn load(&self) -> Result<()> {
         match &self.kind {
-            Kind::Sealed { extension, .. } => extension::load(extension),
+            Kind::Sealed { extension, .. } | Kind::Loaded { extension } => {
+                extension::load(extension)
+            }
             Kind::Plain | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => Ok(()),
         }
     }
@@ -127,7 +138,7 @@ impl Side {
     /// show the statement, so it is not passed on.
     fn key(&self, connection: &Connection, page_size_bytes: u32) -> Result<()> {
         let (key_file, before, after) = match &self.kind {
-            Kind::Plain | Kind::Sealed { .. } => return Ok(()),
+            Kind::Plain | Kind::Loaded { .. } | Kind::Sealed { .. } => return Ok(()),
             Kind::Sqlcipher { key_file } => {
                 (key_file, "", format!("PRAGMA cipher_page_size = {page_size_bytes};"))
             }
@@ -172,7 +183,7 @@ impl Side {
         };
         let both = |a: &str, b: &str| Ok::<_, Error>(format!("{}, {}", ask(a)?, ask(b)?));
         let cipher = match &self.kind {
-            Kind::Plain | Kind::Sealed { .. } => None,
+            Kind::Plain | Kind::Loaded { .. } | Kind::Sealed { .. } => None,
             Kind::Sqlcipher { .. } => {
                 let version = ask("PRAGMA cipher_version")?;
                 let provider = both("PRAGMA cipher_provider", "PRAGMA cipher_provider_version")?;
@@ -196,8 +207,10 @@ impl Side {
                 let key_file = percent_encoded(key_file);
                 format!("file:{path}?vfs=pellucid&key_file={key_file}&algorithm={algorithm}")
             }
-            // SQLite3 Multiple Ciphers encrypts in a VFS of its own, the default one.
-            Kind::Sqlcipher { .. } | Kind::Aegis { .. } => format!("file:{path}"),
+            // The extension makes the shim the default, and so does SQLite3 Multiple Ciphers with a VFS of its own.
+            Kind::Loaded { .. } | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => {
+                format!("file:{path}")
+            }
         }
     }
 
@@ -208,7 +221,7 @@ impl Side {
     pub fn check_magic(&self, path: &Path) -> Result<()> {
         let name = path.display().to_string();
         let magic = has_magic(path)?;
-        if magic == matches!(self.kind, Kind::Plain) {
+        if magic == self.kind.is_plain() {
             return Ok(());
         }
         let seen = if magic { "seen" } else { "not seen" };
@@ -222,7 +235,7 @@ impl Side {
     /// [`Error::Invalid`] if not; the comparison would be of plain with plain.
     pub fn check_file(&self, path: &Path, marker: &str) -> Result<()> {
         let (magic, text) = (has_magic(path)?, holds(path, marker)?);
-        let plain = matches!(self.kind, Kind::Plain);
+        let plain = self.kind.is_plain();
         if (magic, text) != (plain, plain) {
             return Err(Error::invalid(format!(
                 "{} database `{}`: SQLite's magic {}, a row's text {}",

@@ -8,12 +8,10 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{fadvise, Advice};
-
 use crate::arguments::WholeOptions;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
-use crate::files::{copy_whole, length, read_through, remove, room};
+use crate::files::{copy_whole, evict, length, read_through, remove, room};
 use crate::fixture::settle;
 use crate::machine::Load;
 use crate::plan::{self, Setting};
@@ -135,7 +133,7 @@ impl Template {
         let dirty_kib = settle();
         match cache {
             Cache::Warm => read_through(file)?,
-            Cache::Cold => evict(file).map_err(Error::io(file.display().to_string()))?,
+            Cache::Cold => evict(file)?,
         }
         let load = Load::begin();
         let task = Task::Whole { operation, into: into.clone() };
@@ -196,11 +194,4 @@ impl Template {
 fn single(side: &Side, dir: &Path, path: &Path, task: Task) -> Result<Report> {
     let setting: Setting = plan::STANDARD;
     pool::single(&Order { side: side.clone(), path: path.into(), setting, task }, dir)
-}
-
-/// Takes the file out of the system's page cache; what is not written yet would stay.
-fn evict(path: &Path) -> io::Result<()> {
-    let file = File::open(path)?;
-    file.sync_all()?;
-    Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
 }

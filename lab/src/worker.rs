@@ -24,7 +24,7 @@ use crate::plan::{Journal, Setting, Synchronous};
 use crate::random::Random;
 use crate::scenario::mix::{Mix, Operation};
 use crate::scenario::purchase::{self, Size};
-use crate::scenario::{application, hummer, rewrite, whole, world};
+use crate::scenario::{adopt, application, hummer, rewrite, statements, whole, world};
 use crate::side::{Engine, Side};
 
 /// A start further away than this is a clock that was set, not an order to wait.
@@ -85,6 +85,13 @@ pub enum Task {
     Rekey,
     /// What belongs to the test of article 3.
     Hummer(hummer::Task),
+    /// Copy somebody's plain database, which is in WAL mode or not.
+    Adopt {
+        from: PathBuf,
+        wal: bool,
+    },
+    /// Statements, each timed.
+    Statements(statements::Task),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -127,6 +134,18 @@ pub enum Report {
     },
     Ended,
     Hummer(hummer::Answer),
+    Adopted(Engine),
+    Statements(Performed),
+}
+
+/// Statements that were executed, one behind the other.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Performed {
+    pub statements: Vec<statements::Done>,
+    /// Of all of them and of closing the database.
+    pub wall_s: f64,
+    pub cpu_s: Option<f64>,
+    pub read_bytes: Option<u64>,
 }
 
 /// One thing that was done.
@@ -196,6 +215,14 @@ pub fn serve() -> Result<()> {
             Report::Worked(timed(&order, |connection| rewrite::rewrite(connection, *task, wal))?)
         }
         Task::Hummer(task) => Report::Hummer(hummer(&order, task)?),
+        Task::Adopt { from, wal } => {
+            let mut connection = order.open(true)?;
+            adopt::adopt(from, &order.side.uri(from), *wal, &mut connection)?;
+            let engine = order.side.engine(&connection)?;
+            close(connection, &order.path)?;
+            Report::Adopted(engine)
+        }
+        Task::Statements(task) => Report::Statements(perform(&order, task)?),
         Task::Rekey => Report::Worked(timed(&order, |connection| order.side.rekey(connection))?),
         Task::Check => {
             let connection = order.open(false)?;
@@ -255,6 +282,27 @@ fn timed(order: &Order, work: impl FnOnce(&Connection) -> Result<()>) -> Result<
         cpu_s: own_cpu_seconds().zip(cpu).map(|(end, start)| end - start),
         read_bytes: own_read_bytes().zip(read).map(|(end, start)| end - start),
     })
+}
+
+/// Does what somebody's SQL says, in the mode that the database is in. Others may have it open.
+fn perform(order: &Order, task: &statements::Task) -> Result<Performed> {
+    let connection = order.open(false)?;
+    let (cpu, read) = (own_cpu_seconds(), own_read_bytes());
+    let statements = statements::perform(&connection, task)?;
+    let (end, end_cpu) = (Instant::now(), own_cpu_seconds());
+    connection.close().map_err(|(_, error)| Error::sqlite("closing the database")(error))?;
+    let closing_s = end.elapsed().as_secs_f64();
+    let closed = own_cpu_seconds();
+    // What taking the times costs is nobody's.
+    let cpu_s = if task.each {
+        let each: Option<f64> = statements.iter().map(|one| one.cpu_s).sum();
+        each.zip(closed.zip(end_cpu)).map(|(sum, (closed, end))| sum + closed - end)
+    } else {
+        closed.zip(cpu).map(|(end, start)| end - start)
+    };
+    let wall_s = statements.iter().map(|one| one.wall_s).sum::<f64>() + closing_s;
+    let read_bytes = own_read_bytes().zip(read).map(|(end, start)| end - start);
+    Ok(Performed { statements, wall_s, cpu_s, read_bytes })
 }
 
 /// A client of a constant load; its connection stays open from the first phase to the last.

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::files::holds;
+use crate::files::{copy_whole, holds};
 use crate::plan;
 use crate::pool;
+use crate::program::Program;
 use crate::scenario::whole;
 use crate::side::{Engine, Kind, Side};
 use crate::worker::{Order, Report, Task};
@@ -40,6 +41,20 @@ fn ordered(path: &Path, task: Task, home: &Path) -> Result<Content> {
         Report::Rows { rows, engine } => Ok(Content { rows, engine }),
         other => Err(Error::invalid(format!("a new database answers {other:?}"))),
     }
+}
+
+/// Makes a copy of the plain database at `from` and has `program` seal it, as `side` opens it.
+///
+/// # Errors
+/// [`Error::Invalid`] if the program fails, or if the copy is not sealed afterwards.
+pub fn seal(program: &Program, side: &Side, from: &Path, to: &Path) -> Result<()> {
+    copy_whole(from, to)?;
+    let mut words = vec!["encrypt"];
+    if let Kind::Sealed { algorithm, .. } = &side.kind {
+        words.extend(["--algorithm", algorithm]);
+    }
+    program.run(&words, to)?;
+    side.check_magic(to)
 }
 
 /// Whether the file at `path` shows a row's text.

@@ -137,6 +137,7 @@ pub fn measure(options: &Options) -> Result<bool> {
     let session = place.begin(conditions, cells)?;
     let mut notes = Notes::new(place, session.session);
     let mut of_round = None;
+    // A run is one group of cells on one side: what it does is done one behind the other.
     for run in plan(groups.len(), SIDES.len(), rounds, options.seed) {
         if of_round != Some(run.round) {
             of_round = Some(run.round);

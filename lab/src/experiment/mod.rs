@@ -8,6 +8,8 @@ pub mod hummer;
 pub mod maintenance;
 mod medium;
 mod notes;
+pub mod side_effects;
+pub mod yours;
 
 use std::path::PathBuf;
 

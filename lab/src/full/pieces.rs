@@ -150,6 +150,7 @@ const PIECES: &[Piece] = &[
     experiment("maintenance"),
     experiment("hummer"),
     experiment("acceleration"),
+    experiment("side-effects"),
 ];
 
 impl Piece {

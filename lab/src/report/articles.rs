@@ -27,6 +27,9 @@ pub struct Articles {
 pub struct Headline {
     pub name: String,
     pub about: String,
+    /// Nothing is said of it where it was not measured.
+    #[serde(default)]
+    pub optional: bool,
     pub sources: Vec<Source>,
 }
 

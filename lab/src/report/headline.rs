@@ -76,14 +76,16 @@ pub fn cost_words(cost: &Interval) -> String {
 }
 
 pub fn leads(articles: &Articles, material: &Material, figures: &[Figure]) -> Vec<Lead> {
-    articles.headlines.iter().map(|headline| lead(headline, material, figures)).collect()
+    articles.headlines.iter().filter_map(|headline| lead(headline, material, figures)).collect()
 }
 
-fn lead(headline: &Headline, material: &Material, figures: &[Figure]) -> Lead {
+/// None of an optional line that was not measured.
+fn lead(headline: &Headline, material: &Material, figures: &[Figure]) -> Option<Lead> {
     let sources = || headline.sources.iter();
     let result = sources().find_map(|source| result(source, material, figures));
     let measured = sources().any(|source| source.select(material).is_some());
-    Lead { name: headline.name.clone(), about: headline.about.clone(), measured, result }
+    let (name, about) = (headline.name.clone(), headline.about.clone());
+    (measured || !headline.optional).then_some(Lead { name, about, measured, result })
 }
 
 fn result(source: &Source, material: &Material, figures: &[Figure]) -> Option<Result> {

@@ -1,4 +1,5 @@
-//! The table of an experiment whose observations have an elapsed time: mean, spread, and the time over the base's.
+//! The table of an experiment's observations: elapsed time of every cell and side, or speed where work goes on for a set
+//! time; mean, spread, and the time over the base's.
 
 use comfy_table::Table;
 
@@ -7,14 +8,20 @@ use super::{align, mean as with_range, new_table};
 use crate::record::{Observation, Session};
 use crate::statistics::{deviation, mean, LogMean};
 
-pub const WHAT: &str = "elapsed_s";
+const ELAPSED: &str = "elapsed_s";
+const SPEED: &str = "ops_per_s";
+
+/// Whether there is something to show of it.
+pub fn is_of(observation: &Observation) -> bool {
+    observation.what == ELAPSED
+}
 
 /// A row for every cell and side; of `observations` no warm-up.
 pub fn render(session: &Session, observations: &[&Observation]) -> Table {
     let base = session.sides.first().map_or("", |side| side.side.as_str());
     let mut table = new_table([
         session.scenario.clone(),
-        "elapsed s, mean".into(),
+        "elapsed s,\nor per s: mean".into(),
         "deviation".into(),
         "min..max".into(),
         format!("time over {base}'s,\nmean (95 %)"),
@@ -24,6 +31,9 @@ pub fn render(session: &Session, observations: &[&Observation]) -> Table {
     let mut cells = distinct(observations.iter().map(|one| one.cell.as_str()));
     cells.sort_unstable();
     for cell in cells {
+        let has = |what: &str| observations.iter().any(|one| one.cell == cell && one.what == what);
+        let timed = has(ELAPSED) || !has(SPEED);
+        let (what, per_s) = if timed { (ELAPSED, "") } else { (SPEED, ", per s") };
         for side in session.sides.iter().map(|side| side.side.as_str()) {
             let values = |side: &str, what: &str| -> Vec<f64> {
                 let wanted = |one: &&&Observation| {
@@ -31,12 +41,14 @@ pub fn render(session: &Session, observations: &[&Observation]) -> Table {
                 };
                 observations.iter().filter(wanted).map(|one| one.value).collect()
             };
-            let elapsed = values(side, WHAT);
+            let elapsed = values(side, what);
             if elapsed.is_empty() {
                 continue;
             }
-            let of_base = values(base, WHAT);
-            let ratios: Vec<f64> = elapsed.iter().zip(&of_base).map(|(a, b)| a / b).collect();
+            let of_base = values(base, what);
+            let pairs = elapsed.iter().zip(&of_base);
+            let ratios: Vec<f64> =
+                pairs.map(|(side, base)| if timed { side / base } else { base / side }).collect();
             let over = match LogMean::of(&ratios) {
                 _ if side == base => "-".into(),
                 Some(of) => with_range(&of.interval(1)),
@@ -46,19 +58,38 @@ pub fn render(session: &Session, observations: &[&Observation]) -> Table {
             let most = elapsed.iter().copied().fold(0.0, f64::max);
             let mib = mean(&values(side, "media_bytes")).map(|bytes| bytes / 1_048_576.0);
             table.add_row([
-                format!("{cell}: {side}"),
-                shown(mean(&elapsed), 3),
-                shown(deviation(&elapsed), 3),
-                format!("{least:.3}..{most:.3}"),
+                format!("{cell}: {side}{per_s}"),
+                shown(mean(&elapsed)),
+                shown(deviation(&elapsed)),
+                format!("{}..{}", digits(least), digits(most)),
                 over,
-                shown(mean(&values(side, "cpu_s")), 3),
-                shown(mib, 2),
+                shown(mean(&values(side, "cpu_s"))),
+                mib.map_or("-".into(), |mib| format!("{mib:.2}")),
             ]);
         }
     }
     align(table)
 }
 
-fn shown(number: Option<f64>, digits: usize) -> String {
-    number.map_or_else(|| "-".into(), |number| format!("{number:.digits$}"))
+fn shown(number: Option<f64>) -> String {
+    number.map_or_else(|| "-".into(), digits)
+}
+
+/// A statement may take microseconds.
+fn digits(number: f64) -> String {
+    if number.abs() < 0.1 {
+        format!("{number:.6}")
+    } else {
+        format!("{number:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_times_keep_their_digits() {
+        assert_eq!((digits(12.3456), digits(0.000_123)), ("12.346".into(), "0.000123".into()));
+    }
 }

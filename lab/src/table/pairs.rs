@@ -15,7 +15,7 @@ pub fn render(session: &Session, observations: &[Observation], verdicts: &[PairV
     let ours: Vec<&Observation> =
         observations.iter().filter(|one| one.session == session.session && one.round > 0).collect();
     let mut text = String::new();
-    let timed = ours.iter().any(|one| one.what == elapsed::WHAT);
+    let timed = ours.iter().any(|one| elapsed::is_of(one));
     if timed {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{}", elapsed::render(session, &ours));

@@ -8,3 +8,5 @@
 mod backup;
 mod maintenance;
 mod records;
+mod side_effects;
+mod yours;

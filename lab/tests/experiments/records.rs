@@ -27,8 +27,7 @@ pub fn lab(dir: &Path, line: &str) -> Output {
 }
 
 impl Records {
-    /// Of a run that succeeds, leaves nothing but its records, and whose every article's figure has a counterpart in the
-    /// report.
+    /// Of a run of one session; every article's figure has its counterpart in the report.
     pub fn of(line: &str, scenario: Option<&str>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
@@ -38,16 +37,10 @@ impl Records {
             std::fs::write(&path, scenario).unwrap();
             line.push_str(&format!(" --scenario {}", path.display()));
         }
-        let output = lab(dir.path(), &line);
-        let (out, err) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{out}{err}");
-        let left: Vec<_> =
-            std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(left, ["records.jsonl"]);
-        let path = dir.path().join("records.jsonl");
-        let records = Self { shown: out.into(), ..Self::read(&path) };
-        records.every_article_has_its_counterpart(&path);
+        let mut sessions = sessions(dir.path(), &line);
+        let records = sessions.pop().unwrap();
+        assert_eq!(sessions.len(), 0, "one session more");
+        records.every_article_has_its_counterpart(&dir.path().join("records.jsonl"));
         records
     }
 
@@ -76,29 +69,24 @@ impl Records {
         elapsed.flat_map(|(_, rounds)| rounds.values()).any(|seconds| *seconds == 0.0)
     }
 
-    fn read(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).unwrap();
-        let (mut session, mut observed, mut places) =
-            (Value::Null, BTreeMap::<_, BTreeMap<_, _>>::new(), BTreeMap::<_, Vec<_>>::new());
-        for line in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
-            let word = |name: &str| line[name].as_str().unwrap().to_owned();
-            let number = |name: &str| line[name].as_u64().unwrap();
-            match line["record"].as_str().unwrap() {
-                "session" => session = line.clone(),
-                "observation" => {
-                    let key = (word("cell"), word("side"), word("what"));
-                    let value = line["value"].as_f64().unwrap();
-                    if key.2 == "elapsed_s" {
-                        let round = (word("cell"), number("round"));
-                        places.entry(round).or_default().push(number("place"));
-                    }
-                    let rounds = observed.entry(key).or_default();
-                    assert_eq!(rounds.insert(number("round"), value), None, "twice: {line}");
-                }
-                _ => {}
-            }
+    fn add(&mut self, line: &Value) {
+        let word = |name: &str| line[name].as_str().unwrap().to_owned();
+        let round = line["round"].as_u64().unwrap();
+        assert_eq!(line["session"], self.session["session"]);
+        let key = (word("cell"), word("side"), word("what"));
+        if key.2 == "elapsed_s" {
+            let places = self.places.entry((word("cell"), round)).or_default();
+            places.push(line["place"].as_u64().unwrap());
         }
-        Self { session, observed, places, shown: String::new() }
+        let value = line["value"].as_f64().unwrap();
+        let rounds = self.observed.entry(key).or_default();
+        assert_eq!(rounds.insert(round, value), None, "twice: {line}");
+    }
+
+    pub fn parameter(&self, name: &str) -> &Value {
+        let value = &self.session["parameters"][name];
+        assert!(!value.is_null(), "no {name}");
+        value
     }
 
     pub fn rounds(&self, cell: &str, side: &str, what: &str) -> &BTreeMap<u64, f64> {
@@ -122,4 +110,33 @@ impl Records {
         let sides = self.session["sides"].as_array().unwrap();
         sides.iter().map(|side| side["side"].as_str().unwrap()).collect()
     }
+}
+
+pub fn said(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// The sessions of a run that succeeds and leaves nothing but its records in `dir`, in their order.
+pub fn sessions(dir: &Path, line: &str) -> Vec<Records> {
+    let output = lab(dir, line);
+    let (shown, err) = said(&output);
+    assert!(output.status.success(), "{shown}{err}");
+    let left: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["records.jsonl"]);
+    let mut sessions: Vec<Records> = Vec::new();
+    let text = std::fs::read_to_string(dir.join("records.jsonl")).unwrap();
+    for line in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        match line["record"].as_str().unwrap() {
+            "session" => sessions.push(Records {
+                session: line,
+                observed: BTreeMap::new(),
+                places: BTreeMap::new(),
+                shown: shown.clone(),
+            }),
+            "observation" => sessions.last_mut().unwrap().add(&line),
+            _ => {}
+        }
+    }
+    sessions
 }
