@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{kill_process, kill_process_group, Pid, Signal};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::error::{Error, Result};
@@ -50,7 +50,12 @@ impl Stop {
     /// # Errors
     /// [`Error::Io`]
     pub fn listen() -> Result<Self> {
-        let signals = Signals::new([SIGINT, SIGTERM]).map_err(Error::io("waiting for signals"))?;
+        let mut wanted = vec![SIGINT, SIGTERM];
+        // Under nohup(1) it stays ignored.
+        if !ignores(SIGHUP) {
+            wanted.push(SIGHUP);
+        }
+        let signals = Signals::new(wanted).map_err(Error::io("waiting for signals"))?;
         Ok(Self { signals, asked: 0 })
     }
 
@@ -128,6 +133,14 @@ impl Drop for Running {
     }
 }
 
+/// As proc(5) tells it of this process, /proc/pid/status.
+fn ignores(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 /// Where the lab's databases go: the given directory, else `target` of a source tree, else the system's.
 ///
 /// # Errors
@@ -143,4 +156,48 @@ pub fn base(given: Option<&PathBuf>) -> Result<PathBuf> {
 /// [`Error::Io`]
 pub fn lab() -> Result<PathBuf> {
     std::env::current_exe().map_err(Error::io("the lab's own program"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use signal_hook::consts::{SIGPIPE, SIGUSR2};
+
+    #[test]
+    fn what_is_ignored_is_known() {
+        // Every Rust program ignores it from its start.
+        assert!(ignores(SIGPIPE) && !ignores(SIGUSR2));
+    }
+
+    #[test]
+    fn one_that_is_late_or_fails_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut stop = Stop::listen().unwrap();
+        let script = dir.path().join("script");
+        let mut run = |text: &str, deadline| {
+            std::fs::write(&script, text).unwrap();
+            let words = [script.display().to_string()];
+            let lab = Path::new("/bin/sh");
+            let measurement =
+                Measurement { lab, words: &words, dir: dir.path(), shown: false, deadline };
+            measurement.run(&mut stop).unwrap()
+        };
+        // With a process of its own, which would go on. $2 is its directory.
+        let text = "sleep 1000 & echo $! >\"$2/../sleeper\"; touch \"$2/file\"; wait";
+        assert_eq!(run(text, Some(Instant::now() + Duration::from_secs(4))), End::Late);
+        let sleeper = std::fs::read_to_string(dir.path().join("sleeper")).unwrap();
+        let command = || std::fs::read(format!("/proc/{}/cmdline", sleeper.trim()));
+        let since = Instant::now();
+        // A killed process has no command line, even where nobody collects it.
+        while command().is_ok_and(|command| !command.is_empty()) {
+            assert!(since.elapsed() < Duration::from_secs(20), "the process goes on");
+            std::thread::yield_now();
+        }
+        assert!(matches!(run("exit 3", None), End::Failed(status) if status.code() == Some(3)));
+        assert_eq!(run("exit 0", None), End::Done);
+        let mut left: Vec<_> =
+            std::fs::read_dir(dir.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["script", "sleeper"]);
+    }
 }

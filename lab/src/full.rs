@@ -19,12 +19,13 @@ use crate::program;
 use crate::report::{Records, Report};
 use crate::speedtest1;
 
-use kept::{Conditions, Kept};
+use kept::{Conditions, Hashes, Kept};
 use pieces::{Needs, Piece};
 
 pub use pieces::estimate as estimate_of;
 
 const PAGE: &str = "report.html";
+const LIBRARY: &str = "libpellucid.so";
 const MIB: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Args)]
@@ -86,10 +87,10 @@ pub fn measure(options: &FullOptions) -> Result<bool> {
     let mut kept = Kept::open(options.records.as_ref(), options.resume)?;
     let machine =
         Machine::describe(tempfile::tempdir_in(&dir).map_err(Error::io("--dir"))?.path())?;
-    let mut plan = Vec::new();
-    for piece in chosen {
-        plan.push(Planned::of(piece, options, &machine, &dir, &kept)?);
-    }
+    let mut here = Here { options, machine, dir, hashes: Hashes::default() };
+    let plan =
+        chosen.into_iter().map(|piece| here.plan(piece, &kept)).collect::<Result<Vec<_>>>()?;
+    let Here { machine, dir, .. } = here;
     print_plan(&plan, &dir);
     if options.estimate {
         return Ok(true);
@@ -140,64 +141,61 @@ pub fn measure(options: &FullOptions) -> Result<bool> {
     finish(&kept, &missing)
 }
 
-impl Planned {
-    fn of(
-        piece: &'static Piece,
-        options: &FullOptions,
-        machine: &Machine,
-        dir: &Path,
-        kept: &Kept,
-    ) -> Result<Self> {
-        let words = piece.words(options.scale, options.rounds);
+/// Where pieces would be run.
+#[derive(Debug)]
+struct Here<'a> {
+    options: &'a FullOptions,
+    machine: Machine,
+    dir: PathBuf,
+    hashes: Hashes,
+}
+
+impl Here<'_> {
+    fn plan(&mut self, piece: &'static Piece, kept: &Kept) -> Result<Planned> {
+        let words = piece.words(self.options.scale, self.options.rounds);
         let estimate = pieces::estimate(&words)?;
         let own = child::lab()?;
         let lab = match piece.needs() {
             Needs::Peers => own.with_file_name("../peers/lab"),
             Needs::Nothing | Needs::Speedtest1 => own,
         };
-        let state = match Self::state(piece, options, machine, &lab, &words, kept) {
-            Ok(State::ToDo(conditions)) => match room(dir, estimate) {
+        let conditions = self.artefacts(piece, &lab).and_then(|artefacts| {
+            Conditions::of(&words, &self.machine, &artefacts, &mut self.hashes)
+        });
+        let state = match conditions {
+            Ok(conditions) if kept.has(piece.name, &conditions) => State::Complete,
+            Ok(conditions) => match room(&self.dir, estimate) {
                 Ok(()) => State::ToDo(conditions),
                 Err(error) => State::Refused(error.to_string()),
             },
-            Ok(state) => state,
             Err(error) => State::Refused(error.to_string()),
         };
-        Ok(Self { piece, lab, words, estimate, state })
+        Ok(Planned { piece, lab, words, estimate, state })
     }
 
-    fn state(
-        piece: &Piece,
-        options: &FullOptions,
-        machine: &Machine,
-        lab: &Path,
-        words: &[String],
-        kept: &Kept,
-    ) -> Result<State> {
-        let extension = match piece.needs() {
-            Needs::Peers if !lab.is_file() => {
-                let why = format!("{} is not there: lab/peers/build.sh builds it", lab.display());
-                return Ok(State::Refused(why));
-            }
-            Needs::Peers => {
-                let beside = || lab.with_file_name("libpellucid.so");
-                choice::extension(Some(&options.extension.clone().unwrap_or_else(beside)))?
-            }
-            Needs::Nothing | Needs::Speedtest1 => choice::extension(options.extension.as_ref())?,
-        };
+    /// What is measured with, and what is measured.
+    fn artefacts(&self, piece: &Piece, lab: &Path) -> Result<Vec<PathBuf>> {
+        if !lab.is_file() {
+            return Err(Error::invalid(format!(
+                "{} is not there: lab/peers/build.sh builds it",
+                lab.display()
+            )));
+        }
+        let given = self.options.extension.clone();
+        let beside = || (piece.needs() == Needs::Peers).then(|| lab.with_file_name(LIBRARY));
+        let extension = choice::extension(given.or_else(beside).as_ref())?;
         let mut artefacts = vec![lab.to_path_buf(), extension.clone()];
         match piece.needs() {
+            Needs::Nothing => artefacts.push(program::beside(&extension)?),
             Needs::Speedtest1 => artefacts.push(speedtest1::program(None)?),
-            _ => artefacts.push(program::beside(&extension)?),
+            // Not all of them take it.
+            Needs::Peers => artefacts.extend(program::beside(&extension)),
         }
-        let artefacts: Vec<&Path> = artefacts.iter().map(PathBuf::as_path).collect();
-        let conditions = Conditions::of(words, machine, &artefacts)?;
-        Ok(match kept.has(piece.name, &conditions) {
-            true => State::Complete,
-            false => State::ToDo(conditions),
-        })
+        Ok(artefacts)
     }
+}
 
+impl Planned {
     /// That it will still take.
     fn seconds(&self) -> f64 {
         match self.state {

@@ -121,7 +121,7 @@ fn a_quick_answer_is_measured_and_page_and_records_agree() {
         "1-NORMAL-4/3/3",
         "10-NORMAL-4/3/3",
         "COMPRESSION, disk to disk",
-        "restore, NO_COMPRESSION, disk to disk",
+        "restore, COMPRESSION, disk to disk",
         "integrity-check-warm-1MiB",
         "process-to-first-row",
     ] {

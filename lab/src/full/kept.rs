@@ -136,15 +136,36 @@ impl Kept {
 impl Conditions {
     /// # Errors
     /// As [`machine::sha256`].
-    pub fn of(words: &[String], machine: &Machine, artefacts: &[&Path]) -> Result<Self> {
-        let name =
-            |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let hashed = |path: &&Path| Ok((name(path), machine::sha256(path)?));
+    pub fn of(
+        words: &[String],
+        machine: &Machine,
+        artefacts: &[PathBuf],
+        hashes: &mut Hashes,
+    ) -> Result<Self> {
         Ok(Self {
             words: words.to_vec(),
             machine: machine.identity().into(),
-            artefacts: artefacts.iter().map(hashed).collect::<Result<_>>()?,
+            artefacts: hashes.of(artefacts)?,
         })
+    }
+}
+
+/// SHA-256 of files, each taken once.
+#[derive(Debug, Default)]
+pub struct Hashes(BTreeMap<PathBuf, String>);
+
+impl Hashes {
+    /// By the files' names.
+    fn of(&mut self, files: &[PathBuf]) -> Result<BTreeMap<String, String>> {
+        let mut named = BTreeMap::new();
+        for path in files {
+            if !self.0.contains_key(path) {
+                self.0.insert(path.clone(), machine::sha256(path)?);
+            }
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            named.extend(self.0.get(path).map(|hash| (name, hash.clone())));
+        }
+        Ok(named)
     }
 }
 
