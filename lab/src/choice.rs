@@ -6,12 +6,13 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use crate::error::{Error, Result};
-use crate::side::{Kind, Side};
+use crate::side::{Cipher, Kind, Side};
 
 #[derive(Debug, Clone, Args)]
 pub struct SideOptions {
     /// What is compared, the first with each other: plain, again (plain once more, the control),
-    /// loaded (a plain database in a process with the extension), sealed, sealed=LIBPELLUCID.SO; and sqlcipher, aegis in the lab that lab/peers/build.sh makes.
+    /// loaded (a plain database in a process with the extension), sealed, sealed=LIBPELLUCID.SO; and sqlcipher,
+    /// aegis, chacha20 in the lab that lab/peers/build.sh makes.
     #[arg(long, value_name = "SIDE,..", value_delimiter = ',', default_value = "plain,sealed")]
     pub sides: Vec<SideChoice>,
     /// libpellucid.so of sides that name none; by default the one beside this program.
@@ -31,7 +32,7 @@ pub enum SideChoice {
     /// With the extension that `--extension` names, or with this one.
     Sealed(Option<PathBuf>),
     Sqlcipher,
-    Aegis,
+    Ciphers(Cipher),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,7 +51,7 @@ pub enum Algorithm {
 impl SideOptions {
     /// Whether one of the sides is another product.
     pub fn has_peers(&self) -> bool {
-        self.sides.iter().any(|side| matches!(side, SideChoice::Sqlcipher | SideChoice::Aegis))
+        self.sides.iter().any(|side| matches!(side, SideChoice::Sqlcipher | SideChoice::Ciphers(_)))
     }
 
     /// The sides, with a name for each; `key_file` is theirs.
@@ -75,7 +76,9 @@ impl SideOptions {
                     ("loaded".to_string(), Kind::Loaded { extension })
                 }
                 SideChoice::Sqlcipher => ("sqlcipher".to_string(), Kind::Sqlcipher { key_file }),
-                SideChoice::Aegis => ("aegis".to_string(), Kind::Aegis { key_file }),
+                SideChoice::Ciphers(cipher) => {
+                    (cipher.name().to_string(), Kind::Ciphers { cipher: *cipher, key_file })
+                }
                 SideChoice::Sealed(path) => {
                     let algorithm = self.algorithm.name();
                     let extension = extension(path.as_ref().or(self.extension.as_ref()))?;
@@ -112,9 +115,11 @@ impl FromStr for SideChoice {
             None if text == "loaded" => Ok(Self::Loaded),
             None if text == "sealed" => Ok(Self::Sealed(None)),
             None if text == "sqlcipher" => Ok(Self::Sqlcipher),
-            None if text == "aegis" => Ok(Self::Aegis),
+            None if text == "aegis" => Ok(Self::Ciphers(Cipher::Aegis)),
+            None if text == "chacha20" => Ok(Self::Ciphers(Cipher::Chacha20)),
             Some(("sealed", path)) if !path.is_empty() => Ok(Self::Sealed(Some(path.into()))),
-            _ => Err("not plain, again, loaded, sealed, sealed=FILE, sqlcipher or aegis".into()),
+            _ => Err("not plain, again, loaded, sealed, sealed=FILE, sqlcipher, aegis or chacha20"
+                .into()),
         }
     }
 }
@@ -136,7 +141,9 @@ pub fn extension(given: Option<&PathBuf>) -> Result<PathBuf> {
 fn library(kind: &Kind) -> Result<Option<PathBuf>> {
     let name = match kind {
         Kind::Plain | Kind::Loaded { .. } | Kind::Sealed { .. } => "plain",
-        Kind::Sqlcipher { .. } | Kind::Aegis { .. } => kind.name(),
+        Kind::Sqlcipher { .. } => kind.name(),
+        // Both ciphers are of one library.
+        Kind::Ciphers { .. } => Cipher::Aegis.name(),
     };
     if cfg!(not(feature = "bundled")) {
         let program = std::env::current_exe().unwrap_or_default();

@@ -117,7 +117,7 @@ impl Template {
         let change = match &side.kind {
             Kind::Plain | Kind::Loaded { .. } => "each page through sqlite_dbpage in the scan's transactions, --exclusive",
             Kind::Sealed { .. } => "pellucid rekey --exclusive; without it others go on",
-            Kind::Sqlcipher { .. } | Kind::Aegis { .. } => {
+            Kind::Sqlcipher { .. } | Kind::Ciphers { .. } => {
                 "PRAGMA rekey, one transaction: nobody else writes until it ends, and its end waits for readers"
             }
         };

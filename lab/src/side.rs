@@ -39,8 +39,8 @@ pub enum Kind {
     Sealed { extension: PathBuf, key_file: PathBuf, algorithm: String },
     /// A library of its own, with its defaults: AES-256-CBC and HMAC-SHA512.
     Sqlcipher { key_file: PathBuf },
-    /// SQLite3 Multiple Ciphers with the cipher AEGIS, and its defaults: AEGIS-256.
-    Aegis { key_file: PathBuf },
+    /// SQLite3 Multiple Ciphers with one of its ciphers, and that one's defaults.
+    Ciphers { cipher: Cipher, key_file: PathBuf },
 }
 
 /// What answered, in its own words.
@@ -52,6 +52,25 @@ pub struct Engine {
     pub cipher: Option<String>,
 }
 
+/// Of SQLite3 Multiple Ciphers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cipher {
+    /// AEGIS-256.
+    Aegis,
+    /// ChaCha20 and Poly1305.
+    Chacha20,
+}
+
+impl Cipher {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Aegis => "aegis",
+            Self::Chacha20 => "chacha20",
+        }
+    }
+}
+
 impl Kind {
     pub fn name(&self) -> &'static str {
         match self {
@@ -59,7 +78,7 @@ impl Kind {
             Kind::Loaded { .. } => "loaded",
             Kind::Sealed { .. } => "sealed",
             Kind::Sqlcipher { .. } => "sqlcipher",
-            Kind::Aegis { .. } => "aegis",
+            Kind::Ciphers { cipher, .. } => cipher.name(),
         }
     }
 
@@ -78,7 +97,7 @@ impl Side {
         let (extension, algorithm) = match &self.kind {
             Kind::Sealed { extension, algorithm, .. } => (Some(extension), Some(algorithm)),
             Kind::Loaded { extension } => (Some(extension), None),
-            Kind::Plain | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => (None, None),
+            Kind::Plain | Kind::Sqlcipher { .. } | Kind::Ciphers { .. } => (None, None),
         };
         // Its last part only: where it lies says something of one machine and nothing of a figure.
         let shown = |path: &PathBuf| {
@@ -107,7 +126,7 @@ impl Side {
             Kind::Sealed { extension, .. } | Kind::Loaded { extension } => {
                 extension::load(extension)
             }
-            Kind::Plain | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => Ok(()),
+            Kind::Plain | Kind::Sqlcipher { .. } | Kind::Ciphers { .. } => Ok(()),
         }
     }
 
@@ -142,7 +161,12 @@ impl Side {
             Kind::Sqlcipher { key_file } => {
                 (key_file, "", format!("PRAGMA cipher_page_size = {page_size_bytes};"))
             }
-            Kind::Aegis { key_file } => (key_file, "PRAGMA cipher = 'aegis';", String::new()),
+            Kind::Ciphers { cipher: Cipher::Aegis, key_file } => {
+                (key_file, "PRAGMA cipher = 'aegis';", String::new())
+            }
+            Kind::Ciphers { cipher: Cipher::Chacha20, key_file } => {
+                (key_file, "PRAGMA cipher = 'chacha20';", String::new())
+            }
         };
         let key = key_in_hex(key_file)?;
         connection
@@ -155,7 +179,7 @@ impl Side {
     /// # Errors
     /// [`Error::Invalid`] if it does not, or is no peer.
     pub fn rekey(&self, connection: &Connection) -> Result<()> {
-        let (Kind::Sqlcipher { key_file } | Kind::Aegis { key_file }) = &self.kind else {
+        let (Kind::Sqlcipher { key_file } | Kind::Ciphers { key_file, .. }) = &self.kind else {
             return Err(Error::invalid(format!("{} has no PRAGMA rekey", self.name)));
         };
         let key = key_in_hex(&next_key_file(key_file))?;
@@ -167,7 +191,7 @@ impl Side {
     /// The side after [`Side::rekey`]: a peer with its next key.
     pub fn next(&self) -> Self {
         let mut side = self.clone();
-        if let Kind::Sqlcipher { key_file } | Kind::Aegis { key_file } = &mut side.kind {
+        if let Kind::Sqlcipher { key_file } | Kind::Ciphers { key_file, .. } = &mut side.kind {
             *key_file = next_key_file(key_file);
         }
         side
@@ -189,7 +213,7 @@ impl Side {
                 let provider = both("PRAGMA cipher_provider", "PRAGMA cipher_provider_version")?;
                 Some(format!("SQLCipher {version}, {provider}"))
             }
-            Kind::Aegis { .. } => Some(both("SELECT sqlite3mc_version()", "PRAGMA cipher")?),
+            Kind::Ciphers { .. } => Some(both("SELECT sqlite3mc_version()", "PRAGMA cipher")?),
         };
         Ok(Engine {
             sqlite: ask("SELECT sqlite_version()")?,
@@ -208,7 +232,7 @@ impl Side {
                 format!("file:{path}?vfs=pellucid&key_file={key_file}&algorithm={algorithm}")
             }
             // The extension makes the shim the default, and so does SQLite3 Multiple Ciphers with a VFS of its own.
-            Kind::Loaded { .. } | Kind::Sqlcipher { .. } | Kind::Aegis { .. } => {
+            Kind::Loaded { .. } | Kind::Sqlcipher { .. } | Kind::Ciphers { .. } => {
                 format!("file:{path}")
             }
         }

@@ -77,7 +77,7 @@ const PIECES: &[Piece] = &[
         "peers",
         "purchase",
         Size::Seconds(3.0),
-        &["--sides", "plain,sealed,aegis,sqlcipher", "--cells", "peers"],
+        &["--sides", "plain,sealed,aegis,chacha20,sqlcipher", "--cells", "peers"],
     )
     .with(Needs::Peers),
     piece(
@@ -129,7 +129,7 @@ const PIECES: &[Piece] = &[
         Size::Mib(256),
         &[
             "--sides",
-            "plain,sealed,aegis,sqlcipher",
+            "plain,sealed,aegis,chacha20,sqlcipher",
             "--journal",
             "DELETE",
             "--algorithms",
