@@ -4,8 +4,6 @@
 //! An operation that changes the file gets a copy; the others work on the template. That a cold file
 //! was cold is proved by what the process had to fetch from the device.
 
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::arguments::WholeOptions;

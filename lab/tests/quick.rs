@@ -283,7 +283,7 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
     let (before, _) = line("acceleration").split_once(" MiB").unwrap();
     let needed: u64 = before.rsplit(' ').next().unwrap().parse().unwrap();
     let disk = statvfs(full.databases.path()).unwrap();
-    let free = disk.f_bavail * disk.f_frsize >> 20;
+    let free = (disk.f_bavail * disk.f_frsize) >> 20;
     let refused =
         line("acceleration").contains(&format!("does not fit: {needed} MiB are needed in "));
     assert_eq!(refused, needed > free, "{free} MiB are free: {plan}");

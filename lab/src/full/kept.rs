@@ -110,7 +110,7 @@ impl Kept {
     /// # Errors
     /// [`Error::Io`]
     pub fn complete(&mut self, piece: &str, conditions: &Conditions) -> Result<()> {
-        let bytes = crate::fixture::length(&self.records(piece))?;
+        let bytes = crate::files::length(&self.records(piece))?;
         self.note(piece, conditions, Some(bytes))
     }
 

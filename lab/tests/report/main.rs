@@ -455,7 +455,7 @@ fn two_records_side_by_side() {
     assert_eq!(differ.matches("B slower").count(), 2, "{differ}");
     assert!(differ.contains("+10.0 %"), "{differ}");
     let same = compare(&a, &make("c", "Test CPU", 1.0));
-    assert!(same.contains("The same machine, tree and build."), "{same}");
+    assert!(same.contains("The same machine, tree, build and conditions."), "{same}");
     assert_eq!(same.matches("no difference").count(), 2, "{same}");
     let other = Made::new().session("9", "whole", &["plain", "sealed"]);
     let other = other.cell("scan", "elapsed_s", 0.0, |_| 1.0).write(dir.path(), "other.jsonl");
