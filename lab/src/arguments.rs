@@ -477,7 +477,9 @@ fn processes(text: &str) -> std::result::Result<usize, String> {
     text.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(|| "not 1 to 1000".into())
 }
 
-fn seconds(text: &str) -> std::result::Result<f64, String> {
+/// # Errors
+/// For a length that makes no sense.
+pub fn seconds(text: &str) -> std::result::Result<f64, String> {
     let seconds = text.parse().ok().filter(|s| (0.05..=86_400.0).contains(s));
     seconds.ok_or_else(|| "not 0.05 to 86400 seconds".into())
 }

@@ -138,7 +138,7 @@ fn ignores(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+    mask.is_some_and(|mask| (mask >> (signal - 1)) & 1 == 1)
 }
 
 /// Where the lab's databases go: the given directory, else `target` of a source tree, else the system's.

@@ -40,7 +40,7 @@ pub struct QuickOptions {
     #[arg(long)]
     pub estimate: bool,
     /// Seconds; for the lab's tests.
-    #[arg(long, hide = true, default_value_t = BUDGET_S)]
+    #[arg(long, hide = true, default_value_t = BUDGET_S, value_parser = crate::arguments::seconds)]
     pub budget_s: f64,
     /// The most rounds; for the lab's tests.
     #[arg(long, hide = true, default_value_t = MOST_ROUNDS, value_parser = crate::arguments::rounds)]

@@ -96,8 +96,8 @@ impl Kept {
         if records.exists() && !goes_on {
             let aside = self.dir.join(ASIDE);
             std::fs::create_dir_all(&aside).map_err(Error::io(aside.display().to_string()))?;
-            let free = (1..).map(|number| aside.join(format!("{piece}-{number}.jsonl")));
-            let free = free.into_iter().find(|path| !path.exists()).unwrap_or(aside);
+            let mut free = (1..).map(|number| aside.join(format!("{piece}-{number}.jsonl")));
+            let free = free.find(|path| !path.exists()).unwrap_or(aside);
             std::fs::rename(&records, &free).map_err(Error::io(records.display().to_string()))?;
             eprintln!("lab: full: {piece}: what there was is in {}", free.display());
         }
@@ -159,11 +159,12 @@ impl Hashes {
     fn of(&mut self, files: &[PathBuf]) -> Result<BTreeMap<String, String>> {
         let mut named = BTreeMap::new();
         for path in files {
-            if !self.0.contains_key(path) {
-                self.0.insert(path.clone(), machine::sha256(path)?);
-            }
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            named.extend(self.0.get(path).map(|hash| (name, hash.clone())));
+            let hash = match self.0.get(path) {
+                Some(hash) => hash.clone(),
+                None => machine::sha256(path)?,
+            };
+            self.0.insert(path.clone(), hash.clone());
+            named.insert(path.file_name().unwrap_or_default().to_string_lossy().into_owned(), hash);
         }
         Ok(named)
     }
