@@ -247,8 +247,10 @@ fn committed_records_make_a_page_with_their_own_means() {
             speeds += usize::from(speed.is_some());
             let found = speed.or(time.map(|time| 1.0 / time)).unwrap();
             let recorded = line["ratio_mean"]["mean"].as_f64().unwrap();
-            // A megabyte more or less of a scan is in its speed and not in its time.
-            assert!((found / recorded - 1.0).abs() < 1e-6, "{found} {line}");
+            // A scan's speed is in megabytes, of which a sealed file has more; its time knows nothing of that.
+            let is_scan = line["cell"].as_str().unwrap().starts_with("rekey-");
+            let near = if is_scan { 0.03 } else { 1e-6 };
+            assert!((found / recorded - 1.0).abs() < near, "{found} {line}");
             compared += 1;
         }
     }
