@@ -387,19 +387,22 @@ mod tests {
     #[test]
     fn own_time_grows_with_work() {
         let Some(before) = own_cpu_seconds() else { return };
+        // However long it takes on a machine whose processors are taken away.
         let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(60) {
-            std::hint::black_box(0);
+        while own_cpu_seconds().unwrap() <= before {
+            assert!(start.elapsed() < Duration::from_secs(60), "a minute of work is not counted");
         }
-        assert!(own_cpu_seconds().unwrap() > before);
     }
 
     #[test]
     fn the_time_of_a_child_counts_when_it_has_ended() {
         let before = children_cpu_seconds().unwrap();
         let work = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
-        assert!(Command::new("sh").args(["-c", work]).status().unwrap().success());
-        assert!(children_cpu_seconds().unwrap() > before);
+        let start = Instant::now();
+        while children_cpu_seconds().unwrap() <= before {
+            assert!(start.elapsed() < Duration::from_secs(60), "a minute of work is not counted");
+            assert!(Command::new("sh").args(["-c", work]).status().unwrap().success());
+        }
     }
 
     #[test]

@@ -68,8 +68,12 @@ fn plain_against_plain_for_a_fifth_of_a_second() {
         assert_eq!(run["session"], session["session"]);
         let count = |kind: &str| run[kind]["operations"].as_u64().unwrap();
         assert_eq!(count("all"), count("read") + count("update") + count("insert"));
-        assert!(count("read") > 0 && count("update") > 0 && count("insert") > 0, "{run}");
+        assert!(count("all") > 0, "{run}");
         assert!(run["all"]["p99_us"].as_f64() >= run["all"]["p50_us"].as_f64());
+    }
+    // Not in each run: on a machine whose processors are taken away a fifth of a second can be a handful of operations.
+    for kind in ["read", "update", "insert"] {
+        assert!(runs.iter().any(|run| run[kind]["operations"].as_u64() > Some(0)), "no {kind}");
     }
     let cells = of_kind(&records, "cell");
     assert_eq!(cells.len(), 4);

@@ -135,7 +135,7 @@ mod tests {
         .unwrap()
     }
 
-    fn judged(values: [f64; 4], at_most: f64, base: Option<&str>) -> (f64, Judgement) {
+    fn ours_at_most(at_most: f64, base: Option<&str>) -> (Session, PairGoal) {
         let mut session = session("1", Some("tree"));
         session.scenario = "experiment".into();
         session.sides = vec![ours()];
@@ -146,6 +146,11 @@ mod tests {
             what: "elapsed_s".into(),
             at_most,
         };
+        (session, goal)
+    }
+
+    fn judged(values: [f64; 4], at_most: f64, base: Option<&str>) -> (f64, Judgement) {
+        let (session, goal) = ours_at_most(at_most, base);
         let side = goal.side.clone();
         let mut observations = vec![observation(0, &side, 100.0), observation(0, "theirs", 1.0)];
         for (round, value) in (1..).zip(values) {
@@ -159,16 +164,7 @@ mod tests {
 
     #[test]
     fn a_goal_whose_runs_are_missing_is_not_reached() {
-        let mut session = session("1", Some("tree"));
-        session.scenario = "experiment".into();
-        session.sides = vec![ours()];
-        let goal = PairGoal {
-            scenario: "experiment".into(),
-            side: "ours".into(),
-            base: Some("theirs".into()),
-            what: "elapsed_s".into(),
-            at_most: 1.0,
-        };
+        let (session, goal) = ours_at_most(1.0, Some("theirs"));
         let one = observation(1, &goal.side, 1.0);
         let other = PairGoal { side: "of another session".into(), ..goal.clone() };
         let verdicts = PairVerdict::of(&[session], &[one], &[goal, other]);

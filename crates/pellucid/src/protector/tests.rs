@@ -153,10 +153,9 @@ fn a_cost_above_the_limits_is_refused_before_any_work() {
         bytes[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
         let protector = Protector::decode(&bytes).unwrap().0;
         let keys = Keys { passphrases: vec![passphrase.clone()], ..Keys::none() };
-        let started = std::time::Instant::now();
+        // Four TiB of memory: with any work this test would not end.
         let refused = unwrap(&[protector], binding, &keys);
         assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
-        assert!(started.elapsed().as_millis() < 50);
     });
 }
 
