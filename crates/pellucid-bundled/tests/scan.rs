@@ -70,6 +70,43 @@ fn the_old_key_opens_nothing_after_a_rekey() {
     }
 }
 
+/// It checkpoints on another thread, and waits for it now and then: the log would become as long as the database.
+#[test]
+fn an_exclusive_scan_empties_its_log_as_it_goes() {
+    const MIB: u64 = 1 << 20;
+    let bench = Bench::new();
+    let connection = bench.make("wal", 4096, 400);
+    connection
+        .execute_batch(
+            "CREATE TABLE large(body);
+             WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 140)
+             INSERT INTO large SELECT zeroblob(1 << 20) FROM c;
+             PRAGMA wal_checkpoint(TRUNCATE);",
+        )
+        .unwrap();
+    let content = dump(&connection);
+    let (old, old_header) = (bench.keys(), bench.headers()[0].clone());
+    scan::rekey(&bench.path(), None).unwrap();
+    let length = |suffix| fs::metadata(bench.beside(suffix)).unwrap().len();
+    // A state of before: what is added to the log stays there until its reader is done, and the scan waits for nobody.
+    let reader = bench.open();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM t").unwrap();
+    let (mut longest, mut batches) = (0, 0);
+    let exclusive = Options { exclusive: true, ..quick() };
+    let ended = scan::run(&bench.path(), &exclusive, &mut |_, _, _| {
+        batches += 1;
+        if batches == 3 {
+            reader.execute_batch("COMMIT").unwrap();
+        }
+        longest = longest.max(length("-wal"));
+    });
+    assert_eq!(ended.unwrap(), Ended::Complete);
+    assert!((20 * MIB..100 * MIB).contains(&longest), "{longest} bytes of log");
+    assert!(length("") > 140 * MIB && length("-wal") == 0);
+    bench.is_free_of(&old, &old_header);
+    assert_eq!(dump(&connection), content);
+}
+
 #[test]
 fn a_connection_that_was_idle_reads_and_writes_on() {
     for mode in ["wal", "delete"] {

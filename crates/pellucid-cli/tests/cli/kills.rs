@@ -225,8 +225,10 @@ impl Scans<'_> {
 
     fn start(&mut self) {
         let arguments = self.command();
+        // Such a scan writes and checkpoints on two threads.
+        let exclusive = ["rekey", "scan"].contains(&arguments[0]) && self.below(2) == 0;
         let mut command = self.place.command(PELLUCID);
-        command.arg("--quiet").args(arguments);
+        command.arg("--quiet").args(arguments).args(exclusive.then_some("--exclusive"));
         command.stdout(Stdio::null());
         command.stderr(File::create(self.place.path("said")).unwrap());
         std::os::unix::process::CommandExt::process_group(&mut command, 0);

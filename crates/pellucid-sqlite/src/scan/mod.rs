@@ -7,6 +7,7 @@
 //! seals under an older key, so the number of older units only falls; when none is left anywhere (`proof`)
 //! the older key is dropped. Described in docs/design.md, "State and scan".
 
+mod checkpointer;
 mod pace;
 mod pages;
 mod proof;
@@ -144,6 +145,18 @@ fn followed(path: &Path) -> Result<PathBuf, ConvertError> {
     Ok(path.canonicalize().map_err(|error| Error::io(Subject::File(path.to_owned()), error))?)
 }
 
+/// A connection that reads and writes pages.
+fn open(path: &Path) -> Result<Handle<'static>, ConvertError> {
+    // A scan reads the whole file, under no lock: another process may cut off what is mapped (SIGBUS).
+    let uri = uri(path, "vfs=pellucid&require=sealed&pellucid_mmap=0");
+    let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
+    if handle.text("PRAGMA journal_mode")? == "wal" {
+        // A power cut may take rewritten pages back: they are rewritten again then.
+        handle.run("PRAGMA synchronous=NORMAL")?;
+    }
+    Ok(handle)
+}
+
 fn is_damage(error: &ConvertError) -> bool {
     match error {
         ConvertError::Sqlite { code, .. } => {
@@ -167,15 +180,9 @@ struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     fn open(path: &'a Path, options: &'a Options) -> Result<Self, ConvertError> {
-        // It reads the whole file, under no lock: another process may cut off what is mapped (SIGBUS).
-        let uri = uri(path, "vfs=pellucid&require=sealed&pellucid_mmap=0");
-        let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
+        let handle = open(path)?;
         handle.busy_timeout(options.patience.as_millis().try_into().unwrap_or(i32::MAX));
         let wal = handle.text("PRAGMA journal_mode")? == "wal";
-        if wal {
-            // A power cut may take rewritten pages back: they are rewritten again then.
-            handle.run("PRAGMA synchronous=NORMAL")?;
-        }
         handle.run("PRAGMA cache_size=-8192")?;
         Ok(Self { path, options, handle, wal })
     }

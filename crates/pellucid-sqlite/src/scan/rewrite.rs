@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::checkpointer::Checkpointer;
 use super::pace::Pace;
 use super::pages::{self, Stretch};
 use super::{Doing, Ended, Scanner, Watch, PROGRESS_EVERY};
@@ -15,6 +16,21 @@ const REWRITE: &str = "UPDATE sqlite_dbpage SET data = data WHERE pgno = ?1";
 
 /// Rewrites every page of an older key, in order. Says if it was suspended under way.
 pub fn pass(scanner: &Scanner<'_>, watch: &mut Watch<'_>) -> Result<Ended, ConvertError> {
+    std::thread::scope(|scope| {
+        let apart = scanner.options.exclusive && scanner.wal;
+        let checkpointer = apart.then(|| Checkpointer::start(scope, scanner.path)).flatten();
+        if checkpointer.is_some() {
+            scanner.handle.number("PRAGMA wal_autocheckpoint=0")?;
+        }
+        rewrite(scanner, checkpointer, watch)
+    })
+}
+
+fn rewrite(
+    scanner: &Scanner<'_>,
+    mut checkpointer: Option<Checkpointer>,
+    watch: &mut Watch<'_>,
+) -> Result<Ended, ConvertError> {
     let options = scanner.options;
     let mut pace = Pace::new(options.hold, scanner.wal, options.exclusive, options.throttle);
     let mut stretch = Stretch::default();
@@ -52,6 +68,9 @@ pub fn pass(scanner: &Scanner<'_>, watch: &mut Watch<'_>) -> Result<Ended, Conve
         scanner.handle.run("COMMIT")?;
         let bytes = batch.len() as u64 * u64::from(header.page_size);
         let pause = pace.after(batch.len(), bytes, held.elapsed());
+        if let Some(checkpointer) = &mut checkpointer {
+            checkpointer.committed(bytes)?;
+        }
         watch(Doing::Rewriting, done, last as u32);
         // The transaction's lock made the shim look at the header.
         if let Some(now) = scanner.lower(|_, link| link.header())? {
