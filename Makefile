@@ -32,9 +32,10 @@ build: build-deps
 
 # Make exports DB, so that any name will do.
 demo: build-deps
-	@echo "Building; the first time takes minutes"
+	@echo "Building; the first time takes ten minutes on two cores"
 	@mkdir -p target
-	@$(CARGO) build --release --workspace --locked >target/demo-build.log 2>&1 || { cat target/demo-build.log >&2; exit 1; }
+	@if [ -t 2 ]; then $(CARGO) build --release --workspace --locked; else \
+	  $(CARGO) build --release --workspace --locked >target/demo-build.log 2>&1 || { cat target/demo-build.log >&2; exit 1; }; fi
 	@$(RELEASE)/pellucid demo --directory target/demo $${DB:+-- "$$DB"}
 
 test:
