@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread::Builder;
 
 use super::PageSource;
 use crate::cipher::{Cipher, TAG_BYTES};
@@ -11,6 +13,9 @@ use crate::error::{Error, Result, Subject};
 use crate::media::CHUNK_BYTES;
 use crate::secret::Secret32;
 use crate::Algorithm;
+
+/// So many blocks may be read that are not stored yet.
+const BLOCKS_AHEAD: usize = 2;
 
 /// A nameless file of sealed pages under a key that exists only in memory.
 #[derive(Debug)]
@@ -31,6 +36,8 @@ impl Spool {
     /// Copies all pages of `source` into a nameless file in `directory`. With `continue_after_error` a page that cannot be
     /// read is none when it is asked for, with the same error.
     ///
+    /// The database is held meanwhile: so this thread reads, and another one seals and writes what was read.
+    ///
     /// # Errors
     /// What the source says, or [`Error::Io`] naming the directory.
     pub fn fill(
@@ -41,44 +48,71 @@ impl Spool {
         continue_after_error: bool,
         progress: &mut dyn FnMut(u32),
     ) -> Result<Self> {
-        let file = nameless(directory)?;
-        let cipher = Cipher::new(Algorithm::Aes256, Secret32::random()?.expose())?;
         let page_bytes = page_size as usize;
-        let of_block = (CHUNK_BYTES / page_bytes).max(1) as u32;
         let mut spool = Self {
-            file,
-            cipher,
+            file: nameless(directory)?,
+            cipher: Cipher::new(Algorithm::Aes256, Secret32::random()?.expose())?,
             page_size: page_bytes,
-            of_block,
+            of_block: (CHUNK_BYTES / page_bytes).max(1) as u32,
             pages,
             block: Vec::new(),
             loaded: None,
             missing: BTreeMap::new(),
         };
-        for block in 0..pages.div_ceil(of_block) {
-            let count = spool.pages_of(block);
-            spool.block.resize(count * page_bytes, 0);
-            let first = block * of_block + 1;
-            if let Err(error) = source.read(first, &mut spool.block) {
-                if !continue_after_error {
-                    return Err(error);
-                }
-                for (number, page) in (first..).zip(spool.block.chunks_exact_mut(page_bytes)) {
-                    if let Err(error) = source.read(number, page) {
-                        page.fill(0);
-                        spool.missing.insert(number, error);
+        let mut missing = BTreeMap::new();
+        let io = |error| Error::io(Subject::File(directory.to_owned()), error);
+        std::thread::scope(|scope| {
+            let (read, to_store) = sync_channel::<(u32, Vec<u8>)>(BLOCKS_AHEAD);
+            let (stored, to_fill) = channel();
+            for _ in 0..=BLOCKS_AHEAD {
+                // The other end is here.
+                let _ = stored.send(Vec::new());
+            }
+            let (spool, io) = (&spool, &io);
+            let store = move || {
+                for (block, mut content) in to_store {
+                    let tag = spool.cipher.seal_in_place(&nonce(block), &[], &mut content)?;
+                    content.extend_from_slice(&tag);
+                    spool.file.write_all_at(&content, spool.offset(block)).map_err(io)?;
+                    if stored.send(content).is_err() {
+                        break;
                     }
                 }
-            }
-            let tag = spool.cipher.seal_in_place(&nonce(block), &[], &mut spool.block)?;
-            spool.block.extend_from_slice(&tag);
-            spool
-                .file
-                .write_all_at(&spool.block, spool.offset(block))
-                .map_err(|error| Error::io(Subject::File(directory.to_owned()), error))?;
-            progress(block * of_block + count as u32);
-        }
-        spool.block.clear();
+                Ok(())
+            };
+            let storing = Builder::new().name("spool".into()).spawn_scoped(scope, store);
+            let storing = storing.map_err(io)?;
+            let mut all = || {
+                for block in 0..pages.div_ceil(spool.of_block) {
+                    // Who stores has ended: it says why.
+                    let Ok(mut content) = to_fill.recv() else { break };
+                    let (first, count) = (block * spool.of_block + 1, spool.pages_of(block));
+                    content.resize(count * page_bytes, 0);
+                    if let Err(error) = source.read(first, &mut content) {
+                        if !continue_after_error {
+                            return Err(error);
+                        }
+                        for (number, page) in (first..).zip(content.chunks_exact_mut(page_bytes)) {
+                            if let Err(error) = source.read(number, page) {
+                                page.fill(0);
+                                missing.insert(number, error);
+                            }
+                        }
+                    }
+                    if read.send((block, content)).is_err() {
+                        break;
+                    }
+                    progress(first + count as u32 - 1);
+                }
+                Ok(())
+            };
+            let filled = all();
+            drop(read);
+            let ended = || io(std::io::Error::other("the thread that writes the spool has ended"));
+            let stored = storing.join().unwrap_or_else(|_| Err(ended()));
+            filled.and(stored)
+        })?;
+        spool.missing = missing;
         Ok(spool)
     }
 
