@@ -4,6 +4,8 @@
 //!
 //! Method: servers of S3's interface on this machine (versitygw and moto; `.ci/deps` installs them) behind a proxy that
 //! answers 500, answers nothing, loses parts or ignores conditions (support/faulty.py), and a store of files by URL.
+//!
+//! A database of 2 GiB: PELLUCID_OBJECT_MIB=2048 cargo test --release --workspace --test cli objects::a_large_backup -- --nocapture.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -158,6 +160,41 @@ fn keeps_backups_that_restore(server: &Server) {
     let secret = format!("s3://key:{SECRET}@backups/x.bak");
     let refused = place.pellucid(&[&backup[..], &[&secret]].concat());
     assert!(refused.code == 1 && refused.stderr.contains("from the environment"), "{refused:?}");
+}
+
+/// More than one part of each of four stripes, whichever length the parts have.
+#[test]
+fn a_large_backup_goes_through_a_store() {
+    let mib: u32 = std::env::var("PELLUCID_OBJECT_MIB").map_or(48, |text| text.parse().unwrap());
+    let Some(server) = servers().pop() else { return };
+    let place = Place::new();
+    let sql = format!(
+        "PRAGMA journal_mode = wal; CREATE TABLE t(a INTEGER PRIMARY KEY, b BLOB);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {mib} * 16)
+         INSERT INTO t SELECT i, randomblob(65000) FROM n;"
+    );
+    place.sqlite3("app.db", &sql).succeeded();
+    place.pellucid(&["encrypt", "app.db"]).succeeded();
+    let bytes = std::fs::metadata(place.path("app.db")).unwrap().len();
+    assert!(bytes > u64::from(mib) * 1_000_000);
+    let stripes = [1, 2, 3, 4].map(|stripe| format!("s3://backups/large/{stripe}.bak"));
+    let stripes = stripes.each_ref().map(String::as_str);
+    let run = |words: &[&str], more: &[&str]| {
+        let begun = std::time::Instant::now();
+        let mut command = server.command(&place);
+        command.env_remove("AWS_TIMEOUT").arg("--quiet").args(words).args(stripes).args(more);
+        said(&mut command).succeeded();
+        println!("{}: {} of {bytes} bytes in {:.1?}", server.name, words[0], begun.elapsed());
+    };
+    run(&["backup", "app.db", "--compression", "none", "--to"], &[]);
+    run(&["verify", "--open"], &[]);
+    run(&["restore"], &["--to", "back.db"]);
+    // Both sealed under keys of their own: equal are their rows.
+    let differ = "ATTACH 'back.db' AS back;
+        SELECT count(*), (SELECT count(*) FROM back.t), (SELECT count(*) FROM t JOIN back.t USING (a, b)) FROM t";
+    let rows = mib * 16;
+    let found = place.pellucid(&["run", "--", "sqlite3", "app.db", differ]).succeeded();
+    assert_eq!(found.trim(), format!("{rows}|{rows}|{rows}"));
 }
 
 #[test]
