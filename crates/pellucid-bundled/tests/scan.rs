@@ -14,6 +14,7 @@ use std::time::Duration;
 use pellucid::header::EncryptionState;
 use pellucid::scan::ScanState;
 use pellucid::{unit, Algorithm};
+use pellucid_sqlite::code::last_report;
 use pellucid_sqlite::convert::ConvertError;
 use pellucid_sqlite::scan::{self, Doing, Ended, Options, Target};
 use rusqlite::Connection;
@@ -393,6 +394,28 @@ fn a_damaged_page_aborts_the_scan_and_is_named() {
     assert!(matches!(told, ConvertError::Sqlite { code: 8202 | 11, .. }), "{told:?}");
     assert_eq!(bench.headers()[0].scan.state, ScanState::Aborted);
     bench.put(bench.offset(page), &right);
+    assert_eq!(scan(&bench), Ended::Complete);
+}
+
+/// Whichever of its threads meets the frame, who started it is told which one it is.
+#[test]
+fn a_damaged_frame_aborts_an_exclusive_scan_and_is_named() {
+    let bench = Bench::new();
+    let connection = bench.make("wal", 4096, 500);
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE); UPDATE t SET body = body || 'x' WHERE id > 400";
+    connection.execute_batch(sql).unwrap();
+    scan::rekey(&bench.path(), None).unwrap();
+    let log = fs::OpenOptions::new().read(true).write(true).open(bench.beside("-wal")).unwrap();
+    let (at, mut byte) = (32 + (24 + 4096) + 24 + 100, [0]);
+    log.read_exact_at(&mut byte, at).unwrap();
+    log.write_all_at(&[byte[0] ^ 1], at).unwrap();
+    let exclusive = Options { exclusive: true, ..quick() };
+    last_report();
+    scan::run(&bench.path(), &exclusive, &mut |_, _, _| ()).unwrap_err();
+    let told = last_report().unwrap();
+    assert!(told.line.contains("frame 2"), "{told:?}");
+    assert_eq!(bench.headers()[0].scan.state, ScanState::Aborted);
+    log.write_all_at(&byte, at).unwrap();
     assert_eq!(scan(&bench), Ended::Complete);
 }
 

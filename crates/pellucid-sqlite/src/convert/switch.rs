@@ -133,24 +133,25 @@ fn failed(path: &Path, Code(code): Code, message: &str) -> ConvertError {
 
 /// Refuses to start without room for the copy.
 pub fn check_space(path: &Path, needed: u64) -> Result<(), ConvertError> {
-    use std::os::unix::ffi::OsStrExt;
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let io = || Error::io(Subject::File(directory.to_owned()), std::io::Error::last_os_error());
-    let name = std::ffi::CString::new(directory.as_os_str().as_bytes()).map_err(|_| io())?;
-    // SAFETY: an all-zero `statvfs` is valid; it is filled by the call.
-    let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the name is terminated and `stat` valid for a write.
-    if unsafe { libc::statvfs(name.as_ptr(), &mut stat) } != 0 {
-        return Err(io().into());
-    }
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let free = free_bytes(path)?;
     if free < needed {
         return Err(ConvertError::Space { file: path.display().to_string(), needed, free });
     }
     Ok(())
+}
+
+/// The room beside a file.
+///
+/// # Errors
+/// [`Error::Io`] naming the directory.
+pub fn free_bytes(path: &Path) -> Result<u64, Error> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let found = rustix::fs::statvfs(directory)
+        .map_err(|error| Error::io(Subject::File(directory.to_owned()), error.into()))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 fn make_copy(path: &Path) -> Result<PathBuf, ConvertError> {

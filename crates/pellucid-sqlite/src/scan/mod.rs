@@ -145,11 +145,12 @@ fn followed(path: &Path) -> Result<PathBuf, ConvertError> {
     Ok(path.canonicalize().map_err(|error| Error::io(Subject::File(path.to_owned()), error))?)
 }
 
-/// A connection that reads and writes pages.
-fn open(path: &Path) -> Result<Handle<'static>, ConvertError> {
+/// A connection that reads and writes pages, and waits for a lock as long as `patience`.
+fn open(path: &Path, patience: Duration) -> Result<Handle<'static>, ConvertError> {
     // A scan reads the whole file, under no lock: another process may cut off what is mapped (SIGBUS).
     let uri = uri(path, "vfs=pellucid&require=sealed&pellucid_mmap=0");
     let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
+    handle.busy_timeout(patience.as_millis().try_into().unwrap_or(i32::MAX));
     if handle.text("PRAGMA journal_mode")? == "wal" {
         // A power cut may take rewritten pages back: they are rewritten again then.
         handle.run("PRAGMA synchronous=NORMAL")?;
@@ -180,8 +181,7 @@ struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     fn open(path: &'a Path, options: &'a Options) -> Result<Self, ConvertError> {
-        let handle = open(path)?;
-        handle.busy_timeout(options.patience.as_millis().try_into().unwrap_or(i32::MAX));
+        let handle = open(path, options.patience)?;
         let wal = handle.text("PRAGMA journal_mode")? == "wal";
         handle.run("PRAGMA cache_size=-8192")?;
         Ok(Self { path, options, handle, wal })

@@ -17,13 +17,19 @@ const REWRITE: &str = "UPDATE sqlite_dbpage SET data = data WHERE pgno = ?1";
 /// Rewrites every page of an older key, in order. Says if it was suspended under way.
 pub fn pass(scanner: &Scanner<'_>, watch: &mut Watch<'_>) -> Result<Ended, ConvertError> {
     std::thread::scope(|scope| {
+        let (path, patience) = (scanner.path, scanner.options.patience);
         let apart = scanner.options.exclusive && scanner.wal;
-        let checkpointer = apart.then(|| Checkpointer::start(scope, scanner.path)).flatten();
-        if checkpointer.is_some() {
-            scanner.handle.number("PRAGMA wal_autocheckpoint=0")?;
-        }
+        let checkpointer = apart.then(|| Checkpointer::start(scope, path, patience)).flatten();
+        checkpoint_here(scanner, checkpointer.is_none())?;
         rewrite(scanner, checkpointer, watch)
     })
+}
+
+/// Whether the scan's own connection checkpoints after each batch.
+fn checkpoint_here(scanner: &Scanner<'_>, here: bool) -> Result<(), ConvertError> {
+    // SQLite's default (SQLITE_DEFAULT_WAL_AUTOCHECKPOINT).
+    let pages = if here { 1000 } else { 0 };
+    scanner.handle.number(&format!("PRAGMA wal_autocheckpoint={pages}")).map(|_| ())
 }
 
 fn rewrite(
@@ -68,8 +74,9 @@ fn rewrite(
         scanner.handle.run("COMMIT")?;
         let bytes = batch.len() as u64 * u64::from(header.page_size);
         let pause = pace.after(batch.len(), bytes, held.elapsed());
-        if let Some(checkpointer) = &mut checkpointer {
-            checkpointer.committed(bytes)?;
+        if checkpointer.as_mut().is_some_and(|one| !one.committed(bytes)) {
+            checkpointer = None;
+            checkpoint_here(scanner, true)?;
         }
         watch(Doing::Rewriting, done, last as u32);
         // The transaction's lock made the shim look at the header.
