@@ -292,10 +292,16 @@ fn run(order: &Order, task: &Run) -> Result<Ran> {
         client.perform(operation)?;
         committed_inserts += u64::from(operation == Operation::Insert);
         let now = Instant::now();
-        if matches!(task.limit, Limit::Seconds(seconds) if (now - start).as_secs_f64() > seconds) {
+        let over =
+            matches!(task.limit, Limit::Seconds(seconds) if (now - start).as_secs_f64() > seconds);
+        // A short run on a machine whose disk or processors stand still: a rate of nothing has no ratio.
+        if over && turn > 0 {
             break;
         }
         latencies[operation as usize].add(as_ns(now - last));
+        if over {
+            break;
+        }
         last = now;
     }
     Ok(Ran {

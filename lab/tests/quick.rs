@@ -19,7 +19,7 @@ use rustix::process::{kill_process, Pid, Signal};
 use serde_json::Value;
 
 const TINY: &str = "--scale 0.01";
-const LONGEST_WAIT: Duration = Duration::from_secs(120);
+const LONGEST_WAIT: Duration = Duration::from_secs(900);
 
 fn lab(line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lab"));

@@ -200,7 +200,7 @@ def main() -> int:
     parser.add_argument("--plain", action="store_true", help="plain SQLite, for comparison")
     parser.add_argument("--suite", default="veryquick", help="one of permutations.test's (default: veryquick)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="files at a time (default: one a core)")
-    parser.add_argument("--timeout", type=int, default=300, help="seconds for one file (default: 300)")
+    parser.add_argument("--timeout", type=int, default=1200, help="seconds for one file (default: 1200)")
     parser.add_argument("--keep", action="store_true", help="keep the logs, and say where")
     parser.add_argument("--build", action="store_true", help="build only; print the build's directory and the source's")
     options = parser.parse_args()

@@ -140,7 +140,8 @@ pub struct Worked {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Ran {
-    /// Operations that ended within the limit, in the order of `Operation::ALL`.
+    /// Operations that ended within the limit, in the order of `Operation::ALL`; of a process that ended none,
+    /// the one that it had begun.
     pub latencies: [SparseHistogram; 3],
     /// Inserts that were committed, also after the limit.
     pub committed_inserts: u64,

@@ -30,7 +30,7 @@ def dump(database: Path) -> bytes:
 
 def _run(command: list[str], sql: str | bytes, **more: object) -> bytes:
     sql = sql if isinstance(sql, bytes) else sql.encode()
-    done = subprocess.run(command, input=sql, capture_output=True, timeout=60, **more)
+    done = subprocess.run(command, input=sql, capture_output=True, timeout=600, **more)
     if done.returncode != 0:
         raise AssertionError(f"{command}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
     return done.stdout
@@ -131,7 +131,7 @@ class Workshop:
     def reader(self, *arguments: str | Path) -> tuple[int, str]:
         """Exit status and what it said."""
         process = self.start_reader(*arguments)
-        said, complaints = process.communicate(timeout=120)
+        said, complaints = process.communicate(timeout=900)
         return process.returncode, said + complaints
 
     def read(self, sealed: Path, *options: str | Path) -> Path:

@@ -134,7 +134,7 @@ class Protectors(Same):
         self.assertIn("not a bundle", said)
 
     def test_passphrase(self) -> None:
-        _, said = self.passphrase_reader.communicate(timeout=300)
+        _, said = self.passphrase_reader.communicate(timeout=1500)
         self.assertEqual(self.passphrase_reader.returncode, 0, said)
         self.assertEqual(dump(self.passphrase_target), dump(workshop.northwind()))
 

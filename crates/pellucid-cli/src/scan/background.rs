@@ -8,8 +8,9 @@ use super::{entry, ScanOptions};
 use crate::keys::OpenWith;
 use crate::output::{Failure, Output};
 
-/// How long to wait for the scan to have begun: a passphrase takes its time.
-const BEGUN_WITHIN: Duration = Duration::from_secs(5);
+/// How long to wait for the scan to have begun: a passphrase takes its time, and so does a busy machine. Who looks after it
+/// right afterwards finds it.
+const BEGUN_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Starts it, and returns once it has begun, or has told why it cannot.

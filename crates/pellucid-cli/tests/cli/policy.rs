@@ -5,11 +5,11 @@
 //! place's own keyring. The program from outside, then the headers as they lie on disk.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use pellucid::header::EncryptionState;
 use pellucid::scan::ScanState;
 
+use crate::rekey::{more_rows, wait_for, SLOW_ROWS};
 use crate::support::plant::rewrite_header;
 use crate::support::{edit, header, said, said_with, Place, Said, PELLUCID};
 
@@ -217,24 +217,17 @@ fn writes_make_a_key_due_as_well() {
 #[test]
 fn a_scan_that_nobody_runs_is_noticed_and_brought_to_its_end() {
     let place = Place::new();
-    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000)
-        INSERT INTO t SELECT NULL, hex(randomblob(500)) FROM n;";
     place.plain("app.db");
-    place.sqlite3("app.db", sql).succeeded();
+    place.sqlite3("app.db", &more_rows(SLOW_ROWS)).succeeded();
     words(&place, "encrypt app.db").succeeded();
     export(&place);
     let mut command = place.command(PELLUCID);
     let mut scan =
         command.args(["rekey", "app.db", "--throttle", "1"]).stdout(Stdio::null()).spawn().unwrap();
-    let begun = Instant::now();
-    let has_begun = || {
+    wait_for("progress", || {
         let said = words(&place, "--json scan status app.db");
         json(&said)["scans"][0]["percent_complete"].as_f64().is_some_and(|percent| percent > 0.0)
-    };
-    while !has_begun() {
-        assert!(begun.elapsed() < Duration::from_secs(60));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    });
     scan.kill().unwrap();
     scan.wait().unwrap();
     // No policy says so before a while has gone by. Who looks is told at once.

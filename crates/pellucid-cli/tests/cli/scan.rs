@@ -12,7 +12,7 @@ use pellucid::header::EncryptionState;
 use pellucid::scan::ScanState;
 use serde_json::Value;
 
-use crate::rekey::{large, query, wait_for};
+use crate::rekey::{large, query, slow, wait_for, SLOW_ROWS};
 use crate::support::{edit, header, Place, PELLUCID};
 
 fn json(place: &Place, arguments: &[&str]) -> Value {
@@ -44,7 +44,7 @@ fn entries(place: &Place) -> Vec<String> {
 #[test]
 fn a_scan_in_the_background_is_found_again_and_its_kill_is_seen() {
     let place = Place::new();
-    large(&place);
+    slow(&place);
     place.pellucid(&["rekey", "app.db", "--background", "--throttle", "1"]).succeeded();
     // At once: the command returns when the scan has begun.
     let first = pid(&place).expect("a process");
@@ -129,7 +129,7 @@ fn a_scan_that_fails_leaves_its_error_and_what_to_do() {
 #[test]
 fn who_comes_second_waits_and_takes_over() {
     let place = Place::new();
-    large(&place);
+    slow(&place);
     let path = place.path("app.db");
     let refused = place.pellucid(&["decrypt", "app.db", "--background"]);
     assert_eq!(refused.code, 2, "without --keep-container: {refused:?}");
@@ -154,16 +154,23 @@ fn who_comes_second_waits_and_takes_over() {
     assert!(third.try_wait().unwrap().is_none(), "it does not wait");
     assert_eq!(pid(&place), Some(second));
     kill(second);
-    wait_for("another one", || pid(&place) == Some(third.id().into()));
+    // On a busy machine it may be done before anybody looks; only it can have done it.
+    wait_for("another one", || {
+        pid(&place) == Some(third.id().into()) || third.try_wait().unwrap().is_some()
+    });
     assert!(third.wait().unwrap().success());
     assert_eq!(header(&path).scan.state, ScanState::Complete);
-    assert_eq!(query(&place, "app.db", "SELECT count(*) FROM t").trim(), "8200");
+    let rows = (SLOW_ROWS + 200).to_string();
+    assert_eq!(query(&place, "app.db", "SELECT count(*) FROM t").trim(), rows);
     assert_eq!(entries(&place), [""; 0]);
 }
 
 fn waiting(place: &Place) -> Child {
     let mut command = place.command(PELLUCID);
-    command.args(["--quiet", "scan", "run", "app.db"]).stderr(Stdio::null()).process_group(0);
+    command
+        .args(["--quiet", "scan", "run", "--throttle", "10", "app.db"])
+        .stderr(Stdio::null())
+        .process_group(0);
     command.spawn().unwrap()
 }
 
@@ -194,7 +201,7 @@ assert db.execute('PRAGMA integrity_check').fetchall() == [('ok',)]";
     let mut idle = start("SELECT 1");
     let mut old = start("BEGIN");
     query(&place, "app.db", "UPDATE t SET b = b || 'x' WHERE a = 1");
-    place.pellucid(&["rekey", "app.db", "--background", "--timeout", "30"]).succeeded();
+    place.pellucid(&["rekey", "app.db", "--background", "--timeout", "600"]).succeeded();
     wait_for("the wait", || process(&place)["held_by"].as_str().is_some_and(|by| !by.is_empty()));
     let seen = process(&place);
     assert_eq!(seen["doing"], "waiting for readers");

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::rekey::wait_for;
+use crate::rekey::{more_rows, wait_for, SLOW_ROWS};
 use crate::support::{extension, said, Place, Said, PELLUCID};
 
 const NOBODY: u32 = 65534;
@@ -224,9 +224,7 @@ fn process(said: Said) -> Value {
 #[test]
 fn scans_are_found_again_by_every_member_of_the_machines_instance() {
     let Some(server) = Server::new() else { return };
-    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000)
-        INSERT INTO t SELECT NULL, hex(randomblob(500)) FROM n;";
-    server.place.sqlite3("private/app.db", sql).succeeded();
+    server.place.sqlite3("private/app.db", &more_rows(SLOW_ROWS)).succeeded();
     let run = server.encrypted().join("run");
     let mode = |path: &std::path::Path| {
         let metadata = std::fs::metadata(path).unwrap();
@@ -279,7 +277,8 @@ fn scans_are_found_again_by_every_member_of_the_machines_instance() {
     assert_eq!(by_root()["gone"], pid);
     server.root("scan resume private/app.db").succeeded();
     assert_eq!(entries(), [""; 0].map(PathBuf::from));
-    assert_eq!(server.nobody(server.daemon, &READ, &[]).succeeded().trim(), "8200");
+    let rows = (SLOW_ROWS + 200).to_string();
+    assert_eq!(server.nobody(server.daemon, &READ, &[]).succeeded().trim(), rows);
 }
 
 /// SQL Server's words for a database that cannot be written, before anything is begun (33118).

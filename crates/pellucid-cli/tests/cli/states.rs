@@ -8,7 +8,7 @@ use pellucid::header::EncryptionState;
 use pellucid::scan::ScanState;
 use serde_json::Value;
 
-use crate::rekey::{large, wait_for};
+use crate::rekey::{slow, wait_for};
 use crate::support::plant::{put_progress, rewrite_header};
 use crate::support::{edit, extension, said, Place};
 
@@ -60,7 +60,7 @@ fn every_state_is_told_with_its_words_percentage_and_dates() {
     place.plain("app.db");
     is(&seen(&place, "app.db"), (0, "NONE"), (0, "NONE"));
     std::fs::remove_file(place.path("app.db")).unwrap();
-    large(&place);
+    slow(&place);
     let fresh = seen(&place, "app.db");
     is(&fresh, (3, "ENCRYPTED"), (0, "NONE"));
     let made = DATES.map(|name| date(&fresh, name));

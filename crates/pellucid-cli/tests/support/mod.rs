@@ -203,9 +203,19 @@ pub fn edit_headers(path: &Path, change: impl Fn(&mut [u8])) {
 
 /// The fields of header copy 0.
 pub fn header(path: &Path) -> Header {
-    let bytes = std::fs::read(path).unwrap();
-    let at = COPY_OFFSETS[0] as usize;
-    Header::parse(&bytes[at..at + COPY_BYTES], 0).unwrap()
+    let read = || {
+        let bytes = std::fs::read(path).unwrap();
+        let at = COPY_OFFSETS[0] as usize;
+        Header::parse(&bytes[at..at + COPY_BYTES], 0)
+    };
+    // A scan may be writing it right now.
+    for _ in 0..100 {
+        if let Ok(header) = read() {
+            return header;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    read().unwrap()
 }
 
 /// The loadable extension, which Cargo builds beside the program only with the whole workspace.

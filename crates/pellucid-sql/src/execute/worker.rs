@@ -13,8 +13,9 @@ use super::Done;
 use crate::message::{product, Message};
 use crate::session::Session;
 
-/// How long to wait for the work to have begun.
-const BEGUN_WITHIN: Duration = Duration::from_secs(5);
+/// How long to wait for the work to have begun: a script that asks for the state right afterwards, and goes on when nothing
+/// is under way any more, has to find it under way, on a busy machine too.
+const BEGUN_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Bytes of what a process says before it ends.
 const TOLD_BYTES_MOST: u64 = 4096;
