@@ -7,7 +7,7 @@
 mod order;
 
 use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{self, TryRecvError};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -19,6 +19,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::error::{Error, Result};
+use crate::files::beside;
 use crate::histogram::Histogram;
 use crate::machine::{as_ns, own_cpu_seconds, own_read_bytes};
 use crate::plan::{Journal, Setting};
@@ -249,14 +250,8 @@ fn close(connection: Connection, path: &Path) -> Result<()> {
 }
 
 fn nothing_left(path: &Path) -> Result<()> {
-    let left: Vec<_> = ["-wal", "-journal"]
-        .into_iter()
-        .filter(|suffix| {
-            let mut path = path.as_os_str().to_os_string();
-            path.push(suffix);
-            PathBuf::from(path).exists()
-        })
-        .collect();
+    let left: Vec<_> =
+        ["-wal", "-journal"].into_iter().filter(|suffix| beside(path, suffix).exists()).collect();
     if left.is_empty() {
         Ok(())
     } else {
