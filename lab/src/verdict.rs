@@ -336,32 +336,36 @@ fn one_machine(sessions: &[Session]) -> Result<()> {
     let Some((first, others)) = sessions.split_first() else {
         return Err(Error::invalid("no session in these records"));
     };
+    let unnamed = sessions.iter().find(|session| session.machine.tree.is_none());
+    if let (Some(unnamed), false) = (unnamed, others.is_empty()) {
+        let name = &unnamed.session;
+        return Err(Error::invalid(format!("session {name} does not name its tree")));
+    }
+    let joined = |a: &Session, b: &Session, why: &str| {
+        let (a, b) = (&a.session, &b.session);
+        Error::invalid(format!("sessions {a} and {b} cannot be joined: {why}"))
+    };
     for other in others {
-        let unnamed = [first, other].into_iter().find(|session| session.machine.tree.is_none());
-        if let Some(unnamed) = unnamed {
-            let name = &unnamed.session;
-            return Err(Error::invalid(format!("session {name} does not name its tree")));
-        }
-        let of = |session: &Session| {
-            let mut all = session.machine.identity().to_vec();
-            let sealed = session.sides.iter().find(|side| side.side == SEALED);
-            let extension = sealed.and_then(|side| side.extension_sha256.as_deref());
-            all.push(format!("extension {}", extension.unwrap_or("unknown")));
-            all
-        };
-        for (a, b) in of(first).into_iter().zip(of(other)) {
-            let unknown = [&a, &b].iter().any(|one| one.as_str() == "extension unknown");
-            if a != b && !unknown {
-                return Err(Error::invalid(format!(
-                    "sessions {} and {} cannot be joined: {a}, {b}",
-                    first.session, other.session
-                )));
+        for (a, b) in first.machine.identity().into_iter().zip(other.machine.identity()) {
+            if a != b {
+                return Err(joined(first, other, &format!("{a}, {b}")));
             }
         }
     }
-    Ok(())
+    // Two builds of a library can have one tree; a session without one agrees with any.
+    let mut known = sessions.iter().filter_map(|session| {
+        let mut extensions = session.sides.iter().map(|side| side.extension_sha256.as_deref());
+        extensions.find_map(|found| found).map(|found| (session, found))
+    });
+    let Some((one, extension)) = known.next() else { return Ok(()) };
+    match known.find(|(_, other)| *other != extension) {
+        None => Ok(()),
+        Some((other, theirs)) => {
+            Err(joined(one, other, &format!("extension {extension}, extension {theirs}")))
+        }
+    }
 }
 
 #[cfg(test)]
 #[path = "verdict/tests.rs"]
-mod tests;
+pub mod tests;

@@ -59,12 +59,16 @@ pub fn redact(text: &str) -> Cow<'_, str> {
             Ok(token) => {
                 let (start, end) = (token.start as usize, token.end as usize);
                 private_key = private_key.after(token.kind);
-                if token.kind == TokenKind::QuotedName
-                    && text[start..].starts_with('"')
-                    && is_set(before)
+                if token.kind == TokenKind::QuotedName && text[start..].starts_with('"') {
+                    let value = text[start + 1..end - 1].replace("\"\"", "\"");
+                    if is_set(before) {
+                        mask(start, end, &format!("\"{MASK}\""));
+                    } else if let Cow::Owned(inner) = redact(&value) {
+                        mask(start, end, &format!("\"{}\"", inner.replace('"', "\"\"")));
+                    }
+                } else if token.kind == TokenKind::Binary
+                    && (private_key.is_within() || is_set(before))
                 {
-                    mask(start, end, &format!("\"{MASK}\""));
-                } else if token.kind == TokenKind::Binary && private_key.is_within() {
                     mask(start, end, MASK);
                 } else if matches!(token.kind, TokenKind::String { .. }) {
                     let value = string_value(&text[start..end]);
@@ -167,6 +171,11 @@ mod tests {
                 "CREATE MASTER KEY ENCRYPTION BY PASSWORD = '***'",
             ),
             ("... password=N'it''s', FILE = 'f'", "... password='***', FILE = 'f'"),
+            (
+                "EXEC(\"OPEN MASTER KEY DECRYPTION BY PASSWORD = 'x \"\"y'; PRINT \"\"z\"\"\")",
+                "EXEC(\"OPEN MASTER KEY DECRYPTION BY PASSWORD = '***'; PRINT \"\"z\"\"\")",
+            ),
+            ("... PASSWORD = 0x00FF, FILE = 'f'", "... PASSWORD = ***, FILE = 'f'"),
             (
                 "WITH SECRET\n=\n'x', MEDIAPASSWORD 'y'",
                 "WITH SECRET\n=\n'***', MEDIAPASSWORD '***'",

@@ -1,6 +1,8 @@
 //! The table of an experiment's observations: elapsed time of every cell and side, or speed where work goes on for a set
 //! time; mean, spread, and the time over the base's.
 
+use std::collections::BTreeMap;
+
 use comfy_table::Table;
 
 use super::pairs::distinct;
@@ -35,18 +37,22 @@ pub fn render(session: &Session, observations: &[&Observation]) -> Table {
         let timed = has(ELAPSED) || !has(SPEED);
         let (what, per_s) = if timed { (ELAPSED, "") } else { (SPEED, ", per s") };
         for side in session.sides.iter().map(|side| side.side.as_str()) {
-            let values = |side: &str, what: &str| -> Vec<f64> {
+            let rounds = |side: &str, what: &str| -> BTreeMap<_, f64> {
                 let wanted = |one: &&&Observation| {
                     (&*one.cell, &*one.side, &*one.what) == (cell, side, what)
                 };
-                observations.iter().filter(wanted).map(|one| one.value).collect()
+                observations.iter().filter(wanted).map(|one| (one.round, one.value)).collect()
             };
+            let values = |side, what| rounds(side, what).into_values().collect::<Vec<_>>();
             let elapsed = values(side, what);
             if elapsed.is_empty() {
                 continue;
             }
-            let of_base = values(base, what);
-            let pairs = elapsed.iter().zip(&of_base);
+            // Of a round that one of them lacks there is no ratio.
+            let of_base = rounds(base, what);
+            let pairs = rounds(side, what)
+                .into_iter()
+                .filter_map(|(round, side)| of_base.get(&round).map(|base| (side, *base)));
             let ratios: Vec<f64> =
                 pairs.map(|(side, base)| if timed { side / base } else { base / side }).collect();
             let over = match LogMean::of(&ratios) {
@@ -87,6 +93,29 @@ fn digits(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::tests::{session, side};
+
+    #[test]
+    fn what_is_paired_is_of_one_round() {
+        let one = |side: &str, round, value| Observation {
+            session: "1".into(),
+            cell: "4/3/3".into(),
+            round,
+            place: 0,
+            side: side.into(),
+            what: ELAPSED.into(),
+            value,
+        };
+        let mut all: Vec<_> =
+            (1..=5).map(|round| one("plain", round, 10.0 * round as f64)).collect();
+        // Of plain the third is missing.
+        all.remove(2);
+        all.extend((1..=5).map(|round| one("sealed", round, 20.0 * round as f64)));
+        let mut session = session("1", None);
+        session.sides = vec![side("plain", None), side("sealed", None)];
+        let text = render(&session, &all.iter().collect::<Vec<_>>()).to_string();
+        assert!(text.contains("2.000 (2.000..2.000)"), "{text}");
+    }
 
     #[test]
     fn short_times_keep_their_digits() {

@@ -33,7 +33,8 @@ pub struct PairVerdict {
 }
 
 impl PairVerdict {
-    /// A verdict for each goal that is about a side of the session, whether or not its runs are there.
+    /// A verdict for each goal that is about a side of the session, in each cell of which there is anything, whether or not the
+    /// runs of that side are there.
     pub fn of(sessions: &[Session], observations: &[Observation], goals: &[PairGoal]) -> Vec<Self> {
         let mut verdicts = Vec::new();
         for session in sessions {
@@ -111,8 +112,7 @@ fn at_most(found: &Interval, goal: f64) -> Judgement {
 mod tests {
     use super::*;
     use crate::goals::Goals;
-    use crate::record::SideDescription;
-    use crate::verdict::tests::session;
+    use crate::verdict::tests::{session, side};
 
     fn observation(round: usize, side: &str, value: f64) -> Observation {
         Observation {
@@ -126,19 +126,10 @@ mod tests {
         }
     }
 
-    fn ours() -> SideDescription {
-        let none = serde_json::Value::Null;
-        serde_json::from_value(serde_json::json!({
-            "side": "ours", "kind": "plain", "algorithm": none, "extension": none, "extension_sha256": none,
-            "library": none, "engine": none, "file_bytes": none, "page_size_bytes": none,
-        }))
-        .unwrap()
-    }
-
     fn ours_at_most(at_most: f64, base: Option<&str>) -> (Session, PairGoal) {
         let mut session = session("1", Some("tree"));
         session.scenario = "experiment".into();
-        session.sides = vec![ours()];
+        session.sides = vec![side("ours", None)];
         let goal = PairGoal {
             scenario: "experiment".into(),
             side: "ours".into(),

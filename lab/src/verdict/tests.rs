@@ -1,7 +1,7 @@
 use super::*;
 use crate::histogram::Histogram;
 use crate::machine::Machine;
-use crate::record::{SideResult, SCHEMA};
+use crate::record::{SideDescription, SideResult, SCHEMA};
 use crate::statistics::Summary;
 
 pub fn session(name: &str, tree: Option<&str>) -> Session {
@@ -34,6 +34,32 @@ pub fn session(name: &str, tree: Option<&str>) -> Session {
             lab_profile: "release".into(),
             environment: Vec::new(),
         },
+    }
+}
+
+pub fn side(name: &str, extension: Option<&str>) -> SideDescription {
+    let none = serde_json::Value::Null;
+    serde_json::from_value(serde_json::json!({
+        "side": name, "kind": "plain", "algorithm": none, "extension": none, "extension_sha256": extension,
+        "library": none, "engine": none, "file_bytes": none, "page_size_bytes": none,
+    }))
+    .unwrap()
+}
+
+#[test]
+fn sessions_of_two_builds_of_a_library_are_not_joined() {
+    let built = |name: &str, extension: Option<&'static str>| {
+        let mut session = session(name, Some("tree"));
+        session.sides = vec![side("plain", None), side("sealed-AES_128", extension)];
+        session
+    };
+    let joined = |builds: [Option<&'static str>; 3]| {
+        one_machine(&[built("1", builds[0]), built("2", builds[1]), built("3", builds[2])])
+    };
+    joined([None, Some("a"), Some("a")]).unwrap();
+    for builds in [[None, Some("a"), Some("b")], [Some("a"), None, Some("b")]] {
+        let told = joined(builds).unwrap_err().to_string();
+        assert!(told.contains("cannot be joined: extension a, extension b"), "{told}");
     }
 }
 
