@@ -76,7 +76,7 @@ import os, sqlite3, sys
 name, first, noted = sys.argv[1], int(sys.argv[2]), open(sys.argv[3], 'ab', 0)
 each = sys.argv[4] == 'each'
 def connect():
-    return sqlite3.connect(name, timeout=20, isolation_level=None)
+    return sqlite3.connect(name, timeout=300, isolation_level=None)
 db = connect()
 number, parent = first, os.getppid()
 # Not longer than the test, however that ends.
@@ -229,6 +229,10 @@ impl Scans<'_> {
         let exclusive = ["rekey", "scan"].contains(&arguments[0]) && self.below(2) == 0;
         let mut command = self.place.command(PELLUCID);
         command.arg("--quiet").args(arguments).args(exclusive.then_some("--exclusive"));
+        // A first encryption or decryption gives way soon; a scan waits for as long as a busy machine keeps it waiting.
+        if self.direction != Direction::First {
+            command.args(["--timeout", "600"]);
+        }
         command.stdout(Stdio::null());
         command.stderr(File::create(self.place.path("said")).unwrap());
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -313,7 +317,7 @@ fn kills_in(direction: Direction, mode: &str) {
     // On a busy machine they may have come to nothing yet.
     let begun = Instant::now();
     let noted = || std::fs::read_to_string(place.path("noted")).unwrap_or_default().lines().count();
-    while noted() <= 10 && begun.elapsed() < Duration::from_secs(120) {
+    while noted() <= 10 && begun.elapsed() < Duration::from_secs(600) {
         std::thread::sleep(Duration::from_millis(10));
     }
     writers.kill_all();
