@@ -31,7 +31,7 @@ mod shrinking;
 use bench::{dump, Bench};
 
 fn quick() -> Options {
-    Options { patience: Duration::from_secs(5), ..Options::default() }
+    Options { patience: Duration::from_secs(60), ..Options::default() }
 }
 
 fn scan(bench: &Bench) -> Ended {

@@ -5,9 +5,9 @@
 //! Memory: children with few and with many connections, each of which reads, writes, and spills its cache; the growth
 //! of VmHWM with their number is the cost of one. What a process maps once, the library itself, drops out and is
 //! printed apart. Time: from before connect to the first row read, first and second time in a process; medians of
-//! the paired differences. Only an optimised build is held to the limits; a debug build prints the figures. Times are
-//! held to four times their limits, which catches a mistake and not a busy machine; PELLUCID_HOLD_COST=1, on an idle
-//! one, holds them to the limits themselves.
+//! the paired differences. Only an optimised build is held to the limits; a debug build prints the figures. With
+//! PELLUCID_HOLD_COST=1, on an idle machine, the medians are held to the limits; without, the difference of the shortest
+//! times to four limits, which catches a mistake and not a machine whose processors are taken away.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -75,6 +75,10 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
 fn spread(values: &[f64]) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -124,7 +128,7 @@ fn an_open_costs_at_most_3_ms_and_the_second_0_2_ms_above_plain() {
     let place = Place::new();
     twins(&place);
     let library = extension(&place);
-    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let mut times = [[(); 2]; 2].map(|of_one| of_one.map(|()| Vec::new()));
     for round in 0..OPENS {
         let plain = || child(&place, OPEN, &["plain.db", "", "unix"]);
         let sealed = || child(&place, OPEN, &["sealed.db", &library, "pellucid"]);
@@ -136,11 +140,21 @@ fn an_open_costs_at_most_3_ms_and_the_second_0_2_ms_above_plain() {
             let sealed = sealed();
             (plain(), sealed)
         };
-        first.push((sealed[0] - plain[0]) / 1e6);
-        second.push((sealed[1] - plain[1]) / 1e6);
+        for (all, of_one) in times.iter_mut().zip([plain, sealed]) {
+            all.iter_mut().zip(of_one).for_each(|(all, ns)| all.push(ns / 1e6));
+        }
     }
+    let [plain, sealed] = &times;
+    let [first, second] = [0, 1].map(|open| -> Vec<f64> {
+        sealed[open].iter().zip(&plain[open]).map(|(sealed, plain)| sealed - plain).collect()
+    });
     println!("first open above plain, ms: {}", spread(&first));
     println!("second open above plain, ms: {}", spread(&second));
-    let slack = if std::env::var_os("PELLUCID_HOLD_COST").is_some() { 1.0 } else { 4.0 };
-    assert!(!held() || (median(first) <= 3.0 * slack && median(second) <= 0.2 * slack));
+    let shortest = [0, 1].map(|open| least(&sealed[open]) - least(&plain[open]));
+    println!("shortest first and second open above plain, ms: {shortest:.3?}");
+    let [first, second] = match std::env::var_os("PELLUCID_HOLD_COST") {
+        Some(_) => [median(first), median(second)],
+        None => shortest.map(|ms| ms / 4.0),
+    };
+    assert!(!held() || (first <= 3.0 && second <= 0.2));
 }

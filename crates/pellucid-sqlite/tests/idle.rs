@@ -34,7 +34,7 @@ fn open_any(database: &Path) -> rusqlite::Result<Connection> {
     let uri = format!("file:{}?vfs=pellucid", database.display());
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(uri, flags)?;
-    connection.busy_timeout(Duration::from_secs(20))?;
+    connection.busy_timeout(Duration::from_secs(300))?;
     Ok(connection)
 }
 
@@ -45,7 +45,7 @@ fn is_plain(database: &Path) -> bool {
 }
 
 fn pellucid(what: &str, database: &Path) -> Command {
-    pellucid_for(what, database, "20")
+    pellucid_for(what, database, "300")
 }
 
 fn pellucid_for(what: &str, database: &Path, seconds: &str) -> Command {
@@ -227,7 +227,7 @@ impl Writer {
                 }
             }
         });
-        lines.recv_timeout(Duration::from_secs(30)).expect("the writer does not write");
+        lines.recv_timeout(Duration::from_secs(300)).expect("the writer does not write");
         Self { child, lines }
     }
 

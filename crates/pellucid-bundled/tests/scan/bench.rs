@@ -57,7 +57,7 @@ impl Bench {
         let uri = format!("file:{path}?vfs=pellucid&key_file={key}{parameters}");
         let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(uri, flags)?;
-        connection.busy_timeout(Duration::from_secs(10))?;
+        connection.busy_timeout(Duration::from_secs(60))?;
         Ok(connection)
     }
 

@@ -11,7 +11,7 @@ use crate::rekey::query;
 use crate::support::{Place, PELLUCID};
 
 const IDLE: &str = "import sqlite3, sys
-db = sqlite3.connect('app.db', isolation_level=None, timeout=10)
+db = sqlite3.connect('app.db', isolation_level=None, timeout=300)
 db.execute('PRAGMA cache_size = -32768')
 print(db.execute('SELECT count(*), sum(length(b)) FROM t').fetchone(), flush=True)
 for line in sys.stdin:

@@ -28,14 +28,14 @@ def read(seconds):
     return bool(new)
 at = 0
 for shown, typed in steps:
-    end = time.time() + 60
+    end = time.time() + 300
     while seen.find(shown.encode(), at) < 0:
         if time.time() > end or (not read(1) and os.waitpid(pid, os.WNOHANG)[0]):
             sys.exit(f'no {shown!r} in {seen[at:]!r}')
     at = seen.find(shown.encode(), at) + len(shown)
     if typed:
         os.write(terminal, typed.encode())
-while read(60):
+while read(300):
     pass
 os.close(terminal)
 sys.stdout.buffer.write(seen.replace(b'\r', b''))

@@ -11,7 +11,7 @@ proxy and reads rules from standard input, one a line, each answered with `ok`:
   uploads             how many uploads are neither complete nor given up
 
 ACTION: 500 (nothing is done), 500-after (it is done), drop and drop-after (no answer at all), half (half an answer),
-hang (no answer for 20 s), lose (a part is accepted and gone), ignore (the condition of the request).
+hang (no answer for two minutes), lose (a part is accepted and gone), ignore (the condition of the request).
 """
 import atexit
 import glob
@@ -47,7 +47,7 @@ def start(tool, directory):
         # It ends with this process, which ends with its input.
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         atexit.register(process.kill)
-        for _ in range(200):
+        for _ in range(2400):
             if process.poll() is not None:
                 break
             if listens(process, port):
@@ -146,7 +146,7 @@ class Proxy(http.server.BaseHTTPRequestHandler):
         if do == 'hang':
             with lock:
                 counts['hang'] = counts.get('hang', 0) + 1
-            time.sleep(20)
+            time.sleep(120)
             return self.drop()
         if do == 'drop':
             return self.drop()

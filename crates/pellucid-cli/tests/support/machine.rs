@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const NAMESPACES: [&str; 5] = ["--mount", "--uts", "--ipc", "--net", "--pid"];
 /// A step that takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
 const END: &str = "-- end of the step:";
 
 /// Why machines cannot be made here; none if they can.

@@ -100,7 +100,7 @@ impl Over {
                 | OpenFlags::SQLITE_OPEN_URI
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
-        connection.busy_timeout(std::time::Duration::from_secs(30))?;
+        connection.busy_timeout(std::time::Duration::from_secs(300))?;
         Ok(connection)
     }
 }

@@ -164,7 +164,7 @@ impl Live {
         self.0.stdin.as_mut().unwrap().write_all(script.as_bytes()).unwrap();
         let start = Instant::now();
         while !done.exists() {
-            assert!(start.elapsed() < Duration::from_secs(60), "the live process hangs");
+            assert!(start.elapsed() < Duration::from_secs(300), "the live process hangs");
             std::thread::sleep(Duration::from_millis(5));
         }
         std::fs::remove_file(done).unwrap();
