@@ -22,17 +22,31 @@ use crate::speedtest1;
 use kept::{Conditions, Hashes, Kept};
 use pieces::{Needs, Piece};
 
-pub use pieces::estimate as estimate_of;
+pub use pieces::{estimate as estimate_of, PEERS};
 
 const PAGE: &str = "report.html";
 const LIBRARY: &str = "libpellucid.so";
 const MIB: u64 = 1 << 20;
+/// What lab/peers/build.sh makes.
+const BUILT: [(&str, &str); 4] = [
+    ("plain/libsqlite3.so.0", "SQLite"),
+    ("sqlcipher/libsqlite3.so.0", "SQLCipher"),
+    ("aegis/libsqlite3.so.0", "SQLite3 Multiple Ciphers (AEGIS, ChaCha20)"),
+    ("lab", "a lab that is linked with none of them"),
+];
 
 #[derive(Debug, Clone, Args)]
 pub struct FullOptions {
-    /// Only these pieces, by the names that --estimate prints; `measurements` and `experiments` stand for several.
+    /// Only these pieces, by the names that --estimate prints; `measurements`, `peers` and `experiments` stand for several.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub pieces: Vec<String>,
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// How the pieces are run.
+#[derive(Debug, Clone, Args)]
+pub struct RunOptions {
     /// Directory of the records, a file for each piece, and of the page [default: lab/records/full-UTC; with --resume the
     /// newest of those].
     #[arg(long, value_name = "DIR")]
@@ -77,12 +91,12 @@ enum State {
     Refused(String),
 }
 
-/// Measures all pieces that were asked for; false if one of them is missing at the end.
+/// Measures the pieces that `names` name, or all; false if one of them is missing at the end.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Invalid`] for what cannot be begun at all. A piece that fails is told, and the next one is run.
-pub fn measure(options: &FullOptions) -> Result<bool> {
-    let chosen = Piece::choose(&options.pieces)?;
+pub fn measure<S: AsRef<str>>(names: &[S], options: &RunOptions) -> Result<bool> {
+    let chosen = Piece::choose(names)?;
     let dir = child::base(options.dir.as_ref())?;
     let mut kept = Kept::open(options.records.as_ref(), options.resume)?;
     let machine =
@@ -130,7 +144,7 @@ pub fn measure(options: &FullOptions) -> Result<bool> {
             End::Failed(status) => missing.push(format!("{}: failed ({status})", piece.name)),
             End::Stopped | End::Late => {
                 eprintln!(
-                    "lab: full: stopped in {}; `lab full --resume --records {}` goes on with it",
+                    "lab: full: stopped in {}; the same command with `--resume --records {}` goes on with it",
                     piece.name,
                     kept.dir().display()
                 );
@@ -144,7 +158,7 @@ pub fn measure(options: &FullOptions) -> Result<bool> {
 /// Where pieces would be run.
 #[derive(Debug)]
 struct Here<'a> {
-    options: &'a FullOptions,
+    options: &'a RunOptions,
     machine: Machine,
     dir: PathBuf,
     hashes: Hashes,
@@ -175,11 +189,8 @@ impl Here<'_> {
 
     /// What is measured with, and what is measured.
     fn artefacts(&self, piece: &Piece, lab: &Path) -> Result<Vec<PathBuf>> {
-        if !lab.is_file() {
-            return Err(Error::invalid(format!(
-                "{} is not there: lab/peers/build.sh builds it",
-                lab.display()
-            )));
+        if piece.needs() == Needs::Peers {
+            all_built(lab)?;
         }
         let given = self.options.extension.clone();
         let beside = || (piece.needs() == Needs::Peers).then(|| lab.with_file_name(LIBRARY));
@@ -206,7 +217,7 @@ impl Planned {
 
     fn run(
         &self,
-        options: &FullOptions,
+        options: &RunOptions,
         kept: &Kept,
         dir: &Path,
         goes_on: bool,
@@ -222,6 +233,19 @@ impl Planned {
         }
         Measurement { lab: &self.lab, words: &words, dir, shown: true, deadline: None }.run(stop)
     }
+}
+
+/// That all peers lie beside their `lab`.
+fn all_built(lab: &Path) -> Result<()> {
+    let missing = BUILT.iter().filter(|(file, _)| !lab.with_file_name(file).is_file());
+    let missing: Vec<&str> = missing.map(|(_, name)| *name).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "not built here: {}; `make peers` (lab/peers/build.sh) in Pellucid's source tree builds them",
+        missing.join(", ")
+    )))
 }
 
 fn room(dir: &Path, estimate: Estimate) -> Result<()> {

@@ -265,7 +265,7 @@ fn a_piece_that_is_stopped_is_run_again_and_one_that_is_done_is_not() {
 fn an_estimate_names_each_piece_and_does_nothing() {
     let full = Full::new();
     let (plan, _) = good(&mut full.command("--estimate"));
-    for piece in ["cells", "peers", "backup-load-delete", "hummer", "all"] {
+    for piece in ["cells", "cells-peers", "backup-load-delete", "hummer", "all"] {
         assert!(plan.lines().any(|line| line.starts_with(&format!("{piece} "))), "{plan}");
     }
     let all = plan.lines().last().unwrap();
@@ -290,10 +290,8 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
     assert!(!line("opening").contains("does not fit"), "{plan}");
 }
 
-#[test]
-fn what_cannot_be_run_is_told_at_the_end_and_is_no_success() {
-    let full = Full::new();
-    // A lab that nobody has built peers for.
+/// A build that nobody has built peers for: `release/lab` in it.
+fn without_peers() -> tempfile::TempDir {
     let target = tempfile::tempdir().unwrap();
     let release = target.path().join("release");
     std::fs::create_dir(&release).unwrap();
@@ -302,7 +300,42 @@ fn what_cannot_be_run_is_told_at_the_end_and_is_no_success() {
     for name in ["pellucid", "libpellucid.so"] {
         std::os::unix::fs::symlink(built.with_file_name(name), release.join(name)).unwrap();
     }
-    let mut command = Command::new(release.join("lab"));
+    target
+}
+
+#[test]
+fn peers_is_one_word_and_names_those_that_are_not_built() {
+    let (help, _) = good(&mut lab("--help"));
+    assert!(help.lines().any(|line| line.trim_start().starts_with("peers ")), "{help}");
+    let target = without_peers();
+    let plan = || {
+        let mut command = Command::new(target.path().join("release/lab"));
+        command.args(["peers", "--estimate", "--records"]).arg(target.path().join("records"));
+        good(command.arg("--dir").arg(target.path())).0
+    };
+    let first = |line: &str| line.split(' ').next().unwrap().to_string();
+    let nothing = plan();
+    let pieces: Vec<_> = nothing.lines().map(first).collect();
+    assert_eq!(pieces, ["cells-peers", "whole-peers", "scan-peers", "backup-speed", "all"]);
+    let told = "not built here: SQLite, SQLCipher, SQLite3 Multiple Ciphers (AEGIS, ChaCha20), ";
+    assert_eq!(nothing.matches(told).count(), 3, "{nothing}");
+    assert_eq!(nothing.matches("`make peers` (lab/peers/build.sh)").count(), 3, "{nothing}");
+
+    // What is there is not named.
+    for file in ["lab", "plain/libsqlite3.so.0", "aegis/libsqlite3.so.0"] {
+        let file = target.path().join("peers").join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+    }
+    let some = plan();
+    assert_eq!(some.matches("not built here: SQLCipher; ").count(), 3, "{some}");
+}
+
+#[test]
+fn what_cannot_be_run_is_told_at_the_end_and_is_no_success() {
+    let full = Full::new();
+    let target = without_peers();
+    let mut command = Command::new(target.path().join("release/lab"));
     command.args(full.command("--scale 0.0005 --pieces opening,scan-peers").get_args());
     let output = command.output().unwrap();
     let (out, err) = said(&output);
