@@ -66,6 +66,10 @@ pub struct RunOptions {
     /// Share of the sizes: 1 is the articles', and the goals'.
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = crate::experiment::scale)]
     pub scale: f64,
+    /// Directory of scenario files like those in lab/scenarios: an experiment takes its NAME.toml, if it is there, instead of
+    /// the article's parameters.
+    #[arg(long, value_name = "DIR")]
+    pub scenarios: Option<PathBuf>,
     /// libpellucid.so; by default the one beside this program.
     #[arg(long, value_name = "FILE", env = "PELLUCID_EXTENSION")]
     pub extension: Option<PathBuf>,
@@ -166,14 +170,19 @@ struct Here<'a> {
 
 impl Here<'_> {
     fn plan(&mut self, piece: &'static Piece, kept: &Kept) -> Result<Planned> {
-        let words = piece.words(self.options.scale, self.options.rounds);
+        let mut words = piece.words(self.options.scale, self.options.rounds);
+        let scenario = self.scenario(piece);
+        if let Some(scenario) = &scenario {
+            words.extend(["--scenario".into(), scenario.display().to_string()]);
+        }
         let estimate = pieces::estimate(&words)?;
         let own = child::lab()?;
         let lab = match piece.needs() {
             Needs::Peers => own.with_file_name("../peers/lab"),
             Needs::Nothing | Needs::Speedtest1 => own,
         };
-        let conditions = self.artefacts(piece, &lab).and_then(|artefacts| {
+        let conditions = self.artefacts(piece, &lab).and_then(|mut artefacts| {
+            artefacts.extend(scenario);
             Conditions::of(&words, &self.machine, &artefacts, &mut self.hashes)
         });
         let state = match conditions {
@@ -185,6 +194,12 @@ impl Here<'_> {
             Err(error) => State::Refused(error.to_string()),
         };
         Ok(Planned { piece, lab, words, estimate, state })
+    }
+
+    /// Another one than the article's.
+    fn scenario(&self, piece: &Piece) -> Option<PathBuf> {
+        let dir = self.options.scenarios.as_ref().filter(|_| piece.is_experiment())?;
+        Some(dir.join(format!("{}.toml", piece.name))).filter(|file| file.is_file())
     }
 
     /// What is measured with, and what is measured.

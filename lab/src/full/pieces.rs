@@ -168,10 +168,7 @@ impl Piece {
             )));
         }
         let wanted = |piece: &&Piece| {
-            let group = match piece.size {
-                Size::Share => "experiments",
-                _ => "measurements",
-            };
+            let group = if piece.is_experiment() { "experiments" } else { "measurements" };
             let of_peers = piece.needs == Needs::Peers || piece.name == "backup-speed";
             let is = |name: &str| match name {
                 PEERS => of_peers,
@@ -180,6 +177,11 @@ impl Piece {
             names.is_empty() || names.iter().any(|name| is(name.as_ref()))
         };
         Ok(PIECES.iter().filter(wanted).collect())
+    }
+
+    /// Of an article, with its parameters in a file.
+    pub fn is_experiment(&self) -> bool {
+        self.size == Size::Share
     }
 
     pub fn needs(&self) -> Needs {
