@@ -304,7 +304,7 @@ fn finish(kept: &Kept, missing: &[String]) -> Result<bool> {
         let report = Report::of(&Records::read(&files)?)?;
         let page = kept.dir().join(PAGE);
         std::fs::write(&page, report.page()?).map_err(Error::io(page.display().to_string()))?;
-        println!("{}\n{}", report.sentence, page.display());
+        println!("{}\n{}", report.said(), page.display());
     }
     for what in missing {
         eprintln!("lab: full: not measured: {what}");
