@@ -519,8 +519,9 @@ impl Through {
             points
         };
         let has = |session: &&Session| {
-            let series = || session.sides.iter().map(|side| of(session, &side.side).len());
-            session.scenario == scenario && series().all(|length| length >= 2)
+            session.scenario == scenario
+                && !session.sides.is_empty()
+                && session.sides.iter().all(|side| of(session, &side.side).len() >= 2)
         };
         let with_series = material.sessions.iter().filter(has);
         let session = with_series.max_by(|a, b| a.session.cmp(&b.session))?;

@@ -316,13 +316,13 @@ pub fn lines(lines: &[Line], title: &str, width: Width) -> Result<String> {
                 Stroke::Solid => {
                     let style = BAR.stroke_width(2 * UNITS as u32);
                     let line = LineSeries::new(points.iter().copied(), style);
-                    chart.draw_series(line).map(drop).map_err(drawing)?;
+                    chart.draw_series(line).map_err(drawing)?;
                 }
                 Stroke::Dashed => {
-                    chart.draw_series(dashes(8, 5, INK)).map(drop).map_err(drawing)?;
+                    chart.draw_series(dashes(8, 5, INK)).map_err(drawing)?;
                 }
                 Stroke::Dotted => {
-                    chart.draw_series(dashes(2, 5, OPEN)).map(drop).map_err(drawing)?;
+                    chart.draw_series(dashes(2, 5, OPEN)).map_err(drawing)?;
                 }
             }
         }
