@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn a_width_that_nobody_has_is_unknown() {
         for (width, fits) in [(Some(0), false), (Some(39), false), (Some(40), true), (None, true)] {
-            assert_eq!(arrangement(width) == ContentArrangement::Dynamic, fits, "{width:?}");
+            let dynamic = matches!(arrangement(width), ContentArrangement::Dynamic);
+            assert_eq!(dynamic, fits, "{width:?}");
         }
     }
 
