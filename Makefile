@@ -4,6 +4,7 @@
 #   make test               build and run every test that belongs to each change
 #   make check              formatting, lints, licences
 #   make bench              what encryption costs here, with peers and verdict: hours; says how many first
+#   make peers              SQLCipher and SQLite3 Multiple Ciphers, for `pellucid lab peers`: minutes; needs libssl-dev and npm
 #   make campaign NAME=..   one of the long tests; without NAME, lists them
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make package            a Debian package and a Python wheel, in target/packages
@@ -15,7 +16,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: help build demo test bench check campaign install uninstall package deps build-deps
+.PHONY: help build demo test bench peers check campaign install uninstall package deps build-deps
 .DEFAULT_GOAL := help
 
 help:
@@ -48,6 +49,9 @@ bench: deps build
 	@lab/bench.sh --estimate
 	$(CARGO) bench -p pellucid-lab --locked
 	@lab/bench.sh
+
+peers: build
+	lab/peers/build.sh
 
 campaign:
 	@.ci/campaign $(NAME)

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::experiment;
 use crate::experiment::backup_matrix::MatrixOptions;
 use crate::experiment::yours::YoursOptions;
-use crate::full::FullOptions;
+use crate::full::{FullOptions, RunOptions};
 use crate::goals::Goals;
 use crate::plan::{self, Cell, Journal, Setting, Synchronous};
 use crate::quick::QuickOptions;
@@ -39,6 +39,11 @@ pub enum Command {
     ///
     /// Example: lab full --estimate; lab full; lab full --resume
     Full(FullOptions),
+    /// The peers: the same work on SQLCipher and SQLite3 Multiple Ciphers, and backups beside restic, borg and age.
+    ///
+    /// The pieces of `lab full --pieces peers`; says which peers are not built or installed here, and how they are.
+    /// Example: lab peers --estimate; lab peers; lab peers --resume
+    Peers(RunOptions),
     /// Vendor, Card, Purchase: the same work on every side, in rounds of random order.
     ///
     /// Example: lab purchase --sides plain,again,sealed --cells 1-NORMAL-4/3/3,10-FULL-0/5/5

@@ -35,6 +35,9 @@ const FILES: u64 = 5;
 const MB_PER_S: f64 = 140.0;
 const MB_PER_S_TRIPLE_DES: f64 = 15.0;
 
+/// Where Debian has them.
+const DEBIAN: &str = "apt-get install zstd age restic borgbackup";
+
 /// Measures every method in rounds, and says what it took.
 ///
 /// # Errors
@@ -122,11 +125,15 @@ fn chosen(options: &BackupSpeedOptions) -> Result<Vec<Method>> {
     methods.retain(|method| {
         let name = method.name();
         let asked = options.methods.is_empty() || options.methods.contains(&name);
-        let here = method.needs().iter().all(|program| installed(program));
-        if asked && !here {
-            eprintln!("lab: `{name}` is left out: a program it needs is not installed");
+        let missing: Vec<&str> =
+            method.needs().iter().copied().filter(|program| !installed(program)).collect();
+        if asked && !missing.is_empty() {
+            let missing = missing.join(", ");
+            eprintln!(
+                "lab: `{name}` is left out: not installed here: {missing} (Debian: {DEBIAN})"
+            );
         }
-        (asked || *method == Method::VacuumInto) && here
+        (asked || *method == Method::VacuumInto) && missing.is_empty()
     });
     for name in &options.methods {
         if !methods.iter().any(|method| method.name() == *name) {

@@ -22,17 +22,31 @@ use crate::speedtest1;
 use kept::{Conditions, Hashes, Kept};
 use pieces::{Needs, Piece};
 
-pub use pieces::estimate as estimate_of;
+pub use pieces::{estimate as estimate_of, PEERS};
 
 const PAGE: &str = "report.html";
 const LIBRARY: &str = "libpellucid.so";
 const MIB: u64 = 1 << 20;
+/// What lab/peers/build.sh makes.
+const BUILT: [(&str, &str); 4] = [
+    ("plain/libsqlite3.so.0", "SQLite"),
+    ("sqlcipher/libsqlite3.so.0", "SQLCipher"),
+    ("aegis/libsqlite3.so.0", "SQLite3 Multiple Ciphers (AEGIS, ChaCha20)"),
+    ("lab", "a lab that is linked with none of them"),
+];
 
 #[derive(Debug, Clone, Args)]
 pub struct FullOptions {
-    /// Only these pieces, by the names that --estimate prints; `measurements` and `experiments` stand for several.
+    /// Only these pieces, by the names that --estimate prints; `measurements`, `peers` and `experiments` stand for several.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub pieces: Vec<String>,
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// How the pieces are run.
+#[derive(Debug, Clone, Args)]
+pub struct RunOptions {
     /// Directory of the records, a file for each piece, and of the page [default: lab/records/full-UTC; with --resume the
     /// newest of those].
     #[arg(long, value_name = "DIR")]
@@ -52,6 +66,10 @@ pub struct FullOptions {
     /// Share of the sizes: 1 is the articles', and the goals'.
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = crate::experiment::scale)]
     pub scale: f64,
+    /// Directory of scenario files like those in lab/scenarios: an experiment takes its NAME.toml, if it is there, instead of
+    /// the article's parameters.
+    #[arg(long, value_name = "DIR")]
+    pub scenarios: Option<PathBuf>,
     /// libpellucid.so; by default the one beside this program.
     #[arg(long, value_name = "FILE", env = "PELLUCID_EXTENSION")]
     pub extension: Option<PathBuf>,
@@ -77,12 +95,12 @@ enum State {
     Refused(String),
 }
 
-/// Measures all pieces that were asked for; false if one of them is missing at the end.
+/// Measures the pieces that `names` name, or all; false if one of them is missing at the end.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Invalid`] for what cannot be begun at all. A piece that fails is told, and the next one is run.
-pub fn measure(options: &FullOptions) -> Result<bool> {
-    let chosen = Piece::choose(&options.pieces)?;
+pub fn measure<S: AsRef<str>>(names: &[S], options: &RunOptions) -> Result<bool> {
+    let chosen = Piece::choose(names)?;
     let dir = child::base(options.dir.as_ref())?;
     let mut kept = Kept::open(options.records.as_ref(), options.resume)?;
     let machine =
@@ -130,7 +148,7 @@ pub fn measure(options: &FullOptions) -> Result<bool> {
             End::Failed(status) => missing.push(format!("{}: failed ({status})", piece.name)),
             End::Stopped | End::Late => {
                 eprintln!(
-                    "lab: full: stopped in {}; `lab full --resume --records {}` goes on with it",
+                    "lab: full: stopped in {}; the same command with `--resume --records {}` goes on with it",
                     piece.name,
                     kept.dir().display()
                 );
@@ -144,7 +162,7 @@ pub fn measure(options: &FullOptions) -> Result<bool> {
 /// Where pieces would be run.
 #[derive(Debug)]
 struct Here<'a> {
-    options: &'a FullOptions,
+    options: &'a RunOptions,
     machine: Machine,
     dir: PathBuf,
     hashes: Hashes,
@@ -152,14 +170,19 @@ struct Here<'a> {
 
 impl Here<'_> {
     fn plan(&mut self, piece: &'static Piece, kept: &Kept) -> Result<Planned> {
-        let words = piece.words(self.options.scale, self.options.rounds);
+        let mut words = piece.words(self.options.scale, self.options.rounds);
+        let scenario = self.scenario(piece);
+        if let Some(scenario) = &scenario {
+            words.extend(["--scenario".into(), scenario.display().to_string()]);
+        }
         let estimate = pieces::estimate(&words)?;
         let own = child::lab()?;
         let lab = match piece.needs() {
             Needs::Peers => own.with_file_name("../peers/lab"),
             Needs::Nothing | Needs::Speedtest1 => own,
         };
-        let conditions = self.artefacts(piece, &lab).and_then(|artefacts| {
+        let conditions = self.artefacts(piece, &lab).and_then(|mut artefacts| {
+            artefacts.extend(scenario);
             Conditions::of(&words, &self.machine, &artefacts, &mut self.hashes)
         });
         let state = match conditions {
@@ -173,13 +196,16 @@ impl Here<'_> {
         Ok(Planned { piece, lab, words, estimate, state })
     }
 
+    /// Another one than the article's.
+    fn scenario(&self, piece: &Piece) -> Option<PathBuf> {
+        let dir = self.options.scenarios.as_ref().filter(|_| piece.is_experiment())?;
+        Some(dir.join(format!("{}.toml", piece.name))).filter(|file| file.is_file())
+    }
+
     /// What is measured with, and what is measured.
     fn artefacts(&self, piece: &Piece, lab: &Path) -> Result<Vec<PathBuf>> {
-        if !lab.is_file() {
-            return Err(Error::invalid(format!(
-                "{} is not there: lab/peers/build.sh builds it",
-                lab.display()
-            )));
+        if piece.needs() == Needs::Peers {
+            all_built(lab)?;
         }
         let given = self.options.extension.clone();
         let beside = || (piece.needs() == Needs::Peers).then(|| lab.with_file_name(LIBRARY));
@@ -206,7 +232,7 @@ impl Planned {
 
     fn run(
         &self,
-        options: &FullOptions,
+        options: &RunOptions,
         kept: &Kept,
         dir: &Path,
         goes_on: bool,
@@ -222,6 +248,19 @@ impl Planned {
         }
         Measurement { lab: &self.lab, words: &words, dir, shown: true, deadline: None }.run(stop)
     }
+}
+
+/// That all peers lie beside their `lab`.
+fn all_built(lab: &Path) -> Result<()> {
+    let missing = BUILT.iter().filter(|(file, _)| !lab.with_file_name(file).is_file());
+    let missing: Vec<&str> = missing.map(|(_, name)| *name).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "not built here: {}; `make peers` (lab/peers/build.sh) in Pellucid's source tree builds them",
+        missing.join(", ")
+    )))
 }
 
 fn room(dir: &Path, estimate: Estimate) -> Result<()> {
@@ -265,7 +304,7 @@ fn finish(kept: &Kept, missing: &[String]) -> Result<bool> {
         let report = Report::of(&Records::read(&files)?)?;
         let page = kept.dir().join(PAGE);
         std::fs::write(&page, report.page()?).map_err(Error::io(page.display().to_string()))?;
-        println!("{}\n{}", report.sentence, page.display());
+        println!("{}\n{}", report.said(), page.display());
     }
     for what in missing {
         eprintln!("lab: full: not measured: {what}");

@@ -7,7 +7,7 @@
 //!
 //! `<!-- figures: RECORDS | EXPERIMENT | {1}-{column} | WHAT -->` before a table is for all its figures:
 //! `{1}` stands for the row's first cell and `{column}` for the column's title, spaces as hyphens.
-//! With `row=TEXT` it is for the row that begins so.
+//! With `row=TEXT` it is for the row that begins so. A comment in backticks is an example of one.
 
 use std::path::{Path, PathBuf};
 
@@ -71,6 +71,10 @@ impl<'a> Quote<'a> {
             while let Some(at) = text[from..].find(opening).map(|at| at + from) {
                 let behind = &text[at + opening.len()..];
                 let Some(end) = behind.find("-->") else { break };
+                from = at + opening.len() + end;
+                if text[..at].ends_with('`') {
+                    continue;
+                }
                 let fields = behind[..end].split('|').map(|field| field.trim().to_string());
                 let line = text[..at].matches('\n').count() + 1;
                 let one = Self { line, fields: fields.collect(), rest: &behind[end + 3..] };
@@ -83,7 +87,6 @@ impl<'a> Quote<'a> {
                 } else {
                     quotes.push(one);
                 }
-                from = at + opening.len() + end;
             }
         }
         quotes
@@ -273,7 +276,7 @@ mod tests {
 
     #[test]
     fn figures_are_found_with_their_line_and_fields() {
-        let text = "one\ntwo <!-- figure: a.jsonl | whole | scan * | elapsed_s | side=x -->0.967 (0.946..0.989)\n";
+        let text = "`<!-- figure: example -->`1\ntwo <!-- figure: a.jsonl | whole | scan * | elapsed_s | side=x -->0.967 (0.946..0.989)\n";
         let quotes = Quote::all(text);
         assert_eq!((quotes.len(), quotes[0].line), (1, 2));
         assert_eq!(quotes[0].fields, ["a.jsonl", "whole", "scan *", "elapsed_s", "side=x"]);

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::record::{Observation, Session};
 use crate::statistics::{at_least, CONFIDENCE};
 use articles::{Articles, Experiment, Primary};
-use chart::{Bar, Group, Row};
+use chart::{Bar, Group, Line, Row, Stroke};
 use figures::{Figure, Sense, Word};
 use headline::Lead;
 use reading::Material;
@@ -40,6 +40,8 @@ const PRIMARY: [&str; 7] =
 #[derive(Debug)]
 pub struct Report {
     pub sentence: String,
+    /// What the sentence does not speak of.
+    pub missing: Option<String>,
     /// The slowest single cells, where any is slower.
     pub most: Option<String>,
     pub leads: Vec<Lead>,
@@ -62,6 +64,7 @@ pub struct Section {
     pub notes: Vec<String>,
     pub rows: Vec<Row>,
     pub bars: Vec<Bars>,
+    pub through: Vec<Through>,
     pub facts: Option<Table>,
     pub bases: Table,
     pub figures: Table,
@@ -75,6 +78,15 @@ pub struct Bars {
     pub groups: Vec<Group>,
 }
 
+/// Processor time through one run of each side.
+#[derive(Debug)]
+pub struct Through {
+    pub title: String,
+    /// Which line is which.
+    pub key: String,
+    pub lines: Vec<Line>,
+}
+
 /// Writes the page to `out`; prints Markdown, or without a page a summary.
 ///
 /// # Errors
@@ -86,7 +98,7 @@ pub fn report(files: &[PathBuf], out: Option<&Path>, markdown: bool) -> Result<b
     }
     match (markdown, out) {
         (true, _) => print!("{}", summary::markdown(&report)),
-        (false, Some(_)) => println!("{}", report.sentence),
+        (false, Some(_)) => println!("{}", report.said()),
         (false, None) => println!("{}", report.summary()),
     }
     Ok(true)
@@ -128,6 +140,7 @@ impl Report {
         });
         Ok(Self {
             sentence: headline::sentence(&leads, machines.len()),
+            missing: headline::missing(&leads),
             most: most(&leads),
             headlines: tables::headlines(&leads),
             cautions: cautions(material, &figures, machines.len()),
@@ -137,6 +150,12 @@ impl Report {
             machines: tables::machines(&material.sessions),
             sessions: tables::sessions(&material.sessions),
         })
+    }
+
+    /// The sentence, and what it does not speak of.
+    pub fn said(&self) -> String {
+        let missing = self.missing.iter().map(|missing| format!(" {missing}"));
+        std::iter::once(self.sentence.clone()).chain(missing).collect()
     }
 
     /// One HTML file that needs nothing else.
@@ -173,7 +192,7 @@ impl Report {
                 word: lead.word(),
             }
         };
-        self.leads.iter().map(row).collect()
+        self.leads.iter().filter(|lead| lead.measured).map(row).collect()
     }
 }
 
@@ -329,6 +348,11 @@ impl Section {
             notes,
             rows: rows(&primary),
             bars: bars.iter().filter_map(|what| Bars::of(what, &figures)).collect(),
+            through: known
+                .iter()
+                .flat_map(|known| &known.through)
+                .filter_map(|cell| Through::of(cell, name, material))
+                .collect(),
             facts,
             bases: tables::bases(&id, &primary, &figures),
             figures: tables::figures(&id, &figures),
@@ -395,7 +419,7 @@ fn rows(primary: &[&Figure]) -> Vec<Row> {
             label = format!("{label} · {}", text::quantity(&figure.what));
         }
         if again(figure) {
-            label = format!("{label} ({})", figure.session);
+            label = format!("{label} ({})", text::began(&figure.session));
         }
         let cost = figure.cost().map(|cost| cost.interval(1));
         let costs = figure.costs();
@@ -473,5 +497,46 @@ impl Bars {
         let unit =
             if what.ends_with("_bytes") { "MB" } else { what.rsplit('_').next().unwrap_or("") };
         (!groups.is_empty()).then(|| Self { title, unit: unit.into(), groups })
+    }
+}
+
+impl Through {
+    /// Of the newest session that has the series of `cell`, in its first round.
+    fn of(cell: &str, scenario: &str, material: &Material) -> Option<Self> {
+        let of = |session: &Session, side: &str| -> Vec<(f64, f64)> {
+            let mut points: Vec<(f64, f64)> = material
+                .observations
+                .iter()
+                .filter(|one| one.session == session.session && one.round == 1)
+                .filter(|one| one.cell == cell && one.side == side)
+                .filter_map(|one| {
+                    let second = one.what.strip_prefix("workers_second_")?;
+                    let second: u32 = second.strip_suffix("_percent_cpu")?.parse().ok()?;
+                    Some((f64::from(second) + 0.5, one.value))
+                })
+                .collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            points
+        };
+        let has = |session: &&Session| {
+            session.scenario == scenario
+                && !session.sides.is_empty()
+                && session.sides.iter().all(|side| of(session, &side.side).len() >= 2)
+        };
+        let with_series = material.sessions.iter().filter(has);
+        let session = with_series.max_by(|a, b| a.session.cmp(&b.session))?;
+        let strokes = [(Stroke::Dashed, "dashed"), (Stroke::Dotted, "dotted")];
+        let last = session.sides.len() - 1;
+        let (mut lines, mut key) = (Vec::new(), Vec::new());
+        for (at, side) in session.sides.iter().enumerate() {
+            let solid = (Stroke::Solid, "line");
+            let (stroke, word) = *strokes.get(at).filter(|_| at < last).unwrap_or(&solid);
+            lines.push(Line { points: of(session, &side.side), stroke });
+            key.push(format!("{word}: {}", side.side));
+        }
+        let title = format!(
+            "Processor time of the workers through one run, {cell}: percent of all processors"
+        );
+        Some(Self { title, key: key.join("; "), lines })
     }
 }

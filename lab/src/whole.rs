@@ -46,7 +46,8 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
     if common.estimate {
         return estimate.print();
     }
-    let mut place = Place::open("whole", common)?;
+    let scenario = if common.sides.has_peers() { "whole-peers" } else { "whole" };
+    let mut place = Place::open(scenario, common)?;
     room(place.path(), estimate.bytes)?;
     let templates: Vec<Template> = place
         .sides

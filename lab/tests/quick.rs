@@ -261,11 +261,82 @@ fn a_piece_that_is_stopped_is_run_again_and_one_that_is_done_is_not() {
     assert!(!plan.contains("complete"), "{plan}");
 }
 
+/// At a scale of a tenth.
+const HUMMER: &str = r#"
+processes = 3
+loops = 600
+creating_loops = 200
+start_delay_ms = 20
+delay_every_loops = 20
+delay_ms = 5
+cpu_at_loop = 400
+cpu_series_rounds = 1
+journal = "WAL"
+synchronous = "NORMAL"
+page_size_bytes = 4096
+cache_kib = 2000
+mixes = ["4/3/3"]
+principal_mixes = ["4/3/3"]
+[settings]
+journal = []
+synchronous = []
+cache_kib = []
+[rate]
+loops_per_s = 600
+seconds = 2
+"#;
+
+#[test]
+fn hummer_is_a_piece_from_its_estimate_to_the_page() {
+    let full = Full::new();
+    let scenarios = tempfile::tempdir().unwrap();
+    let file = scenarios.path().join("hummer.toml");
+    std::fs::write(&file, HUMMER).unwrap();
+    let pieces = format!("--scale 0.1 --pieces hummer --scenarios {}", scenarios.path().display());
+    let (out, err) = good(&mut full.command(&pieces));
+    assert!(out.lines().any(|line| line.starts_with("hummer ")), "{out}");
+    assert!(
+        err.contains("full: hummer, 1 of 1") && err.contains("full: hummer: done in "),
+        "{err}"
+    );
+    assert_eq!(names(&full.records), ["hummer.jsonl", "pieces.json", "report.html"]);
+    assert!(names(full.databases.path()).is_empty(), "databases are removed");
+
+    let lines = lines(&full.file("hummer"));
+    let session = &sessions(&full.file("hummer"))[0];
+    assert_eq!((&session["parameters"]["scale"], &session["rounds"]), (&0.1.into(), &5.into()));
+    // Three cells, two sides, five rounds and the warm-up: in each every loop and every row.
+    let told = |what: &str| -> Vec<(&str, f64)> {
+        let of = lines.iter().filter(|line| line["what"] == what);
+        of.map(|line| (line["cell"].as_str().unwrap(), line["value"].as_f64().unwrap())).collect()
+    };
+    let cells: BTreeSet<_> = told("done_loops").iter().map(|one| one.0).collect();
+    assert_eq!(cells, BTreeSet::from(["busy-4/3/3", "elapsed-4/3/3", "rate-4/3/3"]));
+    let (loops, rows) = (told("done_loops"), told("purchase_rows"));
+    assert_eq!((loops.len(), rows.len()), (36, 36));
+    for ((cell, loops), (_, rows)) in loops.iter().zip(&rows) {
+        let expected = if cell.starts_with("rate") { (120.0, 36.0) } else { (180.0, 96.0) };
+        assert_eq!((*loops, *rows), expected, "{cell}");
+    }
+
+    let page = std::fs::read_to_string(full.records.join("report.html")).unwrap();
+    let means = of_page(&page, "mean");
+    let of_cells: BTreeSet<_> = means.keys().map(|[_, cell, _, _]| cell.as_str()).collect();
+    assert_eq!(of_cells, cells);
+    assert!(out.contains("On this machine: OLTP ") && page.contains("On this machine: OLTP "));
+
+    // Complete under these parameters, and not under others.
+    let estimate = || good(&mut full.command(&format!("{pieces} --resume --estimate"))).0;
+    assert!(estimate().contains("complete: left out"), "{}", estimate());
+    std::fs::write(&file, HUMMER.replace("delay_ms = 5\n", "delay_ms = 6\n")).unwrap();
+    assert!(!estimate().contains("complete: left out"), "{}", estimate());
+}
+
 #[test]
 fn an_estimate_names_each_piece_and_does_nothing() {
     let full = Full::new();
     let (plan, _) = good(&mut full.command("--estimate"));
-    for piece in ["cells", "peers", "backup-load-delete", "hummer", "all"] {
+    for piece in ["cells", "cells-peers", "backup-load-delete", "hummer", "all"] {
         assert!(plan.lines().any(|line| line.starts_with(&format!("{piece} "))), "{plan}");
     }
     let all = plan.lines().last().unwrap();
@@ -290,10 +361,8 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
     assert!(!line("opening").contains("does not fit"), "{plan}");
 }
 
-#[test]
-fn what_cannot_be_run_is_told_at_the_end_and_is_no_success() {
-    let full = Full::new();
-    // A lab that nobody has built peers for.
+/// A build that nobody has built peers for: `release/lab` in it.
+fn without_peers() -> tempfile::TempDir {
     let target = tempfile::tempdir().unwrap();
     let release = target.path().join("release");
     std::fs::create_dir(&release).unwrap();
@@ -302,7 +371,42 @@ fn what_cannot_be_run_is_told_at_the_end_and_is_no_success() {
     for name in ["pellucid", "libpellucid.so"] {
         std::os::unix::fs::symlink(built.with_file_name(name), release.join(name)).unwrap();
     }
-    let mut command = Command::new(release.join("lab"));
+    target
+}
+
+#[test]
+fn peers_is_one_word_and_names_those_that_are_not_built() {
+    let (help, _) = good(&mut lab("--help"));
+    assert!(help.lines().any(|line| line.trim_start().starts_with("peers ")), "{help}");
+    let target = without_peers();
+    let plan = || {
+        let mut command = Command::new(target.path().join("release/lab"));
+        command.args(["peers", "--estimate", "--records"]).arg(target.path().join("records"));
+        good(command.arg("--dir").arg(target.path())).0
+    };
+    let first = |line: &str| line.split(' ').next().unwrap().to_string();
+    let nothing = plan();
+    let pieces: Vec<_> = nothing.lines().map(first).collect();
+    assert_eq!(pieces, ["cells-peers", "whole-peers", "scan-peers", "backup-speed", "all"]);
+    let told = "not built here: SQLite, SQLCipher, SQLite3 Multiple Ciphers (AEGIS, ChaCha20), ";
+    assert_eq!(nothing.matches(told).count(), 3, "{nothing}");
+    assert_eq!(nothing.matches("`make peers` (lab/peers/build.sh)").count(), 3, "{nothing}");
+
+    // What is there is not named.
+    for file in ["lab", "plain/libsqlite3.so.0", "aegis/libsqlite3.so.0"] {
+        let file = target.path().join("peers").join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+    }
+    let some = plan();
+    assert_eq!(some.matches("not built here: SQLCipher; ").count(), 3, "{some}");
+}
+
+#[test]
+fn what_cannot_be_run_is_told_at_the_end_and_is_no_success() {
+    let full = Full::new();
+    let target = without_peers();
+    let mut command = Command::new(target.path().join("release/lab"));
     command.args(full.command("--scale 0.0005 --pieces opening,scan-peers").get_args());
     let output = command.output().unwrap();
     let (out, err) = said(&output);

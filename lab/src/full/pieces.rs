@@ -10,7 +10,10 @@ const MIX: &str = "1-NORMAL-4/3/3,1-FULL-4/3/3,10-NORMAL-4/3/3,10-FULL-4/3/3";
 const LARGE: &str =
     "1-NORMAL-10/0/0,10-NORMAL-10/0/0,1-NORMAL-4/3/3,1-FULL-4/3/3,10-NORMAL-4/3/3,10-FULL-4/3/3";
 /// Names that stand for several.
-const GROUPS: [&str; 3] = ["all", "measurements", "experiments"];
+const GROUPS: [&str; 4] = ["all", "measurements", PEERS, "experiments"];
+/// The same work on other products, and backups beside other programs.
+pub const PEERS: &str = "peers";
+const PEER_SIDES: &str = "plain,sealed,aegis,chacha20,sqlcipher";
 
 /// One measurement, with a file of records of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,10 +77,10 @@ const PIECES: &[Piece] = &[
         &["--sides", "plain,again,sealed", "--cells", "all"],
     ),
     piece(
-        "peers",
+        "cells-peers",
         "purchase",
         Size::Seconds(3.0),
-        &["--sides", "plain,sealed,aegis,chacha20,sqlcipher", "--cells", "peers"],
+        &["--sides", PEER_SIDES, "--cells", "peers"],
     )
     .with(Needs::Peers),
     piece(
@@ -111,6 +114,8 @@ const PIECES: &[Piece] = &[
         &["--sides", "plain,sealed", "--algorithm", "TRIPLE_DES_3KEY", "--cells", MIX],
     ),
     piece("whole", "whole", Size::Mib(1024), &["--sides", "plain,again,sealed"]),
+    piece("whole-peers", "whole", Size::Mib(256), &["--sides", PEER_SIDES, "--cache", "warm"])
+        .with(Needs::Peers),
     piece("speedtest1", "speedtest1", Size::Speedtest1(100), &["--sides", "plain,again,sealed"])
         .with(Needs::Speedtest1),
     piece("opening", "opening", Size::Opens(20), &["--sides", "plain,again,sealed"]),
@@ -127,14 +132,7 @@ const PIECES: &[Piece] = &[
         "scan-peers",
         "scan-speed",
         Size::Mib(256),
-        &[
-            "--sides",
-            "plain,sealed,aegis,chacha20,sqlcipher",
-            "--journal",
-            "DELETE",
-            "--algorithms",
-            "AES_256",
-        ],
+        &["--sides", PEER_SIDES, "--journal", "DELETE", "--algorithms", "AES_256"],
     )
     .with(Needs::Peers),
     piece("backup-speed", "backup-speed", Size::Mib(1024), &[]),
@@ -158,10 +156,10 @@ impl Piece {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a name that none has.
-    pub fn choose(names: &[String]) -> Result<Vec<&'static Self>> {
+    pub fn choose<S: AsRef<str>>(names: &[S]) -> Result<Vec<&'static Self>> {
         let known =
             |name: &str| GROUPS.contains(&name) || PIECES.iter().any(|piece| piece.name == name);
-        if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        if let Some(unknown) = names.iter().map(AsRef::as_ref).find(|name| !known(name)) {
             let names: Vec<_> = PIECES.iter().map(|piece| piece.name).collect();
             return Err(Error::invalid(format!(
                 "no piece `{unknown}`; there are: {}, and {}",
@@ -170,14 +168,20 @@ impl Piece {
             )));
         }
         let wanted = |piece: &&Piece| {
-            let group = match piece.size {
-                Size::Share => "experiments",
-                _ => "measurements",
+            let group = if piece.is_experiment() { "experiments" } else { "measurements" };
+            let of_peers = piece.needs == Needs::Peers || piece.name == "backup-speed";
+            let is = |name: &str| match name {
+                PEERS => of_peers,
+                name => [piece.name, group, "all"].contains(&name),
             };
-            names.is_empty()
-                || names.iter().any(|name| [piece.name, group, "all"].contains(&name.as_str()))
+            names.is_empty() || names.iter().any(|name| is(name.as_ref()))
         };
         Ok(PIECES.iter().filter(wanted).collect())
+    }
+
+    /// Of an article, with its parameters in a file.
+    pub fn is_experiment(&self) -> bool {
+        self.size == Size::Share
     }
 
     pub fn needs(&self) -> Needs {
@@ -236,7 +240,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// What is measured and is no piece: these, and what nobody but its user can choose.
-    const OTHERS: [&str; 4] = ["quick", "full", "yours", "control"];
+    const OTHERS: [&str; 5] = ["quick", "full", "peers", "yours", "control"];
 
     #[test]
     fn every_measurement_of_the_lab_is_in_a_piece() {
@@ -268,14 +272,15 @@ mod tests {
     #[test]
     fn pieces_are_chosen_by_name_and_by_group() {
         let names = |chosen: &[&str]| -> Result<Vec<&str>> {
-            let chosen: Vec<_> = chosen.iter().map(|name| (*name).to_string()).collect();
-            Ok(Piece::choose(&chosen)?.into_iter().map(|piece| piece.name).collect())
+            Ok(Piece::choose(chosen)?.into_iter().map(|piece| piece.name).collect())
         };
         assert_eq!(names(&["hummer", "cells", "hummer"]).unwrap(), ["cells", "hummer"]);
         assert_eq!(names(&[]).unwrap(), names(&["all"]).unwrap());
         let (measurements, experiments) =
             (names(&["measurements"]).unwrap(), names(&["experiments"]).unwrap());
         assert_eq!(measurements.len() + experiments.len(), PIECES.len());
+        let peers = ["cells-peers", "whole-peers", "scan-peers", "backup-speed"];
+        assert_eq!(names(&["peers"]).unwrap(), peers);
         assert!(experiments.contains(&"acceleration") && measurements.contains(&"backup-speed"));
         let error = names(&["cels"]).unwrap_err().to_string();
         assert!(error.contains("`cels`") && error.contains("scan-peers"), "{error}");

@@ -43,6 +43,9 @@ pub struct Experiment {
     /// Quantities whose values are drawn as well, not only their ratios.
     #[serde(default)]
     pub bars: Vec<String>,
+    /// Cells whose processor time is drawn through the seconds of a run.
+    #[serde(default)]
+    pub through: Vec<String>,
     #[serde(default)]
     pub note: Option<String>,
     /// What the chart shows of some cells, instead of their time or speed.

@@ -73,6 +73,20 @@ pub struct Group {
     pub bars: Vec<Bar>,
 }
 
+/// Percent through the seconds of a run.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub points: Vec<(f64, f64)>,
+    pub stroke: Stroke,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stroke {
+    Solid,
+    Dashed,
+    Dotted,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
     Desk,
@@ -92,7 +106,7 @@ struct Layout {
 
 impl Layout {
     fn of(width: Width, longest_label: usize, longest_text: usize) -> Self {
-        let fits = |characters: usize, most: i32| (characters as i32 * 7 + 24).min(most);
+        let fits = |characters: usize, most: i32| (characters as i32 * 15 / 2 + 24).min(most);
         match width {
             Width::Desk => Self {
                 width: 1040,
@@ -169,10 +183,15 @@ pub fn forest(rows: &[Row], title: &str, width: Width) -> Result<String> {
             }
             if let Some((from, to)) = row.ends {
                 let (from, to) = (from.ln().clamp(low, high), to.ln().clamp(low, high));
-                let middle = mean.clamp(low, high);
                 let style = colour.stroke_width(2 * UNITS as u32);
-                let bar = ErrorBar::new_horizontal(y, from, middle, to, style, 6 * UNITS as u32);
+                // Not the library's error bar: its dot would show through the mark.
+                let bar = PathElement::new([(from, y), (to, y)], style);
                 chart.draw_series([bar]).map_err(drawing)?;
+                let cap = |at| {
+                    EmptyElement::at((at, y))
+                        + PathElement::new([(0, -3 * UNITS), (0, 3 * UNITS)], style)
+                };
+                chart.draw_series([cap(from), cap(to)]).map_err(drawing)?;
             }
             let point = chart.backend_coord(&(mean.clamp(low, high), y));
             let outside = (mean > high) as i32 - (mean < low) as i32;
@@ -232,6 +251,9 @@ pub fn bars(groups: &[Group], title: &str, unit: &str, width: Width) -> Result<S
             .map_err(drawing)?;
         let mut at = 0;
         for group in groups {
+            if layout.phone() {
+                blank(root, &layout, at * layout.row, layout.row)?;
+            }
             let place = (4 * UNITS, (at * layout.row + layout.row * 2 / 3) * UNITS);
             let style = font(13.0, INK).pos(Pos::new(HPos::Left, VPos::Center));
             root.draw(&Text::new(group.name.clone(), place, style)).map_err(drawing)?;
@@ -254,6 +276,57 @@ pub fn bars(groups: &[Group], title: &str, unit: &str, width: Width) -> Result<S
         let place = (chart.backend_coord(&(most, n)).0, height * UNITS - 6 * UNITS);
         let style = font(11.0, MUTED).pos(Pos::new(HPos::Right, VPos::Bottom));
         root.draw(&Text::new(unit.to_string(), place, style)).map_err(drawing)
+    })
+}
+
+/// Percent over seconds.
+///
+/// # Errors
+/// [`Error::Invalid`] if it cannot be drawn.
+pub fn lines(lines: &[Line], title: &str, width: Width) -> Result<String> {
+    let layout = Layout { row: 170, ..Layout::of(width, 0, 0) };
+    let last = lines.iter().flat_map(|line| &line.points).map(|point| point.0).fold(0.0, f64::max);
+    draw(&layout, layout.row, title, |root| {
+        let mut chart = ChartBuilder::on(root)
+            .margin_top(8 * UNITS)
+            .margin_right(24 * UNITS)
+            .x_label_area_size(26 * UNITS)
+            .y_label_area_size(46 * UNITS)
+            .build_cartesian_2d(0.0..last.max(f64::MIN_POSITIVE), 0.0..100.0)
+            .map_err(drawing)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .x_labels(layout.ticks)
+            .y_labels(3)
+            .bold_line_style(GRID.stroke_width(1))
+            .light_line_style(TRANSPARENT)
+            .axis_style(GRID.stroke_width(2))
+            .x_label_formatter(&|seconds: &f64| format!("{seconds} s"))
+            .y_label_formatter(&|percent: &f64| format!("{percent} %"))
+            .label_style(font(12.0, MUTED))
+            .draw()
+            .map_err(drawing)?;
+        for Line { points, stroke } in lines {
+            let dashes = |on: i32, off: i32, colour: RGBColor| {
+                let style = colour.stroke_width(2 * UNITS as u32);
+                DashedLineSeries::new(points.iter().copied(), on * UNITS, off * UNITS, style)
+            };
+            match stroke {
+                Stroke::Solid => {
+                    let style = BAR.stroke_width(2 * UNITS as u32);
+                    let line = LineSeries::new(points.iter().copied(), style);
+                    chart.draw_series(line).map_err(drawing)?;
+                }
+                Stroke::Dashed => {
+                    chart.draw_series(dashes(8, 5, INK)).map_err(drawing)?;
+                }
+                Stroke::Dotted => {
+                    chart.draw_series(dashes(2, 5, OPEN)).map_err(drawing)?;
+                }
+            }
+        }
+        Ok(())
     })
 }
 
@@ -300,6 +373,7 @@ fn write_row(root: &Root<'_>, layout: &Layout, at: usize, label: &str, text: &st
     };
     if layout.phone() {
         let second = layout.row > 50;
+        blank(root, layout, top, if second { 40 } else { 24 })?;
         write(label, 4, top + 14, 13.0, INK, HPos::Left)?;
         let (x, y, side) =
             if second { (4, top + 31, HPos::Left) } else { (354, top + 14, HPos::Right) };
@@ -308,6 +382,12 @@ fn write_row(root: &Root<'_>, layout: &Layout, at: usize, label: &str, text: &st
     let middle = top + layout.row / 2;
     write(label, layout.left - 14, middle, 13.5, INK, HPos::Right)?;
     write(text, layout.width - layout.right + 14, middle, 13.0, INK, HPos::Left)
+}
+
+/// Takes the grid away behind what is written there.
+fn blank(root: &Root<'_>, layout: &Layout, top: i32, height: i32) -> Result<()> {
+    let corners = [(0, top * UNITS), (layout.width * UNITS, (top + height) * UNITS)];
+    root.draw(&Rectangle::new(corners, PAPER.filled())).map_err(drawing)
 }
 
 /// Worse points to more, better to less; no difference is full, not resolved is open.
@@ -453,6 +533,30 @@ mod tests {
                 assert!(places.iter().any(|place| place.abs() < 1e-12), "{low} {high}");
                 assert!(["0 %", "×1"].contains(&label(0.0).as_str()));
             }
+        }
+    }
+
+    #[test]
+    fn a_row_of_a_phone_has_no_grid_behind_its_words_and_no_mark_a_dot() {
+        let phone = forest(&[row(1.1, 1.05, 1.15)], "title", Width::Phone).unwrap();
+        let blank = r#"<rect x="0" y="0" width="716" height="80" opacity="1" fill="var(--paper)""#;
+        let at = |what: &str| phone.find(what).unwrap_or_else(|| panic!("{what}: {phone}"));
+        assert!(at("var(--grid)") < at(blank) && at(blank) < at("<text"), "{phone}");
+        assert!(!phone.contains("<circle"), "{phone}");
+        let desk = forest(&[row(1.1, 1.05, 1.15)], "title", Width::Desk).unwrap();
+        assert!(!desk.contains("<circle") && !desk.contains("var(--paper)"), "{desk}");
+    }
+
+    #[test]
+    fn lines_through_a_run() {
+        let line = |stroke| Line { points: vec![(0.5, 40.0), (1.5, 60.0), (2.5, 50.0)], stroke };
+        let all = [line(Stroke::Dashed), line(Stroke::Dotted), line(Stroke::Solid)];
+        for width in [Width::Desk, Width::Phone] {
+            let svg = lines(&all, "title", width).unwrap();
+            for text in ["var(--bar)", "var(--open)", "var(--ink)", "100 %", "2 s"] {
+                assert!(svg.contains(text), "{text}: {svg}");
+            }
+            assert!(!svg.contains("#0102"), "{svg}");
         }
     }
 

@@ -117,7 +117,18 @@ fn result(source: &Source, material: &Material, figures: &[Figure]) -> Option<Re
     })
 }
 
-/// `On this machine: OLTP slower by 1.9 % (1.2 to 2.6), ...; not measured: restores.`
+/// `Not measured: restores.`
+pub fn missing(leads: &[Lead]) -> Option<String> {
+    let names = names_of_missing(leads);
+    let some = !names.is_empty() && names.len() < leads.len();
+    some.then(|| format!("Not measured: {}.", names.join(", ")))
+}
+
+fn names_of_missing(leads: &[Lead]) -> Vec<&str> {
+    leads.iter().filter(|lead| !lead.measured).map(|lead| lead.name.as_str()).collect()
+}
+
+/// `On this machine: OLTP slower by 1.9 % (1.2 to 2.6), ...`
 pub fn sentence(leads: &[Lead], machines: usize) -> String {
     let place = if machines > 1 {
         format!("On these {machines} machines")
@@ -129,14 +140,9 @@ pub fn sentence(leads: &[Lead], machines: usize) -> String {
         .filter(|lead| lead.measured)
         .map(|lead| format!("{} {}", lead.name, lead.words()))
         .collect();
-    let missing: Vec<&str> =
-        leads.iter().filter(|lead| !lead.measured).map(|lead| lead.name.as_str()).collect();
-    match (measured.is_empty(), missing.is_empty()) {
-        (true, _) => format!("{place}: not measured: {}.", missing.join(", ")),
-        (false, true) => format!("{place}: {}.", measured.join(", ")),
-        (false, false) => {
-            format!("{place}: {}; not measured: {}.", measured.join(", "), missing.join(", "))
-        }
+    match measured.is_empty() {
+        true => format!("{place}: not measured: {}.", names_of_missing(leads).join(", ")),
+        false => format!("{place}: {}.", measured.join(", ")),
     }
 }
 
@@ -169,11 +175,13 @@ mod tests {
             sentence(&leads, 1),
             "On this machine: OLTP slower by 3.0 % (2.5 to 3.5), backups no difference (+0.4 %, \
              −1.0 to +1.2), checks not resolved (+5.0 %, −2.0 to +12.0), rebuilds faster by 10.0 % \
-             (9.0 to 11.0); not measured: restores."
+             (9.0 to 11.0)."
         );
+        assert_eq!(missing(&leads).unwrap(), "Not measured: restores.");
         let once = Lead { measured: true, ..lead("checks", None) };
         assert_eq!(sentence(&[once], 1), "On this machine: checks measured too few times to say.");
         let nothing = sentence(&[lead("OLTP", None)], 2);
         assert_eq!(nothing, "On these 2 machines: not measured: OLTP.");
+        assert_eq!(missing(&[lead("OLTP", None)]), None);
     }
 }

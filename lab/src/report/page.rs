@@ -5,7 +5,7 @@ use maud::{html, Markup, PreEscaped, DOCTYPE};
 use super::chart::{self, Width};
 use super::figures::Word;
 use super::tables::{Entry, Table};
-use super::{Bars, Report, Section};
+use super::{Bars, Report, Section, Through};
 use crate::error::Result;
 
 const STYLE: &str = include_str!("page.css");
@@ -38,8 +38,11 @@ pub fn render(report: &Report) -> Result<String> {
                 main {
                     section #first {
                         h1 { (report.sentence) }
-                        (figure(&first, "Time with encryption over time without, by kind of work")?)
-                        (key())
+                        @if let Some(missing) = &report.missing { p.most { (missing) } }
+                        @if !first.is_empty() {
+                            (figure(&first, "Time with encryption over time without, by kind of work")?)
+                            (key())
+                        }
                         @if let Some(most) = &report.most { p.most { (most) } }
                         @for caution in &report.cautions { p.caution { (caution) } }
                     }
@@ -80,6 +83,7 @@ fn section(section: &Section) -> Result<Markup> {
         Some(base) => format!("{}: time over that of {base}", section.title),
     };
     let bars = section.bars.iter().map(bars).collect::<Result<Vec<_>>>()?;
+    let through = section.through.iter().map(through).collect::<Result<Vec<_>>>()?;
     Ok(html! {
         section id=(section.id) {
             h2 { (section.title) }
@@ -89,7 +93,7 @@ fn section(section: &Section) -> Result<Markup> {
                 h3 { (facts.title) }
                 (table(facts, true))
             }
-            @for one in bars { (one) }
+            @for one in bars.iter().chain(&through) { (one) }
             @if !section.bases.rows.is_empty() {
                 h3 { (section.bases.title) }
                 @if base.is_some() {
@@ -133,6 +137,19 @@ fn bars(bars: &Bars) -> Result<Markup> {
     let draw = |width| chart::bars(&bars.groups, &bars.title, &bars.unit, width);
     Ok(html! {
         h3 { (bars.title) }
+        figure {
+            div.desk { (PreEscaped(draw(Width::Desk)?)) }
+            div.phone { (PreEscaped(draw(Width::Phone)?)) }
+        }
+    })
+}
+
+fn through(through: &Through) -> Result<Markup> {
+    let Through { title, key, lines } = through;
+    let draw = |width| chart::lines(lines, &format!("{title}. {key}"), width);
+    Ok(html! {
+        h3 { (title) }
+        p.key { (key) }
         figure {
             div.desk { (PreEscaped(draw(Width::Desk)?)) }
             div.phone { (PreEscaped(draw(Width::Phone)?)) }

@@ -7,11 +7,14 @@ use comfy_table::{presets::UTF8_FULL_CONDENSED, CellAlignment, ContentArrangemen
 use super::tables::Table;
 use super::Report;
 
+/// A table that is narrower cannot be read.
+const NARROWEST: u16 = 40;
+
 pub fn markdown(report: &Report) -> String {
     let mut text = format!("# What encryption costs\n\n{}\n", escaped(&report.sentence));
     // Writing to a String cannot fail.
-    if let Some(most) = &report.most {
-        let _ = write!(text, "\n{}\n", escaped(most));
+    for line in report.missing.iter().chain(&report.most) {
+        let _ = write!(text, "\n{}\n", escaped(line));
     }
     for caution in &report.cautions {
         let _ = write!(text, "\n> {}\n", escaped(caution));
@@ -63,7 +66,7 @@ fn escaped(text: &str) -> String {
 
 pub fn terminal(report: &Report) -> String {
     let mut text = format!("{}\n", report.sentence);
-    for line in report.most.iter().chain(&report.cautions) {
+    for line in report.missing.iter().chain(&report.most).chain(&report.cautions) {
         let _ = writeln!(text, "{line}");
     }
     let _ = writeln!(text, "{}", drawn(&report.headlines));
@@ -85,9 +88,10 @@ pub fn terminal(report: &Report) -> String {
 
 fn drawn(table: &Table) -> comfy_table::Table {
     let mut drawn = comfy_table::Table::new();
+    let arrangement = arrangement(drawn.width());
     drawn
         .load_preset(UTF8_FULL_CONDENSED)
-        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_content_arrangement(arrangement)
         .set_header(table.columns.iter().map(|column| printable(&column.title)));
     for row in &table.rows {
         drawn.add_row(row.iter().map(|cell| printable(&cell.text)));
@@ -100,6 +104,14 @@ fn drawn(table: &Table) -> comfy_table::Table {
     drawn
 }
 
+/// A terminal that says a width of 0, as script(1)'s does, knows none.
+fn arrangement(width: Option<u16>) -> ContentArrangement {
+    match width {
+        Some(width) if width < NARROWEST => ContentArrangement::Disabled,
+        _ => ContentArrangement::Dynamic,
+    }
+}
+
 /// A name from a record must not move the cursor.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
@@ -108,6 +120,14 @@ fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_width_that_nobody_has_is_unknown() {
+        for (width, fits) in [(Some(0), false), (Some(39), false), (Some(40), true), (None, true)] {
+            let dynamic = matches!(arrangement(width), ContentArrangement::Dynamic);
+            assert_eq!(dynamic, fits, "{width:?}");
+        }
+    }
 
     #[test]
     fn names_of_records_stay_text() {

@@ -104,6 +104,12 @@ pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.digits$}")
 }
 
+/// When a session began, which its name says in milliseconds; else its name.
+pub fn began(session: &str) -> String {
+    let millis = session.split_once('-').and_then(|(millis, _)| millis.parse::<u64>().ok());
+    millis.map_or_else(|| session.to_string(), |millis| moment(millis / 1000))
+}
+
 /// Midnight-based date and time of a moment, UTC.
 pub fn moment(unix_s: u64) -> String {
     // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
@@ -180,5 +186,7 @@ mod tests {
         assert_eq!(quantity("mb_per_s"), "MB/s");
         assert_eq!(moment(1_795_288_145), "2026-11-21 19:09 UTC");
         assert_eq!(moment(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(began("1795288145123-77"), "2026-11-21 19:09 UTC");
+        assert_eq!(began("s-1"), "s-1");
     }
 }

@@ -145,6 +145,7 @@ pub fn everything(dir: &Path, loss: f64) -> PathBuf {
             .cell(cell, "elapsed_s", 0.01, move |place| 60.0 * sealed(place))
             .cell(cell, "ops_per_s", 0.01, move |place| 16_000.0 / sealed(place))
             .cell(cell, "workers_second_1_percent_cpu", 0.01, |_| 80.0)
+            .cell(cell, "workers_second_2_percent_cpu", 0.01, |_| 70.0)
             .cell(cell, "workers_percent_cpu", 0.01, move |place| 80.0 * sealed(place));
     }
     // Sides and cells in the words of the experiment.
