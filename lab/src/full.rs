@@ -120,12 +120,12 @@ pub fn measure<S: AsRef<str>>(names: &[S], options: &RunOptions) -> Result<bool>
         let Planned { piece, state, estimate, .. } = &plan[at];
         let State::ToDo(conditions) = state else {
             if let State::Refused(why) = state {
-                missing.push(format!("{}: {why}", piece.name));
+                missing.push((piece.name, why.clone()));
             }
             continue;
         };
         if let Err(error) = room(&dir, *estimate) {
-            missing.push(format!("{}: {error}", piece.name));
+            missing.push((piece.name, error.to_string()));
             continue;
         }
         let resumes = piece.resumes() && machine.tree.is_some();
@@ -145,7 +145,7 @@ pub fn measure<S: AsRef<str>>(names: &[S], options: &RunOptions) -> Result<bool>
                 let took = length_of(began.elapsed().as_secs_f64());
                 eprintln!("lab: full: {}: done in {took}", piece.name);
             }
-            End::Failed(status) => missing.push(format!("{}: failed ({status})", piece.name)),
+            End::Failed(status) => missing.push((piece.name, format!("failed ({status})"))),
             End::Stopped | End::Late => {
                 eprintln!(
                     "lab: full: stopped in {}; the same command with `--resume --records {}` goes on with it",
@@ -156,7 +156,7 @@ pub fn measure<S: AsRef<str>>(names: &[S], options: &RunOptions) -> Result<bool>
             }
         }
     }
-    finish(&kept, &missing)
+    finish(&kept, &machine, &missing)
 }
 
 /// Where pieces would be run.
@@ -214,8 +214,12 @@ impl Here<'_> {
         match piece.needs() {
             Needs::Nothing => artefacts.push(program::beside(&extension)?),
             Needs::Speedtest1 => artefacts.push(speedtest1::program(None)?),
-            // Not all of them take it.
-            Needs::Peers => artefacts.extend(program::beside(&extension)),
+            Needs::Peers => {
+                let libraries = BUILT.iter().filter(|(file, _)| *file != "lab");
+                artefacts.extend(libraries.map(|(file, _)| lab.with_file_name(file)));
+                // Not all of them take it.
+                artefacts.extend(program::beside(&extension));
+            }
         }
         Ok(artefacts)
     }
@@ -298,16 +302,18 @@ fn print_plan(plan: &[Planned], dir: &Path) {
 }
 
 /// The page of all pieces that are complete, and what is not.
-fn finish(kept: &Kept, missing: &[String]) -> Result<bool> {
-    let files = kept.complete_records();
+fn finish(kept: &Kept, machine: &Machine, missing: &[(&str, String)]) -> Result<bool> {
+    // What a missing piece has is of other conditions.
+    let stale: Vec<&str> = missing.iter().map(|(piece, _)| *piece).collect();
+    let files = kept.complete_records(&machine.identity(), &stale);
     if !files.is_empty() {
         let report = Report::of(&Records::read(&files)?)?;
         let page = kept.dir().join(PAGE);
         std::fs::write(&page, report.page()?).map_err(Error::io(page.display().to_string()))?;
         println!("{}\n{}", report.said(), page.display());
     }
-    for what in missing {
-        eprintln!("lab: full: not measured: {what}");
+    for (piece, why) in missing {
+        eprintln!("lab: full: not measured: {piece}: {why}");
     }
     Ok(missing.is_empty())
 }

@@ -59,7 +59,7 @@ pub struct Report {
 pub struct Section {
     pub id: String,
     pub title: String,
-    /// What times are divided by, if it is not plain: the name of a side.
+    /// What times are divided by, if it is not plain: the name of a side, or words for several.
     pub other_base: Option<String>,
     pub notes: Vec<String>,
     pub rows: Vec<Row>,
@@ -171,9 +171,11 @@ impl Report {
         summary::terminal(self)
     }
 
-    /// Kinds of work that were measured and not resolved.
+    /// Kinds of work that were measured and not resolved, those that were too few times for an interval among them.
     pub fn not_resolved(&self) -> Vec<&str> {
-        let open = self.leads.iter().filter(|lead| lead.word() == Word::NotResolved);
+        let open = self.leads.iter().filter(|lead| {
+            lead.measured && (lead.result.is_none() || lead.word() == Word::NotResolved)
+        });
         open.map(|lead| lead.name.as_str()).collect()
     }
 
@@ -341,10 +343,9 @@ impl Section {
         let mut facts = articles.facts.iter().filter(|fact| fact.experiment == name).peekable();
         let facts = facts.peek().is_some().then(|| tables::facts(facts, material, &id));
         let bars = known.map(|known| known.bars.as_slice()).unwrap_or_default();
-        let other_base = primary.iter().find(|figure| !tables::has_plain_base(figure));
         Self {
             title: known.map_or_else(|| name.to_string(), |known| known.title.clone()),
-            other_base: other_base.map(|figure| figure.base.clone()),
+            other_base: other_base(&primary),
             notes,
             rows: rows(&primary),
             bars: bars.iter().filter_map(|what| Bars::of(what, &figures)).collect(),
@@ -359,6 +360,18 @@ impl Section {
             runs: tables::raw(&id, material, name),
             id,
         }
+    }
+}
+
+/// A base that is not plain; where sessions have different ones, each of which is its own.
+fn other_base(figures: &[&Figure]) -> Option<String> {
+    if figures.iter().all(|figure| tables::has_plain_base(figure)) {
+        return None;
+    }
+    let bases: BTreeSet<&str> = figures.iter().map(|figure| figure.base.as_str()).collect();
+    match bases.into_iter().collect::<Vec<_>>()[..] {
+        [base] => Some(base.into()),
+        _ => Some("each session's own base".into()),
     }
 }
 
@@ -538,5 +551,33 @@ impl Through {
             "Processor time of the workers through one run, {cell}: percent of all processors"
         );
         Some(Self { title, key: key.join("; "), lines })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(base: &str) -> Figure {
+        Figure {
+            session: format!("s-{base}"),
+            scenario: "side-effects".into(),
+            cell: "reads".into(),
+            what: "elapsed_s".into(),
+            base: base.into(),
+            side: "other".into(),
+            rounds: vec![1],
+            base_values: vec![1.0],
+            side_values: vec![1.1],
+            unpaired: 0,
+        }
+    }
+
+    #[test]
+    fn a_section_names_its_base_only_where_it_has_one() {
+        let (plain, sealed, none) = (figure("plain"), figure("sealed"), figure("none"));
+        assert_eq!(other_base(&[&plain, &none]), None);
+        assert_eq!(other_base(&[&sealed, &sealed]).as_deref(), Some("sealed"));
+        assert_eq!(other_base(&[&plain, &sealed]).as_deref(), Some("each session's own base"));
     }
 }

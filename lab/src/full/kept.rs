@@ -78,11 +78,15 @@ impl Kept {
 
     /// Whether the records of `piece` are complete, and of these conditions.
     pub fn has(&self, piece: &str, conditions: &Conditions) -> bool {
+        self.notes
+            .get(piece)
+            .is_some_and(|note| note.conditions == *conditions && self.whole(piece, note))
+    }
+
+    /// Whether the records are those that were noted as complete: nobody has written to them since.
+    fn whole(&self, piece: &str, note: &Note) -> bool {
         let bytes = std::fs::metadata(self.records(piece)).map(|file| file.len()).ok();
-        self.notes.get(piece).is_some_and(|note| {
-            note.conditions == *conditions
-                && note.complete_bytes.is_some_and(|of| Some(of) == bytes)
-        })
+        note.complete_bytes.is_some() && note.complete_bytes == bytes
     }
 
     /// Before a piece is run: what is there of it is set aside, but where it can go on with it. Says whether it can.
@@ -114,10 +118,14 @@ impl Kept {
         self.note(piece, conditions, Some(bytes))
     }
 
-    /// Files of all complete pieces.
-    pub fn complete_records(&self) -> Vec<PathBuf> {
-        let complete = self.notes.iter().filter(|(_, note)| note.complete_bytes.is_some());
-        complete.map(|(piece, _)| self.records(piece)).filter(|path| path.exists()).collect()
+    /// Files of all complete pieces of `machine`, an identity with its tree, but `excluded`.
+    pub fn complete_records(&self, machine: &[String], excluded: &[&str]) -> Vec<PathBuf> {
+        let complete = self.notes.iter().filter(|(piece, note)| {
+            !excluded.contains(&piece.as_str())
+                && note.conditions.machine == machine
+                && self.whole(piece, note)
+        });
+        complete.map(|(piece, _)| self.records(piece)).collect()
     }
 
     fn note(&mut self, piece: &str, conditions: &Conditions, complete: Option<u64>) -> Result<()> {
@@ -155,7 +163,7 @@ impl Conditions {
 pub struct Hashes(BTreeMap<PathBuf, String>);
 
 impl Hashes {
-    /// By the files' names.
+    /// By the files' names and those of their directories: peers' libraries have one name.
     fn of(&mut self, files: &[PathBuf]) -> Result<BTreeMap<String, String>> {
         let mut named = BTreeMap::new();
         for path in files {
@@ -164,7 +172,9 @@ impl Hashes {
                 None => machine::sha256(path)?,
             };
             self.0.insert(path.clone(), hash.clone());
-            named.insert(path.file_name().unwrap_or_default().to_string_lossy().into_owned(), hash);
+            let parts: Vec<_> = path.components().collect();
+            let last: PathBuf = parts[parts.len().saturating_sub(2)..].iter().collect();
+            named.insert(last.display().to_string(), hash);
         }
         Ok(named)
     }
@@ -203,15 +213,18 @@ mod tests {
         let mut kept = open(false).unwrap();
         assert!(!kept.begin("cells", &one, false).unwrap());
         std::fs::write(kept.records("cells"), "1\n").unwrap();
-        assert!(!kept.has("cells", &one) && kept.complete_records().is_empty());
+        assert!(!kept.has("cells", &one) && kept.complete_records(&[], &[]).is_empty());
         kept.complete("cells", &one).unwrap();
 
         assert!(open(false).unwrap_err().to_string().contains("--resume"));
         let mut kept = open(true).unwrap();
         assert!(kept.has("cells", &one) && !kept.has("cells", &other));
-        assert_eq!(kept.complete_records(), [kept.records("cells")]);
+        assert_eq!(kept.complete_records(&[], &[]), [kept.records("cells")]);
+        assert!(kept.complete_records(&[], &["cells"]).is_empty());
+        assert!(kept.complete_records(&["another".into()], &[]).is_empty());
         std::fs::write(kept.records("cells"), "1\n2\n").unwrap();
         assert!(!kept.has("cells", &one), "somebody wrote to it");
+        assert!(kept.complete_records(&[], &[]).is_empty(), "no page is made of it");
 
         // It is run again, and what there was is kept, each time.
         for number in 1..=2 {
@@ -223,6 +236,23 @@ mod tests {
         // One that can go on keeps its records, if they are of the same conditions.
         assert!(kept.begin("cells", &one, true).unwrap() && kept.records("cells").exists());
         assert!(!kept.begin("cells", &other, true).unwrap() && !kept.records("cells").exists());
+    }
+
+    #[test]
+    fn files_of_one_name_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let files =
+            ["plain/libsqlite3.so.0", "aegis/libsqlite3.so.0"].map(|name| dir.path().join(name));
+        for file in &files {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, file.display().to_string()).unwrap();
+        }
+        let named = Hashes::default().of(&files).unwrap();
+        assert_eq!(
+            named.keys().collect::<Vec<_>>(),
+            ["aegis/libsqlite3.so.0", "plain/libsqlite3.so.0"]
+        );
+        assert_ne!(named["aegis/libsqlite3.so.0"], named["plain/libsqlite3.so.0"]);
     }
 
     #[test]
