@@ -16,7 +16,7 @@ from .blake3 import blake3
 from .compression import decompress
 from .errors import Corrupt, MissingKey, ReaderError, Unauthentic, Unsupported
 from .protector import KeysAtHand, Protector, parse_protector, unwrap_key
-from .unit import Algorithm, _open_triple_des, hkdf
+from .unit import TAIL_BYTES, Algorithm, _open_triple_des, hkdf
 
 MEDIA_HEADER_BYTES, PREFIX_BYTES, ENTRY_BYTES = 4096, 48, 44
 SET_HEADER_BYTES_MAX, CHUNK_BYTES_MAX, PROTECTORS_MAX, FAMILIES_MAX = 65536, 4194304, 8, 64
@@ -278,7 +278,7 @@ def _walk(file: bytes, at: int, position: int) -> FamilySet:
 
 
 def _is_chunk(prefix: bytes) -> bool:
-    known = prefix[4] in (1, 2, 3, 4) and prefix[5] in (0, 1, 2) and prefix[6:8] == bytes(2)
+    known = prefix[4] in (1, 2, 3, 4) and prefix[5] in (0, 1, 2) and prefix[6] <= (prefix[4] in (1, 2)) and prefix[7] == 0
     return prefix[:4] == b"PCHK" and known and max(number(prefix, 24, 4), number(prefix, 28, 4)) <= CHUNK_BYTES_MAX
 
 
@@ -366,7 +366,7 @@ class OpenSet:
         kind, form, count = prefix[4], prefix[5], number(prefix, 8, 8)
         thing = f"chunk {count}" if kind in (1, 2) else "index"
         stored = file[at + PREFIX_BYTES : at + PREFIX_BYTES + number(prefix, 28, 4)]
-        if blake3([prefix[:32], stored])[:16] != prefix[32:] or form > 2 or kind not in (1, 2, 3, 4):
+        if blake3([prefix[:32], stored])[:16] != prefix[32:] or not _is_chunk(prefix):
             raise Corrupt(f"{thing}: damaged: its checksum does not match")
         if expected not in (None, prefix[32:]):
             raise Corrupt(f"{thing}: it is not the one that the index names")
@@ -374,10 +374,10 @@ class OpenSet:
             key = self.keys.pages if kind in (1, 2) else self.keys.index
             nonce = bytes([kind, 0, 0, 0]) + count.to_bytes(8, "big")
             stored = self._open(key, nonce, self.header.set + prefix[:32], stored, thing)
-        length = number(prefix, 24, 4)
-        if length > CHUNK_BYTES_MAX:
-            raise Corrupt(f"{thing}: too long")
-        return prefix, decompress(form, stored, length, thing)
+        content = decompress(form, stored, number(prefix, 24, 4), thing)
+        if prefix[6]:
+            content = with_tails(kind, number(prefix, 20, 4), content, thing)
+        return prefix, content
 
     def index(self) -> Iterator[tuple[int, int, bytes]]:
         """Family, offset and checksum of each chunk of pages; those of page hashes are read, too."""
@@ -416,6 +416,19 @@ class OpenSet:
                 if not 1 <= page <= self.header.pages:
                     raise Corrupt(f"chunk {number(prefix, 8, 8)}: its pages do not fit")
                 yield page, pages[place * size : (place + 1) * size]
+
+
+def with_tails(kind: int, count: int, content: bytes, thing: str) -> bytes:
+    """The content with zeros where each page of a sealed database has its tail."""
+    listed = 4 * count if kind == ChunkKind.LISTED_PAGES else 0
+    stored = len(content) - listed
+    if kind not in (ChunkKind.PAGES, ChunkKind.LISTED_PAGES) or count == 0 or stored < 0 or stored % count != 0:
+        raise Corrupt(f"{thing}: its pages do not fit")
+    if len(content) + TAIL_BYTES * count > CHUNK_BYTES_MAX:
+        raise Corrupt(f"{thing}: too long")
+    size = stored // count
+    pages = (content[at : at + size] + bytes(TAIL_BYTES) for at in range(listed, len(content), size or 1))
+    return content[:listed] + b"".join(pages)
 
 
 def restore(sets: Sequence[OpenSet]) -> bytes:

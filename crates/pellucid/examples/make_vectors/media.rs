@@ -10,6 +10,7 @@ use pellucid::media::{
     page_hash, Compression, Description, Kind, MediaHeader, SetHeader, SetKeys, MEDIA_HEADER_BYTES,
 };
 use pellucid::protector::{wrap, KeyFile, Wrapping};
+use pellucid::unit::TAIL_BYTES;
 use pellucid::{Algorithm, Result};
 
 use crate::case::Case;
@@ -63,10 +64,20 @@ fn database(more: u8) -> Vec<u8> {
     bytes
 }
 
+/// As SQLite reads a sealed one: zeros where pages have their tails.
+fn without_tails(more: u8) -> Vec<u8> {
+    let mut bytes = database(more);
+    for page in bytes.chunks_exact_mut(PAGE_BYTES) {
+        page[PAGE_BYTES - TAIL_BYTES..].fill(0);
+    }
+    bytes
+}
+
 struct Shape {
     algorithm: Option<Algorithm>,
     compression: Compression,
     families: u16,
+    sealed_source: bool,
 }
 
 fn set_header(shape: &Shape, position: u32, kind: Kind) -> SetHeader {
@@ -82,14 +93,14 @@ fn set_header(shape: &Shape, position: u32, kind: Kind) -> SetHeader {
         algorithm: shape.algorithm,
         compression: shape.compression,
         copy_only: false,
-        sealed_source: false,
+        sealed_source: shape.sealed_source,
         page_size: PAGE_BYTES as u32,
         pages: 3,
         // So that there are two chunks of pages.
         chunk_pages: 2,
         begun: 1_700_000_000_000_000,
         expires: 1_800_000_000,
-        source: [0; 16],
+        source: if shape.sealed_source { *b"a database's id!" } else { [0; 16] },
         base: if kind == Kind::Full { [0; 16] } else { SET },
         commitment: [0; 32],
         source_thumbprint: [0; 32],
@@ -199,7 +210,12 @@ fn changed(case: &Case, change: impl FnOnce(&mut Vec<u8>)) -> Case {
 }
 
 pub fn cases() -> Result<Vec<Case>> {
-    let shape = |algorithm, compression| Shape { algorithm, compression, families: 1 };
+    let shape = |algorithm, compression| Shape {
+        algorithm,
+        compression,
+        families: 1,
+        sealed_source: false,
+    };
     let aes = Some(Algorithm::Aes256);
     let full = [database(0)];
     let sealed = case("sealed", &shape(aes, Compression::None), &full)?;
@@ -209,6 +225,11 @@ pub fn cases() -> Result<Vec<Case>> {
         case("sealed-lz4", &shape(Some(Algorithm::Aes128), Compression::Lz4), &full)?,
         case("triple-des", &shape(Some(Algorithm::TripleDes3Key), Compression::None), &full)?,
         case("differential", &shape(aes, Compression::None), &[database(0), database(1)])?,
+        case(
+            "without-tails",
+            &Shape { sealed_source: true, ..shape(aes, Compression::Zstd) },
+            &[without_tails(0), without_tails(1)],
+        )?,
         case("striped", &Shape { families: 2, ..shape(aes, Compression::None) }, &full)?,
     ];
     let chunk = chunk_at(&sealed.body, 0);

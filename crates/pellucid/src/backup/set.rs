@@ -334,6 +334,7 @@ impl Dispatch<'_> {
             let mut prefix = ChunkPrefix {
                 kind: ChunkKind::PageHashes,
                 stored: Stored::Raw,
+                without_tails: false,
                 number: self.hashed,
                 first_page: (self.hashed as usize * HASHES_OF_CHUNK + 1) as u32,
                 pages: (body.len() / PAGE_HASH_BYTES) as u32,
@@ -369,6 +370,7 @@ fn write_index(index: &Index, set: &NewSet<'_>, families: &mut [FamilyWriter<'_>
         let mut prefix = ChunkPrefix {
             kind: ChunkKind::Index,
             stored: Stored::Raw,
+            without_tails: false,
             number: u64::from(count),
             first_page: 0,
             pages: 0,

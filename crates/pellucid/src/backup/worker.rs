@@ -6,7 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use super::pool::Slot;
 use super::set::{Base, NewSet, Options};
 use crate::error::{Error, Result, Subject};
-use crate::media::{page_hash, ChunkKind, ChunkPrefix, Compressor, PAGE_HASH_BYTES};
+use crate::media::{
+    cut_tails, page_hash, ChunkKind, ChunkPrefix, Compression, Compressor, PAGE_HASH_BYTES,
+};
 
 /// Takes slots until there are no more; gives each back done, or its error.
 pub fn run(
@@ -65,10 +67,13 @@ fn make(
         ChunkKind::Pages => slot.content.len() / page_bytes,
         _ => slot.content.len() / (page_bytes + 4),
     };
+    let cut = set.header.sealed_source && set.header.compression != Compression::None;
+    let without_tails = cut && cut_tails(kind, &mut slot.content, pages, page_bytes);
     let stored = compressor.compress(&slot.content, &mut slot.body)?;
     let mut prefix = ChunkPrefix {
         kind,
         stored,
+        without_tails,
         number: slot.order,
         first_page: slot.first_page,
         pages: pages as u32,

@@ -49,6 +49,8 @@ pub struct ChunkPrefix {
     pub kind: ChunkKind,
     /// How.
     pub stored: Stored,
+    /// Whether its pages are without the tails of sealed pages, which are zeros.
+    pub without_tails: bool,
     /// Its number among the set's chunks of pages, of page hashes or of the index; from 0. A differential leaves out
     /// numbers.
     pub number: u64,
@@ -125,6 +127,7 @@ impl ChunkPrefix {
         prefix[..4].copy_from_slice(MAGIC);
         prefix[4] = self.kind as u8;
         prefix[5] = self.stored as u8;
+        prefix[6] = self.without_tails.into();
         prefix[8..16].copy_from_slice(&self.number.to_be_bytes());
         let numbers = [self.first_page, self.pages, self.content_bytes, self.stored_bytes];
         for (field, number) in prefix[16..32].chunks_exact_mut(4).zip(numbers) {
@@ -143,14 +146,15 @@ impl ChunkPrefix {
         if fields.array().as_ref() != Some(MAGIC) {
             return None;
         }
-        let [kind, stored] = fields.array()?;
-        fields.zeros(2)?;
+        let [kind, stored, without_tails] = fields.array()?;
+        fields.zeros(1)?;
         let kinds =
             [ChunkKind::Pages, ChunkKind::ListedPages, ChunkKind::Index, ChunkKind::PageHashes];
         let forms = [Stored::Raw, Stored::Zstd, Stored::Lz4];
         let parsed = Self {
             kind: kinds.into_iter().find(|known| *known as u8 == kind)?,
             stored: forms.into_iter().find(|known| *known as u8 == stored)?,
+            without_tails: without_tails == 1,
             number: fields.u64()?,
             first_page: fields.u32()?,
             pages: fields.u32()?,
@@ -158,6 +162,10 @@ impl ChunkPrefix {
             stored_bytes: fields.u32()?,
         };
         let most = MOST_CHUNK_BYTES as u32;
+        let has_pages = matches!(parsed.kind, ChunkKind::Pages | ChunkKind::ListedPages);
+        if without_tails > u8::from(has_pages) {
+            return None;
+        }
         (parsed.content_bytes <= most && parsed.stored_bytes <= most).then_some(parsed)
     }
 
@@ -223,6 +231,7 @@ mod tests {
         ChunkPrefix {
             kind,
             stored: Stored::Raw,
+            without_tails: false,
             number: 7,
             first_page: 1793,
             pages: 1,

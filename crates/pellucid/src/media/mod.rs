@@ -11,6 +11,7 @@ mod index;
 mod keys;
 mod manifest;
 mod set_header;
+mod tails;
 
 pub use chunk::{ChunkKind, ChunkPrefix, Stored, CHUNK_BYTES, MOST_CHUNK_BYTES, PREFIX_BYTES};
 pub use compress::{decompress, Compressor};
@@ -21,6 +22,7 @@ pub use manifest::{FamilyEnd, Manifest, Root};
 pub use set_header::{
     Compression, Description, Kind, ServerFacts, SetHeader, MOST_SET_HEADER_BYTES,
 };
+pub use tails::{cut as cut_tails, lay as lay_tails};
 
 /// At most so many media families (stripes).
 pub const MOST_FAMILIES: u16 = 64;

@@ -4,8 +4,8 @@ use super::family::{Family, FamilySet};
 use super::media::Media;
 use crate::error::{Error, Result, Subject};
 use crate::media::{
-    decompress, ChunkKind, ChunkPrefix, Description, Entry, Index, Kind, Manifest, SetHeader,
-    SetKeys, Stored, MOST_CHUNK_BYTES, PAGE_HASH_BYTES, PREFIX_BYTES,
+    decompress, lay_tails, ChunkKind, ChunkPrefix, Description, Entry, Index, Kind, Manifest,
+    SetHeader, SetKeys, Stored, MOST_CHUNK_BYTES, PAGE_HASH_BYTES, PREFIX_BYTES,
 };
 use crate::protector::KeySource;
 
@@ -221,6 +221,11 @@ impl<'a> OpenSet<'a> {
             prefix.content_bytes as usize,
             prefix.subject(),
         )?;
+        if prefix.without_tails
+            && !lay_tails(prefix.kind, &mut content.bytes, prefix.pages as usize)
+        {
+            return Err(Error::corrupt(prefix.subject(), "its pages do not fit"));
+        }
         Ok(prefix)
     }
 }

@@ -360,6 +360,7 @@ fn with_index(whole: &[u8], stored: Stored, change: impl FnOnce(&mut Index)) -> 
     let mut prefix = ChunkPrefix {
         kind: ChunkKind::Index,
         stored,
+        without_tails: false,
         number: 0,
         first_page: 0,
         pages: 0,

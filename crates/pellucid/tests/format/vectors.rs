@@ -132,6 +132,7 @@ const KINDS: &[(&str, &[&str])] = &[
             "sealed-lz4",
             "triple-des",
             "differential",
+            "without-tails",
             "striped",
             "flipped-chunk",
             "forged-chunk",

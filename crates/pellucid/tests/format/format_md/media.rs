@@ -245,6 +245,7 @@ fn a_chunk() {
             let mut prefix = ChunkPrefix {
                 kind,
                 stored,
+                without_tails: false,
                 number: 0x0102_0304_0506_0708,
                 first_page: 0x1112_1314,
                 pages: 0x2122_2324,
@@ -256,7 +257,8 @@ fn a_chunk() {
             assert_eq!(fixed.of("`PCHK`", &bytes), b"PCHK");
             assert_eq!(fixed.of("kind: ", &bytes), [kind as u8]);
             assert_eq!(fixed.of("stored: ", &bytes), [stored as u8]);
-            assert_eq!(fixed.of("zero", &bytes), [0, 0]);
+            assert_eq!(fixed.of("1 if its pages are without their tails", &bytes), [0]);
+            assert_eq!(fixed.of("zero", &bytes), [0]);
             assert_eq!(fixed.of("number", &bytes), prefix.number.to_be_bytes());
             assert_eq!(fixed.of("first page", &bytes), prefix.first_page.to_be_bytes());
             assert_eq!(fixed.of("pages", &bytes), prefix.pages.to_be_bytes());
