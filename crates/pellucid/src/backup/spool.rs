@@ -81,7 +81,8 @@ impl Spool {
                 Ok(())
             };
             let storing = Builder::new().name("spool".into()).spawn_scoped(scope, store);
-            let storing = storing.map_err(io)?;
+            let no_thread = |error| Error::io(Subject::Option("thread".into()), error);
+            let storing = storing.map_err(no_thread)?;
             let mut all = || {
                 for block in 0..pages.div_ceil(spool.of_block) {
                     // Who stores has ended: it says why.
