@@ -136,7 +136,10 @@ fn what_the_records_say_was_done_was_done() {
         let delays_s = if rate { 0.0 } else { 0.015 };
         assert!(one("delay_s") >= delays_s && one("busy_s") <= one("elapsed_s") - delays_s);
         assert!(one("loop_passed_s") < one("elapsed_s"));
-        assert!(one("workers_at_loop_percent_cpu") <= 100.0 && one("machine_percent_cpu") <= 100.0);
+        // Counted in ticks of 10 ms, of which runs this short have few: rounded up they can be more than the machine has.
+        for percent in ["workers_at_loop_percent_cpu", "machine_percent_cpu"].map(one) {
+            assert!((0.0..=150.0).contains(&percent), "{cell} {side}: {percent} %");
+        }
         let series = run.contains_key("workers_second_0_percent_cpu");
         assert_eq!(series, *round == 1, "{cell} {round}");
         assert!(!run.contains_key("seen_changes"));
