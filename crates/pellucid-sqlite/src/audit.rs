@@ -6,6 +6,7 @@
 //! SQLite's own checks run in one read transaction, over one state of the database.
 
 mod logs;
+mod memory;
 mod owners;
 mod physical;
 
@@ -17,6 +18,7 @@ use crate::convert::ConvertError;
 use crate::ffi;
 use crate::file::{lower_of_open, wal_of_open};
 
+pub use memory::available;
 pub use owners::Owner;
 
 /// How to go about it.
@@ -180,8 +182,9 @@ fn check_content(
     watch: &mut Watch<'_>,
 ) {
     let bytes = audit.pages * audit.page_bytes;
-    // Rows are looked up in indexes, and pages read again that are not kept.
-    if let Err(error) = handle.run("PRAGMA cache_size=-65536") {
+    if let Err(error) = handle
+        .run(&format!("PRAGMA cache_size={}", memory::cache_pages(audit.pages, audit.page_bytes)))
+    {
         audit.integrity.push(error.to_string());
     }
     let before = link.opened();

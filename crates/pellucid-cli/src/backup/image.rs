@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use pellucid::protector::KeyFile;
 use pellucid::restore::{PageTarget, SealedTarget};
 use pellucid::{Algorithm, Error, Result as Outcome, Subject};
+use pellucid_sqlite::audit::available;
 use pellucid_sqlite::backup::Chain;
 use pellucid_sqlite::seal_request::{offer, Birth, Offer, Protection};
 use rusqlite::{Connection, OpenFlags};
@@ -111,7 +112,7 @@ fn findings_in_memory(
     let header = chain.header();
     let bytes = header.pages as usize * header.page_size as usize;
     // The image, and SQLite's own copy of it.
-    if let Some(free) = memory_free().filter(|free| *free < 2 * bytes as u64) {
+    if let Some(free) = available().filter(|free| *free < 2 * bytes as u64) {
         return Err(Error::limit(
             Subject::BackupSet(header.position),
             format!(
@@ -132,12 +133,4 @@ fn findings_in_memory(
         connection.deserialize_read_exact(c"main", Cursor::new(image), bytes, true)?;
         findings(&connection)
     }))
-}
-
-/// What `/proc/meminfo` calls available.
-fn memory_free() -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
 }
