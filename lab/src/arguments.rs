@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 use crate::choice::SideOptions;
+use crate::cold::ColdOptions;
 use crate::error::Result;
 use crate::experiment;
 use crate::experiment::backup_matrix::MatrixOptions;
@@ -262,6 +263,8 @@ pub struct WholeOptions {
     /// With the file in the system's page cache, or with none of it there.
     #[arg(long, value_delimiter = ',', default_value = "warm,cold")]
     pub cache: Vec<Cache>,
+    #[command(flatten)]
+    pub cold: ColdOptions,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -106,6 +106,11 @@ impl Machine {
         ]
     }
 
+    /// Whether it is a virtual machine, as far as its processor says (CPUID.1:ECX bit 31, which hypervisors set).
+    pub fn is_virtual(&self) -> bool {
+        self.cpu_flags.iter().any(|flag| flag == "hypervisor")
+    }
+
     /// One line for the reader of a table.
     pub fn line(&self) -> String {
         format!(

@@ -12,6 +12,7 @@ mod backup_speed;
 mod blocks;
 mod child;
 mod choice;
+mod cold;
 mod compare;
 mod control;
 mod crew;

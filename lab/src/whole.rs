@@ -7,9 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::arguments::WholeOptions;
+use crate::cold::{self, ColdOptions};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
-use crate::files::{copy_whole, evict, length, read_through, remove, room};
+use crate::files::{copy_whole, length, read_through, remove, room};
 use crate::fixture::settle;
 use crate::machine::Load;
 use crate::plan::{self, Setting};
@@ -54,16 +55,20 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
         .iter()
         .map(|side| {
             let dir = place.path().join(&side.name);
-            Template::prepare(side.clone(), options.size_mib * MIB, common.seed, dir)
+            Template::prepare(side.clone(), options.size_mib * MIB, common.seed, dir, options.cold)
         })
         .collect::<Result<_>>()?;
+    let is_cold = options.cache.contains(&Cache::Cold);
     let conditions = Conditions {
         sides: templates.iter().map(Template::describe).collect::<Result<_>>()?,
         warm_up_rounds: 0,
         limit: None,
         setting: Some(plan::STANDARD),
         size: Some(options.size_mib),
-        ..Conditions::default()
+        parameters: is_cold
+            .then(|| (cold::PARAMETER.to_string(), options.cold.name().into()))
+            .into_iter()
+            .collect(),
     };
     let rounds = place.begin(conditions, cells.len())?;
     for (operation, cache) in cells {
@@ -96,10 +101,11 @@ struct Template {
     path: PathBuf,
     rows: u64,
     description: SideDescription,
+    cold: ColdOptions,
 }
 
 impl Template {
-    fn prepare(side: Side, bytes: u64, seed: u64, dir: PathBuf) -> Result<Self> {
+    fn prepare(side: Side, bytes: u64, seed: u64, dir: PathBuf, cold: ColdOptions) -> Result<Self> {
         std::fs::create_dir(&dir).map_err(Error::io(dir.display().to_string()))?;
         let path = dir.join("template.db");
         let made = single(&side, &dir, &path, Task::PrepareWhole { bytes, seed })?;
@@ -116,7 +122,7 @@ impl Template {
             page_size_bytes: Some(plan::PAGE_SIZE_BYTES),
             ..side.describe()?
         };
-        Ok(Self { side, dir, path, rows, description })
+        Ok(Self { side, dir, path, rows, description, cold })
     }
 
     fn describe(&self) -> Result<SideDescription> {
@@ -132,7 +138,7 @@ impl Template {
         let dirty_kib = settle();
         match cache {
             Cache::Warm => read_through(file)?,
-            Cache::Cold => evict(file)?,
+            Cache::Cold => self.cold.make_cold(file)?,
         }
         let load = Load::begin();
         let task = Task::Whole { operation, into: into.clone() };

@@ -116,6 +116,7 @@ fn what_the_records_say_was_done_was_done() {
     assert_eq!((&parameters["scale"], &parameters["processes"]), (&1.0.into(), &3.into()));
     assert!(parameters["estimate_s"].as_f64().unwrap() > 0.0);
     assert_eq!(parameters["principal_mixes"][2], "0/5/5");
+    assert!(parameters["whole_estimate_s"].is_null());
 
     let all = runs(dir.path());
     assert_eq!(all.len(), 2 * 6 * 2);
@@ -287,6 +288,17 @@ fn control_needs_something_to_say_and_a_hummer_to_say_it_to() {
     let other = control(&format!("{database} --stop"));
     assert_eq!(other.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&other.stderr).contains("no control table"));
+}
+
+#[test]
+fn a_smaller_run_says_what_the_whole_would_take() {
+    let dir = tempfile::tempdir().unwrap();
+    good(&lab(dir.path(), SCENARIO, "--rounds 5 --scale 0.5 --cells busy-4/3/3").output().unwrap());
+    let parameters = &records(dir.path(), "session")[0]["parameters"];
+    let seconds = |name: &str| parameters[name].as_f64().unwrap();
+    assert_eq!(seconds("scale"), 0.5);
+    // Of all cells, and this was one.
+    assert!(seconds("whole_estimate_s") > 2.0 * seconds("estimate_s"), "{parameters}");
 }
 
 #[test]

@@ -54,6 +54,43 @@ fn every_operation_is_done_on_both_sides_and_leaves_nothing() {
 }
 
 #[test]
+fn what_made_a_file_cold_is_recorded_and_told() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let run = |line: &str| {
+        let output = lab(dir.path(), &format!("whole --size-mib 2 --operations scan {line}"));
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        // A file system without a device proves nothing: the lab says so, and nothing else.
+        let proved = output.status.success() || err.contains("the file was not cold");
+        (proved, err)
+    };
+    let (warm, err) = run("--cache warm");
+    assert!(warm, "{err}");
+    assert!(records(dir.path(), "session")[0]["parameters"]["cold"].is_null());
+    let (proved, err) = run("--cache cold");
+    assert!(proved, "{err}");
+    assert_eq!(records(dir.path(), "session")[1]["parameters"]["cold"], "POSIX_FADV_DONTNEED");
+    let report = Command::new(env!("CARGO_BIN_EXE_lab"))
+        .args(["report", "--markdown"])
+        .arg(dir.path().join("records.jsonl"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&report.stdout);
+    let session = &records(dir.path(), "session")[1];
+    let is_virtual =
+        session["machine"]["cpu_flags"].as_array().unwrap().contains(&"hypervisor".into());
+    let word = if is_virtual { "Guest cold: " } else { "Cold: " };
+    assert!(said.contains(word) && said.contains("DONTNEED"), "{said}");
+
+    // Root may, and then the record says so; for anybody else it names the switch and makes nothing of it.
+    let (proved, err) = run("--cache cold --drop-caches");
+    assert!(proved || err.contains("/proc/sys/vm/drop_caches") && err.contains("root"), "{err}");
+    if proved {
+        let sessions = records(dir.path(), "session");
+        assert_eq!(sessions[2]["parameters"]["cold"], "drop_caches");
+    }
+}
+
+#[test]
 fn an_opening_is_timed_to_the_first_row() {
     let dir = tempfile::tempdir().unwrap();
     let output = lab(dir.path(), "opening --opens 2");

@@ -32,6 +32,8 @@ use run::{End, Ground};
 const WARM_UP_ROUNDS: usize = 1;
 /// Rows of a database, its WAL beside it, and a prepared one.
 const BYTES_PER_ROW: u64 = 1200;
+/// The parameter with what all cells would take at scale 1, in seconds: why they were run at another.
+pub const WHOLE_ESTIMATE: &str = "whole_estimate_s";
 /// What a second signal ends the lab with.
 const INTERRUPTED: i32 = 130;
 
@@ -63,6 +65,11 @@ pub fn measure(options: &HummerOptions) -> Result<bool> {
     }
     let estimate_s = estimate.seconds.round();
     parameters.insert("estimate_s".into(), estimate_s.into());
+    if options.scale != 1.0 {
+        let whole = Scenario::read(options.scenario.as_deref(), 1.0)?;
+        let whole = estimated(options, &whole, &whole.choose(&["all".into()])?).seconds.round();
+        parameters.insert(WHOLE_ESTIMATE.into(), whole.into());
+    }
     let names: Vec<_> = cells.iter().map(Cell::to_string).collect();
     parameters.insert("cells".into(), names.into());
     session(options, &scenario, &cells, parameters, estimate)

@@ -18,6 +18,7 @@ use self::original::Original;
 use self::subject::Subject;
 use crate::arguments::Common;
 use crate::blocks::plan;
+use crate::cold::{self, ColdOptions};
 use crate::error::{Error, Result};
 use crate::experiment::medium::seconds;
 use crate::experiment::notes::{Notes, Turn};
@@ -50,6 +51,8 @@ pub struct YoursOptions {
     /// With the copy in the system's page cache, or with none of it there.
     #[arg(long, default_value = "warm")]
     pub cache: Cache,
+    #[command(flatten)]
+    pub cold: ColdOptions,
 }
 
 /// Measures every statement.
@@ -76,7 +79,8 @@ pub fn measure(options: &YoursOptions) -> Result<bool> {
         ));
     }
     room(place.path(), (place.sides.len() as u64 + FILES_BESIDE) * original.bytes)?;
-    let subject = Subject::prepare(&original, &place.sides, place.path(), options.cache)?;
+    let cache = (options.cache, options.cold);
+    let subject = Subject::prepare(&original, &place.sides, place.path(), cache)?;
     // The first look: what statements there are, and whether they can be executed.
     let looked = subject.run(0, &sql, true)?.performed;
     let names = names(&looked.statements)?;
@@ -153,7 +157,8 @@ fn estimate(options: &YoursOptions, original: &Original, sql: &str) -> Result<f6
     let sides = options.common.sides.sides(&home.path().join("key"))?;
     let plain = sides.into_iter().find(|side| matches!(side.kind, Kind::Plain));
     let plain = plain.ok_or_else(|| Error::invalid("yours: --sides: plain first"))?;
-    let subject = Subject::prepare(original, &[plain], home.path(), options.cache)?;
+    let cache = (options.cache, options.cold);
+    let subject = Subject::prepare(original, &[plain], home.path(), cache)?;
     let performed = subject.run(0, sql, false)?.performed;
     Ok(seconds_of(&options.common, original.bytes, performed.wall_s))
 }
@@ -182,5 +187,7 @@ fn parameters(
         ("cache", json!(options.cache.to_string())),
         ("databases", json!("built anew once on every side, as encryption does it")),
     ];
-    Ok(all.map(|(name, value)| (name.into(), value)).into())
+    let cold =
+        (options.cache == Cache::Cold).then(|| (cold::PARAMETER, json!(options.cold.name())));
+    Ok(all.into_iter().chain(cold).map(|(name, value)| (name.into(), value)).collect())
 }

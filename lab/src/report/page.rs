@@ -4,8 +4,9 @@ use maud::{html, Markup, PreEscaped, DOCTYPE};
 
 use super::chart::{self, Width};
 use super::figures::Word;
+use super::section::{Bars, Section, Through};
 use super::tables::{Entry, Table};
-use super::{Bars, Report, Section, Through};
+use super::Report;
 use crate::error::Result;
 
 const STYLE: &str = include_str!("page.css");

@@ -435,6 +435,7 @@ fn a_small_scale_and_other_machines_are_told() {
         page.contains("hummer was run at scale 0.1, not at the article&#39;s size")
             || page.contains("hummer was run at scale 0.1, not at the article's size")
     );
+    assert!(page.contains("size; by its estimate that takes 2 h 16 min."));
     assert!(page.contains("2 machines, systems or builds") && page.contains("different trees"));
     assert!(sentence(&page).starts_with("On these 2 machines: "), "{}", sentence(&page));
 }

@@ -50,7 +50,7 @@ impl Made {
             "record": "session", "schema": 2, "session": name, "started_unix_s": 1_795_288_145,
             "scenario": experiment, "sides": described, "rounds": 10, "warm_up_rounds": 1,
             "seed": 2008, "limit": null, "setting": null, "size": null,
-            "parameters": {"scale": self.scale},
+            "parameters": {"scale": self.scale, "whole_estimate_s": 8_130.0},
             "machine": {
                 "cpu": self.cpu, "cores": 2, "cpu_flags": ["aes"], "memory_mib": 1024,
                 "kernel": "6.1", "file_system": "ext4", "device": "/dev/vda",

@@ -10,10 +10,10 @@ use crate::record::{Observation, Parameters, Session, SideDescription};
 
 use super::plan::Cell;
 use super::run::LAST;
-use super::WARM_UP_ROUNDS;
+use super::{WARM_UP_ROUNDS, WHOLE_ESTIMATE};
 
 /// Of a session, what may differ between pieces of one measurement.
-const OF_A_PIECE: [&str; 2] = ["estimate_s", "cells"];
+const OF_A_PIECE: [&str; 3] = ["estimate_s", WHOLE_ESTIMATE, "cells"];
 
 /// What a session has to agree in, so that its cells count.
 #[derive(Debug)]

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::original::Original;
+use crate::cold::ColdOptions;
 use crate::error::{Error, Result};
 use crate::experiment::content;
-use crate::files::{beside, copy_whole, evict, length, read_through, remove};
+use crate::files::{beside, copy_whole, length, read_through, remove};
 use crate::fixture::settle;
 use crate::machine::Load;
 use crate::plan::{self, Setting};
@@ -26,6 +27,7 @@ pub struct Subject {
     engine: Engine,
     page_size_bytes: u32,
     cache: Cache,
+    cold: ColdOptions,
     home: PathBuf,
 }
 
@@ -43,7 +45,12 @@ impl Subject {
     ///
     /// # Errors
     /// Of whatever kept it from being copied, built anew or sealed.
-    pub fn prepare(original: &Original, sides: &[Side], home: &Path, cache: Cache) -> Result<Self> {
+    pub fn prepare(
+        original: &Original,
+        sides: &[Side],
+        home: &Path,
+        (cache, cold): (Cache, ColdOptions),
+    ) -> Result<Self> {
         let plain = sides.first().ok_or_else(|| Error::invalid("yours: no side"))?;
         let copied = home.join("original.db");
         let (from, wal) = (original.path.clone(), original.wal);
@@ -73,7 +80,7 @@ impl Subject {
         }
         remove(&copied)?;
         let (page_size_bytes, home) = (original.page_size_bytes, home.to_path_buf());
-        Ok(Self { templates, engine, page_size_bytes, cache, home })
+        Ok(Self { templates, engine, page_size_bytes, cache, cold, home })
     }
 
     /// The record's words for each side.
@@ -105,7 +112,7 @@ impl Subject {
         let dirty_kib = settle();
         match self.cache {
             Cache::Warm => read_through(&copy)?,
-            Cache::Cold => evict(&copy)?,
+            Cache::Cold => self.cold.make_cold(&copy)?,
         }
         let load = Load::begin();
         let task = statements::Task { each, ..statements::Task::of(sql) };
