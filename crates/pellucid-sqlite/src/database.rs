@@ -362,7 +362,6 @@ impl Database {
     /// A code; a page that cannot be sealed is refused, never written plain.
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         self.link.flush_journal()?;
-        self.ahead.drop_units();
         self.prepare(bytes, offset)?;
         let page_bytes = self.link.page_size().ok_or(Code(ffi::IOERR_WRITE))?;
         self.fit(page_bytes);
@@ -370,6 +369,7 @@ impl Database {
             self.begin_overlay()?;
         }
         if let Some(overlay) = &mut self.overlay {
+            self.ahead.drop_units();
             return overlay.write(bytes, offset);
         }
         let number = (offset / page_bytes as u64) as u32 + 1;
@@ -434,6 +434,7 @@ impl Database {
             keys.seal(FileKind::Database, &place, nonces, &page[..content], unit)
         })?;
         let start = disk_offset(number, page.len());
+        self.ahead.changed(number.into(), u64::from(number) + 1);
         self.lower.write(&self.unit, start)?;
         if number == 1 {
             self.first.keep(&self.unit[content..], page);

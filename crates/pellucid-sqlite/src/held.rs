@@ -33,6 +33,11 @@ impl Held {
         &self.buffer[..self.length]
     }
 
+    /// Whether any of `length` bytes at `offset` is held.
+    pub fn overlaps(&self, offset: u64, length: usize) -> bool {
+        !self.is_empty() && offset < self.end() && self.at < offset + length as u64
+    }
+
     /// The unit of `length` bytes at `offset`, if it is held.
     pub fn unit(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.bytes().get(self.range(offset, length)?)
@@ -102,11 +107,13 @@ mod tests {
         assert_eq!((held.bytes(), held.at(), held.end()), (&b"unit"[..], 512, 516));
         assert_eq!(held.unit(514, 2), Some(&b"it"[..]));
         assert_eq!((held.unit(511, 2), held.unit(515, 2)), (None, None));
+        assert!(held.overlaps(515, 9) && held.overlaps(0, 513));
+        assert!(!held.overlaps(516, 9) && !held.overlaps(0, 512));
         assert!(held.unit_mut(516, 1).is_none());
         held.unit_mut(512, 1).unwrap().fill(b'U');
         assert_eq!(held.bytes(), b"Unit");
         held.clear();
-        assert!(held.is_empty() && held.takes(0, 1));
+        assert!(held.is_empty() && held.takes(0, 1) && !held.overlaps(512, 4));
         assert_eq!(held.add(9, 2).len(), 2);
         assert_eq!((held.at(), held.end()), (9, 11));
     }

@@ -13,6 +13,7 @@ pub mod convert;
 mod database;
 pub mod ffi;
 mod file;
+mod frame_headers;
 mod functions;
 mod header_change;
 mod held;

@@ -18,11 +18,16 @@ pub struct ReadAhead {
     first: u64,
     unit_bytes: usize,
     units: Vec<u8>,
+    /// Those before it were read ahead, too, and have changed since, or come before one that has.
+    fresh_from: u64,
 }
 
 impl ReadAhead {
     /// Unit `number`, if it was read ahead.
     pub fn unit(&self, number: u64) -> Option<&[u8]> {
+        if number < self.fresh_from {
+            return None;
+        }
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let unit = self.units.get(index.checked_mul(self.unit_bytes)?..)?.get(..self.unit_bytes);
         unit.filter(|unit| !unit.is_empty())
@@ -61,8 +66,18 @@ impl ReadAhead {
             self.drop_units();
         }
         self.first = number;
+        self.fresh_from = number;
         self.unit_bytes = unit_bytes;
         outcome
+    }
+
+    /// This connection writes the units from `from` to before `to`: what was read of them is stale. What comes behind
+    /// them is kept, since a scan that changes what it reads goes on there.
+    pub fn changed(&mut self, from: u64, to: u64) {
+        let end = self.first + (self.units.len() / self.unit_bytes.max(1)) as u64;
+        if from < end && to > self.first {
+            self.fresh_from = self.fresh_from.max(to);
+        }
     }
 
     /// Forgets what was read ahead.
@@ -100,6 +115,17 @@ mod tests {
             [4, 5, 7, 8].map(|number| ahead.unit(number)),
             [None, Some(&b"aa"[..]), Some(&b"cc"[..]), None]
         );
+        ahead.changed(8, 9);
+        ahead.changed(3, 5);
+        assert_eq!(ahead.unit(5), Some(&b"aa"[..]), "neither is among them");
+        ahead.changed(6, 7);
+        assert_eq!([5, 6, 7].map(|number| ahead.unit(number)), [None, None, Some(&b"cc"[..])]);
+        ahead.changed(5, 6);
+        assert_eq!(ahead.unit(6), None, "it has not become fresh again");
+        ahead.changed(4, 9);
+        assert_eq!(ahead.unit(7), None);
+        assert_eq!(ahead.fill(5, 3, 2, read), Ok(true));
+        assert_eq!(ahead.unit(5), Some(&b"aa"[..]), "read anew");
         ahead.drop_units();
         assert_eq!(ahead.unit(5), None);
         for end in [Ok(false), Err(Code(crate::ffi::IOERR_READ))] {

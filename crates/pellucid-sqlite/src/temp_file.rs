@@ -216,9 +216,10 @@ impl<S: Store> TempStore<S> {
     fn flush(&self, inner: &mut Inner) -> Outcome<()> {
         if !inner.held.is_empty() {
             self.store.write_units(inner.held.bytes(), inner.held.at())?;
-            inner.held.clear();
             // It may have been read ahead as it was before.
-            inner.ahead.drop_units();
+            let [from, to] = [inner.held.at(), inner.held.end()].map(|at| at / UNIT_BYTES as u64);
+            inner.ahead.changed(from, to);
+            inner.held.clear();
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ use pellucid::{Error, Subject};
 
 use crate::code::{Code, Outcome};
 use crate::ffi;
+use crate::frame_headers::FrameHeaders;
 use crate::held::Held;
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd, CALL_BYTES};
@@ -43,6 +44,10 @@ pub struct WalFile {
     ahead: ReadAhead,
     /// The frame opened last, as SQLite sees it.
     opened: Vec<u8>,
+    /// Its number, for as long as nobody can have written it since: up to the next change of a lock.
+    opened_number: Option<u32>,
+    /// Of the frames written in this transaction.
+    headers: FrameHeaders,
     /// First frame written in this transaction; those must open again, whatever happens.
     written_from: u32,
     /// Last frame written in this transaction.
@@ -87,6 +92,8 @@ impl WalFile {
             unit: Vec::new(),
             ahead: ReadAhead::default(),
             opened: Vec::new(),
+            opened_number: None,
+            headers: FrameHeaders::default(),
             written_from: u32::MAX,
             written_to: 0,
             failed: None,
@@ -158,8 +165,7 @@ impl WalFile {
         };
         mark_header(&mut header);
         self.set_page_size(parsed.page_size as usize);
-        self.written_from = u32::MAX;
-        self.written_to = 0;
+        self.forget_written();
         self.forget();
         self.lower.write(&header, 0)
     }
@@ -169,8 +175,11 @@ impl WalFile {
             self.gathering.is_some_and(|g| g.number == spot.number && g.filled == spot.within);
         if !continues {
             self.resolve()?;
+            let page_alone = (spot.within, piece.len()) == (FRAME_HEADER_BYTES, self.page_bytes);
             if spot.within == 0 {
                 self.gathering = Some(Gathering { number: spot.number, filled: 0 });
+            } else if let Some(header) = self.headers.get(spot.number).filter(|_| page_alone) {
+                self.frame[..FRAME_HEADER_BYTES].copy_from_slice(header);
             } else {
                 self.load_for_change(spot.number)?;
                 if self.frame[spot.within..spot.within + piece.len()] == *piece {
@@ -223,14 +232,18 @@ impl WalFile {
         if gathering.filled != FRAME_HEADER_BYTES {
             return Ok(false);
         }
-        self.flush()?;
-        if self.read_unit(gathering.number)? == ReadEnd::Short {
-            return Ok(false);
-        }
-        let keys = self.link.keys()?;
-        self.opened.resize(self.frame.len(), 0);
-        if open_frame(&keys, gathering.number, &self.unit, &mut self.opened).is_err() {
-            return Ok(false);
+        // SQLite reads each frame before it rewrites its checksum.
+        if self.opened_number != Some(gathering.number) {
+            self.flush()?;
+            if self.read_unit(gathering.number)? == ReadEnd::Short {
+                return Ok(false);
+            }
+            let keys = self.link.keys()?;
+            self.opened_number = None;
+            self.opened.resize(self.frame.len(), 0);
+            if open_frame(&keys, gathering.number, &self.unit, &mut self.opened).is_err() {
+                return Ok(false);
+            }
         }
         // Page and salts must be the same; the commit size and the checksum may change. While
         // checksums are put off SQLite writes zeros for the salts (`walEncodeFrame`).
@@ -258,6 +271,7 @@ impl WalFile {
             return Ok(());
         }
         let keys = self.link.keys()?;
+        self.opened_number = None;
         self.opened.resize(self.frame.len(), 0);
         if open_frame(&keys, gathering.number - 1, &self.unit, &mut self.opened).is_err() {
             return Ok(());
@@ -268,7 +282,10 @@ impl WalFile {
         }
         self.frame.copy_from_slice(&self.opened);
         self.gathering = None;
-        self.emit(gathering.number)
+        self.emit(gathering.number)?;
+        // Its rest is compared with what was written, and not written again.
+        self.headers.forget_from(gathering.number);
+        Ok(())
     }
 
     /// Seals the complete `frame` and holds it, or writes it with all that is held.
@@ -281,7 +298,8 @@ impl WalFile {
                 "the reserved bytes of its page are in use",
             )));
         }
-        self.forget();
+        self.ahead.changed(number.into(), u64::from(number) + 1);
+        self.opened_number = None;
         let at = self.offset(number);
         if !self.held.takes(at, frame_bytes) {
             self.flush()?;
@@ -298,6 +316,9 @@ impl WalFile {
         }
         self.written_from = self.written_from.min(number);
         self.written_to = self.written_to.max(number);
+        if let Some(header) = self.frame.first_chunk() {
+            self.headers.keep(number, header);
+        }
         let commits = self.frame[4..8] != [0; 4];
         if commits || frame_bytes >= CALL_BYTES {
             return self.flush();
@@ -340,8 +361,13 @@ impl WalFile {
             self.held.clear();
             self.gathering = None;
         }
+        self.forget_written();
+    }
+
+    fn forget_written(&mut self) {
         self.written_from = u32::MAX;
         self.written_to = 0;
+        self.headers.forget_from(0);
     }
 
     /// Reads a piece of the log, as SQLite wrote it.
@@ -354,7 +380,7 @@ impl WalFile {
         // After a failed write what was committed before is still there to be read.
         if self.failed.is_none() {
             self.resolve_if_rewrite()?;
-            self.flush()?;
+            self.flush_if_asked_for(offset, buffer.len())?;
         }
         if offset < HEADER_BYTES as u64 {
             return self.read_header(buffer, offset);
@@ -371,6 +397,14 @@ impl WalFile {
             done += part;
         }
         Ok(end)
+    }
+
+    /// Writes what is held if any of it is about to be read from the file.
+    fn flush_if_asked_for(&mut self, offset: u64, length: usize) -> Outcome<()> {
+        if self.held.overlaps(offset, length) {
+            return self.flush();
+        }
+        Ok(())
     }
 
     fn resolve_if_rewrite(&mut self) -> Outcome<()> {
@@ -407,6 +441,7 @@ impl WalFile {
             piece.fill(0);
             return Ok(ReadEnd::Short);
         }
+        self.opened_number = None;
         let unit = self.ahead.unit(spot.number.into()).unwrap_or(&self.unit);
         let keys = self.link.keys()?;
         self.opened.resize(unit.len(), 0);
@@ -430,6 +465,8 @@ impl WalFile {
             }
             // Page number 0 is never valid (`walDecodeFrame`).
             self.opened.fill(0);
+        } else {
+            self.opened_number = Some(spot.number);
         }
         piece.copy_from_slice(&self.opened[spot.within..spot.within + piece.len()]);
         Ok(ReadEnd::Full)
@@ -452,13 +489,17 @@ impl WalFile {
         if count < 2 {
             return Ok(false);
         }
+        if self.failed.is_none() {
+            self.flush_if_asked_for(at, count * frame_bytes)?;
+        }
         let read = |units: &mut [u8]| Ok(lower.read(units, at)? == ReadEnd::Full);
         self.ahead.fill(number.into(), count, frame_bytes, read)
     }
 
-    /// A lock was taken or given back, or a frame changed: what was read ahead may be stale.
+    /// A lock was taken or given back, or the log was cut: what was read may be stale.
     pub fn forget(&mut self) {
         self.ahead.drop_units();
+        self.opened_number = None;
     }
 
     fn read_unit(&mut self, number: u32) -> Outcome<ReadEnd> {
@@ -486,6 +527,7 @@ impl WalFile {
         self.gathering = None;
         self.flush()?;
         self.forget();
+        self.headers.forget_from(0);
         self.lower.truncate(size)
     }
 
