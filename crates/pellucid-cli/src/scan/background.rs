@@ -12,6 +12,9 @@ use crate::output::{Failure, Output};
 /// right afterwards finds it.
 const BEGUN_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How long a scan has its turn before it has begun, though it leaves no word: in somebody else's entry it cannot. One that
+/// cannot read the database gives the turn back sooner.
+const SILENT_FOR: Duration = Duration::from_secs(1);
 
 /// Starts it, and returns once it has begun, or has told why it cannot.
 pub fn start(
@@ -53,11 +56,17 @@ pub fn start(
 }
 
 fn wait_for_begin(child: &mut Child, database: &Path) -> Result<(), Failure> {
-    let begun = Instant::now();
-    while begun.elapsed() < BEGUN_WITHIN {
+    let started = Instant::now();
+    let mut seen = None;
+    while started.elapsed() < BEGUN_WITHIN {
         // It may be this one, or another that it waits for.
-        if entry::process(database).is_some() {
-            return Ok(());
+        match entry::running(database) {
+            Some(Some(_)) => return Ok(()),
+            Some(None) if seen.get_or_insert_with(Instant::now).elapsed() >= SILENT_FOR => {
+                return Ok(());
+            }
+            Some(None) => {}
+            None => seen = None,
         }
         let ended = child.try_wait();
         if let Ok(Some(status)) = ended {

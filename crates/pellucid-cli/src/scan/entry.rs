@@ -116,8 +116,13 @@ pub fn stopped(database: &Path) -> Option<Stopped> {
 
 /// The process that scans `database`, as far as it can be seen from here.
 pub fn process(database: &Path) -> Option<u32> {
+    running(database)?
+}
+
+/// Whether `database` is scanned, and the process that does it, as far as it can be seen from here.
+pub fn running(database: &Path) -> Option<Option<u32>> {
     match find(database, &*sealed(database).ok()?)? {
-        Found::Running(run) => Some(run?.process.pid),
+        Found::Running(run) => Some(run.map(|run| run.process.pid)),
         Found::Stopped(_) | Found::Gone(_) => None,
     }
 }
