@@ -2,7 +2,7 @@
 //!
 //! A comment stands before the figure: `<!-- figure: RECORDS | EXPERIMENT | CELL | WHAT -->0.967
 //! (0.946..0.989)`. Further fields may be `side=NAME`, `session=NAME` and `statistic=NAME`. A cell with
-//! `*` stands for the geometric mean over all cells like it. A figure with `%` is a change, one
+//! `*` stands for the geometric mean over all cells like it, without those like `not=CELL`. A figure with `%` is a change, one
 //! without a ratio; an interval behind it is recomputed too. All are compared to their last digit.
 //!
 //! `<!-- figures: RECORDS | EXPERIMENT | {1}-{column} | WHAT -->` before a table is for all its figures:
@@ -152,9 +152,10 @@ impl<'a> Quote<'a> {
                 .find_map(|option| option.strip_prefix(prefix.as_str()).map(str::to_string))
         };
         for option in options {
-            if !["side=", "session=", "statistic="].iter().any(|name| option.starts_with(name)) {
+            let known = ["side=", "session=", "statistic=", "not="];
+            if !known.iter().any(|name| option.starts_with(name)) {
                 return Err(Error::invalid(format!(
-                    "`{option}` is not side=, session= or statistic="
+                    "`{option}` is not side=, session=, statistic= or not="
                 )));
             }
         }
@@ -163,6 +164,7 @@ impl<'a> Quote<'a> {
             .into_iter()
             .filter(|figure| figure.scenario == *experiment && figure.what == *what)
             .filter(|figure| like(&figure.cell, cell) && figure.side == side)
+            .filter(|figure| option("not").is_none_or(|name| !like(&figure.cell, &name)))
             .filter(|figure| option("session").is_none_or(|name| figure.session == name))
             .collect();
         if found.is_empty() {

@@ -475,7 +475,9 @@ fn figures_of_documents_are_recomputed() {
     let dir = tempfile::tempdir().unwrap();
     let sealed = |place: usize| if place == 1 { 1.1 } else { 1.0 };
     let made = Made::new().session("1", "hummer", &["plain", "sealed"]);
-    made.cell("4/3/3", "elapsed_s", 0.0, sealed).write(dir.path(), "r.jsonl");
+    made.cell("4/3/3", "elapsed_s", 0.0, sealed)
+        .cell("4/3/3-DELETE", "elapsed_s", 0.0, |place| [1.0, 2.0][place])
+        .write(dir.path(), "r.jsonl");
     let check = |quoted: &str| {
         let document = dir.path().join("README.md");
         std::fs::write(&document, quoted).unwrap();
@@ -488,6 +490,9 @@ fn figures_of_documents_are_recomputed() {
     {
         assert_eq!(check(&format!("It is {comment}{right}, so.")).0, 0, "{right}");
     }
+    let several = "<!-- figure: r.jsonl | hummer | 4* | elapsed_s";
+    assert_eq!(check(&format!("{several} | not=*-DELETE -->1.100")).0, 0);
+    assert_eq!(check(&format!("{several} -->1.483")).0, 0, "the geometric mean of both");
     for wrong in ["1.101", "1.2", "+9 %", "−10 %", "1.10 (1.05..1.10)"] {
         let (code, (out, _)) = check(&format!("one\nIt is {comment}{wrong}, so."));
         assert!(
@@ -511,7 +516,8 @@ fn figures_of_documents_are_recomputed() {
 #[test]
 fn documents_quote_what_the_records_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let documents = ["README.md", "lab/README.md", "docs/measuring.md"].map(|name| root.join(name));
+    let documents = ["README.md", "lab/README.md", "docs/measuring.md", "docs/what-it-costs.md"];
+    let documents = documents.map(|name| root.join(name));
     let mut arguments = vec!["figures", "--root", root.to_str().unwrap()];
     arguments.extend(documents.iter().map(|path| path.to_str().unwrap()));
     let output = lab(&arguments);
