@@ -377,10 +377,17 @@ impl WalFile {
     /// being recovered and comes out so that SQLite's own checksum fails instead, which ends the log
     /// there, as a torn frame does.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
-        // After a failed write what was committed before is still there to be read.
-        if self.failed.is_none() {
-            self.resolve_if_rewrite()?;
-            self.flush_if_asked_for(offset, buffer.len())?;
+        match self.failed {
+            // Lost, though SQLite may have taken back its statement alone; what lies there is of an older transaction.
+            Some(failure) if offset + buffer.len() as u64 > failure.from => {
+                return Err(failure.code)
+            }
+            // What was committed before is still there to be read.
+            Some(_) => {}
+            None => {
+                self.resolve_if_rewrite()?;
+                self.flush_if_asked_for(offset, buffer.len())?;
+            }
         }
         if offset < HEADER_BYTES as u64 {
             return self.read_header(buffer, offset);
