@@ -266,9 +266,9 @@ impl Database {
         let pages = most.min(usize::try_from(there).unwrap_or(most));
         if pages >= 2 {
             let lower = self.lower;
-            self.ahead.fill(number.into(), pages, page_bytes, |units| {
-                Ok(lower.read(units, start)? == ReadEnd::Full)
-            })?;
+            let read = |units: &mut [u8]| Ok(lower.read(units, start)? == ReadEnd::Full);
+            // The error of a page behind it is none of this one, which is then read alone.
+            let _ = self.ahead.fill(number.into(), pages, page_bytes, read);
         }
         Ok(())
     }

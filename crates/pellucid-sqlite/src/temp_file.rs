@@ -258,8 +258,16 @@ impl<S: Store> TempStore<S> {
                 && inner.held.unit(number * UNIT_BYTES as u64, UNIT_BYTES).is_none()
         };
         let count = (number + 1..number + wanted).take_while(|number| stored(*number)).count() + 1;
-        let read = |units: &mut [u8]| self.store.read_units(units, number * UNIT_BYTES as u64);
-        match inner.ahead.fill(number, count, UNIT_BYTES, read)? {
+        let mut fill = |count| {
+            let read = |units: &mut [u8]| self.store.read_units(units, number * UNIT_BYTES as u64);
+            inner.ahead.fill(number, count, UNIT_BYTES, read)
+        };
+        let filled = match fill(count) {
+            // The error of a block behind it is none of this one, which is then read alone.
+            Err(_) if count > 1 => fill(1),
+            filled => filled,
+        };
+        match filled? {
             true => Ok(()),
             false => Err(Code(ffi::IOERR_DATA)),
         }

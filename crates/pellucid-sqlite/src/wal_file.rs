@@ -500,7 +500,8 @@ impl WalFile {
             self.flush_if_asked_for(at, count * frame_bytes)?;
         }
         let read = |units: &mut [u8]| Ok(lower.read(units, at)? == ReadEnd::Full);
-        self.ahead.fill(number.into(), count, frame_bytes, read)
+        // The error of a frame behind it is none of this one, which is then read alone.
+        Ok(self.ahead.fill(number.into(), count, frame_bytes, read).unwrap_or(false))
     }
 
     /// A lock was taken or given back, or the log was cut: what was read may be stale.

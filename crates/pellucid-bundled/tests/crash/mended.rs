@@ -13,7 +13,7 @@ use crate::scans;
 use crate::scenario::{Level, Mode, Over, Scenario, State, Step, Theme};
 use crate::tally::Tally;
 use crate::trace::Event;
-use crate::watch::{self, Fault, Kind};
+use crate::watch::{self, Call, Fault, Kind};
 use crate::work::{open, Work};
 
 const SEALED: Scenario = Scenario {
@@ -208,6 +208,33 @@ fn lost_frames_of_an_open_transaction_are_not_read_from_what_lay_there() {
         watch::end();
     }
     assert!(open_still > 0, "no statement failed alone");
+}
+
+/// A sector that cannot be read failed the reading of what comes before it, which had been read ahead with it.
+#[test]
+fn what_cannot_be_read_ahead_fails_nothing_before_it() {
+    let bench = Bench::new();
+    let scenario = Scenario { mode: Mode::Wal, ..SEALED };
+    let directory = bench.fresh();
+    bench.settle(&scenario);
+    watch::begin(&directory);
+    let connection = open(&scenario, &directory.join("a.db"), true).unwrap();
+    connection.execute_batch(SIXTY_ROWS).unwrap();
+    let mut ahead = 0;
+    for at in 0..40 {
+        connection
+            .execute_batch("PRAGMA cache_size=0; PRAGMA shrink_memory; PRAGMA cache_size=10")
+            .unwrap();
+        watch::arm(Fault { kind: Kind::Broken, at, persistent: false });
+        let found = versions(&connection);
+        let struck = watch::disarm();
+        if struck.iter().any(|call| call.call == Call::Read && call.length > 2 * 4200) {
+            assert_eq!(found, Ok(vec![2]), "call {at}");
+            ahead += 1;
+        }
+    }
+    watch::end();
+    assert!(ahead > 0, "nothing was read ahead");
 }
 
 /// Kills the process after each such write; the power goes while the next process goes on
