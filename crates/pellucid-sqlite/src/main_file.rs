@@ -236,6 +236,10 @@ impl MainFile {
         if exclusive {
             held.set(held.get() | mask);
         }
+        if to_write {
+            // In an exclusive locking mode no lock was given back at the end of the one before.
+            self.link.end_transaction();
+        }
         // A reader needs no fresh header: a generation it has not seen makes it look again
         // (`Database`, `WalFile`), and a WAL database cannot change its page size or become plain
         // while this connection is open. Who may seal looks before anything else.
