@@ -7,6 +7,8 @@ use pellucid::wal::FRAME_HEADER_BYTES;
 
 /// Frames whose headers are kept, 6 MiB of them; behind them a frame is read for its header.
 const MOST: usize = 1 << 18;
+/// Room for so many stays, 96 KiB, when a larger transaction is over.
+const ROOM: usize = 1 << 12;
 
 /// One frame's header, as SQLite sees it.
 pub type Header = [u8; FRAME_HEADER_BYTES];
@@ -42,6 +44,9 @@ impl FrameHeaders {
     /// Forgets the headers of frame `number` and of those behind it.
     pub fn forget_from(&mut self, number: u32) {
         self.kept.truncate(number.saturating_sub(self.first) as usize);
+        if self.kept.is_empty() {
+            self.kept.shrink_to(ROOM);
+        }
     }
 }
 
