@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{getrusage, Usage, UsageWho};
+use nix::sys::time::TimeValLike;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -225,23 +227,24 @@ impl Load {
     }
 
     /// Shares of the machine's processor time that went to others than the `cpu_s` seconds of the
-    /// run itself, and that its host took.
+    /// run itself, and that its host took. The machine counts in ticks of 10 ms: of a short run the
+    /// first may be below 0, and only the mean of many says something.
     pub fn shares(&self, cpu_s: Option<f64>) -> (f64, f64) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let all = self.seconds * cores as f64;
         let (busy, stolen) = self.used;
-        (((busy - cpu_s.unwrap_or(busy)) / all).max(0.0), stolen / all)
+        ((busy - cpu_s.unwrap_or(busy)) / all, stolen / all)
     }
 }
 
 /// Processor seconds of the processes that this one has started and that have ended.
 pub fn children_cpu_seconds() -> Option<f64> {
-    let stat = read("/proc/self/stat");
-    // Fields 16 and 17 (proc(5)); the name before them is in brackets and may hold spaces.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let ticks = |place: usize| fields.get(place)?.parse::<f64>().ok();
-    Some((ticks(13)? + ticks(14)?) / TICKS_PER_SECOND)
+    getrusage(UsageWho::RUSAGE_CHILDREN).ok().map(|usage| used_cpu_seconds(&usage))
+}
+
+/// User and system time.
+pub fn used_cpu_seconds(usage: &Usage) -> f64 {
+    (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
 }
 
 /// Bytes that this process had fetched from the device (proc(5), /proc/pid/io).

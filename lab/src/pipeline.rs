@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use nix::sys::resource::{getrusage, Usage, UsageWho};
-use nix::sys::time::TimeValLike;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::machine::used_cpu_seconds;
 use crate::program::without_steering;
 
 const KIB: u64 = 1024;
@@ -109,15 +109,11 @@ pub fn serve() -> Result<()> {
     let wall_s = start.elapsed().as_secs_f64();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)
         .map_err(|error| Error::io("getrusage")(error.into()))?;
-    let took = Took { wall_s, cpu_s: cpu_seconds(&usage), peak_bytes: peak_bytes(&usage) };
+    let took = Took { wall_s, cpu_s: used_cpu_seconds(&usage), peak_bytes: peak_bytes(&usage) };
     let line = serde_json::to_string(&took)
         .map_err(|error| Error::invalid(format!("pipeline: {error}")))?;
     println!("{line}");
     Ok(())
-}
-
-fn cpu_seconds(usage: &Usage) -> f64 {
-    (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
 }
 
 fn peak_bytes(usage: &Usage) -> u64 {

@@ -1,6 +1,6 @@
 //! What a reader must know before believing a number.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::figures::{Figure, Word};
 use super::reading::Material;
@@ -85,12 +85,19 @@ pub fn cautions(material: &Material, figures: &[Figure], machines: usize) -> Vec
             what if *what == percent => Some(one.value / 100.0),
             _ => None,
         };
-        let runs = material.observations.iter().filter(|one| one.round > 0);
-        runs.filter_map(of_run).fold(0.0, f64::max)
+        // The machine counts in ticks, which are coarse beside a short run: the mean of a cell's.
+        let mut cells = BTreeMap::<_, (f64, f64)>::new();
+        for one in material.observations.iter().filter(|one| one.round > 0) {
+            if let Some(share) = of_run(one) {
+                let (sum, runs) = cells.entry((&one.session, &one.cell)).or_default();
+                (*sum, *runs) = (*sum + share, *runs + 1.0);
+            }
+        }
+        cells.values().map(|(sum, runs)| sum / runs).fold(0.0, f64::max)
     });
     if busy.iter().any(|share| *share > QUIET_SHARE) {
         cautions.push(format!(
-            "Others used up to {:.0} % of the machine during a run, its host took up to {:.0} %.",
+            "Others used up to {:.0} % of the machine in the runs of a cell, its host took up to {:.0} %.",
             busy[0] * 100.0,
             busy[1] * 100.0
         ));

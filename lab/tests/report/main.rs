@@ -440,6 +440,25 @@ fn a_small_scale_and_other_machines_are_told() {
     assert!(sentence(&page).starts_with("On these 2 machines: "), "{}", sentence(&page));
 }
 
+/// The machine counts in ticks of 10 ms: of a run of 20 ms it says anything.
+#[test]
+fn what_others_used_is_the_mean_of_many_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, plain, sealed, said) in
+        [("quiet", 95.0, -89.0, None), ("shared", 95.0, -35.0, Some("Others used up to 30 % of"))]
+    {
+        let made = Made::new().session(name, "opening", &["plain", "sealed"]);
+        let of_others = move |place: usize| if place == 0 { plain } else { sealed };
+        let records = made
+            .cell("opening", "elapsed_s", 0.01, |_| 1.0)
+            .cell("opening", "others_percent_cpu", 0.0, of_others)
+            .write(dir.path(), &format!("{name}.jsonl"));
+        let page = page(&[&records]);
+        assert_eq!(page.contains("Others used"), said.is_some(), "{name}");
+        assert!(page.contains(said.unwrap_or_default()), "{name}");
+    }
+}
+
 #[test]
 fn two_records_side_by_side() {
     let dir = tempfile::tempdir().unwrap();
