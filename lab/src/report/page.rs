@@ -182,9 +182,15 @@ fn table(table: &Table, cards: bool) -> Markup {
                 } }
                 tbody {
                     @for row in &table.rows {
-                        tr {
+                        @let of = Of::row(row);
+                        tr
+                            data-session=[of.session]
+                            data-cell=[of.cell]
+                            data-side=[of.side]
+                            data-what=[of.what]
+                            data-statistic=[of.statistic] {
                             @for (column, entry) in table.columns.iter().zip(row) {
-                                (cell(entry, column.numeric, cards.then_some(column.title.as_str())))
+                                (cell(entry, &of, column.numeric, cards.then_some(column.title.as_str())))
                             }
                         }
                     }
@@ -194,8 +200,50 @@ fn table(table: &Table, cards: bool) -> Markup {
     }
 }
 
-fn cell(entry: &Entry, numeric: bool, label: Option<&str>) -> Markup {
-    let origin = entry.origin.as_ref();
+/// Where numbers come from, as far as it is the same of a whole row: said once, or a page of all records has twice the size.
+#[derive(Debug, Default, PartialEq)]
+struct Of<'a> {
+    session: Option<&'a str>,
+    cell: Option<&'a str>,
+    side: Option<&'a str>,
+    what: Option<&'a str>,
+    statistic: Option<&'a str>,
+}
+
+impl<'a> Of<'a> {
+    fn entry(entry: &'a Entry) -> Self {
+        let origin = entry.origin.as_ref();
+        Self {
+            session: origin.map(|origin| origin.session.as_str()),
+            cell: origin.map(|origin| origin.cell.as_str()),
+            side: origin.map(|origin| origin.side.as_str()),
+            what: origin.map(|origin| origin.what.as_str()),
+            statistic: origin.map(|origin| origin.statistic.as_str()),
+        }
+    }
+
+    fn row(row: &'a [Entry]) -> Self {
+        let mut numbers = row.iter().filter(|entry| entry.origin.is_some()).map(Self::entry);
+        let Some(first) = numbers.next() else { return Self::default() };
+        numbers.fold(first, |row, number| row.both(&number, |same| same))
+    }
+
+    /// What is the same of both, or what `number` has of its own.
+    fn both(&self, number: &Self, keep: impl Fn(bool) -> bool) -> Self {
+        let of =
+            |row: Option<&'a str>, number: Option<&'a str>| number.filter(|_| keep(row == number));
+        Self {
+            session: of(self.session, number.session),
+            cell: of(self.cell, number.cell),
+            side: of(self.side, number.side),
+            what: of(self.what, number.what),
+            statistic: of(self.statistic, number.statistic),
+        }
+    }
+}
+
+fn cell(entry: &Entry, row: &Of, numeric: bool, label: Option<&str>) -> Markup {
+    let own = row.both(&Of::entry(entry), |same| !same);
     let word = entry.word.map(|word| match word {
         Word::Worse => "worse",
         Word::Better => "better",
@@ -206,11 +254,11 @@ fn cell(entry: &Entry, numeric: bool, label: Option<&str>) -> Markup {
         td.n[numeric]
             data-label=[label]
             data-value=[entry.value]
-            data-session=[origin.map(|origin| &origin.session)]
-            data-cell=[origin.map(|origin| &origin.cell)]
-            data-side=[origin.map(|origin| &origin.side)]
-            data-what=[origin.map(|origin| &origin.what)]
-            data-statistic=[origin.map(|origin| &origin.statistic)] {
+            data-session=[own.session]
+            data-cell=[own.cell]
+            data-side=[own.side]
+            data-what=[own.what]
+            data-statistic=[own.statistic] {
             @match word {
                 Some(word) => span class=(word) { (entry.text) },
                 None => (entry.text),

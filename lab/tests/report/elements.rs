@@ -5,12 +5,19 @@ use std::collections::BTreeMap;
 /// `data-` attributes of one element.
 pub type Element = BTreeMap<String, String>;
 
-/// Every element with a `data-value`.
+/// Every element with a `data-value`, with the attributes of its row.
 pub fn numbers(page: &str) -> Vec<Element> {
-    page.split('<')
-        .filter(|tag| tag.starts_with("td") && tag.contains("data-value=\""))
-        .map(|tag| attributes(&tag[..end(tag)]))
-        .collect()
+    let (mut numbers, mut row) = (Vec::new(), Element::new());
+    for tag in page.split('<') {
+        if tag.starts_with("tr") {
+            row = attributes(&tag[..end(tag)]);
+        } else if tag.starts_with("td") && tag.contains("data-value=\"") {
+            let mut element = row.clone();
+            element.extend(attributes(&tag[..end(tag)]));
+            numbers.push(element);
+        }
+    }
+    numbers
 }
 
 /// Where the tag ends: `>` may stand within quotes.
