@@ -248,6 +248,9 @@ pub struct ControlledOptions {
     /// The second side has to be found slower by less than this.
     #[arg(long, value_name = "PERCENT", conflicts_with = "slower")]
     pub less_than_percent: Option<f64>,
+    /// Instead: how many pairs it takes here to tell this, found in a pilot of one session.
+    #[arg(long, value_name = "PERCENT", conflicts_with_all = ["slower", "less_than_percent", "runs", "at_least"])]
+    pub tell_percent: Option<f64>,
 }
 
 #[derive(Debug, Clone, Args)]

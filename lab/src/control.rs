@@ -1,11 +1,12 @@
 //! Whether this machine tells apart what is apart, and nothing else: the same short session of one cell, again and again.
 //!
 //! Plain against plain has to come out as no difference, or as not resolved. A double of the shim that is slower by a known
-//! share (lab/tests/double) has to be found, and a smaller share not to be taken for it. Intervals are of 99 %.
+//! share (lab/tests/double) has to be found, and a smaller share not to be taken for it. Intervals are of 99 %. How long a
+//! session has to be for that, a pilot of plain against plain finds: it is the machine's affair.
 
 use comfy_table::{presets::UTF8_FULL_CONDENSED, CellAlignment, Table};
 
-use crate::arguments::ControlledOptions;
+use crate::arguments::{ControlledOptions, PurchaseOptions};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::purchase;
@@ -37,6 +38,9 @@ pub fn measure(options: &ControlledOptions) -> Result<bool> {
     if one.common.estimate {
         return estimate(options)?.print();
     }
+    if let Some(percent) = options.tell_percent {
+        return pilot(one, percent);
+    }
     let wanted = match (options.slower, options.less_than_percent) {
         (true, _) => Wanted::Slower,
         (false, Some(percent)) => Wanted::Less(1.0 + percent / 100.0),
@@ -48,10 +52,7 @@ pub fn measure(options: &ControlledOptions) -> Result<bool> {
     for run in 0..options.runs {
         let mut one = one.clone();
         one.common.seed = one.common.seed.wrapping_add(run as u64);
-        let cells = purchase::run(&one)?.end()?;
-        let ratios = cells.first().map(|cell| cell.ratios.as_slice()).unwrap_or_default();
-        let time = LogMean::of(ratios).map(|mean| mean.inverse().interval(CELLS_OF_99_PERCENT));
-        let time = time.ok_or_else(|| Error::invalid("control: a session without an interval"))?;
+        let time = session(&one)?.inverse().interval(CELLS_OF_99_PERCENT);
         let is_good = wanted.is_said_by(&time);
         good += usize::from(is_good);
         table.add_row([
@@ -74,13 +75,35 @@ pub fn measure(options: &ControlledOptions) -> Result<bool> {
     Ok(good >= options.at_least)
 }
 
+/// The ratios of speeds of one session.
+fn session(one: &PurchaseOptions) -> Result<LogMean> {
+    let cells = purchase::run(one)?.end()?;
+    let ratios = cells.first().map(|cell| cell.ratios.as_slice()).unwrap_or_default();
+    LogMean::of(ratios).ok_or_else(|| Error::invalid("control: a session without an interval"))
+}
+
+/// Says how many pairs it takes to tell `percent` from nothing.
+fn pilot(one: &PurchaseOptions, percent: f64) -> Result<bool> {
+    let pilot = session(one)?;
+    let pairs = pilot
+        .pairs_to_tell(1.0 + percent / 100.0, CELLS_OF_99_PERCENT)
+        .ok_or_else(|| Error::invalid("control: no number of pairs tells so little here"))?;
+    println!(
+        "pairs of {} s differ by {:.1} %; to tell {percent} % takes {pairs} pairs",
+        one.seconds,
+        pilot.spread() * 100.0
+    );
+    Ok(true)
+}
+
 /// What it will take.
 ///
 /// # Errors
 /// [`Error::Invalid`] for a name that no cell has.
 pub fn estimate(options: &ControlledOptions) -> Result<Estimate> {
     let one = purchase::estimate(&options.purchase)?;
-    Ok(Estimate { seconds: one.seconds * options.runs as f64, ..one })
+    let runs = if options.tell_percent.is_some() { 1 } else { options.runs };
+    Ok(Estimate { seconds: one.seconds * runs as f64, ..one })
 }
 
 impl Wanted {
@@ -113,12 +136,17 @@ mod tests {
         LogMean::of(ratios).unwrap().inverse().interval(CELLS_OF_99_PERCENT)
     }
 
-    /// Twenty ratios of speeds around `middle` with a noise of 2 %, about normal.
+    /// Twenty ratios of speeds around `middle` with a noise of 2 %.
     fn noisy(middle: f64, seed: u64) -> Vec<f64> {
+        ratios(20, middle, 0.02, seed)
+    }
+
+    /// So many ratios of speeds around `middle`, about normal.
+    fn ratios(pairs: usize, middle: f64, spread: f64, seed: u64) -> Vec<f64> {
         let mut random = Random::of(&[seed]);
         let mut uniform = || random.below(1 << 30) as f64 / f64::from(1 << 30);
         let mut noise = || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
-        (0..20).map(|_| middle * (0.02 * noise()).exp()).collect()
+        (0..pairs).map(|_| middle * (spread * noise()).exp()).collect()
     }
 
     #[test]
@@ -139,5 +167,27 @@ mod tests {
         assert!(share(1.0 / 1.005, Wanted::Less(1.03)) > 950);
         assert!(share(1.0, Wanted::Slower) < 15);
         assert!(share(1.0 / 1.03, Wanted::Less(1.03)) < 15);
+    }
+
+    /// On a machine ten times as noisy too: so many pairs are enough, and not many more than enough.
+    #[test]
+    fn a_pilot_says_how_many_pairs_find_3_percent() {
+        for spread in [0.02, 0.06, 0.2] {
+            let (mut found, mut pairs) = (0, 0);
+            for seed in 0..500 {
+                let pilot = LogMean::of(&ratios(60, 1.0, spread, seed)).unwrap();
+                let wanted = pilot.pairs_to_tell(1.03, CELLS_OF_99_PERCENT).unwrap();
+                let session = ratios(wanted, 1.0 / 1.03, spread, 1000 + seed);
+                found += usize::from(Wanted::Slower.is_said_by(&interval(&session)));
+                pairs += wanted;
+            }
+            let enough = (4.23 * spread / 0.0296_f64).powi(2).max(10.0);
+            let mean = pairs as f64 / 500.0;
+            assert!(found >= 475, "{spread}: {found} of 500");
+            assert!(
+                (enough..1.5 * enough).contains(&mean),
+                "{spread}: {mean}, {enough} are enough"
+            );
+        }
     }
 }
