@@ -195,6 +195,10 @@ pub struct PurchaseOptions {
     /// Length of a run.
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub seconds: f64,
+    /// A cell ends before its last round, but not before its tenth, when the intervals of 99 % are no wider than this
+    /// either way.
+    #[arg(long, value_name = "PERCENT", value_parser = width)]
+    pub until_percent: Option<f64>,
     /// Instead of a length: operations of each process.
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     pub operations: Option<std::num::NonZeroU64>,
@@ -248,9 +252,6 @@ pub struct ControlledOptions {
     /// The second side has to be found slower by less than this.
     #[arg(long, value_name = "PERCENT", conflicts_with = "slower")]
     pub less_than_percent: Option<f64>,
-    /// Instead: how many pairs it takes here to tell this, found in a pilot of one session.
-    #[arg(long, value_name = "PERCENT", conflicts_with_all = ["slower", "less_than_percent", "runs", "at_least"])]
-    pub tell_percent: Option<f64>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -495,6 +496,11 @@ pub fn seconds(text: &str) -> std::result::Result<f64, String> {
     seconds.ok_or_else(|| "not 0.05 to 86400 seconds".into())
 }
 
+fn width(text: &str) -> std::result::Result<f64, String> {
+    let percent = text.parse().ok().filter(|percent| (0.01..=100.0).contains(percent));
+    percent.ok_or_else(|| "not 0.01 to 100 percent".into())
+}
+
 fn share(text: &str) -> std::result::Result<f64, String> {
     let share = text.parse().ok().filter(|s| (0.0..=0.9).contains(s));
     share.ok_or_else(|| "not 0 to 0.9".into())
@@ -550,6 +556,8 @@ mod tests {
             "--rounds 4",
             "--seconds 0",
             "--seconds NaN",
+            "--until-percent 0",
+            "--until-percent NaN",
             "--processes 0",
             "--mix 1/2",
             "--page-size 1000",

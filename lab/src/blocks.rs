@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::histogram::Histogram;
 use crate::random::Random;
 use crate::record::{CellResult, SideResult};
-use crate::statistics::{LogMean, Summary};
+use crate::statistics::{LogMean, Summary, CELLS_OF_99_PERCENT};
 
 /// What the cells of a session share.
 #[derive(Debug)]
@@ -19,7 +19,13 @@ pub struct Rounds {
     pub rounds: usize,
     pub warm_up_rounds: usize,
     pub seed: u64,
+    /// A cell ends before its last round when each interval of 99 % is no wider than by this factor either way: a
+    /// matter of its width alone, never of where it lies.
+    pub until: Option<f64>,
 }
+
+/// Fewer say too little of how much they differ.
+pub const LEAST_ROUNDS_UNTIL: usize = 10;
 
 /// Where a run stands.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +70,11 @@ impl Rounds {
                     samples[side].push(sample);
                 }
             }
+            if round >= LEAST_ROUNDS_UNTIL
+                && self.until.is_some_and(|factor| are_narrow(&samples, factor))
+            {
+                break;
+            }
         }
         (1..self.sides.len())
             .map(|side| self.result(cell, [(0, &samples[0]), (side, &samples[side])]))
@@ -101,6 +112,17 @@ impl Rounds {
             stolen_share: shares(|run| run.stolen_share)?,
         })
     }
+}
+
+/// Whether every side's interval of 99 % is within this factor of its middle.
+fn are_narrow(samples: &[Vec<Sample>], factor: f64) -> bool {
+    let Some((base, others)) = samples.split_first() else { return false };
+    others.iter().all(|side| {
+        let ratios: Vec<f64> =
+            base.iter().zip(side).map(|(a, b)| b.ops_per_s / a.ops_per_s).collect();
+        LogMean::of(&ratios)
+            .is_some_and(|mean| mean.interval(CELLS_OF_99_PERCENT).half_width() <= factor)
+    })
 }
 
 fn side_result(side: &str, samples: &[Sample]) -> Option<SideResult> {
@@ -178,6 +200,7 @@ mod tests {
                 rounds: 5,
                 warm_up_rounds,
                 seed: 1,
+                until: None,
             };
             let mut turns = 0;
             let cells = rounds.measure("cell", |turn| {
@@ -197,6 +220,41 @@ mod tests {
         };
         assert_eq!(measure(1), (12, vec![2.0; 5]));
         assert_eq!(measure(0), (10, vec![2.0; 5]));
+    }
+
+    /// Rounds that a cell takes whose sides differ by `share`, with a noise of `spread`.
+    fn rounds_until(percent: f64, share: f64, spread: f64) -> usize {
+        let rounds = Rounds {
+            session: "1".into(),
+            sides: vec!["a".into(), "b".into()],
+            rounds: 300,
+            warm_up_rounds: 1,
+            seed: 1,
+            until: Some(1.0 + percent / 100.0),
+        };
+        let cells = rounds.measure("cell", |turn| {
+            let noise = Random::of(&[turn.round as u64, turn.side as u64]).below(1001) as f64;
+            let speed = 1.0 + share * turn.side as f64 + spread * (noise / 500.0 - 1.0);
+            Ok(Sample {
+                ops_per_s: speed,
+                cpu_us_per_op: None,
+                latency: Histogram::default(),
+                busy: 0,
+                others_share: 0.0,
+                stolen_share: 0.0,
+            })
+        });
+        cells.unwrap().remove(0).ratios.len()
+    }
+
+    #[test]
+    fn a_cell_ends_when_its_interval_is_narrow_and_wherever_it_lies() {
+        assert_eq!(rounds_until(1.0, 0.0, 1e-4), LEAST_ROUNDS_UNTIL);
+        // Uniform in 1 +- 0.05: the ratio's log has 0.041; (2.7 * 0.041 / 0.01)^2 rounds are 121.
+        let noisy = rounds_until(1.0, 0.0, 0.05);
+        assert!((80..170).contains(&noisy), "{noisy}");
+        assert!(rounds_until(1.0, 1.0, 0.1).abs_diff(rounds_until(1.0, 1.0001, 0.1)) <= 1);
+        assert_eq!(rounds_until(1.0, 0.0, 0.3), 300);
     }
 
     #[test]

@@ -53,6 +53,7 @@ pub fn run(options: &PurchaseOptions) -> Result<Place> {
         sides: fixtures.iter().map(Fixture::describe).collect::<Result<_>>()?,
         warm_up_rounds: WARM_UP_ROUNDS,
         limit: Some(limit),
+        until_percent: options.until_percent,
         setting: Some(setting),
         size: None,
         ..Conditions::default()

@@ -20,6 +20,9 @@ use crate::table;
 use crate::verdict::{Loads, Verdict};
 use crate::worker::Limit;
 
+/// The parameter of a session whose cells end when their intervals are narrow.
+pub const UNTIL_PERCENT: &str = "until_percent";
+
 /// Where a session takes place; its directory goes when it is dropped.
 #[derive(Debug)]
 pub struct Place {
@@ -41,6 +44,8 @@ pub struct Conditions {
     pub sides: Vec<SideDescription>,
     pub warm_up_rounds: usize,
     pub limit: Option<Limit>,
+    /// As [`Rounds::until`], in percent.
+    pub until_percent: Option<f64>,
     pub setting: Option<Setting>,
     pub size: Option<u64>,
     pub parameters: Parameters,
@@ -85,7 +90,10 @@ impl Place {
     ///
     /// # Errors
     /// [`Error::Io`]
-    pub fn begin(&mut self, conditions: Conditions, cells: usize) -> Result<Rounds> {
+    pub fn begin(&mut self, mut conditions: Conditions, cells: usize) -> Result<Rounds> {
+        if let Some(percent) = conditions.until_percent {
+            conditions.parameters.insert(UNTIL_PERCENT.into(), percent.into());
+        }
         let (schema, name, started_unix_s) = Session::stamp();
         let session = Session {
             schema,
@@ -109,6 +117,7 @@ impl Place {
             rounds: session.rounds,
             warm_up_rounds: session.warm_up_rounds,
             seed: session.seed,
+            until: conditions.until_percent.map(|percent| 1.0 + percent / 100.0),
         };
         self.progress = progress(rounds.runs(cells));
         self.session = Some(session);
@@ -131,6 +140,10 @@ impl Place {
             self.progress.inc(1);
             Ok(sample)
         })?;
+        // What a narrow interval spared.
+        let left =
+            of_cell.first().map_or(0, |cell| rounds.rounds.saturating_sub(cell.ratios.len()));
+        self.progress.inc((left * rounds.sides.len()) as u64);
         of_cell.iter().try_for_each(|result| self.sink.write(&Record::Cell(result)))?;
         self.cells.extend(of_cell);
         Ok(())

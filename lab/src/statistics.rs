@@ -1,18 +1,14 @@
 //! Order statistics of a handful of paired runs, and intervals of the mean of log ratios.
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{Binomial, ChiSquared, ContinuousCDF, DiscreteCDF, StudentsT};
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
 /// Of every interval that is not corrected for a number of cells.
 pub const CONFIDENCE: f64 = 0.95;
+/// An interval of 95 % corrected for so many cells is one of 99 %.
+pub const CELLS_OF_99_PERCENT: usize = 5;
 /// An interval of ratios within this factor either way says: no difference.
 pub const NO_DIFFERENCE: f64 = 1.02;
-/// Share of sessions in which [`LogMean::pairs_to_tell`] wants what is there to be found.
-const POWER: f64 = 0.95;
-/// How sure that a spread is not larger than what is taken for it.
-const SPREAD_CONFIDENCE: f64 = 0.8;
-/// No interval is told of fewer pairs, and nobody waits for more.
-const PAIRS: std::ops::Range<f64> = 10.0..1e6;
 
 /// Five numbers of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -101,29 +97,6 @@ impl LogMean {
     /// Of the ratios turned over: times of speeds.
     pub fn inverse(&self) -> Self {
         Self { mean: -self.mean, ..*self }
-    }
-
-    /// Of one ratio's logarithm: about the share by which pairs differ.
-    pub fn spread(&self) -> f64 {
-        (self.variance * (self.degrees + 1.0)).sqrt()
-    }
-
-    /// As many pairs, at least 10, as an interval of so many `cells` takes to leave out either end of
-    /// a distance, as of 1 from 1.03, in 95 of 100 sessions. `self` is the pilot, whose spread is
-    /// taken for its upper limit of 80 %: a pilot's own is too small as often as too large (Browne,
-    /// Statistics in Medicine 14, 1995). `None` for a distance of nothing, or of what nobody waits for.
-    pub fn pairs_to_tell(&self, distance: f64, cells: usize) -> Option<usize> {
-        let distance = Some(distance.ln().abs()).filter(|distance| *distance > 0.0)?;
-        let chi_squared = ChiSquared::new(self.degrees).ok()?.inverse_cdf(1.0 - SPREAD_CONFIDENCE);
-        let spread = self.spread() * (self.degrees / chi_squared).sqrt();
-        let miss = (1.0 - CONFIDENCE) / cells.max(1) as f64;
-        // Fewer degrees of freedom want more pairs, and those have more: a few steps settle it.
-        let pairs = (0..16).fold(PAIRS.start, |pairs, _| {
-            let t = |probability| student_t(pairs - 1.0, probability);
-            let errors = (t(1.0 - miss / 2.0) + t(POWER)) * spread / distance;
-            errors.powi(2).ceil().clamp(PAIRS.start, PAIRS.end)
-        });
-        PAIRS.contains(&pairs).then_some(pairs as usize)
     }
 
     /// Student's t around the mean; with `cells` above 1 corrected for them (Bonferroni), so that
@@ -281,24 +254,6 @@ mod tests {
         let (turned, straight) = (a.inverse().interval(1), a.interval(1));
         assert!((turned.mean - 1.0 / straight.mean).abs() < 1e-12);
         assert!((turned.low - 1.0 / straight.high).abs() < 1e-12);
-    }
-
-    #[test]
-    fn pairs_to_tell_a_distance_are_the_formulas() {
-        // Logs of +-0.05: a spread of 0.05 * sqrt(100 / 99); chi squared of 99 degrees at 0.2 is 86.9
-        // and t of many degrees at 0.995 and 0.95 are 2.6 and 1.65, so ((2.6 + 1.65) * 0.0536 / 0.03)^2.
-        let pilot: Vec<f64> =
-            (0..100).map(|n| if n % 2 == 0 { 1.0 } else { 0.1_f64.exp() }).collect();
-        let pilot = LogMean::of(&pilot).unwrap();
-        assert!((pilot.spread() - 0.05025).abs() < 1e-4, "{pilot:?}");
-        let pairs = pilot.pairs_to_tell(0.03_f64.exp(), 5).unwrap();
-        assert!((57..=60).contains(&pairs), "{pairs}");
-        assert_eq!(pilot.pairs_to_tell((-0.03_f64).exp(), 5), Some(pairs));
-        assert_eq!(pilot.pairs_to_tell(2.0, 5), Some(10));
-        for too_small in [1.0, 1.0 + 1e-9, f64::NAN, -1.0] {
-            assert_eq!(pilot.pairs_to_tell(too_small, 5), None, "{too_small}");
-        }
-        assert_eq!(LogMean::of(&[1.1; 20]).unwrap().pairs_to_tell(1.01, 5), Some(10));
     }
 
     #[test]

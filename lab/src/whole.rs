@@ -63,6 +63,7 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
         sides: templates.iter().map(Template::describe).collect::<Result<_>>()?,
         warm_up_rounds: 0,
         limit: None,
+        until_percent: None,
         setting: Some(plan::STANDARD),
         size: Some(options.size_mib),
         parameters: is_cold

@@ -8,6 +8,7 @@ use super::section::primary;
 use crate::estimate::length_of;
 use crate::experiment::hummer::WHOLE_ESTIMATE;
 use crate::record::{Observation, Session};
+use crate::session::UNTIL_PERCENT;
 use crate::statistics::{at_least, CONFIDENCE};
 
 /// More than this of the machine in others' hands, and the reader is told.
@@ -62,7 +63,11 @@ pub fn cautions(material: &Material, figures: &[Figure], machines: usize) -> Vec
     }
     cautions.extend(lost_data(material));
     let planned = |figure: &Figure| {
-        let of = material.sessions.iter().find(|session| session.session == figure.session);
+        let of = material
+            .sessions
+            .iter()
+            .find(|session| session.session == figure.session)
+            .filter(|session| !session.parameters.contains_key(UNTIL_PERCENT));
         of.map_or(0, |session| session.rounds)
     };
     let short: BTreeSet<String> = figures

@@ -135,6 +135,7 @@ pub fn measure(asked: &Asked<'_>, scenario: &Scenario) -> Result<()> {
         sides: fixtures.iter().map(Fixture::describe).collect::<Result<_>>()?,
         warm_up_rounds: 1,
         limit: Some(limit),
+        until_percent: None,
         setting: Some(setting),
         size: Some(bytes >> 20),
         parameters,
