@@ -199,8 +199,12 @@ pub struct PurchaseOptions {
     /// either way.
     #[arg(long, value_name = "PERCENT", value_parser = width)]
     pub until_percent: Option<f64>,
+    /// The sides of a round work in turns of this length, in an order that is drawn, and not a whole run one behind the
+    /// other: what others on the machine cost then hurts all sides alike. With one process, under taskset(1): processors differ too.
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(2..=1000))]
+    pub turn_ms: Option<u64>,
     /// Instead of a length: operations of each process.
-    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["seconds", "turn_ms"])]
     pub operations: Option<std::num::NonZeroU64>,
     /// Numbers of processes.
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_values_t = plan::PROCESSES,
@@ -556,6 +560,8 @@ mod tests {
             "--rounds 4",
             "--seconds 0",
             "--seconds NaN",
+            "--turn-ms 1",
+            "--turn-ms 5 --operations 100",
             "--until-percent 0",
             "--until-percent NaN",
             "--processes 0",

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::blocks::shuffled;
 use crate::error::{Error, Result};
 use crate::machine::as_ns;
+use crate::random::Random;
 use crate::worker::{Order, Report};
 
 /// Long enough for every worker to read its line before the moment comes.
@@ -41,6 +43,38 @@ pub fn together(orders: &[Order], home: &Path, at_start: impl FnOnce()) -> Resul
     at_start();
     start(&mut workers)?;
     workers.iter_mut().map(Worker::report).collect()
+}
+
+/// Has groups of workers take turns, `turns` of each, in an order that is drawn each time; `at_start` is called right before.
+/// The reports are in the order of the groups.
+///
+/// # Errors
+/// As [`single`]; the other workers are stopped.
+pub fn in_turns(
+    groups: &[(Vec<Order>, &Path)],
+    turns: usize,
+    random: &mut Random,
+    at_start: impl FnOnce(),
+) -> Result<Vec<Vec<Report>>> {
+    let mut workers = Vec::new();
+    for (orders, home) in groups {
+        workers.push(
+            orders.iter().map(|order| Worker::start(order, home)).collect::<Result<Vec<_>>>()?,
+        );
+    }
+    workers.iter_mut().flatten().try_for_each(Worker::ready)?;
+    at_start();
+    for _ in 0..turns {
+        for group in shuffled(workers.len(), random) {
+            workers[group].iter_mut().try_for_each(|worker| worker.tell("go"))?;
+            workers[group].iter_mut().try_for_each(|worker| worker.expect("rest"))?;
+        }
+    }
+    let report = |worker: &mut Worker| {
+        worker.tell("end")?;
+        worker.report()
+    };
+    workers.iter_mut().map(|group| group.iter_mut().map(report).collect()).collect()
 }
 
 /// Lets workers that are ready begin at one moment, and says when that is.
@@ -104,9 +138,13 @@ impl Worker {
     }
 
     pub fn ready(&mut self) -> Result<()> {
+        self.expect("ready")
+    }
+
+    fn expect(&mut self, expected: &str) -> Result<()> {
         match self.answer()?.as_str() {
-            "ready" => Ok(()),
-            answer => Err(Error::invalid(format!("worker: `{answer}` instead of `ready`"))),
+            answer if answer == expected => Ok(()),
+            answer => Err(Error::invalid(format!("worker: `{answer}` instead of `{expected}`"))),
         }
     }
 

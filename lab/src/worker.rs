@@ -1,7 +1,7 @@
 //! A process of its own for each piece of work on a database: `lab worker`, started by [`crate::pool`].
 //!
 //! It reads one [`Order`] from standard input, a JSON line. For a run it then answers `ready`, waits
-//! for `start UNIX_NANOSECONDS`, works, and answers with one [`Report`] line. Only workers open
+//! for `start UNIX_NANOSECONDS` (or, in turns, for each `go`), works, and answers with one [`Report`] line. Only workers open
 //! databases: the lab itself keeps no lock, no cache and no shim.
 
 mod order;
@@ -271,6 +271,9 @@ fn run(order: &Order, task: &Run) -> Result<Ran> {
     seed.push(task.worker);
     let mut client = purchase::Client::new(&connection, order.setting.size, Random::of(&seed))?;
     say("ready")?;
+    if let Some(turn_s) = task.turn_s {
+        return in_turns(client, task, turn_s);
+    }
     wait_for_start(&line()?)?;
 
     let mut latencies = [(); 3].map(|()| Histogram::default());
@@ -303,6 +306,40 @@ fn run(order: &Order, task: &Run) -> Result<Ran> {
         latencies: latencies.map(|histogram| histogram.sparse()),
         committed_inserts,
         elapsed_s: start.elapsed().as_secs_f64(),
+        cpu_s: own_cpu_seconds().zip(cpu).map(|(end, start)| end - start),
+        busy: client.busy,
+    })
+}
+
+/// Works whenever it is this worker's turn. A turn ends with an operation, and counts as long as it took.
+fn in_turns(mut client: purchase::Client, task: &Run, turn_s: f64) -> Result<Ran> {
+    let turn = Duration::from_secs_f64(turn_s);
+    let mut latencies = [(); 3].map(|()| Histogram::default());
+    let (mut committed_inserts, mut operations, mut elapsed) = (0, 0, Duration::ZERO);
+    let cpu = own_cpu_seconds();
+    loop {
+        match line()?.as_str() {
+            "go" => {}
+            "end" => break,
+            other => return Err(Error::invalid(format!("worker: `{other}` instead of `go`"))),
+        }
+        let start = Instant::now();
+        let mut last = start;
+        while last - start < turn {
+            let operation = task.mix.operation(operations + task.worker);
+            client.perform(operation)?;
+            committed_inserts += u64::from(operation == Operation::Insert);
+            let now = Instant::now();
+            latencies[operation as usize].add(as_ns(now - last));
+            (operations, last) = (operations + 1, now);
+        }
+        elapsed += last - start;
+        say("rest")?;
+    }
+    Ok(Ran {
+        latencies: latencies.map(|histogram| histogram.sparse()),
+        committed_inserts,
+        elapsed_s: elapsed.as_secs_f64(),
         cpu_s: own_cpu_seconds().zip(cpu).map(|(end, start)| end - start),
         busy: client.busy,
     })

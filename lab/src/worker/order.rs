@@ -80,6 +80,8 @@ pub struct Run {
     pub mix: Mix,
     pub synchronous: Synchronous,
     pub limit: Limit,
+    /// Works this long from each `go` on, and says `rest`; until `end`.
+    pub turn_s: Option<f64>,
     /// Names the sequence of rows; both sides of a round get the same.
     pub seed: Vec<u64>,
     pub worker: u64,

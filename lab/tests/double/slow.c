@@ -22,8 +22,8 @@ SQLITE_EXTENSION_INIT1
 #endif
 /* The clock is looked at once in so many calls, so that looking costs next to nothing. */
 #define CALLS_BETWEEN_LOOKS 64
-/* What a thread slept or waited for longer is no work of its own. */
-#define LONGEST_NS 50000000LL
+/* What a thread slept or waited for longer, as for its turn, is no work of its own. */
+#define LONGEST_NS 1000000LL
 /* The default VFS has one table for each way of locking; more than these are left as they are. */
 #define MOST_TABLES 8
 
