@@ -63,7 +63,6 @@ pub fn run(options: &PurchaseOptions) -> Result<Place> {
         parameters: options.turn_ms.map(|ms| ("turn_ms".into(), ms.into())).into_iter().collect(),
         setting: Some(setting),
         size: None,
-        ..Conditions::default()
     };
     let rounds = place.begin(conditions, plan.len())?;
     let purchase = Purchase { session: rounds.session.clone(), fixtures, setting, limit, seed };
