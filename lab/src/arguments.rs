@@ -195,8 +195,8 @@ pub struct PurchaseOptions {
     /// Length of a run.
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub seconds: f64,
-    /// A cell ends before its last round, but not before its tenth, when the intervals of 99 % are no wider than this
-    /// either way.
+    /// A cell ends before the last of its --rounds, but not before its tenth, when the intervals of 99 % are no wider than
+    /// this either way.
     #[arg(long, value_name = "PERCENT", value_parser = width)]
     pub until_percent: Option<f64>,
     /// The sides of a round work in turns of this length, in an order that is drawn, and not a whole run one behind the

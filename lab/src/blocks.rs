@@ -63,6 +63,7 @@ impl Rounds {
         mut run: impl FnMut(Turn) -> Result<Sample>,
     ) -> Result<Vec<CellResult>> {
         let mut samples: Vec<Vec<Sample>> = self.sides.iter().map(|_| Vec::new()).collect();
+        let mut narrow = self.until.is_none();
         for round in 1 - self.warm_up_rounds.min(1)..=self.rounds {
             for (place, side) in self.order(cell, round).into_iter().enumerate() {
                 let sample = run(Turn { round, place, side })?;
@@ -73,8 +74,15 @@ impl Rounds {
             if round >= LEAST_ROUNDS_UNTIL
                 && self.until.is_some_and(|factor| are_narrow(&samples, factor))
             {
+                narrow = true;
                 break;
             }
+        }
+        if !narrow {
+            eprintln!(
+                "lab: {cell}: {} rounds did not make its interval narrow enough",
+                self.rounds
+            );
         }
         (1..self.sides.len())
             .map(|side| self.result(cell, [(0, &samples[0]), (side, &samples[side])]))

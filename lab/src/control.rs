@@ -155,10 +155,11 @@ mod tests {
     }
 
     /// As many pairs as make the interval narrow, on a quiet machine and a noisy one: what is not there is found as seldom
-    /// as 99 % say, though the pairs decide how many they are.
+    /// as 99 % say, though the pairs decide how many they are. Where they are the fewest by a little, at a spread of 0.025,
+    /// 1.7 % are missed and not 1: a session that happened to be even ends early.
     #[test]
     fn a_narrow_interval_tells_3_percent_whatever_the_noise() {
-        for spread in [0.01, 0.05] {
+        for spread in [0.01, 0.02, 0.025, 0.05] {
             let session = |middle: f64, seed: u64| {
                 let speeds = ratios(250, middle, spread, seed);
                 let rounds = Rounds {
@@ -183,11 +184,11 @@ mod tests {
                 interval(&cells.unwrap().remove(0).ratios)
             };
             let share = |middle: f64, wanted: Wanted| {
-                (0..200).filter(|seed| wanted.is_said_by(&session(middle, *seed))).count()
+                (0..1000).filter(|seed| wanted.is_said_by(&session(middle, *seed))).count()
             };
-            assert!(share(1.0, Wanted::Nothing) >= 194, "{spread}");
-            assert!(share(1.0 / 1.03, Wanted::Slower) >= 194, "{spread}");
-            assert!(share(1.0 / 1.006, Wanted::Less(1.03)) >= 189, "{spread}");
+            assert!(share(1.0, Wanted::Nothing) >= 975, "{spread}");
+            assert!(share(1.0 / 1.03, Wanted::Slower) >= 970, "{spread}");
+            assert!(share(1.0 / 1.006, Wanted::Less(1.03)) >= 945, "{spread}");
         }
     }
 }

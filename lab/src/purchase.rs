@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::arguments::PurchaseOptions;
-use crate::blocks::{Sample, Turn};
+use crate::blocks::{Sample, Turn, LEAST_ROUNDS_UNTIL};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::fixture::Fixture;
@@ -47,6 +47,11 @@ pub fn measure(options: &PurchaseOptions) -> Result<bool> {
 /// Of the first run that failed.
 pub fn run(options: &PurchaseOptions) -> Result<Place> {
     let plan = options.plan()?;
+    if options.until_percent.is_some() && options.common.rounds <= LEAST_ROUNDS_UNTIL {
+        return Err(Error::invalid(format!(
+            "--until-percent: no cell ends before its round {LEAST_ROUNDS_UNTIL}; name more with --rounds, the most that a cell may take"
+        )));
+    }
     // Peers run some of the standard cells again: those results are not the workload's.
     let peers = options.common.sides.has_peers();
     let mut place = Place::open(if peers { "peers" } else { "purchase" }, &options.common)?;

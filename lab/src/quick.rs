@@ -186,7 +186,7 @@ fn tell(records: &Path, left_out: &[String], scale: f64) -> Result<()> {
     let report = Report::of(&Records::read(&[records.to_path_buf()])?)?;
     let page = records.with_extension("html");
     std::fs::write(&page, report.page()?).map_err(Error::io(page.display().to_string()))?;
-    println!("{}\n", report.summary());
+    println!("{}", report.first_screen());
     for what in left_out {
         println!("Not measured: {what}.");
     }
@@ -204,6 +204,7 @@ fn tell(records: &Path, left_out: &[String], scale: f64) -> Result<()> {
          at full size; `lab full --estimate` says how long that takes.",
         (MIB * scale).ceil()
     );
-    println!("Records: {}\nPage: {}", records.display(), page.display());
+    println!("Records: {} (`lab report` prints all their tables)", records.display());
+    println!("Page: {}", page.display());
     Ok(())
 }

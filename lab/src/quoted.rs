@@ -12,8 +12,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::report::{figures, like, Paired, Records};
-use crate::statistics::{Interval, LogMean};
+use crate::report::{figures, like, mean_over, Paired, Records};
+use crate::statistics::Interval;
 
 const OPENING: &str = "<!-- figure:";
 const TABLE: &str = "<!-- figures:";
@@ -201,9 +201,9 @@ impl<'a> Quote<'a> {
 
 fn recompute(found: &[Paired], statistic: &str) -> Result<Interval> {
     let none = || Error::invalid("too few pairs for an interval");
-    let means = |of: fn(&Paired) -> Option<LogMean>| -> Result<Interval> {
-        let means: Vec<LogMean> = found.iter().map(of).collect::<Option<_>>().ok_or_else(none)?;
-        Ok(LogMean::over(&means).ok_or_else(none)?.interval(1))
+    let over = |of: fn(&Paired) -> Vec<f64>| -> Result<Interval> {
+        let found: Vec<&Paired> = found.iter().collect();
+        Ok(mean_over(&found, of).ok_or_else(none)?.interval(1))
     };
     let alone = |value: Option<f64>| -> Result<Interval> {
         match (value, found.len()) {
@@ -214,9 +214,9 @@ fn recompute(found: &[Paired], statistic: &str) -> Result<Interval> {
     let summary = || found[0].summary();
     match statistic {
         "mean" if found.len() == 1 && found[0].log_mean().is_none() => alone(found[0].mean()),
-        "mean" => means(Paired::log_mean),
+        "mean" => over(Paired::ratios),
         // Speeds turned over: the time of an operation.
-        "cost" => means(Paired::cost),
+        "cost" => over(Paired::costs),
         "median" => alone(summary().map(|summary| summary.median)),
         "min" => alone(summary().map(|summary| summary.min)),
         "max" => alone(summary().map(|summary| summary.max)),

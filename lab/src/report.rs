@@ -27,7 +27,7 @@ use reading::Material;
 use section::Section;
 use tables::Table;
 
-pub use figures::{figures, like, Figure as Paired, Sense as Meaning, Word as Verdict};
+pub use figures::{figures, like, mean_over, Figure as Paired, Sense as Meaning, Word as Verdict};
 pub use headline::cost_words;
 pub use reading::Material as Records;
 pub use text::{change, ends, of_ratio, quantity};
@@ -129,7 +129,12 @@ impl Report {
         page::render(self)
     }
 
-    /// For a terminal.
+    /// For a terminal: what the page shows first.
+    pub fn first_screen(&self) -> String {
+        summary::first_screen(self)
+    }
+
+    /// For a terminal: all tables but those of single figures and runs.
     pub fn summary(&self) -> String {
         summary::terminal(self)
     }

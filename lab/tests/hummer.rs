@@ -38,7 +38,9 @@ loops_per_s = 600
 seconds = 0.2
 "#;
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// Within a second on a machine that has time for its processes; others are held to a tenth of the DELAY.
+/// Where the machine has time for its processes, as it has in one of two runs at least.
+const EFFECT_MS: f64 = 1_000.0;
+/// On any machine: a tenth of the DELAY.
 const LONGEST_EFFECT_MS: f64 = 60_000.0;
 
 fn lab(dir: &Path, scenario: &str, line: &str) -> Command {
@@ -230,6 +232,7 @@ impl Running {
 
 #[test]
 fn a_mix_changed_live_takes_effect_during_a_delay_and_stop_leaves_nothing() {
+    let mut effects_ms = Vec::new();
     for sides in ["plain,again", "sealed,sealed"] {
         let dir = tempfile::tempdir().unwrap();
         let running = Running::start(dir.path(), sides);
@@ -254,9 +257,11 @@ fn a_mix_changed_live_takes_effect_during_a_delay_and_stop_leaves_nothing() {
         assert!(run["seen_changes"] >= 4.0, "three saw the stop, and who inserted saw the mix");
         let effect_ms = run["longest_effect_ms"];
         assert!(effect_ms <= LONGEST_EFFECT_MS, "{effect_ms}");
+        effects_ms.push(effect_ms);
         assert!(run["insert_operations"] > 0.0);
         assert_eq!(run["purchase_rows"], 15.0 + run["insert_operations"]);
     }
+    assert!(effects_ms.iter().any(|effect_ms| *effect_ms <= EFFECT_MS), "{effects_ms:?}");
 }
 
 #[test]

@@ -152,6 +152,26 @@ impl Figure {
     }
 }
 
+/// The mean over `figures`, each with the same weight, of the ratios or costs that `of` gives. `None` if one has no mean.
+///
+/// Those of one session share its rounds, and a bad minute may be in all of them: each round then gives one number, and
+/// the interval is of those. What does not share every round counts as independent.
+pub fn mean_over(figures: &[&Figure], of: fn(&Figure) -> Vec<f64>) -> Option<LogMean> {
+    let means: Vec<LogMean> =
+        figures.iter().map(|figure| LogMean::of(&of(figure))).collect::<Option<_>>()?;
+    let first = figures.first()?;
+    let shared = |one: &&Figure| (&one.session, &one.rounds) == (&first.session, &first.rounds);
+    if !figures.iter().all(|one| shared(one)) {
+        return LogMean::over(&means);
+    }
+    let values: Vec<Vec<f64>> = figures.iter().map(|figure| of(figure)).collect();
+    let of_round = |round: usize| {
+        let logs: f64 = values.iter().map(|one| one[round].ln()).sum();
+        (logs / values.len() as f64).exp()
+    };
+    LogMean::of(&(0..first.rounds.len()).map(of_round).collect::<Vec<_>>())
+}
+
 /// Of each side the value of each round.
 type BySide<'a> = BTreeMap<&'a str, BTreeMap<usize, f64>>;
 
@@ -297,6 +317,25 @@ mod tests {
     fn nothing_that_is_not_positive_gets_an_interval() {
         let zero = figure("cpu_s", &[0.0, 0.0], &[1.0, 1.0]);
         assert_eq!((zero.interval(), zero.mean(), zero.word()), (None, None, Word::Told));
+    }
+
+    #[test]
+    fn a_bad_minute_that_several_cells_share_is_no_more_certain_for_that() {
+        let cell = |side: &[f64]| figure("elapsed_s", &[1.0; 4], side);
+        let (one, other) = (cell(&[1.0, 1.2, 1.0, 1.1]), cell(&[1.0, 1.2, 1.0, 1.1]));
+        let alone = one.interval().unwrap();
+        let together = mean_over(&[&one, &other], Figure::costs).unwrap().interval(1);
+        assert!(
+            (together.low - alone.low).abs() < 1e-12 && (together.high - alone.high).abs() < 1e-12
+        );
+        // Of another session they are independent, and what one says the other makes more certain.
+        let other = Figure { session: "2".into(), ..other };
+        let apart = mean_over(&[&one, &other], Figure::costs).unwrap().interval(1);
+        assert!((apart.mean - alone.mean).abs() < 1e-12 && apart.high < alone.high, "{apart:?}");
+        let speed = figure("ops_per_s", &[2.0; 4], &[1.0; 4]);
+        assert_eq!(mean_over(&[&speed], Figure::costs).unwrap().interval(1).mean, 2.0);
+        assert_eq!(mean_over(&[&speed, &cell(&[1.0, 0.0])], Figure::costs), None);
+        assert_eq!(mean_over(&[], Figure::costs), None);
     }
 
     #[test]

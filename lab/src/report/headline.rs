@@ -1,7 +1,7 @@
 //! The first screen: one line for each kind of work, and the sentence that they make.
 
 use super::articles::{Articles, Headline, Source};
-use super::figures::{like, Figure, Sense, Word};
+use super::figures::{like, mean_over, Figure, Sense, Word};
 use super::reading::Material;
 use super::text;
 use crate::statistics::{Interval, LogMean};
@@ -102,13 +102,13 @@ fn result(source: &Source, material: &Material, figures: &[Figure]) -> Option<Re
     let costs: Vec<(&Figure, LogMean)> =
         of_source().filter_map(|figure| Some((figure, figure.cost()?))).collect();
     let left_out = of_source().count() - costs.len();
-    let means: Vec<LogMean> = costs.iter().map(|(_, cost)| *cost).collect();
+    let over: Vec<&Figure> = costs.iter().map(|(figure, _)| *figure).collect();
     let side = costs.first()?.0.side.clone();
     Some(Result {
         experiment: source.experiment.clone(),
         side,
         what: selected.what,
-        cost: LogMean::over(&means)?.interval(1),
+        cost: mean_over(&over, Figure::costs)?.interval(1),
         cells: costs
             .into_iter()
             .map(|(figure, cost)| Cost { cell: figure.cell.clone(), interval: cost.interval(1) })

@@ -64,12 +64,19 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-pub fn terminal(report: &Report) -> String {
+/// What the page shows first: the sentence, what it does not speak of, and a line for each kind of work.
+pub fn first_screen(report: &Report) -> String {
     let mut text = format!("{}\n", report.sentence);
+    // Writing to a String cannot fail.
     for line in report.missing.iter().chain(&report.most).chain(&report.cautions) {
         let _ = writeln!(text, "{line}");
     }
     let _ = writeln!(text, "{}", drawn(&report.headlines));
+    text
+}
+
+pub fn terminal(report: &Report) -> String {
+    let mut text = first_screen(report);
     for section in &report.sections {
         let _ = writeln!(text, "\n{}", section.title);
         for note in &section.notes {

@@ -1,0 +1,106 @@
+//! Goal: a session in turns, one that ends when its interval is narrow, and the control that is made of them, through real
+//! worker processes.
+//!
+//! Method: plain against plain, and against the double (lab/tests/double) that takes half more time, in turns of 5 ms: a
+//! slow minute of the machine is in both sides of a pair. How little can be told is the campaign's, `lab-control`.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const SMALL: &str = "--vendors 40 --cards 400 --purchases 2000 --cells 1-NORMAL-10/0/0 --turn-ms 5";
+
+fn lab(dir: &Path, line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lab"))
+        .args(line.split_whitespace())
+        .args(SMALL.split_whitespace())
+        .args(["--dir".as_ref(), dir.as_os_str()])
+        .args(["--records".as_ref(), dir.join("records.jsonl").as_os_str()])
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn records(dir: &Path, kind: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(dir.join("records.jsonl")).unwrap();
+    let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    all.filter(|record| record["record"] == kind).collect()
+}
+
+/// Which takes so many thousandths more time than plain SQLite.
+fn double(dir: &Path, per_mille: u32) -> PathBuf {
+    let (source, made) =
+        (Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/double/slow.c"), dir.join("slow.so"));
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let status = Command::new(compiler)
+        .args(["-O2", "-fPIC", "-shared", &format!("-DPER_MILLE={per_mille}"), "-o"])
+        .args([&made, &source])
+        .status();
+    assert!(status.unwrap().success());
+    made
+}
+
+#[test]
+fn the_double_is_found_in_turns_and_plain_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = double(dir.path(), 500);
+    let control = "control --runs 1 --at-least 1 --seconds 0.2 --rounds 6";
+    let line = format!("{control} --sides plain,loaded --slower --extension {}", made.display());
+    let found = lab(dir.path(), &line);
+    assert!(found.status.success(), "{}", said(&found));
+    assert!(said(&found).contains("1 of 1 runs find the side slower, each of 6 pairs of 0.2 s"));
+
+    // What is not there is not called slower by as much; and is asked for in vain.
+    let line = format!("{control} --sides plain,again --less-than-percent 25");
+    let less = lab(dir.path(), &line);
+    assert!(less.status.success(), "{}", said(&less));
+    let line = format!(
+        "{control} --sides plain,loaded --less-than-percent 25 --extension {}",
+        made.display()
+    );
+    let wrong = lab(dir.path(), &line);
+    assert_eq!(wrong.status.code(), Some(1), "{}", said(&wrong));
+    assert!(said(&wrong).contains("0 of 1 runs find the side slower by less than 25.0 %"));
+
+    let sessions = records(dir.path(), "session");
+    assert!(sessions.iter().all(|session| session["parameters"]["turn_ms"] == 5));
+    // Each side of each round has a run of about its length: turns end with an operation.
+    let runs = records(dir.path(), "run");
+    assert_eq!(runs.len(), 3 * 2 * 7);
+    assert!(runs.iter().all(|run| run["all"]["operations"].as_u64().unwrap() > 0), "{runs:?}");
+}
+
+#[test]
+fn a_session_ends_when_its_interval_is_narrow_or_says_that_it_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let purchase = "purchase --sides plain,again --seconds 0.05";
+    let rounds = || {
+        let last = records(dir.path(), "cell").pop().unwrap();
+        last["ratios"].as_array().unwrap().len()
+    };
+    let wide = lab(dir.path(), &format!("{purchase} --rounds 60 --until-percent 400"));
+    assert!(wide.status.success() && !said(&wide).contains("narrow"), "{}", said(&wide));
+    assert_eq!(rounds(), 10);
+    assert_eq!(records(dir.path(), "session")[0]["parameters"]["until_percent"], 400.0);
+
+    let never = lab(dir.path(), &format!("{purchase} --rounds 11 --until-percent 0.001"));
+    assert!(never.status.success(), "{}", said(&never));
+    assert!(
+        said(&never).contains("11 rounds did not make its interval narrow"),
+        "{}",
+        said(&never)
+    );
+    assert_eq!(rounds(), 11);
+
+    // Where no cell can end early, nothing is measured.
+    let before = records(dir.path(), "session").len();
+    let useless = lab(dir.path(), &format!("{purchase} --until-percent 1"));
+    assert_eq!(useless.status.code(), Some(1));
+    assert!(said(&useless).contains("--rounds"), "{}", said(&useless));
+    assert_eq!(records(dir.path(), "session").len(), before);
+}
