@@ -83,12 +83,12 @@ fn a_session_ends_when_its_interval_is_narrow_or_says_that_it_is_not() {
         let last = records(dir.path(), "cell").pop().unwrap();
         last["ratios"].as_array().unwrap().len()
     };
-    let wide = lab(dir.path(), &format!("{purchase} --rounds 60 --until-percent 400"));
+    let wide = lab(dir.path(), &format!("{purchase} --rounds 60 --until-percent 100"));
     assert!(wide.status.success() && !said(&wide).contains("narrow"), "{}", said(&wide));
     assert_eq!(rounds(), 10);
-    assert_eq!(records(dir.path(), "session")[0]["parameters"]["until_percent"], 400.0);
+    assert_eq!(records(dir.path(), "session")[0]["parameters"]["until_percent"], 100.0);
 
-    let never = lab(dir.path(), &format!("{purchase} --rounds 11 --until-percent 0.001"));
+    let never = lab(dir.path(), &format!("{purchase} --rounds 11 --until-percent 0.01"));
     assert!(never.status.success(), "{}", said(&never));
     assert!(
         said(&never).contains("11 rounds did not make its interval narrow"),
