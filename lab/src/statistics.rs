@@ -84,6 +84,20 @@ impl LogMean {
         (n > 0.0).then(|| Self { mean: sum(|m| m.mean) / n, variance: variance / (n * n), degrees })
     }
 
+    /// The mean of what was measured in the same rounds, each of `cells` with the same weight. A bad minute may be in all of
+    /// them: each round gives one number, and the interval is of those. `None` unless all have the same number of ratios.
+    pub fn over_rounds(cells: &[Vec<f64>]) -> Option<Self> {
+        let rounds = cells.first()?.len();
+        if cells.iter().any(|ratios| ratios.len() != rounds || Self::of(ratios).is_none()) {
+            return None;
+        }
+        let of_round = |round: usize| {
+            let logs: f64 = cells.iter().map(|ratios| ratios[round].ln()).sum();
+            (logs / cells.len() as f64).exp()
+        };
+        Self::of(&(0..rounds).map(of_round).collect::<Vec<_>>())
+    }
+
     /// Of `self` over `other`, measured apart from each other: degrees of freedom are Welch's
     /// (Biometrika 34, 1947).
     pub fn minus(&self, other: &Self) -> Self {

@@ -213,14 +213,15 @@ impl Family {
 
         let standard = plan::standard_cells();
         let is_standard = |cell: &CellResult| standard.iter().any(|s| s.to_string() == cell.cell);
-        let mut over: Vec<LogMean> =
-            cells.iter().zip(&means).filter(|(c, _)| is_standard(c)).map(|(_, m)| *m).collect();
+        let mut over: Vec<&CellResult> =
+            cells.iter().copied().filter(|cell| is_standard(cell)).collect();
         let mut mean_of = standard.len();
         if over.is_empty() || pair.scenario != "purchase" {
-            over.clone_from(&means);
+            over = cells.to_vec();
             mean_of = over.len();
         }
-        let geometric_mean = LogMean::over(&over)
+        let ratios: Vec<Vec<f64>> = over.iter().map(|cell| cell.ratios.clone()).collect();
+        let geometric_mean = mean_over(&over, &ratios)
             .ok_or_else(|| Error::invalid("a pair of sides without a cell"))?
             .interval(1);
         let goal = match rule {
@@ -257,7 +258,7 @@ fn peers(sessions: &[Session], cells: &[CellResult], goals: &Goals) -> Result<Ve
     let cells: Vec<_> = cells.iter().filter(|cell| is_workload(cell)).collect();
     let mut peers = Vec::new();
     for (peer, &goal) in &goals.peers_geometric_mean {
-        let (mut names, mut means) = (Vec::new(), Vec::new());
+        let (mut names, mut over, mut all_ratios) = (Vec::new(), Vec::new(), Vec::new());
         for theirs in cells.iter().filter(|cell| cell.sides[1].side == *peer) {
             let same = |cell: &&&CellResult| {
                 (&cell.session, &cell.cell) == (&theirs.session, &theirs.cell)
@@ -271,10 +272,12 @@ fn peers(sessions: &[Session], cells: &[CellResult], goals: &Goals) -> Result<Ve
                 .zip(&theirs.ratios)
                 .map(|(ours, theirs)| ours / theirs)
                 .collect();
+            LogMean::of(&ratios).ok_or_else(|| unusable(theirs))?;
             names.push(theirs.cell.clone());
-            means.push(LogMean::of(&ratios).ok_or_else(|| unusable(theirs))?);
+            over.push(*theirs);
+            all_ratios.push(ratios);
         }
-        let Some(mean) = LogMean::over(&means) else { continue };
+        let Some(mean) = mean_over(&over, &all_ratios) else { continue };
         let geometric_mean = mean.interval(1);
         let all = goals.peer_cells.iter().all(|name| names.contains(name));
         let judgement = if all {
@@ -290,6 +293,17 @@ fn peers(sessions: &[Session], cells: &[CellResult], goals: &Goals) -> Result<Ve
 
 fn mean(cell: &CellResult) -> Result<LogMean> {
     LogMean::of(&cell.ratios).ok_or_else(|| unusable(cell))
+}
+
+/// Over `cells`, of which these are ratios, with the same weight. Those of one session share its rounds; those of several
+/// sessions are independent.
+fn mean_over(cells: &[&CellResult], ratios: &[Vec<f64>]) -> Option<LogMean> {
+    let session = &cells.first()?.session;
+    let together = cells.iter().all(|cell| cell.session == *session);
+    together.then(|| LogMean::over_rounds(ratios)).flatten().or_else(|| {
+        let means = ratios.iter().map(|ratios| LogMean::of(ratios)).collect::<Option<Vec<_>>>()?;
+        LogMean::over(&means)
+    })
 }
 
 fn unusable(cell: &CellResult) -> Error {

@@ -154,22 +154,16 @@ impl Figure {
 
 /// The mean over `figures`, each with the same weight, of the ratios or costs that `of` gives. `None` if one has no mean.
 ///
-/// Those of one session share its rounds, and a bad minute may be in all of them: each round then gives one number, and
-/// the interval is of those. What does not share every round counts as independent.
+/// Those of one session share its rounds; what does not share every round counts as independent.
 pub fn mean_over(figures: &[&Figure], of: fn(&Figure) -> Vec<f64>) -> Option<LogMean> {
-    let means: Vec<LogMean> =
-        figures.iter().map(|figure| LogMean::of(&of(figure))).collect::<Option<_>>()?;
+    let costs: Vec<Vec<f64>> = figures.iter().map(|figure| of(figure)).collect();
     let first = figures.first()?;
     let shared = |one: &&Figure| (&one.session, &one.rounds) == (&first.session, &first.rounds);
-    if !figures.iter().all(|one| shared(one)) {
-        return LogMean::over(&means);
+    if figures.iter().all(shared) {
+        return LogMean::over_rounds(&costs);
     }
-    let values: Vec<Vec<f64>> = figures.iter().map(|figure| of(figure)).collect();
-    let of_round = |round: usize| {
-        let logs: f64 = values.iter().map(|one| one[round].ln()).sum();
-        (logs / values.len() as f64).exp()
-    };
-    LogMean::of(&(0..first.rounds.len()).map(of_round).collect::<Vec<_>>())
+    let means = costs.iter().map(|ratios| LogMean::of(ratios)).collect::<Option<Vec<_>>>()?;
+    LogMean::over(&means)
 }
 
 /// Of each side the value of each round.
