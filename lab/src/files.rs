@@ -57,10 +57,22 @@ pub fn copy_whole(from: &Path, to: &Path) -> Result<()> {
             }
             target.write_all(&buffer[..bytes])?;
         }
-        target.sync_all()?;
-        to.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+        Ok(())
     };
-    copy().map_err(about(to))
+    copy().map_err(about(to))?;
+    sync(to)
+}
+
+/// Writes the file out, and its name: the kernel leaves both for half a minute, and a run would pay for it.
+///
+/// # Errors
+/// [`Error::Io`]
+pub fn sync(path: &Path) -> Result<()> {
+    let sync = || {
+        File::open(path)?.sync_all()?;
+        path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+    };
+    sync().map_err(about(path))
 }
 
 /// Brings the file into the page cache.

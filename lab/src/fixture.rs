@@ -1,7 +1,7 @@
 //! Databases for runs: one template for each side, and a fresh copy of it for each run.
 //!
 //! A copy is written out in full (never a shared extent), so it lies in the page cache; then it is
-//! synced, and the machine is given a moment to write what is left, so that no run pays for it.
+//! synced, and the machine writes what else waits, so that no run pays for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,11 @@ use crate::worker::{Order, Report, Task};
 
 /// Unwritten data that a quiet machine may have.
 const QUIET_KIB: u64 = 1024;
-/// A shared machine may never be quiet; the record says how much was left.
+/// For all that waits to be written, on a disk that others may keep busy.
+const LONGEST_SYNC: Duration = Duration::from_secs(10);
+/// After that, for what others write anew: a shared machine may never be quiet.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
+const POLL: Duration = Duration::from_millis(5);
 
 /// The template of one side.
 #[derive(Debug)]
@@ -111,13 +114,25 @@ impl Fixture {
     }
 }
 
-/// Gives the machine a moment to write what waits, and says how much is left, in KiB.
+/// Has the machine write what waits, and says how much is left, in KiB.
+///
+/// To wait alone is no use: the kernel writes a page half a minute after it was changed
+/// (kernel documentation, sysctl/vm, dirty_expire_centisecs).
 pub fn settle() -> u64 {
-    let start = Instant::now();
-    let mut dirty = dirty_kib();
-    while dirty > QUIET_KIB && start.elapsed() < LONGEST_WAIT {
-        std::thread::sleep(Duration::from_millis(20));
-        dirty = dirty_kib();
+    let dirty = dirty_kib();
+    if dirty <= QUIET_KIB {
+        return dirty;
     }
-    dirty
+    // On a thread, for a disk that does not answer.
+    let sync = std::thread::spawn(rustix::fs::sync);
+    wait_until(LONGEST_SYNC, || sync.is_finished());
+    wait_until(LONGEST_WAIT, || dirty_kib() <= QUIET_KIB);
+    dirty_kib()
+}
+
+fn wait_until(longest: Duration, is_done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_done() && start.elapsed() < longest {
+        std::thread::sleep(POLL);
+    }
 }

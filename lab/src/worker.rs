@@ -19,7 +19,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::error::{Error, Result};
-use crate::files::beside;
+use crate::files::{beside, sync};
 use crate::histogram::Histogram;
 use crate::machine::{as_ns, own_cpu_seconds, own_read_bytes};
 use crate::plan::{Journal, Setting};
@@ -243,10 +243,12 @@ fn first_row(order: &Order) -> Result<Worked> {
     Ok(Worked { wall_s: 0.0, cpu_s: own_cpu_seconds(), read_bytes: own_read_bytes() })
 }
 
-/// Closes the only connection to the database at `path`; nothing of a journal may be left.
+/// Closes the only connection to the new database at `path` and syncs it, which `synchronous` OFF left undone; nothing of a
+/// journal may be left.
 fn close(connection: Connection, path: &Path) -> Result<()> {
     connection.close().map_err(|(_, error)| Error::sqlite("closing the database")(error))?;
-    nothing_left(path)
+    nothing_left(path)?;
+    sync(path)
 }
 
 fn nothing_left(path: &Path) -> Result<()> {

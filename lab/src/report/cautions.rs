@@ -13,6 +13,8 @@ use crate::statistics::{at_least, CONFIDENCE};
 
 /// More than this of the machine in others' hands, and the reader is told.
 const QUIET_SHARE: f64 = 0.05;
+/// As this much unwritten data at the beginning of a run, which then shares the disk with it.
+const QUIET_KIB: f64 = 65_536.0;
 
 /// What a reader must know before believing a number.
 pub fn cautions(material: &Material, figures: &[Figure], machines: usize) -> Vec<String> {
@@ -107,6 +109,9 @@ pub fn cautions(material: &Material, figures: &[Figure], machines: usize) -> Vec
             busy[1] * 100.0
         ));
     }
+    let scenarios =
+        material.sessions.iter().map(|one| (one.session.as_str(), one.scenario.as_str())).collect();
+    cautions.extend(unwritten(&scenarios, &material.observations));
     let unpaired: usize = figures.iter().filter(|one| primary(one)).map(|one| one.unpaired).sum();
     if unpaired > 0 {
         cautions.push(format!(
@@ -114,6 +119,25 @@ pub fn cautions(material: &Material, figures: &[Figure], machines: usize) -> Vec
         ));
     }
     cautions
+}
+
+/// Which experiments have runs that began while the machine had much to write; `scenarios` is by session.
+fn unwritten(scenarios: &BTreeMap<&str, &str>, observations: &[Observation]) -> Option<String> {
+    let mut runs = BTreeMap::<&str, (usize, usize)>::new();
+    for one in observations.iter().filter(|one| one.round > 0 && one.what == "dirty_kib") {
+        let Some(scenario) = scenarios.get(&*one.session) else { continue };
+        let (late, all) = runs.entry(scenario).or_default();
+        (*late, *all) = (*late + usize::from(one.value > QUIET_KIB), *all + 1);
+    }
+    let named: Vec<String> = runs
+        .iter()
+        .filter(|(_, (late, _))| *late > 0)
+        .map(|(scenario, (late, all))| format!("{scenario} ({late} of {all} runs)"))
+        .collect();
+    (!named.is_empty()).then(|| {
+        let mib = QUIET_KIB / 1024.0;
+        format!("More than {mib} MiB were unwritten when runs began: {}.", named.join(", "))
+    })
 }
 
 /// What no speed makes up for: rows that are not there, damage, statements that failed.
@@ -133,4 +157,38 @@ fn lost_data(material: &Material) -> Vec<String> {
         }
     }
     cautions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs of one session that began with `dirty_kib`, the first of them a warm-up.
+    fn runs(session: &str, dirty_kib: &[f64]) -> Vec<Observation> {
+        let one = |(round, value): (usize, &f64)| Observation {
+            session: session.into(),
+            cell: "4/3/3".into(),
+            round,
+            place: 0,
+            side: "plain".into(),
+            what: "dirty_kib".into(),
+            value: *value,
+        };
+        dirty_kib.iter().enumerate().map(one).collect()
+    }
+
+    #[test]
+    fn runs_that_began_with_much_unwritten_are_counted() {
+        let sessions = [("1", "hummer"), ("2", "side-effects"), ("3", "side-effects")].into();
+        let mut all = runs("1", &[1e6, 65_536.0, 900.0]);
+        assert_eq!(unwritten(&sessions, &all), None);
+        all.extend(runs("2", &[0.0, 65_537.0, 900.0]));
+        all.extend(runs("3", &[0.0, 1.2e6]));
+        // What else is large is no unwritten data.
+        all.push(Observation { what: "database_kib".into(), ..all[0].clone() });
+        assert_eq!(
+            unwritten(&sessions, &all).unwrap(),
+            "More than 64 MiB were unwritten when runs began: side-effects (2 of 3 runs)."
+        );
+    }
 }

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::files::{copy_whole, length, remove};
 use crate::fixture::settle;
 use crate::histogram::Histogram;
+use crate::machine::Load;
 use crate::plan::{Journal, Setting};
 use crate::pool::{self, Worker};
 use crate::record::SideDescription;
@@ -132,10 +133,11 @@ impl<'a> Ground<'a> {
         let size = self.scenario.size(cell);
         let setting = self.scenario.setting(cell, size);
         let delay_ms = if cell.piece == Piece::Elapsed { self.scenario.delay_ms } else { 0 };
-        let path = arm.fresh(cell, setting, delay_ms)?;
+        let (path, dirty_kib) = arm.fresh(cell, setting, delay_ms)?;
         let mut workers = self.start(arm, cell, turn, setting)?;
         let start_delay = std::time::Duration::from_millis(self.start_delay_ms(cell));
         let start = pool::start(&mut workers)? + start_delay;
+        let load = Load::begin();
         let mut sampler = Sampler::new(workers.iter().map(Worker::id), start);
 
         let (tell, told) = mpsc::channel();
@@ -165,6 +167,7 @@ impl<'a> Ground<'a> {
                 }
             }
         })?;
+        let load = load.end();
         drop(workers);
         let ran = reports
             .into_iter()
@@ -174,7 +177,9 @@ impl<'a> Ground<'a> {
             })
             .collect::<Result<Vec<Ran>>>()?;
 
-        let samples = sampler.end(ran.iter().filter_map(|ran| ran.cpu_s).sum());
+        let cpu_s: Option<f64> = ran.iter().map(|ran| ran.cpu_s).sum();
+        let shares = load.shares(cpu_s);
+        let samples = sampler.end(cpu_s.unwrap_or_default());
 
         let sum = |of: fn(&Ran) -> u64| ran.iter().map(of).sum::<u64>();
         let expected = Size {
@@ -192,6 +197,9 @@ impl<'a> Ground<'a> {
         };
         let mut numbers = Numbers::default();
         numbers.work(&ran);
+        numbers.add("others_percent_cpu", shares.0 * 100.0);
+        numbers.add("stolen_percent_cpu", shares.1 * 100.0);
+        numbers.add("dirty_kib", dirty_kib as f64);
         numbers.add("file_bytes", file_bytes as f64);
         let series = (1..=self.scenario.cpu_series_rounds).contains(&turn.round);
         numbers.processors(&ran, &samples, series);
@@ -252,15 +260,14 @@ impl Arm {
         Order { side, path, setting, task: worker::Task::Hummer(task) }
     }
 
-    /// A copy whose control table says what `cell` asks for; nothing of it waits to be written.
-    fn fresh(&self, cell: &Cell, setting: Setting, delay_ms: u64) -> Result<PathBuf> {
+    /// A copy whose control table says what `cell` asks for; nothing of it waits to be written. And how much else does.
+    fn fresh(&self, cell: &Cell, setting: Setting, delay_ms: u64) -> Result<(PathBuf, u64)> {
         let path = self.database();
         remove(&path)?;
         copy_whole(&template(&self.dir, cell), &path)?;
         let (mix, delay_ms) = (Some(cell.mix), Some(delay_ms));
         self.control(&path, setting, Change { mix, delay_ms, ..Change::default() })?;
-        settle();
-        Ok(path)
+        Ok((path, settle()))
     }
 
     fn control(&self, path: &Path, setting: Setting, change: Change) -> Result<()> {
