@@ -27,6 +27,7 @@ const MIB: u64 = 1 << 20;
 const MB: f64 = 1e6;
 /// Beside the templates: a copy, and a WAL or a journal of its length.
 const FILES_BESIDE: u64 = 3;
+const WARM_UP_ROUNDS: usize = 1;
 /// For an estimate: a run, its copy and its check.
 const MB_PER_S: f64 = 110.0;
 
@@ -56,7 +57,7 @@ pub fn measure(options: &ScanSpeedOptions) -> Result<bool> {
         .collect::<Result<_>>()?;
     let conditions = Conditions {
         sides: templates.iter().map(|template| template.description.clone()).collect(),
-        warm_up_rounds: 0,
+        warm_up_rounds: WARM_UP_ROUNDS,
         limit: None,
         setting: Some(setting),
         size: Some(options.size_mib),
@@ -77,7 +78,8 @@ pub fn measure(options: &ScanSpeedOptions) -> Result<bool> {
 /// What it will take.
 pub fn estimate(options: &ScanSpeedOptions) -> Estimate {
     let (sides, bytes) = (options.common.sides.sides.len(), options.size_mib * MIB);
-    let runs = options.algorithms.len() * sides * options.common.rounds + 4 * sides;
+    let rounds = WARM_UP_ROUNDS + options.common.rounds;
+    let runs = options.algorithms.len() * sides * rounds + 4 * sides;
     Estimate {
         seconds: runs as f64 * (bytes as f64 / MB / MB_PER_S + 0.3),
         bytes: (sides as u64 + FILES_BESIDE) * bytes,

@@ -28,6 +28,7 @@ const MIB: u64 = 1 << 20;
 const FILES_BESIDE_TEMPLATES: u64 = 4;
 /// For an estimate: a run on this much takes about a second, its copy included.
 const MIB_PER_SECOND: f64 = 200.0;
+const WARM_UP_ROUNDS: usize = 1;
 /// A cold operation fetches at least this share of the file from the device, a warm one less: a
 /// temporary file that was written and pushed out may have to be read again.
 const COLD_SHARE: f64 = 0.10;
@@ -61,7 +62,7 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
     let is_cold = options.cache.contains(&Cache::Cold);
     let conditions = Conditions {
         sides: templates.iter().map(Template::describe).collect::<Result<_>>()?,
-        warm_up_rounds: 0,
+        warm_up_rounds: WARM_UP_ROUNDS,
         limit: None,
         until_percent: None,
         setting: Some(plan::STANDARD),
@@ -87,7 +88,7 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
 pub fn estimate(options: &WholeOptions) -> Estimate {
     let (cells, sides) =
         (options.operations.len() * options.cache.len(), options.common.sides.sides.len());
-    let runs = (cells * sides * options.common.rounds + 5 * sides) as f64;
+    let runs = (cells * sides * (WARM_UP_ROUNDS + options.common.rounds) + 5 * sides) as f64;
     Estimate {
         seconds: runs * (options.size_mib as f64 / MIB_PER_SECOND + 0.5),
         bytes: (sides as u64 + FILES_BESIDE_TEMPLATES) * options.size_mib * MIB,

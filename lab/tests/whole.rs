@@ -39,7 +39,7 @@ fn every_operation_is_done_on_both_sides_and_leaves_nothing() {
     let bytes = session["sides"][0]["file_bytes"].as_u64().unwrap();
     assert!((1 << 20..4 << 20).contains(&bytes), "{bytes}");
     let work = records(dir.path(), "work");
-    assert_eq!(work.len(), 7 * 2 * 5);
+    assert_eq!(work.len(), 7 * 2 * (1 + 5));
     for run in &work {
         assert!(run["wall_s"].as_f64().unwrap() > 0.0, "{run}");
         assert!(run["read_bytes"].as_u64().unwrap_or(0) <= bytes / 10, "{run}");
