@@ -14,6 +14,9 @@ use crate::files::evict;
 const DROP: (&str, &str) = ("/proc/sys/vm/drop_caches", "3");
 /// The parameter of a session that says how.
 pub const PARAMETER: &str = "cold";
+/// Why a run is no cold one where nobody can prove it.
+pub const UNTOLD: &str =
+    "the system does not tell what came from the device, so that no run can be called cold";
 
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ColdOptions {

@@ -112,6 +112,7 @@ pub fn measure(options: &YoursOptions) -> Result<bool> {
             ("cpu_s", *cpu_s),
             ("returned_rows", Some(rows as f64)),
             ("read_bytes", read_bytes.map(|bytes| bytes as f64)),
+            ("read_share", done.read_share),
             ("others_percent_cpu", Some(done.shares.0 * 100.0)),
             ("stolen_percent_cpu", Some(done.shares.1 * 100.0)),
             ("dirty_kib", Some(done.dirty_kib as f64)),

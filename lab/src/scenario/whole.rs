@@ -74,6 +74,19 @@ impl Operation {
         }
     }
 
+    /// At least this share of a cold file has to come from the device: a tenth less than the pages that the operation
+    /// reads. The table has two thirds of them, the indexes a third.
+    pub fn cold_share(self) -> f64 {
+        match self {
+            Operation::Scan | Operation::CreateIndex => 0.6,
+            Operation::Analyze => 0.3,
+            Operation::IntegrityCheck
+            | Operation::Reindex
+            | Operation::Vacuum
+            | Operation::VacuumInto => 0.9,
+        }
+    }
+
     /// Does the work; `into` is the name of the file that VACUUM INTO makes.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::original::Original;
-use crate::cold::ColdOptions;
+use crate::cold::{self, ColdOptions};
 use crate::error::{Error, Result};
 use crate::experiment::content;
 use crate::files::{beside, copy_whole, length, read_through, remove};
@@ -35,6 +35,8 @@ pub struct Subject {
 #[derive(Debug)]
 pub struct Ran {
     pub performed: Performed,
+    /// What came from the device, of the file's length.
+    pub read_share: Option<f64>,
     /// Of others and stolen, as [`Load::shares`] has them.
     pub shares: (f64, f64),
     pub dirty_kib: u64,
@@ -121,14 +123,24 @@ impl Subject {
             return Err(Error::invalid(format!("{}: it answers {report:?}", side.name)));
         };
         let shares = load.end().shares(performed.cpu_s);
-        let read_rows = performed.statements.iter().any(|one| one.rows > 0);
-        if matches!(self.cache, Cache::Cold) && read_rows && performed.read_bytes == Some(0) {
-            return Err(Error::invalid(
-                "the file was not cold: nothing came from the device; --dir on a disk, or --cache warm",
-            ));
+        if matches!(self.cache, Cache::Cold) {
+            check_cold(performed.read_bytes)?;
         }
+        let file_bytes = length(template)? as f64;
+        let read_share = performed.read_bytes.map(|bytes| bytes as f64 / file_bytes);
         remove(&copy)?;
-        Ok(Ran { performed, shares, dirty_kib })
+        Ok(Ran { performed, read_share, shares, dirty_kib })
+    }
+}
+
+/// How much of the file the SQL reads nobody knows: it has to be something.
+fn check_cold(read_bytes: Option<u64>) -> Result<()> {
+    match read_bytes {
+        None => Err(Error::invalid(cold::UNTOLD)),
+        Some(0) => Err(Error::invalid(
+            "the file was not cold: nothing came from the device; --dir on a disk, or --cache warm",
+        )),
+        Some(_) => Ok(()),
     }
 }
 
@@ -136,4 +148,17 @@ impl Subject {
 fn order(side: &Side, path: &Path, task: Task) -> Order {
     let setting: Setting = plan::STANDARD;
     Order { side: side.clone(), path: path.into(), setting, task }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cold_run_that_fetched_nothing_or_nobody_knows_what_is_none() {
+        assert!(check_cold(Some(4096)).is_ok());
+        let told = |read_bytes| check_cold(read_bytes).unwrap_err().to_string();
+        assert!(told(Some(0)).contains("was not cold"));
+        assert!(told(None).contains("does not tell"));
+    }
 }
