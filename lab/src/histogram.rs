@@ -69,14 +69,14 @@ impl Histogram {
         SparseHistogram { buckets: filled.collect(), max_ns: self.max_ns }
     }
 
-    /// Middle of the bucket that holds the operation of rank ceil(q n); 0 if there is none.
+    /// Middle of the bucket that holds the operation of rank ceil(q n), but no more than the longest; 0 if there is none.
     pub fn percentile_ns(&self, q: f64) -> f64 {
         let rank = ((q * self.total as f64).ceil() as u64).max(1);
         let mut seen = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
             seen += count;
             if seen >= rank {
-                return middle_ns(bucket);
+                return middle_ns(bucket).min(self.max_ns as f64);
             }
         }
         0.0
@@ -136,6 +136,15 @@ mod tests {
         assert!((latency.p99_us - 99.0).abs() < 1.6, "{latency:?}");
         assert_eq!(latency.max_us, 100.0);
         assert_eq!(Histogram::default().latency().p99_us, 0.0);
+    }
+
+    #[test]
+    fn no_percentile_is_longer_than_the_longest() {
+        let mut histogram = Histogram::default();
+        // The first of its bucket: the middle is half a bucket further.
+        histogram.add(1 << 20);
+        let latency = histogram.latency();
+        assert_eq!((latency.p50_us, latency.p99_us), (latency.max_us, latency.max_us));
     }
 
     #[test]

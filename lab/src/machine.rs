@@ -286,14 +286,21 @@ fn meminfo_kib(key: &str) -> u64 {
 }
 
 fn measure_fdatasync(dir: &Path) -> Result<Latency> {
-    const SYNCS: usize = 50;
+    // Of fewer than a hundred the 99th percentile is the maximum. A slow disk does fewer.
+    const SYNCS: usize = 1000;
+    const LEAST_SYNCS: usize = 50;
+    const LONGEST: Duration = Duration::from_millis(500);
     let path = dir.join("fdatasync");
     let mut latencies = Histogram::default();
     let mut measure = || -> std::io::Result<()> {
         let mut file = fs::File::create(&path)?;
         file.write_all(&[1; 4096])?;
         file.sync_all()?;
-        for _ in 0..SYNCS {
+        let began = Instant::now();
+        for done in 0..SYNCS {
+            if done >= LEAST_SYNCS && began.elapsed() >= LONGEST {
+                break;
+            }
             file.seek(SeekFrom::Start(0))?;
             let start = Instant::now();
             file.write_all(&[2; 4096])?;
@@ -417,7 +424,8 @@ mod tests {
     fn this_machine_has_a_description() {
         let dir = tempfile::tempdir().unwrap();
         let machine = Machine::describe(dir.path()).unwrap();
-        assert!(machine.cores > 0 && machine.fdatasync.operations == 50);
+        assert!(machine.cores > 0);
+        assert!((50..=1000).contains(&machine.fdatasync.operations), "{:?}", machine.fdatasync);
         assert!(machine.line().contains(rusqlite::version()), "{}", machine.line());
     }
 }
