@@ -50,12 +50,7 @@ impl Stop {
     /// # Errors
     /// [`Error::Io`]
     pub fn listen() -> Result<Self> {
-        let mut wanted = vec![SIGINT, SIGTERM];
-        // Under nohup(1) it stays ignored.
-        if !ignores(SIGHUP) {
-            wanted.push(SIGHUP);
-        }
-        let signals = Signals::new(wanted).map_err(Error::io("waiting for signals"))?;
+        let signals = Signals::new(stop_signals()).map_err(Error::io("waiting for signals"))?;
         Ok(Self { signals, asked: 0 })
     }
 
@@ -131,6 +126,16 @@ impl Drop for Running {
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
+}
+
+/// The signals that ask the lab to stop.
+pub fn stop_signals() -> Vec<i32> {
+    let mut wanted = vec![SIGINT, SIGTERM];
+    // Under nohup(1) it stays ignored.
+    if !ignores(SIGHUP) {
+        wanted.push(SIGHUP);
+    }
+    wanted
 }
 
 /// As proc(5) tells it of this process, /proc/pid/status.

@@ -25,6 +25,7 @@ mod fixture;
 mod full;
 mod goals;
 mod histogram;
+mod interrupt;
 mod machine;
 mod opening;
 mod pieces;
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         Command::Compare { a, b, all } => compare::compare(&a, &b, all),
         Command::Figures { documents, root } => quoted::check(&documents, &root),
     };
+    interrupt::give_way();
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

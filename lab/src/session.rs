@@ -9,6 +9,7 @@ use crate::arguments::Common;
 use crate::blocks::{Rounds, Sample, Turn};
 use crate::error::{Error, Result};
 use crate::goals::Goals;
+use crate::interrupt;
 use crate::machine::Machine;
 use crate::plan::Setting;
 use crate::record::{
@@ -23,7 +24,10 @@ use crate::worker::Limit;
 /// The parameter of a session whose cells end when their intervals are narrow.
 pub const UNTIL_PERCENT: &str = "until_percent";
 
-/// Where a session takes place; its directory goes when it is dropped.
+/// The scenario whose processes end their loops, and are counted, when somebody stops it.
+pub const HUMMER: &str = "hummer";
+
+/// Where a session takes place; its directory goes when it is dropped, or when a signal ends the lab.
 #[derive(Debug)]
 pub struct Place {
     pub sides: Vec<Side>,
@@ -57,10 +61,10 @@ impl Place {
     pub fn open(scenario: &'static str, common: &Common) -> Result<Self> {
         let dir = common.dir();
         let dir = dir.canonicalize().map_err(Error::io(dir.display().to_string()))?;
-        let dir = tempfile::Builder::new()
-            .prefix("pellucid-lab-")
-            .tempdir_in(&dir)
-            .map_err(Error::io(dir.display().to_string()))?;
+        if scenario != HUMMER {
+            interrupt::listen()?;
+        }
+        let dir = interrupt::directory("pellucid-lab-", &dir)?;
         let key_file = dir.path().join("key");
         let sides = common.sides.sides(&key_file)?;
         let sink = Sink::open(&common.records(scenario), common.json)?;

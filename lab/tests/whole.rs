@@ -5,7 +5,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -88,6 +89,70 @@ fn what_made_a_file_cold_is_recorded_and_told() {
     if proved {
         let sessions = records(dir.path(), "session");
         assert_eq!(sessions[2]["parameters"]["cold"], "drop_caches");
+    }
+}
+
+/// Waits for `is_so`, for as long as a busy machine may take.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < Duration::from_secs(120), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Workers of sessions in `dir`: it is in their environment.
+fn workers(dir: &Path) -> usize {
+    let of_process = |process: &Path| {
+        let read = |name| std::fs::read(process.join(name)).unwrap_or_default();
+        let (command, environment) = (read("cmdline"), read("environ"));
+        let text = String::from_utf8_lossy(&environment);
+        command.ends_with(b"\0worker\0") && text.contains(&dir.display().to_string())
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter(|process| of_process(&process.path())).count()
+}
+
+/// Killed when a test fails.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn one_that_is_interrupted_leaves_its_records_and_nothing_else() {
+    // While the templates are made, and while it measures.
+    for (signal, status, begun) in [("INT", 130, 0), ("TERM", 143, 1)] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("records.jsonl");
+        let lab = Command::new(env!("CARGO_BIN_EXE_lab"))
+            .args(["whole", "--size-mib", "64", "--cache", "warm", "--sides", "plain,again"])
+            .args(["--dir".as_ref(), dir.path().as_os_str()])
+            .args(["--records".as_ref(), file.as_os_str()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lab = Running(lab);
+        let lines = || std::fs::read_to_string(&file).unwrap_or_default().lines().count();
+        wait_until("a worker at work", || lines() >= begun && workers(dir.path()) > 0);
+        let id = lab.0.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+        let ended = lab.0.wait().unwrap();
+        let said = std::io::read_to_string(lab.0.stderr.take().unwrap()).unwrap();
+        assert_eq!(
+            (ended.code(), &*said),
+            (Some(status), &*format!("lab: stopped by SIG{signal}\n"))
+        );
+        assert_eq!(workers(dir.path()), 0);
+        let left: Vec<_> =
+            std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["records.jsonl"]);
+        assert!(lines() >= begun);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::estimate::Estimate;
 use crate::files::room;
 use crate::random::Random;
 use crate::record::{Observation, Parameters};
-use crate::session::{Conditions, Place};
+use crate::session::{Conditions, Place, HUMMER};
 
 use plan::{Cell, Scenario};
 use run::{End, Ground};
@@ -103,7 +103,7 @@ fn session(
 ) -> Result<bool> {
     let seed = options.common.seed;
     let interrupted = interruption()?;
-    let mut place = Place::open("hummer", &options.common)?;
+    let mut place = Place::open(HUMMER, &options.common)?;
     room(place.path(), estimate.bytes)?;
     let ground = Ground::prepare(scenario, cells, &place, seed)?;
     let conditions = Conditions {

@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::experiment::medium::seconds;
 use crate::experiment::notes::{Notes, Turn};
 use crate::files::room;
+use crate::interrupt;
 use crate::machine::sha256;
 use crate::record::Parameters;
 use crate::scenario::statements::{brief, Done};
@@ -151,10 +152,8 @@ fn estimate(options: &YoursOptions, original: &Original, sql: &str) -> Result<f6
     let dir = options.common.dir();
     let dir = dir.canonicalize().map_err(Error::io(dir.display().to_string()))?;
     room(&dir, FILES_BESIDE * original.bytes)?;
-    let home = tempfile::Builder::new()
-        .prefix("pellucid-lab-")
-        .tempdir_in(&dir)
-        .map_err(Error::io(dir.display().to_string()))?;
+    interrupt::listen()?;
+    let home = interrupt::directory("pellucid-lab-", &dir)?;
     let sides = options.common.sides.sides(&home.path().join("key"))?;
     let plain = sides.into_iter().find(|side| matches!(side.kind, Kind::Plain));
     let plain = plain.ok_or_else(|| Error::invalid("yours: --sides: plain first"))?;

@@ -7,6 +7,7 @@ use serde_json::{json, Value};
 use tempfile::TempDir;
 
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::machine::Volume;
 
 /// `NAME=DIR`
@@ -83,12 +84,9 @@ impl Disks {
     pub fn open(sources: Vec<Named>, targets: Vec<Named>, place: &Path) -> Result<Self> {
         let open = |(named, prefix): (Named, &str)| {
             let name = named.dir.display().to_string();
-            let dir = named.dir.canonicalize().map_err(Error::io(name.clone()))?;
+            let dir = named.dir.canonicalize().map_err(Error::io(name))?;
             let is_own = place.parent() == Some(&*dir);
-            let dir = tempfile::Builder::new()
-                .prefix(prefix)
-                .tempdir_in(if is_own { place } else { &*dir })
-                .map_err(Error::io(name))?;
+            let dir = interrupt::directory(prefix, if is_own { place } else { &dir })?;
             Ok(Disk { volume: Volume::of(dir.path())?, named, dir })
         };
         let all = |named: Vec<Named>, prefix| {
