@@ -128,6 +128,9 @@ pub enum Command {
         /// Print the same numbers as Markdown.
         #[arg(long)]
         markdown: bool,
+        /// Print the tables of each experiment too, not only what comes first, the goals and the articles' figures.
+        #[arg(long)]
+        all: bool,
     },
     /// Two files of records side by side: the same figure from each, and the difference with its interval.
     Compare {

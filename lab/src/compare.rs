@@ -11,7 +11,7 @@ use comfy_table::{presets::UTF8_FULL_CONDENSED, CellAlignment, Table};
 
 use crate::error::{Error, Result};
 use crate::record::Session;
-use crate::report::{change, ends, figures, of_ratio, quantity, Meaning, Paired, Records, Verdict};
+use crate::report::{change, figures, of_ratio, quantity, Meaning, Paired, Records, Verdict};
 
 /// Prints the figures that both have.
 ///
@@ -78,11 +78,7 @@ fn row(a: &Paired, b: &Paired) -> [String; 8] {
     let (difference, verdict) = match (a.cost(), b.cost()) {
         (Some(of_a), Some(of_b)) => {
             let interval = of_b.minus(&of_a).interval(1);
-            let difference = format!(
-                "{} ({})",
-                change(interval.mean - 1.0),
-                ends(interval.low - 1.0, interval.high - 1.0, false)
-            );
+            let difference = of_ratio(&interval);
             let word = Verdict::of(&interval);
             let who = if matches!(word, Verdict::Worse | Verdict::Better) { "B " } else { "" };
             let sense = if a.sense() == Meaning::Told { Meaning::Effort } else { a.sense() };

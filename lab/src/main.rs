@@ -92,8 +92,8 @@ fn main() -> ExitCode {
         Command::Verdict { files, session, json } => {
             Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
         }
-        Command::Report { files, out, markdown } => {
-            report::report(&files, out.as_deref(), markdown)
+        Command::Report { files, out, markdown, all } => {
+            report::report(&files, out.as_deref(), markdown, all)
         }
         Command::Compare { a, b, all } => compare::compare(&a, &b, all),
         Command::Figures { documents, root } => quoted::check(&documents, &root),

@@ -204,7 +204,7 @@ fn tell(records: &Path, left_out: &[String], scale: f64) -> Result<()> {
          at full size; `lab full --estimate` says how long that takes.",
         (MIB * scale).ceil()
     );
-    println!("Records: {} (`lab report` prints all their tables)", records.display());
+    println!("Records: {} (`lab report --all` prints all their tables)", records.display());
     println!("Page: {}", page.display());
     Ok(())
 }

@@ -8,6 +8,7 @@ mod chart;
 pub mod figures;
 mod headline;
 mod page;
+mod promises;
 mod reading;
 mod section;
 mod summary;
@@ -23,6 +24,7 @@ use cautions::cautions;
 use chart::Row;
 use figures::Word;
 use headline::Lead;
+use promises::Promises;
 use reading::Material;
 use section::Section;
 use tables::Table;
@@ -30,7 +32,7 @@ use tables::Table;
 pub use figures::{figures, like, mean_over, Figure as Paired, Sense as Meaning, Word as Verdict};
 pub use headline::cost_words;
 pub use reading::Material as Records;
-pub use text::{change, ends, of_ratio, quantity};
+pub use text::{change, of_ratio, quantity};
 
 /// All that a report says.
 #[derive(Debug)]
@@ -38,8 +40,11 @@ pub struct Report {
     pub sentence: String,
     /// What the sentence does not speak of.
     pub missing: Option<String>,
+    /// What else was measured, by what became of it: losses first.
+    pub rest: Vec<String>,
     /// The slowest single cells, where any is slower.
     pub most: Option<String>,
+    pub promises: Promises,
     pub leads: Vec<Lead>,
     pub headlines: Table,
     pub cautions: Vec<String>,
@@ -50,19 +55,19 @@ pub struct Report {
     pub sessions: Table,
 }
 
-/// Writes the page to `out`; prints Markdown, or without a page a summary.
+/// Writes the page to `out`; prints Markdown, or without a page a summary: what comes first, or `all`.
 ///
 /// # Errors
 /// As [`Material::read`], and [`Error::Invalid`] for records without a run.
-pub fn report(files: &[PathBuf], out: Option<&Path>, markdown: bool) -> Result<bool> {
+pub fn report(files: &[PathBuf], out: Option<&Path>, markdown: bool, all: bool) -> Result<bool> {
     let report = Report::of(&Material::read(files)?)?;
     if let Some(out) = out {
         std::fs::write(out, report.page()?).map_err(Error::io(out.display().to_string()))?;
     }
     match (markdown, out) {
-        (true, _) => print!("{}", summary::markdown(&report)),
+        (true, _) => print!("{}", summary::markdown(&report, all)),
         (false, Some(_)) => println!("{}", report.said()),
-        (false, None) => println!("{}", report.summary()),
+        (false, None) => println!("{}", report.summary(all)),
     }
     Ok(true)
 }
@@ -102,7 +107,9 @@ impl Report {
             table
         });
         Ok(Self {
-            sentence: headline::sentence(&leads, machines.len()),
+            sentence: headline::sentence(&leads, &headline::place(&material.sessions, &leads)),
+            rest: headline::rest(&leads),
+            promises: Promises::of(material),
             missing: headline::missing(&leads),
             most: most(&leads),
             headlines: tables::headlines(&leads),
@@ -117,8 +124,14 @@ impl Report {
 
     /// The sentence, and what it does not speak of.
     pub fn said(&self) -> String {
-        let missing = self.missing.iter().map(|missing| format!(" {missing}"));
-        std::iter::once(self.sentence.clone()).chain(missing).collect()
+        let all = [&self.sentence].into_iter().chain(self.more());
+        all.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What stands behind the sentence on each first screen.
+    pub fn more(&self) -> impl Iterator<Item = &String> {
+        let said = self.promises.said.iter();
+        self.rest.iter().chain(&self.missing).chain(&self.most).chain(said)
     }
 
     /// One HTML file that needs nothing else.
@@ -134,17 +147,26 @@ impl Report {
         summary::first_screen(self)
     }
 
-    /// For a terminal: all tables but those of single figures and runs.
-    pub fn summary(&self) -> String {
-        summary::terminal(self)
+    /// For a terminal: what the page shows first, the goals and the articles' figures; or all tables but those of single
+    /// figures and runs.
+    pub fn summary(&self, all: bool) -> String {
+        summary::terminal(self, all)
+    }
+
+    /// The articles' figures of all experiments, in one table.
+    pub fn articles(&self) -> Option<Table> {
+        let facts = || self.sections.iter().filter_map(|section| section.facts.as_ref());
+        facts().next().map(|first| Table {
+            id: "facts".into(),
+            title: first.title.clone(),
+            columns: first.columns.clone(),
+            rows: facts().flat_map(|table| table.rows.clone()).collect(),
+        })
     }
 
     /// Kinds of work that were measured and not resolved, those that were too few times for an interval among them.
     pub fn not_resolved(&self) -> Vec<&str> {
-        let open = self.leads.iter().filter(|lead| {
-            lead.measured && (lead.result.is_none() || lead.word() == Word::NotResolved)
-        });
-        open.map(|lead| lead.name.as_str()).collect()
+        headline::not_resolved(&self.leads)
     }
 
     /// The lines of the first chart.
@@ -152,14 +174,21 @@ impl Report {
         let row = |lead: &Lead| {
             let result = lead.result.as_ref();
             Row {
-                label: lead.name.clone(),
-                text: lead.words(),
+                label: lead.title(),
+                text: match lead.uneven() {
+                    Some(most) => {
+                        let change = text::change(most.interval.mean - 1.0);
+                        format!("{}, most {change}", lead.words())
+                    }
+                    None => lead.words(),
+                },
                 mean: result.map(|result| result.cost.mean),
                 ends: result.map(|result| (result.cost.low, result.cost.high)),
                 dots: result
                     .map(|result| result.cells.iter().map(|cell| cell.interval.mean).collect())
                     .unwrap_or_default(),
                 word: lead.word(),
+                star: None,
             }
         };
         self.leads.iter().filter(|lead| lead.measured).map(row).collect()

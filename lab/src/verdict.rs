@@ -14,7 +14,7 @@ use crate::plan;
 use crate::record::{CellResult, Observation, Session};
 use crate::statistics::{Interval, LogMean, NO_DIFFERENCE};
 
-pub use load::{LoadVerdict, Loads};
+pub use load::{Check, LoadVerdict, Loads};
 pub use pairs::{PairGoal, PairVerdict};
 
 /// The side that the goals are about, and the one that they compare with; a control is judged too.

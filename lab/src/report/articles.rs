@@ -30,7 +30,21 @@ pub struct Headline {
     /// Nothing is said of it where it was not measured.
     #[serde(default)]
     pub optional: bool,
+    /// Whether the sentence has a clause for it, as far as it was measured.
+    #[serde(default)]
+    pub clause: Clause,
     pub sources: Vec<Source>,
+}
+
+/// What the first screen's sentence says of a line. The worst has a clause in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clause {
+    #[default]
+    None,
+    Time,
+    /// Processor time beside it.
+    TimeAndEffort,
 }
 
 #[derive(Debug, Deserialize)]
@@ -42,7 +56,7 @@ pub struct Experiment {
     pub article: Option<usize>,
     /// Quantities whose values are drawn as well, not only their ratios.
     #[serde(default)]
-    pub bars: Vec<String>,
+    pub bars: Vec<Drawn>,
     /// Cells whose processor time is drawn through the seconds of a run.
     #[serde(default)]
     pub through: Vec<String>,
@@ -51,6 +65,40 @@ pub struct Experiment {
     /// What the chart shows of some cells, instead of their time or speed.
     #[serde(default)]
     pub primary: Vec<Primary>,
+    /// Parts of its chart that are charts of their own; what is in none is in the last.
+    #[serde(default)]
+    pub charts: Vec<Part>,
+}
+
+/// Values as bars.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drawn {
+    pub title: String,
+    /// All, if empty.
+    #[serde(default)]
+    pub cells: Vec<String>,
+    #[serde(default)]
+    pub not: Vec<String>,
+    /// The first that was observed.
+    pub what: Vec<String>,
+    /// Another quantity, marked on each bar: wall time beside what a program says of itself.
+    #[serde(default)]
+    pub beside: Option<Beside>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beside {
+    pub what: String,
+    pub name: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    pub title: String,
+    pub cells: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -84,6 +132,9 @@ pub struct Source {
     #[serde(default)]
     pub base: Option<String>,
     pub side: String,
+    /// What it was done on or by, in which `{name}` is a parameter of the session; not said if the session has no such.
+    #[serde(default)]
+    pub named: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -178,8 +229,7 @@ impl Source {
     }
 
     fn wants(&self, cell: &str) -> bool {
-        let any = |patterns: &[String]| patterns.iter().any(|pattern| like(cell, pattern));
-        (self.cells.is_empty() || any(&self.cells)) && !any(&self.not)
+        wanted(cell, &self.cells, &self.not)
     }
 
     /// The cell that `cell` is compared with.
@@ -264,6 +314,12 @@ impl Source {
     }
 }
 
+/// Whether `cell` is of the form of one of `cells`, or there are none, and of none of `not`.
+fn wanted(cell: &str, cells: &[String], not: &[String]) -> bool {
+    let any = |patterns: &[String]| patterns.iter().any(|pattern| like(cell, pattern));
+    (cells.is_empty() || any(cells)) && !any(not)
+}
+
 /// What sessions have in common whose cells may make one number.
 fn place(session: &Session) -> String {
     let scale = session.parameters.get("scale").and_then(serde_json::Value::as_f64).unwrap_or(1.0);
@@ -273,6 +329,20 @@ fn place(session: &Session) -> String {
 /// Of `encrypt AES_128, 32 MiB` the 32.
 fn mib(cell: &str) -> Option<f64> {
     cell.rsplit_once(", ")?.1.strip_suffix(" MiB")?.parse().ok()
+}
+
+impl Drawn {
+    pub fn wants(&self, cell: &str) -> bool {
+        wanted(cell, &self.cells, &self.not)
+    }
+}
+
+impl Case {
+    /// Whether the side has the lower mean, of all runs and of those without outliers: of the articles' surprising cases.
+    pub fn below(&self) -> [bool; 2] {
+        let lower = |of: fn(&[f64]) -> Option<f64>| of(&self.values) < of(&self.base);
+        [lower(mean), lower(|values| Some(mean_within_fences(values)?.0))]
+    }
 }
 
 impl Selected {

@@ -41,6 +41,12 @@ const UNITS: i32 = 2;
 const FAR: f64 = 2.0;
 /// What the backend divides a font's size by.
 const FONT: f64 = 1.24;
+/// Width of a chart on a desk.
+const DESK: i32 = 1040;
+/// Sizes of what is written, in pixels.
+const LABEL: f64 = 13.5;
+const TEXT: f64 = 13.0;
+const TICK: f64 = 12.0;
 
 /// One line of a chart of costs.
 #[derive(Debug, Clone)]
@@ -54,6 +60,15 @@ pub struct Row {
     /// Of each round.
     pub dots: Vec<f64>,
     pub word: Word,
+    /// Of a case that surprises.
+    pub star: Option<Star>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Star {
+    Full,
+    /// Surprising only by some of the runs.
+    Open,
 }
 
 /// One bar: a mean, and from the lowest to the highest run.
@@ -63,6 +78,8 @@ pub struct Bar {
     pub text: String,
     pub mean: f64,
     pub range: (f64, f64),
+    /// The mean of another quantity in the same unit, as a mark.
+    pub beside: Option<f64>,
     pub base: bool,
 }
 
@@ -105,13 +122,14 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(width: Width, longest_label: usize, longest_text: usize) -> Self {
-        let fits = |characters: usize, most: i32| (characters as i32 * 15 / 2 + 24).min(most);
+    /// With the lengths of the longest label and the longest text, in pixels.
+    fn of(width: Width, longest_label: i32, longest_text: i32) -> Self {
+        let fits = |length: i32, most: i32| (length + 26).min(most);
         match width {
             Width::Desk => Self {
-                width: 1040,
-                left: fits(longest_label, 400),
-                right: fits(longest_text, 330),
+                width: DESK,
+                left: fits(longest_label, 310),
+                right: fits(longest_text, 390),
                 row: 30,
                 centre: 0.5,
                 ticks: 9,
@@ -132,16 +150,17 @@ impl Layout {
 /// # Errors
 /// [`Error::Invalid`] if it cannot be drawn.
 pub fn forest(rows: &[Row], title: &str, width: Width) -> Result<String> {
-    let longest = |of: fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    let longest = |of: fn(&Row) -> i32| rows.iter().map(of).max().unwrap_or(0);
     let layout = Layout::of(
         width,
-        longest(|row| row.label.chars().count()),
-        longest(|row| row.text.chars().count()),
+        longest(|row| length(&row.label, LABEL)),
+        longest(|row| length(&row.text, TEXT)),
     );
     let (low, high) = reach(rows);
     let height = rows.len() as i32 * layout.row + 44;
     draw(&layout, height, title, |root| {
-        let (ticks, label) = ticks(low, high, layout.ticks);
+        let plot = f64::from(layout.width - layout.left - layout.right);
+        let (ticks, label) = ticks(low, high, layout.ticks, plot);
         let n = rows.len() as f64;
         let mut chart = ChartBuilder::on(root)
             .margin_left(layout.left * UNITS)
@@ -159,7 +178,11 @@ pub fn forest(rows: &[Row], title: &str, width: Width) -> Result<String> {
             let line = PathElement::new([(tick, n), (tick, 0.0)], GRID.stroke_width(2));
             chart.draw_series([line]).map_err(drawing)?;
             let (x, y) = chart.backend_coord(&(tick, n));
-            let style = font(12.0, MUTED).pos(Pos::new(HPos::Center, VPos::Top));
+            let half = length(&label(tick), TICK) * UNITS / 2;
+            if x < half || x + half > layout.width * UNITS {
+                continue;
+            }
+            let style = font(TICK, MUTED).pos(Pos::new(HPos::Center, VPos::Top));
             root.draw(&Text::new(label(tick), (x, y + 6 * UNITS), style)).map_err(drawing)?;
         }
         chart
@@ -195,7 +218,10 @@ pub fn forest(rows: &[Row], title: &str, width: Width) -> Result<String> {
             }
             let point = chart.backend_coord(&(mean.clamp(low, high), y));
             let outside = (mean > high) as i32 - (mean < low) as i32;
-            mark(root, point, row.word, outside)?;
+            match row.star.filter(|_| outside == 0) {
+                Some(kind) => star(root, point, colour, kind)?,
+                None => mark(root, point, row.word, outside)?,
+            }
         }
         let (ends, bottom) = ((low, high), height * UNITS - 6 * UNITS);
         let (from, to) = (chart.backend_coord(&(ends.0, n)).0, chart.backend_coord(&(ends.1, n)).0);
@@ -215,14 +241,14 @@ pub fn forest(rows: &[Row], title: &str, width: Width) -> Result<String> {
 /// [`Error::Invalid`] if it cannot be drawn.
 pub fn bars(groups: &[Group], title: &str, unit: &str, width: Width) -> Result<String> {
     let all = || groups.iter().flat_map(|group| &group.bars);
-    let longest = |of: fn(&Bar) -> usize| all().map(of).max().unwrap_or(0);
+    let longest = |of: fn(&Bar) -> i32| all().map(of).max().unwrap_or(0);
     let layout = Layout {
         row: if width == Width::Phone { 46 } else { 22 },
         centre: if width == Width::Phone { 0.75 } else { 0.5 },
         ..Layout::of(
             width,
-            longest(|bar| bar.label.chars().count()),
-            longest(|bar| bar.text.chars().count()),
+            longest(|bar| length(&bar.label, LABEL)),
+            longest(|bar| length(&bar.text, TEXT)),
         )
     };
     // A group's name has a line of its own.
@@ -245,7 +271,7 @@ pub fn bars(groups: &[Group], title: &str, unit: &str, width: Width) -> Result<S
             .bold_line_style(GRID.stroke_width(1))
             .light_line_style(TRANSPARENT)
             .axis_style(GRID.stroke_width(2))
-            .x_label_formatter(&|value: &f64| format!("{value}"))
+            .x_label_formatter(&|value: &f64| plain(*value))
             .label_style(font(12.0, MUTED))
             .draw()
             .map_err(drawing)?;
@@ -270,6 +296,12 @@ pub fn bars(groups: &[Group], title: &str, unit: &str, width: Width) -> Result<S
                 let whisker =
                     ErrorBar::new_horizontal(y, low, bar.mean, high, style, 5 * UNITS as u32);
                 chart.draw_series([whisker]).map_err(drawing)?;
+                if let Some(beside) = bar.beside {
+                    let (x, y) = chart.backend_coord(&(beside.min(most), y));
+                    let size = 5 * UNITS;
+                    let points = vec![(x, y - size), (x + size, y), (x, y + size), (x - size, y)];
+                    outlined(root, points, INK)?;
+                }
                 at += 1;
             }
         }
@@ -302,8 +334,8 @@ pub fn lines(lines: &[Line], title: &str, width: Width) -> Result<String> {
             .bold_line_style(GRID.stroke_width(1))
             .light_line_style(TRANSPARENT)
             .axis_style(GRID.stroke_width(2))
-            .x_label_formatter(&|seconds: &f64| format!("{seconds} s"))
-            .y_label_formatter(&|percent: &f64| format!("{percent} %"))
+            .x_label_formatter(&|seconds: &f64| format!("{} s", plain(*seconds)))
+            .y_label_formatter(&|percent: &f64| format!("{} %", plain(*percent)))
             .label_style(font(12.0, MUTED))
             .draw()
             .map_err(drawing)?;
@@ -374,14 +406,82 @@ fn write_row(root: &Root<'_>, layout: &Layout, at: usize, label: &str, text: &st
     if layout.phone() {
         let second = layout.row > 50;
         blank(root, layout, top, if second { 40 } else { 24 })?;
-        write(label, 4, top + 14, 13.0, INK, HPos::Left)?;
         let (x, y, side) =
             if second { (4, top + 31, HPos::Left) } else { (354, top + 14, HPos::Right) };
-        return write(text, x, y, 12.0, MUTED, side);
+        let text = cut(text, 12.0, layout.width - 8);
+        let beside = if second { 0 } else { length(&text, 12.0) + 12 };
+        write(&cut(label, 13.0, layout.width - 8 - beside), 4, top + 14, 13.0, INK, HPos::Left)?;
+        return write(&text, x, y, 12.0, MUTED, side);
     }
     let middle = top + layout.row / 2;
-    write(label, layout.left - 14, middle, 13.5, INK, HPos::Right)?;
-    write(text, layout.width - layout.right + 14, middle, 13.0, INK, HPos::Left)
+    // A label that is too long has two lines where its row has the place, and says where it was cut.
+    let place = layout.left - 18;
+    match two_lines(label, LABEL, place).filter(|_| layout.row >= 28) {
+        Some((first, second)) => {
+            write(&first, layout.left - 14, middle - 7, 12.0, INK, HPos::Right)?;
+            write(&second, layout.left - 14, middle + 7, 12.0, INK, HPos::Right)?;
+        }
+        None => {
+            let label = cut(label, LABEL, place);
+            write(&label, layout.left - 14, middle, LABEL, INK, HPos::Right)?;
+        }
+    }
+    let (place, left) = (layout.right - 18, layout.width - layout.right + 14);
+    match two_lines(text, TEXT, place).filter(|_| layout.row >= 28) {
+        Some((first, second)) => {
+            write(&first, left, middle - 7, 12.0, INK, HPos::Left)?;
+            write(&second, left, middle + 7, 12.0, INK, HPos::Left)
+        }
+        None => write(&cut(text, TEXT, place), left, middle, TEXT, INK, HPos::Left),
+    }
+}
+
+/// About how wide `text` is in pixels, by the wider of the fonts that a page may find.
+fn length(text: &str, size: f64) -> i32 {
+    let of = |c: char| match c {
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '(' | ')' | '[' | ']' | ' ' => 0.36,
+        'f' | 'r' | 't' | '/' | '-' | '"' | '*' | '_' => 0.44,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' | '×' | '−' | '+' | '…' => 0.92,
+        'A'..='Z' => 0.70,
+        _ => 0.61,
+    };
+    (text.chars().map(of).sum::<f64>() * size).ceil() as i32
+}
+
+/// `text`, with `…` for the end that does not fit into `place` pixels.
+fn cut(text: &str, size: f64, place: i32) -> String {
+    if length(text, size) <= place {
+        return text.into();
+    }
+    let mut kept: String = text.into();
+    while !kept.is_empty() && length(&kept, size) + length("…", size) > place {
+        kept.pop();
+    }
+    format!("{}…", kept.trim_end())
+}
+
+/// A label that is too long, in two lines: broken at a space, or cut at the end of the second.
+fn two_lines(label: &str, size: f64, place: i32) -> Option<(String, String)> {
+    if length(label, size) <= place {
+        return None;
+    }
+    let fits = |(at, _): &(usize, &str)| length(&label[..*at], 12.0) <= place;
+    let last = |mark: &str| label.match_indices(mark).filter(fits).last().map(|(at, _)| at);
+    // Before a part that stands for itself rather than within it.
+    let at = last(" · ").or_else(|| last(", ").map(|at| at + 1)).or_else(|| last(" "))?;
+    let second = label[at..].trim_start_matches([' ', '·']);
+    Some((label[..at].into(), cut(second, 12.0, place)))
+}
+
+/// A number of an axis without what floating point adds to it.
+fn plain(value: f64) -> String {
+    let text = format!("{value:.6}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" {
+        "0".into()
+    } else {
+        text.into()
+    }
 }
 
 /// Takes the grid away behind what is written there.
@@ -418,6 +518,28 @@ fn mark(root: &Root<'_>, (x, y): (i32, i32), word: Word, outside: i32) -> Result
     }
 }
 
+/// The mark of a case that surprises: of another shape than any word has.
+fn star(root: &Root<'_>, (x, y): (i32, i32), colour: RGBColor, kind: Star) -> Result<()> {
+    let corner = |at: i32| {
+        let radius = f64::from(9 * UNITS) * if at % 2 == 0 { 1.0 } else { 0.42 };
+        let angle = std::f64::consts::PI * (f64::from(at) / 5.0 - 0.5);
+        (x + (radius * angle.cos()).round() as i32, y + (radius * angle.sin()).round() as i32)
+    };
+    let points: Vec<(i32, i32)> = (0..10).map(corner).collect();
+    match kind {
+        Star::Full => root.draw(&Polygon::new(points, colour.filled())).map_err(drawing),
+        Star::Open => outlined(root, points, colour),
+    }
+}
+
+/// A closed line, with paper in it.
+fn outlined(root: &Root<'_>, mut points: Vec<(i32, i32)>, colour: RGBColor) -> Result<()> {
+    root.draw(&Polygon::new(points.clone(), PAPER.filled())).map_err(drawing)?;
+    // The first two again, or its first corner is open.
+    points.extend_from_within(..2);
+    root.draw(&PathElement::new(points, colour.stroke_width(3))).map_err(drawing)
+}
+
 fn colour(word: Word) -> RGBColor {
     match word {
         Word::Worse => WORSE,
@@ -435,14 +557,21 @@ fn drawing(error: impl std::fmt::Display) -> Error {
     Error::invalid(format!("a chart: {error}"))
 }
 
-/// Logarithms that hold all intervals but those of far rows, and a little more.
+/// Logarithms that hold all intervals but those of far rows, and a little more. Where far rows are more than a tenth they are
+/// no exception: the axis holds them all.
 fn reach(rows: &[Row]) -> (f64, f64) {
     let near = |row: &&Row| row.mean.is_some_and(|mean| mean.ln().abs() <= FAR.ln());
-    let some_near = rows.iter().any(|row| near(&row));
+    let far = rows.iter().filter(|row| row.mean.is_some() && !near(row)).count();
+    // What surprises is near: there a far row stays the exception.
+    let few = far * 10 <= rows.len().max(10) || rows.iter().any(|row| row.star.is_some());
+    let some_near = few && rows.iter().any(|row| near(&row));
     let mut reach = (-0.045_f64, 0.045_f64);
     for row in rows.iter().filter(|row| !some_near || near(row)) {
         let ends = row.ends.or(row.mean.map(|mean| (mean, mean)));
-        if let Some((low, high)) = ends {
+        let dots = row.dots.iter().copied().filter(|dot| *dot > 0.0);
+        // An outlier is shown, as an interval's end is.
+        let ends = ends.into_iter().chain(dots.map(|dot| (dot, dot)));
+        for (low, high) in ends {
             // A wide interval may go beyond what is near, but not without end.
             let most = if some_near { 2.0 * FAR.ln() } else { 20.0 };
             reach = (reach.0.min(low.ln().max(-most)), reach.1.max(high.ln().min(most)));
@@ -454,23 +583,35 @@ fn reach(rows: &[Row]) -> (f64, f64) {
 
 type Label = fn(f64) -> String;
 
-/// At most `most` places on the axis: percents of one step, or factors where it is long.
-fn ticks(low: f64, high: f64, most: usize) -> (Vec<f64>, Label) {
+/// At most `most` places on the axis that is `plot` pixels long: percents of one step, or factors where it is long. No two
+/// labels touch.
+fn ticks(low: f64, high: f64, most: usize, plot: f64) -> (Vec<f64>, Label) {
+    let apart = |places: &[f64], label: Label| {
+        places.windows(2).all(|two| {
+            let [one, other] = [two[0], two[1]].map(|place| f64::from(length(&label(place), TICK)));
+            (two[1] - two[0]) / (high - low) * plot > (one + other) / 2.0 + 8.0
+        })
+    };
     let within = |ratio: &f64| *ratio > 0.0 && (low..=high).contains(&ratio.ln());
     for step in [1, 2, 5, 10, 20, 25, 50] {
         let percents = (-100 / step..=200 / step).map(|k| k * step);
-        let places: Vec<f64> =
-            percents.map(|percent| 1.0 + f64::from(percent) / 100.0).filter(within).collect();
-        if places.len() <= most && high < 3.0_f64.ln() && low > 0.4_f64.ln() {
-            return (places.iter().map(|ratio| ratio.ln()).collect(), percents_of);
+        let places = percents.map(|percent| 1.0 + f64::from(percent) / 100.0).filter(within);
+        let places: Vec<f64> = places.map(f64::ln).collect();
+        let short = high < 3.0_f64.ln() && low > 0.4_f64.ln();
+        if short && places.len() <= most && apart(&places, percents_of) {
+            return (places, percents_of);
         }
     }
     let factors = |of: &[f64]| -> Vec<f64> {
         let all = (-4..=4).flat_map(|power| of.iter().map(move |digit| digit * 10_f64.powi(power)));
         all.filter(within).map(f64::ln).collect()
     };
-    let places = [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]].map(factors);
-    let chosen = places.iter().find(|places| places.len() <= most).or(places.last());
+    let mut places = Vec::from([&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]].map(factors));
+    for place in &mut places {
+        place.sort_by(f64::total_cmp);
+    }
+    let fits = |places: &&Vec<f64>| places.len() <= most && apart(places, factor_of);
+    let chosen = places.iter().find(fits).or(places.last());
     (chosen.cloned().unwrap_or_default(), factor_of)
 }
 
@@ -500,6 +641,7 @@ mod tests {
             ends: Some((low, high)),
             dots: vec![low, mean, high],
             word: Word::Worse,
+            star: None,
         }
     }
 
@@ -528,7 +670,7 @@ mod tests {
     fn an_axis_has_its_middle_and_not_too_many_places() {
         for (low, high) in [(-0.05, 0.05), (-0.2, 0.3), (-0.7, 1.0), (-3.0, 3.5), (-0.01, 7.0)] {
             for most in [5, 9] {
-                let (places, label) = ticks(low, high, most);
+                let (places, label) = ticks(low, high, most, if most == 5 { 334.0 } else { 500.0 });
                 assert!(places.len() <= most && places.len() >= 2, "{low} {high}: {places:?}");
                 assert!(places.iter().any(|place| place.abs() < 1e-12), "{low} {high}");
                 assert!(["0 %", "×1"].contains(&label(0.0).as_str()));
@@ -546,6 +688,47 @@ mod tests {
         assert!(!phone.contains("<circle"), "{phone}");
         let desk = forest(&[row(1.1, 1.05, 1.15)], "title", Width::Desk).unwrap();
         assert!(!desk.contains("<circle") && !desk.contains("var(--paper)"), "{desk}");
+    }
+
+    #[test]
+    fn a_tenth_of_far_rows_is_no_exception() {
+        let rows = [vec![row(1.02, 1.0, 1.04); 8], vec![row(5.0, 4.9, 5.1); 2]].concat();
+        assert!(reach(&rows).1 > 5.1_f64.ln());
+        let svg = forest(&rows, "title", Width::Desk).unwrap();
+        assert!(svg.contains("×5") && !svg.contains("+5 %"), "{svg}");
+    }
+
+    #[test]
+    fn labels_of_an_axis_do_not_touch() {
+        let (places, label) = ticks(-0.1, 0.68, 9, 300.0);
+        let widths: i32 = places.iter().map(|place| length(&label(*place), TICK) + 8).sum();
+        assert!(places.len() > 2 && widths < 300, "{places:?}");
+        assert_eq!([0.6000000000000001, 2.0, 0.0, -0.0].map(plain), ["0.6", "2", "0", "0"]);
+    }
+
+    #[test]
+    fn a_long_label_keeps_its_beginning() {
+        let label = "10: SELECT ProductName, sum(d.UnitPrice * d.Quantity * (1 - d.Discount)) FROM Products";
+        let short = cut(label, LABEL, 200);
+        assert!(short.starts_with("10: SELECT") && short.ends_with('…'), "{short}");
+        assert!(length(&short, LABEL) <= 200);
+        let (first, second) = two_lines(label, LABEL, 282).unwrap();
+        assert!(label.starts_with(&first) && second.ends_with('…'), "{first} / {second}");
+        assert_eq!(two_lines("CHECKDB", LABEL, 282), None);
+    }
+
+    #[test]
+    fn what_surprises_has_a_shape_of_its_own() {
+        let corners = |star| {
+            let rows = [Row { star, ..row(0.95, 0.9, 1.0) }];
+            let svg = forest(&rows, "title", Width::Desk).unwrap();
+            let shape = svg.split("<polygon").nth(1).unwrap().split("points=\"").nth(1).unwrap();
+            shape.split('"').next().unwrap().split_whitespace().count()
+        };
+        assert_eq!(
+            (corners(None), corners(Some(Star::Full)), corners(Some(Star::Open))),
+            (3, 10, 10)
+        );
     }
 
     #[test]
@@ -568,6 +751,7 @@ mod tests {
             text: "1 s".into(),
             mean: 1.0,
             range: (0.9, 1.2),
+            beside: Some(1.1),
             base: false,
         };
         let group = Group { name: "a < b".into(), bars: vec![bar] };

@@ -14,9 +14,10 @@ for (const table of document.querySelectorAll("table.sortable")) {
         const value = text.trim() === "" ? NaN : Number(text);
         return Number.isNaN(value) ? cell.textContent : value;
       };
+      const low = (row) => Number(row.cells[at].dataset.low ?? 0);
       const order = (a, b) => {
         const x = key(a), y = key(b);
-        if (typeof x === "number" && typeof y === "number") return x - y;
+        if (typeof x === "number" && typeof y === "number") return x - y || low(a) - low(b);
         if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1;
         return x.localeCompare(y, "en", { numeric: true });
       };

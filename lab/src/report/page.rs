@@ -4,12 +4,13 @@ use maud::{html, Markup, PreEscaped, DOCTYPE};
 
 use super::chart::{self, Width};
 use super::figures::Word;
-use super::section::{Bars, Section, Through};
+use super::section::{Bars, Chart, Section, Through};
 use super::tables::{Entry, Table};
 use super::Report;
 use crate::error::Result;
 
 const STYLE: &str = include_str!("page.css");
+const FIRST: &str = "Time with encryption over time without, by kind of work";
 const SCRIPT: &str = include_str!("page.js");
 /// The page may do nothing but look as it does: not even the network is open to it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
@@ -39,16 +40,18 @@ pub fn render(report: &Report) -> Result<String> {
                 main {
                     section #first {
                         h1 { (report.sentence) }
+                        @for line in &report.rest { p.most { (line) } }
                         @if let Some(missing) = &report.missing { p.most { (missing) } }
                         @if !first.is_empty() {
-                            (figure(&first, "Time with encryption over time without, by kind of work")?)
+                            (figure(&first, FIRST, false)?)
                             (key())
                         }
-                        @if let Some(most) = &report.most { p.most { (most) } }
+                        @for line in report.most.iter().chain(&report.promises.said) { p.most { (line) } }
                         @for caution in &report.cautions { p.caution { (caution) } }
                     }
                     nav aria-label="Experiments" {
                         a href="#headlines-section" { "Numbers" }
+                        @if report.promises.said.is_some() { a href="#goals-section" { "Goals" } }
                         @for section in &report.sections {
                             a href={ "#" (section.id) } { (section.title) }
                         }
@@ -56,7 +59,17 @@ pub fn render(report: &Report) -> Result<String> {
                     }
                     section #headlines-section {
                         h2 { "What encryption costs" }
-                        (table(&report.headlines, false))
+                        (table(&report.headlines, true))
+                    }
+                    @if report.promises.said.is_some() {
+                        section #goals-section {
+                            h2 { "Goals" }
+                            p.note {
+                                "Of " code { "lab/goals.json" } ", written before the measurement, as far as these records speak of them; \
+                                 judged as " code { "lab verdict" } " does."
+                            }
+                            (table(&report.promises.table, true))
+                        }
                     }
                     @for section in sections { (section) }
                     @if let Some(absent) = &report.absent {
@@ -79,22 +92,20 @@ pub fn render(report: &Report) -> Result<String> {
 
 fn section(section: &Section) -> Result<Markup> {
     let base = section.other_base.as_deref();
-    let title = match base {
-        None => format!("{}: time over plain time", section.title),
-        Some(base) => format!("{}: time over that of {base}", section.title),
-    };
+    let charts = section.charts.iter().map(chart).collect::<Result<Vec<_>>>()?;
+    let surprises = section.surprises.iter().map(chart).collect::<Result<Vec<_>>>()?;
     let bars = section.bars.iter().map(bars).collect::<Result<Vec<_>>>()?;
     let through = section.through.iter().map(through).collect::<Result<Vec<_>>>()?;
     Ok(html! {
         section id=(section.id) {
             h2 { (section.title) }
             @for note in &section.notes { p.note { (note) } }
-            @if !section.rows.is_empty() { (figure(&section.rows, &title)?) }
+            @for one in charts { (one) }
             @if let Some(facts) = &section.facts {
                 h3 { (facts.title) }
                 (table(facts, true))
             }
-            @for one in bars.iter().chain(&through) { (one) }
+            @for one in bars.iter().chain(&surprises).chain(&through) { (one) }
             @if !section.bases.rows.is_empty() {
                 h3 { (section.bases.title) }
                 @if base.is_some() {
@@ -108,7 +119,7 @@ fn section(section: &Section) -> Result<Markup> {
                         "Throughput: sealed / plain − 1, per page where pages were observed."
                     }
                 }
-                (table(&section.bases, false))
+                (table(&section.bases, true))
             }
             @for more in [&section.figures, &section.runs] {
                 @if !more.rows.is_empty() {
@@ -122,12 +133,20 @@ fn section(section: &Section) -> Result<Markup> {
     })
 }
 
-fn figure(rows: &[chart::Row], title: &str) -> Result<Markup> {
+fn chart(chart: &Chart) -> Result<Markup> {
+    Ok(html! {
+        @if let Some(title) = &chart.title { h3 { (title) } }
+        (figure(&chart.rows, &chart.caption, true)?)
+    })
+}
+
+fn figure(rows: &[chart::Row], title: &str, caption: bool) -> Result<Markup> {
     let say = |row: &chart::Row| format!("{} {}", row.label, row.text);
     let told = rows.iter().map(say).collect::<Vec<_>>().join("; ");
     let told = format!("{title}. {told}");
     Ok(html! {
         figure {
+            @if caption { figcaption { (title) } }
             div.desk { (PreEscaped(chart::forest(rows, &told, Width::Desk)?)) }
             div.phone { (PreEscaped(chart::forest(rows, &told, Width::Phone)?)) }
         }
@@ -139,6 +158,7 @@ fn bars(bars: &Bars) -> Result<Markup> {
     Ok(html! {
         h3 { (bars.title) }
         figure {
+            figcaption { (bars.caption) }
             div.desk { (PreEscaped(draw(Width::Desk)?)) }
             div.phone { (PreEscaped(draw(Width::Phone)?)) }
         }
@@ -252,8 +272,11 @@ fn cell(entry: &Entry, row: &Of, numeric: bool, label: Option<&str>) -> Markup {
     });
     html! {
         td.n[numeric]
+            .none[entry.text == "–"]
             data-label=[label]
             data-value=[entry.value]
+            data-low=[entry.ends.map(|ends| ends.0)]
+            data-high=[entry.ends.map(|ends| ends.1)]
             data-session=[own.session]
             data-cell=[own.cell]
             data-side=[own.side]

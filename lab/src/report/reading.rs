@@ -1,8 +1,8 @@
 //! Records of every kind, read back as observations: one number of one run each.
 //!
 //! The runs of older scenarios (`run`, `work`, `phase`, `alone`, `account` lines) become observations
-//! too, so that a report has one way to every figure. Summaries in `cell` and `verdict` lines are
-//! not read: they follow from the runs.
+//! too, so that a report has one way to every figure. Summaries in `cell` lines are read for the goals
+//! alone, and those in `verdict` lines not at all: they follow from the runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,7 +11,10 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::histogram::Latency;
-use crate::record::{self, once, Account, Alone, Calls, Observation, Phase, Run, Session, Work};
+use crate::record::{
+    self, once, Account, Alone, Calls, CellResult, Observation, Phase, Run, Session, Work,
+};
+use crate::verdict::Loads;
 
 /// What some files of records hold.
 #[derive(Debug, Default)]
@@ -19,6 +22,9 @@ pub struct Material {
     /// Those with at least one observation, in the order of their lines.
     pub sessions: Vec<Session>,
     pub observations: Vec<Observation>,
+    /// What goals are judged by, as `lab verdict` does: no other figure is made of these.
+    pub cells: Vec<CellResult>,
+    pub loads: Loads,
 }
 
 #[derive(Debug, Deserialize)]
@@ -31,6 +37,7 @@ enum Line {
     Phase(Box<Phase>),
     Alone(Box<Alone>),
     Account(Box<Account>),
+    Cell(Box<CellResult>),
     #[serde(other)]
     Other,
 }
@@ -85,9 +92,19 @@ impl Material {
             Line::Observation(one) => self.observations.push(*one),
             Line::Run(run) => self.run(&run),
             Line::Work(work) => self.work(&work),
-            Line::Phase(phase) => self.phase(&phase),
-            Line::Alone(alone) => self.alone(&alone),
-            Line::Account(account) => self.account(&account),
+            Line::Phase(phase) => {
+                self.phase(&phase);
+                self.loads.phases.push(*phase);
+            }
+            Line::Alone(alone) => {
+                self.alone(&alone);
+                self.loads.alone.push(*alone);
+            }
+            Line::Account(account) => {
+                self.account(&account);
+                self.loads.accounts.push(*account);
+            }
+            Line::Cell(cell) => self.cells.push(*cell),
             Line::Other => {}
         }
         Ok(())

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::articles::{Articles, Experiment, Primary};
-use super::chart::{Bar, Group, Line, Row, Stroke};
+use super::articles::{Articles, Drawn, Experiment, Fact, Part, Primary, Statistic};
+use super::chart::{Bar, Group, Line, Row, Star, Stroke};
 use super::figures::{like, Figure, Sense, Word};
-use super::headline::cost_words;
+use super::headline::{cost_words, words_of, CONTROL};
 use super::reading::Material;
 use super::tables::{self, Table};
 use super::text;
@@ -16,6 +16,9 @@ use crate::record::Session;
 const PRIMARY: [&str; 7] =
     ["elapsed_s", "busy_s", "ops_per_s", "mb_per_s", "scan_mb_per_s", "writes_per_s", "work_s"];
 
+/// A line through fewer points of a run's time shows nothing of it.
+const LEAST_POINTS: usize = 10;
+
 /// One experiment.
 #[derive(Debug)]
 pub struct Section {
@@ -24,8 +27,9 @@ pub struct Section {
     /// What times are divided by, if it is not plain: the name of a side, or words for several.
     pub other_base: Option<String>,
     pub notes: Vec<String>,
-    pub rows: Vec<Row>,
+    pub charts: Vec<Chart>,
     pub bars: Vec<Bars>,
+    pub surprises: Vec<Chart>,
     pub through: Vec<Through>,
     pub facts: Option<Table>,
     pub bases: Table,
@@ -33,9 +37,21 @@ pub struct Section {
     pub runs: Table,
 }
 
+/// Intervals on one axis.
+#[derive(Debug)]
+pub struct Chart {
+    /// None where it is the only one of its section.
+    pub title: Option<String>,
+    /// What is divided by what.
+    pub caption: String,
+    pub rows: Vec<Row>,
+}
+
 #[derive(Debug)]
 pub struct Bars {
     pub title: String,
+    /// What the marks are.
+    pub caption: String,
     pub unit: String,
     pub groups: Vec<Group>,
 }
@@ -68,17 +84,23 @@ impl Section {
             notes.push(format!("Article {article}: {title}."));
         }
         notes.extend(known.and_then(|known| known.note.clone()));
-        notes.extend(control(&primary));
+        let sessions: Vec<&Session> =
+            material.sessions.iter().filter(|session| session.scenario == name).collect();
+        notes.push(control(&primary, &sessions));
         notes.extend(cold_cache(name, material));
-        let mut facts = articles.facts.iter().filter(|fact| fact.experiment == name).peekable();
-        let facts = facts.peek().is_some().then(|| tables::facts(facts, material, &id));
+        let of_name = || articles.facts.iter().filter(|fact| fact.experiment == name);
+        let facts = of_name().next().map(|_| tables::facts(of_name(), material, &id));
         let bars = known.map(|known| known.bars.as_slice()).unwrap_or_default();
+        let parts = known.map(|known| known.charts.as_slice()).unwrap_or_default();
         Self {
             title: known.map_or_else(|| name.to_string(), |known| known.title.clone()),
             other_base: other_base(&primary),
             notes,
-            rows: rows(&primary),
-            bars: bars.iter().filter_map(|what| Bars::of(what, &figures)).collect(),
+            charts: charts(&primary, parts),
+            bars: bars.iter().filter_map(|drawn| Bars::of(drawn, &figures, &sessions)).collect(),
+            surprises: of_name()
+                .filter_map(|fact| surprises(fact, material, &figures, &sessions))
+                .collect(),
             through: known
                 .iter()
                 .flat_map(|known| &known.through)
@@ -124,23 +146,157 @@ fn primaries<'a>(figures: &[&'a Figure], special: &[Primary]) -> Vec<&'a Figure>
         let timed = || of_key().find(|figure| matches!(figure.sense(), Sense::Time | Sense::Speed));
         chosen.extend(named.or_else(timed).copied());
     }
+    // Cells were measured in the order that their seed drew; who reads them looks for one.
+    chosen.sort_by_cached_key(|figure| natural(&figure.cell));
     chosen
 }
 
-/// How the control came out.
-fn control(primary: &[&Figure]) -> Option<String> {
-    let controls: Vec<_> = primary.iter().filter(|figure| figure.side == "again").collect();
+/// An order in which `32 MiB` comes before `256 MiB`, and numbers before words.
+fn natural(name: &str) -> Vec<(u64, String)> {
+    let mut parts: Vec<(u64, String)> = Vec::new();
+    for c in name.chars() {
+        let last = parts.last_mut();
+        match (c.to_digit(10), last) {
+            (Some(digit), Some((number, word))) if word.is_empty() => {
+                *number = number.saturating_mul(10).saturating_add(digit.into());
+            }
+            (Some(digit), _) => parts.push((digit.into(), String::new())),
+            (None, Some((_, word))) if !word.is_empty() => word.push(c),
+            (None, _) => parts.push((u64::MAX, c.to_string())),
+        }
+    }
+    parts
+}
+
+/// The chart of a section, in parts as `articles.json` says: each cell is in the first that it is of.
+fn charts(primary: &[&Figure], parts: &[Part]) -> Vec<Chart> {
+    let mut left = primary.to_vec();
+    let mut charts = Vec::new();
+    for part in parts {
+        let (of_part, others): (Vec<&Figure>, _) =
+            left.into_iter().partition(|figure| like(&figure.cell, &part.cells));
+        left = others;
+        charts.extend(Chart::of(Some(part.title.clone()), &of_part));
+    }
+    // The general part is named last, and read first.
+    charts.reverse();
+    charts.extend(Chart::of((!charts.is_empty()).then(|| "Others".into()), &left));
+    charts
+}
+
+impl Chart {
+    fn of(title: Option<String>, figures: &[&Figure]) -> Option<Self> {
+        let base = match other_base(figures) {
+            Some(base) => base,
+            None if figures.iter().all(|figure| figure.base == "none") => "no encryption".into(),
+            None => "plain".into(),
+        };
+        let sides: BTreeSet<&str> = figures.iter().map(|figure| figure.side.as_str()).collect();
+        let side = match Vec::from_iter(sides)[..] {
+            [side] => side.to_string(),
+            _ => "each side".to_string(),
+        };
+        let caption = format!("Time: {side} over {base}. Ticks are single rounds.");
+        (!figures.is_empty()).then(|| Self { title, caption, rows: rows(figures) })
+    }
+}
+
+/// The chart that article 0 promised: of each choice and cell how it differs, with the cases marked that have the lower mean.
+fn surprises(
+    fact: &Fact,
+    material: &Material,
+    figures: &[&Figure],
+    sessions: &[&Session],
+) -> Option<Chart> {
+    let ours = fact.ours.iter().find(|ours| ours.statistic == Statistic::ShareBelow)?;
+    let selected = ours.sources.iter().find_map(|source| source.select(material))?;
+    let sense = Sense::of(&selected.what);
+    let better = sense.words(Word::Better);
+    let mut rows = Vec::new();
+    let mut order: Vec<_> = selected.cases.iter().collect();
+    order.sort_by_cached_key(|case| (natural(&case.cell), natural(&case.side)));
+    for case in order {
+        let is_of = |figure: &&&Figure| {
+            (&figure.session, &figure.cell, &figure.side) == (&case.session, &case.cell, &case.side)
+                && figure.what == selected.what
+        };
+        let Some(figure) = figures.iter().find(is_of) else { continue };
+        let star = match case.below() {
+            [true, _] => Some(Star::Full),
+            [false, true] => Some(Star::Open),
+            [false, false] => None,
+        };
+        let cost = figure.cost().map(|cost| cost.interval(1));
+        let told = cost.map_or_else(|| "–".into(), |cost| words_of(figure.sense(), &cost));
+        let text = match star {
+            Some(Star::Full) => format!("surprising: {told}"),
+            Some(Star::Open) => format!("surprising without outliers: {told}"),
+            None => told,
+        };
+        rows.push(Row {
+            label: format!("{} · {}", case.cell, case.side),
+            text,
+            mean: cost.map(|cost| cost.mean),
+            ends: cost.map(|cost| (cost.low, cost.high)),
+            dots: if cost.is_some() { figure.costs() } else { Vec::new() },
+            word: figure.word(),
+            star,
+        });
+    }
+    let count = |star| rows.iter().filter(|row| row.star == Some(star)).count();
+    let (full, open) = (count(Star::Full), count(Star::Open));
+    let name = if sense == Sense::Size { "Size" } else { "Time" };
+    let what = format!("{name} ({})", text::quantity(&selected.what));
+    let one = selected.cases.iter().all(|case| one_device(sessions, &case.session, &case.cell));
+    let device = if one { " Source and target are the same device." } else { "" };
+    let caption = format!(
+        "{what}: encrypted over not encrypted. ★ the mean is lower with encryption: {full} of {} cases; ☆ only that without \
+         outliers: {open}. A lower mean whose interval holds 0 is not resolved.{device}",
+        rows.len()
+    );
+    let title = format!("The surprising cases: {better} with encryption");
+    (!rows.is_empty()).then_some(Chart { title: Some(title), caption, rows })
+}
+
+/// Whether source and target of a cell, `.., NAME to NAME`, are one disk: the session says which it had.
+fn one_device(sessions: &[&Session], session: &str, cell: &str) -> bool {
+    let Some(session) = sessions.iter().find(|known| known.session == session) else {
+        return false;
+    };
+    let disk = |list: &str, name: &str| {
+        let known = session.parameters.get(list)?.as_array()?;
+        let disk = known.iter().find(|disk| disk["name"] == name)?;
+        disk["disk"].as_str()
+    };
+    let ends = cell.rsplit_once(", ").and_then(|(_, ends)| ends.split_once(" to "));
+    match ends.map(|(from, to)| (disk("sources", from), disk("targets", to))) {
+        Some((Some(from), Some(to))) => from == to,
+        _ => session.parameters.get("same_device").is_some_and(|same| *same == true),
+    }
+}
+
+/// How the control came out, or that there was none.
+fn control(primary: &[&Figure], sessions: &[&Session]) -> String {
+    let controls: Vec<_> = primary.iter().filter(|figure| figure.side == CONTROL).collect();
+    let has = |session: &&&Session| session.sides.iter().any(|side| side.side == CONTROL);
+    let without = sessions.len() - sessions.iter().filter(has).count();
+    let lack = match (without, sessions.len()) {
+        (0, _) => String::new(),
+        (1, 1) => "No control in this session.".into(),
+        (without, all) if without == all => format!("No control in these {all} sessions."),
+        (without, all) => format!(" No control in {without} of {all} sessions."),
+    };
     if controls.is_empty() {
-        return None;
+        return lack;
     }
     let count = |words: &[Word]| controls.iter().filter(|one| words.contains(&one.word())).count();
-    Some(format!(
-        "Control, plain against plain: no difference in {}, not resolved in {}, a difference in {} of {} cells.",
+    format!(
+        "Control, plain against plain: no difference in {}, not resolved in {}, a difference in {} of {} cells.{lack}",
         count(&[Word::NoDifference]),
         count(&[Word::NotResolved, Word::Told]),
         count(&[Word::Worse, Word::Better]),
         controls.len()
-    ))
+    )
 }
 
 /// What cold means in these sessions, where anything was.
@@ -201,29 +357,48 @@ fn rows(primary: &[&Figure]) -> Vec<Row> {
             ends: cost.map(|cost| (cost.low, cost.high)),
             dots: if cost.is_some() { costs } else { Vec::new() },
             word: figure.word(),
+            star: None,
         }
     };
     primary.iter().map(row).collect()
 }
 
 impl Bars {
-    /// Of every cell in which `what` was observed: the base and each side.
-    fn of(what: &str, figures: &[&Figure]) -> Option<Self> {
+    /// Of every cell that is wanted: the base and each side.
+    fn of(drawn: &Drawn, figures: &[&Figure], sessions: &[&Session]) -> Option<Self> {
+        let wanted = |figure: &&&Figure| drawn.wants(&figure.cell);
+        let has = |what: &&String| figures.iter().filter(wanted).any(|one| one.what == **what);
+        let what = drawn.what.iter().find(has)?.as_str();
+        let beside = drawn.beside.as_ref().filter(|beside| beside.what != what);
         let mut groups: Vec<Group> = Vec::new();
         let mut seen = BTreeSet::new();
         // Of each cell the newest session, as for the articles' figures; their names begin with the time.
-        let mut newest: Vec<_> = figures.iter().filter(|figure| figure.what == what).collect();
+        let mut newest: Vec<_> =
+            figures.iter().filter(wanted).filter(|figure| figure.what == what).collect();
         newest.sort_by(|a, b| b.session.cmp(&a.session));
+        newest.sort_by_cached_key(|figure| natural(&figure.cell));
+        let mut devices = Vec::new();
         for figure in newest {
             if !seen.insert((&figure.cell, &figure.side)) {
                 continue;
             }
-            let bar = |label: &str, values: &[f64], base: bool| {
+            let other = beside.and_then(|beside| {
+                let same = |other: &&&&Figure| {
+                    (&other.session, &other.cell, &other.side)
+                        == (&figure.session, &figure.cell, &figure.side)
+                };
+                let found =
+                    figures.iter().filter(|one| same(&one)).find(|one| one.what == beside.what);
+                Some((beside.name.as_str(), *found?))
+            });
+            let bar = |label: &str, of: fn(&Figure) -> &[f64], base: bool| {
+                let values = of(figure);
                 let shown = |value: f64| if what.ends_with("_bytes") { value / 1e6 } else { value };
-                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                let average = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+                let mean = average(values);
                 let low = values.iter().copied().fold(f64::INFINITY, f64::min);
                 let high = values.iter().copied().fold(0.0, f64::max);
-                let text = match (low == high, what.ends_with("_bytes")) {
+                let mut text = match (low == high, what.ends_with("_bytes")) {
                     (true, _) => text::value(what, mean),
                     (false, true) => {
                         format!("{} to {}", text::value(what, low), text::value(what, high))
@@ -235,33 +410,44 @@ impl Bars {
                         text::value(what, high)
                     ),
                 };
+                let beside = other.map(|(name, other)| (name, average(of(other))));
+                if let Some((name, value)) = beside {
+                    text.push_str(&format!(", {name} {}", text::value(what, value)));
+                }
                 Bar {
                     label: label.into(),
                     text,
                     mean: shown(mean),
                     range: (shown(low), shown(high)),
+                    beside: beside.map(|(_, value)| shown(value)),
                     base,
                 }
             };
-            let side = bar(&figure.side, &figure.side_values, false);
-            match groups.iter_mut().find(|group| group.name == figure.cell) {
+            let side = bar(&figure.side, |figure| &figure.side_values, false);
+            let one = one_device(sessions, &figure.session, &figure.cell);
+            let name = format!("{}{}", figure.cell, if one { " (same device)" } else { "" });
+            devices.push(one);
+            match groups.iter_mut().find(|group| group.name == name) {
                 Some(group) => group.bars.push(side),
                 None => groups.push(Group {
-                    name: figure.cell.clone(),
-                    bars: vec![bar(&figure.base, &figure.base_values, true), side],
+                    name,
+                    bars: vec![bar(&figure.base, |figure| &figure.base_values, true), side],
                 }),
             }
         }
-        let title = match what {
-            "media_bytes" => "Size of the media, MB".to_string(),
-            "elapsed_s" => {
-                "Duration, seconds: mean, from the shortest to the longest run".to_string()
-            }
-            other => text::quantity(other),
-        };
+        let mut caption =
+            format!("{}: mean, and from the least to the most of the runs.", text::quantity(what));
+        if let Some(beside) = beside {
+            caption.push_str(&format!(" ◇ {}.", beside.name));
+        }
         let unit =
             if what.ends_with("_bytes") { "MB" } else { what.rsplit('_').next().unwrap_or("") };
-        (!groups.is_empty()).then(|| Self { title, unit: unit.into(), groups })
+        let all_one = devices.iter().all(|one| *one);
+        let unit = format!(
+            "{unit}{}",
+            if all_one { ", source and target on the same device" } else { "" }
+        );
+        (!groups.is_empty()).then(|| Self { title: drawn.title.clone(), caption, unit, groups })
     }
 }
 
@@ -286,7 +472,7 @@ impl Through {
         let has = |session: &&Session| {
             session.scenario == scenario
                 && !session.sides.is_empty()
-                && session.sides.iter().all(|side| of(session, &side.side).len() >= 2)
+                && session.sides.iter().all(|side| of(session, &side.side).len() >= LEAST_POINTS)
         };
         let with_series = material.sessions.iter().filter(has);
         let session = with_series.max_by(|a, b| a.session.cmp(&b.session))?;
@@ -323,6 +509,32 @@ mod tests {
             side_values: vec![1.1],
             unpaired: 0,
         }
+    }
+
+    #[test]
+    fn cells_are_in_an_order_in_which_one_is_found() {
+        let mut cells = [
+            "encrypt AES_256, 32 MiB",
+            "10: SELECT",
+            "encrypt AES_128, 256 MiB",
+            "2: SELECT",
+            "encrypt AES_128, 32 MiB",
+        ];
+        cells.sort_by_cached_key(|cell| natural(cell));
+        assert_eq!(cells[..2], ["2: SELECT", "10: SELECT"]);
+        assert!(cells[2].contains("128, 32") && cells[3].contains("128, 256"), "{cells:?}");
+    }
+
+    #[test]
+    fn a_cell_is_in_one_chart_and_the_general_one_comes_first() {
+        let of = |cell: &str| Figure { cell: cell.into(), ..figure("plain") };
+        let (rate, busy, other) = (of("rate-4/3/3"), of("busy-4/3/3"), of("other"));
+        let part = |title: &str, cells: &str| Part { title: title.into(), cells: cells.into() };
+        let charts = charts(&[&rate, &busy, &other], &[part("p99", "rate-*"), part("busy", "b*")]);
+        let told: Vec<_> =
+            charts.iter().map(|one| (one.title.as_deref(), one.rows.len())).collect();
+        assert_eq!(told, [(Some("busy"), 1), (Some("p99"), 1), (Some("Others"), 1)]);
+        assert!(charts[0].caption.contains("other over plain"), "{}", charts[0].caption);
     }
 
     #[test]

@@ -10,16 +10,27 @@ use super::Report;
 /// A table that is narrower cannot be read.
 const NARROWEST: u16 = 40;
 
-pub fn markdown(report: &Report) -> String {
+/// What comes first, the goals and the articles' figures; with `all` the tables of each experiment too.
+pub fn markdown(report: &Report, all: bool) -> String {
     let mut text = format!("# What encryption costs\n\n{}\n", escaped(&report.sentence));
     // Writing to a String cannot fail.
-    for line in report.missing.iter().chain(&report.most) {
+    for line in report.more() {
         let _ = write!(text, "\n{}\n", escaped(line));
     }
     for caution in &report.cautions {
         let _ = write!(text, "\n> {}\n", escaped(caution));
     }
     table(&mut text, &report.headlines, 2);
+    if report.promises.said.is_some() {
+        table(&mut text, &report.promises.table, 2);
+    }
+    if !all {
+        if let Some(articles) = report.articles() {
+            table(&mut text, &articles, 2);
+        }
+        let _ = write!(text, "\nThe tables of each experiment: `lab report --markdown --all`.\n");
+        return text;
+    }
     for section in &report.sections {
         let _ = write!(text, "\n## {}\n", escaped(&section.title));
         for note in &section.notes {
@@ -66,21 +77,35 @@ fn escaped(text: &str) -> String {
 
 /// What the page shows first: the sentence, what it does not speak of, and a line for each kind of work.
 pub fn first_screen(report: &Report) -> String {
-    let mut text = format!("{}\n", report.sentence);
+    let mut text = String::new();
     // Writing to a String cannot fail.
-    for line in report.missing.iter().chain(&report.most).chain(&report.cautions) {
-        let _ = writeln!(text, "{line}");
+    for line in [&report.sentence].into_iter().chain(report.more()).chain(&report.cautions) {
+        let _ = writeln!(text, "{}", wrapped(line));
     }
     let _ = writeln!(text, "{}", drawn(&report.headlines));
     text
 }
 
-pub fn terminal(report: &Report) -> String {
+pub fn terminal(report: &Report, all: bool) -> String {
     let mut text = first_screen(report);
+    let mut add = |one: &Table| {
+        let _ = writeln!(text, "\n{}\n{}", one.title, drawn(one));
+    };
+    if report.promises.said.is_some() {
+        add(&report.promises.table);
+    }
+    if !all {
+        if let Some(articles) = report.articles() {
+            add(&without_formula(articles));
+        }
+        let more = "The tables of each experiment: lab report --all. Every figure and every run: --out report.html";
+        let _ = write!(text, "{}", wrapped(more));
+        return text;
+    }
     for section in &report.sections {
         let _ = writeln!(text, "\n{}", section.title);
         for note in &section.notes {
-            let _ = writeln!(text, "{note}");
+            let _ = writeln!(text, "{}", wrapped(note));
         }
         for one in section.facts.iter().chain([&section.bases]) {
             let _ = writeln!(text, "{}", drawn(one));
@@ -91,6 +116,42 @@ pub fn terminal(report: &Report) -> String {
     }
     let _ = write!(text, "Every figure and every run: lab report --out report.html");
     text
+}
+
+/// A terminal is narrow: how an article counted is on the page, in Markdown and with `--all`.
+fn without_formula(mut table: Table) -> Table {
+    if let Some(at) = table.columns.iter().position(|column| column.title == "formula") {
+        table.columns.remove(at);
+        for row in &mut table.rows {
+            row.remove(at);
+        }
+    }
+    table
+}
+
+/// At the width of the terminal, where there is one; what is read by another program stays one line.
+fn wrapped(text: &str) -> String {
+    match comfy_table::Table::new().width() {
+        Some(width) if width >= NARROWEST => broken(&printable(text), usize::from(width)),
+        _ => printable(text),
+    }
+}
+
+fn broken(text: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().map_or(0, |line| line.chars().count());
+        match lines.last_mut() {
+            Some(last) if line == 0 || line + 1 + word.chars().count() <= width => {
+                if line > 0 {
+                    last.push(' ');
+                }
+                last.push_str(word);
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    lines.join("\n")
 }
 
 fn drawn(table: &Table) -> comfy_table::Table {
@@ -134,6 +195,13 @@ mod tests {
             let dynamic = matches!(arrangement(width), ContentArrangement::Dynamic);
             assert_eq!(dynamic, fits, "{width:?}");
         }
+    }
+
+    #[test]
+    fn a_line_is_broken_at_the_terminals_width() {
+        let text = broken("On this machine: OLTP slower by 3.0 % (2.5 to 3.5); more", 40);
+        assert_eq!(text, "On this machine: OLTP slower by 3.0 %\n(2.5 to 3.5); more");
+        assert_eq!(broken("", 40), "");
     }
 
     #[test]

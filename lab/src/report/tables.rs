@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::articles::{Fact, Ours, Statistic};
+use super::articles::{Fact, Statistic};
 use super::figures::{sampled, Figure, Sense, Word};
-use super::headline::Lead;
+use super::headline::{Lead, CONTROL};
 use super::reading::Material;
 use super::text;
 use crate::record::Session;
 use crate::statistics::{mean_within_fences, Interval};
+
+/// Processor time of a run: of its statement, of its process, of each operation.
+pub const EFFORTS: [&str; 3] = ["cpu_s", "process_cpu_s", "cpu_us_per_op"];
 
 #[derive(Debug)]
 pub struct Table {
@@ -19,17 +22,19 @@ pub struct Table {
     pub rows: Vec<Vec<Entry>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Column {
     pub title: String,
     pub numeric: bool,
 }
 
 /// What a table shows in one place, and the number behind it to the last bit.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Entry {
     pub text: String,
     pub value: Option<f64>,
+    /// Of its interval, where it has one.
+    pub ends: Option<(f64, f64)>,
     pub origin: Option<Origin>,
     pub word: Option<Word>,
 }
@@ -59,7 +64,22 @@ impl From<&str> for Entry {
 
 impl Entry {
     fn number(text: String, value: f64, origin: Origin) -> Self {
-        Self { text, value: Some(value), origin: Some(origin), word: None }
+        Self { text, value: Some(value), ends: None, origin: Some(origin), word: None }
+    }
+
+    /// A change and its interval, in one place: apart they would be two columns that are read as one.
+    fn change(value: f64, ends: Option<(f64, f64)>, origin: Origin) -> Self {
+        let text = match ends {
+            Some((low, high)) => text::estimate(value, low, high),
+            None => text::change(value),
+        };
+        Self { ends, ..Self::number(text, value, origin) }
+    }
+
+    /// The same of an interval of ratios.
+    fn ratio(interval: &Interval, origin: Origin) -> Self {
+        let Interval { mean, low, high, .. } = interval;
+        Self::change(mean - 1.0, Some((low - 1.0, high - 1.0)), origin)
     }
 
     fn or_dash(entry: Option<Self>) -> Self {
@@ -68,7 +88,7 @@ impl Entry {
 }
 
 impl Table {
-    fn new(id: String, title: &str, columns: &[&str]) -> Self {
+    pub fn new(id: String, title: &str, columns: &[&str]) -> Self {
         // A column whose title ends with a tab holds words.
         let column = |title: &&str| Column {
             title: title.trim_end_matches('\t').into(),
@@ -92,45 +112,51 @@ fn origin(figure: &Figure, statistic: &str) -> Origin {
 /// Of the first screen: each line, its numbers and where they come from.
 pub fn headlines(leads: &[Lead]) -> Table {
     let columns = [
-        "\t",
+        "kind of work\t",
         "verdict\t",
-        "time over plain",
-        "low",
-        "high",
+        "time over plain, 95 %",
+        "CPU time over plain",
+        "plain against plain",
         "cells",
         "most in one cell\t",
         "of\t",
     ];
     let mut table = Table::new("headlines".into(), "What encryption costs", &columns);
     for lead in leads {
-        let name = Entry::from(lead.name.as_str());
+        let name = Entry::from(lead.title());
         let Some(result) = &lead.result else {
             let mut row = vec![name, lead.words().into()];
             row.extend((2..columns.len()).map(|_| Entry::from("–")));
             table.rows.push(row);
             continue;
         };
-        let number = |value: f64, statistic: &str| {
+        let number = |interval: &Interval, what: &str, side: &str, statistic: &str| {
             let origin = Origin {
                 session: String::new(),
                 cell: lead.name.clone(),
-                side: result.side.clone(),
-                what: result.what.clone(),
+                side: side.into(),
+                what: what.into(),
                 statistic: format!("headline-{statistic}"),
             };
-            Entry::number(text::change(value - 1.0), value, origin)
+            let Interval { mean, low, high, .. } = *interval;
+            Entry { value: Some(mean), ends: Some((low, high)), ..Entry::ratio(interval, origin) }
         };
         let verdict = Entry { word: Some(lead.word()), ..Sense::Time.words(lead.word()).into() };
-        let most = lead.cell_with_most().map(|cost| {
+        let several = result.cells.len() > 1;
+        let most = lead.cell_with_most().filter(|_| several).map(|cost| {
             let change = text::change(cost.interval.mean - 1.0);
             Entry::from(format!("{}: {change}", cost.cell))
         });
+        let effort = result.effort.as_ref();
+        let control = result.control.as_ref();
         table.rows.push(vec![
             name,
             verdict,
-            number(result.cost.mean, "mean"),
-            number(result.cost.low, "low"),
-            number(result.cost.high, "high"),
+            number(&result.cost, &result.what, &result.side, "mean"),
+            Entry::or_dash(
+                effort.map(|(what, effort)| number(effort, what, &result.side, "effort")),
+            ),
+            Entry::or_dash(control.map(|cost| number(cost, &result.what, CONTROL, "control"))),
             match result.left_out {
                 0 => result.cells.len().to_string(),
                 more => format!("{}, and {more} without a ratio", result.cells.len()),
@@ -143,9 +169,9 @@ pub fn headlines(leads: &[Lead]) -> Table {
     table
 }
 
-/// The article's figures beside ours. Rows without records say so.
+/// The article's figures beside ours, with the sign of the article's formula. Rows without records say so.
 pub fn facts<'a>(facts: impl Iterator<Item = &'a Fact>, material: &Material, id: &str) -> Table {
-    let columns = ["article\t", "claim\t", "printed\t", "formula\t", "ours\t", "95 %", "of\t"];
+    let columns = ["article\t", "claim\t", "printed\t", "formula\t", "ours, 95 %", "of\t"];
     let mut table = Table::new(format!("{id}-facts"), "The article's figure beside ours", &columns);
     for fact in facts {
         for ours in &fact.ours {
@@ -162,9 +188,9 @@ pub fn facts<'a>(facts: impl Iterator<Item = &'a Fact>, material: &Material, id:
                 fact.formula.as_str().into(),
             ];
             match found {
-                None => row.extend(["not measured".into(), "–".into(), ours.label.as_str().into()]),
+                None => row.extend(["not measured".into(), ours.label.as_str().into()]),
                 Some((selected, estimate)) => {
-                    let origin = |statistic: &str| Origin {
+                    let origin = Origin {
                         session: String::new(),
                         cell: format!(
                             "article {} line {}: {}",
@@ -172,47 +198,29 @@ pub fn facts<'a>(facts: impl Iterator<Item = &'a Fact>, material: &Material, id:
                         ),
                         side: selected.cases[0].side.clone(),
                         what: selected.what.clone(),
-                        statistic: statistic.into(),
+                        statistic: "article".into(),
                     };
-                    row.push(Entry::number(
-                        said(ours, estimate.value),
-                        estimate.value,
-                        origin("article"),
-                    ));
-                    row.push(Entry::or_dash(estimate.half.map(|half| {
-                        // With the sign of a change: less time is below 0, whatever is said in words.
-                        let value = match ours.statistic {
-                            Statistic::Less | Statistic::LargestLess => -estimate.value,
-                            _ => estimate.value,
-                        };
-                        let ends = text::ends(value - half, value + half, false);
-                        Entry::number(ends, half, origin("article-half"))
-                    })));
-                    let (cases, rounds) = (selected.cases.len(), selected.rounds());
-                    let of = format!("{}: {cases} × {rounds} runs, {}", ours.label, selected.what);
-                    row.push(of.into());
+                    let (value, cases) = (estimate.value, selected.cases.len());
+                    row.push(match ours.statistic {
+                        Statistic::ShareBelow | Statistic::ShareBelowWithinFences => {
+                            // A share of eight is no percentage of many.
+                            let count = (value * cases as f64).round();
+                            let said = format!("{count} of {cases} cases, {:.1} %", value * 100.0);
+                            Entry::number(said, value, origin)
+                        }
+                        _ => {
+                            let ends = estimate.half.map(|half| (value - half, value + half));
+                            Entry::change(value, ends, origin)
+                        }
+                    });
+                    let (what, rounds) = (text::quantity(&selected.what), selected.rounds());
+                    row.push(format!("{}: {cases} × {rounds} runs, {what}", ours.label).into());
                 }
             }
             table.rows.push(row);
         }
     }
     table
-}
-
-fn said(ours: &Ours, value: f64) -> String {
-    match ours.statistic {
-        Statistic::Less | Statistic::LargestLess if value < 0.0 => {
-            format!("{} more", text::amount(value))
-        }
-        Statistic::Less | Statistic::LargestLess => format!("{} less", text::amount(value)),
-        Statistic::Slowness if value < 0.0 => format!("{} less time", text::amount(value)),
-        Statistic::Slowness => format!("{} more time", text::amount(value)),
-        Statistic::ShareBelow | Statistic::ShareBelowWithinFences => {
-            format!("{:.0} % of the cases", value * 100.0)
-        }
-        Statistic::OfEncryptedTime => format!("{} of the encrypted time", text::change(value)),
-        _ => text::change(value),
-    }
 }
 
 /// The same difference over three bases.
@@ -223,19 +231,13 @@ pub fn bases(id: &str, primary: &[&Figure], all: &[&Figure]) -> Table {
         true => ["over plain time", "over encrypted time"],
         false => ["over the base's time", "over the side's time"],
     };
-    let columns = [
-        "cell\t",
-        "side\t",
-        "verdict\t",
-        over_base,
-        "95 %\t",
-        over_side,
-        "95 %\t",
-        "throughput",
-        "95 %\t",
-        "of\t",
-    ];
+    let columns =
+        ["cell\t", "side\t", "verdict\t", over_base, over_side, "throughput", "of\t", "CPU time"];
     let mut table = Table::new(format!("{id}-bases"), "In three bases", &columns);
+    let any_effort = primary.iter().any(|figure| effort(figure, all).is_some());
+    if !any_effort {
+        table.columns.pop();
+    }
     for figure in primary {
         let cost = figure.cost().map(|cost| cost.interval(1));
         let mean = figure.costs();
@@ -245,18 +247,23 @@ pub fn bases(id: &str, primary: &[&Figure], all: &[&Figure]) -> Table {
             None => None,
         };
         let of_time = |name: &str, of: fn(f64) -> f64| {
-            let share = mean.map(|mean| {
-                let value = of(mean);
-                Entry::number(text::change(value), value, origin(figure, name))
-            });
-            let ends = cost.map(|cost| Entry::from(text::ends(of(cost.low), of(cost.high), false)));
-            [Entry::or_dash(share), Entry::or_dash(ends)]
+            let ends = cost.map(|cost| (of(cost.low), of(cost.high)));
+            Entry::or_dash(mean.map(|mean| Entry::change(of(mean), ends, origin(figure, name))))
         };
         let mut row: Vec<Entry> =
             vec![figure.cell.as_str().into(), figure.side.as_str().into(), verdict(figure)];
-        row.extend(of_time("over-plain-time", |ratio| ratio - 1.0));
-        row.extend(of_time("over-encrypted-time", |ratio| 1.0 - 1.0 / ratio));
+        row.push(of_time("over-plain-time", |ratio| ratio - 1.0));
+        row.push(of_time("over-encrypted-time", |ratio| 1.0 - 1.0 / ratio));
         row.extend(throughput(figure, all));
+        if any_effort {
+            row.push(Entry::or_dash(effort(figure, all).and_then(|effort| {
+                let of = origin(effort, "effort");
+                match effort.interval() {
+                    Some(interval) => Some(Entry::ratio(&interval, of)),
+                    None => Some(Entry::change(effort.mean()? - 1.0, None, of)),
+                }
+            })));
+        }
         table.rows.push(row);
     }
     table
@@ -267,26 +274,29 @@ pub fn has_plain_base(figure: &Figure) -> bool {
     matches!(figure.base.as_str(), "plain" | "none")
 }
 
+/// The quantity of `whats` that was observed in the same runs, the first of them.
+fn beside<'a>(figure: &Figure, all: &[&'a Figure], whats: &[&str]) -> Option<&'a Figure> {
+    let same = |other: &&&Figure| {
+        (&other.session, &other.cell, &other.side) == (&figure.session, &figure.cell, &figure.side)
+    };
+    whats.iter().find_map(|what| all.iter().filter(same).find(|other| other.what == *what)).copied()
+}
+
+/// Processor seconds of all threads in the same runs.
+fn effort<'a>(figure: &Figure, all: &[&'a Figure]) -> Option<&'a Figure> {
+    beside(figure, all, &EFFORTS)
+}
+
 /// Per page where pages were observed, else what speed there is.
-fn throughput(figure: &Figure, all: &[&Figure]) -> [Entry; 3] {
-    let speed = ["pages_per_s", "mb_per_s", "speed_mb_per_s", "ops_per_s", "scan_mb_per_s"]
-        .iter()
-        .find_map(|what| {
-            all.iter().find(|other| {
-                other.what == *what
-                    && (&other.session, &other.cell, &other.side)
-                        == (&figure.session, &figure.cell, &figure.side)
-            })
-        });
+fn throughput(figure: &Figure, all: &[&Figure]) -> [Entry; 2] {
+    let whats = ["pages_per_s", "mb_per_s", "speed_mb_per_s", "ops_per_s", "scan_mb_per_s"];
+    let speed = beside(figure, all, &whats);
     match speed.and_then(|speed| Some((speed, speed.mean()?))) {
-        None => ["–".into(), "–".into(), "no pages observed".into()],
+        None => ["–".into(), "no pages observed".into()],
         Some((speed, mean)) => {
-            let share = mean - 1.0;
-            let ends = speed.interval().map(|interval| {
-                Entry::from(text::ends(interval.low - 1.0, interval.high - 1.0, false))
-            });
-            let value = Entry::number(text::change(share), share, origin(speed, "throughput"));
-            [value, Entry::or_dash(ends), text::quantity(&speed.what).into()]
+            let ends = speed.interval().map(|interval| (interval.low - 1.0, interval.high - 1.0));
+            let value = Entry::change(mean - 1.0, ends, origin(speed, "throughput"));
+            [value, text::quantity(&speed.what).into()]
         }
     }
 }

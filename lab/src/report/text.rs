@@ -3,40 +3,80 @@
 use crate::statistics::Interval;
 
 /// Above this a change is told as a factor.
-const FACTOR: f64 = 10.0;
+const FACTOR: f64 = 4.0;
+
+/// How the numbers of one estimate are written: a mean in percent beside an end that is a factor cannot be compared.
+#[derive(Debug, Clone, Copy)]
+enum Unit {
+    Factor,
+    /// With so many digits behind the point.
+    Percent(usize),
+}
+
+impl Unit {
+    fn of(shares: &[f64]) -> Self {
+        match shares.iter().any(|share| 1.0 + share >= FACTOR) {
+            true => Self::Factor,
+            false => {
+                Self::Percent(decimals(shares.iter().map(|share| share.abs()).fold(0.0, f64::max)))
+            }
+        }
+    }
+
+    /// The bare number, with its sign or without.
+    fn write(self, share: f64, sign: bool) -> String {
+        match (self, sign) {
+            // Of a time that takes a tenth, one digit would say nothing.
+            (Self::Factor, _) if share < 0.0 => format!("{:.2}", 1.0 + share),
+            (Self::Factor, _) => format!("{:.1}", 1.0 + share),
+            (Self::Percent(digits), true) => signed(share, digits),
+            (Self::Percent(digits), false) => format!("{:.digits$}", share.abs() * 100.0),
+        }
+    }
+
+    fn with(self, number: &str) -> String {
+        match self {
+            Self::Factor => format!("×{number}"),
+            Self::Percent(_) => format!("{number} %"),
+        }
+    }
+}
 
 /// A change as a share of its base: `+1.9 %`.
 pub fn change(share: f64) -> String {
-    if 1.0 + share >= FACTOR {
-        return format!("×{:.1}", 1.0 + share);
+    let unit = Unit::of(&[share]);
+    unit.with(&unit.write(share, true))
+}
+
+/// A change with its interval, all in one unit: `+1.9 % (−1.0 to +2.1)`, `×16.7 (16.1 to 17.3)`.
+pub fn estimate(share: f64, low: f64, high: f64) -> String {
+    let unit = Unit::of(&[share, low, high]);
+    if (high - low).abs() < f64::EPSILON {
+        return format!("{} (no spread)", change(share));
     }
-    format!("{} %", signed(share, decimals(share)))
+    let [mean, low, high] = [share, low, high].map(|one| unit.write(one, true));
+    format!("{} ({low} to {high})", unit.with(&mean))
 }
 
-/// The same without a sign, where a word says the direction.
-pub fn amount(share: f64) -> String {
-    if 1.0 + share >= FACTOR {
-        return format!("×{:.1}", 1.0 + share);
-    }
-    format!("{:.*} %", decimals(share), share.abs() * 100.0)
-}
-
-/// The ends of an interval of changes: `-1.0 to +2.1`, or without signs of the same direction.
-pub fn ends(low: f64, high: f64, bare: bool) -> String {
-    let digits = decimals(low).max(decimals(high)).min(2);
-    let one = |share: f64| match (bare, 1.0 + share >= FACTOR) {
-        (_, true) => format!("×{:.1}", 1.0 + share),
-        (true, _) => format!("{:.digits$}", share.abs() * 100.0),
-        (false, _) => signed(share, digits),
-    };
-    let (low, high) = if bare && low < 0.0 { (high, low) } else { (low, high) };
-    format!("{} to {}", one(low), one(high))
-}
-
-/// An interval of ratios as a change: `+1.9 % (-1.0 to +2.1)`.
+/// An interval of ratios as a change: `+1.9 % (−1.0 to +2.1)`.
 pub fn of_ratio(interval: &Interval) -> String {
     let Interval { mean, low, high, .. } = interval;
-    format!("{} ({})", change(mean - 1.0), ends(low - 1.0, high - 1.0, false))
+    estimate(mean - 1.0, low - 1.0, high - 1.0)
+}
+
+/// What a word such as `slower` is said with: `slower by 1.9 % (1.2 to 2.6)`, and of more than can be told in percent
+/// `takes ×16.7 of the time (16.1 to 17.3)`.
+pub fn by(word: &str, of: &str, interval: &Interval) -> String {
+    let shares = [interval.mean, interval.low, interval.high].map(|ratio| ratio - 1.0);
+    let unit = Unit::of(&shares);
+    let [mean, low, high] = shares.map(|share| unit.write(share, false));
+    let mean = unit.with(&mean);
+    match unit {
+        Unit::Factor => format!("takes {mean} of the {of} ({low} to {high})"),
+        // Of what is less the end that is nearer to nothing comes first.
+        Unit::Percent(_) if interval.high < 1.0 => format!("{word} by {mean} ({high} to {low})"),
+        Unit::Percent(_) => format!("{word} by {mean} ({low} to {high})"),
+    }
 }
 
 /// A value in the unit that its name ends with; bytes as MB.
@@ -126,10 +166,12 @@ pub fn moment(unix_s: u64) -> String {
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
-/// Small changes need more digits: backups grow by hundredths of a percent.
+/// Digits behind the point of a percentage: below a tenth of a percent as many as leave three that say something, for
+/// backups grow by thousandths.
 fn decimals(share: f64) -> usize {
     match share.abs() {
-        s if s < 0.001 => 2,
+        0.0 => 0,
+        s if s < 0.001 => (2.0 - (s * 100.0).log10().floor()).clamp(0.0, 9.0) as usize,
         s if s < 1.0 => 1,
         _ => 0,
     }
@@ -153,8 +195,9 @@ mod tests {
         for (share, expected) in [
             (0.0191, "+1.9 %"),
             (-0.0041, "−0.4 %"),
-            (0.0003, "+0.03 %"),
-            (0.0, "0.00 %"),
+            (0.0003, "+0.0300 %"),
+            (-0.000_002_634, "−0.000263 %"),
+            (0.0, "0 %"),
             (0.43, "+43.0 %"),
             (1.67, "+167 %"),
             (21.1, "×22.1"),
@@ -162,9 +205,19 @@ mod tests {
         ] {
             assert_eq!(change(share), expected, "{share}");
         }
-        assert_eq!(amount(-0.0191), "1.9 %");
-        assert_eq!(ends(-0.01, 0.021, false), "−1.0 to +2.1");
-        assert_eq!(ends(-0.04, -0.021, true), "2.1 to 4.0");
+    }
+
+    #[test]
+    fn an_estimate_and_its_interval_are_of_one_unit() {
+        let interval = |mean, low, high| Interval { mean, low, high, confidence: 0.95 };
+        assert_eq!(of_ratio(&interval(1.0003, 0.99, 1.012)), "0.0 % (−1.0 to +1.2)");
+        assert_eq!(of_ratio(&interval(3.8, 3.3, 4.4)), "×3.8 (3.3 to 4.4)");
+        assert_eq!(of_ratio(&interval(1.000046, 1.000046, 1.000046)), "+0.00460 % (no spread)");
+        assert_eq!(of_ratio(&interval(1.9, 0.6, 3.1)), "+90 % (−40 to +210)");
+        let by = |mean, low, high| by("slower", "time", &interval(mean, low, high));
+        assert_eq!(by(1.019, 1.012, 1.026), "slower by 1.9 % (1.2 to 2.6)");
+        assert_eq!(by(0.97, 0.96, 0.979), "slower by 3.0 % (2.1 to 4.0)");
+        assert_eq!(by(16.7, 9.1, 17.3), "takes ×16.7 of the time (9.1 to 17.3)");
     }
 
     #[test]

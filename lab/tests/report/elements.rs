@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// `data-` attributes of one element.
 pub type Element = BTreeMap<String, String>;
 
-/// Every element with a `data-value`, with the attributes of its row.
+/// Every element with a `data-value`, with the attributes of its row; the ends of its interval are elements of their own.
 pub fn numbers(page: &str) -> Vec<Element> {
     let (mut numbers, mut row) = (Vec::new(), Element::new());
     for tag in page.split('<') {
@@ -14,6 +14,14 @@ pub fn numbers(page: &str) -> Vec<Element> {
         } else if tag.starts_with("td") && tag.contains("data-value=\"") {
             let mut element = row.clone();
             element.extend(attributes(&tag[..end(tag)]));
+            for end in ["low", "high"] {
+                if let Some(value) = element.remove(end) {
+                    let mut of_end = element.clone();
+                    of_end.insert("value".into(), value);
+                    of_end.insert("statistic".into(), format!("{}-{end}", element["statistic"]));
+                    numbers.push(of_end);
+                }
+            }
             numbers.push(element);
         }
     }
