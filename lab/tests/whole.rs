@@ -72,7 +72,7 @@ fn what_made_a_file_cold_is_recorded_and_told() {
     assert!(proved, "{err}");
     assert_eq!(records(dir.path(), "session")[1]["parameters"]["cold"], "POSIX_FADV_DONTNEED");
     let report = Command::new(env!("CARGO_BIN_EXE_lab"))
-        .args(["report", "--markdown"])
+        .args(["report", "--markdown", "--all"])
         .arg(dir.path().join("records.jsonl"))
         .output()
         .unwrap();

@@ -122,6 +122,7 @@ impl Material {
             ("insert_p99_us", p99(&run.insert)),
             ("others_share", Some(run.others_share)),
             ("stolen_share", Some(run.stolen_share)),
+            ("dirty_kib", Some(run.dirty_kib as f64)),
         ];
         let turn = Turn {
             session: run.session.clone(),
@@ -139,6 +140,7 @@ impl Material {
             ("cpu_s", work.cpu_s),
             ("others_share", Some(work.others_share)),
             ("stolen_share", Some(work.stolen_share)),
+            ("dirty_kib", Some(work.dirty_kib as f64)),
         ];
         let turn = Turn {
             session: work.session.clone(),

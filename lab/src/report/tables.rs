@@ -223,6 +223,9 @@ pub fn facts<'a>(facts: impl Iterator<Item = &'a Fact>, material: &Material, id:
     table
 }
 
+/// A column directly behind that of wall time, where no screen cuts it off.
+const EFFORT: &str = "CPU time";
+
 /// The same difference over three bases.
 pub fn bases(id: &str, primary: &[&Figure], all: &[&Figure]) -> Table {
     // Where the base is not plain, neither is the side what is encrypted.
@@ -232,12 +235,10 @@ pub fn bases(id: &str, primary: &[&Figure], all: &[&Figure]) -> Table {
         false => ["over the base's time", "over the side's time"],
     };
     let columns =
-        ["cell\t", "side\t", "verdict\t", over_base, over_side, "throughput", "of\t", "CPU time"];
+        ["cell\t", "side\t", "verdict\t", over_base, EFFORT, over_side, "throughput", "of\t"];
     let mut table = Table::new(format!("{id}-bases"), "In three bases", &columns);
     let any_effort = primary.iter().any(|figure| effort(figure, all).is_some());
-    if !any_effort {
-        table.columns.pop();
-    }
+    table.columns.retain(|column| any_effort || column.title != EFFORT);
     for figure in primary {
         let cost = figure.cost().map(|cost| cost.interval(1));
         let mean = figure.costs();
@@ -253,8 +254,6 @@ pub fn bases(id: &str, primary: &[&Figure], all: &[&Figure]) -> Table {
         let mut row: Vec<Entry> =
             vec![figure.cell.as_str().into(), figure.side.as_str().into(), verdict(figure)];
         row.push(of_time("over-plain-time", |ratio| ratio - 1.0));
-        row.push(of_time("over-encrypted-time", |ratio| 1.0 - 1.0 / ratio));
-        row.extend(throughput(figure, all));
         if any_effort {
             row.push(Entry::or_dash(effort(figure, all).and_then(|effort| {
                 let of = origin(effort, "effort");
@@ -264,6 +263,8 @@ pub fn bases(id: &str, primary: &[&Figure], all: &[&Figure]) -> Table {
                 }
             })));
         }
+        row.push(of_time("over-encrypted-time", |ratio| 1.0 - 1.0 / ratio));
+        row.extend(throughput(figure, all));
         table.rows.push(row);
     }
     table
@@ -292,7 +293,7 @@ fn throughput(figure: &Figure, all: &[&Figure]) -> [Entry; 2] {
     let whats = ["pages_per_s", "mb_per_s", "speed_mb_per_s", "ops_per_s", "scan_mb_per_s"];
     let speed = beside(figure, all, &whats);
     match speed.and_then(|speed| Some((speed, speed.mean()?))) {
-        None => ["–".into(), "no pages observed".into()],
+        None => ["–".into(), "–".into()],
         Some((speed, mean)) => {
             let ends = speed.interval().map(|interval| (interval.low - 1.0, interval.high - 1.0));
             let value = Entry::change(mean - 1.0, ends, origin(speed, "throughput"));

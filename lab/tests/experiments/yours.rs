@@ -128,7 +128,11 @@ fn every_statement_is_measured_and_the_database_is_left_alone() {
             .args(["report".as_ref(), records.as_os_str()])
             .output()
             .unwrap();
-        assert!(said(&report).0.contains("On this machine: your SQL "), "{:?}", said(&report));
+        assert!(
+            said(&report).0.contains("On this machine: a given database (7 statements, "),
+            "{:?}",
+            said(&report)
+        );
     }
 }
 
