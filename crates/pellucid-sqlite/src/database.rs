@@ -41,7 +41,7 @@ pub struct Database {
     /// One page as SQLite sees it, for reads of a part.
     page: Vec<u8>,
     first: FirstPage,
-    /// Dropped whenever a lock changes or anything is written.
+    /// Dropped whenever a lock changes; of what is written, that page.
     ahead: ReadAhead,
     mapped: Mapped,
     overlay: Option<Overlay>,

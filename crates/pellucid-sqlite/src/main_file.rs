@@ -249,6 +249,7 @@ impl MainFile {
             Err(Code(code)) => {
                 if exclusive {
                     held.set(held.get() & !mask);
+                    self.link.drop_nonces();
                 }
                 let unlock = flags & !ffi::SHM_LOCK | ffi::SHM_UNLOCK;
                 self.lower.shm_lock(first, count, unlock);

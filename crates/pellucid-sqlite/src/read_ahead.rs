@@ -63,6 +63,8 @@ impl ReadAhead {
         self.units.resize(count * unit_bytes, 0);
         let outcome = read(&mut self.units);
         if outcome != Ok(true) {
+            // What cannot be read is tried once by each scan that is long enough, not by each of its units.
+            self.run = 0;
             self.drop_units();
         }
         self.first = number;

@@ -40,7 +40,7 @@ pub struct WalFile {
     /// One frame as it lies on disk.
     unit: Vec<u8>,
     /// A checkpoint of one long transaction takes the frames in their order. Dropped with each change of a lock,
-    /// which keeps them from being written over, and with each frame of this connection.
+    /// which keeps them from being written over; of a frame that this connection writes, that one.
     ahead: ReadAhead,
     /// The frame opened last, as SQLite sees it.
     opened: Vec<u8>,
@@ -64,6 +64,15 @@ struct Failure {
     from: u64,
     /// SQLite was told, and takes the transaction back.
     told: bool,
+}
+
+impl Failure {
+    /// SQLite takes a transaction back for a full disk and an I/O error alone (`pager_error`); a lower VFS may
+    /// answer with anything.
+    fn new(code: Code, from: u64) -> Self {
+        let ends = matches!(code.0 & 0xff, ffi::IOERR | ffi::FULL);
+        Self { code: if ends { code } else { Code(ffi::IOERR_WRITE) }, from, told: false }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -111,9 +120,9 @@ impl WalFile {
     /// # Errors
     /// A code; a failed write of an earlier frame of the transaction is repeated here.
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
-        if self.failed.is_some_and(|failure| failure.told && offset <= failure.from) {
-            // SQLite begins again where it failed, or before: another transaction. With an exclusive
-            // locking mode no lock tells so.
+        if self.failed.is_some_and(|failure| offset <= failure.from) && self.begins_frame(offset) {
+            // SQLite appends where it failed, or before: its index has none of the lost frames any more.
+            // With an exclusive locking mode no lock tells so.
             self.end_transaction();
         }
         let written = self.write_or_fail(bytes, offset);
@@ -310,9 +319,10 @@ impl WalFile {
             seal_frame(keys, nonces, number, frame, sealed)
         });
         if let Err(code) = outcome {
-            self.failed = Some(Failure { code, from: self.held.at(), told: false });
+            let failure = Failure::new(code, self.held.at());
+            self.failed = Some(failure);
             self.held.take_back(frame_bytes);
-            return Err(code);
+            return Err(failure.code);
         }
         self.written_from = self.written_from.min(number);
         self.written_to = self.written_to.max(number);
@@ -342,12 +352,10 @@ impl WalFile {
         let written = self.held.write(self.lower);
         match written {
             Ok(()) => self.write_out.wrote(self.held.at(), self.held.end()),
-            Err(code) => {
-                self.failed = Some(Failure { code, from: self.held.at(), told: false });
-            }
+            Err(code) => self.failed = Some(Failure::new(code, self.held.at())),
         }
         self.held.clear();
-        written
+        self.failed.map_or(Ok(()), |failure| Err(failure.code))
     }
 
     /// Begins to write out what is complete.
@@ -378,8 +386,8 @@ impl WalFile {
     /// there, as a torn frame does.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
         match self.failed {
-            // Lost, though SQLite may have taken back its statement alone; what lies there is of an older transaction.
-            Some(failure) if offset + buffer.len() as u64 > failure.from => {
+            // Lost; what lies there is of an older transaction. Once SQLite was told, its index has none of them.
+            Some(failure) if !failure.told && offset + buffer.len() as u64 > failure.from => {
                 return Err(failure.code)
             }
             // What was committed before is still there to be read.
@@ -557,10 +565,7 @@ impl WalFile {
     fn complete(&mut self) -> Outcome<()> {
         self.resolve_if_rewrite()?;
         self.complete_padding()?;
-        match self.failed {
-            Some(failure) => Err(failure.code),
-            None => self.flush(),
-        }
+        self.flush()
     }
 
     fn know_page_size(&mut self) -> Outcome<()> {
@@ -589,9 +594,33 @@ impl WalFile {
         HEADER_BYTES as u64 + u64::from(number - 1) * self.frame_bytes() as u64
     }
 
+    /// Whether the log's header or a frame's begins at `offset`.
+    fn begins_frame(&self, offset: u64) -> bool {
+        let behind = offset.checked_sub(HEADER_BYTES as u64);
+        behind.map_or(offset == 0, |behind| behind % self.frame_bytes() as u64 == 0)
+    }
+
     fn spot(&self, offset: u64) -> Spot {
         let offset = offset - HEADER_BYTES as u64;
         let frame_bytes = self.frame_bytes() as u64;
         Spot { number: (offset / frame_bytes) as u32 + 1, within: (offset % frame_bytes) as usize }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_has_a_code_that_ends_the_transaction() {
+        for (code, told) in [
+            (ffi::FULL, ffi::FULL),
+            (ffi::IOERR, ffi::IOERR),
+            (ffi::IOERR_DATA, ffi::IOERR_DATA),
+            (ffi::AUTH, ffi::IOERR_WRITE),
+            (ffi::BUSY, ffi::IOERR_WRITE),
+        ] {
+            assert_eq!(Failure::new(Code(code), 0).code, Code(told));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use pellucid::Algorithm;
 use pellucid_sqlite::scan::{self, Doing, Ended, Target};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::bench::Bench;
 use crate::cuts::{cut, judge, record, Plan};
@@ -208,6 +208,114 @@ fn lost_frames_of_an_open_transaction_are_not_read_from_what_lay_there() {
         watch::end();
     }
     assert!(open_still > 0, "no statement failed alone");
+}
+
+/// In an exclusive locking mode no lock tells the end of a transaction whose frames could not be written. Back in normal
+/// mode another connection writes in their places, and the next transaction was told again that the disk is full.
+#[test]
+fn a_transaction_begins_without_the_failures_of_an_exclusive_one() {
+    let bench = Bench::new();
+    for over in [Over::Plain, Over::Sealed] {
+        let scenario = Scenario { over, mode: Mode::Wal, ..SEALED };
+        let directory = bench.fresh();
+        bench.settle(&scenario);
+        watch::begin(&directory);
+        let connect = || open(&scenario, &directory.join("a.db"), over == Over::Sealed).unwrap();
+        let update = |connection: &Connection, version: i64| {
+            connection.execute_batch(&format!("UPDATE t SET v = printf('%03000d', {version})"))
+        };
+        let first = connect();
+        first.execute_batch(SIXTY_ROWS).unwrap();
+        first.execute_batch("PRAGMA locking_mode=EXCLUSIVE; UPDATE t SET k = k").unwrap();
+        watch::arm(Fault { kind: Kind::Full, at: 0, persistent: false });
+        let failed = update(&first, 3).unwrap_err();
+        let struck = watch::disarm();
+        assert_eq!(failed.sqlite_error_code(), Some(ErrorCode::DiskFull));
+        assert!(struck.iter().all(|call| call.name == "a.db-wal"), "{struck:?}");
+        // The end of a statement gives the lock back.
+        first.execute_batch("PRAGMA locking_mode=NORMAL; SELECT 1 FROM t").unwrap();
+        let second = connect();
+        update(&second, 4).unwrap();
+        // Only the pages that it changes lie in the second one's frames; it takes the lock to write before it reads them.
+        assert_eq!(update(&first, 5), Ok(()), "{over:?}");
+        for connection in [&first, &second] {
+            assert_eq!(versions(connection), Ok(vec![5]), "{over:?}");
+        }
+        let check = "PRAGMA integrity_check";
+        assert_eq!(first.query_row(check, [], |row| row.get(0)), Ok("ok".to_string()));
+        watch::end();
+    }
+}
+
+/// A connection in an exclusive locking mode, and a transaction of it whose frames could not be written.
+fn fail_in_exclusive(scenario: &Scenario, directory: &std::path::Path) -> Connection {
+    let connection = open(scenario, &directory.join("a.db"), true).unwrap();
+    connection.execute_batch(SIXTY_ROWS).unwrap();
+    connection.execute_batch("PRAGMA locking_mode=EXCLUSIVE; UPDATE t SET k = k").unwrap();
+    watch::arm(Fault { kind: Kind::Full, at: 0, persistent: false });
+    connection.execute_batch("UPDATE t SET v = printf('%03000d', 3)").unwrap_err();
+    watch::disarm();
+    connection
+}
+
+/// Whoever only reads takes no lock to write, and was told for ever that the disk is full.
+#[test]
+fn a_reader_is_not_told_of_the_failure_of_an_exclusive_transaction() {
+    let bench = Bench::new();
+    let scenario = Scenario { mode: Mode::Wal, ..SEALED };
+    let directory = bench.fresh();
+    bench.settle(&scenario);
+    watch::begin(&directory);
+    let first = fail_in_exclusive(&scenario, &directory);
+    first.execute_batch("PRAGMA locking_mode=NORMAL; SELECT 1 FROM t").unwrap();
+    let second = open(&scenario, &directory.join("a.db"), true).unwrap();
+    second.execute_batch("UPDATE t SET v = printf('%03000d', 4)").unwrap();
+    assert_eq!(versions(&first), Ok(vec![4]));
+    watch::end();
+}
+
+/// What makes room on a full disk was told that the disk is full.
+#[test]
+fn a_checkpoint_is_not_told_of_the_failure_of_an_exclusive_transaction() {
+    let bench = Bench::new();
+    let scenario = Scenario { mode: Mode::Wal, ..SEALED };
+    let directory = bench.fresh();
+    bench.settle(&scenario);
+    watch::begin(&directory);
+    let connection = fail_in_exclusive(&scenario, &directory);
+    let checkpoint = "PRAGMA wal_checkpoint=TRUNCATE";
+    assert_eq!(connection.query_row(checkpoint, [], |row| row.get::<_, i64>(0)), Ok(0));
+    assert_eq!(std::fs::metadata(directory.join("a.db-wal")).unwrap().len(), 0);
+    watch::end();
+}
+
+/// A read that came upon held frames failed and took the transaction back, and the next one failed as well.
+#[test]
+fn a_failed_read_of_an_exclusive_transaction_ends_with_it() {
+    let bench = Bench::new();
+    let scenario = Scenario { mode: Mode::Wal, ..SEALED };
+    for first in 1..32 {
+        let directory = bench.fresh();
+        bench.settle(&scenario);
+        watch::begin(&directory);
+        let connection = open(&scenario, &directory.join("a.db"), true).unwrap();
+        connection.execute_batch(SIXTY_ROWS).unwrap();
+        let spill =
+            "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=10; PRAGMA cache_spill=10; BEGIN;
+                     UPDATE t SET v = printf('%03000d', 3) WHERE id <= 32";
+        connection.execute_batch(spill).unwrap();
+        watch::arm(Fault { kind: Kind::Full, at: 0, persistent: false });
+        let sql = "SELECT max(v) FROM t WHERE id BETWEEN ?1 AND ?1 + 1";
+        let _ = connection.query_row(sql, [first], |row| row.get::<_, String>(0));
+        watch::disarm();
+        if !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK").unwrap();
+        }
+        let next = connection.execute_batch("UPDATE t SET v = printf('%03000d', 4)");
+        assert_eq!(next, Ok(()), "row {first}");
+        assert_eq!(versions(&connection), Ok(vec![4]), "row {first}");
+        watch::end();
+    }
 }
 
 /// A sector that cannot be read failed the reading of what comes before it, which had been read ahead with it.
