@@ -2,13 +2,22 @@
 //! worker processes.
 //!
 //! Method: plain against plain, and against the double (lab/tests/double) that takes half more time, in turns of 5 ms: a
-//! slow minute of the machine is in both sides of a pair. How little can be told is the campaign's, `lab-control`.
+//! slow minute of the machine is in both sides of a pair. On a busy machine one session of seconds may tell nothing, so
+//! what has to be found may take several; what must not be found is asked for once. How little can be told is the
+//! campaign's, `lab-control`.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+
+/// Sessions of which one has to find what is there.
+const SESSIONS: usize = 6;
+
+/// The tests of this file measure, and take turns.
+static MEASURES: Mutex<()> = Mutex::new(());
 
 const SMALL: &str = "--vendors 40 --cards 400 --purchases 2000 --cells 1-NORMAL-10/0/0 --turn-ms 5";
 
@@ -20,6 +29,20 @@ fn lab(dir: &Path, line: &str) -> Output {
         .args(["--records".as_ref(), dir.join("records.jsonl").as_os_str()])
         .output()
         .unwrap()
+}
+
+fn alone() -> MutexGuard<'static, ()> {
+    MEASURES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Asks until the answer is found, and how many sessions that took.
+fn find(dir: &Path, line: &str) -> (Output, usize) {
+    let ask = |asked| (lab(dir, line), asked);
+    let mut answers = (1..=SESSIONS).map(ask);
+    let answer = answers.find(|(output, asked)| output.status.success() || *asked == SESSIONS);
+    let (output, asked) = answer.unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    (output, asked)
 }
 
 fn said(output: &Output) -> String {
@@ -47,18 +70,17 @@ fn double(dir: &Path, per_mille: u32) -> PathBuf {
 
 #[test]
 fn the_double_is_found_in_turns_and_plain_is_not() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let made = double(dir.path(), 500);
     let control = "control --runs 1 --at-least 1 --seconds 0.2 --rounds 6";
     let line = format!("{control} --sides plain,loaded --slower --extension {}", made.display());
-    let found = lab(dir.path(), &line);
-    assert!(found.status.success(), "{}", said(&found));
+    let (found, for_slower) = find(dir.path(), &line);
     assert!(said(&found).contains("1 of 1 runs find the side slower, each of 6 pairs of 0.2 s"));
 
     // What is not there is not called slower by as much; and is asked for in vain.
     let line = format!("{control} --sides plain,again --less-than-percent 25");
-    let less = lab(dir.path(), &line);
-    assert!(less.status.success(), "{}", said(&less));
+    let (_, for_less) = find(dir.path(), &line);
     let line = format!(
         "{control} --sides plain,loaded --less-than-percent 25 --extension {}",
         made.display()
@@ -71,12 +93,13 @@ fn the_double_is_found_in_turns_and_plain_is_not() {
     assert!(sessions.iter().all(|session| session["parameters"]["turn_ms"] == 5));
     // Each side of each round has a run of about its length: turns end with an operation.
     let runs = records(dir.path(), "run");
-    assert_eq!(runs.len(), 3 * 2 * 7);
+    assert_eq!(runs.len(), (for_slower + for_less + 1) * 2 * 7);
     assert!(runs.iter().all(|run| run["all"]["operations"].as_u64().unwrap() > 0), "{runs:?}");
 }
 
 #[test]
 fn a_session_ends_when_its_interval_is_narrow_or_says_that_it_is_not() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let purchase = "purchase --sides plain,again --seconds 0.05";
     let rounds = || {

@@ -215,6 +215,7 @@ fn a_plain_rewrite_alone_is_counted_in_megabytes() {
         records(dir.path(), "session")[0]["sides"][0]["file_bytes"].as_f64().unwrap() / 1e6;
     let fastest = records(dir.path(), "work")
         .iter()
+        .filter(|run| run["round"] != 0)
         .map(|run| run["wall_s"].as_f64().unwrap())
         .fold(1e9, f64::min);
     let most = cell["sides"]
