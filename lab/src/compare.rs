@@ -11,7 +11,9 @@ use comfy_table::{presets::UTF8_FULL_CONDENSED, CellAlignment, Table};
 
 use crate::error::{Error, Result};
 use crate::record::Session;
-use crate::report::{change, figures, of_ratio, quantity, Meaning, Paired, Records, Verdict};
+use crate::report::{
+    change, figures, of_ratio, print, quantity, Meaning, Paired, Records, Verdict,
+};
 
 /// Prints the figures that both have.
 ///
@@ -19,7 +21,7 @@ use crate::report::{change, figures, of_ratio, quantity, Meaning, Paired, Record
 /// As [`Records::read`], and [`Error::Invalid`] if they have no figure in common.
 pub fn compare(a: &Path, b: &Path, all: bool) -> Result<bool> {
     let [a, b] = [a, b].map(|file| Records::read(&[PathBuf::from(file)]));
-    println!("{}", render(&a?, &b?, all)?);
+    print(&format!("{}\n", render(&a?, &b?, all)?))?;
     Ok(true)
 }
 

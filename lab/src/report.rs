@@ -16,6 +16,7 @@ mod tables;
 mod text;
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -65,11 +66,23 @@ pub fn report(files: &[PathBuf], out: Option<&Path>, markdown: bool, all: bool) 
         std::fs::write(out, report.page()?).map_err(Error::io(out.display().to_string()))?;
     }
     match (markdown, out) {
-        (true, _) => print!("{}", summary::markdown(&report, all)),
-        (false, Some(_)) => println!("{}", report.said()),
-        (false, None) => println!("{}", report.summary(all)),
+        (true, _) => print(&summary::markdown(&report, all))?,
+        (false, Some(_)) => print(&format!("{}\n", report.said()))?,
+        (false, None) => print(&format!("{}\n", report.summary(all)))?,
     }
     Ok(true)
+}
+
+/// Prints what a pager or `head` may have read enough of.
+///
+/// # Errors
+/// Standard output's, but for a pipe whose reader is gone.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(Error::io("standard output")),
+    }
 }
 
 impl Report {

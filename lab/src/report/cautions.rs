@@ -21,7 +21,7 @@ pub fn cautions(material: &Material, figures: &[Figure], machines: usize) -> Vec
     let mut cautions = Vec::new();
     if machines > 1 {
         cautions.push(format!(
-            "These records are of {machines} machines, systems or builds: compare figures only within a session."
+            "These records are of {machines} machines (or kernels, or builds): compare figures only within a session."
         ));
     }
     let tree = |session: &Session| session.machine.tree.clone().unwrap_or_default();

@@ -10,7 +10,7 @@ mod records;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use elements::{numbers, Element};
 use records::{everything, Made};
@@ -554,7 +554,9 @@ fn a_small_scale_and_other_machines_are_told() {
             || page.contains("hummer was run at scale 0.1, not at the article's size")
     );
     assert!(page.contains("size; by its estimate that takes 2 h 16 min."));
-    assert!(page.contains("2 machines, systems or builds") && page.contains("different trees"));
+    assert!(
+        page.contains("2 machines (or kernels, or builds)") && page.contains("different trees")
+    );
     assert!(
         sentence(&page).starts_with("On 2 machines, each figure of one: "),
         "{}",
@@ -579,6 +581,23 @@ fn what_others_used_is_the_mean_of_many_runs() {
         assert_eq!(page.contains("Others used"), said.is_some(), "{name}");
         assert!(page.contains(said.unwrap_or_default()), "{name}");
     }
+}
+
+/// Whoever has read enough closes the pipe.
+#[test]
+fn a_reader_that_is_gone_is_no_error() {
+    let record = committed().into_iter().max_by_key(|path| std::fs::metadata(path).unwrap().len());
+    let mut lab = Command::new(env!("CARGO_BIN_EXE_lab"))
+        .args(["report", "--all"])
+        .arg(record.unwrap())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(lab.stdout.take());
+    let output = lab.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.is_empty(), "{told}");
 }
 
 #[test]
