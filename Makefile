@@ -14,7 +14,7 @@ SHELL   := /bin/bash
 CARGO   ?= $(shell command -v cargo || echo $(HOME)/.cargo/bin/cargo)
 PREFIX  ?= /usr/local
 DESTDIR ?=
-RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
+RELEASE := $(or $(PELLUCID_BIN),$(or $(CARGO_TARGET_DIR),target)/release)
 
 .PHONY: help build demo test bench peers check campaign install uninstall package deps build-deps
 .DEFAULT_GOAL := help

@@ -19,7 +19,7 @@ if [ $# -eq 0 ]; then
 fi
 bytes=$1 encoding=$2 page_size=$3 journal=$4
 cd "$(dirname "$0")/.."
-release=$(realpath "${CARGO_TARGET_DIR:-target}/release")
+built=$(realpath "${PELLUCID_BIN:-${CARGO_TARGET_DIR:-target}/debug}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/identical.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export PELLUCID_HOME=$work/keys HOME=$work
@@ -44,12 +44,12 @@ same() {
 }
 inode=$(stat -c '%i %a %u %g' "$db")
 start=$(now); look plain; t_plain=$(since "$start")
-start=$(now); "$release/pellucid" --quiet encrypt "$db" 2>/dev/null; t_encrypt=$(since "$start")
+start=$(now); "$built/pellucid" --quiet encrypt "$db" 2>/dev/null; t_encrypt=$(since "$start")
 if sqlite3 "$db" .tables >/dev/null 2>&1; then die "stock sqlite3 opens the sealed file"; fi
-start=$(now); look sealed "$release/pellucid" run --; t_sealed=$(since "$start")
+start=$(now); look sealed "$built/pellucid" run --; t_sealed=$(since "$start")
 same sealed
-"$release/pellucid" --quiet check "$db" || die "check found damage"
-start=$(now); "$release/pellucid" --quiet decrypt "$db"; t_decrypt=$(since "$start")
+"$built/pellucid" --quiet check "$db" || die "check found damage"
+start=$(now); "$built/pellucid" --quiet decrypt "$db"; t_decrypt=$(since "$start")
 look decrypted
 same decrypted
 [ "$inode" = "$(stat -c '%i %a %u %g' "$db")" ] || die "inode, mode or owner changed"

@@ -9,7 +9,8 @@ and a directory of its own: where a script error would end SQLite's all-in-one r
 fails has to be in expected.tsv, with its reason; one that is there and passes is told. The last line counts like
 Cargo's; failed are the unexpected ones, ignored the expected ones. Exit: 0 none failed, 1 some, 2 it could not be run.
 
-The suite is Debian's source package of the SQLite that is installed; it is built once, in target/tcl.
+The suite is Debian's source package of the SQLite that is installed; it is built once, in target/tcl. The library under
+test is the one in PELLUCID_BIN (default: target/debug).
 """
 
 import argparse
@@ -28,6 +29,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WORK = ROOT / "target" / "tcl"
+BUILT = Path(os.environ.get("PELLUCID_BIN") or ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug")
 NOBODY = 65534
 
 SUMMARY = re.compile(rb"^(\d+) errors out of (\d+) tests", re.M)
@@ -121,10 +123,9 @@ class Place:
     def _seal(self) -> None:
         """A keyring with a certificate, and every new database sealed under it."""
         extension = self.path / "libpellucid.so"
-        shutil.copy(ROOT / "target" / "release" / "libpellucid.so", extension)
+        shutil.copy(BUILT / "libpellucid.so", extension)
         keys = {"PELLUCID_HOME": str(self.path / "keys")}
-        pellucid = ROOT / "target" / "release" / "pellucid"
-        made = [pellucid, "--quiet", "cert", "create", "pellucid"]
+        made = [BUILT / "pellucid", "--quiet", "cert", "create", "pellucid"]
         subprocess.run(made, env=keys, check=True, stderr=subprocess.DEVNULL)
         self.environment |= keys | {"PELLUCID_ENCRYPT_NEW": "1", "PELLUCID_TCL_EXTENSION": str(extension)}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 READER = ROOT / "python" / "reader"
-BINARIES = Path(os.environ.get("PELLUCID_BIN") or ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release")
+BINARIES = Path(os.environ.get("PELLUCID_BIN") or ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug")
 PELLUCID = BINARIES / "pellucid"
 PASSPHRASE = b"correct horse battery staple\n"
 READY = "now kill me"

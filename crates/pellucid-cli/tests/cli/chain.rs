@@ -4,7 +4,7 @@
 //! Method: of the database each moment can be recomputed from the number of its last transaction (support/chain.py): every row
 //! is compared. It has pages that were never written; a sealed one gets a new key on the way.
 //!
-//! A database of 2 GiB: PELLUCID_CHAIN_MIB=2048 cargo test --release --workspace --test cli chain::sealed_wal_4096 -- --nocapture.
+//! A database of 2 GiB: PELLUCID_CHAIN_MIB=2048 cargo test --workspace --test cli chain::sealed_wal_4096 -- --nocapture.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -43,7 +43,7 @@ fn pages() -> Vec<PathBuf> {
 /// What machines are made of.
 struct Workshop {
     directory: tempfile::TempDir,
-    release: PathBuf,
+    built: PathBuf,
     package: PathBuf,
 }
 
@@ -56,18 +56,17 @@ impl Workshop {
         }
         let directory = tempfile::tempdir().unwrap();
         std::fs::set_permissions(&directory, PermissionsExt::from_mode(0o755)).unwrap();
-        let release = Path::new(env!("CARGO_BIN_EXE_pellucid")).parent().unwrap().to_owned();
-        assert!(release.ends_with("release"), "what is installed is built by `--release`");
+        let built = Path::new(env!("CARGO_BIN_EXE_pellucid")).parent().unwrap().to_owned();
         // Uncompressed, as far as this dpkg knows how: packing takes longer than all steps.
         let made = Command::new(source().join("packaging/deb.sh"))
             .arg(directory.path())
-            .env("CARGO_TARGET_DIR", release.parent().unwrap())
+            .env("PELLUCID_BIN", &built)
             .env("DPKG_DEB_COMPRESSOR_TYPE", "none")
             .output()
             .unwrap();
         assert!(made.status.success(), "packaging/deb.sh: {made:?}");
         let package = String::from_utf8(made.stdout).unwrap().trim_end().into();
-        Some(Self { directory, release, package })
+        Some(Self { directory, built, package })
     }
 
     /// Runs a page; how many blocks and steps it has.
@@ -83,7 +82,7 @@ impl Workshop {
         for step in &steps {
             machines.entry(&step.machine).or_insert_with(|| {
                 let source = source();
-                Machine::start(&step.machine, network.path(), &source, &self.package, &self.release)
+                Machine::start(&step.machine, network.path(), &source, &self.package, &self.built)
             });
         }
         for (index, step) in steps.iter().enumerate() {

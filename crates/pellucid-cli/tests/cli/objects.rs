@@ -5,7 +5,7 @@
 //! Method: servers of S3's interface on this machine (versitygw and moto; `.ci/deps` installs them) behind a proxy that
 //! answers 500, answers nothing, loses parts or ignores conditions (support/faulty.py), and a store of files by URL.
 //!
-//! A database of 2 GiB: PELLUCID_OBJECT_MIB=2048 cargo test --release --workspace --test cli objects::a_large_backup -- --nocapture.
+//! A database of 2 GiB: PELLUCID_OBJECT_MIB=2048 cargo test --workspace --test cli objects::a_large_backup -- --nocapture.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

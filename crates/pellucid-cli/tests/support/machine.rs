@@ -42,18 +42,12 @@ pub struct Machine {
 
 impl Machine {
     /// Starts it; `network` is what the machines of a page share.
-    pub fn start(
-        name: &str,
-        network: &Path,
-        source: &Path,
-        package: &Path,
-        release: &Path,
-    ) -> Self {
+    pub fn start(name: &str, network: &Path, source: &Path, package: &Path, built: &Path) -> Self {
         let mut arguments = NAMESPACES.map(OsStr::new).to_vec();
         arguments.extend(["--fork", "--kill-child=KILL", "bash"].map(OsStr::new));
         let script = source.join("crates/pellucid-cli/tests/support/machine.sh");
         arguments.extend([script.as_os_str(), OsStr::new(name)]);
-        arguments.extend([network, source, package, release].map(Path::as_os_str));
+        arguments.extend([network, source, package, built].map(Path::as_os_str));
         let (child, mut root) = Shell::start("unshare", &arguments, network);
         let ready = root.ask("true");
         assert_eq!(ready.status, 0, "the machine `{name}` does not start: {ready:?}");

@@ -1,12 +1,12 @@
 #!/bin/bash
-# A machine for the steps of the guide: machine.sh NAME NETWORK SOURCE PACKAGE RELEASE, as root in new namespaces
+# A machine for the steps of the guide: machine.sh NAME NETWORK SOURCE PACKAGE BUILT, as root in new namespaces
 # (mount, uts, ipc, net, pid). Its shell reads commands from standard input.
 #
 # The root is this system under an overlay in memory, so nothing of it is changed. Homes, /srv, /var, /usr/local and
 # /dev are its own; what a system has of Pellucid already is taken out. NETWORK is a directory that all machines of a
 # page share: their homes lie there, which is all that `scp` needs.
 set -eu
-name=$1 network=$2 source=$3 package=$4 release=$5
+name=$1 network=$2 source=$3 package=$4 built=$5
 
 mount --make-rprivate /
 base=$(mktemp -d "$network/.$name.XXXX")
@@ -30,7 +30,7 @@ mkdir -p "$tree/target/release"
 cp "$source/Makefile" "$tree/"
 for file in pellucid libpellucid.so lab; do
   touch "$tree/target/release/$file"
-  mount --bind -o ro "$release/$file" "$tree/target/release/$file"
+  mount --bind -o ro "$built/$file" "$tree/target/release/$file"
 done
 
 mount -t proc proc "$root/proc"

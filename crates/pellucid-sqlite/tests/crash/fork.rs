@@ -207,13 +207,13 @@ fn without_guard() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let build = Command::new(cargo)
         .current_dir(root())
-        .args(["build", "--release", "--locked", "--offline", "-p", "pellucid-extension"])
+        .args(["build", "--locked", "--offline", "-p", "pellucid-extension"])
         .args(["--features", "sabotage-fork-guard", "--target-dir"])
         .arg(&target)
         .output()
         .unwrap();
     assert!(build.status.success(), "{}", String::from_utf8_lossy(&build.stderr));
-    target.join("release/libpellucid.so")
+    target.join("debug/libpellucid.so")
 }
 
 #[test]

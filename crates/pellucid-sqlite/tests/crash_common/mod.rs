@@ -9,28 +9,17 @@ use std::sync::OnceLock;
 
 use rusqlite::{Connection, OpenFlags};
 
+pub mod built;
 pub mod footprint;
 pub mod random;
 pub mod rows;
 
+pub use built::built;
 pub use random::Random;
 
 /// The repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-/// A program or library of the release build.
-pub fn built(name: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let found = [target, Some(root().join("target"))]
-        .into_iter()
-        .flatten()
-        .map(|target| target.join("release").join(name))
-        .find(|path| path.exists());
-    found.unwrap_or_else(|| {
-        panic!("target/release/{name} is missing: cargo build --release --workspace")
-    })
 }
 
 /// The extension the tests load; children may be given another.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use crate::built::built;
 use crate::random::Random;
 
 /// The environment that would change what the shim does; tests set what they need.
@@ -17,23 +18,10 @@ const SWITCHES: [&str; 6] = [
     "LD_PRELOAD",
 ];
 
-/// `libpellucid.so` as it is shipped, brought up to date once in a process. With the whole workspace, as everywhere:
-/// alone, its crates would have fewer features and another library would take its place.
+/// `libpellucid.so` as it was built with this test.
 pub fn extension() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let target = std::env::var_os("CARGO_TARGET_DIR");
-        let target = target.map_or_else(|| workspace.join("target"), PathBuf::from);
-        let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(["build", "--quiet", "--release", "--workspace", "--lib", "--target-dir"])
-            .arg(&target)
-            .current_dir(workspace)
-            .status()
-            .expect("cargo runs");
-        assert!(built.success(), "`cargo build --release --workspace --lib` failed");
-        target.join("release/libpellucid.so")
-    })
+    BUILT.get_or_init(|| built("libpellucid.so"))
 }
 
 /// A folder of its own with a key file in it.
