@@ -170,6 +170,19 @@ pub unsafe fn lower_of_main(file: *mut File) -> Option<Lower> {
     matches!(state.kind, Kind::Main(_)).then_some(state.lower)
 }
 
+/// The lower file and the link of an open main database of the shim's, whatever it holds.
+///
+/// # Safety
+/// As [`lower_of_open`].
+pub unsafe fn link_of_main(file: *mut File) -> Option<(Lower, Rc<Link>)> {
+    // SAFETY: by contract.
+    let state = unsafe { state_of_open(file) }?;
+    match &state.kind {
+        Kind::Main(main) => Some((state.lower, main.link().clone())),
+        _ => None,
+    }
+}
+
 /// The lower file of the WAL that an open sealed database has; none if it has none.
 ///
 /// # Safety

@@ -80,6 +80,10 @@ pub struct Link {
     pub journal: RefCell<Option<Rc<RefCell<JournalFile>>>>,
     /// Tail of the first record of the journal that this connection ended last, the end being on disk.
     pub journal_end: Cell<Option<[u8; TAIL_BYTES]>>,
+    /// This connection reads a moment of which every page is there: what it asks for and does not find was cut off.
+    pub is_whole: Cell<bool>,
+    /// Such a page was asked for.
+    pub was_cut: Cell<bool>,
 }
 
 impl Link {
@@ -118,6 +122,8 @@ impl Link {
             wal: RefCell::new(None),
             journal: RefCell::new(None),
             journal_end: Cell::new(None),
+            is_whole: Cell::new(false),
+            was_cut: Cell::new(false),
         })
     }
 

@@ -84,15 +84,23 @@ impl MainFile {
         self.link.is_sealing()
     }
 
-    /// Reads at SQLite's offset.
+    /// Reads at SQLite's offset. SQLite takes what is not there for zeros: rightly of pages that a transaction is about to
+    /// add, never of those of a snapshot.
     ///
     /// # Errors
     /// A code.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
-        if !self.link.is_sealing() {
-            return self.lower.read(buffer, offset);
+        let read = match self.link.is_sealing() {
+            false => self.lower.read(buffer, offset),
+            true => self.database.read(buffer, offset),
+        };
+        if read == Ok(ReadEnd::Short) && self.link.is_whole.get() {
+            self.link.was_cut.set(true);
+            let cause = "the file ends before it, and did not when it was begun to be read";
+            let page = Subject::Page((offset / buffer.len().max(1) as u64) as u32 + 1);
+            return Err(self.link.report(&Error::corrupt(page, cause)));
         }
-        self.database.read(buffer, offset)
+        read
     }
 
     /// Writes at SQLite's offset.

@@ -26,7 +26,7 @@ use pellucid_sqlite::seal_request::{offer, Offer};
 use crate::support::{edit, Place, PELLUCID};
 
 /// A database of that many KiB that do not compress.
-fn database(place: &Place, name: &str, kib: u32, journal: &str) {
+pub fn database(place: &Place, name: &str, kib: u32, journal: &str) {
     let sql = format!(
         "PRAGMA journal_mode = {journal}; CREATE TABLE t(a INTEGER PRIMARY KEY, b BLOB);
          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {kib})
@@ -35,7 +35,7 @@ fn database(place: &Place, name: &str, kib: u32, journal: &str) {
     place.sqlite3(name, &sql).succeeded();
 }
 
-fn names(place: &Place) -> Vec<String> {
+pub fn names(place: &Place) -> Vec<String> {
     let entries = std::fs::read_dir(place.path(".")).unwrap();
     let mut names: Vec<_> =
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
@@ -43,7 +43,7 @@ fn names(place: &Place) -> Vec<String> {
     names
 }
 
-fn bytes(place: &Place, name: &str) -> Vec<u8> {
+pub fn bytes(place: &Place, name: &str) -> Vec<u8> {
     std::fs::read(place.path(name)).unwrap()
 }
 
@@ -159,7 +159,7 @@ impl Store for Scripted {
 }
 
 /// The library in this process.
-fn ready() {
+pub fn ready() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         pellucid_bundled::register().unwrap();
@@ -167,7 +167,7 @@ fn ready() {
     });
 }
 
-fn job(database: PathBuf, families: Vec<PathBuf>, existing: Existing) -> Job {
+pub fn job(database: PathBuf, families: Vec<PathBuf>, existing: Existing) -> Job {
     Job {
         database_name: None,
         user: None,

@@ -15,6 +15,7 @@ mod chain;
 mod check;
 mod claims;
 mod core_dump;
+mod cut_while_read;
 mod demo;
 mod denied;
 mod doctor;
