@@ -30,6 +30,7 @@ build-deps:
 
 build: build-deps
 	$(CARGO) build --release --workspace --locked
+	@.ci/shipped
 
 # Make exports DB, so that any name will do.
 demo: build-deps

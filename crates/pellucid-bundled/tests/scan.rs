@@ -4,7 +4,6 @@
 //! Method: databases with content that can be compared, rekeyed while other connections are idle, read an old
 //! snapshot or write; then every unit of the file is tried under the old key. What a proof has to find is
 //! planted while it is under way.
-#![cfg(not(feature = "sabotage-authentication"))]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;

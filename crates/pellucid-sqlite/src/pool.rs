@@ -129,16 +129,14 @@ impl Pool {
     }
 }
 
-#[cfg(not(feature = "sabotage-fork-guard"))]
 unsafe fn guard_fork(page: *mut libc::c_void) -> bool {
+    // The fork test has to notice that.
+    #[cfg(feature = "sabotage")]
+    if pellucid::sabotage::Sabotage::ForkGuard.is_on() {
+        return true;
+    }
     // SAFETY: the caller mapped `page` with this length.
     unsafe { libc::madvise(page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
-}
-
-/// The fork test builds this to show that it would notice a missing guard.
-#[cfg(feature = "sabotage-fork-guard")]
-unsafe fn guard_fork(_page: *mut libc::c_void) -> bool {
-    true
 }
 
 impl NonceSource for Pool {

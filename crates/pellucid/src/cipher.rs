@@ -197,9 +197,8 @@ impl Cipher {
         plaintext: &mut [u8],
     ) -> std::result::Result<(), NotAuthentic> {
         let opened = match &self.0 {
-            #[cfg(feature = "sabotage-authentication")]
-            Inner::Gcm(key) => open_unchecked(key, nonce, ciphertext, plaintext),
-            #[cfg(not(feature = "sabotage-authentication"))]
+            #[cfg(feature = "sabotage")]
+            Inner::Gcm(key) if is_sabotaged() => open_unchecked(key, nonce, ciphertext, plaintext),
             Inner::Gcm(key) => key
                 .open_separate_gather(
                     Nonce::assume_unique_for_key(*nonce),
@@ -219,9 +218,20 @@ impl Cipher {
     }
 }
 
-/// What a build without authentication would do: GCM's counter mode alone (NIST SP 800-38D, 7.2), its
+/// Whether a test has taken authentication away.
+#[cfg(feature = "sabotage")]
+fn is_sabotaged() -> bool {
+    crate::sabotage::Sabotage::Authentication.is_on()
+}
+
+#[cfg(not(feature = "sabotage"))]
+const fn is_sabotaged() -> bool {
+    false
+}
+
+/// What there would be without authentication: GCM's counter mode alone (NIST SP 800-38D, 7.2), its
 /// key stream being what zeros are sealed to.
-#[cfg(feature = "sabotage-authentication")]
+#[cfg(feature = "sabotage")]
 fn open_unchecked(
     key: &LessSafeKey,
     nonce: &[u8; NONCE_BYTES],
@@ -247,7 +257,7 @@ fn open_plain(
     if content.len() != plaintext.len() {
         return Err(NotAuthentic);
     }
-    if cfg!(not(feature = "sabotage-authentication")) {
+    if !is_sabotaged() {
         let aad = Aad::from([aad, content].concat());
         let nonce = Nonce::assume_unique_for_key(*nonce);
         key.open_separate_gather(nonce, aad, &[], tag, &mut []).map_err(|_| NotAuthentic)?;
@@ -268,7 +278,7 @@ fn open_triple_des(
         return Err(NotAuthentic);
     }
     let keys = TripleDesKeys::derive(prk, nonce)?;
-    if cfg!(not(feature = "sabotage-authentication")) {
+    if !is_sabotaged() {
         constant_time::verify_slices_are_equal(&keys.tag(aad, ciphertext), tag)
             .map_err(|_| NotAuthentic)?;
     }

@@ -21,6 +21,8 @@ pub mod nonce;
 pub mod policy;
 pub mod protector;
 pub mod restore;
+#[cfg(feature = "sabotage")]
+pub mod sabotage;
 pub mod scan;
 pub mod secret;
 pub mod sector;

@@ -1,8 +1,19 @@
-//! What the databases hold whose bits are flipped, and how a killed process leaves them.
+//! What the databases hold whose bits are flipped, how a killed process leaves them, and what shows that flips are caught.
 
 #![allow(dead_code)] // each test takes what it needs
 
 use rusqlite::{Connection, OpenFlags};
+
+/// Runs `test`. Where authentication is taken away, it has to fail, and to say `finding`.
+pub fn caught(finding: &str, test: fn()) {
+    if std::env::var_os("PELLUCID_SABOTAGE").is_none_or(|what| what != "authentication") {
+        return test();
+    }
+    let failed = std::panic::catch_unwind(test)
+        .expect_err("authentication is gone and nothing was noticed: the test shows nothing");
+    let said = failed.downcast_ref::<String>().map_or("", String::as_str);
+    assert!(said.contains(finding), "it failed for another reason: {said}");
+}
 
 /// A table and an index; `seed` makes other rows of the same length.
 pub fn fill(connection: &Connection, page_bytes: usize, rows: usize, seed: u64) {

@@ -16,10 +16,9 @@
 //! copies of the header and behind sector 0 among them, as if the shim did not make them.
 //!
 //! A finding names its scenario, cut and image, or its call. To look at it alone:
-//! `CRASH_SCENARIO='Sealed/Rows/Wal/Full/4096/psow/seed 1' CRASH_CUT=12 CRASH_IMAGE=3 cargo test --release
-//! -p pellucid-bundled --test crash -- --ignored --nocapture piece`, with the CRASH_IMAGES it was found
+//! `CRASH_SCENARIO='Sealed/Rows/Wal/Full/4096/psow/seed 1' CRASH_CUT=12 CRASH_IMAGE=3 cargo test --workspace
+//! --test crash -- --ignored --nocapture piece`, with the CRASH_IMAGES it was found
 //! with; for a fault CRASH_PART=faults and CRASH_AT. Campaign: tests/campaigns/crash.
-#![cfg(not(feature = "sabotage-authentication"))]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bench;

@@ -9,7 +9,6 @@
 //! CI: fixed seeds. `PELLUCID_MODEL_SEED` and `PELLUCID_MODEL_SECONDS` choose other runs
 //! (tests/campaigns/model), `PELLUCID_MODEL_REPLAY` runs a script again, with `PELLUCID_MODEL_CONTROL` on two plain
 //! databases: what differs there as well is not the shim's. It can fail: `faults.rs`.
-#![cfg(not(feature = "sabotage-authentication"))]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod alike;

@@ -7,15 +7,14 @@
 //! inherited connection has lost its locks (howtocorrupt.html, 2.6), so its database may be damaged,
 //! and its errors are ignored; what a thief could make of two units with one nonce is not.
 //!
-//! It can fail: the same run over a build without the guard (feature `sabotage-fork-guard`) must find
-//! nonces used twice.
+//! It can fail: the same run without the guard must find nonces used twice. That takes the feature `sabotage`, with which
+//! .ci/steps builds.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
-use crate::crash_common::{built, child, number, preload, root, rows, scratch, told, Over};
+use crate::crash_common::{child, number, preload, rows, scratch, told, Over};
 use rusqlite::Connection;
 
 const CHILDREN: usize = 8;
@@ -162,7 +161,8 @@ fn examine(notes: &[u8]) -> Found {
     found
 }
 
-fn run(extension: &Path, units: u64) -> Found {
+/// `sabotage`: what the library is to do without; nothing if empty.
+fn run(units: u64, sabotage: &str) -> Found {
     let begun = Instant::now();
     let scratch = scratch();
     let live = scratch.path().join("live");
@@ -174,7 +174,7 @@ fn run(extension: &Path, units: u64) -> Found {
         .env("TAILS_PAGE", PAGE.to_string())
         .env("TAILS_FILE", &notes)
         .env("CRASH_UNITS", units.to_string())
-        .env("CRASH_EXTENSION", extension)
+        .env("PELLUCID_SABOTAGE", sabotage)
         .output()
         .unwrap();
     assert!(
@@ -192,32 +192,14 @@ fn run(extension: &Path, units: u64) -> Found {
 #[test]
 fn no_nonce_twice_after_fork() {
     let units = number("PELLUCID_FORK_UNITS", 100_000);
-    let found = run(&built("libpellucid.so"), units);
+    let found = run(units, "");
     assert!(found.units as u64 >= units);
     assert_eq!(found.twice, 0);
 }
 
-/// The library without the guard: the one that .ci/steps has built, or one built now.
-fn without_guard() -> PathBuf {
-    let known = std::env::var_os("PELLUCID_WITHOUT_FORK_GUARD").map(PathBuf::from);
-    if let Some(path) = known.filter(|path| path.exists()) {
-        return path;
-    }
-    let target = root().join("target/sabotage");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let build = Command::new(cargo)
-        .current_dir(root())
-        .args(["build", "--locked", "--offline", "-p", "pellucid-extension"])
-        .args(["--features", "sabotage-fork-guard", "--target-dir"])
-        .arg(&target)
-        .output()
-        .unwrap();
-    assert!(build.status.success(), "{}", String::from_utf8_lossy(&build.stderr));
-    target.join("debug/libpellucid.so")
-}
-
 #[test]
+#[cfg(feature = "sabotage")]
 fn without_the_guard_nonces_repeat() {
-    let found = run(&without_guard(), 20_000);
+    let found = run(20_000, "fork-guard");
     assert!(found.twice > 0, "the guard is gone and nothing was noticed: the test shows nothing");
 }

@@ -1,0 +1,31 @@
+//! What a test takes away to show that it would notice: `PELLUCID_SABOTAGE` names it. Only with the feature `sabotage`,
+//! which no release has: a build without debug assertions fails here, and `.ci/shipped` looks for the variable's name.
+
+#[cfg(not(debug_assertions))]
+compile_error!(
+    "the feature `sabotage` is for tests: no build without debug assertions may have it"
+);
+
+use std::sync::OnceLock;
+
+/// What can be taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sabotage {
+    /// `authentication`: units are opened without a look at their tags.
+    Authentication,
+    /// `fork-guard`: a forked child inherits the nonces that lie ahead.
+    ForkGuard,
+}
+
+impl Sabotage {
+    /// Whether it is taken away in this process. The variable is read once.
+    pub fn is_on(self) -> bool {
+        static CHOSEN: OnceLock<Option<Sabotage>> = OnceLock::new();
+        let chosen = CHOSEN.get_or_init(|| match std::env::var("PELLUCID_SABOTAGE").as_deref() {
+            Ok("authentication") => Some(Self::Authentication),
+            Ok("fork-guard") => Some(Self::ForkGuard),
+            _ => None,
+        });
+        *chosen == Some(self)
+    }
+}
