@@ -6,6 +6,8 @@
 #   make bench              what encryption costs here, with peers and verdict: hours; says how many first
 #   make peers              SQLCipher and SQLite3 Multiple Ciphers, for `pellucid lab peers`: minutes; needs libssl-dev and npm
 #   make campaign NAME=..   one of the long tests; without NAME, lists them
+#   make nightly [HOURS=8]  all of them, the one whose record is oldest first; goes on where the last night ended
+#   make nightly-status     where each of them stands
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make package            a Debian package and a Python wheel, in target/packages
 #   make deps               install, or name, what is missing on this machine
@@ -16,7 +18,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 RELEASE := $(or $(PELLUCID_BIN),$(or $(CARGO_TARGET_DIR),target)/release)
 
-.PHONY: help build demo test bench peers check campaign install uninstall package deps build-deps
+.PHONY: help build demo test bench peers check campaign nightly nightly-status install uninstall package deps build-deps
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +58,12 @@ peers: build
 
 campaign:
 	@.ci/campaign $(NAME)
+
+nightly: deps
+	@.ci/nightly $(or $(HOURS),8)
+
+nightly-status:
+	@.ci/nightly 0
 
 package: deps build
 	packaging/deb.sh
