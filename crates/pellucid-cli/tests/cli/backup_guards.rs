@@ -376,6 +376,49 @@ fn a_differential_in_clear_of_a_sealed_set_is_refused_when_it_is_made() {
     place.pellucid(&["restore", "s.bak", "--base", "clear.bak", "--to", "back.db"]).succeeded();
 }
 
+#[test]
+fn a_differential_after_a_change_of_the_page_size_is_refused_when_it_is_made() {
+    for (sealed, journal) in [(true, "DELETE"), (true, "WAL"), (false, "DELETE"), (false, "WAL")] {
+        let place = Place::new();
+        place.plain("app.db");
+        if sealed {
+            place.pellucid(&["encrypt", "app.db"]).succeeded();
+        }
+        let run = |sql: &str| {
+            place.pellucid(&["run", "--", "sqlite3", "-batch", "app.db", sql]).succeeded()
+        };
+        place.pellucid(&["backup", "app.db", "--to", "full.bak"]).succeeded();
+        run(&format!("PRAGMA page_size = 8192; VACUUM; PRAGMA journal_mode = {journal}; DELETE FROM t WHERE a > 100"));
+        let before = place
+            .snapshot()
+            .into_iter()
+            .filter(|(name, _)| name.extension() == Some(OsStr::new("bak")));
+        let before: Vec<_> = before.collect();
+        for more in
+            [&["--to", "d.bak", "--base", "full.bak"][..], &["--to", "full.bak", "--append"]]
+        {
+            let refused = place.pellucid(&[&["backup", "app.db", "--differential"], more].concat());
+            let why = "pages of 8192 bytes, and its full backup has pages of 4096: a full backup has to come between";
+            assert!(
+                refused.code == 1 && refused.stderr.contains(why),
+                "{sealed} {journal} {more:?}: {refused:?}"
+            );
+        }
+        let left = place
+            .snapshot()
+            .into_iter()
+            .filter(|(name, _)| name.to_string_lossy().contains(".bak"));
+        assert_eq!(left.collect::<Vec<_>>(), before, "{sealed} {journal}");
+        place.pellucid(&["backup", "app.db", "--to", "full.bak", "--append"]).succeeded();
+        run("DELETE FROM t WHERE a > 50");
+        place
+            .pellucid(&["backup", "app.db", "--to", "full.bak", "--append", "--differential"])
+            .succeeded();
+        place.pellucid(&["restore", "full.bak", "--to", "back.db"]).succeeded();
+        assert_eq!(rows(&place, "back.db"), rows(&place, "app.db"));
+    }
+}
+
 /// Two states of the same media, the first one begun earlier.
 fn two_states(place: &Place, words: &[&str], files: &[&str]) -> [Vec<Vec<u8>>; 2] {
     let state = |more: &[&str]| {

@@ -103,9 +103,13 @@ impl Session {
         let job = self.job(&known, files, &options)?;
         self.databases.release(&known)?;
         let started = Instant::now();
-        let done = self
-            .run_job(&job, &known, &options)
-            .map_err(|error| told(error, &devices, Doing::Writing))?;
+        let done =
+            self.run_job(&job, &known, &options).map_err(|error| match needs_full(&error) {
+                false => told(error, &devices, Doing::Writing),
+                // SQL Server has one message for all of it; why comes before.
+                true => Raised::of(vec![Message::new(product::REMARK, 10, format!("{error}."))])
+                    .and(Message::known(&known::NO_DATABASE_BACKUP, &[&known.name])),
+            })?;
         self.tell_done(&known, &job, &done, &options, started.elapsed());
         Ok(())
     }
@@ -368,6 +372,13 @@ impl Session {
             took,
         ));
     }
+}
+
+/// Whether the last full backup is none that a differential of the database as it is now can be based on.
+fn needs_full(error: &pellucid_sqlite::convert::ConvertError) -> bool {
+    use pellucid_sqlite::convert::ConvertError;
+    matches!(error, ConvertError::Typed(pellucid::Error::Misuse { cause, .. })
+        if cause.ends_with("a full backup has to come between"))
 }
 
 /// 3031 and 3032.

@@ -162,16 +162,7 @@ fn open_base<'a>(
         let first = families.first().and_then(|copies| copies.first());
         if first.is_some_and(|(_, set)| set.header.set == wanted.base) {
             let full = OpenSet::open(media, position, keys)?;
-            if full.header().page_size != wanted.page_size || full.header().kind != Kind::Full {
-                return Err(Error::corrupt(
-                    Subject::BackupSet(position),
-                    "it is not the full set that the differential was made from",
-                ));
-            }
-            // Nothing makes up for it where an encrypted database was backed up.
-            if full.header().sealed_source || !plain_differential {
-                check_guard(full.header(), wanted)?;
-            }
+            check_base(full.header(), wanted, plain_differential)?;
             return Ok(full);
         }
     }
@@ -185,9 +176,42 @@ fn open_base<'a>(
     ))
 }
 
+/// Whether a full set and a differential are a database together. Whoever makes the differential asks, too, so that none is
+/// made that nobody can restore.
+///
+/// # Errors
+/// [`Error::Misuse`] or [`Error::Corrupt`] saying why not.
+pub fn check_base(
+    full: &SetHeader,
+    differential: &SetHeader,
+    plain_differential: bool,
+) -> Result<()> {
+    if full.kind != Kind::Full || full.set != differential.base {
+        return Err(Error::corrupt(
+            Subject::BackupSet(full.position),
+            "it is not the full set that the differential was made from",
+        ));
+    }
+    if full.page_size != differential.page_size {
+        return Err(Error::misuse(
+            Subject::BackupSet(differential.position),
+            format!(
+                "it is a differential of pages of {} bytes, and its full backup has pages of {}: a full backup has to \
+                 come between",
+                differential.page_size, full.page_size
+            ),
+        ));
+    }
+    // Nothing makes up for it where an encrypted database was backed up.
+    if full.sealed_source || !plain_differential {
+        check_guard(full, differential)?;
+    }
+    Ok(())
+}
+
 /// Whether a differential guards what it was made from as well as that does. Anybody can put one on media that names a
 /// sealed set as its base and says that a plain database, or no key, is enough.
-pub fn check_guard(full: &SetHeader, differential: &SetHeader) -> Result<()> {
+fn check_guard(full: &SetHeader, differential: &SetHeader) -> Result<()> {
     let refuse =
         |what: &'static str| Err(Error::misuse(Subject::BackupSet(differential.position), what));
     if full.algorithm.is_some() && differential.algorithm.is_none() {
@@ -281,6 +305,28 @@ mod tests {
             protectors: Vec::new(),
             description: Vec::new(),
         }
+    }
+
+    #[test]
+    fn what_is_no_database_together_is_refused_on_both_sides() {
+        let (full, differential) =
+            (header(true, true), SetHeader { base: [2; 16], ..header(true, true) });
+        let told = |full: &SetHeader, differential: &SetHeader| {
+            check_base(full, differential, false)
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default()
+        };
+        assert_eq!(told(&full, &differential), "");
+        let larger = SetHeader { page_size: 8192, ..differential.clone() };
+        assert!(told(&full, &larger)
+            .contains("pages of 8192 bytes, and its full backup has pages of 4096"));
+        let of_another = SetHeader { base: [3; 16], ..differential.clone() };
+        assert!(told(&full, &of_another).contains("not the full set"));
+        let no_full = SetHeader { kind: Kind::Differential, ..full.clone() };
+        assert!(told(&no_full, &differential).contains("not the full set"));
+        assert!(told(&full, &SetHeader { base: [2; 16], ..header(false, true) })
+            .contains("not encrypted"));
     }
 
     #[test]

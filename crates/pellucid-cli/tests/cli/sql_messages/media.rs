@@ -333,4 +333,18 @@ fn differentials() {
          GO
          USE sales IF (SELECT COUNT(*) FROM t) <> 3 RAISERROR('not three', 16, 1)",
     );
+    // A full backup is there, and is none that this differential could be restored on.
+    server.done(
+        "BACKUP DATABASE sales TO DISK = 'D:\\sealed.bak'
+           WITH FORMAT, ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = Cert)",
+    );
+    let heard =
+        server.run("BACKUP DATABASE sales TO DISK = 'D:\\clear.bak' WITH FORMAT, DIFFERENTIAL");
+    let numbers: Vec<_> = heard.iter().map(|(number, ..)| *number).collect();
+    assert_eq!(numbers[numbers.len() - 2..], [3035, 3013], "{heard:?}");
+    assert!(
+        heard.iter().any(|(.., text)| text.contains("a full backup has to come between")),
+        "{heard:?}"
+    );
+    assert!(!server.path("D/clear.bak").exists());
 }
