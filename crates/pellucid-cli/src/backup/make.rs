@@ -41,10 +41,10 @@ pub struct BackupArgs {
     #[arg(long, conflicts_with_all = ["overwrite", "format"])]
     append: bool,
     /// Replace the backup sets that are there once the new one is whole, unless one has not expired; the media stay what
-    /// they are: their name, number of stripes, encryption
+    /// they are: their name, number of stripes, encryption. A file that is no backup is left (3241)
     #[arg(long, conflicts_with = "format")]
     overwrite: bool,
-    /// Replace whatever is there, once the new set is whole, by new media
+    /// Replace what is there, once the new set is whole, by new media; a database, its logs and keys are left
     #[arg(long)]
     format: bool,
     /// Overwrite or append without a look at expiry and media name

@@ -156,6 +156,7 @@ fn of_the_machine(subject: &Subject) -> bool {
 fn hint_for(number: u16) -> &'static str {
     match number {
         3095 | 3098 | 3215 | 3231 => "name another file, or make new media of it with `--format`",
+        3241 => "name another file: this one is no backup of pellucid's, and it was left as it is",
         4030 => "`--skip` overwrites it all the same",
         15151 => "`pellucid cert list` shows what is there",
         15208 => "PEM, DER, PKCS#8, PFX and PVK are read",

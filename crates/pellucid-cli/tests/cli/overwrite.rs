@@ -4,13 +4,22 @@
 //! Method: a table of what is there, what is asked for and what comes of it; after each row the files are either the same
 //! bytes as before or hold what was asked for.
 
-use crate::support::Place;
+use crate::support::{edit, Place};
+
+const BESIDE: &str = "m.bak.pellucid-new";
 
 /// What lies at `m.bak` before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum There {
     Nothing,
     NoMedia,
+    /// A private key as `cert export` writes it.
+    Key,
+    Empty,
+    /// A media header with a byte changed.
+    Damaged,
+    /// Media, and under the name that a backup has until it is whole, somebody's notes.
+    BesideIsNotes,
     /// Sealed, compressed, called `nightly`, expired or never expiring.
     Sealed,
     /// The same, to expire in nine days.
@@ -34,6 +43,8 @@ enum Comes {
     Appended,
     /// Refused with this in the message; nothing is changed.
     Refused(&'static str),
+    /// The same with the exit status of damage.
+    Damage,
 }
 
 use Comes::*;
@@ -45,11 +56,30 @@ const TABLE: &[(There, &str, Comes)] = &[
     (Nothing, "--append", New),
     (Nothing, "--overwrite", New),
     (Nothing, "--format", New),
-    // Without a media header NOINIT is an error and INIT writes one.
+    // What is no media is left to whom it belongs; FORMAT alone takes what nobody knows for something else.
     (NoMedia, "", Refused("there already")),
     (NoMedia, "--append", Refused("(3241)")),
-    (NoMedia, "--overwrite", New),
+    (NoMedia, "--overwrite", Refused("(3241)")),
+    (NoMedia, "--overwrite --skip", Refused("(3241)")),
+    (NoMedia, "--to n.bak --overwrite", Refused("(3241)")),
+    (NoMedia, "--mirror n.bak --overwrite", Refused("(3241)")),
     (NoMedia, "--format", New),
+    (NoMedia, "--mirror n.bak --format", New),
+    (Key, "--append", Refused("(3241)")),
+    (Key, "--overwrite", Refused("a key or a certificate")),
+    (Key, "--format", Refused("a key or a certificate")),
+    (Key, "--mirror n.bak --format", Refused("a key or a certificate")),
+    (Empty, "--append", Refused("(3241)")),
+    (Empty, "--overwrite", New),
+    (Empty, "--format", New),
+    // Media that nobody reads any more are media.
+    (Damaged, "--overwrite", Damage),
+    (Damaged, "--format", New),
+    (BesideIsNotes, "", Refused("move it away")),
+    (BesideIsNotes, "--append", Refused("move it away")),
+    (BesideIsNotes, "--overwrite", Refused("move it away")),
+    (BesideIsNotes, "--format", Refused("move it away")),
+    (BesideIsNotes, "--to n.bak --format", Refused("move it away")),
     (Sealed, "", Refused("there already")),
     (Sealed, "--append", Appended),
     (Sealed, "--overwrite", Initialized),
@@ -102,7 +132,16 @@ fn make(place: &Place, there: There) {
             std::fs::write(place.path("m.bak"), "somebody's notes").unwrap();
             return;
         }
-        Sealed => "sealed.db --to m.bak",
+        Key => {
+            let key = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIFLTBXBgkqhkiG9w0BBQ0wSjAp\n";
+            std::fs::write(place.path("m.bak"), key).unwrap();
+            return;
+        }
+        Empty => {
+            std::fs::write(place.path("m.bak"), "").unwrap();
+            return;
+        }
+        Sealed | Damaged | BesideIsNotes => "sealed.db --to m.bak",
         Unexpired => "sealed.db --to m.bak --retain-days 9",
         Plain => "plain.db --to m.bak",
         Uncompressed => "sealed.db --to m.bak --compression none",
@@ -111,10 +150,15 @@ fn make(place: &Place, there: There) {
     };
     let words = format!("backup {how} --media-name nightly");
     place.pellucid(&words.split(' ').collect::<Vec<_>>()).succeeded();
+    match there {
+        Damaged => edit(&place.path("m.bak"), |bytes| bytes[100] ^= 1),
+        BesideIsNotes => std::fs::write(place.path(BESIDE), "somebody's notes").unwrap(),
+        _ => {}
+    }
 }
 
 fn files(place: &Place) -> Vec<Option<Vec<u8>>> {
-    ["m.bak", "n.bak"].iter().map(|name| std::fs::read(place.path(name)).ok()).collect()
+    ["m.bak", "n.bak", BESIDE].iter().map(|name| std::fs::read(place.path(name)).ok()).collect()
 }
 
 /// Media set and number of sets, as `label` tells.
@@ -133,7 +177,7 @@ fn the_matrix() {
     place.plain("plain.db");
     for (there, words, comes) in TABLE {
         let row = format!("{there:?} {words}");
-        for name in ["m.bak", "n.bak"] {
+        for name in ["m.bak", "n.bak", BESIDE] {
             let _ = std::fs::remove_file(place.path(name));
         }
         make(&place, *there);
@@ -147,8 +191,12 @@ fn the_matrix() {
         let said = place.pellucid(&arguments);
         let after = label(&place);
         match comes {
-            Refused(why) => {
-                assert_eq!(said.code, 1, "{row}: {said:?}");
+            Refused(_) | Damage => {
+                let (code, why) = match comes {
+                    Refused(why) => (1, *why),
+                    _ => (3, "m.bak"),
+                };
+                assert_eq!(said.code, code, "{row}: {said:?}");
                 assert!(said.stderr.contains(why), "{row}: {said:?}");
                 assert_eq!(files(&place), before, "{row}: something was changed");
                 continue;

@@ -7,6 +7,7 @@ mod chain;
 mod job;
 mod media;
 mod mend;
+mod occupant;
 mod overwrite;
 mod replace;
 mod restore;

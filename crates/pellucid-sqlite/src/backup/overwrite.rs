@@ -13,9 +13,11 @@ pub enum Existing {
     Refuse,
     /// Add a set behind theirs: NOINIT.
     Append,
-    /// Replace their sets once the new one is whole; their media header stays: INIT.
+    /// Replace their sets once the new one is whole; their media header stays: INIT. A file that is not media, and not
+    /// empty, is left.
     Initialize,
-    /// Replace them once the new set is whole, media header and all, without a look at it: FORMAT.
+    /// Replace them once the new set is whole, media header and all, without a look at it: FORMAT. Any file is taken that is
+    /// not known for something else: a database, its logs, keys.
     Format,
 }
 

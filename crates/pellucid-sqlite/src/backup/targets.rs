@@ -5,18 +5,17 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use pellucid::backup::{lock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink};
-use pellucid::header::REGION_BYTES;
-use pellucid::media::{MediaHeader, MEDIA_HEADER_BYTES};
+use pellucid::media::MediaHeader;
 use pellucid::message;
 use pellucid::restore::{Family, Tail};
 use pellucid::{Error, Result, Subject};
 
 use super::media::{last_set, open_family, open_media_to_write};
+use super::occupant::{assert_left_over, refuse_to_replace, Occupant};
 use super::overwrite::{Existing, Rules};
 use super::store::{store_of, url_of, Commit};
 use crate::convert::laying::sync_directory;
 use crate::history::{whole_name, FamilyFile};
-use crate::inspect::{kind_of, Kind as Found};
 use crate::page_source::beside;
 
 /// Which files a media set is to have.
@@ -185,20 +184,22 @@ impl Targets {
             return Err(Error::misuse(Subject::File(path.clone()), "it is there already"));
         }
         let mut header = header;
-        let is_media =
-            there.iter().map(|path| begins_as_media(path)).collect::<Result<Vec<_>>>()?;
-        if let (Existing::Append, Some(at)) = (existing, is_media.iter().position(|is| !is)) {
+        let occupants = there.iter().map(|path| Occupant::of(path)).collect::<Result<Vec<_>>>()?;
+        let is_media = |occupant: &Occupant| *occupant == Occupant::Media;
+        if let (Existing::Append, Some(at)) =
+            (existing, occupants.iter().position(|o| !is_media(o)))
+        {
             let device = there[at].display().to_string();
             return Err(Error::message(message::NOT_MEDIA, &device));
         }
         if existing == Existing::Append && !there.is_empty() {
             return Self::append(files, rules, &header);
         }
-        for (path, _) in there.iter().zip(&is_media).filter(|(_, is_media)| !**is_media) {
-            refuse_database(path)?;
+        for (path, _) in there.iter().zip(&occupants).filter(|(_, it)| **it == Occupant::Other) {
+            refuse_to_replace(path, existing == Existing::Initialize)?;
         }
         let locked = lock_all(&there)?;
-        if existing == Existing::Initialize && is_media.contains(&true) {
+        if existing == Existing::Initialize && occupants.iter().any(is_media) {
             let media = open_media_to_write(&files.all())?;
             rules.check(&media, &header)?;
             header = media.header().clone();
@@ -311,6 +312,7 @@ impl Targets {
         let io = |error| Error::io(Subject::File(beside.clone()), error);
         // What an interrupted backup left. One that is whole has got its name before ([`settle`]).
         if let Some(left) = opened(&beside)? {
+            assert_left_over(&beside)?;
             lock_media(&left).and_then(|()| std::fs::remove_file(&beside)).map_err(io)?;
         }
         let sink = FileSink::create(&beside).map_err(io)?;
@@ -473,10 +475,12 @@ impl Drop for Targets {
 /// between two renames, and there is no other copy of that set.
 fn settle(files: &Files) -> Result<()> {
     let all: Vec<_> = files.all().into_iter().filter(|path| is_file(path)).collect();
-    let beside: Vec<_> = all.iter().filter(|path| new_name(path).exists()).collect();
+    let is_there_beside = |path: &&PathBuf| new_name(path).symlink_metadata().is_ok();
+    let beside: Vec<_> = all.iter().filter(is_there_beside).collect();
     if beside.is_empty() {
         return Ok(());
     }
+    beside.iter().try_for_each(|path| assert_left_over(&new_name(path)))?;
     let mut locks = Vec::new();
     for path in &beside {
         let beside = new_name(path);
@@ -539,24 +543,6 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     place(one).is_some_and(|place_of_one| Some(place_of_one) == place(other))
 }
 
-/// Refuses to replace a database: whoever names one has mistaken it for a backup.
-fn refuse_database(path: &Path) -> Result<()> {
-    use std::io::Read;
-    let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let mut region = Vec::new();
-    let file = File::open(path).map_err(io)?;
-    let is_whole = file.metadata().map_err(io)?.len() <= REGION_BYTES;
-    file.take(REGION_BYTES).read_to_end(&mut region).map_err(io)?;
-    match kind_of(&region, false, is_whole) {
-        Found::Empty | Found::NotADatabase => Ok(()),
-        _ => Err(Error::misuse(
-            Subject::File(path.to_owned()),
-            "it is a database, and no backup: take another name, or remove it first if nobody needs \
-             it",
-        )),
-    }
-}
-
 /// Whether a set can be written behind those of a file.
 fn can_go_on(family: &Family, position: u32) -> Result<()> {
     let subject = Subject::File(family.source.name());
@@ -600,16 +586,6 @@ fn opened(path: &Path) -> Result<Option<File>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io(Subject::File(path.to_owned()), error)),
     }
-}
-
-/// Whether a file is one of media, whole or not.
-fn begins_as_media(path: &Path) -> Result<bool> {
-    use std::io::Read;
-    let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let mut start = Vec::new();
-    let file = std::fs::File::open(path).map_err(io)?;
-    file.take(MEDIA_HEADER_BYTES as u64).read_to_end(&mut start).map_err(io)?;
-    Ok(MediaHeader::begins(&start))
 }
 
 /// The name a file has until it is whole.

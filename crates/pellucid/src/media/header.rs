@@ -100,6 +100,11 @@ impl MediaHeader {
         bytes.starts_with(MAGIC)
     }
 
+    /// Whether `bytes`, all there are, may be what a writer left that was stopped in its first write.
+    pub fn may_begin(bytes: &[u8]) -> bool {
+        MAGIC.starts_with(bytes)
+    }
+
     /// Reads one.
     ///
     /// # Errors

@@ -142,18 +142,31 @@ fn backups() {
         "BACKUP DATABASE sales TO DISK = 'D:\\s.bak' MIRROR TO DISK = 'D:\\m.bak' WITH INIT",
         &[(3215, "Use WITH FORMAT to create a new mirrored backup set."), BACKUP_ENDS],
     );
-    std::fs::write(server.path("D/text.bak"), vec![b'x'; 4096]).unwrap();
-    server.says(
-        "BACKUP DATABASE sales TO DISK = 'D:\\text.bak'",
-        &[
-            (
-                3241,
-                "The media family on device '%/D/text.bak' is incorrectly formed. SQL Server cannot process this media \
-                 family.",
-            ),
-            BACKUP_ENDS,
-        ],
-    );
+    let text = vec![b'x'; 4096];
+    std::fs::write(server.path("D/text.bak"), &text).unwrap();
+    for with in ["", " WITH INIT", " WITH INIT, SKIP", " WITH NOINIT"] {
+        server.says(
+            &format!("BACKUP DATABASE sales TO DISK = 'D:\\text.bak'{with}"),
+            &[
+                (
+                    3241,
+                    "The media family on device '%/D/text.bak' is incorrectly formed. SQL Server cannot process this media \
+                     family.",
+                ),
+                BACKUP_ENDS,
+            ],
+        );
+        assert_eq!(std::fs::read(server.path("D/text.bak")).unwrap(), text, "{with}");
+    }
+    // An exported key is no text: not even FORMAT takes it.
+    let key = std::fs::read(server.path("C/temp/Cert.key")).unwrap();
+    for with in ["INIT", "FORMAT"] {
+        let heard = server
+            .run(&format!("BACKUP DATABASE sales TO DISK = 'C:\\temp\\Cert.key' WITH {with}"));
+        assert!(heard.iter().any(|(number, ..)| *number == 3013), "{heard:?}");
+        assert_eq!(std::fs::read(server.path("C/temp/Cert.key")).unwrap(), key, "{with}");
+    }
+    server.done("BACKUP DATABASE sales TO DISK = 'D:\\text.bak' WITH FORMAT");
 }
 
 #[test]
