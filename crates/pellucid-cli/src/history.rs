@@ -67,6 +67,10 @@ struct PruneArgs {
     /// be one that is not mounted, and it stays
     #[arg(long, requires = "files")]
     missing: bool,
+    /// Also the last backups that this database can be restored from, which otherwise stay however old they are; may be
+    /// given again for another one
+    #[arg(long, value_name = "NAME")]
+    last: Vec<String>,
     /// Do it
     #[arg(long)]
     apply: bool,
@@ -310,7 +314,8 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     let age = args.older_than.saturating_mul(86_400_000_000);
     let limit = pellucid::backup::now_micros().saturating_sub(age);
-    let what = Pruning { limit, files: args.files, missing: args.missing };
+    let (files, missing, last) = (args.files, args.missing, args.last.clone());
+    let what = Pruning { limit, files, missing, last };
     let mut plan = history.plan(&what)?;
     if args.apply {
         if !plan.files.is_empty() {

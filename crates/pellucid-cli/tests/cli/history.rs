@@ -131,7 +131,8 @@ fn pruning_takes_whole_chains_says_so_first_and_leaves_what_a_newer_differential
     place.pellucid(&["restore", "next.bak", "--to", "c.db"]).succeeded();
 }
 
-const PRUNE: [&str; 5] = ["history", "prune", "--older-than", "0", "--files"];
+/// What stays for being the last that there is has a test of its own.
+const PRUNE: [&str; 7] = ["history", "prune", "--older-than", "0", "--files", "--last", "app"];
 
 fn prune(place: &Place, more: &[&str]) -> (Said, Value) {
     let said = place.pellucid(&[&["--json"], &PRUNE[..], more].concat());
@@ -455,7 +456,9 @@ fn sets_that_were_overwritten_are_known_to_be_gone_until_a_copy_turns_up() {
     back_up("t.bak");
     assert!(!known(&place)[2].1);
     // They are pruned like others.
-    place.pellucid(&["history", "prune", "--older-than", "0", "--apply"]).succeeded();
+    place
+        .pellucid(&["history", "prune", "--older-than", "0", "--last", "app", "--apply"])
+        .succeeded();
     assert!(known(&place).is_empty());
 }
 

@@ -25,6 +25,7 @@ mod forged_media;
 mod forgeries;
 mod guide;
 mod history;
+mod history_last;
 mod idle;
 mod instance;
 mod keys;

@@ -3,6 +3,7 @@
 //! A sealed database in the instance directory, under a key of the keyring. Nothing needs it to restore, and it can be
 //! made again from media; so whoever cannot write it says so and goes on.
 
+mod last;
 mod list;
 mod prune;
 mod record;

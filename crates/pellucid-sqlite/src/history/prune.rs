@@ -18,7 +18,7 @@ use crate::backup::{is_file, url_of, STDIO};
 use crate::convert::ConvertError;
 
 /// What is to go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pruning {
     /// Sets that were finished before, in microseconds since 1970.
     pub limit: u64,
@@ -26,6 +26,8 @@ pub struct Pruning {
     pub files: bool,
     /// Files that are not there are gone for good, says the caller: no disk is missing.
     pub missing: bool,
+    /// Databases of which the last backups may go, too.
+    pub last: Vec<String>,
 }
 
 /// What would go, and what stays although it is old.
@@ -65,7 +67,7 @@ impl History {
     pub fn plan(&self, what: &Pruning) -> Result<Plan, ConvertError> {
         let old = self.found(&format!("backup_finish_date < {}", time_of(what.limit)))?;
         let media = if what.files { self.on_media()? } else { BTreeMap::new() };
-        let (mut plan, going) = self.settle(&old, &media, &mut |media, going| {
+        let (mut plan, going) = self.settle(&old, &media, &what.last, &mut |media, going| {
             let held = look(media, going, what.missing, false)?;
             Ok(held.into_iter().map(|(path, _)| path).collect::<Vec<_>>())
         })?;
@@ -83,7 +85,9 @@ impl History {
         let old = plan.sets.iter().map(|set| set.set.clone()).collect();
         let media = if what.files { self.on_media()? } else { BTreeMap::new() };
         let (mut done, mut going) =
-            self.settle(&old, &media, &mut |media, going| look(media, going, what.missing, true))?;
+            self.settle(&old, &media, &what.last, &mut |media, going| {
+                look(media, going, what.missing, true)
+            })?;
         // The oldest last, which others may be based on: an error leaves what the rest needs.
         let begun: BTreeMap<_, _> =
             done.sets.iter().map(|set| (set.set.clone(), set.begun.clone())).collect();
@@ -111,12 +115,13 @@ impl History {
         &self,
         old: &BTreeSet<String>,
         media: &BTreeMap<i64, OnMedia>,
+        last: &[String],
         take: &mut impl FnMut(&OnMedia, &BTreeSet<String>) -> Result<T, Stuck>,
     ) -> Result<(Plan, BTreeMap<i64, T>), ConvertError> {
         let unexpired = self.found(&format!("expiration_date > {}", time_of(now_micros())))?;
         let sets = self.sets(None)?;
         // Sets that stay because of where they lie. What is based on them, or they on, may stay for that.
-        let mut staying: BTreeMap<String, String> = BTreeMap::new();
+        let mut staying = self.last_chains(&sets, last)?;
         let mut taken: BTreeMap<i64, T> = BTreeMap::new();
         let mut stuck = BTreeMap::new();
         loop {
