@@ -362,6 +362,7 @@ impl Database {
     /// A code; a page that cannot be sealed is refused, never written plain.
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         self.link.flush_journal()?;
+        self.link.check_checkpoint(bytes, offset)?;
         self.prepare(bytes, offset)?;
         let page_bytes = self.link.page_size().ok_or(Code(ffi::IOERR_WRITE))?;
         self.fit(page_bytes);

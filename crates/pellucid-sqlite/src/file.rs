@@ -20,6 +20,7 @@ use crate::registry::{self, Partner};
 use crate::seal_request::Request;
 use crate::temp_file::TempStore;
 use crate::wal_file::WalFile;
+use crate::wal_index::REGION_BYTES;
 
 /// Asks a file object for the shim's own one, through whatever other shims lie above it.
 const FCNTL_SELF: c_int = 0x5045_4c01;
@@ -592,8 +593,20 @@ unsafe extern "C" fn shm_map(
     extend: c_int,
     out: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the file is open; `out` is SQLite's.
-    unsafe { with(file, |state| state.lower.shm_map(region, bytes, extend, out)) }
+    // SAFETY: the file is open; `out` is SQLite's. What the lower VFS gives stays mapped until `shm_unmap`.
+    unsafe {
+        with(file, |state| {
+            let code = state.lower.shm_map(region, bytes, extend, out);
+            let mapped = matches!(code, ffi::OK | ffi::READONLY) && !(*out).is_null();
+            let whole = usize::try_from(bytes) == Ok(REGION_BYTES);
+            if let (Kind::Main(main), Ok(region), true) =
+                (&state.kind, usize::try_from(region), mapped && whole)
+            {
+                main.link().index.map(region, *out);
+            }
+            code
+        })
+    }
 }
 
 unsafe extern "C" fn shm_lock(file: *mut File, first: c_int, count: c_int, flags: c_int) -> c_int {
@@ -621,7 +634,14 @@ unsafe extern "C" fn shm_barrier(file: *mut File) {
 
 unsafe extern "C" fn shm_unmap(file: *mut File, delete: c_int) -> c_int {
     // SAFETY: the file is open.
-    unsafe { with(file, |state| state.lower.shm_unmap(delete)) }
+    unsafe {
+        with(file, |state| {
+            if let Kind::Main(main) = &state.kind {
+                main.link().index.unmap();
+            }
+            state.lower.shm_unmap(delete)
+        })
+    }
 }
 
 /// Declined: SQLite must never see the sealed bytes.

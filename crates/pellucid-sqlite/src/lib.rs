@@ -37,6 +37,7 @@ mod temp_file;
 mod vfs;
 mod views;
 mod wal_file;
+mod wal_index;
 mod write_out;
 
 pub use functions::define as define_functions;

@@ -25,6 +25,7 @@ use crate::lower::{Lower, ReadEnd};
 use crate::pool::{Pool, WearKind};
 use crate::seal_request::{Birth, Credentials};
 use crate::wal_file::WalFile;
+use crate::wal_index::WalIndex;
 
 /// The first bytes of header copy 0, compared whenever a lock is taken: magic, version, sequence and the file id, because a
 /// file may have become plain and a container of its own since.
@@ -33,6 +34,9 @@ const HEAD_BYTES: usize = 48;
 const MAGIC_BYTES: usize = 16;
 /// How often a header that somebody is writing is read again.
 const ATTEMPTS: usize = 4;
+/// What is wrong where the wal-index and the tag of a frame do not say the same, and the way out.
+pub const INDEX_CHANGED: &str = "the wal-index (the file `-shm`) was changed by somebody else than SQLite; close every \
+                                 connection to the database, and the next one makes the index anew from the log";
 const RESERVE_FIRST: u64 = 64;
 const RESERVE_MOST: u64 = 65536;
 
@@ -77,6 +81,8 @@ pub struct Link {
     pub lock_level: Cell<i32>,
     pub shm_exclusive: Cell<i32>,
     pub wal: RefCell<Option<Rc<RefCell<WalFile>>>>,
+    /// The wal-index, as far as SQLite has it mapped.
+    pub index: WalIndex,
     pub journal: RefCell<Option<Rc<RefCell<JournalFile>>>>,
     /// Tail of the first record of the journal that this connection ended last, the end being on disk.
     pub journal_end: Cell<Option<[u8; TAIL_BYTES]>>,
@@ -120,6 +126,7 @@ impl Link {
             lock_level: Cell::new(0),
             shm_exclusive: Cell::new(0),
             wal: RefCell::new(None),
+            index: WalIndex::default(),
             journal: RefCell::new(None),
             journal_end: Cell::new(None),
             is_whole: Cell::new(false),
@@ -312,6 +319,40 @@ impl Link {
             if let Ok(mut wal) = wal.try_borrow_mut() {
                 wal.end_transaction();
             }
+        }
+    }
+
+    /// While its log is open SQLite writes to the database file by a checkpoint alone: a page goes where its frame, which
+    /// was read right before, belongs by its tag. The wal-index, which says so too, is anybody's to write.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR_DATA` after a line in the log; nothing is to be written then.
+    pub fn check_checkpoint(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        let wal = self.wal.borrow();
+        let Some(wal) = wal.as_ref() else { return Ok(()) };
+        let page_bytes = self.page_size().ok_or(Code(ffi::IOERR_WRITE))? as u64;
+        let number = u32::try_from(offset / page_bytes + 1).unwrap_or(0);
+        let is_place = offset % page_bytes == 0 && bytes.len() as u64 == page_bytes;
+        if is_place && wal.try_borrow().is_ok_and(|wal| wal.opened_last(number, bytes)) {
+            return Ok(());
+        }
+        Err(self.report(&Error::unauthentic(
+            Subject::Page(number),
+            format!("a checkpoint would write what no frame of it has: {INDEX_CHANGED}"),
+        )))
+    }
+
+    /// Refuses a wal-index that says another page size than the log's. SQLite finds frames by it.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR_DATA` after a line in the log.
+    pub fn check_index(&self, page_bytes: usize) -> Outcome<()> {
+        match self.index.page_bytes() {
+            Some(stated) if stated != page_bytes => {
+                let cause = format!("pages of {stated} bytes in its log: {INDEX_CHANGED}");
+                Err(self.report(&Error::unauthentic(Subject::Container, cause)))
+            }
+            _ => Ok(()),
         }
     }
 

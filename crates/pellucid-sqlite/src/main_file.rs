@@ -252,7 +252,13 @@ impl MainFile {
         // (`Database`, `WalFile`), and a WAL database cannot change its page size or become plain
         // while this connection is open. Who may seal looks before anything else.
         let seals = exclusive && mask & (WRITE_MASK | CKPT_MASK) != 0;
-        match if seals { self.database.refresh() } else { Ok(()) } {
+        let looked = match seals {
+            true => self.database.refresh(),
+            // A reader that has its mark compares the index's header with the copy that it goes by (`walTryBeginRead`).
+            false if exclusive => Ok(()),
+            false => self.link.page_size().map_or(Ok(()), |bytes| self.link.check_index(bytes)),
+        };
+        match looked {
             Ok(()) => ffi::OK,
             Err(Code(code)) => {
                 if exclusive {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use pellucid::wal::{
-    mark_header, open_frame, repeat_frame, seal_frame, unmark_header, WalHeader,
+    mark_header, open_frame, page_and_commit, repeat_frame, seal_frame, unmark_header, WalHeader,
     FRAME_HEADER_BYTES, HEADER_BYTES,
 };
 use pellucid::{Error, Subject};
@@ -18,7 +18,7 @@ use crate::code::{Code, Outcome};
 use crate::ffi;
 use crate::frame_headers::FrameHeaders;
 use crate::held::Held;
-use crate::link::Link;
+use crate::link::{Link, INDEX_CHANGED};
 use crate::lower::{Lower, ReadEnd, CALL_BYTES};
 use crate::pool::WearKind;
 use crate::read_ahead::ReadAhead;
@@ -46,8 +46,12 @@ pub struct WalFile {
     opened: Vec<u8>,
     /// Its number, for as long as nobody can have written it since: up to the next change of a lock.
     opened_number: Option<u32>,
+    /// Whether SQLite has read it, which a checkpoint does right before it writes the page.
+    opened_for_sqlite: bool,
     /// Of the frames written in this transaction.
     headers: FrameHeaders,
+    /// A frame whose header SQLite has just written, over one that looked the same: its page may follow.
+    headed: Option<u32>,
     /// First frame written in this transaction; those must open again, whatever happens.
     written_from: u32,
     /// Last frame written in this transaction.
@@ -102,7 +106,9 @@ impl WalFile {
             ahead: ReadAhead::default(),
             opened: Vec::new(),
             opened_number: None,
+            opened_for_sqlite: false,
             headers: FrameHeaders::default(),
+            headed: None,
             written_from: u32::MAX,
             written_to: 0,
             failed: None,
@@ -180,6 +186,7 @@ impl WalFile {
     }
 
     fn write_piece(&mut self, spot: Spot, piece: &[u8]) -> Outcome<()> {
+        let headed = self.headed.take() == Some(spot.number);
         let continues =
             self.gathering.is_some_and(|g| g.number == spot.number && g.filled == spot.within);
         if !continues {
@@ -189,11 +196,18 @@ impl WalFile {
                 self.gathering = Some(Gathering { number: spot.number, filled: 0 });
             } else if let Some(header) = self.headers.get(spot.number).filter(|_| page_alone) {
                 self.frame[..FRAME_HEADER_BYTES].copy_from_slice(header);
+                if !headed {
+                    // SQLite has found the frame by the wal-index.
+                    self.check_place(spot.number, page_and_commit(&self.frame).0)?;
+                }
             } else {
                 self.load_for_change(spot.number)?;
                 if self.frame[spot.within..spot.within + piece.len()] == *piece {
                     // The rest of a frame that `complete_padding` has written.
                     return Ok(());
+                }
+                if !headed {
+                    self.check_place(spot.number, page_and_commit(&self.frame).0)?;
                 }
             }
         }
@@ -202,7 +216,9 @@ impl WalFile {
             gathering.filled = spot.within + piece.len();
             if gathering.filled == FRAME_HEADER_BYTES && spot.number <= self.written_to {
                 // The last header whose checksum is rewritten is the commit's, and nothing need follow it.
-                return self.resolve_if_rewrite();
+                self.resolve_if_rewrite()?;
+                self.headed = self.gathering.is_none().then_some(spot.number);
+                return Ok(());
             }
             if gathering.filled < self.frame.len() {
                 return Ok(());
@@ -248,7 +264,7 @@ impl WalFile {
                 return Ok(false);
             }
             let keys = self.link.keys()?;
-            self.opened_number = None;
+            self.forget_opened();
             self.opened.resize(self.frame.len(), 0);
             if open_frame(&keys, gathering.number, &self.unit, &mut self.opened).is_err() {
                 return Ok(false);
@@ -280,7 +296,7 @@ impl WalFile {
             return Ok(());
         }
         let keys = self.link.keys()?;
-        self.opened_number = None;
+        self.forget_opened();
         self.opened.resize(self.frame.len(), 0);
         if open_frame(&keys, gathering.number - 1, &self.unit, &mut self.opened).is_err() {
             return Ok(());
@@ -308,7 +324,7 @@ impl WalFile {
             )));
         }
         self.ahead.changed(number.into(), u64::from(number) + 1);
-        self.opened_number = None;
+        self.forget_opened();
         let at = self.offset(number);
         if !self.held.takes(at, frame_bytes) {
             self.flush()?;
@@ -401,17 +417,52 @@ impl WalFile {
             return self.read_header(buffer, offset);
         }
         self.know_page_size()?;
+        let by_index = self.goes_by_index(self.spot(offset), buffer.len())?;
         let mut end = ReadEnd::Full;
         let mut done = 0;
         while done < buffer.len() {
             let spot = self.spot(offset + done as u64);
             let part = (self.frame_bytes() - spot.within).min(buffer.len() - done);
+            let number = spot.number;
             if self.read_piece(spot, &mut buffer[done..done + part])? == ReadEnd::Short {
                 end = ReadEnd::Short;
+            } else if by_index {
+                self.check_place(number, page_and_commit(&self.opened).0)?;
             }
             done += part;
         }
         Ok(end)
+    }
+
+    /// Whether SQLite has found by the wal-index what it reads: a page. What it reads with the frame's header goes by the
+    /// page number in that, and a header alone holds no content.
+    fn goes_by_index(&self, spot: Spot, length: usize) -> Outcome<bool> {
+        let whole = spot.within == 0 && length % self.frame_bytes() == 0;
+        if !self.link.index.is_mapped() || whole || spot.within + length <= FRAME_HEADER_BYTES {
+            return Ok(false);
+        }
+        self.link.check_index(self.page_bytes)?;
+        if spot.within != FRAME_HEADER_BYTES || length > self.page_bytes {
+            let cause = format!("read where no page of it begins: {INDEX_CHANGED}");
+            let error = Error::unauthentic(Subject::Frame(spot.number), cause);
+            return Err(self.link.report(&error));
+        }
+        Ok(true)
+    }
+
+    /// Compares the page that a frame is of by its tag with the one that SQLite takes it for.
+    fn check_place(&self, number: u32, page: u32) -> Outcome<()> {
+        if !self.link.index.is_mapped() || self.link.index.page_of(number) == Some(page) {
+            return Ok(());
+        }
+        let cause = format!("of page {page}, and the wal-index says otherwise: {INDEX_CHANGED}");
+        Err(self.link.report(&Error::unauthentic(Subject::Frame(number), cause)))
+    }
+
+    /// Whether the frame that SQLite read last is one of page `number`, and has that content.
+    pub fn opened_last(&self, number: u32, content: &[u8]) -> bool {
+        let of_it = self.opened_for_sqlite && page_and_commit(&self.opened).0 == number;
+        of_it && self.opened[FRAME_HEADER_BYTES..] == *content
     }
 
     /// Writes what is held if any of it is about to be read from the file.
@@ -456,7 +507,7 @@ impl WalFile {
             piece.fill(0);
             return Ok(ReadEnd::Short);
         }
-        self.opened_number = None;
+        self.forget_opened();
         let unit = self.ahead.unit(spot.number.into()).unwrap_or(&self.unit);
         let keys = self.link.keys()?;
         self.opened.resize(unit.len(), 0);
@@ -482,6 +533,7 @@ impl WalFile {
             self.opened.fill(0);
         } else {
             self.opened_number = Some(spot.number);
+            self.opened_for_sqlite = true;
         }
         piece.copy_from_slice(&self.opened[spot.within..spot.within + piece.len()]);
         Ok(ReadEnd::Full)
@@ -515,7 +567,12 @@ impl WalFile {
     /// A lock was taken or given back, or the log was cut: what was read may be stale.
     pub fn forget(&mut self) {
         self.ahead.drop_units();
+        self.forget_opened();
+    }
+
+    fn forget_opened(&mut self) {
         self.opened_number = None;
+        self.opened_for_sqlite = false;
     }
 
     fn read_unit(&mut self, number: u32) -> Outcome<ReadEnd> {

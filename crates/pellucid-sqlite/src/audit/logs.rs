@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::time::Duration;
 
-use pellucid::wal::{open_frame, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES};
-use pellucid::Error;
+use pellucid::wal::{open_frame, page_and_commit, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES};
+use pellucid::{Error, Subject};
 
 use super::{io, Audit};
 use crate::code::Code;
@@ -13,7 +13,7 @@ use crate::convert::connection::Handle;
 use crate::convert::ConvertError;
 use crate::ffi;
 use crate::file::lower_of_open;
-use crate::link::Link;
+use crate::link::{Link, INDEX_CHANGED};
 use crate::lower::Lower;
 use crate::page_source::{beside, is_reserved, HotJournal};
 
@@ -75,7 +75,14 @@ pub fn check_frames(
         for number in 1..=counted {
             let at = HEADER_BYTES as u64 + u64::from(number - 1) * frame_bytes as u64;
             wal.read(&mut unit, at).map_err(io)?;
-            if let Err(error) = open_frame(&keys, number, &unit, &mut frame) {
+            let opened = open_frame(&keys, number, &unit, &mut frame);
+            let page = page_and_commit(&frame).0;
+            if let Err(error) = opened {
+                audit.damaged_frames.push((number, error.to_string()));
+            } else if link.index.page_of(number).is_some_and(|said| said != page) {
+                let cause =
+                    format!("of page {page}, and the wal-index says otherwise: {INDEX_CHANGED}");
+                let error = Error::unauthentic(Subject::Frame(number), cause);
                 audit.damaged_frames.push((number, error.to_string()));
             }
         }

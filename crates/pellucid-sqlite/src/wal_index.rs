@@ -1,0 +1,120 @@
+//! The wal-index as this connection has it mapped, for a look at which page SQLite takes a frame for.
+//!
+//! It is a plain file, `-shm`, that everybody who can write the storage can write; SQLite believes it. What is looked up
+//! here is compared with what a frame's tag says, and is never believed instead (SQLite's "WAL-mode file format", 2).
+//! An index that SQLite keeps in memory of its own (an exclusive locking mode from the start) is not here.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Bytes of a region.
+pub const REGION_BYTES: usize = 32 * 1024;
+/// Words before the first region's page numbers.
+const HEADER_WORDS: usize = 34;
+/// Of the header: the page size in the word's second half, and how many frames count.
+const SIZE_WORD: usize = 3;
+const FRAMES_WORD: usize = 4;
+/// Page numbers in a region; in the first one its header takes the place of some.
+const PAGES: u32 = 4096;
+const PAGES_FIRST: u32 = PAGES - HEADER_WORDS as u32;
+
+/// The regions that SQLite has mapped, by their number; null where it has not.
+#[derive(Debug, Default)]
+pub struct WalIndex(RefCell<Vec<*const AtomicU32>>);
+
+impl WalIndex {
+    /// SQLite has mapped a region.
+    ///
+    /// # Safety
+    /// From `start` on [`REGION_BYTES`] can be read, until [`WalIndex::unmap`]; `start` is a multiple of four, as it is
+    /// for SQLite, which has words there.
+    pub unsafe fn map(&self, region: usize, start: *const c_void) {
+        let mut regions = self.0.borrow_mut();
+        if regions.len() <= region {
+            regions.resize(region + 1, std::ptr::null());
+        }
+        regions[region] = start.cast();
+    }
+
+    /// SQLite leaves the index.
+    pub fn unmap(&self) {
+        self.0.borrow_mut().clear();
+    }
+
+    /// Whether SQLite goes by an index that others can write.
+    pub fn is_mapped(&self) -> bool {
+        self.0.borrow().first().is_some_and(|first| !first.is_null())
+    }
+
+    /// The page that a frame is said to be of; none where that part of the index is not mapped.
+    pub fn page_of(&self, frame: u32) -> Option<u32> {
+        match frame.checked_sub(PAGES_FIRST + 1) {
+            None => self.word(0, HEADER_WORDS + frame.checked_sub(1)? as usize),
+            Some(behind) => self.word(1 + (behind / PAGES) as usize, (behind % PAGES) as usize),
+        }
+    }
+
+    /// The page size that the log is said to have, in bytes; none where no frame of it is said to count.
+    pub fn page_bytes(&self) -> Option<usize> {
+        let bytes = self.word(0, SIZE_WORD)?.to_ne_bytes();
+        let stated = usize::from(u16::from_ne_bytes([bytes[2], bytes[3]]));
+        let blank = stated == 0 && self.word(0, FRAMES_WORD)? == 0;
+        // As `sqlite3WalReadFrame` has it.
+        (!blank).then_some((stated & 0xfe00) + ((stated & 1) << 16))
+    }
+
+    fn word(&self, region: usize, at: usize) -> Option<u32> {
+        let regions = self.0.borrow();
+        let start = regions.get(region).copied().filter(|start| !start.is_null())?;
+        debug_assert!(at < REGION_BYTES / 4);
+        // SAFETY: the region is mapped (`map`), and the word lies in it. Others write to it at any time: it is read once,
+        // as an atomic, and decides nothing but whether to refuse.
+        Some(unsafe { (*start.add(at)).load(Ordering::Relaxed) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_frame_has_its_word() {
+        let regions: Vec<Vec<u32>> =
+            (0..3).map(|n| (0..8192).map(|at| n * 10_000 + at).collect()).collect();
+        let index = WalIndex::default();
+        assert_eq!((index.is_mapped(), index.page_of(1), index.page_bytes()), (false, None, None));
+        for (number, region) in regions.iter().enumerate().filter(|(number, _)| *number != 1) {
+            // SAFETY: the words live until the index is unmapped.
+            unsafe { index.map(number, region.as_ptr().cast()) };
+        }
+        let found =
+            [0, 1, 4062, 4063, 8158, 8159, 12_254, 12_255].map(|frame| index.page_of(frame));
+        let words = [None, Some(34), Some(4095), None, None, Some(20_000), Some(24_095), None];
+        assert_eq!(found, words);
+        index.unmap();
+        assert_eq!((index.is_mapped(), index.page_of(1)), (false, None));
+    }
+
+    #[test]
+    fn the_page_size_is_read_as_sqlite_reads_it() {
+        let index = WalIndex::default();
+        for (stated, frames, bytes) in [
+            (0, 0, None),
+            (0, 1, Some(0)),
+            (1, 7, Some(65536)),
+            (512, 0, Some(512)),
+            (4096, 7, Some(4096)),
+            (32768, 7, Some(32768)),
+        ] {
+            let mut header = [0u32; REGION_BYTES / 4];
+            let size = u16::to_ne_bytes(stated);
+            header[SIZE_WORD] = u32::from_ne_bytes([1, 0, size[0], size[1]]);
+            header[FRAMES_WORD] = frames;
+            // SAFETY: the words live until the index is unmapped.
+            unsafe { index.map(0, header.as_ptr().cast()) };
+            assert_eq!(index.page_bytes(), bytes);
+            index.unmap();
+        }
+    }
+}
