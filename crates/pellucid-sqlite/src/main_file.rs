@@ -49,6 +49,7 @@ impl MainFile {
         };
         let phase = match kind {
             FileClass::Sealed => Phase::Sealed,
+            FileClass::Empty if request.plain => Phase::Plain,
             FileClass::Empty => match Birth::requested(&request).map_err(typed)? {
                 Some(birth) if !read_only => Phase::Unborn(Box::new(birth)),
                 _ => Phase::Plain,

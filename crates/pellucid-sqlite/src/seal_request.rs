@@ -54,6 +54,10 @@ pub struct Request {
     pub birth: Option<String>,
     /// `require=sealed`, or `PELLUCID_REQUIRE=1`.
     pub require: bool,
+    /// `pellucid_copy=1`: nothing but the copy that a conversion in this process is filling.
+    pub copy: bool,
+    /// It is one with its pages in clear, whatever the environment says.
+    pub plain: bool,
     /// `pellucid_mmap=0`, or `PELLUCID_MMAP=0`: pages are not read by way of a mapping.
     pub unmapped: bool,
 }

@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::api::Api;
 use crate::code::report;
+use crate::convert::copy;
 use crate::ffi::{self, File, Opaque, Vfs};
 use crate::file;
+use crate::lower::Lower;
 use crate::main_file::plain_where_sealed_is_required;
 use crate::seal_request::{flag, Request};
 
@@ -137,6 +139,8 @@ unsafe fn request_of(name: *const c_char) -> Request {
         birth: string(c"pellucid_birth"),
         require: string(c"require").is_some_and(|value| value == "sealed")
             || flag("PELLUCID_REQUIRE"),
+        copy: string(c"pellucid_copy").is_some(),
+        plain: false,
         unmapped: string(c"pellucid_mmap").is_some_and(|value| value == "0")
             || std::env::var_os("PELLUCID_MMAP").is_some_and(|value| value == "0"),
     }
@@ -159,11 +163,26 @@ unsafe extern "C" fn open(
             // SAFETY: SQLite's names are terminated.
             Some(PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes())))
         };
-        let request = if flags & ffi::OPEN_MAIN_DB != 0 && path.is_some() {
+        let mut request = if flags & ffi::OPEN_MAIN_DB != 0 && path.is_some() {
             // SAFETY: a main database's name is one of SQLite's filename objects.
             unsafe { request_of(name) }
         } else {
             Request::default()
+        };
+        // SAFETY: a name is terminated.
+        let (copy, is_log) = match unsafe { lent(name) } {
+            Some(copy::Name::Copy(copy)) => (Some(copy), false),
+            Some(copy::Name::Log) => (None, true),
+            None => (None, false),
+        };
+        if copy.as_ref().is_some_and(copy::Opening::is_plain) {
+            request = Request { plain: true, ..Request::default() };
+        } else if request.copy && copy.is_none() {
+            return ffi::CANTOPEN;
+        }
+        let (name, path, flags) = match is_log {
+            true => (std::ptr::null(), None, NAMELESS),
+            false => (name, path, flags),
         };
         if let Some(path) = path.as_ref().filter(|_| flags & ffi::OPEN_CREATE != 0) {
             // What would be refused as soon as it is there is not made.
@@ -186,6 +205,13 @@ unsafe extern "C" fn open(
                 file::discard(lower_file);
                 return code;
             }
+            if let (Some(copy), Some(path)) = (copy, path.as_ref()) {
+                if let Err(error) = copy.prove(Lower::new(lower_file)) {
+                    file::discard(lower_file);
+                    let code = report(path, &error).0;
+                    return if is_full(&error) { ffi::FULL } else { code };
+                }
+            }
             file::open(file, name, path, flags, granted, request)
         }
     }));
@@ -194,6 +220,87 @@ unsafe extern "C" fn open(
         unsafe { (*file).methods = std::ptr::null() };
         ffi::ERROR
     })
+}
+
+fn is_full(error: &pellucid::Error) -> bool {
+    matches!(error, pellucid::Error::Io { source, .. }
+        if source.kind() == std::io::ErrorKind::StorageFull)
+}
+
+/// A journal of no name, sealed as a temporary file is.
+const NAMELESS: c_int = ffi::OPEN_READWRITE
+    | ffi::OPEN_CREATE
+    | ffi::OPEN_EXCLUSIVE
+    | ffi::OPEN_DELETEONCLOSE
+    | ffi::OPEN_TEMP_JOURNAL;
+
+/// Whether a name belongs to a copy that a conversion in this process is filling.
+///
+/// # Safety
+/// `name` is null or terminated.
+unsafe fn lent(name: *const c_char) -> Option<copy::Name> {
+    // SAFETY: by contract.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }).and_then(copy::lookup)
+}
+
+unsafe extern "C" fn delete(vfs: *mut Vfs, name: *const c_char, sync: c_int) -> c_int {
+    // SAFETY: SQLite's name. What lies under the name of a log that a copy never had is somebody else's.
+    if matches!(unsafe { lent(name) }, Some(copy::Name::Log)) {
+        return ffi::OK;
+    }
+    let (lower_vfs, lower) = below(vfs);
+    match lower.delete {
+        // SAFETY: SQLite's arguments go through unchanged.
+        Some(call) => unsafe { call(lower_vfs, name, sync) },
+        None => ffi::IOERR,
+    }
+}
+
+unsafe extern "C" fn access(
+    vfs: *mut Vfs,
+    name: *const c_char,
+    flags: c_int,
+    out: *mut c_int,
+) -> c_int {
+    // SAFETY: SQLite's name, and its `out` is valid for a write.
+    unsafe {
+        if matches!(lent(name), Some(copy::Name::Log)) {
+            *out = 0;
+            return ffi::OK;
+        }
+    }
+    let (lower_vfs, lower) = below(vfs);
+    match lower.access {
+        // SAFETY: SQLite's arguments go through unchanged.
+        Some(call) => unsafe { call(lower_vfs, name, flags, out) },
+        None => ffi::IOERR,
+    }
+}
+
+unsafe extern "C" fn full_pathname(
+    vfs: *mut Vfs,
+    name: *const c_char,
+    bytes: c_int,
+    out: *mut c_char,
+) -> c_int {
+    // SAFETY: SQLite's name, and `out` has room for `bytes` bytes.
+    unsafe {
+        // Whole already, and a symbolic link that has taken the name is not followed.
+        if matches!(lent(name), Some(copy::Name::Copy(_))) {
+            let whole = CStr::from_ptr(name).to_bytes_with_nul();
+            if whole.len() > bytes.max(0) as usize {
+                return ffi::CANTOPEN;
+            }
+            std::ptr::copy_nonoverlapping(whole.as_ptr().cast(), out, whole.len());
+            return ffi::OK;
+        }
+    }
+    let (lower_vfs, lower) = below(vfs);
+    match lower.full_pathname {
+        // SAFETY: SQLite's arguments go through unchanged.
+        Some(call) => unsafe { call(lower_vfs, name, bytes, out) },
+        None => ffi::CANTOPEN,
+    }
 }
 
 /// Functions that only hand their call to the lower VFS.
@@ -211,9 +318,6 @@ macro_rules! forward {
 }
 
 forward! {
-    delete(name: *const c_char, sync: c_int) -> c_int = ffi::IOERR;
-    access(name: *const c_char, flags: c_int, out: *mut c_int) -> c_int = ffi::IOERR;
-    full_pathname(name: *const c_char, bytes: c_int, out: *mut c_char) -> c_int = ffi::CANTOPEN;
     dl_open(name: *const c_char) -> *mut c_void = std::ptr::null_mut();
     dl_error(bytes: c_int, out: *mut c_char) -> () = ();
     dl_sym(library: *mut c_void, symbol: *const c_char) -> Opaque = None;

@@ -20,6 +20,7 @@ pub mod message;
 pub mod nonce;
 pub mod policy;
 pub mod protector;
+pub mod regular;
 pub mod restore;
 #[cfg(feature = "sabotage")]
 pub mod sabotage;

@@ -46,6 +46,7 @@ mod salvage;
 mod scan;
 mod secrets;
 mod services;
+mod side_files;
 mod sql_articles;
 mod sql_messages;
 mod sql_output;

@@ -14,12 +14,13 @@ use pellucid::message;
 use pellucid::restore::set_change_counter;
 use pellucid::secret::fill_random;
 use pellucid::sector::SECTOR_BYTES;
-use pellucid::{Error, Result, Subject};
+use pellucid::{Error, Subject};
 use rustix::fs::{renameat_with, RenameFlags, CWD};
 use rustix::io::Errno;
 
 use crate::code::Code;
 use crate::convert::connection::{uri, Handle};
+use crate::convert::copy::CopyFile;
 use crate::convert::encrypt::next_counter;
 use crate::convert::laying::{plain_sector, replace_sector_zero, sync_directory, Laying};
 use crate::convert::switch::Source;
@@ -95,8 +96,8 @@ fn is_same(to: &Path, found: &Found, incoming: &Incoming<'_>) -> bool {
 /// A restored file that is whole.
 #[derive(Debug)]
 pub struct Whole<'a> {
-    /// Where it is.
-    pub path: &'a Path,
+    /// The file.
+    pub file: CopyFile,
     /// Bytes of its pages.
     pub page_bytes: usize,
     /// What opens it if it is sealed.
@@ -109,7 +110,7 @@ pub struct Whole<'a> {
 /// [`ConvertError::InUse`] naming who did not give way in time, with nothing changed. After the commit point any opener
 /// finishes the work.
 pub fn take_place(
-    new: &Whole<'_>,
+    new: Whole<'_>,
     to: &Path,
     timeout: Duration,
 ) -> std::result::Result<(), ConvertError> {
@@ -121,7 +122,6 @@ pub fn take_place(
             // SAFETY: the file object of an open connection; used before it closes.
             let lower = unsafe { lower_of_main(file).unwrap_or_else(|| Lower::new(file)) };
             let (sector, laying) = prepare(new, to, counter)?;
-            source.has_copy();
             source.switch(lower, &sector, laying, &mut |_, _, _| ())
         }
         Err(busy @ ConvertError::InUse { .. }) => Err(busy),
@@ -132,39 +132,28 @@ pub fn take_place(
 
 /// The new file gets the name from which an interrupted laying is finished, and the old one's owner.
 fn prepare(
-    new: &Whole<'_>,
+    new: Whole<'_>,
     to: &Path,
     counter: u32,
 ) -> std::result::Result<([u8; SECTOR_BYTES], Laying), ConvertError> {
-    use std::os::unix::fs::{chown, MetadataExt};
+    let Whole { mut file, page_bytes, keys } = new;
     // One that no connection to the old one has seen.
-    set_change_counter(new.path, new.keys, new.page_bytes, counter)?;
+    set_change_counter(file.file(), file.path(), keys, page_bytes, counter)?;
     if let Ok(original) = std::fs::metadata(to) {
-        // Another user's opener may have to finish; only root can give a file away.
-        let _ = chown(new.path, Some(original.uid()), Some(original.gid()));
+        file.give_to_owner_of(&original);
     }
-    let copy = copy_path(to);
-    std::fs::rename(new.path, &copy)
-        .map_err(|error| Error::io(Subject::File(copy.clone()), error))?;
-    lay(&copy, new.page_bytes).map_err(|error| {
-        // It may be in clear, and nobody would look for it under that name.
-        let _ = std::fs::remove_file(&copy);
-        error.into()
-    })
-}
-
-fn lay(copy: &Path, page_bytes: usize) -> Result<([u8; SECTOR_BYTES], Laying)> {
-    sync_directory(copy)?;
+    file.rename(copy_path(to))?;
+    sync_directory(file.path())?;
     let mut id = [0; 16];
     fill_random(&mut id)?;
-    let sector = plain_sector(id, copy)?.encode(page_bytes as u32);
-    Ok((sector, Laying::open(copy.to_owned(), false)?))
+    let sector = plain_sector(id, &file)?.encode(page_bytes as u32);
+    Ok((sector, Laying::of(file, false)?))
 }
 
 /// Over a database that SQLite cannot open: locked as SQLite would lock it, its logs set aside first, because they would
 /// be taken for the new one's.
 fn over_unreadable(
-    new: &Whole<'_>,
+    new: Whole<'_>,
     to: &Path,
     timeout: Duration,
 ) -> std::result::Result<(), ConvertError> {
@@ -174,22 +163,20 @@ fn over_unreadable(
     lock_exclusive(lower, to, timeout)?;
     let mut counter = [0; 4];
     fill_random(&mut counter)?;
-    let (sector, laying) = prepare(new, to, u32::from_be_bytes(counter))?;
-    let aside = match set_logs_aside(to, &logs(to)) {
-        Ok(aside) => aside,
-        Err(error) => {
-            laying.remove()?;
-            return Err(error);
-        }
-    };
+    let (sector, mut laying) = prepare(new, to, u32::from_be_bytes(counter))?;
+    let aside = set_logs_aside(to, &logs(to))?;
+    if let Err(error) = laying.assert_named() {
+        return Err(aside.put_back(error));
+    }
     if let Err(unwritten) = replace_sector_zero(lower, &sector) {
         let mut error = failed(to, unwritten.code, "its first sector cannot be written");
-        if unwritten.put_back {
-            error = aside.put_back(error);
-            laying.remove()?;
+        match unwritten.put_back {
+            true => error = aside.put_back(error),
+            false => laying.begin(),
         }
         return Err(error);
     }
+    laying.begin();
     let interrupted = |code| failed(to, code, "the restore was interrupted and can be finished");
     lower.sync(ffi::SYNC_NORMAL).map_err(interrupted)?;
     laying.lay(lower, &mut |_, _| ()).map_err(interrupted)?;

@@ -14,6 +14,7 @@ use super::chain::Chain;
 use super::media::{about, open_media};
 use super::replace::{self, Incoming, Whole};
 use super::targets::new_name;
+use crate::convert::copy::CopyFile;
 use crate::convert::laying::sync_directory;
 use crate::convert::switch::check_space;
 use crate::convert::{full_name, ConvertError};
@@ -94,8 +95,11 @@ pub fn restore(
     check_space(&place.to, bytes + bytes / 64)?;
     let beside = new_name(&place.to);
     remove_stale(&beside)?;
-    // From when it is this restore's.
-    let guard;
+    // Of what is unfinished nothing stays.
+    let whole = |file: &std::fs::File| {
+        let io = |error| Error::io(Subject::File(beside.clone()), error);
+        Ok::<_, Error>(CopyFile::made(file.try_clone().map_err(io)?, beside.clone()))
+    };
     match sealed {
         true => {
             let birth = birth(job, last, &credentials)?;
@@ -106,21 +110,20 @@ pub fn restore(
             }
             let keys = birth.keys()?;
             let target = SealedTarget::create(&beside, container.clone(), keys.clone())?;
-            guard = Guard(&beside);
+            let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
             target.finish(header.pages)?;
-            place.install(&beside, header.page_size, Some(&keys), job.timeout)?;
+            place.install(file, header.page_size, Some(&keys), job.timeout)?;
             remember(&container, &place.to);
         }
         false => {
             let target = PlainTarget::create(&beside, header.page_size)?;
-            guard = Guard(&beside);
+            let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
             target.finish(header.pages)?;
-            place.install(&beside, header.page_size, None, job.timeout)?;
+            place.install(file, header.page_size, None, job.timeout)?;
         }
     }
-    std::mem::forget(guard);
     let mut record = RestoreRecord {
         at: begun,
         sets: chain.sets().map(|set| set.header().set).collect(),
@@ -209,7 +212,7 @@ impl Place {
     /// Gives a whole database its name.
     fn install(
         &self,
-        beside: &Path,
+        file: CopyFile,
         page_size: u32,
         keys: Option<&ContainerKeys>,
         timeout: Duration,
@@ -223,17 +226,16 @@ impl Place {
         if !self.is_taken {
             // Only those of which somebody has said that they may go: one that is there by now is a program's.
             let aside = replace::set_logs_aside(&self.to, &self.logs)?;
-            if let Err(error) = std::fs::hard_link(beside, &self.to) {
-                return Err(aside.put_back(Error::io(Subject::File(self.to.clone()), error)));
+            if let Err(error) = file.link(&self.to) {
+                return Err(aside.put_back(error));
             }
             // From here on they would be taken for the new one's.
             aside.remove();
-            let io = |error| Error::io(Subject::File(beside.to_owned()), error);
-            std::fs::remove_file(beside).map_err(io)?;
+            file.remove()?;
             return Ok(sync_directory(&self.to)?);
         }
-        let new = Whole { path: beside, page_bytes: page_size as usize, keys };
-        replace::take_place(&new, &self.to, timeout)?;
+        let new = Whole { file, page_bytes: page_size as usize, keys };
+        replace::take_place(new, &self.to, timeout)?;
         if let Some(older) = &self.older {
             leave(older, &self.to);
         }
@@ -261,12 +263,12 @@ impl Place {
 fn remove_stale(beside: &Path) -> Result<()> {
     use rustix::fs::{flock, FlockOperation};
     let io = |error: std::io::Error| Error::io(Subject::File(beside.to_owned()), error);
-    let file = match std::fs::File::open(beside) {
+    let file = match pellucid::regular::open_named(beside) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(io)?,
     };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => std::fs::remove_file(beside).map_err(io),
+        Ok(()) => CopyFile::made(file, beside.to_owned()).remove(),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             Err(Error::misuse(Subject::File(beside.to_owned()), "another restore is writing it"))
         }
@@ -284,13 +286,4 @@ fn birth(job: &Restoring, set: &OpenSet<'_>, credentials: &Credentials) -> Resul
     Birth::protected(job.algorithm, |dek, new| {
         protectors.iter().map(|one| one.again(&old, new, dek, credentials)).collect()
     })
-}
-
-/// Removes what is unfinished.
-struct Guard<'a>(&'a Path);
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(self.0);
-    }
 }

@@ -1,6 +1,5 @@
 //! Decryption: a container becomes a plain database again, in place.
 
-use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -8,10 +7,11 @@ use pellucid::keyring::{Action, Event};
 use pellucid::{Error, Subject};
 
 use super::connection::{uri, Handle};
-use super::encrypt::{next_counter, set_first_page};
+use super::copy::CopyFile;
+use super::encrypt::{next_counter, set_first_page, AS_COPY};
 use super::laying::{plain_sector, sync_directory, Laying};
 use super::switch::{check_space, fill_copy, Source};
-use super::{full_name, schema, ConvertError, Options, Progress};
+use super::{full_name, resolved, schema, ConvertError, Options, Progress};
 use crate::file::lower_of_open;
 use crate::seal_request::forget;
 
@@ -24,6 +24,7 @@ pub fn decrypt(
     options: &Options,
     progress: &mut Progress<'_>,
 ) -> Result<(), ConvertError> {
+    let path = &resolved(path)?;
     let sealed_uri = uri(path, "vfs=pellucid&require=sealed");
     let reader = Handle::look(path, &sealed_uri, options)?;
     let page_bytes = reader.number("PRAGMA page_size")? as u64;
@@ -35,10 +36,12 @@ pub fn decrypt(
     Event::new(Action::Decrypted, "database").of(full_name(path)).record_here()?;
     let copy = source.make_copy()?;
     // The only place where plaintext reaches a disk: the copy is what was asked for.
-    let target = uri(&copy, "vfs=unix&reserve=0");
+    let lent = copy.lend(true);
+    let target = uri(copy.path(), &format!("{AS_COPY}&reserve=0"));
     fill_copy(path, &sealed_uri, &copy, &target, options, expected, progress)?;
     let order = schema::order(&source.handle)?;
-    schema::restore_order(path, &uri(&copy, "vfs=unix"), &order, options)?;
+    schema::restore_order(path, &uri(copy.path(), AS_COPY), &order, options)?;
+    drop(lent);
     finish_copy(&copy, next_counter(&source.handle)?, source.was_wal)?;
 
     // SAFETY: the file object of an open connection over the shim; used before it closes.
@@ -48,22 +51,21 @@ pub fn decrypt(
     let header = link.header();
     let file_id = header.as_ref().map_or([0; 16], |header| header.file_id);
     let sector = plain_sector(file_id, &copy)?.encode(page_bytes as u32);
-    let laying = Laying::open(copy, false)?;
-    source.switch(lower, &sector, laying, progress)?;
+    source.switch(lower, &sector, Laying::of(copy, false)?, progress)?;
     if let Some(header) = header {
         forget(&header, path);
     }
     Ok(())
 }
 
-fn finish_copy(copy: &Path, counter: u32, wal: bool) -> Result<(), ConvertError> {
-    let io = |error| Error::io(Subject::File(copy.to_owned()), error);
-    let file = OpenOptions::new().read(true).write(true).open(copy).map_err(io)?;
+fn finish_copy(copy: &CopyFile, counter: u32, wal: bool) -> Result<(), ConvertError> {
+    let io = |error| Error::io(Subject::File(copy.path().to_owned()), error);
+    let file = copy.file();
     let mut head = [0; 100];
     file.read_exact_at(&mut head, 0).map_err(io)?;
     set_first_page(&mut head, counter, wal);
     file.write_all_at(&head, 0).map_err(io)?;
     file.sync_all().map_err(io)?;
-    sync_directory(copy)?;
+    sync_directory(copy.path())?;
     Ok(())
 }

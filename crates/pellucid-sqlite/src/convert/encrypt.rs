@@ -1,6 +1,5 @@
 //! First encryption: a plain database becomes a container, in place.
 
-use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -13,10 +12,11 @@ use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Subject};
 
 use super::connection::{uri, Handle};
+use super::copy::CopyFile;
 use super::laying::{sync_directory, Laying};
 use super::lending::Lender;
 use super::switch::{check_space, fill_copy, Source};
-use super::{full_name, schema, ConvertError, Options, Progress};
+use super::{full_name, resolved, schema, ConvertError, Options, Progress};
 use crate::lower::Lower;
 use crate::seal_request::{prepare_birth, Birth};
 
@@ -30,6 +30,7 @@ pub fn encrypt(
     options: &Options,
     progress: &mut Progress<'_>,
 ) -> Result<(), ConvertError> {
+    let path = &resolved(path)?;
     let lower_uri = uri(path, "vfs=unix");
     let reader = Handle::look(path, &lower_uri, options)?;
     reader.equip(options)?;
@@ -45,10 +46,12 @@ pub fn encrypt(
     Event::new(Action::Encrypted, "database").of(full_name(path)).record_here()?;
     let copy = source.make_copy()?;
     let token = prepare_birth(birth)?;
-    let target = uri(&copy, &format!("vfs=pellucid&pellucid_birth={token}"));
+    let lent = copy.lend(false);
+    let target = uri(copy.path(), &format!("{AS_COPY}&pellucid_birth={token}"));
     fill_copy(path, &lower_uri, &copy, &target, options, expected, progress)?;
     let order = schema::order(&source.handle)?;
-    schema::restore_order(path, &uri(&copy, "vfs=pellucid"), &order, options)?;
+    schema::restore_order(path, &uri(copy.path(), AS_COPY), &order, options)?;
+    drop(lent);
     finish_copy(&copy, &keys, page_bytes, next_counter(&source.handle)?, source.was_wal)?;
 
     if options.lender.as_ref().is_some_and(Lender::failed) {
@@ -61,12 +64,14 @@ pub fn encrypt(
     // SAFETY: the file object of an open connection over the Unix VFS; used before it closes.
     let lower = unsafe { Lower::new(source.handle.file()?) };
     let mut sector = [0; SECTOR_BYTES];
-    let laying = Laying::open(copy.clone(), true)?;
-    std::fs::File::open(&copy)
-        .and_then(|file| file.read_exact_at(&mut sector, 0))
-        .map_err(|error| Error::io(Subject::File(copy.clone()), error))?;
-    source.switch(lower, &sector, laying, progress)
+    copy.file()
+        .read_exact_at(&mut sector, 0)
+        .map_err(|error| Error::io(Subject::File(copy.path().to_owned()), error))?;
+    source.switch(lower, &sector, Laying::of(copy, true)?, progress)
 }
+
+/// Opens a copy that is lent, and no other file.
+pub const AS_COPY: &str = "vfs=pellucid&pellucid_copy=1";
 
 /// The size of the copy: a page loses its tail, which a full database has to make up for.
 fn expected_bytes(pages: u64, page_bytes: usize) -> u64 {
@@ -89,14 +94,14 @@ pub fn next_counter(handle: &Handle<'_>) -> Result<u32, ConvertError> {
 
 /// Sets what `VACUUM INTO` does not keep in page 1, and forces the copy to disk.
 fn finish_copy(
-    copy: &Path,
+    copy: &CopyFile,
     keys: &ContainerKeys,
     page_bytes: usize,
     counter: u32,
     wal: bool,
 ) -> Result<(), ConvertError> {
-    let io = |error| Error::io(Subject::File(copy.to_owned()), error);
-    let file = OpenOptions::new().read(true).write(true).open(copy).map_err(io)?;
+    let io = |error| Error::io(Subject::File(copy.path().to_owned()), error);
+    let file = copy.file();
     let mut unit = vec![0; page_bytes];
     file.read_exact_at(&mut unit, REGION_BYTES).map_err(io)?;
     let mut content = vec![0; page_bytes - TAIL_BYTES];
@@ -106,7 +111,7 @@ fn finish_copy(
     keys.seal(FileKind::Database, &place, &mut SystemNonces, &content, &mut unit)?;
     file.write_all_at(&unit, REGION_BYTES).map_err(io)?;
     file.sync_all().map_err(io)?;
-    sync_directory(copy)?;
+    sync_directory(copy.path())?;
     Ok(())
 }
 

@@ -4,14 +4,14 @@
 //! again, sync, then the copy is removed. Described in docs/format.md, "Laying".
 
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
 use pellucid::sector::{SectorZero, SECTOR_BYTES};
 use pellucid::{Error, Result, Subject};
 
+use super::copy::CopyFile;
 use super::copy_path;
 use crate::code::{note, report, Code, Outcome};
 use crate::ffi;
@@ -20,22 +20,33 @@ use crate::lower::{Lower, CALL_BYTES};
 /// Where a copy is to be laid, and which kind it is.
 #[derive(Debug)]
 pub struct Laying {
-    copy: File,
-    path: PathBuf,
+    copy: CopyFile,
     bytes: u64,
     sealed: bool,
 }
 
 impl Laying {
-    /// Opens the copy at `path`.
+    /// Of a copy that is whole. Dropped without the copy being needed, it removes it.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be read.
-    pub fn open(path: PathBuf, sealed: bool) -> Result<Self> {
-        let io = |error| Error::io(Subject::File(path.clone()), error);
-        let copy = File::open(&path).map_err(io)?;
-        let bytes = copy.metadata().map_err(io)?.len();
-        Ok(Self { copy, path, bytes, sealed })
+    pub fn of(copy: CopyFile, sealed: bool) -> Result<Self> {
+        let io = |error| Error::io(Subject::File(copy.path().to_owned()), error);
+        let bytes = copy.file().metadata().map_err(io)?.len();
+        Ok(Self { copy, bytes, sealed })
+    }
+
+    /// That whoever finishes this laying if it is interrupted finds the copy under its name.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`].
+    pub fn assert_named(&self) -> Result<()> {
+        self.copy.assert_named()
+    }
+
+    /// From here on the copy is all there is of the database.
+    pub fn begin(&mut self) {
+        self.copy.keep();
     }
 
     /// Lays everything behind sector 0, which says already what is going on.
@@ -57,7 +68,7 @@ impl Laying {
             }
         } else {
             let mut sector = [0; SECTOR_BYTES];
-            self.copy.read_exact_at(&mut sector, 0).map_err(|_| Code(ffi::IOERR_READ))?;
+            self.copy.file().read_exact_at(&mut sector, 0).map_err(|_| Code(ffi::IOERR_READ))?;
             replace_sector_zero(lower, &sector).map_err(|unwritten| unwritten.code)?;
             lower.sync(ffi::SYNC_NORMAL)?;
         }
@@ -69,9 +80,7 @@ impl Laying {
     /// # Errors
     /// [`Error::Io`].
     pub fn remove(self) -> Result<()> {
-        std::fs::remove_file(&self.path)
-            .map_err(|error| Error::io(Subject::File(self.path.clone()), error))?;
-        sync_directory(&self.path)
+        self.copy.remove()
     }
 
     fn copy_range(
@@ -85,7 +94,8 @@ impl Laying {
         let mut at = from;
         while at < to {
             let part = (to - at).min(CALL_BYTES as u64) as usize;
-            self.copy.read_exact_at(&mut buffer[..part], at).map_err(|_| Code(ffi::IOERR_READ))?;
+            let read = self.copy.file().read_exact_at(&mut buffer[..part], at);
+            read.map_err(|_| Code(ffi::IOERR_READ))?;
             lower.write(&buffer[..part], at)?;
             at += part as u64;
             progress(at, to);
@@ -141,19 +151,18 @@ pub fn sync_directory(path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Io`] if the copy cannot be read.
-pub fn plain_sector(file_id: [u8; 16], copy: &Path) -> Result<SectorZero> {
+pub fn plain_sector(file_id: [u8; 16], copy: &CopyFile) -> Result<SectorZero> {
     let (copy_bytes, copy_sha256) = digest(copy)?;
     Ok(SectorZero::LayingPlain { file_id, copy_bytes, copy_sha256 })
 }
 
-fn digest(path: &Path) -> Result<(u64, [u8; 32])> {
-    let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let mut file = File::open(path).map_err(io)?;
+fn digest(copy: &CopyFile) -> Result<(u64, [u8; 32])> {
+    let io = |error| Error::io(Subject::File(copy.path().to_owned()), error);
     let mut hash = pellucid::hash::Sha256::new();
     let mut buffer = vec![0; CALL_BYTES];
     let mut bytes = 0;
     loop {
-        let read = match file.read(&mut buffer) {
+        let read = match copy.file().read_at(&mut buffer, bytes) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             read => read.map_err(io)?,
         };
@@ -230,29 +239,31 @@ fn finish(lower: Lower, path: &Path) -> Outcome<()> {
     let typed = |error: Error| report(path, &error);
     // Somebody else may have finished it while this connection waited for the lock.
     let Some(kind) = unfinished(lower)? else { return Ok(()) };
-    let copy = copy_path(path);
-    let sealed = match kind {
+    // What was checked is what is laid, whatever has its name by then.
+    let copy = CopyFile::left(copy_path(path), path).map_err(typed)?;
+    let (copy, sealed) = match kind {
         Unfinished::Sealed(file_id) => {
+            let copy = copy.ok_or_else(|| typed(headless(path)))?;
             check_sealed_copy(path, &copy, file_id).map_err(typed)?;
-            true
+            (copy, true)
         }
         Unfinished::Plain(sector) => {
+            let copy = copy.ok_or_else(|| typed(blocked(path, "which is not there")))?;
             check_plain_copy(path, &copy, &sector).map_err(typed)?;
-            false
+            (copy, false)
         }
     };
     note(ffi::OK, path, "an encryption or decryption was interrupted; finishing it");
     // Who wrote sector 0 may not have lived to sync it; nothing may be laid before it is on disk.
     lower.sync(ffi::SYNC_NORMAL)?;
-    let laying = Laying::open(copy, sealed).map_err(typed)?;
+    let laying = Laying::of(copy, sealed).map_err(typed)?;
     laying.lay(lower, &mut |_, _| ())?;
     laying.remove().map_err(typed)
 }
 
-fn check_sealed_copy(path: &Path, copy: &Path, file_id: [u8; 16]) -> Result<()> {
+fn check_sealed_copy(path: &Path, copy: &CopyFile, file_id: [u8; 16]) -> Result<()> {
     let mut sector = [0; SECTOR_BYTES];
-    let read = File::open(copy).and_then(|mut file| file.read_exact(&mut sector));
-    if read.is_err() {
+    if copy.file().read_exact_at(&mut sector, 0).is_err() {
         return Err(headless(path));
     }
     match SectorZero::parse(&sector) {
@@ -261,12 +272,12 @@ fn check_sealed_copy(path: &Path, copy: &Path, file_id: [u8; 16]) -> Result<()> 
     }
 }
 
-fn check_plain_copy(path: &Path, copy: &Path, sector: &SectorZero) -> Result<()> {
+fn check_plain_copy(path: &Path, copy: &CopyFile, sector: &SectorZero) -> Result<()> {
     let SectorZero::LayingPlain { copy_bytes, copy_sha256, .. } = sector else { return Ok(()) };
     match digest(copy) {
         Ok((bytes, sum)) if bytes == *copy_bytes && sum == *copy_sha256 => Ok(()),
         Ok(_) => Err(blocked(path, "and the one there is another or damaged")),
-        Err(_) => Err(blocked(path, "which is not there")),
+        Err(_) => Err(blocked(path, "which cannot be read")),
     }
 }
 

@@ -5,6 +5,7 @@
 //! opener can finish the work. Described in docs/format.md, "Laying".
 
 pub(crate) mod connection;
+pub(crate) mod copy;
 pub mod decrypt;
 pub mod encrypt;
 pub mod holders;
@@ -115,6 +116,11 @@ pub(crate) fn original_path(path: &std::path::Path) -> PathBuf {
     let original = std::path::Path::new(std::ffi::OsStr::from_bytes(original));
     let whole = original.canonicalize().or_else(|_| std::path::absolute(original));
     whole.unwrap_or_else(|_| original.to_owned())
+}
+
+/// A database's whole path, through symbolic links as SQLite goes through them: openers look for its side files there.
+pub(crate) fn resolved(path: &std::path::Path) -> Result<PathBuf, Error> {
+    path.canonicalize().map_err(|error| Error::io(pellucid::Subject::File(path.to_owned()), error))
 }
 
 /// A database's whole path, for the event log.

@@ -1,12 +1,13 @@
 //! What both directions share: getting the database for itself, and the commit point.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pellucid::sector::SECTOR_BYTES;
 use pellucid::{Error, Subject};
 
 use super::connection::{literal, Handle};
+use super::copy::CopyFile;
 use super::laying::{replace_sector_zero, Laying};
 use super::{copy_path, holders, ConvertError, Options, Progress, Stage};
 use crate::code::Code;
@@ -21,8 +22,6 @@ pub struct Source<'a> {
     pub was_wal: bool,
     deadline: Instant,
     path: &'a Path,
-    /// The copy lies there, and this made it: it is another's until RESERVED is held.
-    copied: bool,
     done: bool,
 }
 
@@ -33,8 +32,7 @@ impl<'a> Source<'a> {
         let handle = Handle::open(path, uri, ffi::OPEN_READWRITE)?;
         handle.equip(options)?;
         let deadline = Instant::now() + options.timeout;
-        let mut source =
-            Self { handle, was_wal: false, deadline, path, copied: false, done: false };
+        let mut source = Self { handle, was_wal: false, deadline, path, done: false };
         source.wait(|handle| handle.number("SELECT count(*) FROM sqlite_schema").map(|_| true))?;
         source.was_wal = options.was_wal;
         if source.handle.text("PRAGMA journal_mode")? == "wal" {
@@ -72,16 +70,10 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Makes the copy's file, empty, with the owner and mode of the original.
-    pub fn make_copy(&mut self) -> Result<PathBuf, ConvertError> {
-        let copy = make_copy(self.path)?;
-        self.copied = true;
-        Ok(copy)
-    }
-
-    /// The copy is there: something else made it for this.
-    pub fn has_copy(&mut self) {
-        self.copied = true;
+    /// Makes the copy's file, empty, with the owner of the original. It is removed when it is dropped; dropped before the
+    /// locks are given back: after that a copy of that name may be another's, and the only one.
+    pub fn make_copy(&self) -> Result<CopyFile, ConvertError> {
+        make_copy(self.path)
     }
 
     /// Takes EXCLUSIVE, replaces sector 0, which is the commit point, and lays the copy over the file.
@@ -89,7 +81,7 @@ impl<'a> Source<'a> {
         &mut self,
         lower: Lower,
         sector: &[u8; SECTOR_BYTES],
-        laying: Laying,
+        mut laying: Laying,
         progress: &mut Progress<'_>,
     ) -> Result<(), ConvertError> {
         loop {
@@ -99,12 +91,17 @@ impl<'a> Source<'a> {
                 Err(code) => return Err(failed(self.path, code, "cannot be locked")),
             }
         }
+        laying.assert_named()?;
         if let Err(unwritten) = replace_sector_zero(lower, sector) {
             self.done = !unwritten.put_back;
+            if self.done {
+                laying.begin();
+            }
             return Err(failed(self.path, unwritten.code, "its first sector cannot be written"));
         }
         // Written is as good as done, even if it cannot be synced: without the copy all would be lost.
         self.done = true;
+        laying.begin();
         let io = |code| failed(self.path, code, "the switch was interrupted and can be finished");
         lower.sync(ffi::SYNC_NORMAL).map_err(io)?;
         laying.lay(lower, &mut |at, all| progress(Stage::Laying, at, all)).map_err(io)?;
@@ -115,10 +112,6 @@ impl<'a> Source<'a> {
 
 impl Drop for Source<'_> {
     fn drop(&mut self) {
-        // Before the locks are given back: after that a copy of that name may be another's, and the only one.
-        if self.copied && !self.done {
-            let _ = std::fs::remove_file(copy_path(self.path));
-        }
         // Nothing was changed in this transaction; ROLLBACK only gives the locks back.
         let _ = self.handle.run("ROLLBACK");
         if self.was_wal && !self.done {
@@ -154,33 +147,25 @@ pub fn free_bytes(path: &Path) -> Result<u64, Error> {
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-fn make_copy(path: &Path) -> Result<PathBuf, ConvertError> {
-    use std::os::unix::fs::{fchown, MetadataExt, OpenOptionsExt};
+fn make_copy(path: &Path) -> Result<CopyFile, ConvertError> {
     let copy = copy_path(path);
     let io = |error| Error::io(Subject::File(copy.clone()), error);
     match std::fs::remove_file(&copy) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error).into()),
         _ => {}
     }
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&copy)
-        .map_err(io)?;
-    // Another user's opener has to be able to finish an interrupted switch; only root can give a
-    // file away, and an own file has the right owner already.
+    let copy = CopyFile::create(copy)?;
     if let Ok(original) = std::fs::metadata(path) {
-        let _ = fchown(&file, Some(original.uid()), Some(original.gid()));
+        copy.give_to_owner_of(&original);
     }
     Ok(copy)
 }
 
-/// Fills the copy from the database `from`; `to` says what it is to be. Both are URIs.
+/// Fills the copy, which is lent, from the database `from`; `to` says what it is to be. Both are URIs.
 pub fn fill_copy(
     path: &Path,
     from: &str,
-    copy: &Path,
+    copy: &CopyFile,
     to: &str,
     options: &Options,
     expected: u64,
@@ -192,7 +177,7 @@ pub fn fill_copy(
     reader.equip(options)?;
     reader.busy_timeout(options.timeout_ms());
     reader.on_progress(|| {
-        let done = std::fs::metadata(copy).map_or(0, |metadata| metadata.len());
+        let done = copy.file().metadata().map_or(0, |metadata| metadata.len());
         progress(Stage::Copying, done, expected);
     });
     reader.run(&format!("VACUUM INTO {}", literal(to)))

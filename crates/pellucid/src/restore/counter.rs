@@ -1,7 +1,7 @@
 //! The change counter of a database that takes the place of another one: no connection may trust a page that it read of
 //! the old one.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -15,18 +15,19 @@ use crate::unit::{FileKind, Place, TAIL_BYTES};
 const COUNTER: std::ops::Range<usize> = 24..28;
 const VALID_FOR: std::ops::Range<usize> = 92..96;
 
-/// Sets the change counter of a restored file that nobody has open, and forces it to disk. A container needs its keys.
+/// Sets the change counter of a restored file that nobody else has open, and forces it to disk. A container needs its keys.
+/// `path` is for errors: its name may be another file's by now.
 ///
 /// # Errors
 /// [`Error::Io`], or [`Error::Unauthentic`] if page 1 does not open.
 pub fn set_change_counter(
+    file: &File,
     path: &Path,
     keys: Option<&ContainerKeys>,
     page_bytes: usize,
     counter: u32,
 ) -> Result<()> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
     match keys {
         None => {
             let mut head = [0; 100];
@@ -34,7 +35,7 @@ pub fn set_change_counter(
             set(&mut head, counter);
             file.write_all_at(&head, 0).map_err(io)?;
         }
-        Some(keys) => set_sealed(&file, path, keys, page_bytes, counter)?,
+        Some(keys) => set_sealed(file, path, keys, page_bytes, counter)?,
     }
     file.sync_all().map_err(io)
 }

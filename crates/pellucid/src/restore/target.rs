@@ -57,6 +57,11 @@ impl PlainTarget {
         Ok(Self { file: create(path)?, path: path.to_owned(), page_bytes: u64::from(page_size) })
     }
 
+    /// The file: its name may be another one's by the time that it is finished.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Cuts it to `pages` pages and forces it to disk.
     ///
     /// # Errors
@@ -84,6 +89,11 @@ impl SealedTarget {
     /// [`Error::Io`].
     pub fn create(path: &Path, header: Header, keys: Arc<ContainerKeys>) -> Result<Self> {
         Ok(Self { file: create(path)?, path: path.to_owned(), header, keys })
+    }
+
+    /// The file: its name may be another one's by the time that it is finished.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Cuts it to `pages` pages, writes wear, header and sector 0, and forces it to disk.

@@ -1,0 +1,262 @@
+//! Goal: what lies under the name of a side file is never trusted for its name: nothing of somebody else's file is read into
+//! a database, nothing of it is changed, and nobody waits for it.
+//!
+//! Method: a preloaded library gives the name of a conversion's copy, or of a restore's unfinished file, to another file right
+//! before each call of the command that has that name in it, one after the other until the command has no more of them. And
+//! before a command begins, each kind of file lies there.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use pellucid::sector::{SectorZero, SECTOR_BYTES};
+
+use crate::support::{said, sha256, Place, Said, PELLUCID};
+
+/// Of a file that nobody else may read. Longer than a database's first page, whose bytes 18 to 96 a conversion sets.
+fn private(place: &Place) -> Vec<u8> {
+    let content = b"somebody's own line\n".repeat(2000);
+    place.secret("private", &content);
+    content
+}
+
+/// How a file gets a name that is not its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exchanged {
+    Link,
+    HardLink,
+    Dangling,
+    Another,
+}
+
+impl Exchanged {
+    const ALL: [Self; 4] = [Self::Link, Self::HardLink, Self::Dangling, Self::Another];
+
+    fn prepare(self, place: &Place) {
+        let ready = place.path("ready");
+        let _ = std::fs::remove_file(&ready);
+        match self {
+            Self::Link => symlink(place.path("private"), ready).unwrap(),
+            Self::HardLink => std::fs::hard_link(place.path("private"), ready).unwrap(),
+            Self::Dangling => symlink(place.path("made"), ready).unwrap(),
+            Self::Another => std::fs::write(ready, "another's").unwrap(),
+        }
+    }
+}
+
+/// A database and what is done with it.
+struct Case {
+    what: &'static str,
+    /// The end of the name that is exchanged.
+    name: &'static str,
+    arguments: &'static [&'static str],
+    begin: fn(&Place),
+}
+
+const CASES: [Case; 7] = [
+    Case {
+        what: "encrypt",
+        name: "/app.db-pellucid",
+        arguments: &["encrypt", "app.db"],
+        begin: |place| drop(place.plain("app.db")),
+    },
+    Case {
+        what: "decrypt",
+        name: "/app.db-pellucid",
+        arguments: &["decrypt", "app.db"],
+        begin: |place| drop(place.sealed("app.db", &[])),
+    },
+    Case {
+        what: "restore over it: the unfinished file",
+        name: "/app.db.pellucid-new",
+        arguments: &["restore", "one.bak", "--to", "app.db", "--replace"],
+        begin: with_backup,
+    },
+    Case {
+        what: "restore over it: the copy",
+        name: "/app.db-pellucid",
+        arguments: &["restore", "one.bak", "--to", "app.db", "--replace"],
+        begin: with_backup,
+    },
+    Case {
+        what: "restore to a new name",
+        name: "/app.db.pellucid-new",
+        arguments: &["restore", "one.bak", "--to", "app.db"],
+        begin: |place| {
+            with_backup(place);
+            std::fs::remove_file(place.path("app.db")).unwrap();
+        },
+    },
+    Case {
+        what: "what finishes an encryption",
+        name: "/app.db-pellucid",
+        arguments: &["run", "--", "/usr/bin/sqlite3", "app.db", "SELECT count(*) FROM t"],
+        begin: half_sealed,
+    },
+    Case {
+        what: "what finishes a decryption",
+        name: "/app.db-pellucid",
+        arguments: &["run", "--", "/usr/bin/sqlite3", "app.db", "SELECT count(*) FROM t"],
+        begin: half_plain,
+    },
+];
+
+fn with_backup(place: &Place) {
+    place.sealed("app.db", &[]);
+    place.pellucid(&["backup", "app.db", "--to", "one.bak"]).succeeded();
+}
+
+/// An encryption that was killed right after its commit point (docs/format.md, "Laying").
+fn half_sealed(place: &Place) {
+    let path = place.plain("app.db");
+    let plain = std::fs::read(&path).unwrap();
+    place.pellucid(&["encrypt", "app.db"]).succeeded();
+    let sealed = std::fs::read(&path).unwrap();
+    std::fs::write(place.path("app.db-pellucid"), &sealed).unwrap();
+    std::fs::write(&path, [&sealed[..SECTOR_BYTES], &plain[SECTOR_BYTES..]].concat()).unwrap();
+}
+
+/// The same of a decryption.
+fn half_plain(place: &Place) {
+    let path = place.plain("app.db");
+    let plain = std::fs::read(&path).unwrap();
+    place.pellucid(&["encrypt", "app.db"]).succeeded();
+    let mut sealed = std::fs::read(&path).unwrap();
+    let (file_id, copy_bytes, copy_sha256) = ([7; 16], plain.len() as u64, sha256(&plain));
+    let sector = SectorZero::LayingPlain { file_id, copy_bytes, copy_sha256 };
+    sealed[..SECTOR_BYTES].copy_from_slice(&sector.encode(4096));
+    std::fs::write(place.path("app.db-pellucid"), &plain).unwrap();
+    std::fs::write(path, &sealed).unwrap();
+}
+
+/// Rows of the database, by whichever SQLite reads it; none if neither does.
+fn rows(place: &Place) -> Option<String> {
+    let count = "SELECT count(*) FROM t";
+    let plain = place.sqlite3("app.db", count);
+    let run = ["run", "--", "/usr/bin/sqlite3", "app.db", count];
+    let told = if plain.code == 0 { plain } else { place.pellucid(&run) };
+    (told.code == 0).then(|| told.stdout.lines().last().unwrap_or_default().to_owned())
+}
+
+fn has(path: &Path, content: &[u8]) -> bool {
+    // What leads to the other file gives nobody anything that they did not have.
+    let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    is_file
+        && std::fs::read(path)
+            .is_ok_and(|bytes| bytes.windows(20).any(|part| part == &content[..20]))
+}
+
+#[test]
+fn a_name_that_is_exchanged_at_any_call_gives_nothing_away_and_changes_nothing() {
+    for case in CASES {
+        let begun = Place::new();
+        let content = private(&begun);
+        (case.begin)(&begun);
+        begun.compile_preload("exchange.c");
+        for with in Exchanged::ALL {
+            let mut reached = 0;
+            for at in 1.. {
+                let place = Place::new();
+                begun.copy_to(&place);
+                let library = place.path("exchange.so");
+                with.prepare(&place);
+                let mut command = place.command(PELLUCID);
+                command.args(["--quiet", "--yes"]).args(case.arguments);
+                command.env("LD_PRELOAD", library).env("EXCHANGE_NAME", case.name);
+                command.env("EXCHANGE_WITH", place.path("ready"));
+                command.env("EXCHANGE_AT", at.to_string());
+                let told = said(&mut command);
+                if place.path("ready").symlink_metadata().is_ok() {
+                    break;
+                }
+                reached = at;
+                let what = format!("{} with {with:?} at call {at}: {told:?}", case.what);
+                assert_eq!(std::fs::read(place.path("private")).unwrap(), content, "{what}");
+                assert!(!place.path("made").exists(), "{what}: a file was made behind the link");
+                assert!(!has(&place.path("app.db"), &content), "{what}: it was read");
+                let finishes = case.what.starts_with("what finishes");
+                match rows(&place) {
+                    Some(count) => assert_eq!(count, "200", "{what}"),
+                    // Without its copy nobody can finish; and a restore to a new name may make nothing.
+                    None => assert!(finishes || case.what.ends_with("new name"), "{what}"),
+                }
+                assert!(told.code == 0 || told.stderr.contains("app.db"), "{what}");
+            }
+            assert!(reached > 1, "{}: its name was never called", case.what);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_copy_of_its_own_finishes_nothing() {
+    let lay: [(&str, fn(&Place)); 7] = [
+        ("link", |place| symlink(place.path("aside"), place.path("app.db-pellucid")).unwrap()),
+        ("dangling link", |place| symlink("nothing", place.path("app.db-pellucid")).unwrap()),
+        ("hard link", |place| {
+            std::fs::hard_link(place.path("aside"), place.path("app.db-pellucid")).unwrap();
+        }),
+        ("FIFO", |place| run(place, "mkfifo app.db-pellucid")),
+        ("directory", |place| std::fs::create_dir(place.path("app.db-pellucid")).unwrap()),
+        ("device", |place| symlink("/dev/zero", place.path("app.db-pellucid")).unwrap()),
+        ("another file", |place| {
+            std::fs::write(place.path("app.db-pellucid"), "something else".repeat(100)).unwrap();
+        }),
+    ];
+    for half in [half_sealed, half_plain] {
+        for (kind, lay) in lay {
+            let place = Place::new();
+            half(&place);
+            std::fs::rename(place.path("app.db-pellucid"), place.path("aside")).unwrap();
+            let whole = std::fs::read(place.path("aside")).unwrap();
+            let before = std::fs::read(place.path("app.db")).unwrap();
+            lay(&place);
+            for command in [
+                &["check", "app.db"][..],
+                &["status", "app.db"],
+                &["run", "--", "/usr/bin/sqlite3", "app.db", "SELECT count(*) FROM t"],
+            ] {
+                let told = in_time(&place, command);
+                let is_status = command[0] == "status";
+                assert_eq!(told.code == 0, is_status, "{kind}, {command:?}: {told:?}");
+                assert!(
+                    is_status || told.stderr.contains("app.db"),
+                    "{kind}, {command:?}: {told:?}"
+                );
+            }
+            assert_eq!(std::fs::read(place.path("app.db")).unwrap(), before, "{kind}");
+            assert_eq!(std::fs::read(place.path("aside")).unwrap(), whole, "{kind}");
+            // The right one is there again.
+            run(&place, "rm -rf app.db-pellucid; mv aside app.db-pellucid");
+            assert_eq!(rows(&place).as_deref().or(Some("200")), Some("200"));
+            place
+                .pellucid(&["run", "--", "/usr/bin/sqlite3", "app.db", "SELECT 1 FROM t"])
+                .succeeded();
+            assert!(!place.path("app.db-pellucid").exists(), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_strangers_copy_finishes_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new();
+    half_plain(&place);
+    let copy = place.path("app.db-pellucid");
+    std::os::unix::fs::chown(&copy, Some(65534), Some(65534)).unwrap();
+    let query = ["run", "--", "/usr/bin/sqlite3", "app.db", "SELECT count(*) FROM t"];
+    assert_ne!(place.pellucid(&query).code, 0);
+    assert!(copy.exists());
+    // Of the database's owner it is taken, as a killed `sudo pellucid decrypt` leaves it.
+    std::os::unix::fs::chown(place.path("app.db"), Some(65534), Some(65534)).unwrap();
+    assert_eq!(place.pellucid(&query).succeeded(), "200\n");
+}
+
+fn run(place: &Place, shell: &str) {
+    said(place.command("/bin/sh").args(["-c", shell])).succeeded();
+}
+
+/// What waits for something is ended after a minute, which is no answer.
+fn in_time(place: &Place, arguments: &[&str]) -> Said {
+    said(place.command("/usr/bin/timeout").arg("60").arg(PELLUCID).args(arguments))
+}

@@ -1,0 +1,89 @@
+//! Files opened by a name that somebody else may have given to something else: never waits for a FIFO, touches no device.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Opens the regular file `path` for reading, through symbolic links.
+///
+/// # Errors
+/// The system's; [`io::ErrorKind::Other`] if it is not a regular file.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path, OFlags::empty())
+}
+
+/// Opens the regular file `path` for reading and writing, through symbolic links.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_write(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true).write(true), path, OFlags::empty())
+}
+
+/// Opens the regular file that has this name itself: a symbolic link is refused.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_named(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW)
+}
+
+fn open_with(options: &mut OpenOptions, path: &Path, more: OFlags) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | more;
+    let file = options.custom_flags(flags.bits() as i32).open(path).map_err(|error| {
+        match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+            // A FIFO opened for writing that nobody reads, and a socket (open(2), ENXIO).
+            Some(rustix::io::Errno::NXIO) => not_regular(),
+            Some(rustix::io::Errno::LOOP) if more.contains(OFlags::NOFOLLOW) => {
+                io::Error::other("a symbolic link, which is not followed here")
+            }
+            _ => error,
+        }
+    })?;
+    if !file.metadata()?.is_file() {
+        return Err(not_regular());
+    }
+    // It says nothing about a regular file; but a program that inherits nothing of it need not know of it.
+    rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
+fn not_regular() -> io::Error {
+    io::Error::other("not a regular file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("file"), "bytes").unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("fifo"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        std::os::unix::fs::symlink("nothing", at("dangling")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for opened in [open, open_to_write, open_named] {
+            assert!(opened(&at("file")).is_ok());
+            for name in ["fifo", "socket", "dangling"] {
+                assert!(opened(&at(name)).is_err(), "{name}");
+            }
+            assert!(opened(directory.path()).is_err());
+            assert!(opened(Path::new("/dev/null")).is_err());
+        }
+        assert!(open(&at("link")).is_ok());
+        assert!(open_named(&at("link")).unwrap_err().to_string().contains("symbolic link"));
+    }
+}
