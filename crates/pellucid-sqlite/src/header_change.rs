@@ -14,7 +14,7 @@ use crate::convert::{holders, ConvertError};
 use crate::ffi;
 use crate::file::lower_of_open;
 use crate::link::Link;
-use crate::seal_request::remember;
+use crate::seal_request::{later_sequence, remember};
 
 /// How long to wait for the short moment that a change takes.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
@@ -56,7 +56,7 @@ pub fn change(
         Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
     })?;
     let failed = |code| cannot_write(path, code);
-    let next = loop {
+    let mut next = loop {
         let header = link.header().ok_or(failed(Code(ffi::IOERR)))?;
         let keys = link.keys().map_err(failed)?;
         let Some(next) = make(&link, &header, &keys)? else { return Ok(header) };
@@ -71,6 +71,7 @@ pub fn change(
     let dek = next.dek.as_ref().or(keys.dek()).ok_or(failed(Code(ffi::IOERR)))?;
     // An earlier look, for a typed error: too many protectors.
     next.header.encode(keys.header_key())?;
+    next.header.sequence = later_sequence(&next.header)?;
     commit()?;
     let deadline = Instant::now() + TIMEOUT;
     loop {

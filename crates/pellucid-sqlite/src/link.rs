@@ -23,7 +23,7 @@ use crate::ffi;
 use crate::journal_file::JournalFile;
 use crate::lower::{Lower, ReadEnd};
 use crate::pool::{Pool, WearKind};
-use crate::seal_request::{Birth, Credentials};
+use crate::seal_request::{check_state, Birth, Credentials};
 use crate::wal_file::WalFile;
 use crate::wal_index::WalIndex;
 
@@ -494,6 +494,18 @@ impl Link {
         container.mend = read.first_damaged;
         container.behind = read.second_behind;
         Ok(())
+    }
+
+    /// Looks at what is remembered again, before this connection writes: an older header may have been put back while it
+    /// was idle, the very one that it knows. Costs nothing where units are sealed.
+    ///
+    /// # Errors
+    /// A code after a line in the log.
+    pub fn check_remembered(&self) -> Outcome<()> {
+        match &self.container.borrow().header {
+            Some(header) => check_state(header).map_err(|error| self.report(&error)),
+            None => Ok(()),
+        }
     }
 
     fn read_whole_header(&self, lower: Lower) -> std::result::Result<ReadHeader, Failure> {

@@ -179,6 +179,9 @@ impl MainFile {
 
     fn look_under_lock(&mut self, level: c_int) -> Outcome<bool> {
         self.database.refresh()?;
+        if level >= ffi::LOCK_RESERVED && self.link.is_sealing() {
+            self.link.check_remembered()?;
+        }
         self.check_required()?;
         let shared = level == ffi::LOCK_SHARED && self.link.is_sealing();
         Ok(shared && self.database.logical_size()? == 0)
@@ -254,7 +257,7 @@ impl MainFile {
         // while this connection is open. Who may seal looks before anything else.
         let seals = exclusive && mask & (WRITE_MASK | CKPT_MASK) != 0;
         let looked = match seals {
-            true => self.database.refresh(),
+            true => self.database.refresh().and_then(|()| self.link.check_remembered()),
             // A reader that has its mark compares the index's header with the copy that it goes by (`walTryBeginRead`).
             false if exclusive => Ok(()),
             false => self.link.page_size().map_or(Ok(()), |bytes| self.link.check_index(bytes)),

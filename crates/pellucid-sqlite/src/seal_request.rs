@@ -128,7 +128,9 @@ impl Credentials {
     ) -> Result<Arc<ContainerKeys>> {
         let cache_key = self.cache_key(bytes);
         if let Some(keys) = cache().get(&cache_key) {
-            return Ok(keys.clone());
+            // What is remembered may have come since.
+            check_state(header)?;
+            return Ok(keys);
         }
         let dek = match known.and_then(|keys| known_dek(keys, header, bytes)) {
             Some(dek) => dek,
@@ -217,7 +219,11 @@ fn known_dek(keys: &ContainerKeys, header: &Header, bytes: &[u8]) -> Option<Dek>
 }
 
 /// A header that lets plain units pass may be an old one, put back by somebody; the keyring knows.
-fn check_state(header: &Header) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Unauthentic`] if it is; [`Error::MissingKey`] if there is a memory of the database, or may be, and it cannot be
+/// read.
+pub fn check_state(header: &Header) -> Result<()> {
     use EncryptionState::*;
     header.check_state()?;
     let switching_on = match header.state {
@@ -231,11 +237,7 @@ fn check_state(header: &Header) -> Result<()> {
         Encrypting => true,
         Unencrypted | Decrypting => false,
     };
-    let memory = Keyring::locate()
-        .and_then(|path| Keyring::open(&path))
-        .and_then(|keyring| keyring.recall_database(&header.file_id))
-        .unwrap_or_default();
-    let put_back = memory.is_some_and(|memory| {
+    let put_back = recall(header)?.is_some_and(|memory| {
         let same = header.sequence == memory.sequence && !switching_on;
         memory.sealed && (header.sequence < memory.sequence || same)
     });
@@ -250,6 +252,31 @@ fn check_state(header: &Header) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// What the keyring remembers of the database. Where there is no place for a keyring, nothing is.
+fn recall(header: &Header) -> Result<Option<DatabaseMemory>> {
+    let Ok(home) = Keyring::locate() else { return Ok(None) };
+    Keyring::recall_at(&home, &header.file_id).map_err(|error| {
+        let cause = format!(
+            "whether it was switched off by an older header is said by the keyring, which cannot be read: {error}; put that \
+             file back, or let this account read it"
+        );
+        Error::missing_key(Subject::Container, cause)
+    })
+}
+
+/// The sequence that a header made from `header` has to come after, so that nobody refuses it for what is remembered:
+/// `header` may be an older one that an administrator took back on purpose.
+///
+/// # Errors
+/// As [`check_state`] where the header to be is one that it asks the memory for.
+pub fn later_sequence(header: &Header) -> Result<u64> {
+    match recall(header) {
+        Ok(memory) => Ok(memory.map_or(0, |memory| memory.sequence).max(header.sequence)),
+        Err(error) if header.is_switched_off() => Err(error),
+        Err(_) => Ok(header.sequence),
+    }
 }
 
 type CacheKey = (Vec<u8>, Vec<u8>);
@@ -479,12 +506,9 @@ fn certificates_of(header: &Header) -> Vec<[u8; 32]> {
     header.protectors.iter().filter_map(thumbprint).collect()
 }
 
-/// Whether the keyring remembers the database: it may have been under one of its certificates before.
+/// Whether the keyring remembers the database, or may: it may have been under one of its certificates before.
 fn is_known(header: &Header) -> bool {
-    let known = Keyring::locate()
-        .and_then(|home| Keyring::open(&home))
-        .and_then(|keyring| keyring.recall_database(&header.file_id));
-    matches!(known, Ok(Some(_)))
+    !matches!(recall(header), Ok(None))
 }
 
 /// The keyring remembers that the database is sealed, so that an older header cannot switch it off, and which of its
@@ -525,15 +549,23 @@ pub fn adopt(header: &Header, path: &Path) {
     }
 }
 
-/// The database is plain now.
+/// The database is plain now. Of a copy that lies elsewhere than what is known nothing is forgotten.
 pub fn forget(header: &Header, path: &Path) {
     if certificates_of(header).is_empty() && !is_known(header) {
         return;
     }
-    let forgotten = Keyring::locate()
-        .and_then(|home| Keyring::open(&home))
-        .and_then(|keyring| keyring.forget_database(&header.file_id));
-    if let Err(error) = forgotten {
+    let forgotten = || -> Result<()> {
+        let keyring = Keyring::open(&Keyring::locate()?)?;
+        let memory = keyring.recall_database(&header.file_id)?;
+        let elsewhere = |memory: DatabaseMemory| {
+            memory.path != crate::convert::original_path(path) && memory.path.exists()
+        };
+        match memory.is_some_and(elsewhere) {
+            true => Ok(()),
+            false => keyring.forget_database(&header.file_id),
+        }
+    };
+    if let Err(error) = forgotten() {
         let what = format!("the keyring still remembers the database as encrypted: {error}");
         crate::code::note(crate::ffi::OK, path, &what);
     }

@@ -2,8 +2,9 @@
 //! that one of them needs.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::sealed_file::{Kind, SealedFile};
 use super::{found, instance, Found, Keyring};
@@ -27,12 +28,35 @@ pub struct DatabaseMemory {
 }
 
 impl DatabaseMemory {
-    /// With the header that was seen last, of this keyring's and another one's memory.
-    fn seen_by_both(self, other: Option<Self>) -> Self {
-        match other.filter(|other| other.sequence > self.sequence) {
-            Some(Self { sequence, sealed, .. }) => Self { sequence, sealed, ..self },
-            None => self,
+    /// With the header that was seen last, of this memory and another one. Of two that came equally far one is an
+    /// older header's that went another way: which, cannot be told.
+    fn raised_by(self, other: Option<&Self>) -> Self {
+        match other {
+            Some(other) if other.sequence > self.sequence => {
+                Self { sequence: other.sequence, sealed: other.sealed, ..self }
+            }
+            Some(other) if other.sequence == self.sequence => {
+                Self { sealed: self.sealed || other.sealed, ..self }
+            }
+            _ => self,
         }
+    }
+
+    /// What is remembered once a header has been seen or written. An older one that came back adds what it needs, and
+    /// lowers nothing.
+    fn after(self, known: Option<Self>) -> Self {
+        let Some(known) = known else { return self };
+        let mut memory = self;
+        if known.sequence > memory.sequence {
+            let missing: Vec<_> = known
+                .certificates
+                .iter()
+                .filter(|print| !memory.certificates.contains(print))
+                .copied()
+                .collect();
+            memory.certificates.extend(missing);
+        }
+        memory.raised_by(Some(&known))
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -68,15 +92,50 @@ impl Keyring {
     /// user's own. How far its header had come is said by the one that saw it last.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] if the file is damaged; one of the machine's only where there is no own.
+    /// What is wrong with a file of either, unless it is the machine's and not the caller's to read.
     pub fn recall_database(&self, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
         let name = crate::certificate::hex(file_id);
-        let own = self.recall(&name)?;
-        let machines = self.behind().map_or(Ok(None), |machine| machine.recall(&name));
-        match own {
-            Some(own) => Ok(Some(own.seen_by_both(machines.ok().flatten()))),
-            None => machines,
+        Self::with_machines(self.recall(&name)?, &self.home, &name)
+    }
+
+    /// The same for the instance at `home`, which need not be there: nothing is remembered then, nor where it has no entry
+    /// of the database. No key is needed for that answer, but the entry has to be readable for any other.
+    ///
+    /// # Errors
+    /// As [`Keyring::recall_database`], and as [`Keyring::open`] where there is an entry.
+    pub fn recall_at(home: &Path, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
+        let name = crate::certificate::hex(file_id);
+        Self::with_machines(Self::entry_at(home, &name)?, home, &name)
+    }
+
+    fn entry_at(home: &Path, name: &str) -> Result<Option<DatabaseMemory>> {
+        let path = home.join("keyring/databases").join(name);
+        match path.symlink_metadata() {
+            Ok(_) => Self::open(home)?.recall(name),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(Error::io(Subject::File(path), error)),
         }
+    }
+
+    fn with_machines(
+        own: Option<DatabaseMemory>,
+        home: &Path,
+        name: &str,
+    ) -> Result<Option<DatabaseMemory>> {
+        let Some(machine) = instance::behind(home) else { return Ok(own) };
+        let machines = match Self::entry_at(&machine, name) {
+            // Whoever is not of the machine's group has a keyring of his own.
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => None,
+            found => found?,
+        };
+        Ok(match own {
+            Some(own) => Some(own.raised_by(machines.as_ref())),
+            None => machines,
+        })
     }
 
     pub(super) fn recall(&self, name: &str) -> Result<Option<DatabaseMemory>> {
@@ -87,29 +146,28 @@ impl Keyring {
             .ok_or_else(|| Error::corrupt(Subject::File(file.path().to_owned()), "wrong length"))
     }
 
-    /// Remembers a database.
+    /// Remembers a database. How far its header had come never goes down by that.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be written.
+    /// [`Error::Io`] if the file cannot be written; what is wrong with it if it cannot be read, since it is left alone then.
     pub fn remember_database(&self, file_id: &[u8; 16], memory: &DatabaseMemory) -> Result<()> {
         let (_change, now) = self.begin_change()?;
-        let file = self.database_file(&crate::certificate::hex(file_id));
-        file.replace(&now.master_key, &memory.encode())
+        let name = crate::certificate::hex(file_id);
+        let memory = memory.clone().after(now.recall(&name)?);
+        self.database_file(&name).replace(&now.master_key, &memory.encode())
     }
 
-    /// Forgets a database: it is gone, or not encrypted any more.
+    /// Forgets where a database lies and what opens it: it is gone, or not encrypted any more. How far its header had come
+    /// stays, should an older one be put back.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// As [`Keyring::remember_database`].
     pub fn forget_database(&self, file_id: &[u8; 16]) -> Result<()> {
-        let _change = self.begin_change()?;
-        let path = self.database_file(&crate::certificate::hex(file_id)).path().to_owned();
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::io(Subject::File(path), error))
-            }
-            _ => Ok(()),
-        }
+        let (_change, now) = self.begin_change()?;
+        let name = crate::certificate::hex(file_id);
+        let Some(known) = now.recall(&name)? else { return Ok(()) };
+        let memory = DatabaseMemory { certificates: Vec::new(), path: PathBuf::new(), ..known };
+        self.database_file(&name).replace(&now.master_key, &memory.encode())
     }
 
     /// The databases that are remembered, and what cannot be read of that.
@@ -159,18 +217,39 @@ impl Keyring {
 mod tests {
     use super::*;
 
-    #[test]
-    fn of_two_memories_the_later_one_says_how_far_the_header_was() {
-        let memory = |sequence, sealed, path: &str| DatabaseMemory {
+    fn memory(sequence: u64, sealed: bool, certificate: u8, path: &str) -> DatabaseMemory {
+        DatabaseMemory {
             sequence,
             sealed,
-            certificates: vec![[1; 32]],
+            certificates: vec![[certificate; 32]],
             path: path.into(),
+        }
+    }
+
+    #[test]
+    fn of_two_memories_the_later_one_says_how_far_the_header_was() {
+        let seen = |sealed, other: Option<(u64, bool)>| {
+            let other = other.map(|(sequence, sealed)| memory(sequence, sealed, 2, "/machine.db"));
+            let found = memory(5, sealed, 1, "/own.db").raised_by(other.as_ref());
+            assert_eq!((&found.certificates[..], found.path), (&[[1; 32]][..], "/own.db".into()));
+            (found.sequence, found.sealed)
         };
-        let own = || memory(5, false, "/own.db");
-        let seen = |other| own().seen_by_both(other);
-        assert_eq!(seen(None), own());
-        assert_eq!(seen(Some(memory(4, true, "/machine.db"))), own());
-        assert_eq!(seen(Some(memory(6, true, "/machine.db"))), memory(6, true, "/own.db"));
+        assert_eq!(seen(false, None), (5, false));
+        assert_eq!(seen(false, Some((4, true))), (5, false));
+        assert_eq!(seen(false, Some((6, true))), (6, true));
+        assert_eq!(seen(true, Some((6, false))), (6, false));
+        assert_eq!([true, false].map(|own| seen(own, Some((5, !own)))), [(5, true); 2]);
+    }
+
+    #[test]
+    fn what_is_remembered_never_goes_down() {
+        let known = || Some(memory(5, true, 1, "/there.db"));
+        let later = memory(6, false, 2, "/here.db");
+        assert_eq!(later.clone().after(known()), later);
+        assert_eq!(later.clone().after(None), later);
+        let older = memory(4, false, 2, "/here.db").after(known());
+        let both = vec![[2; 32], [1; 32]];
+        assert_eq!(older, DatabaseMemory { certificates: both, ..memory(5, true, 2, "/here.db") });
+        assert_eq!(memory(5, false, 2, "/here.db").after(known()), memory(5, true, 2, "/here.db"));
     }
 }

@@ -216,3 +216,35 @@ fn a_certificate_is_read_in_less_than_a_millisecond() {
     }
     assert!(fastest < 1000, "{fastest} us");
 }
+
+#[test]
+fn of_many_who_remember_at_once_the_latest_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let keyring = &keyring;
+            scope.spawn(move || {
+                for round in 0..12 {
+                    // Up and down, in another order in each thread.
+                    let sequence = (round * 7 + thread * 5) % 13;
+                    let memory =
+                        DatabaseMemory { sequence, sealed: sequence == 12, ..Default::default() };
+                    keyring.remember_database(&[1; 16], &memory).unwrap();
+                }
+            });
+        }
+    });
+    let found = keyring.recall_database(&[1; 16]).unwrap().unwrap();
+    assert_eq!((found.sequence, found.sealed), (12, true));
+    keyring.forget_database(&[1; 16]).unwrap();
+    assert_eq!(keyring.recall_database(&[1; 16]).unwrap(), Some(found.clone()));
+    let older = DatabaseMemory { sequence: 3, ..Default::default() };
+    keyring.remember_database(&[1; 16], &older).unwrap();
+    assert_eq!(Keyring::recall_at(home.path(), &[1; 16]).unwrap(), Some(found));
+    assert_eq!(Keyring::recall_at(home.path(), &[2; 16]).unwrap(), None);
+    assert_eq!(Keyring::recall_at(&home.path().join("nowhere"), &[1; 16]).unwrap(), None);
+    std::fs::remove_file(home.path().join("service.key")).unwrap();
+    assert!(Keyring::recall_at(home.path(), &[1; 16]).is_err(), "it may be remembered");
+    assert_eq!(Keyring::recall_at(home.path(), &[2; 16]).unwrap(), None);
+}
