@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -40,8 +39,8 @@ pub enum Missing {
     Named(PathBuf, std::io::Error),
     /// Nothing in the usual places.
     Nowhere(Vec<PathBuf>),
-    /// Everybody may change what would be loaded.
-    Writable(PathBuf),
+    /// Others may change or exchange what would be loaded.
+    Untrusted(pellucid::Error),
 }
 
 impl fmt::Display for Missing {
@@ -51,9 +50,7 @@ impl fmt::Display for Missing {
                 write!(f, "`PELLUCID_EXTENSION` names `{}`: {error}", path.display())
             }
             Missing::Nowhere(_) => write!(f, "`{FILE_NAME}` was not found"),
-            Missing::Writable(path) => {
-                write!(f, "everybody may write to `{}`, so it is not loaded", path.display())
-            }
+            Missing::Untrusted(error) => write!(f, "the library is not loaded: {error}"),
         }
     }
 }
@@ -71,7 +68,9 @@ impl Missing {
                     tried.join(" and ")
                 )
             }
-            Missing::Writable(path) => format!("`chmod o-w {}`", path.display()),
+            Missing::Untrusted(_) => {
+                "it and every directory on its way have to be yours or root's, and nobody else's to write to".to_owned()
+            }
         }
     }
 }
@@ -81,20 +80,15 @@ impl Missing {
 /// # Errors
 /// [`Missing`], also for a library that others could exchange.
 pub fn locate() -> Result<PathBuf, Missing> {
-    let found = match std::env::var_os("PELLUCID_EXTENSION").filter(|path| !path.is_empty()) {
-        Some(path) => named(path)?,
-        None => usual()?,
-    };
-    for path in [Some(found.as_path()), found.parent()].into_iter().flatten() {
-        if writable_by_all(path) {
-            return Err(Missing::Writable(path.to_owned()));
-        }
+    match std::env::var_os("PELLUCID_EXTENSION").filter(|path| !path.is_empty()) {
+        Some(path) => named(path),
+        None => usual(),
     }
-    Ok(found)
 }
 
 fn named(path: OsString) -> Result<PathBuf, Missing> {
     let path = PathBuf::from(path);
+    pellucid::trusted::check(&path).map_err(Missing::Untrusted)?;
     let found = path.canonicalize().map_err(|error| Missing::Named(path, error))?;
     if found.is_file() {
         return Ok(found);
@@ -109,18 +103,13 @@ fn usual() -> Result<PathBuf, Missing> {
         for place in [directory.join(FILE_NAME), directory.join("../lib/pellucid").join(FILE_NAME)]
         {
             match place.canonicalize() {
-                Ok(found) if found.is_file() => return Ok(found),
+                Ok(found) if found.is_file() => {
+                    pellucid::trusted::check(&place).map_err(Missing::Untrusted)?;
+                    return Ok(found);
+                }
                 _ => tried.push(place),
             }
         }
     }
     Err(Missing::Nowhere(tried))
-}
-
-/// A directory with the sticky bit keeps others from exchanging what is not theirs.
-pub fn writable_by_all(path: &Path) -> bool {
-    path.metadata().is_ok_and(|data| {
-        let mode = data.permissions().mode();
-        mode & 0o002 != 0 && !(data.is_dir() && mode & 0o1000 != 0)
-    })
 }

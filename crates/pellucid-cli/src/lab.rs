@@ -75,14 +75,12 @@ fn locate() -> Result<PathBuf, Failure> {
             ),
         ));
     };
-    for path in [Some(found.as_path()), found.parent()].into_iter().flatten() {
-        if extension::writable_by_all(path) {
-            return Err(Failure::new(
-                format!("everybody may write to `{}`, so it is not started", path.display()),
-                format!("`chmod o-w {}`", path.display()),
-            ));
-        }
-    }
+    pellucid::trusted::check(&found).map_err(|error| {
+        Failure::new(
+            format!("the lab is not started: {error}"),
+            "it and every directory on its way have to be yours or root's, and nobody else's to write to",
+        )
+    })?;
     Ok(found)
 }
 

@@ -162,6 +162,13 @@ fn main() -> ExitCode {
     if let Err(error) = no_dumps {
         output.warning(format_args!("core dumps of this process stay on: {error}"));
     }
+    if let Some((instead, refused)) = pellucid::keyring::Keyring::passed_over() {
+        output.warning(format_args!(
+            "the keyring is the one in `{}`, not where `HOME` or `XDG_DATA_HOME` leads to: {refused}; `sudo -H` and \
+             `PELLUCID_HOME` name another one",
+            instead.display()
+        ));
+    }
     let done = match &cli.command {
         Command::Encrypt(args) => convert::encrypt(args, &output),
         Command::Decrypt(args) => convert::decrypt(args, &output),

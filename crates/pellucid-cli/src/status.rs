@@ -12,7 +12,7 @@ use pellucid::certificate::hex;
 use pellucid::keyring::{Keyring, Stored};
 use pellucid::message;
 use pellucid::protector::Protector;
-use pellucid::Error;
+use pellucid::{Error, Subject};
 use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
 
 use crate::doctor::certificate_gone;
@@ -39,9 +39,21 @@ pub struct StatusArgs {
 
 /// Shows databases and keyring.
 pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let home = Keyring::locate().unwrap_or_default();
     let mut warnings = Vec::new();
-    let (known, keyring) = look(&home, &mut warnings);
+    let (home, (known, keyring)) = match Keyring::locate() {
+        Ok(home) => {
+            let found = look(&home, &mut warnings);
+            (home, found)
+        }
+        // No place for a keyring is none; one that is not to be trusted is told.
+        Err(Error::Misuse { subject: Subject::Option(_), .. }) => {
+            (PathBuf::new(), (Known::default(), State::None))
+        }
+        Err(error) => {
+            warnings.push(format!("the keyring cannot be used: {error}"));
+            (PathBuf::new(), (Known::default(), State::Closed))
+        }
+    };
     let named = !args.databases.is_empty();
     let mut rows = Vec::new();
     for database in if named { &args.databases } else { &known.databases } {

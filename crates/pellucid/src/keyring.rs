@@ -67,12 +67,19 @@ pub struct Keyring {
 
 impl Keyring {
     /// The instance directory: `$PELLUCID_HOME`; else `pellucid` in the XDG data directory, if the caller has a keyring
-    /// there and is not root; else `home = PATH` in `/etc/pellucid.conf`; else `pellucid` in the XDG data directory.
+    /// there and is not root; else `home = PATH` in `/etc/pellucid.conf`; else `pellucid` in the XDG data directory. In
+    /// place of an XDG data directory that others have a hand in, the one below the home of the caller's account.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if none of them is set.
+    /// [`Error::Misuse`] if none of them is set, or others could exchange the one that is to be used.
     pub fn locate() -> Result<PathBuf> {
         instance::locate()
+    }
+
+    /// Where `HOME` or `XDG_DATA_HOME` leads to a place that somebody else has a hand in: the one that
+    /// [`Keyring::locate`] takes instead, in the home directory of the caller's account, and what is wrong with the other.
+    pub fn passed_over() -> Option<(PathBuf, Error)> {
+        instance::passed_over()
     }
 
     /// Opens the keyring of an instance.

@@ -29,6 +29,7 @@ pub mod secret;
 pub mod sector;
 pub mod sqlite;
 pub mod transition;
+pub mod trusted;
 pub mod unit;
 pub mod wal;
 

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -10,6 +9,7 @@ use aws_lc_rs::hmac;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::{Error, Result, Subject};
+use crate::trusted::{self, Guard};
 
 /// Fills `bytes` from the system's generator.
 ///
@@ -20,23 +20,13 @@ pub fn fill_random(bytes: &mut [u8]) -> Result<()> {
         .map_err(|error| Error::io(Subject::Key("random generator"), std::io::Error::other(error)))
 }
 
-/// Reads a small secret file that nobody but its owner can read.
+/// Reads a small secret file that nobody else can read or could have put there.
 ///
 /// # Errors
-/// [`Error::Misuse`] if group or others have any right on it, [`Error::Io`] if it cannot be read.
+/// [`Error::Misuse`] if somebody can, [`Error::Io`] if it cannot be read.
 pub fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let mut file = std::fs::File::open(path).map_err(io)?;
-    let metadata = file.metadata().map_err(io)?;
-    if metadata.is_file() && metadata.mode() & 0o077 != 0 {
-        return Err(Error::misuse(
-            Subject::File(path.to_owned()),
-            format!(
-                "others can read this secret (mode {:04o}); `chmod 600` it",
-                metadata.mode() & 0o7777
-            ),
-        ));
-    }
+    let mut file = trusted::open(path, Guard::Secret { what: "this secret", group: None })?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(SECRET_FILE_BYTES));
     file.by_ref().take(SECRET_FILE_BYTES as u64).read_to_end(&mut bytes).map_err(io)?;
     Ok(bytes)

@@ -60,5 +60,6 @@ mod states;
 mod status;
 #[path = "../support/mod.rs"]
 mod support;
+mod trusted;
 mod views;
 mod wear;

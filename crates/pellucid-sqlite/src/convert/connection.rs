@@ -271,6 +271,13 @@ impl<'a> Handle<'a> {
 
     /// Loads an extension with its default entry point.
     fn load(&self, extension: &Path) -> Result<(), ConvertError> {
+        // As SQLite looks for it; a bare name is the dynamic linker's to find, in the system's directories.
+        if extension.components().count() > 1 {
+            pellucid::trusted::check(extension)?;
+            let mut longer = extension.as_os_str().to_owned();
+            longer.push(".so");
+            pellucid::trusted::check(Path::new(&longer))?;
+        }
         let name = terminated(&extension.display().to_string())?;
         let mut message = std::ptr::null_mut();
         // SAFETY: the name is terminated; a message is SQLite's to free. Loading by the C function

@@ -118,8 +118,13 @@ impl Event {
     /// As [`Event::record`].
     pub fn record_here(&self) -> Result<()> {
         // A library user with a raw key has no instance; syslog hears of it all the same.
-        let home = instance::locate().unwrap_or_default();
-        self.record(&home)
+        match instance::locate() {
+            Ok(home) => self.record(&home),
+            Err(_) => {
+                self.tell_syslog(&self.line());
+                Ok(())
+            }
+        }
     }
 
     /// Writes it to the log of the instance at `home`, where there is one, and to syslog. Whoever may read the instance
@@ -129,9 +134,7 @@ impl Event {
     /// [`Error::Io`] if the log cannot be written; what was to be done must not be done then.
     pub fn record(&self, home: &Path) -> Result<()> {
         let line = self.line();
-        let priority = Priority::new(Severity::LOG_NOTICE, Facility::LOG_AUTH);
-        // As with every program: whether somebody listens there is the machine's business.
-        let _ = nix::syslog::syslog(priority, &*line);
+        self.tell_syslog(&line);
         if !home.join("keyring").is_dir() {
             return Ok(());
         }
@@ -146,6 +149,12 @@ impl Event {
             }
             done => done.map_err(|error| Error::io(Subject::File(path(home)), error)),
         }
+    }
+
+    fn tell_syslog(&self, line: &str) {
+        let priority = Priority::new(Severity::LOG_NOTICE, Facility::LOG_AUTH);
+        // As with every program: whether somebody listens there is the machine's business.
+        let _ = nix::syslog::syslog(priority, line);
     }
 
     fn line(&self) -> String {

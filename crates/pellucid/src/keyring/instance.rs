@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 use super::sealed_file::{link_new, sync_parent, write_temporary};
 use crate::error::{Error, Result, Subject};
 use crate::secret::Secret32;
+use crate::trusted::{self, Guard};
 
 const CONFIG: &str = "/etc/pellucid.conf";
+/// It has one line.
+const CONFIG_BYTES_MOST: u64 = 65536;
 const CREDENTIAL: &str = "pellucid-smk";
 const SERVICE_KEY_BYTES: usize = 32;
 
@@ -20,7 +23,19 @@ pub(super) fn config_path() -> PathBuf {
 }
 
 pub(super) fn locate() -> Result<PathBuf> {
-    choose(variable, rustix::process::geteuid().is_root(), configured)
+    let home = choose(variable, rustix::process::geteuid().is_root(), read_configured)?;
+    // Also where there is none yet: nobody else is to have a hand in the one that is made.
+    trusted::check(&home)?;
+    Ok(home)
+}
+
+/// Opens a file of the keyring, which nobody but root and the caller could have put there; none if it is not there.
+pub(super) fn open(path: &Path, guard: Guard<'_>) -> Result<Option<File>> {
+    match trusted::open(path, guard) {
+        Ok(file) => Ok(Some(file)),
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn variable(name: &str) -> Option<OsString> {
@@ -32,13 +47,16 @@ fn variable(name: &str) -> Option<OsString> {
 fn choose(
     variable: impl Fn(&str) -> Option<OsString>,
     is_root: bool,
-    configured: impl FnOnce() -> Option<PathBuf>,
+    configured: impl FnOnce() -> Result<Option<PathBuf>>,
 ) -> Result<PathBuf> {
     if let Some(home) = variable("PELLUCID_HOME") {
         return Ok(PathBuf::from(home));
     }
     let own = own_place(variable);
-    own.clone().filter(|own| !is_root && is_own(own)).or_else(configured).or(own).ok_or_else(|| {
+    if let Some(own) = own.as_ref().filter(|own| !is_root && is_own(own)) {
+        return Ok(own.clone());
+    }
+    configured()?.or(own).ok_or_else(|| {
         Error::misuse(
             Subject::Option("PELLUCID_HOME".into()),
             "not set, and neither is HOME: there is no place for a keyring",
@@ -46,11 +64,35 @@ fn choose(
     })
 }
 
-/// Where a user's own keyring lies.
+/// Where a user's own keyring lies: where the environment says, if nobody else has a hand in that, and else in the home
+/// directory that the account has.
 fn own_place(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let named = named_place(variable)?;
+    match passed_over_from(&named) {
+        Some((registered, _)) => Some(registered),
+        None => Some(named),
+    }
+}
+
+fn named_place(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let data = variable("XDG_DATA_HOME").map(PathBuf::from);
     let data = data.or_else(|| Some(Path::new(&variable("HOME")?).join(".local/share")))?;
     Some(data.join("pellucid"))
+}
+
+/// The place to take instead of `named`, and why.
+fn passed_over_from(named: &Path) -> Option<(PathBuf, Error)> {
+    let refused = trusted::check(named).err()?;
+    let home = trusted::home_of(rustix::process::geteuid().as_raw())?;
+    let registered = home.join(".local/share/pellucid");
+    (registered != named && trusted::check(&registered).is_ok()).then_some((registered, refused))
+}
+
+/// The place for a keyring of the caller's that is used although `HOME` or `XDG_DATA_HOME` leads to another one, and what
+/// is wrong with that; none where the caller's own is not the one to use.
+pub(super) fn passed_over() -> Option<(PathBuf, Error)> {
+    let instead = passed_over_from(&named_place(variable)?)?;
+    (locate().ok()? == instead.0).then_some(instead)
 }
 
 /// A keyring is there, and it is the caller's: not one of a HOME that was left over from somebody else.
@@ -75,10 +117,23 @@ pub(super) fn behind(home: &Path) -> Option<PathBuf> {
 
 /// What [`config_path`] names.
 pub(super) fn configured() -> Option<PathBuf> {
-    std::fs::read_to_string(config_path()).ok()?.lines().find_map(|line| {
+    read_configured().ok().flatten()
+}
+
+/// The same; one that others could have written leads nowhere.
+fn read_configured() -> Result<Option<PathBuf>> {
+    let mut text = String::new();
+    let read = trusted::open(&config_path(), Guard::Unchanged)
+        .map(|file| file.take(CONFIG_BYTES_MOST).read_to_string(&mut text));
+    match read {
+        Ok(Ok(_)) => {}
+        Ok(Err(_)) | Err(Error::Io { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    Ok(text.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "home").then(|| PathBuf::from(value.trim()))
-    })
+    }))
 }
 
 /// Whether `home` is what [`configured`] says, by whatever path.
@@ -93,7 +148,10 @@ pub(super) fn unnamed_group(home: &Path) -> Option<u32> {
 }
 
 pub(super) fn make_directories(home: &Path) -> Result<()> {
+    trusted::check(home)?;
     make_for_owner(home)?;
+    // Somebody may have been there first.
+    trusted::check(&home.join("keyring"))?;
     // By the umask of whoever made it, any directory may be 0750: only what is named as the machine's is so on purpose.
     let shared = group_of(home).filter(|_| is_configured(home));
     make(&home.join("keyring"), shared)?;
@@ -137,6 +195,7 @@ fn share_directory(path: &Path, group: u32, mode: u32) -> std::io::Result<()> {
 
 /// Makes the directory of a system instance: 0750, for `group` to read; and what is in it.
 pub(super) fn make_system_directories(home: &Path, group: u32) -> Result<()> {
+    trusted::check(home)?;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o750).create(home);
     made.and_then(|()| share_directory(home, group, 0o750))
         .map_err(|error| Error::io(Subject::File(home.to_owned()), error))?;
@@ -257,23 +316,8 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
 
 pub(super) fn read_key(home: &Path, path: PathBuf) -> Result<Option<Secret32>> {
     let io = |error| Error::io(Subject::File(path.clone()), error);
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io(error)),
-    };
-    // The opened file's own mode: a name may lead elsewhere a moment later.
-    let metadata = file.metadata().map_err(io)?;
-    let shared_by_group = metadata.mode() & 0o027 == 0 && group(home).is_some();
-    if metadata.mode() & 0o077 != 0 && !shared_by_group {
-        return Err(Error::misuse(
-            Subject::File(path),
-            format!(
-                "others can read the service master key (mode {:04o}); `chmod 600` it",
-                metadata.mode() & 0o7777
-            ),
-        ));
-    }
+    let guard = Guard::Secret { what: "the service master key", group: group(home) };
+    let Some(file) = open(&path, guard)? else { return Ok(None) };
     let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(SERVICE_KEY_BYTES + 1));
     file.take(SERVICE_KEY_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(io)?;
     Secret32::from_slice(&bytes)
@@ -305,7 +349,7 @@ mod tests {
                     .find(|(one, _)| *one == name)
                     .map(|(_, path): &(_, OsString)| path.clone())
             };
-            choose(variable, is_root, || configured.cloned()).ok()
+            choose(variable, is_root, || Ok(configured.cloned())).ok()
         };
         let at_home: [(&str, &Path); 1] = [("HOME", &home)];
         assert_eq!(found(&at_home, false, None), Some(own.clone()), "where one will be made");
@@ -385,7 +429,10 @@ mod tests {
         assert_eq!((files, outside), (vec![0o600; 7], vec![0o600; 5]));
         assert_eq!(mode(&own.join("run")), 0o700);
         assert_eq!(unnamed_group(&own), None);
-        // And its key may not be the group's to read.
+        // And its key may not be a group's to read; root's may be for one of root's own.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(own.join("service.key"), None, Some(65534)).unwrap();
+        }
         set_mode(&own.join("service.key"), 0o640);
         assert!(matches!(read_service_key(&own), Err(Error::Misuse { .. })));
     }

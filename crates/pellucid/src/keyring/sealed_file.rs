@@ -16,6 +16,7 @@ use crate::derive::hkdf_sha256;
 use crate::error::{Error, Result, Subject};
 use crate::message;
 use crate::secret::{fill_random, Secret32};
+use crate::trusted::Guard;
 
 const MAGIC: &[u8; 16] = b"Pellucid key\0\0\0\0";
 const VERSION: u16 = 1;
@@ -61,13 +62,10 @@ impl SealedFile {
     pub(super) fn read(&self, parent: &Secret32) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let subject = || Subject::File(self.path.clone());
         let mut bytes = Vec::new();
-        match File::open(&self.path)
-            .and_then(|file| file.take(FILE_BYTES_MOST + 1).read_to_end(&mut bytes))
-        {
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io(subject(), error)),
-        }
+        let Some(file) = instance::open(&self.path, Guard::Unchanged)? else { return Ok(None) };
+        file.take(FILE_BYTES_MOST + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Error::io(subject(), error))?;
         if bytes.len() as u64 > FILE_BYTES_MOST {
             return Err(Error::corrupt(subject(), "longer than any file of a keyring"));
         }
