@@ -258,7 +258,7 @@ fn export(keyring: &Keyring, args: &FilesArgs, output: &Output) -> Result<(), Fa
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    std::fs::File::open(path)
+    pellucid::regular::open_given(path)
         .and_then(|file| file.take(FILE_BYTES_MOST as u64 + 1).read_to_end(&mut bytes))
         .map_err(|_| Failure::from(Error::message(message::FILE_NOT_VALID, "")).about(path))?;
     Ok(bytes)

@@ -1,6 +1,5 @@
 //! What has to be so before the keys of a database or its encryption are changed, and SQL Server's words where it is not.
 
-use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -39,7 +38,7 @@ pub fn ready_for_protector(database: &Path) -> Result<(), Failure> {
 
 /// Whether the file can be written, asked before anything else is begun.
 pub fn writable(database: &Path) -> Result<(), Failure> {
-    match OpenOptions::new().write(true).open(database).map_err(|error| error.kind()) {
+    match pellucid::regular::open_to_write(database).map_err(|error| error.kind()) {
         Err(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => Err(Failure::new(
             message::READ_ONLY.text,
             "the file cannot be written: look at its permissions, its directory and how the disk is mounted",

@@ -3,7 +3,6 @@
 //! Reads the file directly, so it must not be called while this process has the file open through
 //! SQLite: closing the descriptor would drop SQLite's locks (howtocorrupt.html, 2.2).
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -106,11 +105,8 @@ impl SealedHeader {
 /// [`Error::Io`] if it cannot be read.
 pub fn inspect(path: &Path) -> Result<Inspection> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let mut file = File::open(path).map_err(io)?;
+    let mut file = pellucid::regular::open(path).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;
-    if !metadata.is_file() {
-        return Err(io(std::io::Error::other("not a regular file")));
-    }
     let mut region = Vec::with_capacity(REGION_BYTES as usize);
     file.by_ref().take(REGION_BYTES).read_to_end(&mut region).map_err(io)?;
     let copy = Some(copy_path(path)).filter(|copy| copy.exists());

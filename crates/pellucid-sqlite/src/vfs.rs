@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::api::Api;
-use crate::code::report;
+use crate::code::{note, report};
+use crate::convert::connection::never_a_database;
 use crate::convert::copy;
 use crate::ffi::{self, File, Opaque, Vfs};
 use crate::file;
@@ -188,6 +189,13 @@ unsafe extern "C" fn open(
             // What would be refused as soon as it is there is not made.
             if request.forbids_birth() && !path.exists() {
                 return report(path, &plain_where_sealed_is_required()).0;
+            }
+        }
+        // A FIFO under a database's or a log's name would make it wait.
+        if let Some(path) = path.as_ref() {
+            if std::fs::metadata(path).is_ok_and(|found| never_a_database(&found)) {
+                note(ffi::CANTOPEN, path, "not a regular file");
+                return ffi::CANTOPEN;
             }
         }
         let Some(open) = lower.open else { return ffi::CANTOPEN };

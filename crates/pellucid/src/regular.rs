@@ -15,6 +15,20 @@ pub fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, OFlags::empty())
 }
 
+/// Opens what whoever starts a program names: a regular file, or a stream by the name of a descriptor of the program's own
+/// (`/dev/stdin`, and what `<(command)` becomes), which nobody else has put there.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_given(path: &Path) -> io::Result<File> {
+    let is_descriptor =
+        ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|own| path.starts_with(own));
+    if is_descriptor {
+        return File::open(path);
+    }
+    open(path)
+}
+
 /// Opens the regular file `path` for reading and writing, through symbolic links.
 ///
 /// # Errors
@@ -84,6 +98,14 @@ mod tests {
             assert!(opened(Path::new("/dev/null")).is_err());
         }
         assert!(open(&at("link")).is_ok());
+        assert!(open_given(&at("fifo")).is_err() && open_given(&at("link")).is_ok());
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        io::Write::write_all(&mut writer, b"given").unwrap();
+        drop(writer);
+        let name = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        let mut given = String::new();
+        io::Read::read_to_string(&mut open_given(Path::new(&name)).unwrap(), &mut given).unwrap();
+        assert_eq!(given, "given");
         assert!(open_named(&at("link")).unwrap_err().to_string().contains("symbolic link"));
     }
 }

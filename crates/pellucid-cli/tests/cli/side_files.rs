@@ -260,3 +260,101 @@ fn run(place: &Place, shell: &str) {
 fn in_time(place: &Place, arguments: &[&str]) -> Said {
     said(place.command("/usr/bin/timeout").arg("60").arg(PELLUCID).args(arguments))
 }
+
+#[test]
+fn no_command_waits_for_a_fifo() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.plain("plain.db");
+    place.pellucid(&["backup", "app.db", "--to", "one.bak"]).succeeded();
+    place.secret("a.password", b"a password of some length\n");
+    run(&place, "mkfifo fifo; chmod 600 fifo");
+    let open = "import sqlite3, sys\nsqlite3.connect(sys.argv[1]).execute('SELECT 1 FROM t')";
+    std::fs::write(place.path("open.py"), open).unwrap();
+    let of_databases = [
+        "status fifo",
+        "status app.db fifo",
+        "check fifo",
+        "encrypt fifo",
+        "decrypt fifo",
+        "decrypt fifo --keep-container",
+        "salvage fifo --to new.db",
+        "salvage app.db --to fifo",
+        "protector list fifo",
+        "rekey fifo",
+        "rewrap fifo --certificate pellucid",
+        "scan status fifo",
+        "scan resume fifo",
+        "scan verify fifo",
+        "backup fifo --to new.bak",
+        "restore one.bak --to fifo --replace",
+        "run -- /usr/bin/python3 open.py fifo",
+        "run -- /usr/bin/sqlite3 -readonly fifo .tables",
+        "run -- /usr/bin/sqlite3 file:fifo?mode=ro .tables",
+    ];
+    let of_media = [
+        "header fifo",
+        "files fifo",
+        "label fifo",
+        "verify fifo",
+        "verify fifo --open",
+        "restore fifo --to new.db",
+        "restore one.bak fifo --to new.db",
+        "backup app.db --to fifo",
+        "backup app.db --to fifo --append",
+    ];
+    let of_keys = [
+        "encrypt plain.db --key-file fifo",
+        "encrypt plain.db --passphrase-file fifo",
+        "check app.db --key-file fifo",
+        "cert import new --cert-file fifo",
+        "cert import new --cert-file fifo --key-file fifo --password-file a.password",
+        "cert export pellucid --cert-file new.pem --key-file new.key --password-file fifo",
+        "instance import fifo --password-file a.password",
+        "key backup service --file new.smk --password-file fifo",
+        "key restore service --file fifo --password-file a.password",
+    ];
+    for words in of_databases.iter().chain(&of_media).chain(&of_keys) {
+        let arguments: Vec<&str> = words.split(' ').collect();
+        let told = in_time(&place, &arguments);
+        assert!(![0, 3, 124].contains(&told.code), "{words}: {told:?}");
+        assert!(told.code != 101, "{words}: {told:?}");
+        // Usage is told before anything is opened: then nothing was shown.
+        let is_usage = told.stderr.contains("Usage:");
+        assert!(!is_usage, "{words}: {told:?}");
+    }
+    for name in ["app.db", "plain.db"] {
+        for side in ["-journal", "-wal"] {
+            let fifo = format!("{name}{side}");
+            run(&place, &format!("mkfifo {fifo}"));
+            for words in ["status", "check", "encrypt", "decrypt", "rekey", "scan verify"] {
+                let mut arguments: Vec<&str> = words.split(' ').collect();
+                arguments.push(name);
+                let told = in_time(&place, &arguments);
+                assert!(![3, 101, 124].contains(&told.code), "{fifo}, {words}: {told:?}");
+            }
+            for command in [
+                &["backup", name, "--to", "side.bak"][..],
+                &["salvage", name, "--to", "side.db"],
+                &["run", "--", "/usr/bin/sqlite3", name, "SELECT 1"],
+                &["run", "--", "/usr/bin/sqlite3", "-readonly", name, "SELECT 1"],
+            ] {
+                let told = in_time(&place, command);
+                assert!(![3, 101, 124].contains(&told.code), "{fifo}, {command:?}: {told:?}");
+                run(&place, "rm -f side.bak side.db");
+            }
+            run(&place, &format!("rm -f {fifo}"));
+            let is_sealed = std::fs::read(place.path(name)).unwrap().starts_with(b"Pellucid");
+            assert_eq!(is_sealed, name == "app.db", "{fifo}: a command has gone on over it");
+        }
+    }
+    // What whoever starts the program hands over is no name in a directory.
+    let shell = |line: &str| {
+        let mut command = place.command("/bin/bash");
+        said(command.args(["-c", &line.replace("pellucid ", &format!("{PELLUCID} "))]))
+    };
+    shell("pellucid verify - < one.bak").succeeded();
+    shell("pellucid verify /dev/stdin < one.bak").succeeded();
+    shell("pellucid encrypt plain.db --passphrase-file <(cat a.password)").succeeded();
+    shell("pellucid check plain.db --passphrase-file /dev/stdin < a.password").succeeded();
+}

@@ -230,7 +230,7 @@ impl Session {
 /// A file of a certificate or private key.
 fn read(path: &Path) -> Done<Vec<u8>> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path)
+    pellucid::regular::open_given(path)
         .and_then(|file| file.take(FILE_BYTES_MOST as u64 + 1).read_to_end(&mut bytes))
         .map_err(|_| Message::from(known::FILE_NOT_VALID))?;
     Ok(bytes)

@@ -42,6 +42,15 @@ impl<'a> Handle<'a> {
         let api = Api::get().ok_or_else(|| {
             Error::misuse(Subject::Container, "the VFS is not registered in this process")
         })?;
+        // SQLite would wait for whoever opens the other end of a FIFO.
+        for suffix in ["", "-journal", "-wal"] {
+            let mut name = file.as_os_str().to_owned();
+            name.push(suffix);
+            if std::fs::metadata(&name).is_ok_and(|found| never_a_database(&found)) {
+                let error = std::io::Error::other("not a regular file");
+                return Err(Error::io(Subject::File(name.into()), error).into());
+            }
+        }
         let name = terminated(uri)?;
         let mut db = std::ptr::null_mut();
         // SAFETY: the name is terminated; `db` is valid for a write.
@@ -376,6 +385,13 @@ unsafe extern "C" fn call_borrowed(argument: *mut c_void) -> c_int {
         tell();
     }));
     c_int::from(told.is_err())
+}
+
+/// Neither a file nor a directory, of which SQLite says what it is, nor a disk.
+pub fn never_a_database(found: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = found.file_type();
+    kind.is_fifo() || kind.is_char_device() || kind.is_socket()
 }
 
 fn terminated(text: &str) -> Result<CString, ConvertError> {

@@ -106,7 +106,8 @@ pub fn remove_ended_journal(path: &Path) -> Result<()> {
     let name = PathBuf::from(name);
     let failed = |error| Error::io(Subject::File(name.clone()), error);
     let mut first = [0; journal::SECTOR_PART_BYTES];
-    let read = std::fs::File::open(&name).and_then(|mut journal| journal.read(&mut first));
+    let read =
+        pellucid::regular::open_named(&name).and_then(|mut journal| journal.read(&mut first));
     match read {
         Ok(_) if first.iter().all(|byte| *byte == 0) => std::fs::remove_file(&name).map_err(failed),
         Ok(_) => Ok(()),

@@ -5,7 +5,7 @@
 //! descriptor stays open for as long as the process lives: to close it would drop the locks that SQLite has
 //! (howtocorrupt.html, 2.2). Of a file that is gone there is nothing to keep.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -48,8 +48,7 @@ impl Turn {
         let at = match known.iter().position(|one| one.id == id) {
             Some(at) => at,
             None => {
-                let file = OpenOptions::new().read(true).write(true).open(database);
-                let file = file.map_err(failed)?;
+                let file = pellucid::regular::open_to_write(database).map_err(failed)?;
                 // Of what was opened: a name may lead elsewhere a moment later.
                 let id = file.metadata().map(|found| id_of(&found)).map_err(failed)?;
                 known.push(Known { id, file, taken: false });
@@ -122,6 +121,8 @@ fn range(kind: i16) -> libc::flock {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+
     use super::*;
 
     #[test]

@@ -183,7 +183,7 @@ impl Bundle {
     /// As [`Bundle::open`]; [`Error::Io`].
     pub fn read(path: &Path, keys: &dyn KeySource) -> Result<Self> {
         let mut bytes = Vec::new();
-        std::fs::File::open(path)
+        crate::regular::open_given(path)
             .and_then(|file| file.take(BUNDLE_BYTES_MOST + 1).read_to_end(&mut bytes))
             .map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
         Self::open(&bytes, keys)

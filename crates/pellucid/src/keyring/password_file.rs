@@ -126,7 +126,7 @@ pub(super) fn open(kind: MasterKey, bytes: &[u8], password: &Passphrase) -> Resu
 pub(super) fn read(kind: MasterKey, path: &Path, password: &Passphrase) -> Result<Secret32> {
     use std::io::Read;
     let mut bytes = Vec::with_capacity(FILE_BYTES + 1);
-    let read = std::fs::File::open(path)
+    let read = crate::regular::open_given(path)
         .and_then(|file| file.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
     match read {
         Ok(_) => open(kind, &bytes, password),

@@ -36,8 +36,8 @@ impl FileSource {
     /// # Errors
     /// [`Error::Io`] naming it.
     pub fn open(path: &Path) -> Result<Self> {
-        let file =
-            File::open(path).map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
+        let file = crate::regular::open_given(path)
+            .map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
         Ok(Self { file, path: path.to_owned() })
     }
 
