@@ -40,6 +40,7 @@ pub fn container() -> Result<ContainerKeys> {
         generation: 3,
         created: 0,
         scan: Scan::default(),
+        flags: pellucid::flags::Flags::default(),
         deks: vec![row],
         protectors: vec![],
     };

@@ -75,7 +75,7 @@ pub unsafe fn discard(lower: *mut File) {
     }
 }
 
-/// Decides what an opened file is and gives it its methods.
+/// Decides what an opened file is and gives it its methods; `granted` says afterwards what the connection may do.
 ///
 /// # Safety
 /// `file` has the shim's memory; the lower file behind it is open; `name` is SQLite's.
@@ -84,7 +84,7 @@ pub unsafe fn open(
     name: *const c_char,
     path: Option<PathBuf>,
     flags: c_int,
-    granted: c_int,
+    granted: &mut c_int,
     request: Request,
 ) -> c_int {
     // SAFETY: by contract; the handle lives in `State`, which close drops.
@@ -94,8 +94,12 @@ pub unsafe fn open(
             .map(|store| Kind::Temp(Box::new(store)))
             .map_err(|_| Code(ffi::NOMEM)),
         Some(path) if flags & ffi::OPEN_MAIN_DB != 0 => {
-            let read_only = granted & ffi::OPEN_READONLY != 0;
+            let read_only = *granted & ffi::OPEN_READONLY != 0;
             MainFile::open(path, lower, read_only, request).map(|main| {
+                if !read_only && main.link().check_writable().is_err() {
+                    *granted =
+                        *granted & !(ffi::OPEN_READWRITE | ffi::OPEN_CREATE) | ffi::OPEN_READONLY;
+                }
                 registry::enter(name, main.link());
                 Kind::Main(Box::new(main))
             })

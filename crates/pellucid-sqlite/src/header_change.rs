@@ -59,6 +59,7 @@ pub fn change(
     let mut next = loop {
         let header = link.header().ok_or(failed(Code(ffi::IOERR)))?;
         let keys = link.keys().map_err(failed)?;
+        header.flags.check_writable(Subject::File(path.to_owned()))?;
         let Some(next) = make(&link, &header, &keys)? else { return Ok(header) };
         // In rollback mode EXCLUSIVE, in WAL mode the writer's lock; the checkpoint's is taken below.
         handle.begin("BEGIN EXCLUSIVE", TIMEOUT).map_err(|error| in_use(path, error))?;

@@ -193,6 +193,7 @@ mod tests {
             generation: 3,
             created: 1,
             scan: Scan::default(),
+            flags: pellucid::flags::Flags::default(),
             deks: vec![row],
             protectors: vec![],
         };

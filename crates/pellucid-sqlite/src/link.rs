@@ -192,6 +192,19 @@ impl Link {
         self.container.borrow().header.clone()
     }
 
+    /// Whether this version may write the container: a newer one may have said in the header that it may not.
+    ///
+    /// # Errors
+    /// `SQLITE_READONLY` after a line in the log that names what is not known.
+    pub fn check_writable(&self) -> Outcome<()> {
+        let flags = self.container.borrow().header.as_ref().map(|header| header.flags);
+        let checked = flags.map_or(Ok(()), |flags| flags.check_writable(Subject::Container));
+        checked.map_err(|error| {
+            self.note(ffi::READONLY, &error.to_string());
+            Code(ffi::READONLY)
+        })
+    }
+
     fn lower(&self) -> Outcome<Lower> {
         self.lower.get().ok_or(Code(ffi::IOERR))
     }
@@ -850,6 +863,10 @@ fn was_decrypted() -> Error {
     )
 }
 
+fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Corrupt { .. })
+}
+
 /// Writes allowed under a generation; the environment may only lower it.
 fn generation_writes() -> u64 {
     std::env::var("PELLUCID_GENERATION_WRITES")
@@ -914,12 +931,11 @@ impl ReadHeader {
         let first_damaged = matches!(parsed[0], Err(Error::Corrupt { .. }));
         let (header, copy) = match parsed {
             [Ok(first), Ok(second)] if second.sequence > first.sequence => (second, 1),
-            [Ok(first), _] => (first, 0),
+            [Ok(first), Ok(_) | Err(Error::Corrupt { .. })] => (first, 0),
             [Err(Error::Corrupt { .. }), Ok(second)] => (second, 1),
-            [Err(Error::Corrupt { .. }), Err(error @ Error::Unsupported { .. })] => {
-                return Err(error)
-            }
-            [Err(error), _] => return Err(error),
+            // A whole copy that this version cannot read ends it, whatever the other one says.
+            [Err(Error::Corrupt { .. }), Err(error)] if !is_damage(&error) => return Err(error),
+            [Ok(_), Err(error)] | [Err(error), _] => return Err(error),
         };
         let sector_damaged = match sector {
             Ok(Some(SectorZero::Sealed { file_id })) => {

@@ -12,7 +12,7 @@ use crate::code::{report, Code, Outcome};
 use crate::convert::laying;
 use crate::database::Database;
 use crate::ffi;
-use crate::link::{Link, Phase};
+use crate::link::{Failure, Link, Phase};
 use crate::lower::Lower;
 use crate::lower::ReadEnd;
 use crate::seal_request::{Birth, Credentials, Request};
@@ -112,6 +112,7 @@ impl MainFile {
         if !self.link.is_sealing() {
             return self.lower.write(bytes, offset);
         }
+        self.link.check_writable()?;
         self.database.write(bytes, offset)
     }
 
@@ -123,6 +124,7 @@ impl MainFile {
         if !self.link.is_sealing() {
             return self.lower.truncate(size);
         }
+        self.link.check_writable()?;
         self.database.truncate(size)
     }
 
@@ -183,6 +185,9 @@ impl MainFile {
             self.link.check_remembered()?;
         }
         self.check_required()?;
+        if level >= ffi::LOCK_RESERVED {
+            self.link.check_writable()?;
+        }
         let shared = level == ffi::LOCK_SHARED && self.link.is_sealing();
         Ok(shared && self.database.logical_size()? == 0)
     }
@@ -342,9 +347,13 @@ fn classify(lower: Lower, size: u64, first: &[u8]) -> Result<FileClass, Error> {
     if whole && matches!(sector, Ok(Some(_))) {
         return Ok(FileClass::Sealed);
     }
-    // Not a sector 0 of ours, or a damaged one: the header copies behind it still tell.
-    if whole && crate::link::ReadHeader::read(lower).is_ok() {
-        return Ok(FileClass::Sealed);
+    // Not a sector 0 of ours, or a damaged one: the header copies behind it still tell, and those of a newer version do.
+    if whole {
+        match crate::link::ReadHeader::read(lower) {
+            Ok(_) => return Ok(FileClass::Sealed),
+            Err(Failure::Typed(error @ Error::Unsupported { .. })) => return Err(error),
+            Err(_) => {}
+        }
     }
     if first.starts_with(b"Pellucid ") {
         return Err(match sector {

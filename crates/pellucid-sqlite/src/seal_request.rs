@@ -364,6 +364,7 @@ impl Birth {
             generation: 1,
             created: now(),
             scan: pellucid::scan::Scan::default(),
+            flags: pellucid::flags::Flags::default(),
             deks: vec![row],
             protectors: protectors.iter().map(Protector::encoded).collect(),
         };

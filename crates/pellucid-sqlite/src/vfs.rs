@@ -220,7 +220,11 @@ unsafe extern "C" fn open(
                     return if is_full(&error) { ffi::FULL } else { code };
                 }
             }
-            file::open(file, name, path, flags, granted, request)
+            let code = file::open(file, name, path, flags, &mut granted, request);
+            if !out_flags.is_null() {
+                *out_flags = granted;
+            }
+            code
         }
     }));
     opened.unwrap_or_else(|_| {

@@ -150,6 +150,7 @@ impl WalFile {
         if let Some(failure) = self.failed {
             return Err(failure.code);
         }
+        self.link.check_writable()?;
         if offset < HEADER_BYTES as u64 {
             return self.write_header(bytes, offset);
         }
@@ -598,6 +599,7 @@ impl WalFile {
     /// A code.
     pub fn truncate(&mut self, size: u64) -> Outcome<()> {
         self.gathering = None;
+        self.link.check_writable()?;
         self.flush()?;
         self.forget();
         self.headers.forget_from(0);

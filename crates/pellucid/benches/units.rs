@@ -42,6 +42,7 @@ fn header(dek: &Dek, algorithm: Algorithm) -> Header {
         generation: 1,
         created: 0,
         scan: pellucid::scan::Scan::default(),
+        flags: pellucid::flags::Flags::default(),
         deks: vec![DekRow {
             first_generation: 1,
             last_generation: u32::MAX,

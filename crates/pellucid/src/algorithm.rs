@@ -25,6 +25,9 @@ impl Algorithm {
     pub const ALL: [Algorithm; 4] =
         [Algorithm::Aes128, Algorithm::Aes192, Algorithm::Aes256, Algorithm::TripleDes3Key];
 
+    /// An id that no version has given a meaning yet; refused by name.
+    pub const RESERVED_ID: u8 = 5;
+
     /// The id on disk (docs/format.md, "Algorithms").
     pub const fn id(self) -> u8 {
         match self {
@@ -41,10 +44,7 @@ impl Algorithm {
     /// [`Error::Unsupported`] naming an unknown id.
     pub fn from_id(id: u8) -> Result<Self> {
         Self::ALL.into_iter().find(|a| a.id() == id).ok_or_else(|| {
-            Error::unsupported(
-                Subject::Container,
-                format!("algorithm {id} is not known to this version"),
-            )
+            Error::unknown(Subject::Container, "algorithm", id, &[Self::RESERVED_ID])
         })
     }
 

@@ -136,6 +136,15 @@ impl Error {
         Error::Unsupported { subject, cause: cause.into() }
     }
 
+    /// A number that this version does not know; `reserved` are those that only a later one gives a meaning.
+    pub(crate) fn unknown(subject: Subject, what: &str, number: u8, reserved: &[u8]) -> Self {
+        let why = match reserved.contains(&number) {
+            true => "reserved: a newer version of pellucid made it",
+            false => "not known to this version",
+        };
+        Self::unsupported(subject, format!("{what} {number} is {why}"))
+    }
+
     /// No key at hand opens it.
     pub fn missing_key(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::MissingKey { subject, cause: cause.into() }

@@ -10,6 +10,7 @@ use aws_lc_rs::digest;
 use crate::algorithm::Algorithm;
 use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
+use crate::flags::{check_zeros, Flags, FLAGS_BYTES};
 use crate::keys::HeaderKey;
 use crate::scan::{self, Scan};
 pub use dates::Dates;
@@ -23,6 +24,8 @@ pub const COPY_BYTES: usize = 7168;
 pub const COPY_OFFSETS: [u64; 2] = [2048, 2048 + COPY_BYTES as u64];
 /// The format version this build writes, and the newest it reads.
 pub const FORMAT_VERSION: u32 = 1;
+/// What the next version of the header will be called; refused by name.
+pub const RESERVED_VERSION: u32 = 2;
 /// At most so many protectors.
 pub const MAX_PROTECTORS: usize = 8;
 
@@ -31,6 +34,14 @@ pub const MAGIC: &[u8; 16] = b"Pellucid header\0";
 const FIXED_BYTES: usize = 68 + scan::FIELDS_BYTES;
 const ROW_BYTES: usize = 104;
 const WRAPPED_BYTES: usize = 60;
+/// Where the words of flags lie, behind the older file id.
+const FLAGS_AT: usize = 120;
+/// Bytes before the DEKs that version 1 has nothing in.
+const ZEROS: [std::ops::Range<usize>; 3] = [55..56, 69..72, FLAGS_AT + FLAGS_BYTES..FIXED_BYTES];
+/// The same of a DEK's row.
+const ROW_ZEROS: std::ops::Range<usize> = 10..12;
+/// Where a row has the wrapped DEK; zeros in the current one's.
+const ROW_WRAPPED: std::ops::Range<usize> = 44..ROW_BYTES;
 const FLAG_CURRENT: u8 = 1;
 const FLAG_PLAIN: u8 = 2;
 /// Its units are bound to [`Scan::older_id`].
@@ -72,6 +83,8 @@ pub struct Header {
     pub created: u64,
     /// What the last scan is doing, when the keys changed, and the file id that is being left.
     pub scan: Scan,
+    /// What a newer version said of it.
+    pub flags: Flags,
     /// The DEKs, the current one last.
     pub deks: Vec<DekRow>,
     /// The protectors of the current DEK, encoded ([`crate::protector::Protector::decode`]).
@@ -137,8 +150,10 @@ impl Header {
     /// The bytes of a copy, authenticated under `key`.
     ///
     /// # Errors
-    /// [`Error::LimitReached`] if DEKs and protectors do not fit.
+    /// [`Error::LimitReached`] if DEKs and protectors do not fit; [`Error::Unsupported`] if only a newer version may
+    /// write it.
     pub fn encode(&self, key: &HeaderKey) -> Result<Box<[u8; COPY_BYTES]>> {
+        self.flags.check_writable(Subject::Container)?;
         let body = self.encode_body()?;
         let mut copy = Box::new([0u8; COPY_BYTES]);
         copy[..body.len()].copy_from_slice(&body);
@@ -178,6 +193,7 @@ impl Header {
         out.extend_from_slice(&self.generation.to_be_bytes());
         out.extend_from_slice(&self.created.to_be_bytes());
         out.extend_from_slice(&self.scan.encode());
+        out[FLAGS_AT..FLAGS_AT + FLAGS_BYTES].copy_from_slice(&self.flags.encode());
         for row in &self.deks {
             out.extend_from_slice(&row.first_generation.to_be_bytes());
             out.extend_from_slice(&row.last_generation.to_be_bytes());
@@ -199,8 +215,8 @@ impl Header {
     /// [`Header::authenticate`].
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a torn or damaged copy, [`Error::Unsupported`] for a newer format or an
-    /// unknown algorithm.
+    /// [`Error::Corrupt`] for a torn or damaged copy, [`Error::Unsupported`] for a newer format, an incompatible flag, a
+    /// byte in use that is zero in this version, or an unknown algorithm.
     pub fn parse(bytes: &[u8], copy: u8) -> Result<Self> {
         let damaged = |cause: &'static str| Error::corrupt(Subject::HeaderCopy(copy), cause);
         if bytes.len() != COPY_BYTES || bytes[..16] != MAGIC[..] {
@@ -224,7 +240,28 @@ impl Header {
                 ),
             ));
         }
-        Self::parse_fields(&mut fields)?.ok_or_else(|| damaged("its fields run over its end"))
+        let mut flags = [0; FLAGS_BYTES];
+        flags.copy_from_slice(&bytes[FLAGS_AT..FLAGS_AT + FLAGS_BYTES]);
+        let flags = Flags::parse(flags, Subject::Container)?;
+        check_zeros(bytes, ZEROS, || Subject::HeaderCopy(copy))?;
+        let used = u32::from_be_bytes([bytes[20], bytes[21], bytes[22], bytes[23]]) as usize;
+        let header = Self::parse_fields(&mut fields)?;
+        let header = header.ok_or_else(|| damaged("its fields run over its end"))?;
+        let end = MAC_AT - fields.rest().len();
+        header.check_rows_and_padding(bytes, end, copy)?;
+        match used == end {
+            true => Ok(Self { flags, ..header }),
+            false => Err(damaged("its fields end elsewhere than it says")),
+        }
+    }
+
+    fn check_rows_and_padding(&self, bytes: &[u8], end: usize, copy: u8) -> Result<()> {
+        let rows = self.deks.iter().enumerate().flat_map(|(number, row)| {
+            let at = FIXED_BYTES + number * ROW_BYTES;
+            let wrapped = if row.wrapped.is_none() { ROW_WRAPPED } else { 0..0 };
+            [ROW_ZEROS, wrapped].map(|zeros| at + zeros.start..at + zeros.end)
+        });
+        check_zeros(bytes, rows.chain([end..MAC_AT]), || Subject::HeaderCopy(copy))
     }
 
     fn parse_fields(fields: &mut Fields<'_>) -> Result<Option<Self>> {
@@ -283,6 +320,7 @@ impl Header {
             generation,
             created,
             scan,
+            flags: Flags::default(),
             deks: rows,
             protectors: list,
         }))
@@ -345,6 +383,7 @@ mod tests {
             generation: 1,
             created: 1_700_000_000,
             scan: Scan { modified: 5, ..Scan::default() },
+            flags: Flags::default(),
             deks: vec![DekRow {
                 first_generation: 1,
                 last_generation: u32::MAX,

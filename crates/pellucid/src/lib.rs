@@ -10,6 +10,7 @@ pub mod cipher;
 pub mod derive;
 pub mod error;
 mod fields;
+pub mod flags;
 pub mod hash;
 pub mod header;
 pub mod journal;

@@ -99,6 +99,8 @@ pub enum Protector {
 const TYPE_KEY_FILE: u8 = 1;
 const TYPE_PASSPHRASE: u8 = 2;
 const TYPE_CERTIFICATE: u8 = 3;
+/// Types that no version has given a meaning yet; refused by name.
+pub const RESERVED_TYPES: [u8; 2] = [4, 5];
 
 /// The one flag there is; no tag or signature covers it, so any other is refused.
 const FLAG_RECOVERY: u8 = 1;
@@ -135,11 +137,8 @@ impl Protector {
         let [kind, flags, high, low, rest @ ..] = bytes else { return Err(corrupt()) };
         let length = usize::from(u16::from_be_bytes([*high, *low]));
         let payload = rest.get(..length).ok_or_else(corrupt)?;
-        let unknown = |what: &str, value: u8| {
-            Error::unsupported(
-                Subject::Container,
-                format!("protector {what} {value} is not known to this version"),
-            )
+        let unknown = |what: &str, value: u8, reserved: &[u8]| {
+            Error::unknown(Subject::Container, what, value, reserved)
         };
         let protector = match (*kind, *flags) {
             (TYPE_KEY_FILE, 0) => KeyFileProtector::parse(payload).map(Protector::KeyFile),
@@ -149,9 +148,9 @@ impl Protector {
                     .map(Protector::Certificate)
             }
             (TYPE_KEY_FILE | TYPE_PASSPHRASE | TYPE_CERTIFICATE, flags) => {
-                return Err(unknown("flag", flags))
+                return Err(unknown("protector flag", flags, &[]))
             }
-            (kind, _) => return Err(unknown("type", kind)),
+            (kind, _) => return Err(unknown("protector type", kind, &RESERVED_TYPES)),
         };
         Ok((protector.ok_or_else(corrupt)?, 4 + length))
     }

@@ -186,6 +186,7 @@ mod tests {
             generation: 4,
             created: 1,
             scan: Scan::default(),
+            flags: crate::flags::Flags::default(),
             deks: vec![DekRow {
                 first_generation: 1,
                 last_generation: u32::MAX,

@@ -15,6 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from .errors import Corrupt, LimitReached, Unauthentic, Unsupported
+from .flags import FLAGS_BYTES, check_flags, check_zeros
 from .protector import Protector, parse_protector
 from .unit import Algorithm, Dek, Opener, commitment, hkdf
 
@@ -24,6 +25,7 @@ COPY_BYTES = 7168
 FORMAT_VERSION = 1
 PROTECTORS_MAX = 8
 DEK_ROW_BYTES = 104
+FLAGS_OFFSET = 120
 ROWS_OFFSET = 128
 MAC_OFFSET = 7104
 SUM_OFFSET = 7136
@@ -149,6 +151,8 @@ def parse_header(raw: bytes, copy: int) -> Header:
         raise Corrupt(f"{thing}: format version 0")
     if version > FORMAT_VERSION:
         raise Unsupported(f"{thing}: format version {version} is newer than {FORMAT_VERSION}")
+    check_flags(raw[FLAGS_OFFSET : FLAGS_OFFSET + FLAGS_BYTES], thing)
+    check_zeros(raw, [(55, 56), (69, 72), (FLAGS_OFFSET + FLAGS_BYTES, ROWS_OFFSET)], thing)
 
     page_size = int.from_bytes(raw[48:52], "big")
     if page_size not in (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536):
@@ -180,6 +184,9 @@ def parse_header(raw: bytes, copy: int) -> Header:
             raise Corrupt(f"{thing}: its fields run over its end")
         protectors.append(parse_protector(raw[offset:end]))
         offset = end
+    if offset != used:
+        raise Corrupt(f"{thing}: its fields end elsewhere than it says")
+    check_zeros(raw, [(offset, MAC_OFFSET)], thing)
     return Header(
         copy=copy,
         raw=raw,
@@ -202,6 +209,7 @@ def _parse_row(row: bytes, thing: str) -> DekRow:
         raise Unsupported(f"{thing}: algorithm {row[8]} is not known") from None
     if row[9] & ~7:
         raise Unsupported(f"{thing}: key flags {row[9]} are not known")
+    check_zeros(row, [(10, 12), (44, 104 if row[9] & 1 else 44)], f"{thing}, a key's row")
     return DekRow(
         first_generation=int.from_bytes(row[0:4], "big"),
         last_generation=int.from_bytes(row[4:8], "big"),

@@ -171,6 +171,7 @@ class Vectors(unittest.TestCase):
         self.assertEqual(dek, case.bytes("dek"))
         self.assertEqual(header.file_id, case.bytes("file-id"))
         self.assertEqual(header.older_id, case.bytes("older-file-id") or None)
+        self.assertEqual(case.body[120:126], case.bytes("flags") or bytes(6))
         self.assertEqual(header.current_row.algorithm, Algorithm[case["algorithm"]])
         self.assertEqual(header.state, State[case["state"].upper().replace(" ", "_").replace("-", "_")])
         self.assertEqual(

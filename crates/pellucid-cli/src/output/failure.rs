@@ -237,6 +237,7 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
         13 => return full(message),
         14 if ours => ("unsupported", exit::FAILED, "a newer version of pellucid may read it"),
         14 => ("cannot-open", exit::FAILED, "look at the path and its permissions"),
+        8 if ours => ("unsupported", exit::FAILED, "a newer version of pellucid may change it"),
         8 => ("read-only", exit::FAILED, "the file or its directory cannot be written"),
         _ => ("sqlite", exit::FAILED, "nothing was changed"),
     };

@@ -33,6 +33,7 @@ mod kills;
 mod lab;
 mod languages;
 mod messages;
+mod newer;
 mod objects;
 mod overwrite;
 mod pages;

@@ -46,7 +46,7 @@ pub fn put_progress(place: &Place, name: &str, done: u32, pages: u32) {
     });
 }
 
-fn header_and_key(place: &Place, name: &str) -> (Header, HeaderKey) {
+pub fn header_and_key(place: &Place, name: &str) -> (Header, HeaderKey) {
     let header = header(&place.path(name));
     let dek = header.unwrap(&Keys(Keyring::open(&place.path("keys")).unwrap())).unwrap();
     let key = HeaderKey::derive(&dek, &header.file_id).unwrap();

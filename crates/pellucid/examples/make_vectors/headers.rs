@@ -218,6 +218,31 @@ fn structure(good: &Case, with_passphrase: &Case, by_key_file: &[u8]) -> Result<
             .with_body(&with_checksum(forged)),
         good.failing("newer-version", "unsupported", "format version 2 is newer than 1")
             .with_body(&patch(19, 2)?),
+        good.failing("incompatible-flag", "unsupported", "incompatible flags 0x0100 are not known")
+            .with_body(&patch(120, 1)?),
+        good.clone()
+            .with("kind", "read-only-flag")
+            .with_bytes("flags", &[0, 0, 0, 4, 0, 0])
+            .with_body(&patch(123, 4)?),
+        good.clone()
+            .with("kind", "compatible-flag")
+            .with_bytes("flags", &[0, 0, 0, 0, 2, 0])
+            .with_body(&patch(124, 2)?),
+        good.failing("byte-in-use", "unsupported", "byte 69 is not zero").with_body(&patch(69, 1)?),
+        good.failing("padding-in-use", "unsupported", "byte 7103 is not zero")
+            .with_body(&patch(COPY_BYTES - 65, 9)?),
+        good.failing("row-in-use", "unsupported", "byte 138 is not zero")
+            .with_body(&patch(128 + 10, 1)?),
+        good.failing("current-dek-wrapped", "unsupported", "byte 231 is not zero")
+            .with_body(&patch(128 + 103, 1)?),
+        good.failing("ends-elsewhere", "corrupt", "its fields end elsewhere than it says")
+            .with_body(&patch(22, good.body[22] + 1)?),
+        good.failing("reserved-algorithm", "unsupported", "algorithm 5 is reserved")
+            .with_body(&patch(128 + 8, Algorithm::RESERVED_ID)?),
+        good.failing("reserved-protector-4", "unsupported", "protector type 4 is reserved")
+            .with_body(&patch(128 + 104, 4)?),
+        good.failing("reserved-protector-5", "unsupported", "protector type 5 is reserved")
+            .with_body(&patch(128 + 104, 5)?),
         good.failing("unknown-algorithm", "unsupported", "algorithm 77 is not known")
             .with_body(&patch(128 + 8, 77)?),
         good.failing("unknown-state", "unsupported", "encryption state 7 is not known")

@@ -73,6 +73,7 @@ fn header(dek: &Dek, file_id: [u8; 16], algorithm: Algorithm) -> Result<Header> 
         generation: GENERATION,
         created: 1_700_000_000,
         scan: pellucid::scan::Scan::default(),
+        flags: pellucid::flags::Flags::default(),
         deks: vec![row(dek, &file_id, algorithm, 1)?],
         protectors: vec![],
     })

@@ -15,6 +15,7 @@ fn header(rows: Vec<DekRow>) -> Header {
         generation: 3,
         created: 0,
         scan: crate::scan::Scan::default(),
+        flags: crate::flags::Flags::default(),
         deks: rows,
         protectors: vec![],
     }

@@ -390,6 +390,7 @@ mod tests {
                 modified: 20,
                 ..crate::scan::Scan::default()
             },
+            flags: crate::flags::Flags::default(),
             deks: vec![],
             protectors: vec![],
         };

@@ -4,7 +4,7 @@
 //! are read, objects are made by the code, and each field is looked for where the page puts it; keys
 //! are derived from the page's equations.
 
-mod doc;
+pub mod doc;
 mod envelopes;
 mod media;
 

@@ -9,5 +9,6 @@ mod openssl;
 mod properties;
 #[path = "../random/mod.rs"]
 mod random;
+mod reserved;
 mod tampered_media;
 mod vectors;

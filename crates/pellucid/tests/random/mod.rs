@@ -56,6 +56,7 @@ pub fn header(algorithm: Algorithm, file_id: [u8; 16]) -> Header {
         generation: 1,
         created: 1_700_000_000,
         scan: pellucid::scan::Scan::default(),
+        flags: pellucid::flags::Flags::default(),
         deks: vec![DekRow {
             first_generation: 1,
             last_generation: u32::MAX,

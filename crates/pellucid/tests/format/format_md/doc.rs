@@ -120,6 +120,17 @@ impl Table {
         begin..begin + self.value(&row[1]).expect(field)
     }
 
+    /// Where the page has zeros and says where they lie.
+    pub fn zeros(&self) -> Vec<Range<usize>> {
+        let zero = |row: &&Vec<String>| row[2] == "zero" || row[2].starts_with("zero;");
+        let rows = self.rows.iter().filter(zero);
+        rows.filter_map(|row| {
+            let begin = self.value(&row[0])?;
+            Some(begin..begin + self.value(&row[1])?)
+        })
+        .collect()
+    }
+
     /// The row of `field`.
     pub fn field(&self, field: &str) -> &str {
         &self.rows.iter().find(|row| row[2].starts_with(field)).expect(field)[2]

@@ -78,6 +78,7 @@ fn container(case: &Case) -> Result<ContainerKeys> {
         generation: case.number("generation") as u32,
         created: 0,
         scan: pellucid::scan::Scan::default(),
+        flags: pellucid::flags::Flags::default(),
         deks: vec![row],
         protectors: vec![],
     };
@@ -305,7 +306,16 @@ fn header(case: &Case) -> Result<()> {
     assert_eq!(u64::from(header.generation), case.number("generation"));
     assert_eq!(header.created, case.number("created"));
     assert_eq!(header.algorithm()?, algorithm(case));
-    assert_eq!(header.encode(&header_key)?[..], case.body, "encoded again");
+    let flags = case.get("flags").map_or([0; 6], |_| case.array("flags"));
+    assert_eq!(header.flags.encode(), flags);
+    let again = header.encode(&header_key);
+    match flags[2..4] == [0; 2] {
+        true => assert_eq!(again?[..], case.body, "encoded again"),
+        false => {
+            let told = again.expect_err("a read-only flag, and written").to_string();
+            assert!(told.contains("read-only flags"), "{told}");
+        }
+    }
     if case.get("older-page").is_some() {
         let unit = case.bytes("older-page");
         let place = Place::page(keys.file_id(), 7);

@@ -1,0 +1,156 @@
+//! Goal: what a newer version made is named as such and left alone, whatever is done with it; a flag that only forbids
+//! writing leaves it readable, and one that forbids nothing is kept.
+//!
+//! Method: the header of a database is given flags, a byte in use or a later version with the key of the place's keyring,
+//! in both copies or in one. Every command and `sqlite3` through `run` are tried with and without a WAL beside it, and all
+//! files have to stay as they are.
+
+use crate::support::{edit, header, plant, said, said_with, sha256, Place, PELLUCID};
+use pellucid::header::{COPY_BYTES, COPY_OFFSETS};
+
+/// Changes bytes of header copies and signs them again.
+fn forge(place: &Place, copies: &[usize], change: impl Fn(&mut [u8])) {
+    let key = plant::header_and_key(place, "app.db").1;
+    edit(&place.path("app.db"), |bytes| {
+        for copy in copies {
+            let at = COPY_OFFSETS[*copy] as usize;
+            let copy = &mut bytes[at..at + COPY_BYTES];
+            change(copy);
+            let mac = key.sign(&[&copy[..COPY_BYTES - 64]]);
+            copy[COPY_BYTES - 64..COPY_BYTES - 32].copy_from_slice(&mac);
+            let sum = sha256(&copy[..COPY_BYTES - 32]);
+            copy[COPY_BYTES - 32..].copy_from_slice(&sum);
+        }
+    });
+}
+
+fn sqlite3(place: &Place, sql: &str) -> crate::support::Said {
+    let mut command = place.command(PELLUCID);
+    said(command.args(["run", "--", "sqlite3", "-batch", "-bail", "app.db", sql]))
+}
+
+/// A sealed database with a commit that is in its WAL alone, as a killed writer leaves it.
+fn with_wal() -> Place {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    let mut command = place.command(PELLUCID);
+    command.args(["run", "--", "sqlite3", "-batch", "-bail", "app.db"]);
+    let script = "PRAGMA journal_mode=WAL;\nINSERT INTO t VALUES (1000, 'in the log');\n\
+                  .shell mkdir kept && cp app.db app.db-wal kept\n";
+    said_with(&mut command, script).succeeded();
+    for name in ["app.db", "app.db-wal"] {
+        std::fs::rename(place.path("kept").join(name), place.path(name)).unwrap();
+    }
+    place
+}
+
+/// Each of these has to end with 1, say `says`, and change nothing.
+fn refuse_everything(place: &Place, says: &str) {
+    let before = place.snapshot();
+    for words in [
+        "check app.db",
+        "backup app.db --to app.bak",
+        "rekey app.db",
+        "decrypt app.db",
+        "salvage app.db --to saved.db",
+        "protector add app.db --new-key-file new.key",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let told = place.pellucid(&words);
+        assert_eq!(told.code, 1, "{words:?}: {told:?}");
+        assert!(told.stderr.contains(says), "{words:?}: {told:?}");
+    }
+    for sql in ["SELECT count(*) FROM t", "INSERT INTO t VALUES (NULL, 'x')", "VACUUM"] {
+        let told = sqlite3(place, sql);
+        assert!(told.code != 0 && told.stdout.is_empty(), "{sql}: {told:?}");
+        assert!(told.stderr.contains(says), "{sql}: {told:?}");
+    }
+    let told = place.pellucid(&["status", "app.db"]);
+    assert!(told.all().contains(says), "{told:?}");
+    let after = place.snapshot();
+    let changed = |path: &std::path::Path| !path.starts_with(place.path("keys"));
+    let own = |files: &crate::support::Snapshot| {
+        files.clone().into_iter().filter(|(path, _)| changed(path)).collect::<Vec<_>>()
+    };
+    assert_eq!(own(&before), own(&after));
+}
+
+#[test]
+fn a_newer_header_is_refused_by_name_before_its_log_is_looked_at() {
+    for (copies, what, says) in [
+        (&[0, 1][..], (19, 2), "format version 2 is newer than 1"),
+        (&[0], (19, 2), "format version 2 is newer than 1"),
+        (&[1], (19, 2), "format version 2 is newer than 1"),
+        (&[0, 1], (121, 4), "incompatible flags 0x0004 are not known to this version"),
+        (&[1], (121, 4), "incompatible flags 0x0004 are not known to this version"),
+        (&[0, 1], (70, 1), "byte 70 is not zero"),
+        (&[0, 1], (7000, 1), "byte 7000 is not zero"),
+    ] {
+        let place = with_wal();
+        let (at, value) = what;
+        forge(&place, copies, |copy| copy[at] = value);
+        refuse_everything(&place, says);
+        // Sector 0 makes no difference: it is not taken for another kind of file.
+        edit(&place.path("app.db"), |bytes| bytes[..512].fill(0x55));
+        refuse_everything(&place, says);
+    }
+}
+
+#[test]
+fn with_an_unknown_read_only_flag_it_can_be_read_and_not_written() {
+    let place = with_wal();
+    forge(&place, &[0, 1], |copy| copy[123] = 0x10);
+    let whole = std::fs::read(place.path("app.db")).unwrap();
+    let says = "read-only flags 0x0010 are not known to this version";
+    for sql in ["SELECT count(*) FROM t", "SELECT count(*) FROM t WHERE b = 'in the log'"] {
+        let told = sqlite3(&place, sql);
+        assert_eq!(told.code, 0, "{told:?}");
+        assert!(["201\n", "1\n"].contains(&told.stdout.as_str()), "{told:?}");
+    }
+    place.pellucid(&["check", "app.db"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "app.bak"]).succeeded();
+    for sql in ["INSERT INTO t VALUES (NULL, 'x')", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"] {
+        let told = sqlite3(&place, sql);
+        let busy = told.stdout.starts_with("1|");
+        assert!(told.code != 0 || busy, "{sql}: {told:?}");
+        assert!(told.stderr.contains(says), "{sql}: {told:?}");
+    }
+    for words in ["rekey app.db", "decrypt --keep-container app.db", "decrypt app.db"] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let told = place.pellucid(&words);
+        assert_eq!(told.code, 1, "{words:?}: {told:?}");
+        assert!(told.stderr.contains(says), "{words:?}: {told:?}");
+    }
+    assert!(whole == std::fs::read(place.path("app.db")).unwrap(), "nothing was written");
+    // The commit is still where it was, for the newer version.
+    forge(&place, &[0, 1], |copy| copy[123] = 0);
+    let told = sqlite3(&place, "SELECT count(*) FROM t WHERE b = 'in the log'");
+    assert_eq!(told.stdout, "1\n", "{told:?}");
+}
+
+#[test]
+fn an_unknown_compatible_flag_is_kept_by_whoever_writes_the_header() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    forge(&place, &[0, 1], |copy| copy[124..126].copy_from_slice(&[0x80, 1]));
+    let kept = |when: &str| {
+        let bytes = std::fs::read(place.path("app.db")).unwrap();
+        for at in COPY_OFFSETS {
+            assert_eq!(bytes[at as usize + 124..][..2], [0x80, 1], "{when}");
+        }
+    };
+    let before = header(&place.path("app.db")).sequence;
+    sqlite3(&place, "INSERT INTO t VALUES (NULL, 'x')").succeeded();
+    kept("after a write");
+    place.pellucid(&["rekey", "app.db"]).succeeded();
+    kept("after a rekey");
+    place.secret("new.key", &[9; 32]);
+    let key = ["--new-key-file", "new.key"];
+    place.pellucid(&[&["protector", "add", "app.db"], &key[..]].concat()).succeeded();
+    kept("after another protector");
+    place.pellucid(&["protector", "drop", "app.db", "--number", "2"]).succeeded();
+    place.pellucid(&["decrypt", "--keep-container", "app.db"]).succeeded();
+    place.pellucid(&["encrypt", "app.db"]).succeeded();
+    kept("after off and on");
+    assert!(header(&place.path("app.db")).sequence >= before + 5);
+}

@@ -1,0 +1,115 @@
+//! Words of flags: room in an object for what a later version may say of it.
+//!
+//! Layout: docs/format.md, "Flags". This version knows no flag and sets none.
+
+use crate::error::{Error, Result, Subject};
+
+/// Bytes of the three words.
+pub const FLAGS_BYTES: usize = 6;
+
+/// The flags of an object that this version can read. None of them is incompatible: with one it is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags {
+    read_only: u16,
+    compatible: u16,
+}
+
+impl Flags {
+    /// Reads the words `incompatible ‖ read-only ‖ compatible`, 2 bytes each.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] naming incompatible flags, all of which are unknown.
+    pub fn parse(words: [u8; FLAGS_BYTES], subject: Subject) -> Result<Self> {
+        let [a, b, c, d, e, f] = words;
+        Self::known(u16::from_be_bytes([a, b]), subject)?;
+        Ok(Self { read_only: u16::from_be_bytes([c, d]), compatible: u16::from_be_bytes([e, f]) })
+    }
+
+    /// The words, those that are not known among them.
+    pub fn encode(self) -> [u8; FLAGS_BYTES] {
+        let ([a, b], [c, d]) = (self.read_only.to_be_bytes(), self.compatible.to_be_bytes());
+        [0, 0, a, b, c, d]
+    }
+
+    fn known(incompatible: u16, subject: Subject) -> Result<()> {
+        match incompatible {
+            0 => Ok(()),
+            flags => Err(Error::unsupported(
+                subject,
+                format!(
+                    "incompatible flags {flags:#06x} are not known to this version: a newer \
+                     version of pellucid has to open it"
+                ),
+            )),
+        }
+    }
+
+    /// Whether this version may write what has these flags.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] naming read-only flags, all of which are unknown.
+    pub fn check_writable(self, subject: Subject) -> Result<()> {
+        match self.read_only {
+            0 => Ok(()),
+            flags => Err(Error::unsupported(
+                subject,
+                format!(
+                    "read-only flags {flags:#06x} are not known to this version: it can be read, \
+                     and only a newer version of pellucid may change it"
+                ),
+            )),
+        }
+    }
+}
+
+/// The first byte that is not zero in one of `ranges`, where version 1 has nothing.
+///
+/// # Errors
+/// [`Error::Unsupported`] naming it. Ask once the bytes are known to be whole: what is damaged is not newer.
+pub fn check_zeros(
+    bytes: &[u8],
+    ranges: impl IntoIterator<Item = std::ops::Range<usize>>,
+    subject: impl FnOnce() -> Subject,
+) -> Result<()> {
+    let mut used = ranges.into_iter().flatten().filter(|at| bytes.get(*at) != Some(&0));
+    match used.next() {
+        None => Ok(()),
+        Some(at) => Err(Error::unsupported(
+            subject(),
+            format!(
+                "byte {at} is not zero, as it is in version 1: a newer version of pellucid made \
+                 it, or it is forged"
+            ),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_named_or_kept() {
+        let parse = |words| Flags::parse(words, Subject::Container);
+        assert_eq!(parse([0; 6]).unwrap(), Flags::default());
+        let kept = parse([0, 0, 0, 0, 0x80, 1]).unwrap();
+        assert_eq!(kept.encode(), [0, 0, 0, 0, 0x80, 1]);
+        kept.check_writable(Subject::Container).unwrap();
+        let told = parse([0x40, 2, 0, 0, 0, 0]).unwrap_err().to_string();
+        assert!(told.contains("incompatible flags 0x4002") && told.contains("newer"), "{told}");
+        let read = parse([0, 0, 0x10, 0, 0, 4]).unwrap();
+        assert_eq!(read.encode(), [0, 0, 0x10, 0, 0, 4]);
+        let told = read.check_writable(Subject::Container).unwrap_err().to_string();
+        assert!(told.contains("read-only flags 0x1000") && told.contains("newer"), "{told}");
+    }
+
+    #[test]
+    fn a_byte_in_use_is_named() {
+        let mut bytes = [1, 0, 0, 1, 0, 0];
+        let check = |bytes: &[u8]| check_zeros(bytes, [1..3, 4..6], || Subject::Wear);
+        check(&bytes).unwrap();
+        bytes[5] = 7;
+        let told = check(&bytes).unwrap_err().to_string();
+        assert!(told.contains("byte 5 is not zero") && told.contains("newer version"), "{told}");
+    }
+}

@@ -1,0 +1,159 @@
+//! Goal: what docs/format.md calls zero stays free for later versions: nothing that version 1 reads passes over it.
+//!
+//! Method: each object is made by the code, one such byte after another is set, sums and tags are made right again with
+//! the key, and the object is opened: it has to be refused as newer, not as damaged. Where the bytes lie is read from the
+//! page's tables. Then the flags, word by word and bit by bit, and the page's reserved numbers against the code's.
+
+use std::ops::Range;
+
+use crate::format_md::doc::{Doc, Table};
+use crate::random::{dek, header, FILE_ID};
+use aws_lc_rs::digest;
+use pellucid::header::{DekRow, Header, COPY_BYTES};
+use pellucid::keys::HeaderKey;
+use pellucid::nonce::SystemNonces;
+use pellucid::{Algorithm, Dek, Error};
+
+/// Refused as something newer, which is no damage.
+#[track_caller]
+fn is_newer<T: std::fmt::Debug>(told: Result<T, Error>, says: &str, what: &str) {
+    match told {
+        Err(error @ Error::Unsupported { .. }) => {
+            let told = error.to_string();
+            assert!(told.contains(says) && told.contains("newer version"), "{what}: {told}");
+        }
+        other => panic!("{what}: {other:?}"),
+    }
+}
+
+/// Sets each byte of `ranges` in turn and hands the object over.
+fn each_byte(object: &[u8], ranges: &[Range<usize>], mut open: impl FnMut(usize, Vec<u8>)) {
+    assert!(!ranges.is_empty());
+    for at in ranges.iter().cloned().flatten() {
+        assert_eq!(object[at], 0, "byte {at} is not zero to begin with");
+        let mut changed = object.to_vec();
+        changed[at] = 1 << (at % 8);
+        open(at, changed);
+    }
+}
+
+fn sum(bytes: &mut [u8], at: usize) {
+    let sum = digest::digest(&digest::SHA256, &bytes[..at]);
+    bytes[at..at + 32].copy_from_slice(sum.as_ref());
+}
+
+fn header_key() -> HeaderKey {
+    HeaderKey::derive(&dek(), &FILE_ID).unwrap()
+}
+
+/// A copy with an older DEK and two protectors, and where the last of those ends.
+fn copy() -> (Vec<u8>, usize) {
+    let older = Dek::random().unwrap();
+    let mut header = header(Algorithm::Aes256, FILE_ID);
+    header.generation = 9;
+    header.deks[0].first_generation = 9;
+    let nonces = &mut SystemNonces;
+    let row = DekRow::wrap_older(&older, 1..=8, Algorithm::Aes128, &dek(), &FILE_ID, nonces);
+    header.deks.insert(0, row.unwrap());
+    header.protectors = vec![vec![1, 0, 0, 3, 7, 8, 9], vec![2, 0, 0, 1, 7]];
+    let end = 128 + 2 * 104 + 7 + 5;
+    (header.encode(&header_key()).unwrap().to_vec(), end)
+}
+
+fn signed(mut copy: Vec<u8>) -> Vec<u8> {
+    let mac = header_key().sign(&[&copy[..COPY_BYTES - 64]]);
+    copy[COPY_BYTES - 64..COPY_BYTES - 32].copy_from_slice(&mac);
+    sum(&mut copy, COPY_BYTES - 32);
+    copy
+}
+
+#[test]
+fn headers() {
+    let section = Doc::read().section("### Header");
+    let layout = section.table(0);
+    let (copy, end) = copy();
+    Header::parse(&copy, 0).unwrap();
+    let mut zeros = layout.zeros();
+    assert_eq!(zeros, [55..56, 69..72, 126..128]);
+    // The padding has no numbers of its own in the page.
+    zeros.push(end..layout.at("HMAC-SHA256").start);
+    let row = section.table(1);
+    for (number, current) in [(0, false), (1, true)] {
+        let at = 128 + number * row.is_without_gaps();
+        let wrapped = row.at("nonce 12, wrapped DEK 32");
+        let own = row.zeros().into_iter().chain(current.then_some(wrapped));
+        zeros.extend(own.map(|range| range.start + at..range.end + at));
+    }
+    each_byte(&copy, &zeros, |at, changed| {
+        is_newer(
+            Header::parse(&signed(changed.clone()), 0),
+            &format!("byte {at} is not zero"),
+            "header",
+        );
+        // Damage stays damage.
+        assert!(matches!(Header::parse(&changed, 0), Err(Error::Corrupt { .. })), "byte {at}");
+    });
+}
+
+#[test]
+fn flags_of_headers() {
+    let doc = Doc::read();
+    let at = doc.section("### Header").table(0).at("[flags]").start;
+    let (copy, _) = copy();
+    flags(
+        &doc,
+        at,
+        &copy,
+        signed,
+        |bytes| Header::parse(&bytes, 0),
+        |header| header.encode(&header_key()).map(|copy| copy.to_vec()),
+    );
+}
+
+/// Each bit of each word, in an object that has the words at `at`.
+fn flags<T: std::fmt::Debug>(
+    doc: &Doc,
+    at: usize,
+    object: &[u8],
+    signed: impl Fn(Vec<u8>) -> Vec<u8>,
+    parse: impl Fn(Vec<u8>) -> Result<T, Error>,
+    encode: impl Fn(&T) -> Result<Vec<u8>, Error>,
+) {
+    let words = doc.section("### Flags").table(0);
+    assert_eq!(words.is_without_gaps(), pellucid::flags::FLAGS_BYTES);
+    let with = |word: &str, bit: usize| {
+        let mut changed = object.to_vec();
+        let last = at + words.at(word).end - 1;
+        changed[last - bit / 8] |= 1 << (bit % 8);
+        signed(changed)
+    };
+    for bit in 0..16 {
+        let named = format!("flags {:#06x}", 1 << bit);
+        is_newer(parse(with("incompatible", bit)), &format!("incompatible {named}"), "flag");
+        let read = parse(with("read-only", bit)).unwrap();
+        is_newer(encode(&read), &format!("read-only {named}"), "a read-only flag");
+        let bytes = with("compatible", bit);
+        assert_eq!(encode(&parse(bytes.clone()).unwrap()).unwrap(), bytes, "kept");
+    }
+}
+
+/// The row of the table "Reserved" that begins with `what`: its numbers.
+fn reserved(table: &Table, what: &str) -> Vec<u64> {
+    let row = table.rows.iter().find(|row| row[0].starts_with(what)).expect(what);
+    let number = |text: &str| match text.trim().strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).unwrap(),
+        None => text.trim().parse().unwrap(),
+    };
+    row[1].split(',').map(number).collect()
+}
+
+#[test]
+fn reserved_numbers_are_those_of_the_code() {
+    let table = Doc::read().section("### Reserved").table(0);
+    let header = u64::from(pellucid::header::RESERVED_VERSION);
+    assert_eq!(reserved(&table, "format version of a [container's header]"), [header]);
+    assert_eq!(reserved(&table, "[algorithm]"), [u64::from(Algorithm::RESERVED_ID)]);
+    let types = pellucid::protector::RESERVED_TYPES.map(u64::from);
+    assert_eq!(reserved(&table, "type of [protector]"), types);
+    assert_eq!(table.rows.len(), 3, "each is compared");
+}
