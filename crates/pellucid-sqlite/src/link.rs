@@ -948,6 +948,7 @@ impl ReadHeader {
                 }
                 false
             }
+            Err(error @ Error::Unsupported { .. }) => return Err(error),
             _ => true,
         };
         let second_behind = copy == 0 && copies[0] != copies[1];

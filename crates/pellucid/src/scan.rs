@@ -15,6 +15,8 @@ pub const PROGRESS_BYTES: usize = 64;
 
 /// Where the older file id lies in the fields.
 const OLDER_ID: std::ops::Range<usize> = 36..52;
+/// What the progress has nothing in.
+const PROGRESS_ZEROS: std::ops::Range<usize> = 20..24;
 const MAGIC_PROGRESS: &[u8; 8] = b"PELSCAN\0";
 
 /// What a scan is doing, as SQL Server's `encryption_scan_state` says it.
@@ -159,7 +161,8 @@ impl Progress {
 
     /// Reads one without a key, for somebody who looks on; none if there is none. It says nothing to rely on.
     pub fn parse(bytes: &[u8; PROGRESS_BYTES]) -> Option<Self> {
-        (bytes[..8] == MAGIC_PROGRESS[..]).then(|| Self {
+        let known = bytes[PROGRESS_ZEROS] == [0; 4];
+        (known && bytes[..8] == MAGIC_PROGRESS[..]).then(|| Self {
             generation: u32_at(bytes, 8),
             done: u32_at(bytes, 12),
             pages: u32_at(bytes, 16),

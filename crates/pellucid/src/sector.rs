@@ -5,6 +5,7 @@
 use aws_lc_rs::digest;
 
 use crate::error::{Error, Result, Subject};
+use crate::flags::check_zeros;
 use crate::keys::HeaderKey;
 
 /// Bytes of a sector.
@@ -21,6 +22,8 @@ const MAGIC_LAYING_PLAIN: &[u8; 16] = b"Pellucid laying\0";
 /// What a wear sector begins with.
 pub const MAGIC_WEAR: &[u8; 8] = b"PELWEAR\0";
 const SUM_AT: usize = SECTOR_BYTES - 32;
+/// What a wear sector has nothing in.
+const WEAR_ZEROS: [std::ops::Range<usize>; 2] = [12..16, 24..32];
 
 /// What the first sector of a file says the file is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +76,7 @@ impl SectorZero {
     /// Reads a sector; none if it is not one of ours.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is ours and damaged.
+    /// [`Error::Corrupt`] if it is ours and damaged, [`Error::Unsupported`] if it is whole and of a newer version.
     pub fn parse(sector: &[u8]) -> Result<Option<Self>> {
         if sector.len() < SECTOR_BYTES {
             return Ok(None);
@@ -86,6 +89,8 @@ impl SectorZero {
         if sum.as_ref() != &sector[SUM_AT..SECTOR_BYTES] {
             return Err(Error::corrupt(Subject::SectorZero, "its checksum does not match"));
         }
+        let free_from = if magic == MAGIC_SEALED { 48 } else { 88 };
+        check_zeros(sector, [19..24, 40..48, free_from..SUM_AT], || Subject::SectorZero)?;
         let mut file_id = [0; 16];
         file_id.copy_from_slice(&sector[24..40]);
         if magic == MAGIC_SEALED {
@@ -124,18 +129,20 @@ impl Wear {
     /// Reads one.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] if it was not written with the key; the caller moves to a new
-    /// generation then, because the count is lost.
+    /// [`Error::Unauthentic`] if it was not written with the key, [`Error::Unsupported`] if it was by a newer version; the
+    /// caller moves to a new generation then, because the count is lost.
     pub fn parse(bytes: &[u8; 64], key: &HeaderKey, offset: u64) -> Result<Self> {
         if !key.verify(&[&offset.to_be_bytes(), &bytes[..32]], &bytes[32..]) {
             return Err(Error::unauthentic(Subject::Wear, "authentication tag does not match"));
         }
+        check_zeros(bytes, WEAR_ZEROS, || Subject::Wear)?;
         Ok(Self::fields(bytes))
     }
 
     /// Reads one without a key, for somebody who looks on; none if there is none. It says nothing to rely on.
     pub fn look(bytes: &[u8; 64]) -> Option<Self> {
-        (bytes[..8] == MAGIC_WEAR[..]).then(|| Self::fields(bytes))
+        let known = check_zeros(bytes, WEAR_ZEROS, || Subject::Wear).is_ok();
+        (known && bytes[..8] == MAGIC_WEAR[..]).then(|| Self::fields(bytes))
     }
 
     fn fields(bytes: &[u8; 64]) -> Self {

@@ -55,8 +55,10 @@ def parse_sector_0(sector: bytes) -> Sector0 | None:
         return None
     if hashlib.sha256(sector[:480]).digest() != sector[480:512]:
         raise Corrupt("sector 0: its checksum does not match")
+    laying = magic == b"Pellucid laying\0"
+    check_zeros(sector, [(19, 24), (40, 48), (88 if laying else 48, 480)], "sector 0")
     return Sector0(
-        laying=magic == b"Pellucid laying\0",
+        laying=laying,
         file_id=sector[24:40],
         copy_bytes=int.from_bytes(sector[48:56], "big"),
         copy_sha256=sector[56:88],

@@ -12,7 +12,7 @@ import unittest
 from collections.abc import Callable, Iterable
 
 from pellucid_reader import errors
-from pellucid_reader.header import parse_header
+from pellucid_reader.header import parse_header, parse_sector_0
 from pellucid_reader.unit import hkdf
 
 from .test_vectors import VECTORS, Case
@@ -55,3 +55,9 @@ class Reserved(unittest.TestCase):
             self.each(case.body, [*places, 120, 121], parse)
             for place in range(122, 126):  # read-only and compatible flags are nothing to a reader
                 parse(case.body[:place] + b"\x40" + case.body[place + 1 :])
+
+    def test_sector_0(self) -> None:
+        for name, free in (("sector-0_sealed", 48), ("sector-0_laying", 88)):
+            case = vector(name)
+            places = [*range(19, 24), *range(40, 48), *range(free, 480)]
+            self.each(case.body, places, lambda raw: parse_sector_0(summed(raw)))

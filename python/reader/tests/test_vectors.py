@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import load_der_private_key
 from pellucid_reader import errors, journal, keyring, media, wal
 from pellucid_reader.bundle import EntryKind, open_bundle
 from pellucid_reader.container import open_page
+from pellucid_reader.flags import check_zeros
 from pellucid_reader.header import State, parse_header, parse_sector_0
 from pellucid_reader.protector import Certificate, KeysAtHand, unwrap
 from pellucid_reader.unit import (
@@ -141,6 +142,7 @@ class Vectors(unittest.TestCase):
         mac = hmac.digest(key, case.number("offset").to_bytes(8, "big") + case.body[:32], "sha256")
         if mac != case.body[32:64]:
             raise errors.Unauthentic
+        check_zeros(case.body, [(12, 16), (24, 32)], "wear")
         self.assertEqual(int.from_bytes(case.body[8:12], "big"), case.number("generation"))
         self.assertEqual(int.from_bytes(case.body[16:24], "big"), case.number("reserved"))
 

@@ -97,6 +97,20 @@ fn a_newer_header_is_refused_by_name_before_its_log_is_looked_at() {
 }
 
 #[test]
+fn a_newer_sector_0_is_refused_by_name() {
+    for (magic, at) in [(&b"Pellucid sealed\0"[..], 60), (b"Pellucid laying\0", 100)] {
+        let place = with_wal();
+        edit(&place.path("app.db"), |bytes| {
+            bytes[..16].copy_from_slice(magic);
+            bytes[at] = 1;
+            let sum = sha256(&bytes[..480]);
+            bytes[480..512].copy_from_slice(&sum);
+        });
+        refuse_everything(&place, &format!("sector 0: byte {at} is not zero"));
+    }
+}
+
+#[test]
 fn with_an_unknown_read_only_flag_it_can_be_read_and_not_written() {
     let place = with_wal();
     forge(&place, &[0, 1], |copy| copy[123] = 0x10);

@@ -1,6 +1,6 @@
 //! Vectors of what lies in databases, logs, journals and temporary files, and of the sectors.
 
-use aws_lc_rs::hkdf;
+use aws_lc_rs::{digest, hkdf};
 use pellucid::cipher::Cipher;
 use pellucid::journal::{self, JournalHeader};
 use pellucid::keys::{generation_cipher, HeaderKey, TemporaryKey};
@@ -308,14 +308,26 @@ fn sectors(cases: &mut Vec<Case>) -> Result<()> {
             .with_body(&sector.encode(page_size))
     };
     let good = sector("sealed", "sealed", 512, &sealed);
+    let with_sum = |case: &Case, at: usize| {
+        let mut body = case.body.clone();
+        body[at] = 1;
+        let sum = digest::digest(&digest::SHA256, &body[..480]);
+        body[480..].copy_from_slice(sum.as_ref());
+        let kind = if at < 88 { "byte-in-use" } else { "laying-byte-in-use" };
+        let says = format!("sector 0: byte {at} is not zero");
+        case.failing(kind, "unsupported", &says).with_body(&body)
+    };
+    let half_laid = sector("laying", "laying", 512, &laying)
+        .with("copy-bytes", 123_456_789)
+        .with_bytes("copy-sha256", &key_bytes(200));
     let mut foreign = SQLITE_MAGIC.to_vec();
     foreign.resize(512, 0);
     cases.extend([
         good.clone(),
         sector("sealed-65536", "sealed", 65536, &sealed),
-        sector("laying", "laying", 512, &laying)
-            .with("copy-bytes", 123_456_789)
-            .with_bytes("copy-sha256", &key_bytes(200)),
+        with_sum(&good, 40),
+        with_sum(&half_laid, 88),
+        half_laid,
         good.clone().with("kind", "foreign").with("says", "nothing").with_body(&foreign),
         flip(good.failing("flipped", "corrupt", "sector 0: its checksum does not match"), 30),
     ]);
@@ -327,7 +339,13 @@ fn sectors(cases: &mut Vec<Case>) -> Result<()> {
         .with("reserved", 4096)
         .with_body(&wear.encode(&key, WEAR_PAGES_OFFSET));
     let refused = |kind| good.failing(kind, "unauthentic", "wear sector: authentication tag");
+    let mut used = good.body.clone();
+    used[24] = 1;
+    let mac = key.sign(&[&WEAR_PAGES_OFFSET.to_be_bytes(), &used[..32]]);
+    used[32..].copy_from_slice(&mac);
     cases.extend([
+        good.failing("byte-in-use", "unsupported", "wear sector: byte 24 is not zero")
+            .with_body(&used),
         good.clone(),
         flip(refused("flipped"), 23),
         refused("wrong-place").with("offset", WEAR_LOG_OFFSET),

@@ -161,7 +161,7 @@ fn sector_zero() {
     assert_eq!(layout.of("a page size that is not", &laying), 32768u16.to_be_bytes());
     for sector in [sealed, laying] {
         assert_eq!(layout.of("1", &sector), [1]);
-        assert_eq!(layout.of("zero", &sector), [0; 5]);
+        assert!(layout.zeros().into_iter().flatten().all(|at| sector[at] == 0));
         assert_eq!(layout.of("file id", &sector), FILE_ID);
         has_sum(&layout, &sector, "SHA-256 of bytes");
         assert_eq!(layout.at("SHA-256 of bytes").end, sector.len());

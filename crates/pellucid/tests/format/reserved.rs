@@ -12,6 +12,8 @@ use aws_lc_rs::digest;
 use pellucid::header::{DekRow, Header, COPY_BYTES};
 use pellucid::keys::HeaderKey;
 use pellucid::nonce::SystemNonces;
+use pellucid::scan::{Progress, PROGRESS_OFFSET};
+use pellucid::sector::{SectorZero, Wear, SECTOR_BYTES};
 use pellucid::{Algorithm, Dek, Error};
 
 /// Refused as something newer, which is no damage.
@@ -135,6 +137,46 @@ fn flags<T: std::fmt::Debug>(
         let bytes = with("compatible", bit);
         assert_eq!(encode(&parse(bytes.clone()).unwrap()).unwrap(), bytes, "kept");
     }
+}
+
+#[test]
+fn sector_zero() {
+    let layout = Doc::read().section("### Sector 0").table(0);
+    assert_eq!(layout.is_without_gaps(), SECTOR_BYTES);
+    let laying = SectorZero::LayingPlain { file_id: FILE_ID, copy_bytes: 9, copy_sha256: [8; 32] };
+    let own: Vec<_> =
+        ["`laying` only: bytes", "`laying` only: SHA-256"].map(|f| layout.at(f)).into();
+    for (sector, more) in [(SectorZero::Sealed { file_id: FILE_ID }, own), (laying, vec![])] {
+        let zeros = [layout.zeros(), more].concat();
+        each_byte(&sector.encode(4096), &zeros, |at, mut changed| {
+            assert!(matches!(SectorZero::parse(&changed), Err(Error::Corrupt { .. })), "{at}");
+            sum(&mut changed, SECTOR_BYTES - 32);
+            is_newer(SectorZero::parse(&changed), &format!("byte {at} is not zero"), "sector 0");
+        });
+    }
+}
+
+#[test]
+fn wear_and_progress() {
+    let doc = Doc::read();
+    let signed = |mut bytes: [u8; 64], offset: u64| {
+        let mac = header_key().sign(&[&offset.to_be_bytes(), &bytes[..32]]);
+        bytes[32..].copy_from_slice(&mac);
+        bytes
+    };
+    let wear = Wear { generation: 3, reserved: 64 }.encode(&header_key(), 512);
+    each_byte(&wear, &doc.section("### Wear").table(0).zeros(), |at, changed| {
+        let changed = signed(changed.try_into().unwrap(), 512);
+        let told = Wear::parse(&changed, &header_key(), 512);
+        is_newer(told, &format!("byte {at} is not zero"), "wear");
+        assert_eq!(Wear::look(&changed), None);
+    });
+    let progress = Progress { generation: 3, done: 1, pages: 2, at: 9 }.encode(&header_key());
+    each_byte(&progress, &doc.section("### Progress").table(0).zeros(), |at, changed| {
+        let changed = signed(changed.try_into().unwrap(), PROGRESS_OFFSET);
+        assert_eq!(Progress::parse(&changed), None, "byte {at}");
+        assert_eq!(Progress::authentic(&changed, &header_key()), None, "byte {at}");
+    });
 }
 
 /// The row of the table "Reserved" that begins with `what`: its numbers.

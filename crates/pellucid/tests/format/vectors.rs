@@ -58,8 +58,19 @@ const KINDS: &[(&str, &[&str])] = &[
         &["sealed", "flipped-tag", "flipped-page-number", "wrong-place", "wrong-journal"],
     ),
     ("temporary-block", &["sealed", "flipped-tag", "wrong-place", "wrong-key"]),
-    ("sector-0", &["sealed", "sealed-65536", "laying", "foreign", "flipped"]),
-    ("wear", &["counted", "flipped", "wrong-place"]),
+    (
+        "sector-0",
+        &[
+            "sealed",
+            "sealed-65536",
+            "laying",
+            "foreign",
+            "flipped",
+            "byte-in-use",
+            "laying-byte-in-use",
+        ],
+    ),
+    ("wear", &["counted", "flipped", "wrong-place", "byte-in-use"]),
     (
         "header",
         &[
