@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pellucid_sqlite::audit::{audit, Audit, Doing, Options};
+use pellucid_sqlite::audit::{audit_with, Audit, Doing, Options};
 use pellucid_sqlite::inspect::{inspect, Kind};
 use pellucid_sqlite::seal_request::adopt;
 
@@ -29,6 +29,9 @@ pub struct CheckArgs {
     /// Processor cores that authenticate pages
     #[arg(long, value_name = "N", default_value_t = CORES, value_parser = clap::value_parser!(u16).range(1..=64))]
     cores: u16,
+    /// An extension with the collations and functions the schema needs
+    #[arg(long, value_name = "FILE")]
+    load: Vec<PathBuf>,
     #[command(flatten)]
     with: OpenWith,
 }
@@ -46,28 +49,40 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
     let mut worst = 0;
     for database in &args.databases {
-        worst = worst.max(match check(database, args, output) {
-            Ok(true) => 0,
-            Ok(false) => exit::DAMAGE,
+        let status = match check(database, args, output) {
+            Ok(found) if !found.is_clean() => exit::DAMAGE,
+            Ok(found) if !found.unchecked.is_empty() => exit::ATTENTION,
+            Ok(_) => 0,
             // It says nothing of the others.
             Err(failure) => {
                 let failure = failure.about(database);
                 output.failure(&failure);
                 failure.exit
             }
-        });
+        };
+        worst = std::cmp::max_by_key(worst, status, |status| gravity(*status));
     }
     Ok(ExitCode::from(worst))
 }
 
-/// Whether it is clean.
-fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<bool, Failure> {
+/// Damage is told whatever else there is; what was left out comes behind what failed.
+fn gravity(status: u8) -> u8 {
+    match status {
+        0 => 0,
+        exit::ATTENTION => 1,
+        exit::DAMAGE => 3,
+        _ => 2,
+    }
+}
+
+/// What is found.
+fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Failure> {
     authenticable(&inspect(database)?.kind)?;
     let started = Instant::now();
     let bar = output.progress("authenticating pages", Unit::Bytes);
     let options = Options { physical_only: args.physical_only, cores: usize::from(args.cores) };
     let mut last = Doing::Authenticating;
-    let found = audit(database, options, &mut |doing, done, all| {
+    let found = audit_with(database, options, &args.load, &mut |doing, done, all| {
         if doing != last {
             last = doing;
             bar.set_message(match doing {
@@ -88,7 +103,7 @@ fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<bool, Fai
         }
     }
     show(database, &found, started, args.physical_only, output);
-    Ok(found.is_clean())
+    Ok(found)
 }
 
 /// Only a container has something to authenticate; one that cannot be read is for the audit to name.
@@ -122,7 +137,11 @@ fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, o
         found.pages - found.damaged_pages.len() as u64,
         found.frames - found.damaged_frames.len() as u64,
         bytes(read),
-        if physical_only { "" } else { ", SQLite's checks run" },
+        match (physical_only, found.unchecked.is_empty()) {
+            (true, _) => "",
+            (false, true) => ", SQLite's checks run",
+            (false, false) => ", SQLite's checks run in part",
+        },
         seconds(started.elapsed()),
     ));
     let lines = lines(found);
@@ -136,6 +155,13 @@ fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, o
         output.line(format!(
             "to do: stop what uses it, then restore a backup, or `pellucid salvage {} --to NEW` writes what is \
              whole into a new database (docs/guide/damage.md)",
+            database.display()
+        ));
+    }
+    if !found.unchecked.is_empty() {
+        output.line(format!(
+            "to do: nothing is wrong with that, SQLite's checks only need what the application has: `pellucid check {} \
+             --load FILE`",
             database.display()
         ));
     }
@@ -158,6 +184,7 @@ fn lines(found: &Audit) -> Vec<String> {
     let records = found.damaged_records.iter();
     lines.extend(records.map(|cause| format!("{cause}; it was not played back")));
     lines.extend(found.integrity.iter().map(|line| format!("SQLite: {}", line.replace('\n', " "))));
+    lines.extend(found.unchecked.iter().map(|told| format!("not checked by SQLite: {told}")));
     for row in &found.orphans {
         let rowid = row.rowid.map_or_else(String::new, |rowid| format!(" {rowid}"));
         lines.push(format!(
@@ -192,7 +219,7 @@ fn facts(database: &Path, found: &Audit, rate: f64, started: Instant, output: &O
         "database": database, "clean": found.is_clean(), "pages": found.pages,
         "frames": found.frames, "journal_records": found.records, "damaged_pages": pages,
         "damaged_frames": found.damaged_frames, "damaged_journal": found.damaged_records,
-        "integrity_check": found.integrity, "foreign_keys": orphans, "mb_per_second": rate,
+        "integrity_check": found.integrity, "unchecked": found.unchecked, "foreign_keys": orphans, "mb_per_second": rate,
         "seconds": started.elapsed().as_secs_f64(),
     }));
 }

@@ -10,11 +10,12 @@ mod memory;
 mod owners;
 mod physical;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::convert::connection::{uri, Handle};
-use crate::convert::ConvertError;
+use crate::convert::connection::{literal, uri, Handle};
+use crate::convert::schema::is_of_the_application;
+use crate::convert::{ConvertError, Options as Equipment};
 use crate::ffi;
 use crate::file::{lower_of_open, wal_of_open};
 
@@ -67,6 +68,8 @@ pub struct Audit {
     pub integrity: Vec<String>,
     /// Rows whose parent is missing.
     pub orphans: Vec<OrphanRow>,
+    /// What SQLite could not check, because the schema needs what only the application has: SQLite's words for each.
+    pub unchecked: Vec<String>,
 }
 
 /// A page that does not open.
@@ -92,7 +95,7 @@ pub struct OrphanRow {
 }
 
 impl Audit {
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong, as far as it was checked.
     pub fn is_clean(&self) -> bool {
         !self.is_damaged() && self.integrity.is_empty() && self.orphans.is_empty()
     }
@@ -110,8 +113,21 @@ impl Audit {
 /// # Errors
 /// [`ConvertError`] if it cannot be opened at all.
 pub fn audit(path: &Path, options: Options, watch: &mut Watch<'_>) -> Result<Audit, ConvertError> {
+    audit_with(path, options, &[], watch)
+}
+
+/// The same with extensions that have what the schema needs.
+///
+/// # Errors
+/// As [`audit`], also for an extension that cannot be loaded.
+pub fn audit_with(
+    path: &Path,
+    options: Options,
+    load: &[PathBuf],
+    watch: &mut Watch<'_>,
+) -> Result<Audit, ConvertError> {
     let mut audit = Audit::default();
-    let (mut handle, began) = begin(path, &mut audit)?;
+    let (mut handle, began) = begin(path, load, &mut audit)?;
     let sealed = handle.file()?;
     // SAFETY: the file object of an open connection, used before that closes.
     let (lower, link) = unsafe { lower_of_open(sealed) }.ok_or_else(|| {
@@ -153,10 +169,16 @@ fn read_transaction(handle: &Handle<'_>) -> Outcome {
 ///
 /// A transaction that was interrupted is rolled back first, as by any program that opens the database; but not by a
 /// journal that is damaged, which would take only a part of it back.
-fn begin<'a>(path: &Path, audit: &mut Audit) -> Result<(Handle<'a>, Outcome), ConvertError> {
+fn begin<'a>(
+    path: &Path,
+    load: &[PathBuf],
+    audit: &mut Audit,
+) -> Result<(Handle<'a>, Outcome), ConvertError> {
+    let equipment = Equipment::new(Duration::ZERO, load.to_vec());
     let open = |flags| -> Result<(Handle<'a>, Outcome), ConvertError> {
         let handle = Handle::open(path, &uri(path, "vfs=pellucid"), flags)?;
         handle.busy_timeout(10_000);
+        handle.equip(&equipment)?;
         let began = read_transaction(&handle);
         Ok((handle, began))
     };
@@ -181,7 +203,8 @@ fn check_content(
     audit: &mut Audit,
     watch: &mut Watch<'_>,
 ) {
-    let bytes = audit.pages * audit.page_bytes;
+    let page_bytes = audit.page_bytes;
+    let bytes = audit.pages * page_bytes;
     if let Err(error) = handle
         .run(&format!("PRAGMA cache_size={}", memory::cache_pages(audit.pages, audit.page_bytes)))
     {
@@ -189,13 +212,15 @@ fn check_content(
     }
     let before = link.opened();
     let mut told = |doing| {
-        watch(doing, ((link.opened() - before) * audit.page_bytes).min(bytes), bytes);
+        watch(doing, ((link.opened() - before) * page_bytes).min(bytes), bytes);
     };
-    let mut found = Vec::new();
     let done = handle.watched(&mut || told(Doing::Structure), |handle| {
-        handle.rows("PRAGMA integrity_check", |row| found.push(row.text(0)))
+        let whole = rows_of_check(handle, "PRAGMA integrity_check", &mut audit.integrity);
+        match whole {
+            Err(error) if is_of_the_application(&error) => check_tables(handle, audit),
+            whole => whole,
+        }
     });
-    audit.integrity.extend(found.into_iter().filter(|line| line != "ok"));
     if let Err(error) = done {
         audit.integrity.push(error.to_string());
         return;
@@ -208,9 +233,53 @@ fn check_content(
         })
     });
     audit.orphans = orphans;
-    if let Err(error) = done {
+    match done {
+        Ok(()) => {}
+        Err(error) if is_of_the_application(&error) => {
+            audit.unchecked.push(format!("foreign keys: {}", words(&error)));
+        }
         // A key whose parent has no such index: SQLite says which.
-        audit.integrity.push(format!("foreign keys: {error}"));
+        Err(error) => audit.integrity.push(format!("foreign keys: {error}")),
+    }
+}
+
+fn rows_of_check(handle: &Handle<'_>, sql: &str, found: &mut Vec<String>) -> Outcome {
+    handle.rows(sql, |row| found.extend(Some(row.text(0)).filter(|line| line != "ok")))
+}
+
+/// Where one table needs a name that SQLite does not know, the check of all does not begin: table by table, and of such a
+/// table what goes without its indexes.
+fn check_tables(handle: &Handle<'_>, audit: &mut Audit) -> Outcome {
+    let mut tables = Vec::new();
+    handle.rows("SELECT name FROM sqlite_schema WHERE type = 'table'", |row| {
+        tables.push(row.text(0));
+    })?;
+    for table in tables {
+        let name = literal(&table);
+        let whole = format!("PRAGMA integrity_check({name})");
+        match rows_of_check(handle, &whole, &mut audit.integrity) {
+            Err(error) if is_of_the_application(&error) => {
+                audit.unchecked.push(format!("table `{table}`: {}", words(&error)));
+            }
+            done => {
+                done?;
+                continue;
+            }
+        }
+        let quick = format!("PRAGMA quick_check({name})");
+        match rows_of_check(handle, &quick, &mut audit.integrity) {
+            Err(error) if !is_of_the_application(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// SQLite's own, without the file that they are about.
+fn words(error: &ConvertError) -> String {
+    match error {
+        ConvertError::Sqlite { message, .. } => message.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -23,6 +23,7 @@ mod errors;
 mod events;
 mod forged_media;
 mod forgeries;
+mod functions;
 mod guide;
 mod history;
 mod history_last;

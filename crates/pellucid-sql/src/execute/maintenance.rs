@@ -167,6 +167,10 @@ impl Session {
                 ),
             ));
         }
+        for told in &found.unchecked {
+            let told = format!("Database '{}': not checked: {told}.", known.name);
+            self.inform(Message::new(8928, 10, told));
+        }
         let count = errors.len();
         if !quiet || count > 0 {
             self.inform(Message::new(

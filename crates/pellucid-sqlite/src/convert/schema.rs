@@ -41,6 +41,16 @@ pub fn check(path: &Path, source: &Handle<'_>, options: &Options) -> Result<(), 
     Err(ConvertError::Schema { file: path.display().to_string(), missing })
 }
 
+/// Whether SQLite could not do something because it does not know a name that the schema uses: no word about what is in
+/// the database.
+pub(crate) fn is_of_the_application(error: &ConvertError) -> bool {
+    let ConvertError::Sqlite { code, message, .. } = error else { return false };
+    // Virtual tables have modules, and those of full-text search tokenizers, as well (src/vtab.c, ext/fts3, ext/fts5).
+    let names = ["no such module: ", "no such tokenizer: ", "unknown tokenizer: "];
+    code & 0xff == ffi::ERROR
+        && (Need::of(message).is_some() || names.iter().any(|name| message.starts_with(name)))
+}
+
 /// A name that SQLite does not know.
 enum Need {
     Collation(String),
