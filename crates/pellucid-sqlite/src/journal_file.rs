@@ -7,12 +7,12 @@
 use std::ffi::c_int;
 use std::fs::File;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use pellucid::journal::{
-    open_record, page_number, record_bytes, seal_record, JournalHeader, FIELDS_BYTES, MAGIC,
-    SECTOR_LEAST, SECTOR_PART_BYTES,
+    open_record, page_number, record_bytes, seal_record, JournalHeader, FIELDS_BYTES, SECTOR_LEAST,
+    SECTOR_PART_BYTES,
 };
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
@@ -24,12 +24,9 @@ use crate::held::Held;
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd};
 use crate::pool::WearKind;
+use crate::super_journal::{self, Named, END_BYTES};
 
 const PENDING_BYTE: u64 = 0x4000_0000;
-/// Bytes after a super-journal's name: length, checksum, magic.
-pub(crate) const SUPER_END_BYTES: u64 = 16;
-/// A name is a path; SQLite's own limit is 512 on Unix.
-pub(crate) const SUPER_NAME_MOST: u64 = 4096;
 
 /// No record is written yet.
 const NOTHING: Range<u64> = 0..0;
@@ -50,6 +47,9 @@ pub struct JournalFile {
     record: Vec<u8>,
     /// From here on SQLite writes the super-journal record, in clear.
     clear_from: Option<u64>,
+    /// A super-journal's name and what follows it, once it is believed, and where that ends. SQLite is given these very
+    /// bytes: those in the file may change meanwhile.
+    super_journal: Option<(Vec<u8>, u64)>,
     held: Held,
     unit: Vec<u8>,
     /// The record opened last and its offset.
@@ -83,6 +83,7 @@ impl JournalFile {
             gathering: None,
             record: Vec::new(),
             clear_from: None,
+            super_journal: None,
             held: Held::default(),
             unit: Vec::new(),
             opened: Vec::new(),
@@ -107,6 +108,7 @@ impl JournalFile {
             }
         }
         self.opened_at = None;
+        self.super_journal = None;
         if self.clear_from.is_some_and(|from| offset >= from) {
             return self.lower.write(bytes, offset);
         }
@@ -340,41 +342,70 @@ impl JournalFile {
         self.read_header_part(buffer, offset)
     }
 
-    /// The super-journal record at the end, if there is one; zeros where SQLite looks for it and
-    /// there is none.
+    /// The super-journal record at the end, if there is one that is believed; zeros where SQLite looks for it and there is
+    /// none.
     fn read_clear(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<Option<ReadEnd>> {
-        if self.clear_from.is_some_and(|from| offset >= from) {
-            return self.lower.read(buffer, offset).map(Some);
-        }
         let size = self.lower.size()?;
-        if size < SUPER_END_BYTES + 4 || offset < SECTOR_LEAST {
-            return Ok(None);
+        let end_at = size.checked_sub(END_BYTES as u64).filter(|at| *at >= SECTOR_LEAST);
+        let behind = self.clear_from.is_some_and(|from| offset >= from);
+        let Some(end_at) = end_at else {
+            return match behind {
+                true => self.lower.read(buffer, offset).map(Some),
+                false => Ok(None),
+            };
+        };
+        if offset == end_at && (behind || self.headers.is_empty()) {
+            // What SQLite reads first of it.
+            self.super_journal = self.look_for_super_journal(size)?;
         }
-        let mut end = [0; SUPER_END_BYTES as usize];
-        self.lower.read(&mut end, size - SUPER_END_BYTES)?;
-        let name_bytes = u64::from(page_number(&end));
-        let present = end[8..] == MAGIC && self.adds_up(&end, size)?;
-        if present && offset >= size - SUPER_END_BYTES - name_bytes {
-            return self.lower.read(buffer, offset).map(Some);
-        }
-        let probe = self.headers.is_empty() && offset >= size - SUPER_END_BYTES;
-        if !present && probe && buffer.len() <= 8 {
+        if let Some((record, _)) = self.super_journal.as_ref().filter(|(_, end)| *end == size) {
+            let within =
+                offset.checked_sub(size - record.len() as u64).map(|within| within as usize);
+            let there = within.and_then(|within| record.get(within..within + buffer.len()));
+            if let Some(there) = there {
+                buffer.copy_from_slice(there);
+                return Ok(Some(ReadEnd::Full));
+            }
+        } else if offset >= end_at && buffer.len() <= 8 && (behind || self.headers.is_empty()) {
             buffer.fill(0);
             return Ok(Some(ReadEnd::Full));
         }
-        Ok(None)
+        match behind {
+            true => self.lower.read(buffer, offset).map(Some),
+            false => Ok(None),
+        }
     }
 
-    /// Whether the name before `end` has the checksum that is there (pager.c, readSuperJournal, which rolls back if not):
-    /// behind a damaged length lie sealed records, which must not be taken for a name.
-    fn adds_up(&self, end: &[u8; SUPER_END_BYTES as usize], size: u64) -> Outcome<bool> {
-        let name_bytes = u64::from(page_number(end));
-        if name_bytes == 0 || name_bytes > SUPER_NAME_MOST || name_bytes + 20 > size {
-            return Ok(false);
+    fn look_for_super_journal(&self, size: u64) -> Outcome<Option<(Vec<u8>, u64)>> {
+        let mut journal = self.link.path().as_os_str().to_owned();
+        journal.push("-journal");
+        let mut failed = None;
+        let found = super_journal::look(size, Path::new(&journal), |bytes, at| {
+            let read = self.lower.read(bytes, at).map(|_| ());
+            read.map_err(|code| {
+                failed = Some(code);
+                std::io::ErrorKind::Other.into()
+            })
+        });
+        match (found, failed) {
+            (_, Some(code)) => Err(code),
+            (Ok(Named::Nothing), _) => Ok(None),
+            (Ok(Named::Gone(record) | Named::There(record)), _) => Ok(Some((record, size))),
+            (Ok(Named::Another(what)), _) => {
+                let line =
+                    format!("{what}; the journal is played back, and nothing else is touched");
+                self.link.note(ffi::OK, &line);
+                Ok(None)
+            }
+            (Err(error), _) => {
+                let line = format!(
+                    "whether the super-journal that its journal names is there, and so whether that transaction is \
+                     committed, cannot be told: {error}; let this account look there"
+                );
+                self.link.note(ffi::IOERR, &line);
+                Err(Code(ffi::IOERR))
+            }
         }
-        let mut name = vec![0; name_bytes as usize];
-        self.lower.read(&mut name, size - SUPER_END_BYTES - name_bytes)?;
-        Ok(name_adds_up(&name, page_number(&end[4..])))
     }
 
     fn segment(&self, offset: u64) -> Option<(u64, &JournalHeader)> {
@@ -528,6 +559,7 @@ impl JournalFile {
     pub fn truncate(&mut self, size: u64) -> Outcome<()> {
         self.gathering = None;
         self.opened_at = None;
+        self.super_journal = None;
         if size == 0 {
             self.give_up_held();
         }
@@ -571,11 +603,4 @@ impl JournalFile {
 fn ends_or_begins(bytes: &[u8], offset: u64) -> bool {
     let ends = bytes.len() <= FIELDS_BYTES && bytes.iter().all(|byte| *byte == 0);
     offset == 0 && (ends || bytes.len() >= FIELDS_BYTES)
-}
-
-/// Whether `stated` is the checksum of a super-journal's name. SQLite adds C's `char`, which has a sign on some machines.
-pub(crate) fn name_adds_up(name: &[u8], stated: u32) -> bool {
-    let signed = name.iter().fold(0u32, |sum, byte| sum.wrapping_add(*byte as i8 as u32));
-    let unsigned = name.iter().fold(0u32, |sum, byte| sum.wrapping_add(u32::from(*byte)));
-    stated == signed || stated == unsigned
 }

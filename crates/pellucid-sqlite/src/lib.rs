@@ -33,6 +33,7 @@ mod registry;
 pub mod scan;
 pub mod seal_request;
 pub mod snapshot;
+mod super_journal;
 mod temp_file;
 mod vfs;
 mod views;

@@ -5,8 +5,10 @@ SQLite's part of it: SQLite file format, 3.
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 import struct
-from pathlib import Path
 from typing import BinaryIO
 
 from .errors import Corrupt, Unauthentic
@@ -19,6 +21,7 @@ COPIES = ((32, bytes(4)), (256, b"\xff" * 4))
 COPY_BYTES = 76
 SECTOR_BYTES_MIN = 512
 LOCK_BYTE = 1 << 30
+SUPER_JOURNAL_NAME = re.compile(rb"/[^\0]*[^/\0]-mj[0-9A-F]{6}9[0-9A-F]{2}", re.DOTALL)
 
 
 def open_journal_header(raw: bytes, offset: int, opener: Opener) -> tuple[bytes, bytes, bool]:
@@ -135,7 +138,13 @@ class Journal:
         signed = sum(byte - 256 if byte > 127 else byte for byte in name) & 0xFFFFFFFF
         if sum_ not in (signed, sum(name)):  # SQLite adds `char`, which has no sign on arm64
             return False
-        return not Path(name.rstrip(b"\0").decode("utf-8", "surrogateescape")).exists()
+        if not SUPER_JOURNAL_NAME.fullmatch(name):
+            return False  # anybody can write one: it is not SQLite's
+        try:
+            found = os.lstat(name)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        return stat.S_ISREG(found.st_mode) and found.st_size == 0
 
     def _record(self, offset: int) -> bytes:
         return open_record(self._read(offset, self.page_size + 8), offset, self._journal_id, self._opener)

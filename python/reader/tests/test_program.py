@@ -236,13 +236,19 @@ class Journal(Same):
 
     def test_super_journal_decides(self) -> None:
         sealed = self.hot()
-        super_journal = workshop.path("super")
-        name = str(super_journal).encode()
-        record = struct.pack(">I", 2**30 // 4096 + 1) + name + struct.pack(">II", len(name), sum(name)) + SQLITE_MAGIC
-        with open(journal_of(sealed), "ab") as file:
-            file.write(record)
+        hot = journal_of(sealed).read_bytes()
+
+        def name_it(super_journal: Path) -> None:
+            name = str(super_journal).encode()
+            record = struct.pack(">I", 2**30 // 4096 + 1) + name + struct.pack(">II", len(name), sum(name)) + SQLITE_MAGIC
+            journal_of(sealed).write_bytes(hot + record)
+
+        name_it(workshop.path("super"))  # none of SQLite's names
+        self.same(workshop.northwind(), sealed)
+        super_journal = workshop.directory / "main.db-mj0123AF9F0"
+        name_it(super_journal)
         self.assertIn(b"never committed", workshop.read(sealed).read_bytes())  # gone: the transaction is committed
-        super_journal.write_bytes(b"")
+        super_journal.write_bytes(str(journal_of(sealed)).encode() + b"\0")
         self.same(workshop.northwind(), sealed)
 
     def test_a_header_that_does_not_open_is_damage(self) -> None:

@@ -1,36 +1,18 @@
 //! A hot journal: what the pages were before a transaction that somebody did not live to end.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use pellucid::journal::{
-    open_record, page_number, record_bytes, JournalHeader, MAGIC, SECTOR_PART_BYTES,
-};
+use pellucid::journal::{open_record, page_number, record_bytes, JournalHeader, SECTOR_PART_BYTES};
 use pellucid::keys::ContainerKeys;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Result, Subject};
 
-use crate::journal_file::{name_adds_up, SUPER_END_BYTES, SUPER_NAME_MOST};
 use crate::link::Link;
-
-/// The name of the super-journal at the end of a journal, if one adds up (pager.c, readSuperJournal).
-fn super_journal(journal: &File, size: u64) -> std::io::Result<Option<PathBuf>> {
-    let Some(end) = size.checked_sub(SUPER_END_BYTES) else { return Ok(None) };
-    let mut tail = [0; SUPER_END_BYTES as usize];
-    journal.read_exact_at(&mut tail, end)?;
-    let name_bytes = u64::from(page_number(&tail));
-    let is_one = tail[8..] == MAGIC && (1..=SUPER_NAME_MOST).contains(&name_bytes);
-    let Some(at) = end.checked_sub(name_bytes).filter(|_| is_one) else { return Ok(None) };
-    let mut name = vec![0; name_bytes as usize];
-    journal.read_exact_at(&mut name, at)?;
-    let adds_up = name_adds_up(&name, page_number(&tail[4..]));
-    Ok(adds_up.then(|| PathBuf::from(OsString::from_vec(name))))
-}
+use crate::super_journal::{self, Named};
 
 /// A journal that has to be played back.
 #[derive(Debug)]
@@ -66,7 +48,8 @@ impl HotJournal {
         if sector.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        if super_journal(&file, size).map_err(failed)?.is_some_and(|name| !name.exists()) {
+        let named = super_journal::look(size, path, |bytes, at| file.read_exact_at(bytes, at));
+        if matches!(named.map_err(failed)?, Named::Gone(_)) {
             return Ok(None);
         }
         let keys = link
