@@ -158,7 +158,8 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
     }
     if let (Some(copy), false) = (&found.copy, matches!(found.kind, Kind::Unfinished)) {
         warnings.push(format!(
-            "`{}` is left over from an interrupted conversion{}; the next one removes it",
+            "`{}` is left over from an interrupted conversion{}; the next one removes it, unless it is \
+             somebody else's",
             copy.display(),
             // Only a decryption builds a plain copy beside a sealed database.
             if matches!(found.kind, Kind::Sealed(_)) { " and may hold plain pages" } else { "" },

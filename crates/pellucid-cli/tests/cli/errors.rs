@@ -7,6 +7,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use crate::side_files::killed_at;
 use crate::support::{edit, edit_headers, said, Place, PELLUCID};
 
 const FAILED: i32 = 1;
@@ -382,7 +383,8 @@ fn what_a_killed_decryption_leaves_is_told() {
     let place = Place::new();
     key_file(&place);
     assert_eq!(place.pellucid(&["status", "--check", "app.db"]).code, 0);
-    place.secret("app.db-pellucid", b"SQLite format 3");
+    let arguments = ["decrypt", "app.db", "--key-file", "right.key"];
+    assert!(killed_at(&place, &arguments, "/app.db-pellucid", 2));
     let told = place.pellucid(&["status", "--check", "app.db"]);
     assert_eq!(told.code, 4, "{told:?}");
     let line = "app.db-pellucid` is left over from an interrupted conversion and may hold plain";

@@ -20,6 +20,7 @@ pub use job::{back_up, Done, Job, Phase, Progress};
 pub use media::{open_family, open_media};
 pub use mend::{mend, Mending};
 pub use overwrite::{Existing, Rules};
+pub(crate) use replace::rename_new;
 pub use restore::{restore, Restored, Restoring};
 pub(crate) use store::url_of;
 pub use store::{use_store, Commit, Created, Store};

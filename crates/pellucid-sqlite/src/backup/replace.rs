@@ -142,7 +142,7 @@ fn prepare(
     if let Ok(original) = std::fs::metadata(to) {
         file.give_to_owner_of(&original);
     }
-    file.rename(copy_path(to))?;
+    file.become_copy(copy_path(to), to)?;
     sync_directory(file.path())?;
     let mut id = [0; 16];
     fill_random(&mut id)?;
@@ -253,7 +253,7 @@ impl Aside {
 }
 
 /// Gives a file another name that nothing has yet.
-fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+pub fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // Not every file system can (renameat2(2), EINVAL). NFS cannot, but it can link.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {

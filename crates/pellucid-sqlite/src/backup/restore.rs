@@ -7,7 +7,7 @@ use pellucid::backup::now_micros;
 use pellucid::keyring::{Action, Event};
 use pellucid::keys::ContainerKeys;
 use pellucid::media::Kind;
-use pellucid::restore::{Media, OpenSet, PlainTarget, SealedTarget};
+use pellucid::restore::{Media, OpenSet, PlainTarget, SealedTarget, UNFINISHED_MODE};
 use pellucid::{Algorithm, Error, Result, Subject};
 
 use super::chain::Chain;
@@ -109,7 +109,7 @@ pub fn restore(
                 container.sequence = now_micros();
             }
             let keys = birth.keys()?;
-            let target = SealedTarget::create(&beside, container.clone(), keys.clone())?;
+            let target = SealedTarget::create_unfinished(&beside, container.clone(), keys.clone())?;
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
             target.finish(header.pages)?;
@@ -117,7 +117,7 @@ pub fn restore(
             remember(&container, &place.to);
         }
         false => {
-            let target = PlainTarget::create(&beside, header.page_size)?;
+            let target = PlainTarget::create_unfinished(&beside, header.page_size)?;
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
             target.finish(header.pages)?;
@@ -261,13 +261,21 @@ impl Place {
 
 /// Removes what a restore that was killed left. One that runs holds a lock on its file.
 fn remove_stale(beside: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+
     use rustix::fs::{flock, FlockOperation};
     let io = |error: std::io::Error| Error::io(Subject::File(beside.to_owned()), error);
     let file = match pellucid::regular::open_named(beside) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(io)?,
     };
+    let mode = file.metadata().map_err(io)?.mode() & 0o7777;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) if mode != UNFINISHED_MODE => Err(Error::misuse(
+            Subject::File(beside.to_owned()),
+            "it has the name that is needed, and no interrupted restore has left it: move it away, or remove it if nobody \
+             needs it; nothing was changed",
+        )),
         Ok(()) => CopyFile::made(file, beside.to_owned()).remove(),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             Err(Error::misuse(Subject::File(beside.to_owned()), "another restore is writing it"))

@@ -4,18 +4,24 @@
 //! given away, laid and removed by its descriptor, or after a look whether the name is still its own. SQLite opens by name:
 //! while a copy is being filled, what the shim opens under its name has to prove that it is this file before anything is
 //! written, and its journal has no name at all (`vfs.rs`).
+//!
+//! Beside a copy lies its record, a symbolic link that leads nowhere: its text says which inode is a copy of which. A link is
+//! made whole or not at all, and nobody reads through it by mistake. By the record the next conversion knows what a killed one
+//! has left from somebody else's file of that name, which it never removes.
 
 use std::ffi::{CStr, OsStr};
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{fchown, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{fchown, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::UNIX_EPOCH;
 
 use pellucid::secret::fill_random;
 use pellucid::{Error, Result, Subject};
 
 use super::laying::sync_directory;
+use crate::backup::rename_new;
 use crate::lower::{Lower, ReadEnd};
 
 /// The copy of a conversion, removed on drop unless it is needed.
@@ -27,16 +33,30 @@ pub struct CopyFile {
 }
 
 impl CopyFile {
-    /// Makes the file, with the mode of a secret.
+    /// Makes the copy of `database`, whose RESERVED lock is held, at `path`, with the mode of a secret.
     ///
     /// # Errors
-    /// [`Error::Io`], also if there is anything at `path`.
-    pub fn create(path: PathBuf) -> Result<Self> {
+    /// [`Error::Misuse`] if there is anything that no killed conversion of this database has left; [`Error::Io`].
+    pub fn create(path: PathBuf, database: &Path) -> Result<Self> {
+        clear(&path, database)?;
+        let io = |error| Error::io(Subject::File(path.clone()), error);
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path);
-        match file {
-            Ok(file) => Ok(Self { file: Arc::new(file), path, is_needed: false }),
-            Err(error) => Err(Error::io(Subject::File(path), error)),
+        options.read(true).write(true).create_new(true).mode(UNRECORDED);
+        let file = Arc::new(options.open(&path).map_err(io)?);
+        let copy = Self { file, path: path.clone(), is_needed: false };
+        copy.record(&path, database)?;
+        copy.file.set_permissions(Permissions::from_mode(0o600)).map_err(io)?;
+        Ok(copy)
+    }
+
+    /// Says under which name this is going to be the copy of `database`.
+    fn record(&self, name: &Path, database: &Path) -> Result<()> {
+        let io = |error| Error::io(Subject::File(record_path(name)), error);
+        let text = Record::of(&self.file.metadata().map_err(io)?).of_database(database)?;
+        match std::os::unix::fs::symlink(text, record_path(name)) {
+            // Not every file system has links: then what a kill leaves has to be moved away by hand.
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Ok(()),
+            made => made.map_err(io),
         }
     }
 
@@ -98,15 +118,21 @@ impl CopyFile {
         let _ = fchown(&*self.file, Some(original.uid()), Some(original.gid()));
     }
 
-    /// Gives it another name.
+    /// Gives it the name of the copy of `database`, whose RESERVED lock is held.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Misuse`] if another file has taken one of the names.
-    pub fn rename(&mut self, to: PathBuf) -> Result<()> {
+    /// As [`CopyFile::create`]; [`Error::Misuse`] also if another file has taken one of the names.
+    pub fn become_copy(&mut self, to: PathBuf, database: &Path) -> Result<()> {
+        clear(&to, database)?;
         self.assert_named()?;
-        std::fs::rename(&self.path, &to)
-            .map_err(|error| Error::io(Subject::File(to.clone()), error))?;
+        self.record(&to, database)?;
+        if let Err(error) = rename_new(&self.path, &to) {
+            let _ = std::fs::remove_file(record_path(&to));
+            return Err(Error::io(Subject::File(to), error));
+        }
         self.path = to;
+        let io = |error| Error::io(Subject::File(self.path.clone()), error);
+        self.file.set_permissions(Permissions::from_mode(0o600)).map_err(io)?;
         self.assert_named()
     }
 
@@ -128,7 +154,7 @@ impl CopyFile {
             linked => linked.map_err(|error| io(error.into()))?,
         }
         match same(to.symlink_metadata(), self.file.metadata()) {
-            true => Ok(()),
+            true => self.file.set_permissions(Permissions::from_mode(0o600)).map_err(io),
             false => Err(taken(&self.path)),
         }
     }
@@ -159,7 +185,16 @@ impl CopyFile {
         }
         std::fs::remove_file(&self.path)
             .map_err(|error| Error::io(Subject::File(self.path.clone()), error))?;
+        self.remove_record();
         sync_directory(&self.path)
+    }
+
+    fn remove_record(&self) {
+        let Ok(found) = self.file.metadata() else { return };
+        let record = record_path(&self.path);
+        if read_record(&record).is_some_and(|text| Record::of(&found).begins(&text)) {
+            let _ = std::fs::remove_file(record);
+        }
     }
 
     /// Lets SQLite fill it under its name for as long as the result lives. `plain`: with pages in clear.
@@ -174,8 +209,85 @@ impl Drop for CopyFile {
     fn drop(&mut self) {
         if !self.is_needed && self.has_name() {
             let _ = std::fs::remove_file(&self.path);
+            self.remove_record();
         }
     }
+}
+
+/// The mode of a copy that has no record yet. No other file has it, and such a copy is empty.
+const UNRECORDED: u32 = 0o1600;
+const WORDS: &str = "pellucid: inode";
+
+/// What is said of a copy.
+struct Record(String);
+
+impl Record {
+    /// With the time at which the inode was made, where the file system knows it: numbers are given again.
+    fn of(copy: &Metadata) -> Self {
+        Self(format!("{WORDS} {} is the copy of ", identity(copy)))
+    }
+
+    fn of_database(self, database: &Path) -> Result<String> {
+        let found = std::fs::metadata(database)
+            .map_err(|error| Error::io(Subject::File(database.to_owned()), error))?;
+        Ok(format!("{}inode {}", self.0, identity(&found)))
+    }
+
+    fn begins(&self, text: &str) -> bool {
+        text.starts_with(&self.0)
+    }
+}
+
+fn identity(found: &Metadata) -> String {
+    let born = found.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    format!("{} of {}", found.ino(), born.map_or(0, |at| at.as_nanos()))
+}
+
+fn record_path(copy: &Path) -> PathBuf {
+    let mut name = copy.as_os_str().to_owned();
+    name.push("-of");
+    PathBuf::from(name)
+}
+
+fn read_record(path: &Path) -> Option<String> {
+    std::fs::read_link(path).ok()?.into_os_string().into_string().ok()
+}
+
+/// Removes what a killed conversion of `database` has left under the name of its copy, and nothing else.
+fn clear(copy: &Path, database: &Path) -> Result<()> {
+    let record = record_path(copy);
+    let io = |error| Error::io(Subject::File(copy.to_owned()), error);
+    let found = match copy.symlink_metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        found => Some(found.map_err(io)?),
+    };
+    let text = read_record(&record);
+    if record.symlink_metadata().is_ok()
+        && !text.as_ref().is_some_and(|text| text.starts_with(WORDS))
+    {
+        return Err(somebodys(&record));
+    }
+    if let Some(found) = found {
+        let is_new = found.mode() & 0o7777 == UNRECORDED && found.len() == 0;
+        let is_recorded = text == Some(Record::of(&found).of_database(database)?);
+        if !found.is_file() || found.nlink() != 1 || !(is_new || is_recorded) {
+            return Err(somebodys(copy));
+        }
+        std::fs::remove_file(copy).map_err(io)?;
+    }
+    match text {
+        Some(_) => std::fs::remove_file(&record)
+            .map_err(|error| Error::io(Subject::File(record.clone()), error)),
+        None => Ok(()),
+    }
+}
+
+fn somebodys(path: &Path) -> Error {
+    Error::misuse(
+        Subject::File(path.to_owned()),
+        "it has the name that is needed, and no interrupted conversion of this database has left it: move it away, or \
+         remove it if nobody needs it; nothing was changed",
+    )
 }
 
 fn same(one: std::io::Result<Metadata>, other: std::io::Result<Metadata>) -> bool {

@@ -148,13 +148,7 @@ pub fn free_bytes(path: &Path) -> Result<u64, Error> {
 }
 
 fn make_copy(path: &Path) -> Result<CopyFile, ConvertError> {
-    let copy = copy_path(path);
-    let io = |error| Error::io(Subject::File(copy.clone()), error);
-    match std::fs::remove_file(&copy) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error).into()),
-        _ => {}
-    }
-    let copy = CopyFile::create(copy)?;
+    let copy = CopyFile::create(copy_path(path), path)?;
     if let Ok(original) = std::fs::metadata(path) {
         copy.give_to_owner_of(&original);
     }

@@ -19,5 +19,5 @@ pub use media::Media;
 pub use open::OpenSet;
 pub use pages::{restore_pages, PageTarget};
 pub use source::{FileSource, MediaSource};
-pub use target::{PlainTarget, SealedTarget};
+pub use target::{PlainTarget, SealedTarget, UNFINISHED_MODE};
 pub use verify::{verify_checksums, Verified};

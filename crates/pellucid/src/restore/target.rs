@@ -33,12 +33,15 @@ pub struct SealedTarget {
     keys: Arc<ContainerKeys>,
 }
 
+/// The mode of a file that a restore has not given its name yet. No other file has it.
+pub const UNFINISHED_MODE: u32 = 0o1600;
+
 /// Locked, so that others know that somebody writes it.
-fn create(path: &Path) -> Result<File> {
+fn create(path: &Path, mode: u32) -> Result<File> {
     use rustix::fs::{flock, FlockOperation};
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(0o600);
+    options.read(true).write(true).create_new(true).mode(mode);
     let file = options.open(path).map_err(io)?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| io(error.into()))?;
     Ok(file)
@@ -54,7 +57,20 @@ impl PlainTarget {
     /// # Errors
     /// [`Error::Io`].
     pub fn create(path: &Path, page_size: u32) -> Result<Self> {
-        Ok(Self { file: create(path)?, path: path.to_owned(), page_bytes: u64::from(page_size) })
+        Self::with_mode(path, page_size, 0o600)
+    }
+
+    /// Makes the file with [`UNFINISHED_MODE`], which stays until somebody gives it another one.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn create_unfinished(path: &Path, page_size: u32) -> Result<Self> {
+        Self::with_mode(path, page_size, UNFINISHED_MODE)
+    }
+
+    fn with_mode(path: &Path, page_size: u32, mode: u32) -> Result<Self> {
+        let (file, path) = (create(path, mode)?, path.to_owned());
+        Ok(Self { file, path, page_bytes: u64::from(page_size) })
     }
 
     /// The file: its name may be another one's by the time that it is finished.
@@ -88,7 +104,19 @@ impl SealedTarget {
     /// # Errors
     /// [`Error::Io`].
     pub fn create(path: &Path, header: Header, keys: Arc<ContainerKeys>) -> Result<Self> {
-        Ok(Self { file: create(path)?, path: path.to_owned(), header, keys })
+        Ok(Self { file: create(path, 0o600)?, path: path.to_owned(), header, keys })
+    }
+
+    /// Makes the file with [`UNFINISHED_MODE`], which stays until somebody gives it another one.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn create_unfinished(
+        path: &Path,
+        header: Header,
+        keys: Arc<ContainerKeys>,
+    ) -> Result<Self> {
+        Ok(Self { file: create(path, UNFINISHED_MODE)?, path: path.to_owned(), header, keys })
     }
 
     /// The file: its name may be another one's by the time that it is finished.
