@@ -153,6 +153,7 @@ fn main() -> ExitCode {
     }
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // The first and only one.
+    #[cfg(feature = "objects")]
     let _ = pellucid_sqlite::backup::use_store(Box::new(pellucid_store::ObjectStores));
     let output = Output::new(cli.json, cli.quiet, cli.yes);
     let output = match &cli.command {
