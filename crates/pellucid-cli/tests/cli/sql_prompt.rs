@@ -7,8 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{said, Place, Said, PELLUCID};
 
-/// Waits for each `shown` before it types, for the prompt as well: what is typed before it may be lost. Then shows
-/// everything to the end.
+/// Waits for each `shown` before it types. Then shows everything to the end.
 const TERMINAL: &str = r#"
 import json, os, pty, select, sys, time
 steps = json.loads(sys.argv[1])
@@ -82,6 +81,19 @@ fn a_batch_is_typed_line_by_line() {
         !told.stdout.contains("droppedfirst") && !told.stdout.contains("neverlast"),
         "{told:?}"
     );
+}
+
+/// A paste without brackets, `expect`, typing while a batch runs: all of it arrives at once.
+#[test]
+fn lines_that_arrive_together_are_all_read() {
+    let place = Place::new();
+    let all =
+        "PRINT 'one' + 'first'\rGO\rPRINT 'two' +\r'second'\rGO\rPRINT 'three' + 'third'\rGO\r";
+    let told = typed(&place, &[], &[("1> ", all), ("threethird\r\n", ""), ("1> ", "\x04")]);
+    assert_eq!(told.code, 0, "{told:?}");
+    for said in ["onefirst\n", "twosecond\n", "threethird\n"] {
+        assert_eq!(told.stdout.matches(said).count(), 1, "{said}: {told:?}");
+    }
 }
 
 #[test]
