@@ -66,8 +66,9 @@ pub fn run(args: &SqlArgs, output: &Output) -> Result<ExitCode, Failure> {
         end = prompt::run(&mut runner, &disk, variables)?;
     }
     Ok(match end {
-        End::Over | End::Left => ExitCode::SUCCESS,
-        End::Error | End::Cancelled | End::Unread => ExitCode::from(exit::FAILED),
+        End::Over | End::Left => runner.counted.map_or(ExitCode::SUCCESS, ExitCode::from),
+        End::Error => ExitCode::from(runner.counted.unwrap_or(exit::FAILED)),
+        End::Cancelled | End::Unread => ExitCode::from(exit::FAILED),
         End::Wrong(error) => {
             runner.tell_wrong(&error);
             ExitCode::from(exit::FAILED)
@@ -141,7 +142,16 @@ fn open(args: &SqlArgs, output: &Output, disk: &Disk, is_prompt: bool) -> Result
     screen.borrow_mut().cancels_by(session.cancel());
     interrupts.cancels_by(session.cancel());
     let session = Rc::new(RefCell::new(session));
-    Ok(Runner { session, screen, interrupts, echo: args.echo, stop: args.stop, json: output.json })
+    Ok(Runner {
+        session,
+        screen,
+        interrupts,
+        echo: args.echo,
+        stop: args.stop,
+        level: args.level(),
+        counted: None,
+        json: output.json,
+    })
 }
 
 type Scripts = Vec<(String, Box<dyn BufRead>)>;

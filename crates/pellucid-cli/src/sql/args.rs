@@ -11,11 +11,12 @@ const EXAMPLES: &str = "Example:
   pellucid sql -Q \"BACKUP DATABASE sales TO DISK = 'sales.bak' WITH INIT\"
   pellucid sql --drive D=/srv/sql -i from-the-runbook.sql
 
-Exit status: 0 done, 1 an error under -b or :on error exit, or in a script's own commands, 2 usage.";
+Exit status: 0 done, 1 an error under -b or :on error exit, or in a script's own commands, 2 usage; with -V the severity
+of the last error that counts.";
 
 /// What `sql` takes.
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true, after_help = EXAMPLES)]
+#[command(disable_help_flag = true, disable_version_flag = true, after_help = EXAMPLES)]
 pub struct SqlArgs {
     /// Scripts to execute, one behind the other
     #[arg(short, long = "input-file", value_name = "FILE", value_delimiter = ',')]
@@ -92,6 +93,15 @@ pub struct SqlArgs {
     /// Stop at the first error of severity 11 or more, with exit status 1
     #[arg(short = 'b', long = "exit-on-error")]
     pub stop: bool,
+    /// Only errors of this severity or more count: under -b, and for the exit status, which is the severity then
+    #[arg(
+        short = 'V',
+        long = "error-severity-level",
+        value_name = "LEVEL",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i16).range(..=25)
+    )]
+    pub severity: Option<i16>,
     /// Messages go to standard error: 0: errors, 1: all
     #[arg(
         short = 'r',
@@ -120,6 +130,16 @@ pub struct SqlArgs {
     /// Print help
     #[arg(long, action = ArgAction::Help)]
     help: Option<bool>,
+    /// Print version
+    #[arg(long, action = ArgAction::Version)]
+    version: Option<bool>,
+}
+
+impl SqlArgs {
+    /// The level of -V; sqlcmd takes 0 and less for none.
+    pub fn level(&self) -> Option<u8> {
+        self.severity.and_then(|level| u8::try_from(level).ok()).filter(|level| *level > 0)
+    }
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -44,6 +44,10 @@ pub struct Runner {
     pub echo: bool,
     /// -b and `:on error`
     pub stop: bool,
+    /// -V: the severity from which on an error counts.
+    pub level: Option<u8>,
+    /// Under -V the severity of the last error that counted.
+    pub counted: Option<u8>,
     /// JSON has no lines for people.
     pub json: bool,
 }
@@ -107,10 +111,15 @@ impl Runner {
             }
             return Some(End::Cancelled);
         }
+        // What is no error never counts.
+        let counts = outcome.severity >= self.level.unwrap_or(ERROR).max(ERROR);
+        if counts && self.level.is_some() {
+            self.counted = Some(outcome.severity);
+        }
         match () {
             () if screen.is_gone() => Some(End::Unread),
             () if screen.asks_to_leave() => Some(End::Error),
-            () if self.stop && outcome.severity >= ERROR => Some(End::Error),
+            () if self.stop && counts => Some(End::Error),
             () => None,
         }
     }

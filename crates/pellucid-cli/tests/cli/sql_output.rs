@@ -131,6 +131,36 @@ fn an_error_stops_a_script_where_that_is_asked() {
     );
 }
 
+/// As sqlcmd's: with -b a script ends at the first error of that severity, without it the last one is the exit status.
+#[test]
+fn a_severity_level_says_which_errors_count() {
+    let place = Place::new();
+    let text = "RAISERROR('first', 14, 1)\nGO\nRAISERROR('second', 16, 1)\nGO\nPRINT 'after'\n";
+    for (options, status, last) in [
+        (&["-b", "-V", "16"][..], 16, "second"),
+        (&["-b", "-V14"], 14, "first"),
+        (&["-b", "-V17"], 0, "after"),
+        (&["-b", "-V", "1"], 14, "first"),
+        (&["-b", "--error-severity-level=16"], 16, "second"),
+        (&["-b", "-V", "0"], 1, "first"),
+        (&["-b", "-V", "-1"], 1, "first"),
+        (&["-V", "14"], 16, "after"),
+        (&["-V", "17"], 0, "after"),
+        (&["-V", "0"], 0, "after"),
+    ] {
+        let told = script(&place, text, options);
+        assert_eq!((told.code, told.stdout.lines().last()), (status, Some(last)), "{options:?}");
+    }
+    // What is no error does not count, whatever the level.
+    let told = script(&place, "RAISERROR('told', 3, 1)", &["-b", "-V", "2"]);
+    assert_eq!((told.code, told.stdout.as_str()), (0, "told\n"));
+    let version = place.pellucid(&["sql", "--version"]).succeeded();
+    assert!(version.ends_with(concat!(env!("CARGO_PKG_VERSION"), "\n")), "{version}");
+    for wrong in ["-V", "-Vhigh", "-V26"] {
+        assert_eq!(place.pellucid(&["sql", "-Q", "PRINT 1", wrong]).code, 2, "{wrong}");
+    }
+}
+
 #[test]
 fn messages_go_to_standard_error_where_that_is_asked() {
     let place = Place::new();
