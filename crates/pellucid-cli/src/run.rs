@@ -29,7 +29,7 @@ use refusal::Refusal;
 /// Examples: `pellucid run -- sqlite3 app.db`, `pellucid run --encrypt-new -- python3 app.py`
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// Seal the databases that the program makes; fails if the shim was never entered or a plain one appeared
+    /// Seal the databases that the program makes; fails if its connections missed the shim or a plain one appeared
     #[arg(long)]
     encrypt_new: bool,
     /// Put the shim in place while the program is loaded, not at its first open (chosen by itself for PHP)

@@ -26,6 +26,12 @@ pub type AutoExtensionFn = unsafe extern "C" fn(AutoFn) -> c_int;
 pub type FileControlFn =
     unsafe extern "C" fn(*mut Connection, *const c_char, c_int, *mut c_void) -> c_int;
 
+/// The largest single allocation, for [`StatusFn`].
+pub const SQLITE_STATUS_MALLOC_SIZE: c_int = 5;
+pub type StatusFn = unsafe extern "C" fn(c_int, *mut c_int, *mut c_int, c_int) -> c_int;
+pub type MallocFn = unsafe extern "C" fn(c_int) -> *mut c_void;
+pub type FreeFn = unsafe extern "C" fn(*mut c_void);
+
 /// `mprintf`'s place among the pointers of `sqlite3_api_routines`; the table only ever grows at its end.
 const SLOT_MPRINTF: usize = 69;
 

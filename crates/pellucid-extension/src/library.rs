@@ -88,7 +88,7 @@ struct Known {
 ///
 /// The lock is never held while the dynamic linker works: another thread may be inside `dlopen`, with the linker's
 /// lock, in a constructor that opens a database.
-fn all() -> Vec<&'static Library> {
+pub fn all() -> Vec<&'static Library> {
     static KNOWN: Mutex<Known> =
         Mutex::new(Known { loads: 0, asked: Vec::new(), libraries: Vec::new() });
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,15 +1,17 @@
-//! The witness: tells `pellucid run` that a connection of this process, or of a child, uses the shim.
+//! The witness: tells `pellucid run` that a connection of this process, or of a child, uses the shim (`+`), or at the end
+//! of a process that it had SQLite and made no connection (`-`), or made one that does not use the shim (`!`).
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::api::{
-    AutoExtensionFn, Connection, FileControlFn, Vfs, SQLITE_FCNTL_VFS_POINTER, SQLITE_OK,
+    AutoExtensionFn, Connection, FileControlFn, FreeFn, MallocFn, StatusFn, Vfs,
+    SQLITE_FCNTL_VFS_POINTER, SQLITE_OK, SQLITE_STATUS_MALLOC_SIZE,
 };
 use crate::guarded;
-use crate::library::Library;
-use crate::mode::settings;
+use crate::library::{self, Library};
+use crate::mode::{settings, Mode};
 
 /// `sqlite3_file_control` of the library that is listened to.
 static FILE_CONTROL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -45,10 +47,60 @@ unsafe extern "C" fn opened(
     guarded((), || {
         // SAFETY: SQLite calls with the connection it is opening.
         if !DONE.load(Ordering::Relaxed) && unsafe { uses_the_shim(connection) } {
-            speak();
+            DONE.store(speak(b"+"), Ordering::Relaxed);
         }
     });
     SQLITE_OK
+}
+
+/// Runs when the process ends by `exit`. One that is killed says nothing, and then nothing is confirmed.
+#[used]
+#[link_section = ".fini_array"]
+static DESTRUCTOR: extern "C" fn() = {
+    extern "C" fn destruct() {
+        guarded((), || {
+            let settings = settings();
+            let asked = settings.witness.is_some() && settings.mode != Mode::Off;
+            if !asked || DONE.load(Ordering::Relaxed) {
+                return;
+            }
+            let libraries = library::all();
+            if !libraries.is_empty() {
+                let unused = libraries.iter().all(|library| never_opened(library));
+                speak(if unused { b"-" } else { b"!" });
+            }
+        });
+    }
+    destruct
+};
+
+/// Whether no connection was ever made with `library`: none is made without an allocation of more than that.
+fn never_opened(library: &Library) -> bool {
+    const LARGEST_BYTES: c_int = 256;
+    // SAFETY: the types are those of sqlite3.h.
+    let functions = unsafe {
+        (
+            library.symbol::<StatusFn>(c"sqlite3_status"),
+            library.symbol::<MallocFn>(c"sqlite3_malloc"),
+            library.symbol::<FreeFn>(c"sqlite3_free"),
+        )
+    };
+    let (Some(status), Some(malloc), Some(free)) = functions else { return false };
+    let largest = || {
+        let (mut now, mut most) = (0, 0);
+        // SAFETY: writes two numbers to live places.
+        match unsafe { status(SQLITE_STATUS_MALLOC_SIZE, &mut now, &mut most, 0) } {
+            SQLITE_OK => most,
+            _ => c_int::MAX,
+        }
+    };
+    if largest() > LARGEST_BYTES {
+        return false;
+    }
+    // A program may have switched these statistics off: they mean something only if they see this.
+    // SAFETY: what is allocated is given back at once; null is allowed.
+    unsafe { free(malloc(LARGEST_BYTES + 1)) };
+    largest() > LARGEST_BYTES
 }
 
 /// Whether the main database was opened by the VFS `pellucid`.
@@ -73,20 +125,19 @@ unsafe fn uses_the_shim(connection: *mut Connection) -> bool {
     }
 }
 
-/// Adds one byte to the witness's file; the file is `run`'s, so it is never made here.
-fn speak() {
-    let Some(path) = &settings().witness else { return };
+/// Adds one byte to the witness's file; the file is `run`'s, so it is never made here. Whether it was heard.
+fn speak(word: &[u8; 1]) -> bool {
+    let Some(path) = &settings().witness else { return false };
     let flags =
         libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NOCTTY;
     // SAFETY: a C string; the descriptor is ours and closed here; one byte of a live buffer is written.
     unsafe {
         let file = libc::open(path.as_ptr(), flags);
         if file < 0 {
-            return;
+            return false;
         }
-        if libc::write(file, b"+".as_ptr().cast(), 1) == 1 {
-            DONE.store(true, Ordering::Relaxed);
-        }
+        let heard = libc::write(file, word.as_ptr().cast(), word.len()) == 1;
         libc::close(file);
+        heard
     }
 }

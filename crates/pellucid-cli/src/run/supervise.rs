@@ -1,4 +1,4 @@
-//! Waits for the program, and confirms at the end that the shim was entered.
+//! Waits for the program, and confirms at the end that no connection of it missed the shim.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -13,6 +13,7 @@ use signal_hook::iterator::SignalsInfo;
 
 use super::plain::Seen;
 use super::refusal::Refusal;
+use crate::exit;
 use crate::output::tell;
 
 /// What is passed on to the program.
@@ -46,12 +47,13 @@ pub fn supervise(
         command.spawn().map_err(|error| Refusal::NotStarted(program.to_owned(), error))?;
     let status = wait(&mut child, &mut signals).map_err(Refusal::Supervision)?;
 
-    let entered = witness.spoke();
+    let own = code(status);
+    let confirmed = witness.confirms();
     let newcomers = before.newcomers(named);
-    if entered && newcomers.is_empty() {
-        return Ok(ExitCode::from(code(status)));
+    if confirmed && newcomers.is_empty() {
+        return Ok(ExitCode::from(own));
     }
-    if !entered {
+    if !confirmed {
         tell(format_args!(
             "pellucid: error: `{}` ended ({status}) and no SQLite connection of it went through the shim\n",
             program.display()
@@ -69,7 +71,8 @@ pub fn supervise(
             "pellucid: hint: if it uses SQLite all the same, try `pellucid run --encrypt-new --eager -- ...`\n",
         ),
     }
-    Ok(ExitCode::FAILURE)
+    // A program that failed says how by its own status.
+    Ok(ExitCode::from(if own == 0 { exit::FAILED } else { own }))
 }
 
 /// Waits for the child and passes signals on meanwhile.
@@ -100,7 +103,7 @@ fn code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code & 0xff).ok()).unwrap_or(1)
 }
 
-/// A file that the shim adds to when it is entered.
+/// A file that the shim adds to when it is entered, and when a program ends without that.
 struct Witness {
     directory: tempfile::TempDir,
 }
@@ -124,7 +127,9 @@ impl Witness {
         self.directory.path().join(Self::FILE)
     }
 
-    fn spoke(&self) -> bool {
-        fs::metadata(self.path()).is_ok_and(|data| data.len() > 0)
+    /// Whether a connection went through the shim, or programs that have SQLite made none at all.
+    fn confirms(&self) -> bool {
+        let said = fs::read(self.path()).unwrap_or_default();
+        said.contains(&b'+') || (said.contains(&b'-') && !said.contains(&b'!'))
     }
 }

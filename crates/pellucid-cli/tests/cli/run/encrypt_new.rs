@@ -63,6 +63,71 @@ fn a_program_that_never_entered_the_shim_fails() {
     assert!(text(&output).contains("--eager"), "{}", text(&output));
 }
 
+/// As `svnadmin create`: there is nothing that could have missed the shim.
+#[test]
+fn a_program_that_has_sqlite_and_opens_nothing_ends_as_it_would() {
+    let place = Workplace::with_database();
+    let unused = place.compile("unused.c", "unused", &["-lsqlite3"]);
+    let sh = need("/bin/sh", "dash");
+    let (import, failing) = ("import sqlite3", "import sqlite3, sys; sys.exit(126)");
+    for (program, arguments, status) in [
+        (&unused, &[][..], 0),
+        (&unused, &["7"], 7),
+        (&unused, &["127"], 127),
+        (&python(), &["-c", import], 0),
+        (&python(), &["-c", failing], 126),
+        (&sh, &["-c", "./unused; /usr/bin/python3 -c 'import sqlite3'"], 0),
+    ] {
+        let output = place.run(&["--encrypt-new"], program, arguments);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", text(&output));
+        if status == 0 {
+            assert_eq!(text(&output).lines().count(), 1, "{}", text(&output));
+        }
+    }
+}
+
+#[test]
+fn a_program_that_failed_keeps_its_status() {
+    let place = Workplace::with_database();
+    let sh = need("/bin/sh", "dash");
+    for (script, status) in
+        [("exit 7", 7), ("kill -9 $$", 128 + 9), ("exec ./nowhere", 127), ("exec ./instance", 126)]
+    {
+        let output = place.run(&["--encrypt-new"], &sh, &["-c", script]);
+        assert_eq!(output.status.code(), Some(status), "{script}: {}", text(&output));
+    }
+}
+
+/// Far away, where nobody looks for new databases: whether statistics tell of them or the program switched those off.
+#[test]
+fn a_connection_past_the_preload_is_never_taken_for_none() {
+    let place = Workplace::with_database();
+    std::fs::create_dir(place.path("far")).unwrap();
+    for prepare in ["", "lib.sqlite3_config(9, 0)"] {
+        let script = format!(
+            "
+import ctypes, sqlite3
+lib, db = ctypes.CDLL('libsqlite3.so.0'), ctypes.c_void_p()
+lib.sqlite3_shutdown()
+{prepare}
+lib.sqlite3_open(b'far/past.db', ctypes.byref(db))
+lib.sqlite3_exec(db, b'CREATE TABLE t(a)', None, None, None)
+lib.sqlite3_close(db)"
+        );
+        let both = format!("/usr/bin/python3 -c 'import sqlite3'; exec \"$0\" -c \"{script}\"");
+        let python = python();
+        let shell = ["-c", &both, python.to_str().unwrap()];
+        for (program, arguments) in
+            [(&python, &["-c", &script][..]), (&need("/bin/sh", "dash"), &shell)]
+        {
+            let output = place.run(&["--encrypt-new"], program, arguments);
+            assert_eq!(output.status.code(), Some(1), "{prepare}: {}", text(&output));
+            assert!(text(&output).contains("went through the shim"), "{}", text(&output));
+            assert!(!place.is_sealed("far/past.db"));
+        }
+    }
+}
+
 /// Python's ctypes finds `sqlite3_open` by itself, past the preload; eagerly the shim is there all the same.
 #[test]
 fn a_program_that_goes_past_the_preload_is_found_out() {
