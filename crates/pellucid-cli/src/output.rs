@@ -1,12 +1,14 @@
 //! What people and machines read: lines, warnings, errors with hints, tables, progress, numbers with units.
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
+use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pellucid::message::Message;
 
 mod failure;
@@ -148,26 +150,25 @@ impl Output {
         }
     }
 
-    /// A bar that shows rate and time left once the work takes longer than a second.
-    pub fn progress(&self, what: &str, unit: Unit) -> ProgressBar {
-        let bar = ProgressBar::new(0);
-        let shown = !self.quiet && !self.json && std::io::stderr().is_terminal();
-        if !shown {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-            return bar;
-        }
+    /// A bar with the rate and the time that is left, for people at a terminal.
+    pub fn progress(&self, what: &str, unit: Unit) -> Progress {
+        // Whatever is told of it before its length is known would be drawn, and stay on the screen: so it is hidden until then.
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         let template = match unit {
             Unit::Bytes => {
-                "{msg:<28} {bar:30} {bytes:>10} of {total_bytes}  {decimal_bytes_per_sec}  {eta} left"
+                "{msg} {wide_bar} {bytes} of {total_bytes}  {binary_bytes_per_sec}  {eta} left"
             }
-            Unit::Pages => "{msg:<28} {bar:30} {pos:>10} of {len} pages  {per_sec}  {eta} left",
+            Unit::Pages => "{msg} {wide_bar} {pos} of {len} pages  {rate}/s  {eta} left",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                let _ = write!(out, "{:.0}", state.per_sec());
+            };
+            bar.set_style(style.with_key("rate", rate));
         }
         bar.set_message(what.to_owned());
-        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
-        bar
+        let shown = !self.quiet && !self.json && std::io::stderr().is_terminal();
+        Progress { bar, waiting: Cell::new(shown) }
     }
 }
 
@@ -179,6 +180,32 @@ fn put(line: impl Display) {
 /// Words on standard error, for the same reason not by `eprint!`, which panics where nobody reads.
 pub fn tell(words: impl Display) {
     let _ = write!(std::io::stderr(), "{words}");
+}
+
+/// A bar that is drawn from the moment its length is known.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    /// It is to be drawn, and is not yet.
+    waiting: Cell<bool>,
+}
+
+impl Progress {
+    /// How much there is to do.
+    pub fn set_length(&self, length: u64) {
+        if length > 0 && self.waiting.take() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+        }
+        self.bar.set_length(length);
+    }
+}
+
+impl Deref for Progress {
+    type Target = ProgressBar;
+
+    fn deref(&self) -> &ProgressBar {
+        &self.bar
+    }
 }
 
 /// What a progress bar counts.

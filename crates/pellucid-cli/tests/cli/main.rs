@@ -40,6 +40,7 @@ mod overwrite;
 mod pages;
 mod policy;
 mod programs;
+mod progress;
 mod races;
 mod rekey;
 mod replace;
