@@ -373,13 +373,12 @@ impl Opening {
         let end = file.metadata().map_err(io)?.len();
         let (mut written, mut read) = ([0; 32], [0; 32]);
         fill_random(&mut written)?;
-        let is_same = file
-            .write_all_at(&written, end)
-            .map(|()| opened.read(&mut read, end) == Ok(ReadEnd::Full) && read == written);
+        let found = file.write_all_at(&written, end).map(|()| opened.read(&mut read, end));
         file.set_len(end).map_err(io)?;
-        match is_same.map_err(io)? {
-            true => Ok(()),
-            false => Err(taken(path)),
+        match found.map_err(io)? {
+            Ok(ReadEnd::Full) if read == written => Ok(()),
+            Ok(_) => Err(taken(path)),
+            Err(_) => Err(io(std::io::Error::other("it cannot be read"))),
         }
     }
 }
