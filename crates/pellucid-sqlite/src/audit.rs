@@ -128,6 +128,8 @@ pub fn audit_with(
 ) -> Result<Audit, ConvertError> {
     let mut audit = Audit::default();
     let (mut handle, began) = begin(path, load, &mut audit)?;
+    // No damage, and nothing can be said of what is in it.
+    crate::wal_file::refuse_newer_at(&crate::page_source::beside(path, "-wal"))?;
     let sealed = handle.file()?;
     // SAFETY: the file object of an open connection, used before that closes.
     let (lower, link) = unsafe { lower_of_open(sealed) }.ok_or_else(|| {

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void, CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::api::Api;
@@ -255,19 +255,6 @@ unsafe fn lent(name: *const c_char) -> Option<copy::Name> {
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }).and_then(copy::lookup)
 }
 
-unsafe extern "C" fn delete(vfs: *mut Vfs, name: *const c_char, sync: c_int) -> c_int {
-    // SAFETY: SQLite's name. What lies under the name of a log that a copy never had is somebody else's.
-    if matches!(unsafe { lent(name) }, Some(copy::Name::Log)) {
-        return ffi::OK;
-    }
-    let (lower_vfs, lower) = below(vfs);
-    match lower.delete {
-        // SAFETY: SQLite's arguments go through unchanged.
-        Some(call) => unsafe { call(lower_vfs, name, sync) },
-        None => ffi::IOERR,
-    }
-}
-
 unsafe extern "C" fn access(
     vfs: *mut Vfs,
     name: *const c_char,
@@ -327,6 +314,32 @@ macro_rules! forward {
             }
         })*
     };
+}
+
+/// As the lower VFS, but for the log of a later version: SQLite deletes a log beside a database without pages unseen.
+unsafe extern "C" fn delete(vfs: *mut Vfs, name: *const c_char, sync: c_int) -> c_int {
+    // SAFETY: SQLite's name. What lies under the name of a log that a copy never had is somebody else's.
+    if matches!(unsafe { lent(name) }, Some(copy::Name::Log)) {
+        return ffi::OK;
+    }
+    let (lower_vfs, lower) = below(vfs);
+    let refused = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: SQLite's names are terminated.
+        let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+        let path = Path::new(OsStr::from_bytes(name));
+        if !name.ends_with(b"-wal") {
+            return None;
+        }
+        crate::wal_file::refuse_newer_at(path).err().map(|error| report(path, &error).0)
+    }));
+    match (refused, lower.delete) {
+        (Ok(None), Some(call)) => {
+            // SAFETY: SQLite's arguments go through unchanged.
+            unsafe { call(lower_vfs, name, sync) }
+        }
+        (Ok(Some(code)), _) => code,
+        (Err(_), _) | (_, None) => ffi::IOERR,
+    }
 }
 
 forward! {

@@ -5,12 +5,14 @@
 //! and written with one call, up to the frame that carries the commit. Layout: docs/format.md, "WAL".
 
 use std::ffi::c_int;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use pellucid::wal::{
-    mark_header, open_frame, page_and_commit, repeat_frame, seal_frame, unmark_header, WalHeader,
-    FRAME_HEADER_BYTES, HEADER_BYTES,
+    mark_header, open_frame, page_and_commit, refuse_newer, repeat_frame, seal_frame,
+    unmark_header, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
 };
 use pellucid::{Error, Subject};
 
@@ -179,6 +181,7 @@ impl WalFile {
                 "SQLite wrote a WAL header this version does not know",
             )));
         };
+        self.refuse_newer()?;
         mark_header(&mut header);
         self.set_page_size(parsed.page_size as usize);
         self.forget_written();
@@ -486,6 +489,7 @@ impl WalFile {
     fn read_header(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
         let mut header = [0; HEADER_BYTES];
         let end = self.lower.read(&mut header, 0)?;
+        refuse_newer(&header).map_err(|error| self.link.report(&error))?;
         if let Some(parsed) = WalHeader::parse(&header).filter(|parsed| parsed.sealed) {
             self.set_page_size(parsed.page_size as usize);
         } else if end == ReadEnd::Full {
@@ -600,6 +604,7 @@ impl WalFile {
     pub fn truncate(&mut self, size: u64) -> Outcome<()> {
         self.gathering = None;
         self.link.check_writable()?;
+        self.refuse_newer()?;
         self.flush()?;
         self.forget();
         self.headers.forget_from(0);
@@ -627,12 +632,20 @@ impl WalFile {
         self.flush()
     }
 
+    /// The log of a later version stays as it is.
+    fn refuse_newer(&self) -> Outcome<()> {
+        let mut header = [0; HEADER_BYTES];
+        self.lower.read(&mut header, 0)?;
+        refuse_newer(&header).map_err(|error| self.link.report(&error))
+    }
+
     fn know_page_size(&mut self) -> Outcome<()> {
         if self.page_bytes != 0 {
             return Ok(());
         }
         let mut header = [0; HEADER_BYTES];
         self.lower.read(&mut header, 0)?;
+        refuse_newer(&header).map_err(|error| self.link.report(&error))?;
         let parsed = WalHeader::parse(&header).filter(|parsed| parsed.sealed);
         let page_bytes = parsed.map(|parsed| parsed.page_size as usize);
         let page_bytes = page_bytes.or_else(|| self.link.page_size());
@@ -663,6 +676,19 @@ impl WalFile {
         let offset = offset - HEADER_BYTES as u64;
         let frame_bytes = self.frame_bytes() as u64;
         Spot { number: (offset / frame_bytes) as u32 + 1, within: (offset % frame_bytes) as usize }
+    }
+}
+
+/// Refuses if the file at `path` is the log of a later version. What cannot be read is none. SQLite keeps no locks on a
+/// WAL, so closing it drops none.
+///
+/// # Errors
+/// [`Error::Unsupported`] naming the version.
+pub fn refuse_newer_at(path: &Path) -> pellucid::Result<()> {
+    let mut header = [0; HEADER_BYTES];
+    match File::open(path).and_then(|mut log| log.read_exact(&mut header)) {
+        Ok(()) => refuse_newer(&header),
+        Err(_) => Ok(()),
     }
 }
 

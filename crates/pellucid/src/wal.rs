@@ -3,7 +3,7 @@
 //! Layout: docs/format.md, "WAL". A frame keeps SQLite's place and length:
 //! `[page 4][commit 4][salts 8]` in clear, then the checksum and the content sealed, then the tail.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys::ContainerKeys;
 use crate::nonce::NonceSource;
 use crate::unit::{FileKind, Place, TAIL_BYTES};
@@ -19,6 +19,8 @@ pub const FRAME_CLEAR_BYTES: usize = 16;
 const VERSION_SQLITE: u32 = 3_007_000;
 /// What stands in place of the version: SQLite answers CANTOPEN to it and deletes nothing.
 const VERSION_SEALED: u32 = 0x5045_4C01;
+/// The next one. A log of it is refused, never taken for empty: there are commits in it.
+pub const RESERVED_VERSION: u32 = 0x5045_4C02;
 const MAGIC: u32 = 0x377f_0682;
 
 /// The parts of a WAL header the shim needs.
@@ -47,6 +49,27 @@ impl WalHeader {
         };
         Some(Self { page_size, sealed })
     }
+}
+
+/// Refuses the log of a later version, which to SQLite would be an empty one and would be overwritten.
+///
+/// # Errors
+/// [`Error::Unsupported`] naming the version. Of the reserved one nothing is known, not even how its checksum is made, so
+/// that none is looked at; any other has to be whole, because damage to a header of this version is no later version.
+pub fn refuse_newer(header: &[u8; HEADER_BYTES]) -> Result<()> {
+    let version = word(header, 4);
+    let later = version & !0xff == VERSION_SEALED & !0xff && version > VERSION_SEALED;
+    let whole = || checksum(header) == (word(header, 24), word(header, 28));
+    if word(header, 0) & !1 == MAGIC && later && (version == RESERVED_VERSION || whole()) {
+        return Err(Error::unsupported(
+            Subject::WalHeader,
+            format!(
+                "version {version:#x} is newer than {VERSION_SEALED:#x}, the newest this version \
+                 reads: the WAL is left as it is"
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// Turns SQLite's header into the one on disk.
@@ -225,6 +248,28 @@ mod tests {
             assert_eq!(parsed, WalHeader { page_size: 4096, sealed: true });
             unmark_header(&mut header);
             assert_eq!(header, original);
+        }
+    }
+
+    #[test]
+    fn a_later_version_is_refused_and_damage_to_this_one_is_not_a_later_one() {
+        let mut sealed = sqlite_header();
+        mark_header(&mut sealed);
+        refuse_newer(&sealed).unwrap();
+        refuse_newer(&sqlite_header()).unwrap();
+        refuse_newer(&[0; HEADER_BYTES]).unwrap();
+        for version in [RESERVED_VERSION, VERSION_SEALED + 2, 0x5045_4CFF] {
+            let mut later = sealed;
+            set_version(&mut later, version);
+            let told = refuse_newer(&later).unwrap_err().to_string();
+            assert!(told.contains(&format!("{version:#x} is newer")), "{told}");
+            later[31] ^= 1;
+            assert_eq!(refuse_newer(&later).is_err(), version == RESERVED_VERSION);
+        }
+        for bit in 0..8 * HEADER_BYTES {
+            let mut damaged = sealed;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            refuse_newer(&damaged).unwrap();
         }
     }
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 from typing import BinaryIO
 
-from .errors import Corrupt, Unauthentic
+from .errors import Corrupt, Unauthentic, Unsupported
 from .unit import TAIL_BYTES, FileKind, Opener
 
 HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 SEALED_VERSION = 0x50454C01
+RESERVED_VERSION = 0x50454C02
 SQLITE_VERSION = 3007000
 BIG_ENDIAN_MAGIC, LITTLE_ENDIAN_MAGIC = 0x377F0683, 0x377F0682
 
@@ -18,10 +19,14 @@ BIG_ENDIAN_MAGIC, LITTLE_ENDIAN_MAGIC = 0x377F0683, 0x377F0682
 def open_wal_header(raw: bytes) -> bytes:
     """SQLite's header. The frames' checksums go on from *its* checksum, not from the one on disk."""
     magic, version = struct.unpack(">II", raw[:8])
-    if magic not in (BIG_ENDIAN_MAGIC, LITTLE_ENDIAN_MAGIC) or version != SEALED_VERSION:
-        raise Corrupt("WAL header: not of a sealed WAL")
     big_endian = magic == BIG_ENDIAN_MAGIC
-    if struct.pack(">II", *checksum(raw[:24], (0, 0), big_endian)) != raw[24:32]:
+    ours = magic in (BIG_ENDIAN_MAGIC, LITTLE_ENDIAN_MAGIC)
+    whole = struct.pack(">II", *checksum(raw[:24], (0, 0), big_endian)) == raw[24:32]
+    if ours and SEALED_VERSION < version <= SEALED_VERSION | 0xFF and (whole or version == RESERVED_VERSION):
+        raise Unsupported(f"WAL header: version {version:#x} is newer than {SEALED_VERSION:#x}")
+    if not ours or version != SEALED_VERSION:
+        raise Corrupt("WAL header: not of a sealed WAL")
+    if not whole:
         raise Corrupt("WAL header: its checksum does not match")
     plain = raw[:4] + SQLITE_VERSION.to_bytes(4, "big") + raw[8:24]
     return plain + struct.pack(">II", *checksum(plain, (0, 0), big_endian))

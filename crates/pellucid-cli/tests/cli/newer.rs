@@ -5,6 +5,8 @@
 //! in both copies or in one. Every command and `sqlite3` through `run` are tried with and without a WAL beside it, and all
 //! files have to stay as they are.
 
+use std::path::Path;
+
 use crate::support::{edit, header, plant, said, said_with, sha256, Place, PELLUCID};
 use pellucid::header::{COPY_BYTES, COPY_OFFSETS};
 
@@ -33,6 +35,7 @@ fn sqlite3(place: &Place, sql: &str) -> crate::support::Said {
 fn with_wal() -> Place {
     let place = Place::new();
     place.sealed("app.db", &[]);
+    place.secret("new.key", &[9; 32]);
     let mut command = place.command(PELLUCID);
     command.args(["run", "--", "sqlite3", "-batch", "-bail", "app.db"]);
     let script = "PRAGMA journal_mode=WAL;\nINSERT INTO t VALUES (1000, 'in the log');\n\
@@ -65,14 +68,19 @@ fn refuse_everything(place: &Place, says: &str) {
         assert!(told.code != 0 && told.stdout.is_empty(), "{sql}: {told:?}");
         assert!(told.stderr.contains(says), "{sql}: {told:?}");
     }
-    let told = place.pellucid(&["status", "app.db"]);
-    assert!(told.all().contains(says), "{told:?}");
     let after = place.snapshot();
-    let changed = |path: &std::path::Path| !path.starts_with(place.path("keys"));
+    // SQLite makes an index before it looks at a log.
+    let index = place.path("app.db-shm");
+    let changed = |path: &Path| !path.starts_with(place.path("keys")) && path != index;
     let own = |files: &crate::support::Snapshot| {
         files.clone().into_iter().filter(|(path, _)| changed(path)).collect::<Vec<_>>()
     };
     assert_eq!(own(&before), own(&after));
+}
+
+fn status_says(place: &Place, says: &str) {
+    let told = place.pellucid(&["status", "app.db"]);
+    assert!(told.all().contains(says), "{told:?}");
 }
 
 #[test]
@@ -90,6 +98,8 @@ fn a_newer_header_is_refused_by_name_before_its_log_is_looked_at() {
         let (at, value) = what;
         forge(&place, copies, |copy| copy[at] = value);
         refuse_everything(&place, says);
+        assert!(!place.path("app.db-shm").exists(), "no index was made");
+        status_says(&place, says);
         // Sector 0 makes no difference: it is not taken for another kind of file.
         edit(&place.path("app.db"), |bytes| bytes[..512].fill(0x55));
         refuse_everything(&place, says);
@@ -107,7 +117,56 @@ fn a_newer_sector_0_is_refused_by_name() {
             bytes[480..512].copy_from_slice(&sum);
         });
         refuse_everything(&place, &format!("sector 0: byte {at} is not zero"));
+        status_says(&place, &format!("sector 0: byte {at} is not zero"));
     }
+}
+
+/// A header of the WAL with another version, and the checksum that goes with it (SQLite file format, 4.1).
+fn with_version(wal: &mut [u8], version: u32) {
+    wal[4..8].copy_from_slice(&version.to_be_bytes());
+    let word = |at: usize| {
+        let bytes: [u8; 4] = wal[at..at + 4].try_into().unwrap();
+        if wal[3] & 1 == 1 {
+            u32::from_be_bytes(bytes)
+        } else {
+            u32::from_le_bytes(bytes)
+        }
+    };
+    let (mut first, mut second) = (0u32, 0u32);
+    for at in (0..24).step_by(8) {
+        first = first.wrapping_add(word(at)).wrapping_add(second);
+        second = second.wrapping_add(word(at + 4)).wrapping_add(first);
+    }
+    wal[24..28].copy_from_slice(&first.to_be_bytes());
+    wal[28..32].copy_from_slice(&second.to_be_bytes());
+}
+
+#[test]
+fn the_log_of_a_newer_version_is_refused_and_left_as_it_is() {
+    for (version, torn) in [(0x5045_4c02, false), (0x5045_4c02, true), (0x5045_4c05, false)] {
+        let place = with_wal();
+        edit(&place.path("app.db-wal"), |wal| {
+            with_version(wal, version);
+            wal[27] ^= u8::from(torn);
+        });
+        refuse_everything(&place, &format!("version {version:#x} is newer than 0x50454c01"));
+        // With its own version it is the log it was.
+        edit(&place.path("app.db-wal"), |wal| with_version(wal, 0x5045_4c01));
+        let told = sqlite3(&place, "SELECT count(*) FROM t WHERE b = 'in the log'");
+        assert_eq!(told.stdout, "1\n", "{told:?}");
+    }
+}
+
+/// SQLite deletes a log without a look at it where the database has no pages.
+#[test]
+fn the_log_of_a_newer_version_is_not_deleted_beside_a_database_without_pages() {
+    let place = with_wal();
+    edit(&place.path("app.db"), |bytes| bytes.truncate(16384));
+    edit(&place.path("app.db-wal"), |wal| with_version(wal, 0x5045_4c02));
+    let before = std::fs::read(place.path("app.db-wal")).unwrap();
+    let told = sqlite3(&place, "SELECT count(*) FROM sqlite_schema");
+    assert!(told.code != 0 && told.stderr.contains("version 0x50454c02"), "{told:?}");
+    assert!(before == std::fs::read(place.path("app.db-wal")).unwrap());
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::time::Duration;
 
-use pellucid::wal::{open_frame, page_and_commit, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES};
+use pellucid::wal::{
+    open_frame, page_and_commit, refuse_newer, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
+};
 use pellucid::{Error, Subject};
 
 use super::{io, Audit};
@@ -67,6 +69,7 @@ pub fn check_frames(
     for _ in 0..ATTEMPTS {
         let mut before = [0; HEADER_BYTES];
         header(&mut before)?;
+        refuse_newer(&before)?;
         let Some(parsed) = WalHeader::parse(&before) else { return Ok(()) };
         let frame_bytes = parsed.page_size as usize + FRAME_HEADER_BYTES;
         let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);

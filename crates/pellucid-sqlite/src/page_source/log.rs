@@ -32,7 +32,7 @@ impl Log {
     /// Reads it; none if there is none, or it is not of a sealed database.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`]; [`Error::Unsupported`] for the log of a later version.
     pub fn open(path: &Path, link: &Link, page_bytes: usize) -> Result<Option<Self>> {
         let failed = |error| Error::io(Subject::File(path.to_owned()), error);
         let file = match pellucid::regular::open_named(path) {
@@ -46,6 +46,7 @@ impl Log {
             return Ok(None);
         }
         file.read_exact_at(&mut header, 0).map_err(failed)?;
+        pellucid::wal::refuse_newer(&header)?;
         let mut log =
             Self { file, header, page_bytes, frames: HashMap::new(), pages: None, remark: None };
         let fits = |found: &WalHeader| found.sealed && found.page_size as usize == page_bytes;

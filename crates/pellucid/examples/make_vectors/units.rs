@@ -126,9 +126,9 @@ fn generation_key(algorithm: Algorithm) -> Vec<u8> {
 }
 
 fn wal_headers(cases: &mut Vec<Case>) {
-    let header = |magic: u32| {
+    let header = |magic: u32, version: u32| {
         let mut header = [0; wal::HEADER_BYTES];
-        for (at, word) in [(0, magic), (4, 3_007_000), (8, 512), (12, 9)] {
+        for (at, word) in [(0, magic), (4, version), (8, 512), (12, 9)] {
             header[at..at + 4].copy_from_slice(&word.to_be_bytes());
         }
         header[16..24].copy_from_slice(&SALTS);
@@ -150,7 +150,7 @@ fn wal_headers(cases: &mut Vec<Case>) {
         header
     };
     for (kind, magic) in [("little-endian", 0x377f_0682), ("big-endian", 0x377f_0683)] {
-        let plain = header(magic);
+        let plain = header(magic, 3_007_000);
         let mut marked = plain;
         wal::mark_header(&mut marked);
         cases.push(
@@ -169,11 +169,22 @@ fn wal_headers(cases: &mut Vec<Case>) {
             .with_bytes("sqlite", &handed)
             .with_body(&body)
     };
-    let plain = header(0x377f_0682);
+    let plain = header(0x377f_0682, 3_007_000);
     let mut flipped = plain;
     wal::mark_header(&mut flipped);
     flipped[17] ^= 1;
     cases.extend([useless("plain", plain), useless("flipped", flipped)]);
+    for (kind, version, error) in [
+        ("reserved-version", wal::RESERVED_VERSION, "version 0x50454c02 is newer"),
+        ("later-version", 0x5045_4c07, "version 0x50454c07 is newer"),
+    ] {
+        let case = useless(kind, header(0x377f_0682, version));
+        cases.push(case.with("expect", "unsupported").with("error", error));
+    }
+    let mut torn = header(0x377f_0682, wal::RESERVED_VERSION);
+    torn[30] ^= 1;
+    let case = useless("reserved-version-torn", torn);
+    cases.push(case.with("expect", "unsupported").with("error", "version 0x50454c02 is newer"));
 }
 
 fn wal_frames(cases: &mut Vec<Case>) -> Result<()> {

@@ -197,5 +197,7 @@ fn reserved_numbers_are_those_of_the_code() {
     assert_eq!(reserved(&table, "[algorithm]"), [u64::from(Algorithm::RESERVED_ID)]);
     let types = pellucid::protector::RESERVED_TYPES.map(u64::from);
     assert_eq!(reserved(&table, "type of [protector]"), types);
-    assert_eq!(table.rows.len(), 3, "each is compared");
+    let log = u64::from(pellucid::wal::RESERVED_VERSION);
+    assert_eq!(reserved(&table, "version of a [WAL]"), [log]);
+    assert_eq!(table.rows.len(), 4, "each is compared");
 }

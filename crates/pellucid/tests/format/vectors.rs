@@ -38,7 +38,18 @@ const KINDS: &[(&str, &[&str])] = &[
             "all-zero",
         ],
     ),
-    ("wal-header", &["little-endian", "big-endian", "plain", "flipped"]),
+    (
+        "wal-header",
+        &[
+            "little-endian",
+            "big-endian",
+            "plain",
+            "flipped",
+            "reserved-version",
+            "reserved-version-torn",
+            "later-version",
+        ],
+    ),
     (
         "wal-frame",
         &[
