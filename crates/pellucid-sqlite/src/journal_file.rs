@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use pellucid::journal::{
-    open_record, page_number, record_bytes, seal_record, JournalHeader, FIELDS_BYTES, SECTOR_LEAST,
-    SECTOR_PART_BYTES,
+    check_rest, open_record, page_number, record_bytes, seal_record, JournalHeader, FIELDS_BYTES,
+    SECTOR_LEAST, SECTOR_PART_BYTES, SECTOR_READ_BYTES,
 };
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
@@ -500,9 +500,9 @@ impl JournalFile {
         if size < at + SECTOR_PART_BYTES as u64 {
             return Ok(false);
         }
-        let mut sector = [0; SECTOR_PART_BYTES];
+        let mut sector = [0; SECTOR_READ_BYTES];
         self.lower.read(&mut sector, at)?;
-        if sector.iter().all(|byte| *byte == 0) {
+        if sector[..SECTOR_PART_BYTES].iter().all(|byte| *byte == 0) {
             return Ok(false);
         }
         let keys = self.link.keys()?;
@@ -517,6 +517,7 @@ impl JournalFile {
         if at != 0 && self.id != Some(header.id) {
             return Ok(false);
         }
+        check_rest(&sector, at).map_err(|error| self.link.report(&error))?;
         if damaged {
             self.link.note(ffi::OK, "a copy of the journal header is damaged; using the other");
         }

@@ -21,7 +21,16 @@ pub const SECTOR_LEAST: u64 = 512;
 /// Largest sector SQLite pads a header to (`MAX_SECTOR_SIZE` of its pager.c).
 pub const SECTOR_MOST: u64 = 65536;
 
+/// Bytes of a header sector that are looked at when it is read: with what has to be zero behind the second copy.
+pub const SECTOR_READ_BYTES: usize = SECTOR_LEAST as usize;
+
 const COPY_OFFSETS: [usize; 2] = [32, 256];
+/// What is neither mark nor copy.
+const ZEROS: [std::ops::Range<usize>; 3] = [
+    MARK.len()..COPY_OFFSETS[0],
+    COPY_OFFSETS[0] + COPY_BYTES..COPY_OFFSETS[1],
+    SECTOR_PART_BYTES..SECTOR_READ_BYTES,
+];
 const ID_BYTES: usize = 16;
 const COPY_BYTES: usize = ID_BYTES + FIELDS_BYTES + TAIL_BYTES;
 /// Page numbers no page has (the last is 2^32 - 2), for the two copies of a header.
@@ -110,6 +119,27 @@ impl JournalHeader {
                 "authentication tag does not match",
             )),
         }
+    }
+}
+
+/// Whether nothing but the mark and the copies is in a header sector. Nothing authenticates the rest, so this comes once
+/// the header has opened and is one of this journal: what is left over from an earlier use may be anything.
+///
+/// # Errors
+/// [`Error::Corrupt`] naming the byte: damage, or a newer version. Not to play such a journal back would leave half a
+/// transaction in the database.
+pub fn check_rest(sector: &[u8], offset: u64) -> Result<()> {
+    let used =
+        ZEROS.into_iter().flatten().find(|at| sector.get(*at).is_some_and(|byte| *byte != 0));
+    match used {
+        None => Ok(()),
+        Some(at) => Err(Error::corrupt(
+            Subject::JournalHeader(offset),
+            format!(
+                "byte {at} of its sector is not zero: it is damaged, or a newer version of \
+                 pellucid wrote it"
+            ),
+        )),
     }
 }
 

@@ -17,6 +17,7 @@ from .unit import TAIL_BYTES, FileKind, Opener
 MAGIC = b"\0PELJRNL"
 SQLITE_MAGIC = bytes.fromhex("d9d505f920a163d7")
 HEADER_USED_BYTES = 332
+ZEROS = ((8, 32), (108, 256), (332, 512))
 COPIES = ((32, bytes(4)), (256, b"\xff" * 4))
 COPY_BYTES = 76
 SECTOR_BYTES_MIN = 512
@@ -39,6 +40,12 @@ def open_journal_header(raw: bytes, offset: int, opener: Opener) -> tuple[bytes,
     if not opened:
         raise problem
     return (*opened[0], len(opened) < 2)
+
+
+def check_rest(raw: bytes, offset: int) -> None:
+    """Nothing authenticates what is around the copies: of this journal's own header it is damage, or a newer version."""
+    if any(any(raw[begin:end]) for begin, end in ZEROS):
+        raise Corrupt(f"journal header at byte {offset}: its sector is not zero where it has zeros")
 
 
 def open_record(raw: bytes, offset: int, journal_id: bytes, opener: Opener) -> bytes:
@@ -66,14 +73,15 @@ class Journal:
         self.records: dict[int, int] = {}
         self.note = ""
         self._journal_id = b""
-        raw = self._read(0, HEADER_USED_BYTES)
-        if self._size < SECTOR_BYTES_MIN or raw == bytes(HEADER_USED_BYTES):
+        raw = self._read(0, SECTOR_BYTES_MIN)
+        if self._size < SECTOR_BYTES_MIN or not any(raw[:HEADER_USED_BYTES]):
             return  # not yet begun, or ended
         try:
             self._journal_id, header, _ = open_journal_header(raw, 0, opener)
         except Unauthentic as problem:
             # Torn, and the database whole; or damaged, and half a transaction in it. Nothing here tells which.
             raise Unauthentic(f"{problem}; without the journal beside it the database may be read as it lies") from None
+        check_rest(raw, 0)
         if header[:8] != SQLITE_MAGIC or self._super_journal_is_gone():
             return
         self.hot = True
@@ -113,7 +121,7 @@ class Journal:
                     self.records.setdefault(page, offset)  # the first is the oldest
                 offset += record_bytes
             offset = -(-offset // sector_bytes) * sector_bytes
-            raw = self._read(offset, HEADER_USED_BYTES)
+            raw = self._read(offset, SECTOR_BYTES_MIN)
             if offset + sector_bytes > self._size:
                 return
             try:
@@ -124,6 +132,7 @@ class Journal:
                 return
             if journal_id != self._journal_id or header[:8] != SQLITE_MAGIC:
                 return
+            check_rest(raw, offset)
             offset += sector_bytes
 
     def _super_journal_is_gone(self) -> bool:

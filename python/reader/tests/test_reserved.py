@@ -11,7 +11,7 @@ import hmac
 import unittest
 from collections.abc import Callable, Iterable
 
-from pellucid_reader import errors
+from pellucid_reader import errors, journal
 from pellucid_reader.header import parse_header, parse_sector_0
 from pellucid_reader.unit import hkdf
 
@@ -61,3 +61,16 @@ class Reserved(unittest.TestCase):
             case = vector(name)
             places = [*range(19, 24), *range(40, 48), *range(free, 480)]
             self.each(case.body, places, lambda raw: parse_sector_0(summed(raw)))
+
+    def test_journal_headers(self) -> None:
+        case = vector("journal-header_sealed")
+        sector = case.body + bytes(512 - len(case.body))
+        opener = case.opener()
+
+        def opened(raw: bytes) -> None:
+            journal.open_journal_header(raw, 512, opener)
+            journal.check_rest(raw, 512)
+
+        opened(sector)
+        # No sum covers them: it may be damage.
+        self.each(sector, [*range(8, 32), *range(108, 256), *range(332, 512)], opened, errors.Corrupt)

@@ -110,6 +110,7 @@ class Vectors(unittest.TestCase):
 
     def open_journal_header(self, case: Case) -> None:
         opened = journal.open_journal_header(case.body, case.number("offset"), case.opener())
+        journal.check_rest(case.body, case.number("offset"))
         self.assertEqual(opened, (case.bytes("journal-id"), case.bytes("sqlite"), case["damaged"] == "yes"))
 
     def open_journal_record(self, case: Case) -> None:

@@ -6,7 +6,10 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use pellucid::journal::{open_record, page_number, record_bytes, JournalHeader, SECTOR_PART_BYTES};
+use pellucid::journal::{
+    check_rest, open_record, page_number, record_bytes, JournalHeader, SECTOR_PART_BYTES,
+    SECTOR_READ_BYTES,
+};
 use pellucid::keys::ContainerKeys;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Result, Subject};
@@ -68,8 +71,18 @@ impl HotJournal {
             records: HashMap::new(),
             damaged: Vec::new(),
         };
+        journal.look_at_rest(0);
         journal.follow(&keys, header, u64::from(sector_bytes), size);
         Ok(Some(journal))
+    }
+
+    /// What is in a header's sector besides the header: damage, and nothing that the records depend on.
+    fn look_at_rest(&mut self, at: u64) {
+        let mut sector = [0; SECTOR_READ_BYTES];
+        let read = self.file.read_at(&mut sector, at).unwrap_or(0);
+        if let Err(error) = check_rest(&sector[..read], at) {
+            self.damaged.push((0, error.to_string()));
+        }
     }
 
     /// Segment by segment, each a header and its records.
@@ -97,7 +110,10 @@ impl HotJournal {
                 return;
             }
             match JournalHeader::open(keys, &bytes, at) {
-                Ok((next, _)) if next.id == self.id => header = next,
+                Ok((next, _)) if next.id == self.id => {
+                    self.look_at_rest(at);
+                    header = next;
+                }
                 _ => return,
             }
         }

@@ -255,6 +255,10 @@ fn journals(cases: &mut Vec<Case>) -> Result<()> {
         good.clone(),
         flip(good.clone().with("kind", "one-copy-damaged").with("damaged", "yes"), 50),
         both,
+        good.failing("byte-in-use", "corrupt", "byte 31 of its sector is not zero")
+            .with_body(&[&sealed[..31], &[1], &sealed[32..]].concat()),
+        good.failing("rest-in-use", "corrupt", "byte 511 of its sector is not zero")
+            .with_body(&[&sealed[..], &[0; 179], &[1]].concat()),
         refused("wrong-place", "journal header at byte 1024").with("offset", 1024),
     ]);
 

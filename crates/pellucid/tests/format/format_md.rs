@@ -416,7 +416,7 @@ fn journals() {
         assert_eq!(opens_as_described(&doc, 3, 1024, &extra, unit), header.fields);
     }
     assert_eq!(layout.at("copy 2").end, journal::SECTOR_PART_BYTES);
-    assert_eq!(layout.rows[3][0], journal::SECTOR_PART_BYTES.to_string());
+    assert_eq!(layout.rows[5][0], journal::SECTOR_PART_BYTES.to_string());
     section.says(&format!("{} zero bytes end a journal", journal::SECTOR_PART_BYTES));
     section.says("u32(0) for copy 1, u32(2^32 − 1) for copy 2");
 

@@ -7,9 +7,10 @@
 use std::ops::Range;
 
 use crate::format_md::doc::{Doc, Table};
-use crate::random::{dek, header, FILE_ID};
+use crate::random::{container, dek, header, FILE_ID};
 use aws_lc_rs::digest;
 use pellucid::header::{DekRow, Header, COPY_BYTES};
+use pellucid::journal::{self, JournalHeader};
 use pellucid::keys::HeaderKey;
 use pellucid::nonce::SystemNonces;
 use pellucid::scan::{Progress, PROGRESS_OFFSET};
@@ -176,6 +177,25 @@ fn wear_and_progress() {
         let changed = signed(changed.try_into().unwrap(), PROGRESS_OFFSET);
         assert_eq!(Progress::parse(&changed), None, "byte {at}");
         assert_eq!(Progress::authentic(&changed, &header_key()), None, "byte {at}");
+    });
+}
+
+/// No sum covers these: it may be damage, and is told as both.
+#[test]
+fn journal_headers() {
+    let layout = Doc::read().section("## Rollback journal").table(0);
+    assert_eq!(layout.is_without_gaps(), journal::SECTOR_READ_BYTES);
+    let keys = container(Algorithm::Aes256, FILE_ID);
+    let header = JournalHeader { id: [3; 16], fields: [4; journal::FIELDS_BYTES] };
+    let mut sector = header.seal(&keys, &mut SystemNonces, 512).unwrap().to_vec();
+    sector.resize(journal::SECTOR_READ_BYTES, 0);
+    journal::check_rest(&sector, 512).unwrap();
+    each_byte(&sector, &layout.zeros(), |at, changed| {
+        assert_eq!(JournalHeader::open(&keys, &changed, 512).unwrap(), (header.clone(), false));
+        let told = journal::check_rest(&changed, 512).unwrap_err();
+        assert!(matches!(told, Error::Corrupt { .. }), "{told:?}");
+        let told = told.to_string();
+        assert!(told.contains(&format!("byte {at} of its sector is not zero")), "{told}");
     });
 }
 

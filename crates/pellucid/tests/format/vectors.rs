@@ -63,7 +63,17 @@ const KINDS: &[(&str, &[&str])] = &[
             "page-of-the-database",
         ],
     ),
-    ("journal-header", &["sealed", "one-copy-damaged", "both-copies-damaged", "wrong-place"]),
+    (
+        "journal-header",
+        &[
+            "sealed",
+            "one-copy-damaged",
+            "both-copies-damaged",
+            "wrong-place",
+            "byte-in-use",
+            "rest-in-use",
+        ],
+    ),
     (
         "journal-record",
         &["sealed", "flipped-tag", "flipped-page-number", "wrong-place", "wrong-journal"],

@@ -180,6 +180,7 @@ fn journal_header(case: &Case) -> Result<()> {
     let keys = container(case)?;
     let offset = case.number("offset");
     let (header, damaged) = JournalHeader::open(&keys, &case.body, offset)?;
+    journal::check_rest(&case.body, offset)?;
     assert_eq!(header.fields.to_vec(), case.bytes("sqlite"));
     assert_eq!(header.id, case.array("journal-id"));
     assert_eq!(damaged, case.text("damaged") == "yes");
