@@ -15,6 +15,12 @@ use std::path::Path;
 
 use crate::output::Failure;
 
+/// The VFS, for what has to open a database.
+fn register() -> Result<(), Failure> {
+    pellucid_bundled::register()
+        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))
+}
+
 /// A time on media, in microseconds since 1970, as people and machines read it.
 fn moment(micros: u64) -> String {
     let at = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000);

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use pellucid::keyring::Keyring;
 use pellucid::media::{Description, MediaHeader};
 use pellucid::restore::{Family, Media};
-use pellucid_sqlite::backup::open_family;
+use pellucid_sqlite::backup::{open_family, refuse_looked_at};
 use pellucid_sqlite::convert::ConvertError;
 use pellucid_sqlite::history::{
     files_of, is_lost, History, KnownRestore, KnownSet, Plan, Pruning, SetRecord,
@@ -245,8 +245,8 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Media, and what each of their sets is called.
-type Found = Vec<(Media, Vec<Description>)>;
+/// Media, and what each of their sets is called; none for one that is not to be believed.
+type Found = Vec<(Media, Vec<Option<Description>>)>;
 
 fn read(paths: &[PathBuf], output: &Output) -> Result<Found, Failure> {
     let credentials = Credentials::gather(&Request::default())?;
@@ -257,6 +257,12 @@ fn read(paths: &[PathBuf], output: &Output) -> Result<Found, Failure> {
         let mut names = Vec::new();
         for position in 1..=media.sets() {
             let families = media.set(position).map_err(|error| about_media(error, &first))?;
+            // Known, it would pass for one that was made here.
+            if let Err(error) = refuse_looked_at(&media, position, &paths_of(&media)) {
+                output.warning(format!("{}; it is not written down", Failure::from(error).message));
+                names.push(None);
+                continue;
+            }
             let set = families.first().and_then(|copies| copies.first());
             let name = set.and_then(|(_, set)| described(&set.header, &credentials));
             if name.is_none() {
@@ -265,11 +271,15 @@ fn read(paths: &[PathBuf], output: &Output) -> Result<Found, Failure> {
                     first.display()
                 ));
             }
-            names.push(name.unwrap_or_default());
+            names.push(Some(name.unwrap_or_default()));
         }
         found.push((media, names));
     }
     Ok(found)
+}
+
+fn paths_of(media: &Media) -> Vec<PathBuf> {
+    media.families().iter().flatten().map(|family| family.source.name()).collect()
 }
 
 /// How many sets there were.
@@ -279,9 +289,8 @@ fn write_down(history: Option<&History>, found: &Found) -> Result<u32, ConvertEr
     for (media, names) in found {
         for (position, description) in (1..).zip(names) {
             let families = media.set(position)?;
-            let Some((_, set)) = families.first().and_then(|copies| copies.first()) else {
-                continue;
-            };
+            let set = families.first().and_then(|copies| copies.first());
+            let (Some((_, set)), Some(description)) = (set, description) else { continue };
             history.record_set(&SetRecord {
                 media: media.header(),
                 set: &set.header,

@@ -1,7 +1,8 @@
 """Lists and restores backups: `python3 -m pellucid_reader.backup MEDIA... [--to OUT.db]` and where the keys are.
 
 Without `--to` it lists the sets. Where damage may hide the last one, nothing is restored unless `--position` names a set.
-What was a sealed database becomes a plain one, whose pages keep 32 reserved bytes of zeros. Exit: 0 done, 1 failed,
+A set in clear among sealed ones is not believed without `--allow-clear`; one that lies alone is, unless
+`PELLUCID_REQUIRE=1` asks for sealed ones. What was a sealed database becomes a plain one, whose pages keep 32 reserved bytes of zeros. Exit: 0 done, 1 failed,
 2 usage, 3 damage found.
 """
 
@@ -22,6 +23,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("media", metavar="MEDIA", type=Path, nargs="+", help="all files of one media set")
     parser.add_argument("--base", metavar="MEDIA", type=Path, nargs="+", help="the media of a differential's full set")
     parser.add_argument("--to", metavar="OUT.db", type=Path, help="must not exist")
+    parser.add_argument("--allow-clear", action="store_true", help="believe a set in clear among sealed ones")
     parser.add_argument("--position", type=int, help="which set, from 1; the last one without it")
     return parse_with_keys(parser, arguments)
 
@@ -39,7 +41,7 @@ def listed(found: Sequence[Family], options: argparse.Namespace) -> None:
         header = own.header
         sealed = header.algorithm.name if header.algorithm else "none"
         try:
-            name = OpenSet(found, header.position, keys_at_hand(options)).description["database"]
+            name = OpenSet(found, header.position, keys_at_hand(options), True).description["database"]
         except MissingKey:
             name = "(needs the key)"
         print(header.position, header.kind.name.lower(), name, header.pages, header.page_size, sealed, header.set.hex())
@@ -48,13 +50,14 @@ def listed(found: Sequence[Family], options: argparse.Namespace) -> None:
 
 def opened(found: Sequence[Family], options: argparse.Namespace) -> list[OpenSet]:
     keys = keys_at_hand(options)
-    last = OpenSet(found, options.position or last_position(found) or 1, keys)
+    allow_clear = options.allow_clear
+    last = OpenSet(found, options.position or last_position(found) or 1, keys, allow_clear)
     if last.header.kind == Kind.FULL:
         return [last]
     base = families(options.base) if options.base else found
     for own in base[0].sets:
         if own.header.set == last.header.base:
-            return [OpenSet(base, own.header.position, keys), last]
+            return [OpenSet(base, own.header.position, keys, allow_clear), last]
     raise MissingKey(f"the full set {last.header.base.hex()} is not on the media that are named")
 
 
@@ -65,7 +68,7 @@ def show_or_restore(options: argparse.Namespace) -> None:
     if options.to is None:
         listed(found, options)
     else:
-        write(options.to, [restore(opened(found, options))])
+        write(options.to, [restore(opened(found, options), options.allow_clear)])
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -27,5 +27,9 @@ class MissingKey(ReaderError):
     """No key at hand opens it."""
 
 
+class NotSealed(ReaderError):
+    """A backup set in clear where a sealed one is expected: anybody can have made it."""
+
+
 class LimitReached(ReaderError):
     """A stated limit is passed."""

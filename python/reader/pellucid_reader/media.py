@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -14,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from .blake3 import blake3
 from .compression import decompress
-from .errors import Corrupt, MissingKey, ReaderError, Unauthentic, Unsupported
+from .errors import Corrupt, MissingKey, NotSealed, ReaderError, Unauthentic, Unsupported
 from .protector import KeysAtHand, Protector, parse_protector, unwrap_key
 from .unit import TAIL_BYTES, Algorithm, _open_triple_des, hkdf
 
@@ -51,6 +52,7 @@ class MediaHeader:
     media_set: bytes
     families: int
     family: int
+    sealed: bool
     name: str
 
 
@@ -68,7 +70,7 @@ def parse_media_header(raw: bytes) -> MediaHeader:
         name = raw[58 : 58 + n].decode()
     except UnicodeDecodeError:
         raise Corrupt("media header: its fields do not fit") from None
-    return MediaHeader(raw[32:48], families, family, name)
+    return MediaHeader(raw[32:48], families, family, bool(raw[26] & 2), name)
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,13 @@ class Family:
     sets: list[FamilySet]
     interrupted: Interrupted | None = None
     damage: ReaderError | None = None
+
+    def is_sealed(self) -> bool:
+        """Whether the media header, which nothing authenticates, or a set says that sets are sealed."""
+        headers = [own.header for own in self.sets]
+        if self.interrupted and self.interrupted.begun:
+            headers.append(self.interrupted.begun)
+        return self.header.sealed or any(header.algorithm is not None for header in headers)
 
     def why_not(self, position: int) -> ReaderError:
         """Why there is no such set."""
@@ -303,7 +312,7 @@ def derive_keys(key: bytes, header: SetHeader) -> SetKeys:
 class OpenSet:
     """A backup set, authenticated if it is sealed: its header, its manifest and each chunk that is read."""
 
-    def __init__(self, families: Sequence[Family], position: int, keys: KeysAtHand):
+    def __init__(self, families: Sequence[Family], position: int, keys: KeysAtHand, allow_clear: bool = False):
         self.families = sorted(families, key=lambda family: family.header.family)
         expected = self.families[0].header.families
         found = [family.header.family for family in self.families]
@@ -314,6 +323,8 @@ class OpenSet:
                 raise family.why_not(position)
         self.sets = [family.sets[position - 1] for family in self.families]
         self.header = self.sets[0].header
+        if not allow_clear:
+            self._refuse_clear()
         self.manifest = self.sets[0].manifest
         self.keys: SetKeys | None = None
         if self.header.algorithm is not None:
@@ -324,6 +335,17 @@ class OpenSet:
             if own.root != root:
                 raise Corrupt("manifest: it names another root: chunks were exchanged, left out or repeated")
         self.description = json.loads(self._description())
+
+    def _refuse_clear(self) -> None:
+        if all(own.header.algorithm is not None for own in self.sets):
+            return
+        thing = f"backup set {self.header.position} is NOT sealed, so that anybody can have made it"
+        if any(family.is_sealed() for family in self.families):
+            raise NotSealed(f"{thing}, and its media are of sealed sets: --allow-clear believes it")
+        if self.header.raw[67] & 2 or any(self.header.raw[100:116]):
+            raise NotSealed(f"{thing}, and says that its database was a sealed one: --allow-clear believes it")
+        if os.environ.get("PELLUCID_REQUIRE") == "1":
+            raise NotSealed(f"{thing}, and PELLUCID_REQUIRE=1 asks for sealed ones: --allow-clear believes it")
 
     def _unlock(self, keys: KeysAtHand) -> None:
         header = self.header
@@ -431,9 +453,11 @@ def with_tails(kind: int, count: int, content: bytes, thing: str) -> bytes:
     return content[:listed] + b"".join(pages)
 
 
-def restore(sets: Sequence[OpenSet]) -> bytes:
+def restore(sets: Sequence[OpenSet], allow_clear: bool = False) -> bytes:
     """The database: of a full set, and of a differential based on it. A sealed one's tails are zeros."""
     last = sets[-1].header
+    if not allow_clear and len({one.header.algorithm is None for one in sets}) > 1:
+        raise NotSealed("of the full set and its differential one is NOT sealed: --allow-clear believes it")
     if sets[0].header.kind != Kind.FULL:
         raise Corrupt(f"backup set {sets[0].header.position}: it is a differential: its full set is needed")
     if len(sets) == 2 and last.base != sets[0].header.set:

@@ -7,8 +7,11 @@ of small media is changed, and of two sets the last one is damaged or cut. BLAKE
 
 from __future__ import annotations
 
+import hashlib
+import os
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from pellucid_reader import backup, blake3, errors, media
 from pellucid_reader.compression import LZ4, decompress
@@ -101,6 +104,42 @@ class Restores(unittest.TestCase):
         self.assertEqual(dump(self.restored(file, "--keyring", workshop.home)), dump(plain))
         self.assertEqual(backup.main([str(file)]), 0)
         self.assertEqual(backup.main([str(file), "--to", str(workshop.path("x"))]), 1)
+
+
+class Clear(unittest.TestCase):
+    """A set in clear among sealed ones, or where everything has to be sealed, is somebody's who has no key."""
+
+    def flagged(self, file: Path, sealed: bool) -> None:
+        raw = bytearray(file.read_bytes())
+        raw[26] = raw[26] & ~2 | (2 if sealed else 0)
+        raw[4064:4096] = hashlib.sha256(raw[:4064]).digest()
+        file.write_bytes(raw)
+
+    def test_among_sealed_ones_it_is_refused_whatever_the_flag_says(self) -> None:
+        plain, file = workshop.path("plain"), workshop.path("media")
+        sqlite(plain, "CREATE TABLE t(a); INSERT INTO t VALUES ('mallory');")
+        key = ("--key-file", str(workshop.key_file))
+        workshop.pellucid("backup", str(workshop.sealed(plain, *key)), "--to", str(file), *key)
+        self.flagged(file, False)
+        workshop.pellucid("backup", str(plain), "--to", str(file), "--append")
+        for sealed in (False, True):
+            self.flagged(file, sealed)
+            target = workshop.path("x")
+            restore = [str(file), *key, "--to", str(target)]
+            self.assertEqual(backup.main(restore), 1, sealed)
+            self.assertFalse(target.exists())
+            self.assertEqual(backup.main([*restore, "--position", "2"]), 1, sealed)
+            self.assertEqual(backup.main([*restore, "--allow-clear"]), 0, sealed)
+            self.assertEqual(backup.main([str(file), *key]), 0, "it is listed")
+            self.assertEqual(backup.main([str(file), *key, "--to", str(workshop.path("y")), "--position", "1"]), 0)
+
+    def test_where_everything_has_to_be_sealed_none_is_taken(self) -> None:
+        plain, file = workshop.path("plain"), workshop.path("media")
+        sqlite(plain, "CREATE TABLE t(a);")
+        workshop.pellucid("backup", str(plain), "--to", str(file))
+        with mock.patch.dict(os.environ, {"PELLUCID_REQUIRE": "1"}):
+            self.assertEqual(backup.main([str(file), "--to", str(workshop.path("x"))]), 1)
+            self.assertEqual(backup.main([str(file), "--to", str(workshop.path("x")), "--allow-clear"]), 0)
 
 
 class Last(unittest.TestCase):

@@ -9,7 +9,7 @@ use pellucid::media::{Description, SetHeader, SetKeys};
 use pellucid::protector::Protector;
 use pellucid::restore::{FamilySet, Media, Tail};
 use pellucid::Algorithm;
-use pellucid_sqlite::backup::open_media;
+use pellucid_sqlite::backup::{open_media, refuse_looked_at};
 use pellucid_sqlite::seal_request::{Credentials, Request};
 
 use super::{about_media, moment};
@@ -61,6 +61,7 @@ impl MediaArgs {
 
 /// The backup sets on media.
 pub fn header(args: &HeaderArgs, output: &Output) -> Result<ExitCode, Failure> {
+    super::register()?;
     let media = args.media.open()?;
     let credentials = Credentials::gather(&Request::default())?;
     let mut rows = Vec::new();
@@ -68,6 +69,9 @@ pub fn header(args: &HeaderArgs, output: &Output) -> Result<ExitCode, Failure> {
         let sets = media.set(position)?;
         let Some((_, set)) = sets.first().and_then(|copies| copies.first()) else { continue };
         let described = described(&set.header, &credentials);
+        if let Err(error) = refuse_looked_at(&media, position, &args.media.media) {
+            output.warning(Failure::from(error).message);
+        }
         output.facts(&facts(set, described.as_ref()));
         rows.push(row(set, described.as_ref()));
     }

@@ -365,7 +365,7 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
 }
 
 /// Who opens the set.
-fn who(header: &pellucid::media::SetHeader) -> String {
+pub fn who(header: &pellucid::media::SetHeader) -> String {
     let protectors = header.protectors().unwrap_or_default();
     let names: Vec<_> = protectors
         .iter()

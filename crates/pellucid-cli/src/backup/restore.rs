@@ -49,6 +49,10 @@ pub struct RestoreArgs {
     /// Anybody who can write to its media can have put it there
     #[arg(long)]
     allow_plain_differential: bool,
+    /// Believe a backup that is not sealed, among sealed ones or of a database that is known as encrypted. Anybody who can
+    /// write to its media can have put it there
+    #[arg(long)]
+    allow_clear: bool,
     /// In the place of a database that is there, which programs may have open: what is in it is lost
     #[arg(long)]
     replace: bool,
@@ -86,6 +90,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         algorithm,
         decrypted: args.decrypted,
         plain_differential: args.allow_plain_differential,
+        allow_clear: args.allow_clear,
         replace: args.replace,
         timeout: Duration::from_secs(args.timeout),
         workers: args.workers.unwrap_or_else(processors),
@@ -147,6 +152,7 @@ fn mend_pages(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> 
         to: args.to.clone(),
         pages: args.page.clone(),
         unproven: args.unproven,
+        allow_clear: args.allow_clear,
         timeout: Duration::from_secs(args.timeout),
     };
     let pages = mend(&job).map_err(|error| refused(error, args))?;

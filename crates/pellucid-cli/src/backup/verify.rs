@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pellucid::restore::{verify_checksums, Media, PageTarget};
+use pellucid::media::SetHeader;
+use pellucid::restore::{verify_checksums, Media, OpenSet, PageTarget};
 use pellucid::Result as Outcome;
-use pellucid_sqlite::backup::{open_media, Chain};
+use pellucid_sqlite::backup::{open_media, refuse_looked_at, Believe, Chain};
 use pellucid_sqlite::seal_request::{Credentials, Request};
 
 use super::image;
-use super::make::processors;
+use super::make::{processors, who};
 use super::{about_media, rate};
 use crate::exit;
 use crate::keys::OpenWith;
@@ -37,6 +38,9 @@ pub struct VerifyArgs {
     /// For a differential: the files of the full backup it is based on, if that is not on the same media
     #[arg(long, num_args = 1.., value_name = "FILE")]
     base: Vec<PathBuf>,
+    /// Believe a backup that is not sealed, among sealed ones or of a database that is known as encrypted
+    #[arg(long)]
+    allow_clear: bool,
     #[command(flatten)]
     with: OpenWith,
 }
@@ -53,6 +57,8 @@ impl PageTarget for Nowhere {
 /// Verifies backup sets.
 pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.with.offer()?;
+    // The history is asked, which is a database.
+    super::register()?;
     let first = &args.media[0];
     let about = |error: pellucid::Error| about_media(error, first);
     let media = open_media(&args.media).map_err(about)?;
@@ -65,30 +71,57 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
         None => 1..=media.sets().max(1),
     };
     let mut code = ExitCode::SUCCESS;
+    let believe = Believe { clear: args.allow_clear, differential: false };
+    let (mut unsealed, mut damages, mut needs_key) = (false, false, false);
     for position in positions {
         let started = Instant::now();
+        let sealed = header_of(&media, position).map_err(about)?.algorithm.is_some();
+        if let (false, Err(error)) =
+            (believe.any(), refuse_looked_at(&media, position, &args.media))
+        {
+            let failure = Failure::from(error);
+            if sealed {
+                return Err(about_media(failure, first));
+            }
+            unsealed = true;
+            output.warning(&failure.message);
+            output.facts(&serde_json::json!({
+                "position": position, "valid": false, "sealed": false, "why": failure.message,
+            }));
+            continue;
+        }
         let read = checksums(&media, position, output).map_err(about)?;
-        let mut level = "checksums and hash tree of what is stored (no key)";
+        let key = match &header_of(&media, position).map_err(about)? {
+            header if sealed => format!("with its key, by {}", who(header)),
+            _ => "as they are: there is no key".to_owned(),
+        };
+        let mut level = match sealed {
+            true => "checksums and hash tree of what is stored (no key)".to_owned(),
+            false => "checksums and hash tree of what is stored".to_owned(),
+        };
         let chain = || {
             let credentials = Credentials::gather(&Request::default())?;
-            Chain::open(&media, base.as_ref().unwrap_or(&media), position, &credentials)
+            let base = base.as_ref().unwrap_or(&media);
+            Chain::open_with(&media, base, position, &credentials, believe)
         };
         if args.check {
             image::check(&chain().map_err(about)?, output).map_err(|f| f.about(first))?;
-            level =
-                "restored to a copy, which SQLite finds whole; opened and decompressed with the \
-                     key; checksums and hash tree";
+            level = format!(
+                "restored to a copy, which SQLite finds whole; pages opened and decompressed {key}; checksums and hash \
+                 tree"
+            );
         } else if args.open {
-            open(&media, position, output).map_err(about)?;
-            level = "opened and decompressed with the key; checksums and hash tree";
+            open(&media, position, output, believe).map_err(about)?;
+            level = format!("pages opened and decompressed {key}; checksums and hash tree");
         }
         let took = started.elapsed();
         // SQL Server's message 3262.
         output.line(format!(
-            "The backup set on file {position} is valid: {level}; {} in {}, {}.",
+            "The backup set on file {position} is valid: {level}; {} in {}, {}.{}",
             crate::output::bytes(read),
             seconds(took),
-            rate(read, took.as_secs_f64())
+            rate(read, took.as_secs_f64()),
+            if sealed { "" } else { " It is NOT sealed: anybody can have made it." }
         ));
         let damaged = media
             .set(position)
@@ -97,28 +130,43 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
             .flatten()
             .any(|(_, set)| set.manifest.damaged);
         if damaged {
-            code = ExitCode::from(exit::DAMAGE);
+            damages = true;
             output.warning(format!(
                 "the backup set on file {position} is of a damaged database: pages that could not be read when it was \
                  backed up are zeros in it"
             ));
         }
         output.facts(&serde_json::json!({
-            "position": position, "valid": true, "damaged": damaged, "bytes": read,
-            "opened": args.open || args.check, "checked": args.check, "seconds": took.as_secs_f64(),
+            "position": position, "valid": true, "sealed": sealed, "damaged": damaged, "bytes": read,
+            "opened": sealed && (args.open || args.check), "checked": args.check,
+            "seconds": took.as_secs_f64(),
         }));
+        needs_key |= sealed && !args.open && !args.check;
+    }
+    if damages {
+        code = ExitCode::from(exit::DAMAGE);
+    } else if unsealed {
+        code = ExitCode::from(exit::ATTENTION);
     }
     if args.position.is_none() {
         media.last().map_err(about)?;
         super::look::tails(&media, output);
     }
-    if !args.open && !args.check {
+    if needs_key {
         output.line(
             "Without the key this shows that nothing was damaged, not that nobody replaced it; \
              `--open` does.",
         );
     }
     Ok(code)
+}
+
+fn header_of(media: &Media, position: u32) -> Outcome<SetHeader> {
+    let sets = media.set(position)?;
+    let found = sets.first().and_then(|copies| copies.first());
+    let gone =
+        || pellucid::Error::corrupt(pellucid::Subject::BackupSet(position), "no file has it");
+    found.map(|(_, set)| set.header.clone()).ok_or_else(gone)
 }
 
 fn checksums(media: &Media, position: u32, output: &Output) -> Outcome<u64> {
@@ -134,9 +182,12 @@ fn checksums(media: &Media, position: u32, output: &Output) -> Outcome<u64> {
     Ok(read)
 }
 
-fn open(media: &Media, position: u32, output: &Output) -> Outcome<()> {
+fn open(media: &Media, position: u32, output: &Output, believe: Believe) -> Outcome<()> {
     let credentials = Credentials::gather(&Request::default())?;
-    let set = pellucid::restore::OpenSet::open(media, position, &credentials)?;
+    let set = match believe.any() {
+        true => OpenSet::open_as_it_is(media, position, &credentials)?,
+        false => OpenSet::open(media, position, &credentials)?,
+    };
     let bar = output.progress("opening pages", Unit::Pages);
     bar.set_length(u64::from(set.manifest().pages));
     pellucid::restore::restore_pages(&set, &Nowhere, processors(), &mut |pages| {

@@ -281,6 +281,7 @@ fn a_database_that_a_program_makes_during_a_restore_keeps_its_logs() {
             algorithm: Algorithm::Aes256,
             decrypted: false,
             plain_differential: false,
+            allow_clear: false,
             replace: true,
             timeout: Duration::from_secs(10),
             workers: 1,
@@ -368,12 +369,18 @@ fn a_differential_in_clear_of_a_sealed_set_is_refused_when_it_is_made() {
     let refused = place.pellucid(&words);
     assert!(refused.code == 1 && refused.stderr.contains("full backup has to come between"));
     assert!(!place.path("d.bak").exists() && !place.path("d.bak.pellucid-new").exists());
-    // The other way round is no loss: the last set says how it is restored.
+    // The other way round nobody answers for the pages of the full set.
     place.pellucid(&["backup", "app.db", "--to", "clear.bak"]).succeeded();
     place.pellucid(&["cert", "create", "backups"]).succeeded();
     let sealed = ["--differential", "--base", "clear.bak", "--certificate", "backups"];
+    let refused = place.pellucid(&[&["backup", "app.db", "--to", "s.bak"], &sealed[..]].concat());
+    assert!(refused.code == 1 && refused.stderr.contains("full backup has to come between"));
+    place
+        .pellucid(&["backup", "app.db", "--to", "full2.bak", "--certificate", "backups"])
+        .succeeded();
+    let sealed = ["--differential", "--base", "full2.bak", "--certificate", "backups"];
     place.pellucid(&[&["backup", "app.db", "--to", "s.bak"], &sealed[..]].concat()).succeeded();
-    place.pellucid(&["restore", "s.bak", "--base", "clear.bak", "--to", "back.db"]).succeeded();
+    place.pellucid(&["restore", "s.bak", "--base", "full2.bak", "--to", "back.db"]).succeeded();
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod backup_leaks;
 mod chain;
 mod check;
 mod claims;
+mod clear_sets;
 mod core_dump;
 mod cut_while_read;
 mod demo;

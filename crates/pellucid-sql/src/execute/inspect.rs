@@ -7,7 +7,7 @@ use pellucid::media::{Compression, Description, Kind};
 use pellucid::protector::Protector;
 use pellucid::restore::{verify_checksums, FamilySet, Media};
 use pellucid::Algorithm;
-use pellucid_sqlite::backup::{open_media, Chain};
+use pellucid_sqlite::backup::{open_media, refuse_looked_at, Believe, Chain};
 use pellucid_sqlite::history::{files_of, History, SetRecord};
 use pellucid_sqlite::seal_request::{Credentials, Request};
 
@@ -167,6 +167,7 @@ impl Session {
                     let Some((_, set)) = sets.iter().flatten().next() else { continue };
                     let facts = self.facts(&media, position).map_err(failed)?;
                     rows.push(header_row(set, facts.as_ref()));
+                    self.warn_of_clear(&media, position, &devices);
                 }
                 self.give_rows(&HEADER, rows)
             }
@@ -176,6 +177,7 @@ impl Session {
                 let facts = self.facts(&media, position).map_err(failed)?;
                 let rows =
                     sets.iter().flatten().next().map(|(_, set)| file_rows(set, facts.as_ref()));
+                self.warn_of_clear(&media, position, &devices);
                 self.give_rows(&FILE_LIST, rows.unwrap_or_default())
             }
             InspectKind::LabelOnly => {
@@ -196,6 +198,9 @@ impl Session {
         let failed = |error: pellucid::Error| told(error.into(), devices, Doing::Reading);
         let position = position(options)?;
         let sets = media.set(position).map_err(failed)?;
+        if !Believe::default().any() {
+            refuse_looked_at(media, position, devices)?;
+        }
         for (family, set) in sets.iter().flatten() {
             verify_checksums(family, set, &mut |_| ()).map_err(failed)?;
             if self.cancel.is_asked() {
@@ -222,6 +227,13 @@ impl Session {
             self.inform(Message::new(product::REMARK, 10, text));
         }
         Ok(())
+    }
+
+    /// Says of a set that is only looked at what keeps it from being restored.
+    fn warn_of_clear(&mut self, media: &Media, position: u32, devices: &[PathBuf]) {
+        if let Err(error) = refuse_looked_at(media, position, devices) {
+            self.inform(Message::new(product::REMARK, 10, format!("{error}.")));
+        }
     }
 
     fn load_history(&mut self, media: &Media, position: u32) -> pellucid::Result<()> {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::media::{Description, Kind, SetHeader};
-use pellucid::restore::{Media, OpenSet};
+use pellucid::restore::{not_sealed, Media, OpenSet};
 use pellucid::{Algorithm, Error};
 use pellucid_sqlite::backup::{
-    mend, open_family, open_media, restore, Mending, Restored, Restoring,
+    mend, open_family, open_media, restore, Believe, Mending, Restored, Restoring,
 };
 use pellucid_sqlite::convert::ConvertError;
 use pellucid_sqlite::inspect::Kind as Found;
@@ -221,6 +221,10 @@ impl Session {
             (true, _) => return Err(not_ready().into()),
         };
         let is_own = known.as_ref().is_some_and(|known| known.path == to);
+        if was_sealed && header.algorithm.is_none() && !Believe::default().any() {
+            let error = not_sealed(position, &format!("the database '{name}' is"));
+            return Err(told(error.into(), &devices, Doing::Reading));
+        }
         if let Some(known) = &known {
             self.databases.release(known)?;
             // Whoever goes on with the old file would write what nobody finds.
@@ -237,8 +241,9 @@ impl Session {
             protections: Vec::new(),
             algorithm: Algorithm::Aes256,
             // A plain one takes the place of an encrypted one where REPLACE says so, as there.
-            decrypted: !sealed && options.has(RestoreFlag::Replace) && is_own,
+            decrypted: !sealed && options.has(RestoreFlag::Replace) && is_own && was_sealed,
             plain_differential: false,
+            allow_clear: false,
             replace: options.has(RestoreFlag::Replace) || restoring,
             timeout: WAIT,
             workers: workers(),
@@ -519,6 +524,7 @@ impl Session {
             to: known.path.clone(),
             pages,
             unproven: false,
+            allow_clear: false,
             timeout: WAIT,
         };
         let mended = mend(&job).map_err(|error| told(error, &devices, Doing::Reading))?;

@@ -1,5 +1,6 @@
 //! The backup sets that one moment of a database takes: a full one, and perhaps a differential of it.
 
+use super::clear::Believe;
 use pellucid::media::{ChunkKind, Kind, SetHeader, PAGE_HASH_BYTES};
 use pellucid::protector::KeySource;
 use pellucid::restore::{restore_pages, Media, OpenSet, PageTarget};
@@ -23,11 +24,12 @@ impl<'a> Chain<'a> {
         position: u32,
         keys: &dyn KeySource,
     ) -> Result<Self> {
-        Self::open_with(media, base, position, keys, false)
+        Self::open_with(media, base, position, keys, Believe::default())
     }
 
-    /// The same. With `plain_differential` a differential that is not encrypted may be of an encrypted full set of a plain
-    /// database: such were made once, and nothing tells whether somebody else has put it there.
+    /// The same. A set in clear may be believed where sealed ones belong, and a differential that is not encrypted may be of
+    /// an encrypted full set of a plain database: such were made once, and nothing tells whether somebody else has put it
+    /// there.
     ///
     /// # Errors
     /// As [`Chain::open`].
@@ -36,13 +38,16 @@ impl<'a> Chain<'a> {
         base: &'a Media,
         position: u32,
         keys: &dyn KeySource,
-        plain_differential: bool,
+        believe: Believe,
     ) -> Result<Self> {
-        let last = OpenSet::open(media, position, keys)?;
+        let last = OpenSet::open_as_it_is(media, position, keys)?;
         let full = match last.header().kind {
             Kind::Full => None,
-            Kind::Differential => Some(open_base(base, &last, keys, plain_differential)?),
+            Kind::Differential => Some(open_base(base, &last, keys, believe)?),
         };
+        if !believe.takes(last.header()) {
+            media.refuse_clear(position)?;
+        }
         Ok(Self { full, last })
     }
 
@@ -154,15 +159,18 @@ fn open_base<'a>(
     media: &'a Media,
     differential: &OpenSet<'_>,
     keys: &dyn KeySource,
-    plain_differential: bool,
+    believe: Believe,
 ) -> Result<OpenSet<'a>> {
     let wanted = differential.header();
     for position in 1..=media.sets() {
         let families = media.set(position)?;
         let first = families.first().and_then(|copies| copies.first());
         if first.is_some_and(|(_, set)| set.header.set == wanted.base) {
-            let full = OpenSet::open(media, position, keys)?;
-            check_base(full.header(), wanted, plain_differential)?;
+            let full = OpenSet::open_as_it_is(media, position, keys)?;
+            check_base(full.header(), wanted, believe)?;
+            if !believe.takes(full.header()) {
+                media.refuse_clear(position)?;
+            }
             return Ok(full);
         }
     }
@@ -181,11 +189,7 @@ fn open_base<'a>(
 ///
 /// # Errors
 /// [`Error::Misuse`] or [`Error::Corrupt`] saying why not.
-pub fn check_base(
-    full: &SetHeader,
-    differential: &SetHeader,
-    plain_differential: bool,
-) -> Result<()> {
+pub fn check_base(full: &SetHeader, differential: &SetHeader, believe: Believe) -> Result<()> {
     if full.kind != Kind::Full || full.set != differential.base {
         return Err(Error::corrupt(
             Subject::BackupSet(full.position),
@@ -203,8 +207,15 @@ pub fn check_base(
         ));
     }
     // Nothing makes up for it where an encrypted database was backed up.
-    if full.sealed_source || !plain_differential {
+    if full.sealed_source || !believe.differential {
         check_guard(full, differential)?;
+    }
+    if full.algorithm.is_none() && differential.algorithm.is_some() && !believe.any() {
+        return Err(Error::misuse(
+            Subject::BackupSet(differential.position),
+            "it is an encrypted differential, and its full backup is NOT sealed, so that anybody can have made it: a full \
+             backup has to come between",
+        ));
     }
     Ok(())
 }
@@ -312,7 +323,7 @@ mod tests {
         let (full, differential) =
             (header(true, true), SetHeader { base: [2; 16], ..header(true, true) });
         let told = |full: &SetHeader, differential: &SetHeader| {
-            check_base(full, differential, false)
+            check_base(full, differential, Believe::default())
                 .err()
                 .map(|error| error.to_string())
                 .unwrap_or_default()
@@ -332,7 +343,8 @@ mod tests {
     #[test]
     fn a_differential_guards_what_its_full_set_guards() {
         let told = |full, differential| {
-            let outcome = check_guard(&full, &differential);
+            let differential = SetHeader { base: [2; 16], ..differential };
+            let outcome = check_base(&full, &differential, Believe::default());
             outcome.err().map(|error| error.to_string()).unwrap_or_default()
         };
         let (plain, backup_sealed, sealed) =
@@ -340,7 +352,9 @@ mod tests {
         assert_eq!(told(sealed(), sealed()), "");
         assert_eq!(told(backup_sealed(), backup_sealed()), "");
         assert_eq!(told(backup_sealed(), sealed()), "");
-        assert_eq!(told(plain(), sealed()), "");
+        // The sealed one answers for its own pages only.
+        assert!(told(plain(), sealed()).contains("its full backup is NOT sealed"));
+        assert_eq!(told(plain(), plain()), "");
         assert!(told(sealed(), plain()).contains("differential that is not encrypted"));
         assert!(told(backup_sealed(), plain()).contains("differential that is not encrypted"));
         // Encrypted itself, but what is restored would be a plain database.

@@ -13,6 +13,7 @@ use pellucid::secret::fill_random;
 use pellucid::{Algorithm, Error, Subject};
 
 use super::chain::check_base;
+use super::clear::Believe;
 use super::media::open_media;
 use super::overwrite::Rules;
 use super::seal::{seal, thumbprint};
@@ -160,7 +161,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, C
         false => None,
     };
     if let Some((full, _)) = &base {
-        check_base(full, &header, false)?;
+        check_base(full, &header, Believe::default())?;
     }
     let set = NewSet { header, description: description(job), keys: keys.as_ref() };
     let mut held = None;

@@ -16,6 +16,7 @@ use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
 
 use super::chain::Chain;
+use super::clear::{refuse_chain, Believe};
 use super::media::open_media;
 use crate::convert::connection::uri;
 use crate::convert::switch::Source;
@@ -46,6 +47,8 @@ pub struct Mending {
     pub pages: Vec<u32>,
     /// In WAL mode: these pages were not changed since the backup, says the caller.
     pub unproven: bool,
+    /// A set in clear is believed, wherever it lies and whatever is known of the database.
+    pub allow_clear: bool,
     /// How long to wait for other connections.
     pub timeout: Duration,
 }
@@ -63,7 +66,15 @@ pub fn mend(job: &Mending) -> std::result::Result<Vec<u32>, ConvertError> {
     let media = open_media(&job.media)?;
     let base = job.base.as_ref().map(|base| open_media(base)).transpose()?;
     let position = job.position.map_or_else(|| media.last(), Ok)?;
-    let chain = Chain::open(&media, base.as_ref().unwrap_or(&media), position, &credentials)?;
+    let believe = Believe { clear: job.allow_clear, differential: false };
+    let base_media = base.as_ref().unwrap_or(&media);
+    let chain = Chain::open_with(&media, base_media, position, &credentials, believe)?;
+    refuse_chain(
+        &chain,
+        [&job.media, job.base.as_ref().unwrap_or(&job.media)],
+        Some(&job.to),
+        believe,
+    )?;
     let to = job.to.canonicalize().map_err(|e| Error::io(Subject::File(job.to.clone()), e))?;
 
     let options = Options::new(job.timeout, Vec::new());

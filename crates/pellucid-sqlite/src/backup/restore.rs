@@ -11,6 +11,7 @@ use pellucid::restore::{Media, OpenSet, PlainTarget, SealedTarget, UNFINISHED_MO
 use pellucid::{Algorithm, Error, Result, Subject};
 
 use super::chain::Chain;
+use super::clear::{refuse_chain, Believe};
 use super::media::{about, open_media};
 use super::replace::{self, Incoming, Whole};
 use super::targets::new_name;
@@ -40,6 +41,8 @@ pub struct Restoring {
     pub decrypted: bool,
     /// With a differential that is not encrypted, although its full set, of a plain database, is ([`Chain::open_with`]).
     pub plain_differential: bool,
+    /// A set in clear is believed, wherever it lies and whatever is known of the database.
+    pub allow_clear: bool,
     /// In the place of a database that is there.
     pub replace: bool,
     /// How long to wait for programs that have that open.
@@ -86,11 +89,18 @@ pub fn restore(
         None => media.last().map_err(|error| about(&job.media[0], error))?,
     };
     let base = base_media.as_ref().unwrap_or(&media);
-    let chain = Chain::open_with(&media, base, position, &credentials, job.plain_differential)
+    let believe = Believe { clear: job.allow_clear, differential: job.plain_differential };
+    let chain = Chain::open_with(&media, base, position, &credentials, believe)
         .map_err(|error| about(&job.media[0], error))?;
     let (last, header) = (chain.last(), chain.header());
     let sealed = header.sealed_source && !job.decrypted;
+    let files = [&job.media[..], job.base.as_ref().unwrap_or(&job.media)];
+    refuse_chain(&chain, files, None, believe)?;
     let place = Place::find(job, last, sealed)?;
+    if !(job.replace && job.decrypted) {
+        // Nobody has said that a plain one may take the place of what is, or was, there.
+        refuse_chain(&chain, files, Some(&job.to), believe)?;
+    }
     let bytes = u64::from(header.pages) * u64::from(header.page_size);
     check_space(&place.to, bytes + bytes / 64)?;
     let beside = new_name(&place.to);

@@ -1,5 +1,7 @@
 //! What the history knows.
 
+use pellucid::media::{Description, SetHeader};
+
 use super::History;
 use crate::convert::connection::literal;
 use crate::convert::ConvertError;
@@ -164,5 +166,56 @@ impl History {
             });
         })?;
         Ok(restores)
+    }
+}
+
+/// What the history knows of where a set comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownOf {
+    /// The last set under a name of its media is sealed.
+    pub media_are_sealed: bool,
+    /// The last set of a database at its path is; none if there is none.
+    pub path_is_sealed: Option<bool>,
+    /// The last set of a database of its name is.
+    pub name_is_sealed: bool,
+    /// It is a set in clear that is known.
+    pub is_own: bool,
+}
+
+impl History {
+    /// What is known of a set's origin. Sets that were overwritten are none.
+    ///
+    /// # Errors
+    /// [`ConvertError`].
+    pub fn known_of(
+        &self,
+        set: &SetHeader,
+        said: &Description,
+        media: &[String],
+    ) -> Result<KnownOf, ConvertError> {
+        let last = |condition: &str| {
+            self.find(&format!(
+                "SELECT key_algorithm IS NOT NULL FROM backupset s WHERE {condition} AND backup_set_id NOT IN (SELECT \
+                 backup_set_id FROM pellucid_gone) ORDER BY backup_set_id DESC LIMIT 1"
+            ))
+        };
+        let names: Vec<_> = media.iter().map(|name| literal(name)).collect();
+        let of_media = format!(
+            "media_set_id IN (SELECT media_set_id FROM backupmediafamily WHERE physical_device_name IN ({}))",
+            names.join(", ")
+        );
+        let of_path = format!(
+            "EXISTS (SELECT 1 FROM backupfile f WHERE f.backup_set_id = s.backup_set_id AND file_number = 1 AND \
+             physical_name = {})",
+            literal(&said.path)
+        );
+        let own = format!("backup_set_uuid = '{}'", pellucid::certificate::hex(&set.set));
+        Ok(KnownOf {
+            media_are_sealed: last(&of_media)? == Some(1),
+            path_is_sealed: last(&of_path)?.map(|is_sealed| is_sealed == 1),
+            name_is_sealed: last(&format!("database_name = {}", literal(&said.database)))?
+                == Some(1),
+            is_own: last(&own)? == Some(0),
+        })
     }
 }

@@ -19,7 +19,7 @@ use crate::convert::ConvertError;
 use crate::ffi;
 use crate::seal_request::{offer, prepare_birth, Birth, Offer, Protection};
 
-pub use list::{KnownRestore, KnownSet};
+pub use list::{KnownOf, KnownRestore, KnownSet};
 pub use prune::{Plan, Pruning};
 pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
 

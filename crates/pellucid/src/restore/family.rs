@@ -107,6 +107,15 @@ impl Family {
         Ok(Self { source, header, sets, end, tail })
     }
 
+    /// Whether its media header or a set of it, one that was only begun among them, says that sets of it are sealed.
+    pub fn is_sealed(&self) -> bool {
+        let begun = match &self.tail {
+            Tail::Interrupted { begun: Some(begun), .. } => begun.header.algorithm.is_some(),
+            _ => false,
+        };
+        begun || self.header.encrypted || self.sets.iter().any(|set| set.header.algorithm.is_some())
+    }
+
     /// Takes a manifest of another family for the set that was begun here, if it names this family as it is.
     pub fn commit_by(&mut self, other: &FamilySet) {
         let Tail::Interrupted { begun: Some(begun), .. } = &self.tail else { return };

@@ -120,6 +120,22 @@ impl Media {
         }
     }
 
+    /// Refuses a set in clear among sealed ones, or where the media header says that they are sealed: no writer puts one
+    /// there, and anybody who can write to the files can. Nothing authenticates that flag, so that both are asked.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] naming the set; as [`Media::set`].
+    pub fn refuse_clear(&self, position: u32) -> Result<()> {
+        let is_clear = |(_, set): &(&Family, &FamilySet)| set.header.algorithm.is_none();
+        let families = self.set(position)?;
+        let mut all = self.families.iter().flatten().chain(&self.left_out);
+        // Of one that is sealed in some files only these are not the same set, which is told by whoever opens it.
+        if !families.iter().flatten().all(is_clear) || !all.any(Family::is_sealed) {
+            return Ok(());
+        }
+        Err(not_sealed(position, "its media are of sealed sets"))
+    }
+
     /// The set at `position` in each family, with the copies that have it.
     ///
     /// # Errors
@@ -164,6 +180,17 @@ impl Media {
         }
         Ok(found)
     }
+}
+
+/// What is said of a set in clear where a sealed one is expected.
+pub fn not_sealed(position: u32, why: &str) -> Error {
+    Error::misuse(
+        Subject::BackupSet(position),
+        format!(
+            "it is NOT sealed, so that anybody can have made it, and {why}: take another set or another copy; with \
+             `--allow-clear`, of statements `PELLUCID_ALLOW_CLEAR=1` in the environment, it is believed as it is"
+        ),
+    )
 }
 
 /// Leaves out copies that disagree with those that have a whole set, one in each family. Of two whole sets for one place the

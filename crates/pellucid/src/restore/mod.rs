@@ -15,7 +15,7 @@ mod verify;
 
 pub use counter::set_change_counter;
 pub use family::{Family, FamilySet, Tail};
-pub use media::Media;
+pub use media::{not_sealed, Media};
 pub use open::OpenSet;
 pub use pages::{restore_pages, PageTarget};
 pub use source::{FileSource, MediaSource};

@@ -24,8 +24,18 @@ impl<'a> OpenSet<'a> {
     ///
     /// # Errors
     /// [`Error::MissingKey`] if no key at hand opens it, [`Error::Unauthentic`] if something of it is not what was
-    /// written, [`Error::Corrupt`] for damage.
+    /// written, [`Error::Corrupt`] for damage; [`Error::Misuse`] for one in clear where sealed ones belong
+    /// ([`Media::refuse_clear`]).
     pub fn open(media: &'a Media, position: u32, keys: &dyn KeySource) -> Result<Self> {
+        media.refuse_clear(position)?;
+        Self::open_as_it_is(media, position, keys)
+    }
+
+    /// The same; one in clear is believed wherever it lies.
+    ///
+    /// # Errors
+    /// As [`OpenSet::open`].
+    pub fn open_as_it_is(media: &'a Media, position: u32, keys: &dyn KeySource) -> Result<Self> {
         let mut families = media.set(position)?;
         let header = &first(&families)?.1.header;
         let keys = match header.algorithm {
