@@ -45,6 +45,7 @@ mod progress;
 mod races;
 mod rekey;
 mod replace;
+mod restore_place;
 mod run;
 mod salvage;
 mod scan;

@@ -27,6 +27,8 @@ use crate::instance::{Known, State};
 use crate::message::{product, Message};
 use crate::session::{Report, Session};
 
+/// Names of files have 255 bytes at most, with what SQLite puts behind them.
+const MOST_NAME_BYTES: usize = 200;
 /// How long a restore waits for programs that have the database open.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -204,8 +206,10 @@ impl Session {
             OpenSet::open(&media, position, &credentials).map_err(failed)?;
         }
         check_media_name(&media, options)?;
-        let to = self.place(name, known.as_ref(), facts.as_ref(), options)?;
         let header = first_header(&media, position).map_err(failed)?;
+        let answers = Self::answers_for_path(&header);
+        let to = self.place(name, known.as_ref(), facts.as_ref(), answers, options)?;
+        let is_moved = known.is_some() || !options.moves.is_empty();
         let (differential, sealed) = (header.kind != Kind::Full, header.sealed_source);
         let was_sealed = match &known {
             Some(known) => {
@@ -272,6 +276,15 @@ impl Session {
             self.keep_names(name, facts.as_ref())?;
         }
         self.tell_restored(&known, facts.as_ref(), position, &done, options, took);
+        if !is_moved && !answers && facts.as_ref().is_some_and(|facts| Path::new(&facts.path) != to)
+        {
+            let text = format!(
+                "The database was restored to '{}': nobody of this instance answers for the path in the backup. WITH MOVE \
+                 names another one.",
+                to.display()
+            );
+            self.inform(Message::new(product::REMARK, 10, text));
+        }
         if was_sealed && !done.sealed {
             let text = format!(
                 "Warning: database '{}' is not encrypted any more: the backup is of a database without encryption.",
@@ -282,12 +295,21 @@ impl Session {
         Ok(())
     }
 
-    /// Where the database goes.
+    /// Whether somebody who has a private key of this instance answers for what a set says of paths. Anybody can make one
+    /// that is in clear, or under a key that he has given away.
+    fn answers_for_path(set: &SetHeader) -> bool {
+        // Without key files and passphrases, and not by a recovery protector, which the public half makes.
+        set.algorithm.is_some() && set.unwrap(&Credentials::default()).is_ok()
+    }
+
+    /// Where the database goes: to where MOVE says, to where it is known; else to where it lay, if somebody answers for that
+    /// (`answers`), and if not into the folder for data, under a name that nothing has.
     fn place(
         &mut self,
         name: &str,
         known: Option<&Known>,
         facts: Option<&Description>,
+        answers: bool,
         options: &Options,
     ) -> Done<PathBuf> {
         let files = facts.map(|facts| &facts.server.files);
@@ -313,17 +335,27 @@ impl Session {
                 .into());
             }
         }
+        let mut is_free = moved.is_some() || known.is_some() || answers;
         let to = canonical(match (moved, known) {
             (Some(to), _) => to,
             (None, Some(known)) => known.path.clone(),
             (None, None) => match facts.map(|facts| PathBuf::from(&facts.path)) {
-                Some(path) if path.parent().is_some_and(Path::is_dir) => path,
-                _ => {
-                    let file = super::database::file_name(name)?;
-                    self.databases.instance.folder(Folder::Data)?.join(file)
+                Some(path) if answers && path.parent().is_some_and(Path::is_dir) => path,
+                path => {
+                    let folder = self.databases.instance.folder(Folder::Data)?;
+                    let file = match path.filter(|_| !answers).as_deref().and_then(plain_name) {
+                        Some(file) => file,
+                        None => super::database::file_name(name)?,
+                    };
+                    let to = folder.join(file);
+                    is_free |= answers;
+                    to
                 }
             },
         });
+        if !is_free && std::fs::symlink_metadata(&to).is_ok() {
+            return Err(not_planned(Message::file_exists(&to), &data, &to));
+        }
         let other = self.databases.instance.of_file(&to)?;
         if let Some(other) = other.filter(|other| known.is_none_or(|known| known.id != other.id)) {
             return Err(not_planned(Message::file_in_use(&to, &other.name), &data, &to));
@@ -596,6 +628,16 @@ pub(super) fn first_header(media: &Media, position: u32) -> pellucid::Result<Set
     found.ok_or_else(|| {
         Error::misuse(pellucid::Subject::BackupSet(position), "it is not on these media")
     })
+}
+
+/// The last part of a path, as a name that does in a folder nothing but what a database does there.
+fn plain_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let is_plain = !name.starts_with('.')
+        && name.len() <= MOST_NAME_BYTES
+        && !name.chars().any(char::is_control)
+        && !name.contains('\\');
+    is_plain.then(|| name.to_owned())
 }
 
 /// 3156 and 3119, behind why a file has no place
