@@ -249,7 +249,8 @@ fn export(keyring: &Keyring, args: &FilesArgs, output: &Output) -> Result<(), Fa
         ),
     }
     output.facts(&serde_json::json!({
-        "name": args.name, "certificate_file": args.cert_file, "key_file": args.key_file,
+        "name": args.name, "certificate_file": crate::output::name(&args.cert_file),
+        "key_file": args.key_file.as_ref().map(crate::output::name),
     }));
     Ok(())
 }
@@ -318,7 +319,7 @@ fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), F
     let lost: Vec<_> = sets.iter().map(|set| &set.set).collect();
     output.facts(&serde_json::json!({
         "name": args.name, "dropped": true,
-        "used_by": users.iter().map(|user| &user.path).collect::<Vec<_>>(), "backup_sets": lost,
+        "used_by": crate::output::names(users.iter().map(|user| &user.path)), "backup_sets": lost,
     }));
     Ok(())
 }

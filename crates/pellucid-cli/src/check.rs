@@ -216,7 +216,7 @@ fn facts(database: &Path, found: &Audit, rate: f64, started: Instant, output: &O
         )
         .collect();
     output.facts(&serde_json::json!({
-        "database": database, "clean": found.is_clean(), "pages": found.pages,
+        "database": crate::output::name(database), "clean": found.is_clean(), "pages": found.pages,
         "frames": found.frames, "journal_records": found.records, "damaged_pages": pages,
         "damaged_frames": found.damaged_frames, "damaged_journal": found.damaged_records,
         "integrity_check": found.integrity, "unchecked": found.unchecked, "foreign_keys": orphans, "mb_per_second": rate,

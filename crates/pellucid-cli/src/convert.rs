@@ -252,7 +252,7 @@ fn encrypt_one(
         seconds(started.elapsed()),
     ));
     output.facts(&serde_json::json!({
-        "database": database, "state": "encrypted", "algorithm": algorithm.name(),
+        "database": crate::output::name(database), "state": "encrypted", "algorithm": algorithm.name(),
         "protectors": under, "bytes": size, "file_id": hex(&file_id),
         "seconds": started.elapsed().as_secs_f64(),
     }));
@@ -342,7 +342,7 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
             seconds(started.elapsed())
         ));
         output.facts(&serde_json::json!({
-            "database": database, "state": "plain", "bytes": size,
+            "database": crate::output::name(database), "state": "plain", "bytes": size,
             "seconds": started.elapsed().as_secs_f64(),
         }));
     }

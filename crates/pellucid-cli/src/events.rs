@@ -34,7 +34,7 @@ pub fn run(args: &EventsArgs, output: &Output) -> Result<ExitCode, Failure> {
     } else {
         output.line(table(&events));
     }
-    output.facts(&serde_json::json!({"home": home, "events": events}));
+    output.facts(&serde_json::json!({"home": crate::output::name(&home), "events": events}));
     Ok(ExitCode::SUCCESS)
 }
 

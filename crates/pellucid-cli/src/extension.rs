@@ -25,7 +25,7 @@ pub struct ExtensionArgs {}
 pub fn run(output: &Output) -> Result<ExitCode, Failure> {
     let path = locate().map_err(|missing| Failure::new(&missing, missing.hint()))?;
     if output.json {
-        output.facts(&serde_json::json!({ "path": path, "entry_point": ENTRY_POINT, "vfs": VFS }));
+        output.facts(&serde_json::json!({ "path": crate::output::name(&path), "entry_point": ENTRY_POINT, "vfs": VFS }));
         return Ok(ExitCode::SUCCESS);
     }
     output.path(&path)?;

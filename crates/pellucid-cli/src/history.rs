@@ -357,9 +357,9 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
         "sets": plan.sets.iter().map(|set| &set.set).collect::<Vec<_>>(),
         "kept": plan.kept.iter().map(|(set, why)| serde_json::json!({
             "backup_set_uuid": set.set, "why": why })).collect::<Vec<_>>(),
-        "files": plan.files,
+        "files": crate::output::names(&plan.files),
         "stuck": plan.stuck.iter().map(|(path, why)| serde_json::json!({
-            "file": path, "why": why })).collect::<Vec<_>>(),
+            "file": crate::output::name(path), "why": why })).collect::<Vec<_>>(),
     }));
     Ok(match plan.stuck.is_empty() {
         true => ExitCode::SUCCESS,

@@ -31,7 +31,7 @@ pub fn run(args: &InitArgs, output: &Output) -> Result<ExitCode, Failure> {
     }
     let home = Keyring::locate()?;
     make_keys(&home, output)?;
-    output.facts(&serde_json::json!({"home": home, "system": false}));
+    output.facts(&serde_json::json!({"home": crate::output::name(&home), "system": false}));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -77,7 +77,9 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
     output.line(format!(
         "Services open databases as members of the group `{group}`: usermod -aG {group} USER"
     ));
-    output.facts(&serde_json::json!({"home": home, "system": true, "group": group}));
+    output.facts(
+        &serde_json::json!({"home": crate::output::name(&home), "system": true, "group": group}),
+    );
     Ok(ExitCode::SUCCESS)
 }
 

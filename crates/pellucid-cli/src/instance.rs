@@ -102,7 +102,9 @@ fn export(home: &Path, args: &ExportArgs, output: &Output) -> Result<(), Failure
     };
     show(&carried, "written", output);
     output.line(format!("wrote  instance   {}", args.to.display()));
-    output.facts(&serde_json::json!({"bundle": args.to, "entries": facts(&carried)}));
+    output.facts(
+        &serde_json::json!({"bundle": crate::output::name(&args.to), "entries": facts(&carried)}),
+    );
     Ok(())
 }
 
@@ -143,7 +145,7 @@ fn import(home: &Path, args: &ImportArgs, output: &Output) -> Result<(), Failure
         home.display()
     ));
     output.facts(&serde_json::json!({
-        "bundle": args.bundle, "home": home, "made": bundle.made(), "dry_run": args.dry_run,
+        "bundle": crate::output::name(&args.bundle), "home": crate::output::name(home), "made": bundle.made(), "dry_run": args.dry_run,
         "opened_by": bundle.opened_by(), "proves_origin": bundle.proves_origin(),
         "entries": facts(&carried),
     }));

@@ -150,7 +150,7 @@ fn status(home: &Path, output: &Output) -> Result<(), Failure> {
     ));
     output.line(format!("certificates          {}", found.certificates));
     output.facts(&serde_json::json!({
-        "home": home, "service_master_key": found.service_key.map(|source| source.to_string()),
+        "home": crate::output::name(home), "service_master_key": found.service_key.map(|source| source.to_string()),
         "encrypted_by_service_master_key": found.encrypted_by_service_key,
         "passwords": found.passwords, "certificates": found.certificates,
     }));
@@ -164,7 +164,9 @@ fn backup(home: &Path, args: &BackupArgs, output: &Output) -> Result<(), Failure
         Which::Master => Keyring::open(home)?.back_up_database_key(&args.file, &password)?,
     }
     output.line(format!("wrote  {}   {}", args.which.name(), args.file.display()));
-    output.facts(&serde_json::json!({"key": args.which.name(), "file": args.file}));
+    output.facts(
+        &serde_json::json!({"key": args.which.name(), "file": crate::output::name(&args.file)}),
+    );
     Ok(())
 }
 

@@ -12,9 +12,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pellucid::message::Message;
 
 mod failure;
+mod names;
 mod table;
 
 pub use failure::Failure;
+pub use names::{name, names};
 pub use table::{list, pad, table};
 
 /// How to talk.
@@ -131,8 +133,9 @@ impl Output {
 
     /// Facts for machines, on standard output where that is free.
     pub fn facts(&self, facts: &serde_json::Value) {
+        let facts = names::settled(facts);
         match (self.json, self.taken) {
-            (true, false) => put(facts),
+            (true, false) => put(&facts),
             (true, true) => tell(format_args!("{facts}\n")),
             _ => {}
         }

@@ -201,7 +201,7 @@ fn work_on(
     output.line(format!("{would}{}: {}", work.name(), told.told));
     if args.dry_run {
         output.facts(&serde_json::json!({
-            "database": database, "would": work.name(), "because": told.facts(),
+            "database": crate::output::name(database), "would": work.name(), "because": told.facts(),
         }));
         return Ok(());
     }

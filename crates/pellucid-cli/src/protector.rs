@@ -160,6 +160,8 @@ fn list(database: &Path, output: &Output) -> Result<(), Failure> {
         facts.push(serde_json::json!({"number": index + 1, "opened_by": told}));
     }
     output.line(table);
-    output.facts(&serde_json::json!({"database": database, "protectors": facts}));
+    output.facts(
+        &serde_json::json!({"database": crate::output::name(database), "protectors": facts}),
+    );
     Ok(())
 }

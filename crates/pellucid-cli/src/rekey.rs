@@ -199,7 +199,7 @@ pub fn rewrap(args: &RewrapArgs, output: &Output) -> Result<ExitCode, Failure> {
             seconds(started.elapsed())
         ));
         output.facts(&serde_json::json!({
-            "database": database, "state": "rewrapped", "seconds": started.elapsed().as_secs_f64(),
+            "database": crate::output::name(database), "state": "rewrapped", "seconds": started.elapsed().as_secs_f64(),
         }));
     }
     if !databases.is_empty() {
@@ -219,7 +219,9 @@ pub fn rewrap(args: &RewrapArgs, output: &Output) -> Result<ExitCode, Failure> {
                 database.display()
             ),
         });
-        output.facts(&serde_json::json!({ "database": database, "state": "skipped" }));
+        output.facts(
+            &serde_json::json!({ "database": crate::output::name(database), "state": "skipped" }),
+        );
     }
     Ok(match skipped.is_empty() {
         true => ExitCode::SUCCESS,

@@ -153,7 +153,7 @@ pub fn run(args: &ScanArgs, output: &Output) -> Result<ExitCode, Failure> {
             scan::change_state(&args.database, ScanState::Suspended)
                 .map_err(|error| Failure::from(error).about(&args.database))?;
             output.line(format!("{}: the scan stops with its next batch", args.database.display()));
-            output.facts(&serde_json::json!({"database": args.database, "scan": "suspended"}));
+            output.facts(&serde_json::json!({"database": crate::output::name(&args.database), "scan": "suspended"}));
             Ok(ExitCode::SUCCESS)
         }
         ScanCommand::Verify(args) => {
@@ -234,7 +234,7 @@ pub fn go_on(
         Ended::NothingToDo => "none",
     };
     output.facts(&serde_json::json!({
-        "database": database, "scan": word, "pages": pages, "seconds": started.elapsed().as_secs_f64(),
+        "database": crate::output::name(database), "scan": word, "pages": pages, "seconds": started.elapsed().as_secs_f64(),
     }));
     Ok(ExitCode::SUCCESS)
 }
@@ -313,7 +313,7 @@ fn verify(database: &Path, output: &Output) -> Result<ExitCode, Failure> {
         ),
     });
     output.facts(&serde_json::json!({
-        "database": database, "pages": survey.pages, "older_pages": survey.older,
+        "database": crate::output::name(database), "pages": survey.pages, "older_pages": survey.older,
         "first_older": survey.first, "older_logs": survey.beside, "scan": found.header.scan.state.name(),
     }));
     match survey.is_current() || under_way {

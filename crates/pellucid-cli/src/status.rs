@@ -105,7 +105,7 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         "databases": rows.iter().map(facts::facts).collect::<Vec<_>>(),
         "keyring": match keyring {
             State::There => serde_json::json!({
-                "home": home,
+                "home": crate::output::name(&home),
                 "certificates": known.certificates.iter().map(certificate_facts).collect::<Vec<_>>(),
                 "damaged_certificates": known.damaged_certificates,
             }),

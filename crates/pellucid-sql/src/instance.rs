@@ -132,7 +132,8 @@ fn empty_msdb() -> Result<Connection> {
 /// The name of a database as SQLite's URI, through the shim (uri.html).
 pub(crate) fn uri(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
-    let mut text = String::from("file:");
+    // An empty authority: two slashes at the path's own beginning would be taken for one.
+    let mut text = String::from(if path.is_absolute() { "file://" } else { "file:" });
     for byte in path.as_os_str().as_bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {

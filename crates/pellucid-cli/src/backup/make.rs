@@ -352,13 +352,14 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
         output.line(format!("No commit was possible for {}.", seconds(held)));
     }
     output.facts(&serde_json::json!({
-        "database": job.database, "files": job.files.families, "mirrors": job.files.mirrors,
+        "database": crate::output::name(&job.database), "files": crate::output::names(&job.files.families),
+        "mirrors": job.files.mirrors.iter().map(crate::output::names).collect::<Vec<_>>(),
         "backup_set": pellucid::certificate::hex(&header.set), "position": header.position,
         "type": kind, "pages": manifest.pages, "page_size": header.page_size,
         "backup_size": manifest.content_bytes, "compressed_backup_size": manifest.stored_bytes,
         "key_algorithm": header.algorithm.map(Algorithm::name), "compression": header.compression.name(),
         "damaged_pages": done.missing.iter().map(|(page, _)| page).collect::<Vec<_>>(),
-        "failed_mirrors": done.fenced.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+        "failed_mirrors": crate::output::names(done.fenced.iter().map(|(path, _)| path)),
         "held_seconds": done.held.map(|held| held.as_secs_f64()),
         "seconds": took.as_secs_f64(),
     }));

@@ -130,7 +130,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         output.warning(format!("page {page} could not be read when it was backed up: it is zeros"));
     }
     output.facts(&serde_json::json!({
-        "database": args.to, "pages": done.pages, "page_size": done.page_size, "bytes": size,
+        "database": crate::output::name(&args.to), "pages": done.pages, "page_size": done.page_size, "bytes": size,
         "replaced": done.replaced,
         "state": if done.sealed { "encrypted" } else { "plain" },
         "sets": done.sets.iter().map(|(position, kind)| serde_json::json!({
@@ -162,7 +162,7 @@ fn mend_pages(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> 
         args.to.display(),
         list.join(", ")
     ));
-    output.facts(&serde_json::json!({ "database": args.to, "pages": pages }));
+    output.facts(&serde_json::json!({ "database": crate::output::name(&args.to), "pages": pages }));
     Ok(ExitCode::SUCCESS)
 }
 

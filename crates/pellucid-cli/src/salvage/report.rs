@@ -185,7 +185,7 @@ impl Report {
             .collect();
         let (aside, set_aside) = self.set_aside.clone().map_or((None, 0), |(n, r)| (Some(n), r));
         output.facts(&serde_json::json!({
-            "database": args.database, "to": args.to, "encrypted": !args.decrypted,
+            "database": crate::output::name(&args.database), "to": crate::output::name(&args.to), "encrypted": !args.decrypted,
             "whole": self.is_whole(), "rows": self.rows, "tables": tables, "damaged_pages": pages,
             "lost_rows": rows, "lost_and_found": aside, "rows_set_aside": set_aside,
             "not_made": not_made, "lost_commits": self.remarks, "bytes": size,

@@ -252,7 +252,7 @@ fn building(to: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A path as the `file:` part of a URI.
+/// A path as the `file:` part of a URI, a whole one with an empty authority.
 fn uri(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/.-_".contains(&byte);
@@ -261,7 +261,8 @@ fn uri(path: &Path) -> String {
         true => char::from(*byte).to_string(),
         false => format!("%{byte:02x}"),
     };
-    format!("file:{}", bytes.map(part).collect::<String>())
+    let begin = if path.is_absolute() { "file://" } else { "file:" };
+    format!("{begin}{}", bytes.map(part).collect::<String>())
 }
 
 /// An error of the new database.

@@ -51,7 +51,7 @@ pub fn start(
         child.id()
     ));
     output
-        .facts(&serde_json::json!({"database": database, "scan": "background", "pid": child.id()}));
+        .facts(&serde_json::json!({"database": crate::output::name(database), "scan": "background", "pid": child.id()}));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -31,7 +31,7 @@ pub fn run(databases: &[PathBuf], output: &Output) -> Result<ExitCode, Failure> 
             process.as_ref().map_or_else(|| "-".to_owned(), |one| words(one, database)),
         ]);
         let mut row = json!({
-            "database": database, "state": found.header.state.name(), "scan": scan.state.name(),
+            "database": crate::output::name(database), "state": found.header.state.name(), "scan": scan.state.name(),
             "percent_complete": percent, "modified": scan.modified,
         });
         if let Some(process) = &process {

@@ -77,8 +77,9 @@ const ALSO_OUTSIDE: [&str; 8] = [
 /// Everything, for machines.
 pub fn facts(found: &Inspection) -> Value {
     let mut facts = json!({
-        "database": found.path, "kind": kind_name(&found.kind), "bytes": found.bytes,
-        "copy": found.copy, "logs": found.logs,
+        "database": crate::output::name(&found.path), "kind": kind_name(&found.kind), "bytes": found.bytes,
+        "copy": found.copy.as_ref().map(crate::output::name),
+        "logs": found.logs.iter().map(|(log, bytes)| json!([crate::output::name(log), bytes])).collect::<Vec<_>>(),
     });
     match &found.kind {
         Kind::Sealed(sealed) => {

@@ -35,6 +35,7 @@ mod kills;
 mod lab;
 mod languages;
 mod messages;
+mod names;
 mod newer;
 mod objects;
 mod overwrite;

@@ -399,10 +399,11 @@ fn terminated(text: &str) -> Result<CString, ConvertError> {
         .map_err(|_| Error::misuse(Subject::Container, "a zero byte in a name or statement").into())
 }
 
-/// A path as the `file:` part of a URI.
+/// A path as the `file:` part of a URI. A whole one has an empty authority in front: two slashes at its own beginning would
+/// be taken for one (uri.html, 3.1).
 pub fn uri(path: &Path, query: &str) -> String {
     use std::os::unix::ffi::OsStrExt;
-    let mut uri = String::from("file:");
+    let mut uri = String::from(if path.is_absolute() { "file://" } else { "file:" });
     for byte in path.as_os_str().as_bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {

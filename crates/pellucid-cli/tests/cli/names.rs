@@ -1,0 +1,146 @@
+//! Goal: a database works under every name that a file can have, and under every one that leads to it.
+//!
+//! Method: the life of a database, from its encryption to its decryption, under each of these names, and each command's facts as
+//! JSON. A conversion through a symbolic link is killed at each call on the copy, and finished under the other name.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::side_files::killed_at;
+use crate::support::{said, Place, Said, PELLUCID};
+
+/// A command with `@` for the database's name.
+fn with(place: &Place, words: &str, name: &OsStr) -> Said {
+    let mut command = place.command(PELLUCID);
+    command.arg("--yes");
+    for word in words.split(' ') {
+        match word.strip_prefix('@') {
+            Some(end) => command.arg([name, OsStr::new(end)].join(OsStr::new(""))),
+            None => command.arg(word),
+        };
+    }
+    said(&mut command)
+}
+
+/// From encryption to decryption.
+const LIFE: [&str; 17] = [
+    "encrypt @",
+    "check @",
+    "status @",
+    "status",
+    "status --prometheus",
+    "protector list @",
+    "scan status @",
+    "rekey @",
+    "scan verify @",
+    "rewrap @ --certificate pellucid",
+    "backup @ --to one.bak",
+    "restore one.bak --to @ --replace",
+    "restore one.bak --to @-back",
+    "salvage @ --to @-saved",
+    "decrypt @ --keep-container",
+    "encrypt @",
+    "decrypt @",
+];
+
+fn lives(place: &Place, name: &OsStr) {
+    let count = |name: &OsStr| {
+        let mut command = place.command("/usr/bin/sqlite3");
+        said(command.arg("-batch").arg(name).arg("SELECT count(*) FROM t")).succeeded()
+    };
+    for json in ["", "--json "] {
+        for words in LIFE {
+            let told = with(place, &format!("{json}{words}"), name);
+            assert_eq!(told.code, 0, "{name:?}, {json}{words}: {told:?}");
+            if let Some(facts) = told.stdout.lines().next().filter(|_| !json.is_empty()) {
+                assert!(
+                    serde_json::from_str::<serde_json::Value>(facts).is_ok()
+                        || words.contains("prom")
+                );
+            }
+        }
+        assert_eq!(count(name), "200\n", "{name:?}");
+        let shell = "rm -f one.bak; find . -name '*-back' -delete; find . -name '*-saved' -delete";
+        said(place.command("/bin/sh").args(["-c", shell])).succeeded();
+        let left = said(place.command("/usr/bin/find").args([".", "-name", "*-pellucid*"]));
+        assert_eq!(left.stdout, "", "{name:?}");
+    }
+}
+
+#[test]
+fn a_database_lives_under_any_bytes() {
+    for name in [&b"caf\xe9.db"[..], b"\xff\xfe", b"a b%20?#'\".db", b"-dash.db", b"new\nline.db"] {
+        let place = Place::new();
+        place.plain("app.db");
+        let name = OsStr::from_bytes(name);
+        std::fs::rename(place.path("app.db"), place.path(".").join(name)).unwrap();
+        // A dash in front would be an option's.
+        lives(&place, &[OsStr::new("./"), name].join(OsStr::new("")));
+    }
+}
+
+#[test]
+fn what_is_no_text_is_told_whole_all_the_same() {
+    let place = Place::new();
+    place.plain("app.db");
+    let name = OsStr::from_bytes(b"caf\xe9.db");
+    std::fs::rename(place.path("app.db"), place.path(".").join(name)).unwrap();
+    let told = with(&place, "--json encrypt @", name).succeeded();
+    let facts: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(facts["database"], "caf\u{fffd}.db");
+    assert_eq!(facts["database_bytes"], "636166e92e6462");
+    assert!(with(&place, "--json check @", name).succeeded().contains("database_bytes"));
+}
+
+#[test]
+fn a_database_lives_under_every_path_to_it() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("real")).unwrap();
+    place.plain("real/app.db");
+    std::fs::create_dir(place.path("links")).unwrap();
+    std::os::unix::fs::symlink("../real/app.db", place.path("links/link.db")).unwrap();
+    std::os::unix::fs::symlink("real", place.path("by")).unwrap();
+    let whole = place.path("real/app.db").into_os_string();
+    let slashes = |count: usize| {
+        let mut name = OsString::from("/".repeat(count));
+        name.push(&whole);
+        name
+    };
+    let relative =
+        ["real/app.db", "real//app.db", "links/link.db", "by/app.db", "by/../real/./app.db"];
+    let mut names: Vec<OsString> = relative.map(OsString::from).to_vec();
+    names.extend([whole.clone(), slashes(1), slashes(2)]);
+    for name in names {
+        lives(&place, &name);
+    }
+}
+
+#[test]
+fn what_was_interrupted_through_a_link_is_finished_under_either_name() {
+    for (command, reader) in
+        [("encrypt", "real"), ("encrypt", "links"), ("decrypt", "real"), ("decrypt", "links")]
+    {
+        let begun = Place::new();
+        for directory in ["real", "links"] {
+            std::fs::create_dir(begun.path(directory)).unwrap();
+        }
+        begun.plain("real/app.db");
+        std::os::unix::fs::symlink("../real/app.db", begun.path("links/app.db")).unwrap();
+        if command == "decrypt" {
+            begun.pellucid(&["encrypt", "real/app.db"]).succeeded();
+        }
+        begun.compile_preload("exchange.c");
+        for at in 1.. {
+            let place = Place::new();
+            begun.copy_to(&place);
+            if !killed_at(&place, &[command, "links/app.db"], "/app.db-pellucid", at) {
+                assert!(at > 3, "{command}");
+                break;
+            }
+            let name = format!("{reader}/app.db");
+            let run = ["run", "--", "/usr/bin/sqlite3", &name, "SELECT count(*) FROM t"];
+            assert_eq!(place.pellucid(&run).succeeded(), "200\n", "{command}, {reader}, call {at}");
+            assert!(!place.path("links/app.db-pellucid").exists());
+        }
+    }
+}
