@@ -107,6 +107,7 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
             Found::SwitchedOff => switched_off.push(database),
         }
         writable(database)?;
+        tell_of_mount(database, output);
     }
     let keys = args.with.read(!plain.is_empty())?;
     if !switched_off.is_empty() {
@@ -163,6 +164,27 @@ fn found(database: &Path) -> Result<Found, Failure> {
         _ => Err(not_a_database()),
     }
     .map_err(|failure| failure.about(database))
+}
+
+/// A database that is mounted as a file by itself has another name, beside which nobody finds the copy.
+pub fn tell_of_mount(database: &Path, output: &Output) {
+    if is_mounted_alone(database).unwrap_or_default() {
+        output.warning(format!(
+            "`{}` is mounted as a single file: if this is interrupted, only who opens it by this name finishes it, from \
+             `{0}-pellucid`; do not remove that",
+            database.display()
+        ));
+    }
+}
+
+fn is_mounted_alone(database: &Path) -> Option<bool> {
+    use rustix::fs::{statx, AtFlags, StatxFlags, CWD};
+    let whole = database.canonicalize().ok()?;
+    let mount = |path: &Path| {
+        let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
+    };
+    Some(mount(&whole)? != mount(whole.parent()?)?)
 }
 
 /// Neither the one nor the other yet.
@@ -321,6 +343,7 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
         }
         .map_err(|failure: Failure| failure.about(database))?;
         writable(database)?;
+        tell_of_mount(database, output);
     }
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;

@@ -73,6 +73,9 @@ pub struct RestoreArgs {
 /// Restores a database.
 pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.with.offer()?;
+    if args.replace {
+        crate::convert::tell_of_mount(&args.to, output);
+    }
     let algorithm: Algorithm = args.algorithm.parse()?;
     let protections = args.certificate.iter().map(|name| certificate(name));
     let protections = protections.collect::<Result<_, _>>()?;

@@ -1,7 +1,8 @@
 //! Goal: a database works under every name that a file can have, and under every one that leads to it.
 //!
 //! Method: the life of a database, from its encryption to its decryption, under each of these names, and each command's facts as
-//! JSON. A conversion through a symbolic link is killed at each call on the copy, and finished under the other name.
+//! JSON. A conversion through a symbolic link is killed at each call on the copy, and finished under the other name. Where a
+//! database has names of equal rank, of which an opener cannot know the other one, a conversion is refused before it begins.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -143,4 +144,70 @@ fn what_was_interrupted_through_a_link_is_finished_under_either_name() {
             assert!(!place.path("links/app.db-pellucid").exists());
         }
     }
+}
+
+#[test]
+fn a_conversion_of_a_database_with_two_names_is_refused() {
+    let place = Place::new();
+    place.plain("app.db");
+    place.sealed("sealed.db", &[]);
+    place.pellucid(&["backup", "sealed.db", "--to", "one.bak"]).succeeded();
+    for name in ["app.db", "sealed.db"] {
+        std::fs::hard_link(place.path(name), place.path(&format!("other-{name}"))).unwrap();
+    }
+    let before = place.snapshot();
+    for command in [
+        &["encrypt", "app.db"][..],
+        &["encrypt", "other-app.db"],
+        &["decrypt", "sealed.db"],
+        &["decrypt", "other-sealed.db"],
+        &["restore", "one.bak", "--to", "app.db", "--replace"],
+        &["restore", "one.bak", "--to", "sealed.db", "--replace"],
+    ] {
+        let told = place.pellucid(&[&["--yes"], command].concat());
+        assert_eq!(told.code, 1, "{command:?}: {told:?}");
+        assert!(told.stderr.contains("hard link"), "{command:?}: {told:?}");
+    }
+    for (path, found) in place.snapshot() {
+        if path.extension().is_some_and(|end| end == "db") && !path.starts_with(place.path("keys"))
+        {
+            assert_eq!(before[&path], found, "{path:?}");
+        }
+    }
+    std::fs::remove_file(place.path("other-app.db")).unwrap();
+    place.pellucid(&["encrypt", "app.db"]).succeeded();
+}
+
+#[test]
+fn a_database_that_is_mounted_alone_is_converted_with_a_word() {
+    let can = said(Place::new().command("/usr/bin/unshare").args(["-m", "true"])).code == 0;
+    if !rustix::process::geteuid().is_root() || !can {
+        return;
+    }
+    let place = Place::new();
+    std::fs::create_dir(place.path("volume")).unwrap();
+    place.plain("volume/app.db");
+    std::fs::write(place.path("alone.db"), "").unwrap();
+    let inside = |line: &str| {
+        let shell = format!("mount --bind volume/app.db alone.db && exec {PELLUCID} --yes {line}");
+        said(place.command("/usr/bin/unshare").args(["-m", "/bin/sh", "-c", &shell]))
+    };
+    let count = |name: &str| format!("run -- /usr/bin/sqlite3 {name} 'SELECT count(*) FROM t'");
+    for (command, says) in [
+        ("encrypt alone.db", true),
+        ("backup alone.db --to one.bak", false),
+        ("restore one.bak --to alone.db --replace", true),
+        ("rekey alone.db", false),
+        ("decrypt alone.db", true),
+    ] {
+        let told = inside(command);
+        assert_eq!(told.code, 0, "{command}: {told:?}");
+        let warned = told.stderr.contains("mounted as a single file");
+        assert_eq!(warned, says, "{command}: {told:?}");
+        for name in ["alone.db", "volume/app.db"] {
+            assert_eq!(inside(&count(name)).succeeded(), "200\n", "{command}: {name}");
+        }
+    }
+    // By its own name it is a file like any other.
+    assert!(!place.pellucid(&["encrypt", "volume/app.db"]).stderr.contains("mounted"));
 }

@@ -18,7 +18,7 @@ use super::targets::new_name;
 use crate::convert::copy::CopyFile;
 use crate::convert::laying::sync_directory;
 use crate::convert::switch::check_space;
-use crate::convert::{full_name, ConvertError};
+use crate::convert::{assert_one_name, full_name, ConvertError};
 use crate::history::{self, files_of, History, RestoreRecord, SetRecord};
 use crate::seal_request::{leave, remember, Birth, Credentials, Protection, Request};
 
@@ -209,6 +209,7 @@ impl Place {
         if is_taken {
             let incoming = Incoming { set: set.header(), description: set.description(), sealed };
             place.older = replace::check(&place.to, &incoming, job.replace, job.decrypted)?;
+            assert_one_name(&place.to)?;
         } else if let (false, Some(log)) = (job.replace, place.logs.first()) {
             return Err(Error::misuse(
                 Subject::File(log.clone()),

@@ -11,7 +11,7 @@ use super::copy::CopyFile;
 use super::encrypt::{next_counter, set_first_page, AS_COPY};
 use super::laying::{plain_sector, sync_directory, Laying};
 use super::switch::{check_space, fill_copy, Source};
-use super::{full_name, resolved, schema, ConvertError, Options, Progress};
+use super::{assert_one_name, full_name, resolved, schema, ConvertError, Options, Progress};
 use crate::file::lower_of_open;
 use crate::seal_request::forget;
 
@@ -25,6 +25,7 @@ pub fn decrypt(
     progress: &mut Progress<'_>,
 ) -> Result<(), ConvertError> {
     let path = &resolved(path)?;
+    assert_one_name(path)?;
     let sealed_uri = uri(path, "vfs=pellucid&require=sealed");
     let reader = Handle::look(path, &sealed_uri, options)?;
     let page_bytes = reader.number("PRAGMA page_size")? as u64;

@@ -16,7 +16,7 @@ use super::copy::CopyFile;
 use super::laying::{sync_directory, Laying};
 use super::lending::Lender;
 use super::switch::{check_space, fill_copy, Source};
-use super::{full_name, resolved, schema, ConvertError, Options, Progress};
+use super::{assert_one_name, full_name, resolved, schema, ConvertError, Options, Progress};
 use crate::lower::Lower;
 use crate::seal_request::{prepare_birth, Birth};
 
@@ -31,6 +31,7 @@ pub fn encrypt(
     progress: &mut Progress<'_>,
 ) -> Result<(), ConvertError> {
     let path = &resolved(path)?;
+    assert_one_name(path)?;
     let lower_uri = uri(path, "vfs=unix");
     let reader = Handle::look(path, &lower_uri, options)?;
     reader.equip(options)?;

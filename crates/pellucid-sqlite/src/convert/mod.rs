@@ -123,6 +123,27 @@ pub(crate) fn resolved(path: &std::path::Path) -> Result<PathBuf, Error> {
     path.canonicalize().map_err(|error| Error::io(pellucid::Subject::File(path.to_owned()), error))
 }
 
+/// Refuses a database that has several names: who opens it by another one than this would look for the copy of an interrupted
+/// conversion beside that, and for its journal (howtocorrupt.html, 2.5).
+///
+/// # Errors
+/// [`Error::Misuse`].
+pub(crate) fn assert_one_name(path: &std::path::Path) -> Result<(), Error> {
+    use std::os::unix::fs::MetadataExt;
+    let subject = || pellucid::Subject::File(path.to_owned());
+    let names = std::fs::metadata(path).map_err(|error| Error::io(subject(), error))?.nlink();
+    if names > 1 {
+        return Err(Error::misuse(
+            subject(),
+            format!(
+                "it has {names} names (hard links), and who opens it by another one could not finish what is interrupted: \
+                 remove the others first, or make a copy; `find -samefile` finds them"
+            ),
+        ));
+    }
+    Ok(())
+}
+
 /// A database's whole path, for the event log.
 pub(crate) fn full_name(path: &std::path::Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
