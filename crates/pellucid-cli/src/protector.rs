@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use pellucid::facts::KeyFacts;
 use pellucid::keyring::Keyring;
-use pellucid::protector::Protector;
 use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
 use pellucid_sqlite::protectors;
 use pellucid_sqlite::seal_request::Protection;
@@ -148,14 +148,8 @@ fn list(database: &Path, output: &Output) -> Result<(), Failure> {
     let found = sealed(database)?;
     let mut table = table(["number", "opened by"]);
     let mut facts = Vec::new();
-    for (index, bytes) in found.header.protectors.iter().enumerate() {
-        let told = match Protector::decode(bytes) {
-            Ok((Protector::Certificate(protector), _)) if protector.is_recovery() => {
-                format!("for recovery: {}", protector.describe())
-            }
-            Ok((protector, _)) => protector.describe(),
-            Err(error) => error.to_string(),
-        };
+    for (index, opener) in KeyFacts::of(&found.header, None).openers.iter().enumerate() {
+        let told = opener.describe();
         table.add_row([(index + 1).to_string(), told.clone()]);
         facts.push(serde_json::json!({"number": index + 1, "opened_by": told}));
     }

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use clap::Args;
 use comfy_table::Table;
 use pellucid::certificate::hex;
+use pellucid::facts::{KeyFacts, Opener};
 use pellucid::keyring::{Keyring, Stored};
 use pellucid::message;
-use pellucid::protector::Protector;
 use pellucid::{Error, Subject};
 use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
 
@@ -216,21 +216,8 @@ fn pages(found: &Inspection, sealed: &SealedHeader) -> u64 {
 }
 
 fn protectors(sealed: &SealedHeader) -> Vec<String> {
-    let describe = |bytes: &Vec<u8>| match Protector::decode(bytes) {
-        Ok((protector, _)) => short(&protector),
-        Err(error) => error.to_string(),
-    };
-    sealed.header.protectors.iter().map(describe).collect()
-}
-
-fn short(protector: &Protector) -> String {
-    match protector {
-        Protector::Certificate(p) => {
-            let print = hex(&p.thumbprint()[..8]);
-            format!("certificate `{}` ({print}..)", p.name())
-        }
-        other => other.describe(),
-    }
+    let facts = KeyFacts::of(&sealed.header, sealed.percent());
+    facts.openers.iter().map(Opener::describe_shortly).collect()
 }
 
 fn kind_name(kind: &Kind) -> &'static str {

@@ -9,6 +9,7 @@ pub mod certificate;
 pub mod cipher;
 pub mod derive;
 pub mod error;
+pub mod facts;
 mod fields;
 pub mod flags;
 pub mod hash;

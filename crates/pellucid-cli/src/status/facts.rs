@@ -4,6 +4,8 @@
 
 use comfy_table::Table;
 use pellucid::certificate::hex;
+use pellucid::facts::KeyFacts;
+use pellucid::header::Dates;
 use pellucid_sqlite::inspect::{Inspection, Kind, SealedHeader};
 use serde_json::{json, Value};
 
@@ -32,21 +34,25 @@ pub fn date_table(rows: &[Inspection]) -> Option<Table> {
 
 /// What `sys.dm_database_encryption_keys` says of a database, under its names.
 fn encryption(found: &Inspection, sealed: &SealedHeader) -> Value {
-    let (header, scan) = (&sealed.header, &sealed.header.scan);
-    let dates = header.dates();
+    let of = KeyFacts::of(&sealed.header, sealed.percent());
+    let date = |date: fn(&Dates) -> u64| of.dates.as_ref().map(date).map(moment);
     let mut row = json!({
-        "encryption_state": header.state as u8,
-        "encryption_state_desc": header.state.description(),
-        "create_date": moment(dates.created),
-        "regenerate_date": moment(dates.regenerated),
-        "modify_date": moment(dates.modified),
-        "set_date": moment(dates.set),
+        "encryption_state": of.state,
+        "encryption_state_desc": of.state_description,
+        "create_date": date(|dates| dates.created),
+        "regenerate_date": date(|dates| dates.regenerated),
+        "modify_date": date(|dates| dates.modified),
+        "set_date": date(|dates| dates.set),
         // Opening a database writes nothing.
         "opened_date": null,
-        "percent_complete": sealed.percent().unwrap_or(0.0),
-        "encryption_scan_state": scan.state as u8,
-        "encryption_scan_state_desc": scan.state.description(),
-        "encryption_scan_modify_date": dates.scan_modified.map(moment),
+        "key_algorithm": of.key.map(|(name, _)| name),
+        "key_length": of.key.map(|(_, bits)| bits),
+        "encryptor_thumbprint": of.encryptor.and_then(|found| found.thumbprint).map(|print| hex(&print)),
+        "encryptor_type": of.encryptor.map(|found| found.kind),
+        "percent_complete": of.percent,
+        "encryption_scan_state": of.scan_state,
+        "encryption_scan_state_desc": of.scan_description,
+        "encryption_scan_modify_date": of.dates.and_then(|dates| dates.scan_modified).map(moment),
     });
     if let Some(process) = process_facts(&found.path, sealed) {
         row["scan_process"] = process;
@@ -56,9 +62,11 @@ fn encryption(found: &Inspection, sealed: &SealedHeader) -> Value {
 
 /// The same of a database without a key of its own.
 fn encryption_of_plain() -> Value {
+    let of = KeyFacts::of_plain();
     json!({
-        "encryption_state": 0, "encryption_state_desc": "NONE", "percent_complete": 0.0,
-        "encryption_scan_state": 0, "encryption_scan_state_desc": "NONE",
+        "encryption_state": of.state, "encryption_state_desc": of.state_description,
+        "percent_complete": of.percent, "encryption_scan_state": of.scan_state,
+        "encryption_scan_state_desc": of.scan_description,
     })
 }
 

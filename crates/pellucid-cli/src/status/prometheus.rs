@@ -6,6 +6,7 @@
 use std::fmt::Error;
 
 use pellucid::certificate::hex;
+use pellucid::facts::KeyFacts;
 use pellucid::keys::GENERATION_WRITES;
 use pellucid::policy::{Due, Policy, DAY_SECONDS};
 use pellucid_sqlite::inspect::{Inspection, Kind};
@@ -155,8 +156,8 @@ fn of_master_keys(facts: &Facts<'_>, metrics: &mut Metrics) {
 
 fn number(kind: &Kind) -> i64 {
     match kind {
-        Kind::Empty | Kind::Plain => 0,
-        Kind::Sealed(sealed) => sealed.header.state as i64,
+        Kind::Empty | Kind::Plain => KeyFacts::of_plain().state.into(),
+        Kind::Sealed(sealed) => KeyFacts::of(&sealed.header, sealed.percent()).state.into(),
         _ => -1,
     }
 }

@@ -22,6 +22,7 @@ mod denied;
 mod doctor;
 mod errors;
 mod events;
+mod facts;
 mod forged_media;
 mod forgeries;
 mod functions;

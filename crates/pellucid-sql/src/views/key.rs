@@ -1,7 +1,8 @@
 //! sys.certificates, sys.symmetric_keys, sys.key_encryptions, sys.dm_database_encryption_keys
 
 use pellucid::certificate::PublicCertificate;
-use pellucid::protector::Protector;
+use pellucid::facts::KeyFacts;
+use pellucid::header::Dates;
 use pellucid_sqlite::convert::copy_path;
 use pellucid_sqlite::inspect::{Kind, SealedHeader};
 
@@ -214,62 +215,35 @@ pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
 
 /// Of a container: what its header says.
 fn of_header(known: &Known, sealed: &SealedHeader) -> KeyState {
-    let header = &sealed.header;
-    let (scan, dates) = (&header.scan, header.dates());
-    let (name, bits) = match header.algorithm() {
-        Ok(algorithm) => {
-            let (name, bits) = shown_algorithm(algorithm.name());
-            (text(name), Value::Integer(bits))
-        }
-        Err(_) => (Value::Null, Value::Null),
-    };
-    let protectors: Vec<Protector> = header
-        .protectors
-        .iter()
-        .filter_map(|bytes| Protector::decode(bytes).ok())
-        .map(|(protector, _)| protector)
-        .collect();
-    let certificate = protectors.iter().find_map(|protector| match protector {
-        Protector::Certificate(found) if !found.is_recovery() => Some(found.thumbprint().to_vec()),
-        _ => None,
+    let facts = KeyFacts::of(&sealed.header, sealed.percent());
+    let date =
+        |of: fn(&Dates) -> u64| facts.dates.as_ref().map_or(Value::Null, |dates| time(of(dates)));
+    let (name, bits) = facts.key.map_or((Value::Null, Value::Null), |(name, bits)| {
+        (text(name), Value::Integer(bits.into()))
     });
-    let (thumbprint, encryptor) = match (certificate, protectors.first()) {
-        (Some(thumbprint), _) => (Value::Blob(thumbprint), text("CERTIFICATE")),
-        (None, Some(other)) => (Value::Null, Value::Text(other.kind_name().to_uppercase())),
-        (None, None) => (Value::Null, Value::Null),
-    };
+    let thumbprint = facts.encryptor.and_then(|encryptor| encryptor.thumbprint);
     KeyState {
         id: known.id,
-        is_on: !header.is_switched_off(),
+        is_on: !sealed.header.is_switched_off(),
         row: vec![
             Value::Integer(known.id),
-            Value::Integer(header.state as i64),
-            time(dates.created),
-            time(dates.regenerated),
-            time(dates.modified),
-            time(dates.set),
+            Value::Integer(facts.state.into()),
+            date(|dates| dates.created),
+            date(|dates| dates.regenerated),
+            date(|dates| dates.modified),
+            date(|dates| dates.set),
             Value::Null,
             name,
             bits,
-            thumbprint,
-            encryptor,
-            Value::Real(sealed.percent().unwrap_or(0.0).into()),
-            text(header.state.description()),
-            Value::Integer(scan.state as i64),
-            text(scan.state.description()),
-            time(scan.modified),
+            thumbprint.map_or(Value::Null, |bytes| Value::Blob(bytes.to_vec())),
+            facts.encryptor.map_or(Value::Null, |encryptor| text(encryptor.kind)),
+            Value::Real(facts.percent.into()),
+            text(facts.state_description),
+            Value::Integer(facts.scan_state.into()),
+            text(facts.scan_description),
+            date(|dates| dates.scan_modified.unwrap_or(0)),
         ],
     }
-}
-
-/// Name and bits of a key, as the view has them.
-fn shown_algorithm(name: &str) -> (&str, i64) {
-    let bits = match name {
-        "AES_128" => 128,
-        "AES_192" | "TRIPLE_DES_3KEY" => 192,
-        _ => 256,
-    };
-    (if name.starts_with("AES") { "AES" } else { name }, bits)
 }
 
 /// Of one that is still plain: 1, or 2 while a process makes its container.
@@ -283,7 +257,10 @@ fn of_pending(known: &Known, pending: &PendingKey) -> KeyState {
         (false, true) => (3, "ABORTED"),
         (false, false) => (0, "NONE"),
     };
-    let (algorithm, bits) = shown_algorithm(&pending.algorithm);
+    let key = pending.algorithm.parse().ok().map(pellucid::facts::key);
+    let (algorithm, bits) = key.map_or((Value::Null, Value::Null), |(name, bits)| {
+        (text(name), Value::Integer(bits.into()))
+    });
     let bytes =
         |path: &std::path::Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let all = bytes(&known.path).max(1);
@@ -302,8 +279,8 @@ fn of_pending(known: &Known, pending: &PendingKey) -> KeyState {
             text(&pending.created),
             optional(pending.set.clone()),
             Value::Null,
-            text(algorithm),
-            Value::Integer(bits),
+            algorithm,
+            bits,
             from_hex(&pending.thumbprint).map_or(Value::Null, Value::Blob),
             text("CERTIFICATE"),
             Value::Real(percent),

@@ -1,13 +1,12 @@
 //! `pellucid_encryption_keys`: the data encryption key of each database and its state, as `sys.dm_database_encryption_keys`.
 
-use pellucid::header::Header;
-use pellucid::protector::Protector;
-use pellucid::Algorithm;
+use pellucid::facts::KeyFacts;
+use pellucid::header::Dates;
 
 use super::databases::trouble;
 use super::known::{database_id, Known};
 use super::{Cell, Row, View};
-use crate::inspect::{Kind, SealedHeader};
+use crate::inspect::Kind;
 
 pub const VIEW: View = View {
     name: c"pellucid_encryption_keys",
@@ -24,78 +23,42 @@ const OF_THE_KEY: usize = 15;
 
 fn row(known: &Known) -> Row {
     let mut row = vec![Cell::Integer(database_id(&known.path))];
-    match &known.found {
-        Ok(Kind::Sealed(sealed)) => row.extend(of_the_key(sealed)),
-        found => {
-            let mut none = vec![Cell::Null; OF_THE_KEY];
-            if trouble(found) == Cell::Null {
-                none[0] = Cell::Integer(0);
-                none[9] = Cell::Real(0.0);
-                none[10] = Cell::text("NONE");
-            }
-            row.extend(none);
-        }
-    }
+    row.extend(match &known.found {
+        Ok(Kind::Sealed(sealed)) => of_the_key(&KeyFacts::of(&sealed.header, sealed.percent())),
+        found if trouble(found) == Cell::Null => of_the_key(&KeyFacts::of_plain()),
+        _ => std::array::from_fn(|_| Cell::Null),
+    });
     row.push(Cell::path(&known.path));
     row.push(trouble(&known.found));
     row
 }
 
-fn of_the_key(sealed: &SealedHeader) -> [Cell; OF_THE_KEY] {
-    let header = &sealed.header;
-    let scan = &header.scan;
-    let dates = header.dates();
-    let (name, bits) = match header.algorithm() {
-        Ok(algorithm) => key(algorithm),
-        Err(_) => (Cell::Null, Cell::Null),
+fn of_the_key(facts: &KeyFacts) -> [Cell; OF_THE_KEY] {
+    let date = |of: fn(&Dates) -> u64| {
+        facts.dates.as_ref().map_or(Cell::Null, |dates| Cell::time_unless_never(of(dates)))
     };
-    let (thumbprint, encryptor) = encryptor(header);
+    let (name, bits) = facts.key.map_or((Cell::Null, Cell::Null), |(name, bits)| {
+        (Cell::text(name), Cell::Integer(bits.into()))
+    });
+    let thumbprint = facts.encryptor.and_then(|encryptor| encryptor.thumbprint);
     [
-        Cell::Integer(header.state as i64),
-        Cell::time_unless_never(dates.created),
-        Cell::time_unless_never(dates.regenerated),
-        Cell::time_unless_never(dates.modified),
-        Cell::time_unless_never(dates.set),
+        Cell::Integer(facts.state.into()),
+        date(|dates| dates.created),
+        date(|dates| dates.regenerated),
+        date(|dates| dates.modified),
+        date(|dates| dates.set),
         name,
         bits,
-        thumbprint,
-        encryptor,
-        Cell::Real(sealed.percent().unwrap_or(0.0).into()),
-        Cell::text(header.state.description()),
-        Cell::Integer(scan.state as i64),
-        Cell::text(scan.state.description()),
-        Cell::time_unless_never(scan.modified),
-        Cell::Integer(header.protectors.len() as i64),
+        thumbprint.map_or(Cell::Null, |bytes| Cell::Blob(bytes.to_vec())),
+        facts.encryptor.map_or(Cell::Null, |encryptor| Cell::text(encryptor.kind)),
+        Cell::Real(facts.percent.into()),
+        Cell::text(facts.state_description),
+        Cell::Integer(facts.scan_state.into()),
+        Cell::text(facts.scan_description),
+        date(|dates| dates.scan_modified.unwrap_or(0)),
+        match facts.dates {
+            Some(_) => Cell::Integer(facts.openers.len() as i64),
+            None => Cell::Null,
+        },
     ]
-}
-
-fn key(algorithm: Algorithm) -> (Cell, Cell) {
-    let (name, bits) = match algorithm {
-        Algorithm::Aes128 => ("AES", 128),
-        Algorithm::Aes192 => ("AES", 192),
-        Algorithm::Aes256 => ("AES", 256),
-        other => (other.name(), 192),
-    };
-    (Cell::text(name), Cell::Integer(bits))
-}
-
-/// Thumbprint and kind of what protects the key: of the first certificate, else of the first protector.
-fn encryptor(header: &Header) -> (Cell, Cell) {
-    let mut protectors: Vec<Protector> = header
-        .protectors
-        .iter()
-        .filter_map(|bytes| Protector::decode(bytes).ok())
-        .map(|(protector, _)| protector)
-        .collect();
-    protectors.sort_by_key(|protector| match protector {
-        Protector::Certificate(found) => u8::from(found.is_recovery()),
-        _ => 2,
-    });
-    match protectors.first() {
-        Some(Protector::Certificate(found)) => {
-            (Cell::Blob(found.thumbprint().to_vec()), Cell::text("CERTIFICATE"))
-        }
-        Some(other) => (Cell::Null, Cell::Text(other.kind_name().to_uppercase())),
-        None => (Cell::Null, Cell::Null),
-    }
 }
