@@ -228,7 +228,7 @@ impl Walk {
         let name = field_of(owner, 0);
         let whom =
             name.as_deref().map_or_else(|| format!("user {owner}"), |name| format!("`{name}`"));
-        let run = name.map_or_else(|| format!("'#{owner}'"), |name| name);
+        let run = name.unwrap_or_else(|| format!("'#{owner}'"));
         Err(Stop::Refused(format!(
             "`{}` belongs to {whom}, who could exchange what is there; run it as that user (`sudo -u {run} ..`), or name \
              what belongs to you or to root",

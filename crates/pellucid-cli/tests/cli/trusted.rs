@@ -144,6 +144,20 @@ fn nobody_else_writes_to_a_directory_on_the_way() {
         mode(&way, bits);
         expect(&place, SERVICE, &key, taken, &format!("{owner}:{group} {bits:o}"));
     }
+    // The group that was made with an account is that account's, for whoever trusts it; `daemon` has such a one.
+    let daemon = 1;
+    for (owner, user, taken) in [
+        (daemon, daemon, Yes),
+        (0, daemon, Yes),
+        (0, SERVICE, No("the group 1 may write to")),
+        (SERVICE, SERVICE, No("the group 1 may write to")),
+    ] {
+        owned(&key, user, user);
+        owned(&way, owner, daemon);
+        mode(&way, 0o775);
+        expect(&place, user, &key, taken, &format!("{owner}:{daemon} 775 by {user}"));
+    }
+    owned(&key, SERVICE, SERVICE);
     // Further up as well.
     owned(&way, 0, 0);
     mode(&way, 0o755);
