@@ -78,7 +78,7 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
         "Services open databases as members of the group `{group}`: usermod -aG {group} USER"
     ));
     output.facts(
-        &serde_json::json!({"home": crate::output::name(&home), "system": true, "group": group}),
+        &serde_json::json!({"home": crate::output::name(home), "system": true, "group": group}),
     );
     Ok(ExitCode::SUCCESS)
 }

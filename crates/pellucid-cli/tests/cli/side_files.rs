@@ -188,7 +188,8 @@ fn a_name_that_is_exchanged_at_any_call_gives_nothing_away_and_changes_nothing()
 
 #[test]
 fn what_is_no_copy_of_its_own_finishes_nothing() {
-    let lay: [(&str, fn(&Place)); 7] = [
+    type Lay = fn(&Place);
+    let lay: [(&str, Lay); 7] = [
         ("link", |place| symlink(place.path("aside"), place.path("app.db-pellucid")).unwrap()),
         ("dangling link", |place| symlink("nothing", place.path("app.db-pellucid")).unwrap()),
         ("hard link", |place| {
