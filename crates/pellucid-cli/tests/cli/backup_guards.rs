@@ -426,6 +426,29 @@ fn a_differential_after_a_change_of_the_page_size_is_refused_when_it_is_made() {
     }
 }
 
+#[test]
+fn a_differential_of_a_database_that_was_encrypted_since_is_refused_when_it_is_made() {
+    let place = Place::new();
+    place.plain("app.db");
+    place.pellucid(&["init"]).succeeded();
+    place.pellucid(&["cert", "create", "backups"]).succeeded();
+    place
+        .pellucid(&["backup", "app.db", "--to", "full.bak", "--certificate", "backups"])
+        .succeeded();
+    place.pellucid(&["encrypt", "app.db"]).succeeded();
+    let differential =
+        ["backup", "app.db", "--to", "d.bak", "--differential", "--base", "full.bak"];
+    let refused = place.pellucid(&differential);
+    assert!(
+        refused.code == 1 && refused.stderr.contains("full backup has to come between"),
+        "{refused:?}"
+    );
+    assert!(!place.path("d.bak").exists());
+    place.pellucid(&["backup", "app.db", "--to", "full.bak", "--append"]).succeeded();
+    place.pellucid(&differential).succeeded();
+    place.pellucid(&["restore", "d.bak", "--base", "full.bak", "--to", "back.db"]).succeeded();
+}
+
 /// Two states of the same media, the first one begun earlier.
 fn two_states(place: &Place, words: &[&str], files: &[&str]) -> [Vec<Vec<u8>>; 2] {
     let state = |more: &[&str]| {

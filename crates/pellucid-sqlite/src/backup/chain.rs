@@ -241,7 +241,7 @@ fn check_guard(full: &SetHeader, differential: &SetHeader) -> Result<()> {
 }
 
 /// One page of a set, if that has it.
-fn page_of(set: &OpenSet<'_>, number: u32, page_bytes: usize) -> Result<Option<Vec<u8>>> {
+pub fn page_of(set: &OpenSet<'_>, number: u32, page_bytes: usize) -> Result<Option<Vec<u8>>> {
     let mut content = Default::default();
     let mut found = None;
     // Lists begin at the first page that they have, so the one to look in is the last that begins before.

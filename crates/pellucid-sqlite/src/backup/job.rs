@@ -10,9 +10,10 @@ use pellucid::media::{
 };
 use pellucid::restore::OpenSet;
 use pellucid::secret::fill_random;
+use pellucid::unit::TAIL_BYTES;
 use pellucid::{Algorithm, Error, Subject};
 
-use super::chain::check_base;
+use super::chain::{check_base, page_of};
 use super::clear::Believe;
 use super::media::open_media;
 use super::overwrite::Rules;
@@ -131,7 +132,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, C
     let database = database.map_err(|e| Error::io(Subject::File(job.database.clone()), e))?;
     job.files.spare(&database, job.rules.existing, job.differential.as_deref())?;
     let credentials = Credentials::gather(&Request::default())?;
-    let base = base(job, &credentials)?;
+    let base = base(job, was_sealed, &credentials)?;
     let mut targets =
         Targets::prepare(&job.files, &job.rules, media_header, expected_bytes(&database))?;
 
@@ -273,7 +274,11 @@ fn sealed_header(database: &Path) -> Result<Option<Header>, ConvertError> {
 }
 
 /// The last full set of the media that a differential is based on.
-fn base(job: &Job, credentials: &Credentials) -> Result<Option<(SetHeader, Base)>, ConvertError> {
+fn base(
+    job: &Job,
+    sealed: bool,
+    credentials: &Credentials,
+) -> Result<Option<(SetHeader, Base)>, ConvertError> {
     let Some(paths) = &job.differential else { return Ok(None) };
     let media = open_media(paths)?;
     let full = (1..=media.sets()).rev().find(|position| {
@@ -298,8 +303,21 @@ fn base(job: &Job, credentials: &Credentials) -> Result<Option<(SetHeader, Base)
         }
         other => other,
     })?;
+    if sealed && !set.header().sealed_source && !has_room(&set)? {
+        return Err(Error::misuse(
+            Subject::BackupSet(full),
+            "the database was not encrypted then, and its pages have no room for tags: a full backup has to come between",
+        )
+        .into());
+    }
     let base = Base { page_hash_key: set.page_hash_key(), hashes: set.page_hashes()? };
     Ok(Some((set.header().clone(), base)))
+}
+
+/// Whether the pages of a set have room for what a sealed page has behind its content (SQLite file format, 1.3.4).
+fn has_room(set: &OpenSet<'_>) -> Result<bool, Error> {
+    let first = page_of(set, 1, set.header().page_size as usize)?;
+    Ok(first.is_some_and(|page| page.get(20).copied() == Some(TAIL_BYTES as u8)))
 }
 
 fn new_media(job: &Job, encrypted: bool) -> Result<MediaHeader, ConvertError> {
