@@ -3,7 +3,7 @@
  *
  * A preload library for dynamically linked programs. It counts the calls that change regular files:
  * write, pwrite, writev, pwritev, fsync, fdatasync, ftruncate, unlink, rename, link, and open where
- * it creates or truncates. The sync calls change nothing that kill -9 could lose, but they are the
+ * it creates or truncates, by a path or from an open directory. The sync calls change nothing that kill -9 could lose, but they are the
  * points where a program believes to be safe.
  *
  *   KILL_DIR=dir         count only files whose path begins so
@@ -75,6 +75,17 @@ static int fd_counts(int fd) {
     return path_counts(path);
 }
 
+/* The same of a path that may be one from an open directory. */
+static int at_counts(int at, const char *path) {
+    char link[64], whole[4096];
+    if (!dir || at == AT_FDCWD || path[0] == '/') return path_counts(path);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", at);
+    ssize_t length = readlink(link, whole, sizeof whole - 1);
+    if (length < 0) return 0;
+    snprintf(whole + length, sizeof whole - (size_t)length, "/%s", path);
+    return path_counts(whole);
+}
+
 /* True if this is the call to die at. */
 static int is_last(void) {
     long number = atomic_fetch_add(&calls, 1) + 1;
@@ -135,24 +146,26 @@ ON_FD(fdatasync, (int fd), (fd))
 ON_FD(ftruncate, (int fd, off_t size), (fd, size))
 ON_FD(ftruncate64, (int fd, off64_t size), (fd, size))
 
-#define ON_PATH(name, arguments, path, call) \
+#define ON_PATH(name, arguments, at, path, call) \
     int name arguments { \
         NEXT(name); \
-        if (path_counts(path) && is_last()) die(); \
+        if (at_counts(at, path) && is_last()) die(); \
         return next call; \
     }
-ON_PATH(unlink, (const char *path), path, (path))
-ON_PATH(unlinkat, (int at, const char *path, int flags), path, (at, path, flags))
-ON_PATH(rename, (const char *from, const char *to), to, (from, to))
-ON_PATH(link, (const char *from, const char *to), to, (from, to))
+ON_PATH(unlink, (const char *path), AT_FDCWD, path, (path))
+ON_PATH(unlinkat, (int at, const char *path, int flags), at, path, (at, path, flags))
+ON_PATH(rename, (const char *from, const char *to), AT_FDCWD, to, (from, to))
+ON_PATH(renameat, (int at, const char *from, int in, const char *to), in, to, (at, from, in, to))
+ON_PATH(link, (const char *from, const char *to), AT_FDCWD, to, (from, to))
+ON_PATH(linkat, (int at, const char *from, int in, const char *to, int flags), in, to, (at, from, in, to, flags))
 
-static int changes(const char *path, int flags) {
-    if (!path_counts(path)) return 0;
+static int changes(int at, const char *path, int flags) {
+    if (!at_counts(at, path)) return 0;
     if (flags & O_TRUNC) return 1;
-    return (flags & O_CREAT) && access(path, F_OK) != 0;
+    return (flags & O_CREAT) && faccessat(at, path, F_OK, 0) != 0;
 }
 
-#define ON_OPEN(name, first, path, pass) \
+#define ON_OPEN(name, first, at, path, pass) \
     int name first { \
         NEXT(name); \
         mode_t mode = 0; \
@@ -162,10 +175,10 @@ static int changes(const char *path, int flags) {
             mode = va_arg(rest, mode_t); \
             va_end(rest); \
         } \
-        if (changes(path, flags) && is_last()) die(); \
+        if (changes(at, path, flags) && is_last()) die(); \
         return next pass; \
     }
-ON_OPEN(open, (const char *path, int flags, ...), path, (path, flags, mode))
-ON_OPEN(open64, (const char *path, int flags, ...), path, (path, flags, mode))
-ON_OPEN(openat, (int at, const char *path, int flags, ...), path, (at, path, flags, mode))
-ON_OPEN(openat64, (int at, const char *path, int flags, ...), path, (at, path, flags, mode))
+ON_OPEN(open, (const char *path, int flags, ...), AT_FDCWD, path, (path, flags, mode))
+ON_OPEN(open64, (const char *path, int flags, ...), AT_FDCWD, path, (path, flags, mode))
+ON_OPEN(openat, (int at, const char *path, int flags, ...), at, path, (at, path, flags, mode))
+ON_OPEN(openat64, (int at, const char *path, int flags, ...), at, path, (at, path, flags, mode))

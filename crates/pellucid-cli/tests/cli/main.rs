@@ -67,6 +67,7 @@ mod states;
 mod status;
 #[path = "../support/mod.rs"]
 mod support;
+mod swapped_media;
 mod trusted;
 mod views;
 mod wear;

@@ -5,6 +5,7 @@
 
 mod chain;
 mod clear;
+mod folder;
 mod job;
 mod media;
 mod mend;
@@ -18,6 +19,7 @@ mod targets;
 
 pub use chain::Chain;
 pub use clear::{refuse_looked_at, Believe};
+pub(crate) use folder::{name_of, Folder};
 pub use job::{back_up, Done, Job, Phase, Progress};
 pub use media::{open_family, open_media};
 pub use mend::{mend, Mending};

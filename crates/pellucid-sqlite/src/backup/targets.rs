@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pellucid::backup::{lock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink};
+use pellucid::backup::{
+    lock_media, open_regular, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink,
+};
 use pellucid::media::MediaHeader;
 use pellucid::message;
-use pellucid::restore::{Family, Tail};
+use pellucid::restore::{Family, FileSource, Media, Tail};
 use pellucid::{Error, Result, Subject};
 
-use super::media::{last_set, open_family, open_media_to_write};
+use super::folder::{identity, name_of, open_to_append, Folder, Identity};
+use super::media::{about, last_set, open_family, open_media_to_write};
 use super::occupant::{assert_left_over, refuse_to_replace, Occupant};
 use super::overwrite::{Existing, Rules};
 use super::store::{store_of, url_of, Commit};
-use crate::convert::laying::sync_directory;
 use crate::history::{whole_name, FamilyFile};
 use crate::page_source::beside;
 
@@ -132,9 +134,9 @@ pub struct Targets {
     /// Files that were there and are replaced.
     replaced: Vec<PathBuf>,
     /// The same, so that nobody appends to them meanwhile.
-    _locked: Vec<File>,
-    /// Files that are appended to, and how long they were.
-    appended: Vec<(PathBuf, u64)>,
+    locked: Vec<(PathBuf, File)>,
+    /// Files that are appended to, as they were opened for that, and how long they were.
+    appended: Vec<(File, u64)>,
     /// Objects, which get their names last.
     objects: Vec<Object>,
     can_be_read: bool,
@@ -208,7 +210,7 @@ impl Targets {
             families: Vec::new(),
             renames: Vec::new(),
             replaced: there,
-            _locked: locked,
+            locked,
             appended: Vec::new(),
             objects: Vec::new(),
             can_be_read: files.all().iter().all(|path| is_file(path) || url_of(path).is_some()),
@@ -222,11 +224,17 @@ impl Targets {
     fn append(files: &Files, rules: &Rules, wanted: &MediaHeader) -> Result<Self> {
         // Where they end counts only once nobody else can go on there.
         let mut sinks = BTreeMap::new();
+        let mut families = Vec::new();
         for path in files.all() {
-            let sink = FileSink::open(&path).map_err(|e| Error::io(Subject::File(path.clone()), e));
-            sinks.insert(path, sink?);
+            let io = |error| Error::io(Subject::File(path.clone()), error);
+            let file = open_to_append(&path).map_err(io)?;
+            let sink = FileSink::of(file, &path).map_err(io)?;
+            // What says where to go on is the file that is written to, whatever has its name by now.
+            let source = FileSource::of(sink.handle().map_err(io)?, &path);
+            families.push(Family::open(Box::new(source)).map_err(|error| about(&path, error))?);
+            sinks.insert(path, sink);
         }
-        let media = open_media_to_write(&files.all())?;
+        let media = Media::assemble_to_write(families)?;
         rules.check(&media, wanted)?;
         let position = media.sets() + 1;
         if let Some(stale) = media.stale().first() {
@@ -243,7 +251,7 @@ impl Targets {
             families: Vec::with_capacity(files.families.len()),
             renames: Vec::new(),
             replaced: Vec::new(),
-            _locked: Vec::new(),
+            locked: Vec::new(),
             appended: Vec::new(),
             objects: Vec::new(),
             can_be_read: true,
@@ -264,7 +272,7 @@ impl Targets {
                     sink.write(&last.manifest_bytes).map_err(io)?;
                     end += last.manifest_bytes.len() as u64;
                 }
-                targets.appended.push((name, end));
+                targets.appended.push((sink.handle().map_err(io)?, end));
                 of_family.push(Box::new(sink));
             }
             targets.families.push(FamilyTarget::new(of_family));
@@ -310,15 +318,29 @@ impl Targets {
         }
         let beside = new_name(path);
         let io = |error| Error::io(Subject::File(beside.clone()), error);
+        let folder = Folder::of(path).map_err(io)?;
         // What an interrupted backup left. One that is whole has got its name before ([`settle`]).
-        if let Some(left) = opened(&beside)? {
+        if let Some(left) = opened(&beside, false)? {
             assert_left_over(&beside)?;
-            lock_media(&left).and_then(|()| std::fs::remove_file(&beside)).map_err(io)?;
+            let removed = lock_media(&left).and_then(|()| folder.remove(&name_of(&beside), &left));
+            removed.map_err(io)?;
         }
-        let sink = FileSink::create(&beside).map_err(io)?;
+        let file = folder.create(&name_of(&beside)).map_err(io)?;
+        let replaced = self.locked.iter().find(|(replaced, _)| replaced == path);
+        let replaces = replaced.map(|(_, file)| identity(file)).transpose().map_err(io)?;
         let is_free = !self.replaced.iter().any(|replaced| replaced == path);
-        self.renames.push(Rename { beside, name: path.to_owned(), is_free, given: false });
-        Ok(Box::new(sink))
+        let own = file.try_clone().map_err(io)?;
+        let sink = FileSink::of(file, &beside).map_err(io);
+        self.renames.push(Rename {
+            folder,
+            file: own,
+            beside: beside.clone(),
+            name: path.to_owned(),
+            is_free,
+            replaces,
+            given: false,
+        });
+        Ok(Box::new(sink?))
     }
 
     /// Whether what was written can be read again.
@@ -347,15 +369,16 @@ impl Targets {
             .into_iter()
             .partition(|rename| fenced.contains(&rename.beside));
         for rename in of_no_use {
-            let _ = std::fs::remove_file(&rename.beside);
+            rename.remove_beside();
         }
         self.objects.retain(|object| !fenced.contains(&object.name));
         // Dropped with them, it removes them.
         self.renames = renames;
-        for Rename { beside, name, .. } in &self.renames {
+        for rename in &self.renames {
             // One whose directory is gone, before another has replaced what was there.
-            std::fs::symlink_metadata(beside)
-                .map_err(|error| Error::io(Subject::File(name.clone()), error))?;
+            rename
+                .is_there()
+                .map_err(|error| Error::io(Subject::File(rename.name.clone()), error))?;
         }
         // The last part of an object is what fails most easily: before anything has a name.
         for Object { name, commit } in &mut self.objects {
@@ -369,12 +392,12 @@ impl Targets {
             let rename = &mut self.renames[at];
             let given = rename.give();
             replaced |= given.is_ok() && !rename.is_free;
-            let Err(error) = given.and_then(|()| sync_directory(&rename.name)) else { continue };
+            let Err(error) = given.and_then(|()| rename.sync()) else { continue };
             if replaced {
                 self.renames.clear();
             } else {
                 for rename in self.renames[..=at].iter().filter(|rename| rename.given) {
-                    let _ = std::fs::remove_file(&rename.name);
+                    let _ = rename.folder.remove(&name_of(&rename.name), &rename.file);
                 }
                 take_back(&mut self.objects);
             }
@@ -407,10 +430,16 @@ fn take_back(objects: &mut [Object]) {
 /// A file that is to get its name.
 #[derive(Debug)]
 struct Rename {
+    /// Where both names are.
+    folder: Folder,
+    /// The file itself.
+    file: File,
     beside: PathBuf,
     name: PathBuf,
     /// Nothing was there under that name.
     is_free: bool,
+    /// What was, if that is known.
+    replaces: Option<Identity>,
     /// It has it.
     given: bool,
 }
@@ -424,25 +453,44 @@ impl Rename {
 
     fn named(&self) -> Result<()> {
         let io = |error| Error::io(Subject::File(self.name.clone()), error);
+        let (beside, name) = (name_of(&self.beside), name_of(&self.name));
         if !self.is_free {
-            return std::fs::rename(&self.beside, &self.name).map_err(io);
+            let now = self.folder.identity(&name, true);
+            if self.replaces.is_some_and(|was| now.is_ok_and(|now| now != was)) {
+                let cause = "it is another file than when the backup began, and was left as it is";
+                return Err(Error::misuse(Subject::File(self.name.clone()), cause));
+            }
+            return self.folder.rename(&beside, &name, &self.file).map_err(io);
         }
-        match std::fs::hard_link(&self.beside, &self.name) {
+        match self.folder.link(&beside, &name, &self.file) {
             Ok(()) => {
                 // A second name is the next writer's to remove.
-                let _ = std::fs::remove_file(&self.beside);
+                self.remove_beside();
                 Ok(())
             }
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 Err(Error::misuse(Subject::File(self.name.clone()), "it is there already"))
             }
-            Err(error) if std::fs::symlink_metadata(&self.beside).is_err() => Err(io(error)),
+            Err(error) if self.is_there().is_err() => Err(io(error)),
             // A file system without second names.
-            Err(_) if std::fs::symlink_metadata(&self.name).is_err() => {
-                std::fs::rename(&self.beside, &self.name).map_err(io)
+            Err(_) if self.folder.identity(&name, false).is_err() => {
+                self.folder.rename(&beside, &name, &self.file).map_err(io)
             }
             Err(error) => Err(io(error)),
         }
+    }
+
+    /// Whether the file still has the name that it was made under.
+    fn is_there(&self) -> std::io::Result<()> {
+        self.folder.identity(&name_of(&self.beside), false).map(drop)
+    }
+
+    fn remove_beside(&self) {
+        let _ = self.folder.remove(&name_of(&self.beside), &self.file);
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.folder.sync().map_err(|error| Error::io(Subject::File(self.name.clone()), error))
     }
 }
 
@@ -461,12 +509,12 @@ impl std::fmt::Debug for Object {
 impl Drop for Targets {
     fn drop(&mut self) {
         for rename in &self.renames {
-            let _ = std::fs::remove_file(&rename.beside);
+            rename.remove_beside();
         }
-        // A disk that is full has room again, and a set of which one family has the manifest does not pass for whole.
-        for (path, bytes) in &self.appended {
-            let file = File::options().write(true).open(path);
-            let _ = file.and_then(|file| file.set_len(*bytes));
+        // A disk that is full has room again, and a set of which one family has the manifest does not pass for whole. What
+        // has the file's name by now is none of ours.
+        for (file, bytes) in &self.appended {
+            let _ = file.set_len(*bytes);
         }
     }
 }
@@ -484,9 +532,9 @@ fn settle(files: &Files) -> Result<()> {
     let mut locks = Vec::new();
     for path in &beside {
         let beside = new_name(path);
-        if let Some(file) = opened(&beside)? {
-            lock_media(&file).map_err(|error| Error::io(Subject::File(beside), error))?;
-            locks.push(file);
+        if let Some(file) = opened(&beside, false)? {
+            lock_media(&file).map_err(|error| Error::io(Subject::File(beside.clone()), error))?;
+            locks.push((beside, file));
         }
     }
     for path in &beside {
@@ -502,9 +550,11 @@ fn settle(files: &Files) -> Result<()> {
     for path in beside {
         let beside = new_name(path);
         let io = |error| Error::io(Subject::File(path.clone()), error);
+        let Some((_, file)) = locks.iter().find(|(locked, _)| *locked == beside) else { continue };
+        let folder = Folder::of(path).map_err(io)?;
         if names.contains(&beside) && media.sets() > 0 {
-            std::fs::rename(&beside, path).map_err(io)?;
-            sync_directory(path)?;
+            let renamed = folder.rename(&name_of(&beside), &name_of(path), file);
+            renamed.and_then(|()| folder.sync()).map_err(io)?;
         } else if path.exists() {
             if disagree && open_family(&beside).is_ok_and(|family| !family.sets.is_empty()) {
                 return Err(Error::misuse(
@@ -514,7 +564,7 @@ fn settle(files: &Files) -> Result<()> {
                 ));
             }
             // What an interrupted backup left of a set that nobody can restore.
-            std::fs::remove_file(&beside).map_err(io)?;
+            folder.remove(&name_of(&beside), file).map_err(io)?;
         }
     }
     Ok(())
@@ -563,24 +613,23 @@ fn can_go_on(family: &Family, position: u32) -> Result<()> {
 }
 
 /// Locks files that are to be replaced.
-fn lock_all(paths: &[PathBuf]) -> Result<Vec<File>> {
+fn lock_all(paths: &[PathBuf]) -> Result<Vec<(PathBuf, File)>> {
     let mut files = Vec::with_capacity(paths.len());
     for path in paths {
-        if let Some(file) = opened(path)? {
+        if let Some(file) = opened(path, true)? {
             lock_media(&file).map_err(|error| Error::io(Subject::File(path.clone()), error))?;
-            files.push(file);
+            files.push((path.clone(), file));
         }
     }
     Ok(files)
 }
 
 /// A file for its lock, which some file systems give only to writers; none if it is not there.
-fn opened(path: &Path) -> Result<Option<File>> {
-    let open =
-        File::options().read(true).write(true).open(path).or_else(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Err(error),
-            _ => File::open(path),
-        });
+fn opened(path: &Path, follow: bool) -> Result<Option<File>> {
+    let open = open_regular(path, true, follow).or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Err(error),
+        _ => open_regular(path, false, follow),
+    });
     match open {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -603,11 +652,24 @@ mod tests {
     fn what_another_program_puts_under_the_name_is_not_taken_back() {
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().join("a.bak");
-        let mut rename =
-            Rename { beside: new_name(&name), name: name.clone(), is_free: true, given: false };
+        let beside = new_name(&name);
+        let folder = Folder::of(&name).unwrap();
+        let file = folder.create(&name_of(&beside)).unwrap();
+        let mut rename = Rename {
+            folder,
+            file: file.try_clone().unwrap(),
+            beside,
+            name: name.clone(),
+            is_free: true,
+            replaces: None,
+            given: false,
+        };
         // The file itself is gone, and its name another's.
+        let moved = directory.path().join("moved");
+        std::fs::rename(&rename.beside, &moved).unwrap();
         std::fs::write(&name, "somebody's").unwrap();
         assert!(rename.give().is_err() && !rename.given);
+        std::fs::rename(&moved, &rename.beside).unwrap();
         std::fs::write(&rename.beside, "ours").unwrap();
         assert!(rename.give().is_err() && !rename.given);
         std::fs::remove_file(&name).unwrap();

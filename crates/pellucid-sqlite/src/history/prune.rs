@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pellucid::backup::{lock_media, now_micros};
+use pellucid::backup::{lock_media, now_micros, open_regular};
 use pellucid::certificate::hex;
 use pellucid::restore::{Family, FileSource, Tail};
 use pellucid::{Error, Subject};
 use rustix::fs::{access, Access};
 
 use super::{time_of, History, KnownSet};
-use crate::backup::{is_file, url_of, STDIO};
+use crate::backup::{is_file, name_of, url_of, Folder, STDIO};
 use crate::convert::ConvertError;
 
 /// What is to go.
@@ -272,7 +272,9 @@ fn look(
         if locked {
             lock_media(&file).map_err(|error| stuck(error.to_string()))?;
         }
-        let family = FileSource::open(path).and_then(|source| Family::open(Box::new(source)));
+        // What is looked at is what is locked.
+        let own = file.try_clone().map_err(|error| stuck(error.to_string()))?;
+        let family = Family::open(Box::new(FileSource::of(own, path)));
         families.push((path, family.map_err(|error| stuck(error.to_string()))?));
         held.push((path.clone(), file));
     }
@@ -324,8 +326,9 @@ fn there(path: &Path, missing: bool) -> Result<Option<File>, String> {
         Ok(_) => {}
     }
     // Some file systems lock only for writers.
-    let opened = File::options().read(true).write(true).open(path);
-    let file = opened.or_else(|_| File::open(path)).map_err(|error| error.to_string())?;
+    let opened = open_regular(path, true, true);
+    let file =
+        opened.or_else(|_| open_regular(path, false, true)).map_err(|error| error.to_string())?;
     access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
         format!("its directory cannot be written: {}", std::io::Error::from(error))
     })?;
@@ -333,8 +336,14 @@ fn there(path: &Path, missing: bool) -> Result<Option<File>, String> {
 }
 
 fn remove(held: &Held, removed: &mut Vec<PathBuf>) -> Result<(), Stuck> {
-    for (path, _) in held {
-        match std::fs::remove_file(path) {
+    for (path, file) in held {
+        // A link goes as a link, and what it leads to stays.
+        let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        let gone = match is_link {
+            true => std::fs::remove_file(path),
+            false => Folder::of(path).and_then(|folder| folder.remove(&name_of(path), file)),
+        };
+        match gone {
             Ok(()) => removed.push(path.clone()),
             Err(error) => return Err((path.clone(), error.to_string())),
         }

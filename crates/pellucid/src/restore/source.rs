@@ -38,7 +38,12 @@ impl FileSource {
     pub fn open(path: &Path) -> Result<Self> {
         let file = crate::regular::open_given(path)
             .map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self::of(file, path))
+    }
+
+    /// A file that is open, under a name for people.
+    pub fn of(file: File, path: &Path) -> Self {
+        Self { file, path: path.to_owned() }
     }
 
     /// Takes all of a stream, which can be read only once, into a file without a name in `directory`.
