@@ -36,8 +36,13 @@ impl Folder {
     /// The system's.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
         let flags =
-            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(&self.0, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+            libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let name = terminated(name)?;
+        // SAFETY: the directory is open, the name terminated; with O_CREAT a mode is given (openat(2)).
+        let descriptor = unsafe { libc::openat(self.raw(), name.as_ptr(), flags, 0o600 as c_int) };
+        done(descriptor)?;
+        // SAFETY: it was opened just now, and nobody else has it.
+        Ok(unsafe { File::from_raw_fd(descriptor) })
     }
 
     /// Which file has a name; a link is one itself unless it is followed.
