@@ -14,7 +14,7 @@ use pellucid::sector::{
 };
 use pellucid::{Error, Result, Subject};
 
-use crate::convert::copy_path;
+use crate::convert::{copy_path, own_name};
 use crate::link::ReadHeader;
 use crate::main_file::truncated;
 
@@ -109,11 +109,12 @@ pub fn inspect(path: &Path) -> Result<Inspection> {
     let metadata = file.metadata().map_err(io)?;
     let mut region = Vec::with_capacity(REGION_BYTES as usize);
     file.by_ref().take(REGION_BYTES).read_to_end(&mut region).map_err(io)?;
-    let copy = Some(copy_path(path)).filter(|copy| copy.exists());
+    let own = own_name(path);
+    let copy = Some(copy_path(&own)).filter(|copy| copy.exists());
     let logs = ["-wal", "-journal"]
         .iter()
         .filter_map(|suffix| {
-            let mut name = path.as_os_str().to_owned();
+            let mut name = own.as_os_str().to_owned();
             name.push(suffix);
             let bytes = std::fs::metadata(&name).ok()?.len();
             (bytes > 0).then_some((PathBuf::from(name), bytes))

@@ -21,7 +21,7 @@ use pellucid::{Error, Subject};
 
 use crate::code::{Code, Outcome};
 use crate::convert::connection::{uri, Handle};
-use crate::convert::ConvertError;
+use crate::convert::{own_name, ConvertError};
 use crate::ffi;
 use crate::file::lower_of_open;
 use crate::header_change::busy;
@@ -266,7 +266,7 @@ fn io(path: &Path, code: Code) -> ConvertError {
 
 /// A file beside a database.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+    let mut name = own_name(path).into_os_string();
     name.push(suffix);
     PathBuf::from(name)
 }

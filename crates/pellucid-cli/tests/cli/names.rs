@@ -211,3 +211,62 @@ fn a_database_that_is_mounted_alone_is_converted_with_a_word() {
     // By its own name it is a file like any other.
     assert!(!place.pellucid(&["encrypt", "volume/app.db"]).stderr.contains("mounted"));
 }
+
+/// A log lies beside the file, and not beside a link to it.
+#[test]
+fn what_lies_beside_a_database_is_seen_through_a_link() {
+    let place = Place::new();
+    for directory in ["real", "links"] {
+        std::fs::create_dir(place.path(directory)).unwrap();
+    }
+    place.sealed("real/app.db", &[]);
+    std::os::unix::fs::symlink("../real/app.db", place.path("links/app.db")).unwrap();
+    let program = "import os, sqlite3
+db = sqlite3.connect('real/app.db')
+db.execute('PRAGMA journal_mode = WAL')
+db.execute('INSERT INTO t VALUES (1000, 0)')
+db.commit()
+os._exit(0)";
+    place.pellucid(&["run", "--", "/usr/bin/python3", "-c", program]).succeeded();
+    let at = |directory: &str, words: &str, name: &str| {
+        let told = with(&place, words, OsStr::new(&format!("{directory}/{name}")));
+        (told.code, told.all().replace(directory, "..").replace(name, "@"))
+    };
+    // The log stays as it is only as long as nobody opens the database to write.
+    place.pellucid(&["salvage", "links/app.db", "--to", "saved.db"]).succeeded();
+    let count = ["run", "--", "/usr/bin/sqlite3", "saved.db", "SELECT count(*) FROM t"];
+    assert_eq!(place.pellucid(&count).succeeded(), "201\n");
+    let status = |directory| at(directory, "--json status @", "app.db");
+    assert!(status("links").1.contains("-wal"), "{:?}", status("links"));
+    let logs = |told: (i32, String)| {
+        let facts: serde_json::Value =
+            serde_json::from_str(told.1.lines().next().unwrap()).unwrap();
+        facts["databases"][0]["logs"].as_array().unwrap().len()
+    };
+    assert_eq!(logs(status("links")), 1);
+    std::fs::rename(place.path("real/app.db-wal"), place.path("aside")).unwrap();
+    said(place.command("/usr/bin/mkfifo").arg("real/app.db-wal")).succeeded();
+    let mut check = place.command("/usr/bin/timeout");
+    let told = said(check.args(["60", PELLUCID, "check", "links/app.db"]));
+    assert_eq!(told.code, 1, "{told:?}");
+    std::fs::rename(place.path("aside"), place.path("real/app.db-wal")).unwrap();
+    assert_eq!(at("links", "check @", "app.db").0, 0);
+
+    // A conversion that was interrupted has its copy there, too.
+    place.plain("real/half.db");
+    std::os::unix::fs::symlink("../real/half.db", place.path("links/half.db")).unwrap();
+    let mut seen = Vec::new();
+    for call in 1.. {
+        if !killed_at(&place, &["encrypt", "real/half.db"], "/half.db-pellucid", call) {
+            break;
+        }
+        let [told, own] = ["links", "real"].map(|directory| {
+            let told = at(directory, "--json status @", "half.db").1;
+            let is = |what| told.contains(what);
+            ["left over", "\"kind\":\"PLAIN\"", "\"copy\":null", "DAMAGED"].map(is)
+        });
+        assert_eq!(told, own, "call {call}");
+        seen.push(told[0]);
+    }
+    assert!(seen.contains(&true), "{seen:?}");
+}

@@ -44,7 +44,7 @@ impl<'a> Handle<'a> {
         })?;
         // SQLite would wait for whoever opens the other end of a FIFO.
         for suffix in ["", "-journal", "-wal"] {
-            let mut name = file.as_os_str().to_owned();
+            let mut name = super::own_name(file).into_os_string();
             name.push(suffix);
             if std::fs::metadata(&name).is_ok_and(|found| never_a_database(&found)) {
                 let error = std::io::Error::other("not a regular file");

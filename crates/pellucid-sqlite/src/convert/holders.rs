@@ -32,7 +32,7 @@ pub fn in_transaction(database: &Path) -> Vec<Holder> {
 }
 
 fn index(database: &Path) -> PathBuf {
-    let mut index = database.as_os_str().to_owned();
+    let mut index = super::own_name(database).into_os_string();
     index.push("-shm");
     PathBuf::from(index)
 }

@@ -123,6 +123,13 @@ pub(crate) fn resolved(path: &std::path::Path) -> Result<PathBuf, Error> {
     path.canonicalize().map_err(|error| Error::io(pellucid::Subject::File(path.to_owned()), error))
 }
 
+/// The file's own name, where `path` is a symbolic link: its side files lie beside that. As it was given where it is none.
+pub(crate) fn own_name(path: &std::path::Path) -> PathBuf {
+    let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let own = if is_link { path.canonicalize().ok() } else { None };
+    own.unwrap_or_else(|| path.to_owned())
+}
+
 /// Refuses a database that has several names: who opens it by another one than this would look for the copy of an interrupted
 /// conversion beside that, and for its journal (howtocorrupt.html, 2.5).
 ///

@@ -18,7 +18,7 @@ use pellucid::{Error, Result, Subject};
 use super::pages::{self, Stretch};
 use super::{Doing, Survey, Watch};
 use crate::code::Outcome;
-use crate::convert::ConvertError;
+use crate::convert::{own_name, ConvertError};
 use crate::lower::Lower;
 
 const REST_ATTEMPTS: usize = 50;
@@ -122,7 +122,7 @@ pub fn survey(
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+    let mut name = own_name(path).into_os_string();
     name.push(suffix);
     PathBuf::from(name)
 }
