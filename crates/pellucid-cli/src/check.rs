@@ -135,7 +135,7 @@ fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, o
         "{}: {verdict}: {} pages and {} WAL frames{journal} authenticated ({} at {rate:.0} MB/s){} in {}",
         database.display(),
         found.pages - found.damaged_pages.len() as u64,
-        found.frames - found.damaged_frames.len() as u64,
+        found.frames - of_these(found),
         bytes(read),
         match (physical_only, found.unchecked.is_empty()) {
             (true, _) => "",
@@ -166,6 +166,13 @@ fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, o
         ));
     }
     facts(database, found, rate, started, output);
+}
+
+/// Damaged frames among those that were to be authenticated.
+fn of_these(found: &Audit) -> u64 {
+    let counted = 1..=found.frames;
+    found.damaged_frames.iter().filter(|(frame, _)| counted.contains(&u64::from(*frame))).count()
+        as u64
 }
 
 fn lines(found: &Audit) -> Vec<String> {

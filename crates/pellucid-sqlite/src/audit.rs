@@ -60,7 +60,8 @@ pub struct Audit {
     pub records: u64,
     /// Damaged pages.
     pub damaged_pages: Vec<DamagedPage>,
-    /// Damaged frames: number and cause.
+    /// Damaged frames: number and cause. One behind those authenticated has commits behind it that no longer count; 0 is the
+    /// log's header.
     pub damaged_frames: Vec<(u32, String)>,
     /// What is damaged of a hot journal; it was not played back then.
     pub damaged_records: Vec<String>,

@@ -185,6 +185,12 @@ impl Chain {
         Self { header, sum }
     }
 
+    /// Behind an opened frame, which is believed to be one of the log: what comes before it may be lost.
+    pub fn behind(mut header: [u8; HEADER_BYTES], frame: &[u8]) -> Self {
+        header[16..24].copy_from_slice(&frame[8..16]);
+        Self { header, sum: (word(frame, 16), word(frame, 20)) }
+    }
+
     /// Whether an opened frame is the next one.
     pub fn goes_on(&mut self, frame: &[u8]) -> bool {
         let sum = frame_checksum(&self.header, self.sum, frame);

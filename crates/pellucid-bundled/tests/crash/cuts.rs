@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::ops::RangeBounds;
 use std::path::Path;
 
+use pellucid_sqlite::audit::{audit, Options};
+
 use crate::bench::Bench;
 use crate::bounds::{is_unprotected, Bounds};
 use crate::disk::{Disk, Image, Loss, Syncs};
@@ -239,6 +241,14 @@ pub fn judge(
     name: &str,
     tally: &mut Tally,
 ) {
+    let synced = matches!(scenario.level, Level::Full | Level::Extra);
+    if scenario.mode == Mode::Wal && disk_is_sealed(scenario) && synced {
+        // Damage is no crash's doing where each commit is synced, and `check` does not say so.
+        if let Some(what) = alarm(&bench.lay(image)) {
+            tally.mixed += 1;
+            tally.find(format!("ALARM {name}: {what}"));
+        }
+    }
     let directory = bench.lay(image);
     match look(scenario, &directory) {
         Ok(Found::State(found)) => {
@@ -253,6 +263,18 @@ pub fn judge(
         }
         other => tally.blame(name, other),
     }
+}
+
+/// What `check` calls damaged of the log.
+fn alarm(directory: &Path) -> Option<String> {
+    let database = directory.join("a.db");
+    let has_log = std::fs::metadata(directory.join("a.db-wal")).is_ok_and(|log| log.len() > 32);
+    if !has_log || !database.exists() {
+        return None;
+    }
+    let options = Options { physical_only: true, cores: 1 };
+    let found = audit(&database, options, &mut |_, _, _| ()).ok()?;
+    (!found.damaged_frames.is_empty()).then(|| format!("{:?}", found.damaged_frames))
 }
 
 /// What an image holds.
