@@ -3,10 +3,8 @@
 //! `pellucid_encrypt()` and `pellucid_encrypt(CERTIFICATE)` encrypt the main database of the connection in place, with
 //! the collations and functions that the application defined on it.
 
-use std::ffi::{c_int, CStr, CString, OsStr};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{c_int, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use pellucid::{Algorithm, Error, Subject};
@@ -102,12 +100,14 @@ fn encrypt_main(lender: Lender, certificate: Option<String>) -> Result<String, C
     if !own.autocommit() {
         return Err(refuse("the connection is inside a transaction; commit or roll it back").into());
     }
-    let path = own
-        .main_path()
-        .map(|name| PathBuf::from(OsStr::from_bytes(name.to_bytes())))
-        .filter(|path| !path.as_os_str().is_empty())
-        .ok_or_else(|| refuse("the main database is not a file"))?;
+    // An SQLite that has not opened its file yet has none.
     own.number("SELECT count(*) FROM main.sqlite_schema")?;
+    let path = own.main_path().ok_or_else(|| {
+        refuse(
+            "the main database is not a file that this connection has open by the system's VFS; `pellucid encrypt` \
+             encrypts a file by its name",
+        )
+    })?;
     // SAFETY: the file object of an open connection, used before that closes.
     if unsafe { file::lower_of_open(own.file()?) }.is_some() {
         return Err(Error::misuse(Subject::File(path), "it is encrypted already").into());

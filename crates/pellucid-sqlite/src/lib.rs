@@ -24,6 +24,7 @@ mod link;
 mod lower;
 mod main_file;
 pub mod memory;
+mod named_file;
 mod overlay;
 pub mod page_source;
 mod pool;

@@ -242,6 +242,11 @@ impl Lower {
         }
     }
 
+    /// Whether the file can have a WAL index.
+    pub fn has_shared_memory(&self) -> bool {
+        self.methods().shm_map.is_some()
+    }
+
     /// Leaves the WAL index; the raw call.
     pub fn shm_unmap(&self, delete: c_int) -> c_int {
         match self.methods().shm_unmap {

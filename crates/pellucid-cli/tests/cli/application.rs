@@ -124,3 +124,80 @@ fn a_refusal_leaves_everything_as_it_was() {
         assert!(!place.path("app.db-pellucid").exists());
     }
 }
+
+/// Databases that SQLite names by a path, and that are not what lies there.
+const NOT_THAT_FILE: &str = r#"
+import os, sqlite3, sys
+extension, step = sys.argv[1:3]
+here = os.path.abspath('.')
+def connect(name):
+    db = sqlite3.connect(name, isolation_level=None, uri=True, timeout=0.1)
+    db.enable_load_extension(True)
+    db.load_extension(extension)
+    return db
+def is_refused(what, db):
+    try:
+        said = db.execute('SELECT pellucid_encrypt()').fetchone()
+    except sqlite3.Error as error:
+        assert 'not a file' in str(error), (what, error)
+    else:
+        raise AssertionError((what, said))
+    paths = [row[0] for row in db.execute('SELECT path FROM pellucid_databases')]
+    assert not [path for path in paths if os.path.basename(path) in ('x', 'y', 'z')], (what, paths)
+if step == 'works':
+    for vfs in 'unix', 'pellucid':
+        sqlite3.connect('file:%s.db?vfs=unix' % vfs, uri=True).executescript('CREATE TABLE t(a)')
+        db = connect('file:%s.db?vfs=%s' % (vfs, vfs))
+        assert db.execute('SELECT pellucid_encrypt()').fetchone()[0].startswith('encrypted'), vfs
+    sys.exit()
+source = sqlite3.connect(':memory:')
+source.executescript('CREATE TABLE t(a)')
+db = connect(':memory:')
+db.deserialize(source.serialize())
+is_refused('deserialized', db)
+db = connect('y')
+db.deserialize(source.serialize())
+is_refused('deserialized over a file', db)
+for name in here + '/y', '/x', 'x', 'y':
+    db = connect('file:%s?vfs=memdb' % name)
+    db.execute('CREATE TABLE IF NOT EXISTS t(a)')
+    is_refused('memdb, ' + name, db)
+    # Somebody else in this process has that file open.
+    beside = sqlite3.connect('y')
+    beside.execute('SELECT * FROM innocent').fetchall()
+    is_refused('memdb beside, ' + name, db)
+    beside.close()
+for name in 'file::memory:?cache=shared', 'file:z?mode=memory', 'file:y?mode=memory&cache=shared', '':
+    db = connect(name)
+    db.execute('CREATE TABLE IF NOT EXISTS t(a)')
+    db.execute('ATTACH ? AS other', ('file:%s/y?vfs=memdb' % here,))
+    is_refused(name, db)
+# The file has another name by now, and another file has its.
+for vfs in 'unix', 'unix-none', 'unix-dotfile', 'unix&nolock=1', 'pellucid', 'pellucid&nolock=1':
+    sqlite3.connect('file:z?vfs=unix', uri=True).executescript('CREATE TABLE t(a)')
+    db = connect('file:z?vfs=' + vfs)
+    db.execute('SELECT * FROM t').fetchall()
+    os.rename('z', 'moved')
+    sqlite3.connect('file:z?vfs=unix', uri=True).executescript('CREATE TABLE innocent(a)')
+    is_refused('moved, ' + vfs, db)
+    db.close()
+    for name in 'z', 'moved':
+        assert open(name, 'rb').read(6) == b'SQLite', (vfs, name)
+        os.remove(name)
+"#;
+
+#[test]
+fn no_file_is_encrypted_but_the_one_that_the_connection_has() {
+    let place = Place::new();
+    place.pellucid(&["cert", "create", "pellucid"]).succeeded();
+    for name in ["x", "y"] {
+        place.sqlite3(name, "CREATE TABLE innocent(a)").succeeded();
+    }
+    for step in ["refused", "works"] {
+        let before = ["x", "y"].map(|name| std::fs::read(place.path(name)).unwrap());
+        let mut command = place.command("/usr/bin/python3");
+        said(command.args(["-I", "-c", NOT_THAT_FILE, &extension(&place), step])).succeeded();
+        let after = ["x", "y"].map(|name| std::fs::read(place.path(name)).unwrap());
+        assert_eq!(before, after, "{step}");
+    }
+}

@@ -1,7 +1,7 @@
 //! A connection of the shim's own, over the host's API table.
 
 use std::ffi::{c_int, c_void, CStr, CString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::{Error, Subject};
@@ -10,6 +10,7 @@ use super::statement::{Prepared, Row};
 use super::{ConvertError, Options};
 use crate::api::Api;
 use crate::ffi::{self, Connection, Context, File, Value};
+use crate::named_file;
 
 const FCNTL_FILE_POINTER: c_int = 7;
 const ANY_READ: &str = "PRAGMA schema_version";
@@ -207,12 +208,9 @@ impl<'a> Handle<'a> {
     }
 
     /// The file of the main database, if it is one.
-    pub fn main_path(&self) -> Option<&CStr> {
-        // SAFETY: the connection is open; the name lives as long as its main database.
-        unsafe {
-            let name = self.api.db_filename()(self.db, c"main".as_ptr());
-            (!name.is_null()).then(|| CStr::from_ptr(name))
-        }
+    pub fn main_path(&self) -> Option<PathBuf> {
+        // SAFETY: the connection is open, and this one's to use.
+        unsafe { named_file::of(self.api, self.db, c"main") }
     }
 
     /// A collation of that name that compares nothing: good for parsing a schema, for nothing else.

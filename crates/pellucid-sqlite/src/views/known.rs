@@ -4,7 +4,7 @@
 //! object, everything else by the lower VFS, which keeps the locks of other connections when it closes a file.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_int, CStr, OsStr};
+use std::ffi::{c_int, CStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,7 @@ use crate::ffi::{self, Connection, File, Vfs};
 use crate::file::{discard, lower_of_main};
 use crate::inspect::{kind_of, Kind};
 use crate::lower::Lower;
+use crate::named_file;
 use crate::vfs::lower_vfs;
 
 const FCNTL_FILE_POINTER: c_int = 7;
@@ -97,10 +98,9 @@ impl Source<'_> {
             let mut index = 0;
             while let Some(schema) = self.api.db_name(self.db, index) {
                 index += 1;
-                let name = self.api.db_filename()(self.db, schema.as_ptr());
-                if !name.is_null() && *name != 0 {
-                    let path = OsStr::from_bytes(CStr::from_ptr(name).to_bytes());
-                    attached.push((schema, PathBuf::from(path)));
+                // One in memory has a name, too, that may be some other file's.
+                if let Some(path) = named_file::of(self.api, self.db, &schema) {
+                    attached.push((schema, path));
                 }
             }
         }
