@@ -104,6 +104,7 @@ fn back_up(database: &Path, to: &Elsewhere, key: &KeyFile) -> Result<(), Box<dyn
         commitment: [0; 32],
         source_thumbprint: [0; 32],
         page_hash_key: [0; 32],
+        flags: pellucid::flags::Flags::default(),
         protectors: Vec::new(),
         description: Vec::new(),
     };

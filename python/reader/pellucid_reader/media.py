@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from .blake3 import blake3
 from .compression import decompress
 from .errors import Corrupt, MissingKey, NotSealed, ReaderError, Unauthentic, Unsupported
+from .flags import check_flags, check_zeros
 from .protector import KeysAtHand, Protector, parse_protector, unwrap_key
 from .unit import TAIL_BYTES, Algorithm, _open_triple_des, hkdf
 
@@ -64,6 +65,10 @@ def parse_media_header(raw: bytes) -> MediaHeader:
     check_version(raw)
     families, family = number(raw, 20, 2), number(raw, 22, 2)
     n = number(raw, 56, 2)
+    if raw[26] & ~3:
+        raise Unsupported(f"media header: flags {raw[26]} are not known")
+    m = number(raw, n + 58, 2)
+    check_zeros(raw, [(27, 32), (n + m + 60, 4064)], "media header")
     if not 1 <= family <= families <= FAMILIES_MAX or n > 512:
         raise Corrupt("media header: its fields do not fit")
     try:
@@ -95,6 +100,10 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
     thing = f"backup set {position}"
     if hashlib.sha256(raw[:-32]).digest() != raw[-32:]:
         raise Corrupt(f"{thing}: its header is damaged")
+    check_flags(raw[236:242], thing)
+    if raw[67] & ~3:
+        raise Unsupported(f"{thing}: flags {raw[67]} are not known")
+    check_zeros(raw, [(80, 84), (230, 232), (242, 256)], thing)
     if raw[64] not in (1, 5) or raw[66] > 2:
         raise Unsupported(f"{thing}: backup type {raw[64]}, compression {raw[66]}")
     if raw[65] not in (0, 1, 2, 3, 4):
@@ -107,6 +116,11 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
     described = number(raw, 232, 4)
     if at + described > len(raw) - 64 or len(protectors) > PROTECTORS_MAX or number(raw, 60, 4) != position:
         raise Corrupt(f"{thing}: the fields of its header do not fit")
+    mac = len(raw) - 64
+    check_zeros(raw, [(at + described, mac)], thing)
+    # What another set has there: the full set's id, the commitment and HMAC of a sealed one, the key of one that is not.
+    check_zeros(raw, [(116, 132)] if raw[64] == Kind.FULL else [], thing)
+    check_zeros(raw, [(196, 228)] if raw[65] else [(132, 164), (mac, mac + 32)], thing)
     return SetHeader(
         raw=raw,
         media_set=raw[24:40],
@@ -147,6 +161,9 @@ def manifest_length(raw: bytes, at: int) -> int:
 def parse_manifest(raw: bytes) -> Manifest:
     if hashlib.sha256(raw[:-32]).digest() != raw[-32:]:
         raise Corrupt("manifest: damaged")
+    if raw[42] & ~1:
+        raise Unsupported(f"manifest: flags {raw[42]} are not known")
+    check_zeros(raw, [(43, 48)], "manifest")
     families = number(raw, 40, 2)
     if len(raw) != 160 + 40 * families:
         raise Corrupt("manifest: its fields do not fit")
@@ -269,6 +286,7 @@ def _walk(file: bytes, at: int, position: int) -> FamilySet:
         if len(prefix) < PREFIX_BYTES:
             raise interrupted
         if not _is_chunk(prefix):
+            _refuse_newer_chunk(file, place, prefix)
             raise Corrupt(f"backup set {position}: neither a chunk nor its end is at byte {place}")
         place += PREFIX_BYTES + number(prefix, 28, 4)
         if place > len(file):
@@ -281,6 +299,8 @@ def _walk(file: bytes, at: int, position: int) -> FamilySet:
     if len(file) < place + length:
         raise interrupted
     manifest = parse_manifest(file[place : place + length])
+    if header.algorithm is None:
+        check_zeros(manifest.raw, [(length - 64, length - 32)], "manifest")
     if manifest.set != header.set or _named_length(manifest, header) != place - at:
         raise Corrupt("manifest: it belongs to another backup set")
     return FamilySet(at, header, manifest, place + length, blake3(prefixes))
@@ -289,6 +309,14 @@ def _walk(file: bytes, at: int, position: int) -> FamilySet:
 def _is_chunk(prefix: bytes) -> bool:
     known = prefix[4] in (1, 2, 3, 4) and prefix[5] in (0, 1, 2) and prefix[6] <= (prefix[4] in (1, 2)) and prefix[7] == 0
     return prefix[:4] == b"PCHK" and known and max(number(prefix, 24, 4), number(prefix, 28, 4)) <= CHUNK_BYTES_MAX
+
+
+def _refuse_newer_chunk(file: bytes, at: int, prefix: bytes) -> None:
+    """One that this version does not know and that is whole was made by a newer one."""
+    length = number(prefix, 28, 4)
+    stored = file[at + PREFIX_BYTES : at + PREFIX_BYTES + length]
+    if prefix[:4] == b"PCHK" and length <= CHUNK_BYTES_MAX and blake3([prefix[:32], stored])[:16] == prefix[32:]:
+        raise Unsupported(f"chunk {number(prefix, 8, 8)}: kind {prefix[4]}, or another value in its prefix, is not known")
 
 
 @dataclass(frozen=True)
@@ -415,6 +443,7 @@ class OpenSet:
             raise Corrupt("index: its fields do not fit")
         entries = [raw[at : at + ENTRY_BYTES] for at in range(12, len(raw) - 4 * missing, ENTRY_BYTES)]
         for place, entry in enumerate(entries):
+            check_zeros(entry, [(2, 8)], f"index, entry {place}")
             where = number(entry, 0, 2), number(entry, 8, 8), entry[28:44]
             if place < chunks:
                 yield where

@@ -11,8 +11,10 @@ import hmac
 import unittest
 from collections.abc import Callable, Iterable
 
-from pellucid_reader import errors, journal
+from pellucid_reader import errors, journal, media
+from pellucid_reader.blake3 import blake3
 from pellucid_reader.header import parse_header, parse_sector_0
+from pellucid_reader.protector import KeysAtHand
 from pellucid_reader.unit import hkdf
 
 from .test_vectors import VECTORS, Case
@@ -74,3 +76,83 @@ class Reserved(unittest.TestCase):
         opened(sector)
         # No sum covers them: it may be damage.
         self.each(sector, [*range(8, 32), *range(108, 256), *range(332, 512)], opened, errors.Corrupt)
+
+    def parts(self, raw: bytes) -> tuple[int, int]:
+        """Where the set header ends, and the manifest of the only set begins."""
+        return 4096 + int.from_bytes(raw[4116:4120], "big"), raw.rindex(b"Pellucid set end")
+
+    def restored(self, raw: bytes, key_file: bytes) -> bytes:
+        return media.restore([media.OpenSet([media.open_family(raw)], 1, KeysAtHand(key_file=key_file))])
+
+    def test_media(self) -> None:
+        for name, sealed in (("media_sealed", True), ("media_in-clear", False)):
+            case = vector(name)
+            raw, key_file = case.body, case.bytes("key-file")
+            dek = vector("header_key-file").bytes("dek")
+            key = hkdf(dek, raw[4136:4152], b"pellucid/1 backup header")
+            end, manifest = self.parts(raw)
+
+            def signed(part: bytes, own: bytes = key, tag: bool = sealed) -> bytes:
+                mac = hmac.digest(own, part[:-64], "sha256") if tag else part[-64:-32]
+                return summed(part[:-64] + mac + bytes(32))
+
+            self.assertEqual(signed(raw[4096:end]), raw[4096:end])
+            self.assertEqual(self.restored(raw, key_file), case.bytes("database"))
+
+            def changed_media_header(part: bytes, rest: bytes = raw[4096:]) -> bytes:
+                return self.restored(summed(part) + rest, key_file)
+
+            n = int.from_bytes(raw[56:58], "big")
+            self.each(raw[:4096], [*range(27, 32), *range(n + 60, 4064)], changed_media_header)
+
+            def changed_set_header(part: bytes, behind: bytes = raw[end:]) -> bytes:
+                return self.restored(raw[:4096] + signed(part) + behind, key_file)
+
+            header = raw[4096:end]
+            used = 256 + int.from_bytes(header[232:236], "big")
+            for _ in range(int.from_bytes(header[228:230], "big")):
+                used += 4 + int.from_bytes(header[258:260], "big")
+            own = range(196, 228) if sealed else [*range(132, 164), *range(len(header) - 64, len(header) - 32)]
+            places = [*range(80, 84), 230, 231, *range(236, 238), *range(242, 256), *range(used, len(header) - 64)]
+            self.each(header, [*places, *range(116, 132), *own], changed_set_header)
+
+            def changed_manifest(part: bytes) -> bytes:
+                return self.restored(raw[:manifest] + signed(part), key_file)
+
+            own = [] if sealed else range(len(raw) - manifest - 64, len(raw) - manifest - 32)
+            self.each(raw[manifest:], [*range(43, 48), *own], changed_manifest)
+
+            def changed_chunk(part: bytes) -> bytes:
+                stored = part[48 : 48 + int.from_bytes(part[28:32], "big")]
+                right = part[:32] + blake3([part[:32], stored])[:16] + part[48:]
+                return self.restored(raw[:end] + right, key_file)
+
+            self.each(raw[end:], [7], changed_chunk)
+            for kind in (5, 6):
+                with self.assertRaises(errors.Unsupported):
+                    changed_chunk(raw[end : end + 4] + bytes([kind]) + raw[end + 5 :])
+                with self.assertRaises(errors.Corrupt):
+                    self.restored(raw[: end + 4] + bytes([kind]) + raw[end + 5 :], key_file)
+
+    def test_index(self) -> None:
+        case = vector("media_in-clear")
+        raw = case.body
+        end, manifest = self.parts(raw)
+        begin = raw.index(b"PCHK\3", end)
+        length = int.from_bytes(raw[begin + 28 : begin + 32], "big")
+
+        def opened(index: bytes) -> bytes:
+            prefix = raw[begin : begin + 32]
+            prefix += blake3([prefix, index])[:16]
+            place, prefixes = end, [raw[4096:end]]
+            while place < manifest:
+                prefixes.append(prefix if place == begin else raw[place : place + 48])
+                place += 48 + int.from_bytes(raw[place + 28 : place + 32], "big")
+            root = summed(raw[manifest : manifest + 104] + blake3(prefixes) + raw[manifest + 136 :])
+            file = raw[:begin] + prefix + index + raw[begin + 48 + length : manifest] + root
+            return self.restored(file, case.bytes("key-file"))
+
+        index = raw[begin + 48 : begin + 48 + length]
+        self.assertEqual(opened(index), case.bytes("database"))
+        entries = (length - 12) // 44
+        self.each(index, [12 + 44 * entry + at for entry in range(entries) for at in range(2, 8)], opened)

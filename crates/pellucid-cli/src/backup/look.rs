@@ -8,7 +8,7 @@ use pellucid::certificate::hex;
 use pellucid::media::{Description, SetHeader, SetKeys};
 use pellucid::protector::Protector;
 use pellucid::restore::{FamilySet, Media, Tail};
-use pellucid::Algorithm;
+use pellucid::{Algorithm, Error};
 use pellucid_sqlite::backup::{open_media, refuse_looked_at};
 use pellucid_sqlite::seal_request::{Credentials, Request};
 
@@ -113,6 +113,11 @@ pub fn tails(media: &Media, output: &Output) {
                 "`{}`: a backup was interrupted: {} of set {position}, which nobody can restore",
                 name.display(),
                 bytes(*count)
+            )),
+            Tail::Damaged(error @ Error::Unsupported { .. }) => output.warning(format!(
+                "`{}`: not to be read by this version behind byte {}: {error}",
+                name.display(),
+                family.end
             )),
             Tail::Damaged(error) => output.warning(format!(
                 "`{}`: damaged behind byte {}: {error}",

@@ -172,6 +172,7 @@ fn forge_differential(path: &Path, sealed_source: bool) {
         base: full.set,
         commitment: [0; 32],
         page_hash_key: [9; 32],
+        flags: pellucid::flags::Flags::default(),
         protectors: Vec::new(),
         description: Vec::new(),
         ..full.clone()

@@ -227,3 +227,49 @@ fn an_unknown_compatible_flag_is_kept_by_whoever_writes_the_header() {
     kept("after off and on");
     assert!(header(&place.path("app.db")).sequence >= before + 5);
 }
+
+/// The bytes of a vector, in a file of the place, and its key beside it.
+fn media_of(place: &Place, vector: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(vector);
+    let text = std::fs::read_to_string(path).unwrap();
+    let unhex = |digits: &str| -> Vec<u8> {
+        let pair = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+        (0..digits.len()).step_by(2).map(pair).collect()
+    };
+    let (head, body) = text.split_once("\n\n").unwrap();
+    let key = head.lines().find_map(|line| line.strip_prefix("key-file: ")).unwrap();
+    place.secret("a.key", &unhex(key));
+    std::fs::write(place.path("a.bak"), unhex(&body.replace('\n', ""))).unwrap();
+}
+
+#[test]
+fn nothing_is_appended_to_media_that_only_a_newer_version_may_write() {
+    let key = ["--key-file", "a.key"];
+    for (vector, readable, says) in [
+        ("media_read-only-flag", true, "read-only flags 0x0002"),
+        ("media_compatible-flag", true, ""),
+        ("media_incompatible-flag", false, "incompatible flags 0x0002"),
+        ("media_reserved-set-type", false, "backup type 2 is reserved"),
+        ("media_set-byte-in-use", false, "byte 83 is not zero"),
+    ] {
+        let place = Place::new();
+        media_of(&place, vector);
+        place.plain("app.db");
+        let before = std::fs::read(place.path("a.bak")).unwrap();
+        let append = ["backup", "app.db", "--to", "a.bak", "--append", "--compression", "none"];
+        let told = place.pellucid(&[&append[..], &key].concat());
+        let header = place.pellucid(&["header", "a.bak"]);
+        if says.is_empty() {
+            assert_eq!(told.code, 0, "{vector}: {told:?}");
+        } else {
+            assert_eq!(told.code, 1, "{vector}: {told:?}");
+            assert!(told.stderr.contains(says), "{vector}: {told:?}");
+            assert!(before == std::fs::read(place.path("a.bak")).unwrap(), "{vector}");
+            assert!(!header.all().contains("damaged"), "{vector}: {header:?}");
+        }
+        let restore = ["restore", "a.bak", "--to", "new.db", "--decrypted", "--position", "1"];
+        let told = place.pellucid(&[&restore[..], &key].concat());
+        assert_eq!(told.code, i32::from(!readable), "{vector}: {told:?}");
+        assert_eq!(place.path("new.db").exists(), readable, "{vector}");
+    }
+}

@@ -313,6 +313,7 @@ mod tests {
             commitment: [0; 32],
             source_thumbprint: [0; 32],
             page_hash_key: [0; 32],
+            flags: pellucid::flags::Flags::default(),
             protectors: Vec::new(),
             description: Vec::new(),
         }

@@ -369,6 +369,7 @@ fn set_header(
         commitment: [0; 32],
         source_thumbprint: sealed.map_or([0; 32], thumbprint),
         page_hash_key,
+        flags: pellucid::flags::Flags::default(),
         protectors: Vec::new(),
         description: Vec::new(),
     })

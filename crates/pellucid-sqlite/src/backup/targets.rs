@@ -597,7 +597,15 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 fn can_go_on(family: &Family, position: u32) -> Result<()> {
     let subject = Subject::File(family.source.name());
     if let Tail::Damaged(error) = &family.tail {
-        return Err(Error::corrupt(subject, format!("nothing can be appended to it: {error}")));
+        let told = format!("nothing can be appended to it: {error}");
+        return Err(match error {
+            Error::Unsupported { .. } => Error::unsupported(subject, told),
+            _ => Error::corrupt(subject, told),
+        });
+    }
+    for set in &family.sets {
+        let checked = set.header.flags.check_writable(Subject::BackupSet(set.header.position));
+        checked.map_err(|error| Error::unsupported(subject.clone(), error.to_string()))?;
     }
     if family.sets.len() as u32 + 1 == position {
         return Ok(());

@@ -7,7 +7,8 @@ use pellucid::backup::{write_set, Base, FamilyTarget, MediaSink, NewSet, Options
 use pellucid::derive::commitment;
 use pellucid::hash::Sha256;
 use pellucid::media::{
-    page_hash, Compression, Description, Kind, MediaHeader, SetHeader, SetKeys, MEDIA_HEADER_BYTES,
+    page_hash, Compression, Description, Kind, MediaHeader, Root, SetHeader, SetKeys,
+    MEDIA_HEADER_BYTES,
 };
 use pellucid::protector::{wrap, KeyFile, Wrapping};
 use pellucid::unit::TAIL_BYTES;
@@ -105,6 +106,7 @@ fn set_header(shape: &Shape, position: u32, kind: Kind) -> SetHeader {
         commitment: [0; 32],
         source_thumbprint: [0; 32],
         page_hash_key: [0; 32],
+        flags: pellucid::flags::Flags::default(),
         protectors: Vec::new(),
         description: Vec::new(),
     }
@@ -285,6 +287,88 @@ pub fn cases() -> Result<Vec<Case>> {
         })
         .failing("unknown-compression", "unsupported", "compression 9"),
     ]);
+    cases.extend(newer(&sealed, &cases[0])?);
     cases.push(sealed);
     Ok(cases)
+}
+
+/// What a later version may write: sums made right, and tags where the set has a key.
+fn newer(sealed: &Case, in_clear: &Case) -> Result<Vec<Case>> {
+    let header = MEDIA_HEADER_BYTES;
+    let mut set = SET;
+    set[15] = b'1';
+    let keys = SetKeys::derive(&dek(), &set, Algorithm::Aes256)?;
+    let signed = |part: &mut [u8]| {
+        let mac_at = part.len() - 64;
+        let mac = keys.header().sign(&[&part[..mac_at]]);
+        part[mac_at..mac_at + 32].copy_from_slice(&mac);
+        mend_sum(part);
+    };
+    let in_set_header = |at: usize, value: u8| {
+        changed(sealed, |body| {
+            let bytes = u32::from_be_bytes(body[header + 20..header + 24].try_into().unwrap());
+            let manifest = body.len() - 200;
+            let end = header + bytes as usize;
+            body[header + at] = value;
+            signed(&mut body[header..end]);
+            // The set header is in the family's root.
+            let mut root = Root::new(&body[header..end]);
+            let mut chunk = end;
+            while chunk < manifest {
+                root.update(body[chunk..].first_chunk().unwrap());
+                let stored = u32::from_be_bytes(*body[chunk + 28..].first_chunk().unwrap());
+                chunk += 48 + stored as usize;
+            }
+            body[manifest + 104..manifest + 136].copy_from_slice(&root.finish());
+            signed(&mut body[manifest..]);
+        })
+    };
+    let in_manifest = |at: usize, value: u8| {
+        changed(sealed, |body| {
+            let manifest = body.len() - 200;
+            body[manifest + at] = value;
+            signed(&mut body[manifest..]);
+        })
+    };
+    let in_media_header = |at: usize, value: u8| {
+        changed(sealed, |body| {
+            body[at] = value;
+            mend_sum(&mut body[..header]);
+        })
+    };
+    // Of a set in clear, whose chunks need no key.
+    let in_chunk = |at: usize, value: u8| {
+        changed(in_clear, |body| {
+            let chunk = chunk_at(body, 0);
+            body[chunk + at] = value;
+            mend_chunk(body, chunk);
+        })
+    };
+    let unsupported =
+        |case: Case, kind: &str, error: &str| case.failing(kind, "unsupported", error);
+    Ok(vec![
+        unsupported(in_media_header(31, 1), "media-byte-in-use", "byte 31 is not zero"),
+        unsupported(in_media_header(4063, 1), "media-padding-in-use", "byte 4063 is not zero"),
+        unsupported(in_media_header(26, 6), "media-unknown-flag", "flags 4 are not known"),
+        unsupported(in_set_header(83, 1), "set-byte-in-use", "byte 83 is not zero"),
+        unsupported(in_set_header(67, 4), "set-unknown-flag", "flags 4 are not known"),
+        unsupported(in_set_header(237, 2), "incompatible-flag", "incompatible flags 0x0002"),
+        in_set_header(239, 2)
+            .with("kind", "read-only-flag")
+            .with_bytes("flags", &[0, 0, 0, 2, 0, 0]),
+        in_set_header(240, 2)
+            .with("kind", "compatible-flag")
+            .with_bytes("flags", &[0, 0, 0, 0, 2, 0]),
+        unsupported(in_set_header(64, 2), "reserved-set-type", "backup type 2 is reserved"),
+        unsupported(in_manifest(47, 1), "manifest-byte-in-use", "byte 47 is not zero"),
+        unsupported(in_manifest(42, 2), "manifest-unknown-flag", "flags 2 are not known"),
+        unsupported(in_chunk(4, 5), "reserved-chunk-5", "kind 5 is reserved"),
+        unsupported(in_chunk(4, 6), "reserved-chunk-6", "kind 6 is reserved"),
+        unsupported(in_chunk(7, 1), "chunk-byte-in-use", "its prefix has values"),
+        changed(in_clear, |body| {
+            let chunk = chunk_at(body, 0);
+            body[chunk + 4] = 5;
+        })
+        .failing("damaged-chunk-kind", "corrupt", "neither a chunk nor its end"),
+    ])
 }

@@ -30,6 +30,9 @@ pub enum ChunkKind {
     PageHashes = 4,
 }
 
+/// Kinds that no version has given a meaning yet; refused by name.
+pub const RESERVED_KINDS: [u8; 2] = [5, 6];
+
 /// How a chunk's content is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -167,6 +170,32 @@ impl ChunkPrefix {
             return None;
         }
         (parsed.content_bytes <= most && parsed.stored_bytes <= most).then_some(parsed)
+    }
+
+    /// How many bytes a chunk stores that this version does not take, if it may be a newer version's.
+    pub fn newer_bytes(prefix: &[u8; PREFIX_BYTES]) -> Option<usize> {
+        let stored = u32::from_be_bytes(*prefix[28..].first_chunk()?) as usize;
+        (Self::begins(prefix) && Self::parse(prefix).is_none() && stored <= MOST_CHUNK_BYTES)
+            .then_some(stored)
+    }
+
+    /// Why a chunk is not taken that [`ChunkPrefix::parse`] does not take: its checksum is right, so it is no damage.
+    pub fn newer(prefix: &[u8; PREFIX_BYTES], body: &[u8]) -> Option<Error> {
+        if checksum(prefix, body) != prefix[SUM_AT..] {
+            return None;
+        }
+        let subject =
+            || Subject::Chunk(u64::from_be_bytes(*prefix[8..].first_chunk().unwrap_or(&[0; 8])));
+        let kind = prefix[4];
+        let known = ChunkKind::Pages as u8..=ChunkKind::PageHashes as u8;
+        Some(match known.contains(&kind) {
+            false => Error::unknown(subject(), "kind", kind, &RESERVED_KINDS),
+            true => Error::unsupported(
+                subject(),
+                "its prefix has values that this version does not know: a newer version of \
+                 pellucid made it",
+            ),
+        })
     }
 
     /// The checksum that `prefix` carries.

@@ -5,6 +5,7 @@ use aws_lc_rs::digest;
 use super::{MOST_FAMILIES, MOST_MIRRORS};
 use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
+use crate::flags::check_zeros;
 use crate::header::FORMAT_VERSION;
 
 /// Bytes of a media header.
@@ -108,7 +109,8 @@ impl MediaHeader {
     /// Reads one.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is none or damaged, [`Error::Unsupported`] for a newer format.
+    /// [`Error::Corrupt`] if it is none or damaged, [`Error::Unsupported`] for a newer format, or a flag or byte in use that is
+    /// not known.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let corrupt = |cause: &'static str| Error::corrupt(Subject::MediaHeader, cause);
         if bytes.len() < MEDIA_HEADER_BYTES || !Self::begins(bytes) {
@@ -120,25 +122,28 @@ impl MediaHeader {
         }
         let mut fields = Fields::new(&bytes[16..SUM_AT]);
         check_version(fields.u32().unwrap_or(0))?;
-        Self::parse_fields(&mut fields).ok_or_else(|| corrupt("its fields do not fit"))
+        check_known(Subject::MediaHeader, bytes[26], FLAG_COMPRESSED | FLAG_ENCRYPTED)?;
+        let header = Self::parse_fields(&mut fields);
+        let header = header.ok_or_else(|| corrupt("its fields do not fit"))?;
+        let end = SUM_AT - fields.rest().len();
+        check_zeros(bytes, [27..32, end..SUM_AT], || Subject::MediaHeader)?;
+        Ok(header)
     }
 
     fn parse_fields(fields: &mut Fields<'_>) -> Option<Self> {
         let (families, family) = (fields.u16()?, fields.u16()?);
         let [mirrors, mirror, flags] = fields.array()?;
-        fields.zeros(5)?;
+        fields.take(5)?;
         let (media_set, made) = (fields.array()?, fields.u64()?);
         let mut text = || {
             let bytes = usize::from(fields.u16()?);
             readable(fields.take(bytes)?)
         };
         let (name, description) = (text()?, text()?);
-        fields.zeros(fields.rest().len())?;
         let fits = (1..=MOST_FAMILIES).contains(&families)
             && (1..=families).contains(&family)
             && (1..=MOST_MIRRORS).contains(&mirrors)
-            && mirror < mirrors
-            && flags & !(FLAG_COMPRESSED | FLAG_ENCRYPTED) == 0;
+            && mirror < mirrors;
         fits.then_some(Self {
             media_set,
             families,
@@ -151,6 +156,19 @@ impl MediaHeader {
             name,
             description,
         })
+    }
+}
+
+/// Refuses the bits of a byte of flags that are not `known`.
+pub(super) fn check_known(subject: Subject, flags: u8, known: u8) -> Result<()> {
+    match flags & !known {
+        0 => Ok(()),
+        unknown => Err(Error::unsupported(
+            subject,
+            format!(
+                "flags {unknown} are not known to this version: a newer version of pellucid made it"
+            ),
+        )),
     }
 }
 

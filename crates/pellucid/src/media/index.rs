@@ -5,10 +5,13 @@
 
 use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
+use crate::flags::check_zeros;
 
 /// Bytes of a page's hash.
 pub const PAGE_HASH_BYTES: usize = 16;
 
+/// Bytes of the counts before the entries.
+const HEAD_BYTES: usize = 12;
 /// Bytes of an entry.
 pub const ENTRY_BYTES: usize = 44;
 
@@ -44,7 +47,8 @@ impl Index {
     /// The bytes that go into index chunks.
     pub fn encode(&self) -> Vec<u8> {
         let entries = self.chunks.len() + self.hashes.len();
-        let mut out = Vec::with_capacity(12 + entries * ENTRY_BYTES + self.missing.len() * 4);
+        let mut out =
+            Vec::with_capacity(HEAD_BYTES + entries * ENTRY_BYTES + self.missing.len() * 4);
         for count in [self.chunks.len(), self.hashes.len(), self.missing.len()] {
             out.extend_from_slice(&(count as u32).to_be_bytes());
         }
@@ -66,10 +70,14 @@ impl Index {
     /// Reads one.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if its fields do not fit.
+    /// [`Error::Corrupt`] if its fields do not fit, [`Error::Unsupported`] for a byte in use that is zero in this version.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        Self::parse_fields(&mut Fields::new(bytes))
-            .ok_or_else(|| Error::corrupt(Subject::Index, "its fields do not fit"))
+        let index = Self::parse_fields(&mut Fields::new(bytes))
+            .ok_or_else(|| Error::corrupt(Subject::Index, "its fields do not fit"))?;
+        let entries = index.chunks.len() + index.hashes.len();
+        let starts = (0..entries).map(|entry| HEAD_BYTES + entry * ENTRY_BYTES);
+        check_zeros(bytes, starts.map(|at| at + 2..at + 8), || Subject::Index)?;
+        Ok(index)
     }
 
     fn parse_fields(fields: &mut Fields<'_>) -> Option<Self> {
@@ -90,7 +98,7 @@ impl Index {
 impl Entry {
     fn parse(fields: &mut Fields<'_>) -> Option<Self> {
         let family = fields.u16()?;
-        fields.zeros(6)?;
+        fields.take(6)?;
         Some(Self {
             family,
             offset: fields.u64()?,

@@ -3,12 +3,13 @@
 //! It names the length and the root of every family, so that one authentic manifest says what the whole set is.
 
 use super::chunk::PREFIX_BYTES;
-use super::header::check_version;
+use super::header::{check_known, check_version};
 use super::keys::SetKeys;
 use super::set_header::{authenticate, check_sum, finish};
 use super::{ChunkPrefix, MOST_FAMILIES};
 use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
+use crate::flags::check_zeros;
 use crate::header::FORMAT_VERSION;
 
 /// What a manifest begins with.
@@ -118,12 +119,25 @@ impl Manifest {
         let corrupt = |cause: &'static str| Error::corrupt(Subject::Manifest, cause);
         let fields =
             check_sum(bytes).ok_or_else(|| corrupt("damaged: its checksum does not match"))?;
-        Self::parse_fields(&mut Fields::new(fields)).ok_or_else(|| corrupt("its fields do not fit"))
+        let manifest = Self::parse_fields(&mut Fields::new(fields));
+        let manifest = manifest.ok_or_else(|| corrupt("its fields do not fit"))?;
+        check_known(Subject::Manifest, bytes[42], FLAG_DAMAGED)?;
+        check_zeros(bytes, [43..48], || Subject::Manifest)?;
+        Ok(manifest)
+    }
+
+    /// Whether the manifest in `bytes` has no HMAC, as that of a set that is not sealed.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if it has.
+    pub fn check_unsealed(bytes: &[u8]) -> Result<()> {
+        let mac = bytes.len().saturating_sub(SUMS_BYTES);
+        check_zeros(bytes, [mac..mac + 32], || Subject::Manifest)
     }
 
     fn parse_fields(fields: &mut Fields<'_>) -> Option<Self> {
         let (set, count, flags) = (fields.array()?, fields.u16()?, fields.u8()?);
-        fields.zeros(5)?;
+        fields.take(5)?;
         let mut manifest = Self {
             set,
             damaged: flags & FLAG_DAMAGED != 0,
@@ -140,7 +154,7 @@ impl Manifest {
         for _ in 0..count {
             manifest.families.push(FamilyEnd { bytes: fields.u64()?, root: fields.array()? });
         }
-        (fields.rest().is_empty() && flags & !FLAG_DAMAGED == 0).then_some(manifest)
+        fields.rest().is_empty().then_some(manifest)
     }
 
     /// Whether the manifest in `bytes` was written by somebody who has the set key.

@@ -13,14 +13,17 @@ mod manifest;
 mod set_header;
 mod tails;
 
-pub use chunk::{ChunkKind, ChunkPrefix, Stored, CHUNK_BYTES, MOST_CHUNK_BYTES, PREFIX_BYTES};
+pub use chunk::{
+    ChunkKind, ChunkPrefix, Stored, CHUNK_BYTES, MOST_CHUNK_BYTES, PREFIX_BYTES,
+    RESERVED_KINDS as RESERVED_CHUNK_KINDS,
+};
 pub use compress::{decompress, Compressor};
 pub use header::{MediaHeader, MEDIA_HEADER_BYTES};
 pub use index::{page_hash, Entry, Index, ENTRY_BYTES, PAGE_HASH_BYTES};
 pub use keys::SetKeys;
 pub use manifest::{FamilyEnd, Manifest, Root};
 pub use set_header::{
-    Compression, Description, Kind, ServerFacts, SetHeader, MOST_SET_HEADER_BYTES,
+    Compression, Description, Kind, ServerFacts, SetHeader, MOST_SET_HEADER_BYTES, RESERVED_KIND,
 };
 pub use tails::{cut as cut_tails, lay as lay_tails};
 

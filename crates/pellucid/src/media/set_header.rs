@@ -6,13 +6,14 @@
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
-use super::header::{check_readable, check_version, made_readable};
+use super::header::{check_known, check_readable, check_version, made_readable};
 use super::keys::SetKeys;
 use super::MOST_FAMILIES;
 use crate::algorithm::Algorithm;
 use crate::cipher::TAG_BYTES;
 use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
+use crate::flags::{check_zeros, Flags, FLAGS_BYTES};
 use crate::header::{FORMAT_VERSION, MAX_PROTECTORS};
 use crate::protector::{unwrap, Binding, KeySource, Protector, Purpose};
 use crate::secret::Dek;
@@ -28,6 +29,14 @@ const SUMS_BYTES: usize = 64;
 const ALIGNMENT: usize = 512;
 const FLAG_COPY_ONLY: u8 = 1;
 const FLAG_SEALED_SOURCE: u8 = 2;
+/// Where the words of flags lie.
+const FLAGS_AT: usize = 236;
+/// Bytes before the protectors that version 1 has nothing in.
+const ZEROS: [std::ops::Range<usize>; 3] = [80..84, 230..232, FLAGS_AT + FLAGS_BYTES..FIXED_BYTES];
+/// What is zero in a full set, in one that is not sealed, and in one that is.
+const BASE: std::ops::Range<usize> = 116..132;
+const COMMITMENT: std::ops::Range<usize> = 132..164;
+const PAGE_HASH_KEY: std::ops::Range<usize> = 196..228;
 
 /// What a backup set holds, numbered as SQL Server's `BackupType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +47,9 @@ pub enum Kind {
     /// The pages that differ from a full set.
     Differential = 5,
 }
+
+/// A type that no version has given a meaning yet; refused by name.
+pub const RESERVED_KIND: u8 = 2;
 
 /// How the chunks of a set are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,6 +206,8 @@ pub struct SetHeader {
     pub source_thumbprint: [u8; 32],
     /// Key of the page hashes of a set that is not sealed; zeros in one that is.
     pub page_hash_key: [u8; 32],
+    /// What a newer version said of it.
+    pub flags: Flags,
     /// The protectors of the set key, encoded.
     pub protectors: Vec<Vec<u8>>,
     /// The description as it is stored: JSON, or sealed JSON.
@@ -336,6 +350,7 @@ impl SetHeader {
         out.extend_from_slice(&(self.protectors.len() as u16).to_be_bytes());
         out.extend_from_slice(&[0; 2]);
         out.extend_from_slice(&(self.description.len() as u32).to_be_bytes());
+        out.extend_from_slice(&self.flags.encode());
         out.resize(FIXED_BYTES, 0);
         self.protectors.iter().for_each(|protector| out.extend_from_slice(protector));
         out.extend_from_slice(&self.description);
@@ -367,14 +382,39 @@ impl SetHeader {
     /// Reads one without a key. Nothing in it may be trusted before [`SetHeader::authenticate`].
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a damaged one, [`Error::Unsupported`] for an unknown algorithm or compression.
+    /// [`Error::Corrupt`] for a damaged one, [`Error::Unsupported`] for an unknown type, algorithm, compression or flag, or a
+    /// byte in use that is zero in this version.
     pub fn parse(bytes: &[u8], position: u32) -> Result<Self> {
         let corrupt = |cause: &'static str| Error::corrupt(Subject::BackupSet(position), cause);
         let fields = check_sum(bytes)
             .ok_or_else(|| corrupt("its header is damaged: the checksum does not match"))?;
+        if bytes.len() < FIXED_BYTES + SUMS_BYTES {
+            return Err(corrupt("the fields of its header do not fit"));
+        }
+        // What a newer version may have made otherwise, before what only fits this one.
+        let subject = || Subject::BackupSet(position);
+        let mut flags = [0; FLAGS_BYTES];
+        flags.copy_from_slice(&bytes[FLAGS_AT..FLAGS_AT + FLAGS_BYTES]);
+        let flags = Flags::parse(flags, subject())?;
+        Kind::from_id(bytes[64])?;
+        check_known(subject(), bytes[67], FLAG_COPY_ONLY | FLAG_SEALED_SOURCE)?;
+        check_zeros(bytes, ZEROS, subject)?;
         let mut fields = Fields::new(fields);
         let parsed = Self::parse_fields(&mut fields)?;
         let header = parsed.ok_or_else(|| corrupt("the fields of its header do not fit"))?;
+        let mac = bytes.len() - SUMS_BYTES;
+        check_zeros(bytes, [mac - fields.rest().len()..mac], subject)?;
+        let sealed = header.algorithm.is_some();
+        let full = header.kind == Kind::Full;
+        let of = |is: bool, range: std::ops::Range<usize>| if is { range } else { 0..0 };
+        let unused = [
+            of(full, BASE),
+            of(!sealed, COMMITMENT),
+            of(sealed, PAGE_HASH_KEY),
+            of(!sealed, mac..mac + 32),
+        ];
+        check_zeros(bytes, unused, subject)?;
+        let header = Self { flags, ..header };
         if header.position != position {
             return Err(corrupt("it says that its position is another one"));
         }
@@ -387,14 +427,14 @@ impl SetHeader {
             let place = (fields.u16()?, fields.u16()?, fields.u32()?);
             let kinds: [u8; 4] = fields.array()?;
             let sizes = (fields.u32()?, fields.u32()?, fields.u32()?);
-            fields.zeros(4)?;
+            fields.take(4)?;
             let times = (fields.u64()?, fields.u64()?);
             let sources = (fields.array()?, fields.array()?);
             let keys = (fields.array()?, fields.array()?, fields.array()?);
             let protectors = fields.u16()?;
-            fields.zeros(2)?;
+            fields.take(2)?;
             let description = fields.u32()?;
-            fields.zeros(FIXED_BYTES - 236)?;
+            fields.take(FIXED_BYTES - FLAGS_AT)?;
             Some((ids, place, kinds, sizes, times, sources, keys, protectors, description))
         };
         let Some((ids, place, kinds, sizes, times, sources, keys, protectors, description)) =
@@ -412,8 +452,7 @@ impl SetHeader {
             && chunk_pages > 0
             && u64::from(chunk_pages) * u64::from(page_size) <= super::MOST_CHUNK_BYTES as u64
             && usize::from(protectors) <= MAX_PROTECTORS
-            && (algorithm != 0 || protectors == 0)
-            && flags & !(FLAG_COPY_ONLY | FLAG_SEALED_SOURCE) == 0;
+            && (algorithm != 0 || protectors == 0);
         if !fits {
             return Ok(None);
         }
@@ -425,9 +464,6 @@ impl SetHeader {
             list.push(bytes.to_vec());
         }
         let Some(description) = fields.take(description as usize) else { return Ok(None) };
-        if fields.zeros(fields.rest().len()).is_none() {
-            return Ok(None);
-        }
         Ok(Some(Self {
             media_set: ids.0,
             set: ids.1,
@@ -449,6 +485,7 @@ impl SetHeader {
             commitment: keys.0,
             source_thumbprint: keys.1,
             page_hash_key: keys.2,
+            flags: Flags::default(),
             protectors: list,
             description: description.to_vec(),
         }))
@@ -493,7 +530,7 @@ impl Kind {
         [Kind::Full, Kind::Differential]
             .into_iter()
             .find(|kind| *kind as u8 == id)
-            .ok_or_else(|| unknown("backup type", id))
+            .ok_or_else(|| unknown("backup type", id, &[RESERVED_KIND]))
     }
 
     /// Lower-case word for people.
@@ -510,7 +547,7 @@ impl Compression {
         [Compression::None, Compression::Zstd, Compression::Lz4]
             .into_iter()
             .find(|compression| *compression as u8 == id)
-            .ok_or_else(|| unknown("compression", id))
+            .ok_or_else(|| unknown("compression", id, &[]))
     }
 
     /// Lower-case word for people.
@@ -523,8 +560,8 @@ impl Compression {
     }
 }
 
-fn unknown(what: &str, id: u8) -> Error {
-    Error::unsupported(Subject::MediaHeader, format!("{what} {id} is not known to this version"))
+fn unknown(what: &str, id: u8, reserved: &[u8]) -> Error {
+    Error::unknown(Subject::MediaHeader, what, id, reserved)
 }
 
 #[cfg(test)]
@@ -554,6 +591,7 @@ mod tests {
             commitment: [4; 32],
             source_thumbprint: [5; 32],
             page_hash_key: [0; 32],
+            flags: Flags::default(),
             protectors: vec![vec![1, 0, 0, 3, 7, 7, 7]],
             description: Vec::new(),
         }

@@ -204,6 +204,9 @@ impl Walk<'_> {
                 break;
             }
             let Some(chunk) = ChunkPrefix::parse(&prefix) else {
+                if let Some(error) = self.newer_chunk(next, &prefix)? {
+                    return damaged(error);
+                }
                 return damaged(Error::corrupt(
                     Subject::BackupSet(position),
                     format!("neither a chunk nor its end is at byte {next}"),
@@ -225,7 +228,11 @@ impl Walk<'_> {
             Ok(manifest) => manifest,
             Err(error) => return damaged(error),
         };
-        if let Err(error) = fits(&header, &manifest, next - at) {
+        let unsealed = match header.algorithm {
+            None => Manifest::check_unsealed(&manifest_bytes),
+            Some(_) => Ok(()),
+        };
+        if let Err(error) = fits(&header, &manifest, next - at).and(unsealed) {
             return damaged(error);
         }
         let manifest_at = next;
@@ -238,6 +245,13 @@ impl Walk<'_> {
             manifest_bytes,
             committed_elsewhere: false,
         })))
+    }
+
+    /// What says that a chunk that is not known was made by a newer version, and is whole.
+    fn newer_chunk(&self, at: u64, prefix: &[u8; PREFIX_BYTES]) -> Result<Option<Error>> {
+        let Some(stored) = ChunkPrefix::newer_bytes(prefix) else { return Ok(None) };
+        let body = self.bytes(at + PREFIX_BYTES as u64, stored)?;
+        Ok(body.and_then(|body| ChunkPrefix::newer(prefix, &body)))
     }
 
     fn array<const N: usize>(&self, at: u64) -> Result<Option<[u8; N]>> {

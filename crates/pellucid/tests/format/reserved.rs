@@ -12,10 +12,14 @@ use aws_lc_rs::digest;
 use pellucid::header::{DekRow, Header, COPY_BYTES};
 use pellucid::journal::{self, JournalHeader};
 use pellucid::keys::HeaderKey;
+use pellucid::media::{
+    ChunkKind, ChunkPrefix, Compression, Entry, FamilyEnd, Index, Kind, Manifest, MediaHeader,
+    SetHeader, SetKeys, Stored, PREFIX_BYTES,
+};
 use pellucid::nonce::SystemNonces;
 use pellucid::scan::{Progress, PROGRESS_OFFSET};
 use pellucid::sector::{SectorZero, Wear, SECTOR_BYTES};
-use pellucid::{Algorithm, Dek, Error};
+use pellucid::{Algorithm, Dek, Error, Subject};
 
 /// Refused as something newer, which is no damage.
 #[track_caller]
@@ -199,6 +203,206 @@ fn journal_headers() {
     });
 }
 
+fn set_header(algorithm: Option<Algorithm>, kind: Kind) -> SetHeader {
+    SetHeader {
+        media_set: [1; 16],
+        set: SET,
+        family: 1,
+        families: 1,
+        position: 1,
+        kind,
+        algorithm,
+        compression: Compression::None,
+        copy_only: false,
+        sealed_source: false,
+        page_size: 512,
+        pages: 3,
+        chunk_pages: 2,
+        begun: 5,
+        expires: 6,
+        source: [0; 16],
+        base: if kind == Kind::Full { [0; 16] } else { [3; 16] },
+        commitment: if algorithm.is_some() { [4; 32] } else { [0; 32] },
+        source_thumbprint: [0; 32],
+        page_hash_key: if algorithm.is_some() { [0; 32] } else { [5; 32] },
+        flags: pellucid::flags::Flags::default(),
+        protectors: if algorithm.is_some() { vec![vec![1, 0, 0, 1, 7]] } else { vec![] },
+        description: b"{}".to_vec(),
+    }
+}
+
+const SET: [u8; 16] = [2; 16];
+
+fn set_keys() -> SetKeys {
+    SetKeys::derive(&dek(), &SET, Algorithm::Aes256).unwrap()
+}
+
+/// HMAC, if there is one, and SHA-256 at the end made right.
+fn resigned(mut part: Vec<u8>, sealed: bool) -> Vec<u8> {
+    let mac = part.len() - 64;
+    if sealed {
+        let own = set_keys().header().sign(&[&part[..mac]]);
+        part[mac..mac + 32].copy_from_slice(&own);
+    }
+    sum(&mut part, mac + 32);
+    part
+}
+
+#[test]
+fn media_headers() {
+    let table = Doc::read().section("### Media header").table(0).with(&[("n", 3), ("m", 2)]);
+    let header = MediaHeader {
+        name: "abc".into(),
+        description: "de".into(),
+        ..MediaHeader::single([1; 16], true, true, 9)
+    };
+    let bytes = header.encode().unwrap();
+    // The padding has no length of its own in the page.
+    let zeros = [27..32, 65..table.at("SHA-256 of bytes 0-4063").start];
+    assert_eq!(table.zeros(), zeros[..1]);
+    each_byte(&bytes, &zeros, |at, mut changed| {
+        assert!(matches!(MediaHeader::parse(&changed), Err(Error::Corrupt { .. })), "{at}");
+        sum(&mut changed, bytes.len() - 32);
+        is_newer(MediaHeader::parse(&changed), &format!("byte {at} is not zero"), "media header");
+    });
+    for bit in 2..8 {
+        let mut changed = bytes.clone();
+        changed[26] |= 1 << bit;
+        sum(&mut changed, bytes.len() - 32);
+        is_newer(MediaHeader::parse(&changed), &format!("flags {}", 1 << bit), "media header");
+    }
+}
+
+#[test]
+fn set_headers() {
+    let doc = Doc::read();
+    let table = doc.section("### Set header").table(0);
+    for algorithm in [None, Some(Algorithm::Aes256)] {
+        for kind in [Kind::Full, Kind::Differential] {
+            let header = set_header(algorithm, kind);
+            let sealed = algorithm.is_some();
+            let keys = set_keys();
+            let encode = |header: &SetHeader| header.encode(sealed.then_some(&keys));
+            let bytes = encode(&header).unwrap();
+            let own = 256 + header.protectors.concat().len() + header.description.len();
+            let mut zeros = table.zeros();
+            assert_eq!(zeros, [80..84, 230..232, 242..256]);
+            let mac = bytes.len() - 64;
+            zeros.push(own..mac);
+            match sealed {
+                true => zeros.push(table.at("key of the page hashes")),
+                false => zeros.extend([table.at("key commitment"), mac..mac + 32]),
+            }
+            if kind == Kind::Full {
+                zeros.push(table.at("set id of the full set"));
+            }
+            each_byte(&bytes, &zeros, |at, changed| {
+                let signs = sealed || !(mac..mac + 32).contains(&at);
+                let changed = resigned(changed, sealed && signs);
+                let told = SetHeader::parse(&changed, 1);
+                is_newer(told, &format!("byte {at} is not zero"), "set header");
+            });
+            let signed = |bytes| resigned(bytes, sealed);
+            let parse = |bytes: Vec<u8>| SetHeader::parse(&bytes, 1);
+            let at = table.at("[flags]").start;
+            // A set header is written once; who writes one again keeps what it said.
+            for bit in 0..16 {
+                let with = |word: usize| {
+                    let mut changed = bytes.clone();
+                    changed[at + word + 1 - bit / 8] |= 1 << (bit % 8);
+                    signed(changed)
+                };
+                let named = format!("incompatible flags {:#06x}", 1 << bit);
+                is_newer(parse(with(0)), &named, "set header");
+                let read = parse(with(2)).unwrap();
+                let told = read.flags.check_writable(Subject::BackupSet(1));
+                is_newer(told, &format!("read-only flags {:#06x}", 1 << bit), "set header");
+                let kept = parse(with(4)).unwrap();
+                assert_eq!(encode(&kept).unwrap(), with(4));
+            }
+        }
+    }
+}
+
+#[test]
+fn manifests_and_indexes() {
+    let doc = Doc::read();
+    let manifest = Manifest {
+        set: SET,
+        damaged: false,
+        finished: 1,
+        content_bytes: 2,
+        stored_bytes: 3,
+        chunks: 4,
+        index_chunks: 5,
+        pages: 6,
+        missing: 7,
+        index_offset: 8,
+        families: vec![FamilyEnd { bytes: 9, root: [1; 32] }],
+    };
+    let bytes = manifest.encode(Some(&set_keys())).unwrap();
+    let table = doc.section("### Manifest").table(0).with(&[("n", bytes.len())]);
+    each_byte(&bytes, &table.zeros(), |at, changed| {
+        let told = Manifest::parse(&resigned(changed, true));
+        is_newer(told, &format!("byte {at} is not zero"), "manifest");
+    });
+    let in_clear = manifest.encode(None).unwrap();
+    let mac = in_clear.len() - 64;
+    Manifest::check_unsealed(&in_clear).unwrap();
+    each_byte(&in_clear, &[mac..mac + 32], |at, changed| {
+        let told = Manifest::check_unsealed(&resigned(changed, false));
+        is_newer(told, &format!("byte {at} is not zero"), "manifest");
+    });
+
+    let entry =
+        Entry { family: 1, offset: 9, stored_bytes: 8, first_page: 1, pages: 2, checksum: [3; 16] };
+    let index = Index { chunks: vec![entry; 2], hashes: vec![entry], missing: vec![17] };
+    let own = doc.section("### Index").from("An entry:").table(0).zeros();
+    let zeros: Vec<_> = (0..3usize)
+        .flat_map(|n| own.iter().map(move |r| 12 + n * 44 + r.start..12 + n * 44 + r.end))
+        .collect();
+    each_byte(&index.encode(), &zeros, |at, changed| {
+        is_newer(Index::parse(&changed), &format!("byte {at} is not zero"), "index");
+    });
+}
+
+#[test]
+fn chunks() {
+    let zeros = Doc::read().section("### Chunk").table(0).zeros();
+    let mut prefix = ChunkPrefix {
+        kind: ChunkKind::Pages,
+        stored: Stored::Raw,
+        without_tails: false,
+        number: 7,
+        first_page: 1,
+        pages: 1,
+        content_bytes: 16,
+        stored_bytes: 0,
+    };
+    let mut body = vec![9; 16];
+    let bytes = prefix.seal(None, &mut body).unwrap();
+    let summed = |mut prefix: Vec<u8>| -> [u8; PREFIX_BYTES] {
+        let hash = blake3::hash(&[&prefix[..32], &body].concat());
+        prefix[32..].copy_from_slice(&hash.as_bytes()[..16]);
+        prefix.try_into().unwrap()
+    };
+    let newer = |changed: Vec<u8>, says: &str| {
+        let damaged: [u8; PREFIX_BYTES] = changed.clone().try_into().unwrap();
+        assert_eq!(ChunkPrefix::parse(&damaged), None);
+        assert!(ChunkPrefix::newer(&damaged, &body).is_none(), "damage is no newer version");
+        let changed = summed(changed);
+        assert_eq!(ChunkPrefix::parse(&changed), None);
+        assert_eq!(ChunkPrefix::newer_bytes(&changed), Some(16));
+        is_newer::<()>(Err(ChunkPrefix::newer(&changed, &body).unwrap()), says, "chunk");
+    };
+    each_byte(&bytes, &zeros, |_, changed| newer(changed, "its prefix has values"));
+    for kind in pellucid::media::RESERVED_CHUNK_KINDS {
+        let mut changed = bytes.to_vec();
+        changed[4] = kind;
+        newer(changed, &format!("chunk 7: kind {kind} is reserved"));
+    }
+}
+
 /// The row of the table "Reserved" that begins with `what`: its numbers.
 fn reserved(table: &Table, what: &str) -> Vec<u64> {
     let row = table.rows.iter().find(|row| row[0].starts_with(what)).expect(what);
@@ -219,5 +423,9 @@ fn reserved_numbers_are_those_of_the_code() {
     assert_eq!(reserved(&table, "type of [protector]"), types);
     let log = u64::from(pellucid::wal::RESERVED_VERSION);
     assert_eq!(reserved(&table, "version of a [WAL]"), [log]);
-    assert_eq!(table.rows.len(), 4, "each is compared");
+    let set = u64::from(pellucid::media::RESERVED_KIND);
+    assert_eq!(reserved(&table, "type of [backup set]"), [set]);
+    let chunks = pellucid::media::RESERVED_CHUNK_KINDS.map(u64::from);
+    assert_eq!(reserved(&table, "kind of [chunk]"), chunks);
+    assert_eq!(table.rows.len(), 6, "each is compared");
 }

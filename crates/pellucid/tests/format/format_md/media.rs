@@ -134,6 +134,7 @@ fn set_header() -> SetHeader {
             .unwrap(),
         source_thumbprint: [0xd4; 32],
         page_hash_key: [0; 32],
+        flags: pellucid::flags::Flags::default(),
         protectors: vec![vec![1, 0, 0, 3, 7, 7, 7], vec![1, 0, 0, 1, 9]],
         description: Vec::new(),
     }

@@ -58,6 +58,8 @@ pub fn media(case: &Case) -> Result<()> {
     let position = case.number("position") as u32;
     let set = OpenSet::open(&media, position, &keys)?;
     assert_eq!(set.description().database, "vectors");
+    let flags = case.get("flags").map_or([0; 6], |_| case.array("flags"));
+    assert_eq!(set.header().flags.encode(), flags);
     let database = Database(Mutex::new(Vec::new()), set.header().page_size as usize);
     if set.header().kind == Kind::Differential {
         restore_pages(&OpenSet::open(&media, 1, &keys)?, &database, 1, &mut |_| ())?;
