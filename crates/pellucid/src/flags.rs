@@ -7,6 +7,11 @@ use crate::error::{Error, Result, Subject};
 /// Bytes of the three words.
 pub const FLAGS_BYTES: usize = 6;
 
+/// Bits of the one byte that a file of the keyring has for all three.
+const BYTE_INCOMPATIBLE: u8 = 0b0000_0111;
+const BYTE_READ_ONLY: u8 = 0b0011_1000;
+const BYTE_COMPATIBLE: u8 = 0b1100_0000;
+
 /// The flags of an object that this version can read. None of them is incompatible: with one it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
@@ -29,6 +34,20 @@ impl Flags {
     pub fn encode(self) -> [u8; FLAGS_BYTES] {
         let ([a, b], [c, d]) = (self.read_only.to_be_bytes(), self.compatible.to_be_bytes());
         [0, 0, a, b, c, d]
+    }
+
+    /// Reads the byte of a file of the keyring: three bits of incompatible flags, three of read-only ones, two of compatible
+    /// ones, from the lowest on.
+    pub(crate) fn from_byte(byte: u8, subject: Subject) -> Result<Self> {
+        Self::known((byte & BYTE_INCOMPATIBLE).into(), subject)?;
+        let word = |bits: u8| u16::from((byte & bits) >> bits.trailing_zeros());
+        Ok(Self { read_only: word(BYTE_READ_ONLY), compatible: word(BYTE_COMPATIBLE) })
+    }
+
+    /// That byte.
+    pub(crate) fn to_byte(self) -> u8 {
+        let bits = |word: u16, of: u8| (word as u8) << of.trailing_zeros() & of;
+        bits(self.read_only, BYTE_READ_ONLY) | bits(self.compatible, BYTE_COMPATIBLE)
     }
 
     fn known(incompatible: u16, subject: Subject) -> Result<()> {
@@ -101,6 +120,23 @@ mod tests {
         assert_eq!(read.encode(), [0, 0, 0x10, 0, 0, 4]);
         let told = read.check_writable(Subject::Container).unwrap_err().to_string();
         assert!(told.contains("read-only flags 0x1000") && told.contains("newer"), "{told}");
+    }
+
+    #[test]
+    fn a_byte_has_all_three() {
+        for byte in 0..=u8::MAX {
+            match Flags::from_byte(byte, Subject::Container) {
+                Ok(flags) => {
+                    assert_eq!(flags.to_byte(), byte);
+                    let writable = flags.check_writable(Subject::Container).is_ok();
+                    assert_eq!(writable, byte & 0b0011_1000 == 0, "{byte:#b}");
+                }
+                Err(error) => {
+                    assert_ne!(byte & 7, 0, "{byte:#b}: {error}");
+                    assert!(matches!(error, Error::Unsupported { .. }));
+                }
+            }
+        }
     }
 
     #[test]

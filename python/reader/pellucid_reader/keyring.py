@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key
 
 from .errors import Corrupt, MissingKey, ReaderError, Unauthentic, Unsupported
+from .flags import check_flags_byte
 from .protector import Certificate
 from .unit import hkdf
 
@@ -41,6 +42,7 @@ def open_sealed_file(raw: bytes, parent_key: bytes, kind: KeyKind, name: str) ->
     version = int.from_bytes(raw[16:18], "big")
     if version != VERSION:
         raise Unsupported(f"version {version} is newer than {VERSION}")
+    check_flags_byte(raw[19], "a file of a keyring")
     if raw[18] != kind:
         raise Corrupt("holds a key of another kind")
     check = hkdf(parent_key, b"", b"pellucid/1 key check", 16)

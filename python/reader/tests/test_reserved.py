@@ -11,7 +11,9 @@ import hmac
 import unittest
 from collections.abc import Callable, Iterable
 
-from pellucid_reader import errors, journal, media
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from pellucid_reader import errors, journal, keyring, media
 from pellucid_reader.blake3 import blake3
 from pellucid_reader.header import parse_header, parse_sector_0
 from pellucid_reader.protector import KeysAtHand
@@ -156,3 +158,20 @@ class Reserved(unittest.TestCase):
         self.assertEqual(opened(index), case.bytes("database"))
         entries = (length - 12) // 44
         self.each(index, [12 + 44 * entry + at for entry in range(entries) for at in range(2, 8)], opened)
+
+    def test_keyring(self) -> None:
+        case = vector("keyring_master-key")
+        parent = case.bytes("service-key")
+
+        def opened(flags: int) -> bytes:
+            header = case.body[:19] + bytes([flags]) + case.body[20:48]
+            key = hkdf(parent, b"", b"pellucid/1 keyring\1")
+            content = AESGCM(key).encrypt(header[36:48], case.bytes("database-master-key"), header)
+            return keyring.open_sealed_file(header + content, parent, keyring.KeyKind.MASTER_KEY, "")
+
+        for bit in range(8):
+            if bit > 2:
+                self.assertEqual(opened(1 << bit), case.bytes("database-master-key"), bit)
+                continue
+            with self.assertRaises(errors.Unsupported):
+                opened(1 << bit)

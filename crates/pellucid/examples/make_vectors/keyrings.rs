@@ -26,8 +26,12 @@ pub fn derive<const N: usize>(parent: &[u8; 32], salt: &[u8], info: &[&[u8]]) ->
 }
 
 fn sealed_file(parent: &[u8; 32], kind: u8, name: &str, content: &[u8]) -> Result<Vec<u8>> {
+    flagged(parent, kind, 0, name, content)
+}
+
+fn flagged(parent: &[u8; 32], kind: u8, flags: u8, name: &str, content: &[u8]) -> Result<Vec<u8>> {
     let mut bytes = b"Pellucid key\0\0\0\0".to_vec();
-    bytes.extend_from_slice(&[0, 1, kind, 0]);
+    bytes.extend_from_slice(&[0, 1, kind, flags]);
     bytes.extend_from_slice(&derive::<16>(parent, b"", &[b"pellucid/1 key check"]));
     bytes.extend_from_slice(&NONCE);
     let key: [u8; 32] = derive(parent, b"", &[b"pellucid/1 keyring", &[kind]]);
@@ -73,9 +77,24 @@ pub fn cases() -> Result<Vec<Case>> {
         .with("sequence", 5)
         .with("sealed", "yes");
 
+    let memory = [0, 0, 0, 0, 0, 0, 0, 5, 1];
+    let with_flags =
+        |flags| Ok(database.clone().with_body(&flagged(&master, 3, flags, &name, &memory)?));
+    let mut flags = vec![
+        with_flags(8)?.with("kind", "read-only-flag"),
+        with_flags(64)?.with("kind", "compatible-flag"),
+    ];
+    for flag in [1u8, 2, 4] {
+        let told = format!("incompatible flags {flag:#06x}");
+        flags.push(with_flags(flag)?.failing(
+            &format!("incompatible-flag-{flag}"),
+            "unsupported",
+            &told,
+        ));
+    }
     let mut newer = good.body.clone();
     newer[17] = 2;
-    Ok(vec![
+    flags.extend([
         good.failing("torn", "corrupt", "truncated").with_body(&good.body[..63]),
         flip(good.failing("flipped-tag", "unauthentic", "its tag does not match"), -1),
         good.failing("wrong-key", "missing-key", "it was sealed under another key")
@@ -87,5 +106,6 @@ pub fn cases() -> Result<Vec<Case>> {
         good,
         with_certificate,
         database,
-    ])
+    ]);
+    Ok(flags)
 }

@@ -180,6 +180,7 @@ impl Keyring {
             return Err(Error::message(message::NO_PRIVATE_KEY, name));
         };
         super::check_password(password)?;
+        self.certificate_file(name).check_writable()?;
         check_new(key_path)?;
         check_new(path)?;
         let key = certificate.to_encrypted_pem(password)?;

@@ -73,7 +73,12 @@ impl DatabaseMemory {
         let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
         let mut memory = Self {
             sequence: u64::from_be_bytes(*head.first_chunk()?),
-            sealed: head[8] == 1,
+            sealed: match head[8] {
+                0 => false,
+                1 => true,
+                // Taken for either, an old header put back might pass.
+                _ => return None,
+            },
             ..Self::default()
         };
         let Some((count, rest)) = rest.split_first() else { return Some(memory) };
@@ -141,9 +146,9 @@ impl Keyring {
     pub(super) fn recall(&self, name: &str) -> Result<Option<DatabaseMemory>> {
         let file = self.database_file(name);
         let Some(bytes) = self.read(&file)? else { return Ok(None) };
-        DatabaseMemory::decode(&bytes)
-            .map(Some)
-            .ok_or_else(|| Error::corrupt(Subject::File(file.path().to_owned()), "wrong length"))
+        DatabaseMemory::decode(&bytes).map(Some).ok_or_else(|| {
+            Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
+        })
     }
 
     /// Remembers a database. How far its header had come never goes down by that.

@@ -104,6 +104,7 @@ impl Change {
     /// As [`Keyring::open`] for the service master key.
     pub fn add_service_encryption(&self, keyring: &Keyring) -> Result<()> {
         let service = instance::service_key(&self.home)?;
+        master_file(&self.home).check_writable()?;
         self.record(Event::new(Action::Added, SERVICE_ENCRYPTION))?;
         master_file(&self.home).replace(&service, keyring.master_key.expose())
     }
@@ -144,6 +145,9 @@ impl Change {
             check_password(password)?;
         }
         let service = instance::service_key(&self.home)?;
+        for file in children(&self.home)?.iter().chain([&master_file(&self.home)]) {
+            file.check_writable()?;
+        }
         self.record(Event::new(action, "database master key").forced(force))?;
         // Whoever finishes this after an interruption needs the present key, or has to know that there is none.
         match present {
@@ -189,6 +193,7 @@ impl Change {
             Some(present) => file.read(present).or_else(|_| file.read(&fresh)),
             None => file.read(&fresh),
         };
+        file.check_writable()?;
         let content = match content {
             Err(_) if force => None,
             Err(_) => return Err(Error::message(message::CURRENT_KEY_UNREADABLE, "")),
@@ -213,6 +218,8 @@ impl Change {
     fn finish_service(&self) -> Result<()> {
         let Some(next) = instance::read_next_service_key(&self.home)? else { return Ok(()) };
         let file = master_file(&self.home);
+        // Of a newer version's file it cannot be told which key it is under.
+        file.check_writable()?;
         let under_present = match instance::read_service_key(&self.home)? {
             Some(present) => file.read(&present).is_ok_and(|content| content.is_some()),
             None => false,
@@ -242,8 +249,10 @@ impl Change {
     /// Seals everything below anew; what opens under neither key stays as it is.
     fn carry_over(&self, present: &Secret32, fresh: &Secret32) -> Result<()> {
         for file in children(&self.home)? {
-            if let Ok(Some(content)) = file.read(present) {
-                file.replace(fresh, &content)?;
+            match file.read(present) {
+                Ok(Some(content)) => file.replace(fresh, &content)?,
+                Err(error @ Error::Unsupported { .. }) => return Err(error),
+                _ => {}
             }
         }
         Ok(())
@@ -370,7 +379,8 @@ fn opens(file: &SealedFile, present: Option<&Secret32>, next: Option<&Secret32>)
     for key in present.into_iter().chain(next) {
         match file.read(key) {
             Ok(_) => return Ok(true),
-            Err(error @ Error::Io { .. }) => return Err(error),
+            // What only a newer version can read is not lost, and nobody's to lose.
+            Err(error @ (Error::Io { .. } | Error::Unsupported { .. })) => return Err(error),
             Err(_) => {}
         }
     }
@@ -378,7 +388,7 @@ fn opens(file: &SealedFile, present: Option<&Secret32>, next: Option<&Secret32>)
 }
 
 /// Everything sealed under the database master key.
-fn children(home: &Path) -> Result<Vec<SealedFile>> {
+pub(super) fn children(home: &Path) -> Result<Vec<SealedFile>> {
     let mut found = Vec::new();
     for (directory, kind) in [("certificates", Kind::Certificate), ("databases", Kind::Database)] {
         let directory = home.join("keyring").join(directory);

@@ -118,6 +118,10 @@ impl Keyring {
             let (kind, content) = (EntryKind::Database, Zeroizing::new(memory?.encode()));
             entries.push(Entry { kind, name, content });
         }
+        // A bundle has contents and no flags: what a newer version says by them would be lost with it.
+        for file in master::children(&now.home)? {
+            file.check_writable()?;
+        }
         let made = u64::try_from(time::OffsetDateTime::now_utc().unix_timestamp()).unwrap_or(0);
         let bytes = seal(&entries, with, made)?;
         check_new(path)?;

@@ -10,6 +10,7 @@ use super::sealed_file::{check_value, CHECK_BYTES};
 use crate::algorithm::Algorithm;
 use crate::cipher::Cipher;
 use crate::error::{Error, Result, Subject};
+use crate::flags::check_zeros;
 use crate::message;
 use crate::protector::{Argon2Cost, Passphrase};
 use crate::secret::{fill_random, Secret32};
@@ -101,6 +102,7 @@ pub(super) fn open(kind: MasterKey, bytes: &[u8], password: &Passphrase) -> Resu
             format!("version {version} is newer than {VERSION}"),
         ));
     }
+    check_zeros(body, [19..20], || Subject::Key("master key file"))?;
     let number = |at: usize| body[at..].first_chunk().map_or(0, |n| u32::from_be_bytes(*n));
     let cost = Argon2Cost { memory_kib: number(36), passes: number(40), lanes: number(44) };
     let (Some(salt), Some(nonce), Some(tag)) = (

@@ -14,14 +14,16 @@ use crate::algorithm::Algorithm;
 use crate::cipher::Cipher;
 use crate::derive::hkdf_sha256;
 use crate::error::{Error, Result, Subject};
+use crate::flags::Flags;
 use crate::message;
 use crate::secret::{fill_random, Secret32};
 use crate::trusted::Guard;
 
 const MAGIC: &[u8; 16] = b"Pellucid key\0\0\0\0";
 const VERSION: u16 = 1;
-/// Magic 16, version 2, type 1, zero 1, check value of the parent key 16, nonce 12.
+/// Magic 16, version 2, type 1, flags 1, check value of the parent key 16, nonce 12.
 const HEADER_BYTES: usize = 48;
+const FLAGS_AT: usize = 19;
 pub(super) const CHECK_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
 /// A certificate of 4096 bits with its key has about 5 KiB.
@@ -73,13 +75,7 @@ impl SealedFile {
             return Err(Error::corrupt(subject(), "not a file of a keyring, or truncated"));
         }
         let (header, rest) = bytes.split_at(HEADER_BYTES);
-        let version = u16::from_be_bytes([header[16], header[17]]);
-        if version != VERSION {
-            return Err(Error::unsupported(
-                subject(),
-                format!("version {version} is newer than {VERSION}"),
-            ));
-        }
+        self.known_flags(header)?;
         if header[20..36] != check_value(parent)? {
             return Err(Error::missing_key(
                 subject(),
@@ -105,18 +101,46 @@ impl SealedFile {
 
     /// Makes the file; false if there is one already.
     pub(super) fn create(&self, parent: &Secret32, content: &[u8]) -> Result<bool> {
-        let temporary = self.write_temporary(parent, content)?;
+        let temporary = self.write_temporary(parent, content, Flags::default())?;
         link_new(&temporary, &self.path)
     }
 
-    /// Makes the file, or puts it in the place of the one there.
+    /// Whether this version may put another file in the place of the one there, if there is one, which a newer version may
+    /// have forbidden; and what the other one has to keep. Whatever the file was sealed under: nobody authenticates this, and who
+    /// forges it keeps the file as it is.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] naming the version or the flag that is not known.
+    pub(super) fn check_writable(&self) -> Result<Flags> {
+        let mut header = [0; HEADER_BYTES];
+        let read = File::open(&self.path).and_then(|mut file| file.read_exact(&mut header));
+        if read.is_err() || header[..16] != MAGIC[..] {
+            return Ok(Flags::default());
+        }
+        let flags = self.known_flags(&header)?;
+        flags.check_writable(Subject::File(self.path.clone()))?;
+        Ok(flags)
+    }
+
+    /// The flags of a header of this version.
+    fn known_flags(&self, header: &[u8]) -> Result<Flags> {
+        let subject = Subject::File(self.path.clone());
+        let version = u16::from_be_bytes([header[16], header[17]]);
+        if version != VERSION {
+            let told = format!("version {version} is newer than {VERSION}");
+            return Err(Error::unsupported(subject, told));
+        }
+        Flags::from_byte(header[FLAGS_AT], subject)
+    }
+
+    /// Makes the file, or puts it in the place of the one there, whose flags it keeps.
     pub(super) fn replace(&self, parent: &Secret32, content: &[u8]) -> Result<()> {
-        let temporary = self.write_temporary(parent, content)?;
+        let temporary = self.write_temporary(parent, content, self.check_writable()?)?;
         rename(&temporary, &self.path)?;
         sync_parent(&self.path)
     }
 
-    fn write_temporary(&self, parent: &Secret32, content: &[u8]) -> Result<PathBuf> {
+    fn write_temporary(&self, parent: &Secret32, content: &[u8], flags: Flags) -> Result<PathBuf> {
         if content.len() > CONTENT_BYTES_MOST {
             let told = format!("{} bytes are more than a file of a keyring has", content.len());
             return Err(Error::limit(Subject::File(self.path.clone()), told));
@@ -124,7 +148,7 @@ impl SealedFile {
         let mut bytes = Vec::with_capacity(HEADER_BYTES + content.len() + TAG_BYTES);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&VERSION.to_be_bytes());
-        bytes.extend_from_slice(&[self.kind as u8, 0]);
+        bytes.extend_from_slice(&[self.kind as u8, flags.to_byte()]);
         bytes.extend_from_slice(&check_value(parent)?);
         let mut nonce = [0; 12];
         fill_random(&mut nonce)?;

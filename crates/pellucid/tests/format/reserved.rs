@@ -5,18 +5,22 @@
 //! page's tables. Then the flags, word by word and bit by bit, and the page's reserved numbers against the code's.
 
 use std::ops::Range;
+use std::path::Path;
 
-use crate::format_md::doc::{Doc, Table};
+use crate::format_md::doc::{hkdf_sha256, Doc, Table};
 use crate::random::{container, dek, header, FILE_ID};
 use aws_lc_rs::digest;
+use pellucid::cipher::Cipher;
 use pellucid::header::{DekRow, Header, COPY_BYTES};
 use pellucid::journal::{self, JournalHeader};
+use pellucid::keyring::{read_key_backup, Change, DatabaseMemory, Keyring, MasterKey};
 use pellucid::keys::HeaderKey;
 use pellucid::media::{
     ChunkKind, ChunkPrefix, Compression, Entry, FamilyEnd, Index, Kind, Manifest, MediaHeader,
     SetHeader, SetKeys, Stored, PREFIX_BYTES,
 };
 use pellucid::nonce::SystemNonces;
+use pellucid::protector::{Argon2Cost, Passphrase, Wrapping};
 use pellucid::scan::{Progress, PROGRESS_OFFSET};
 use pellucid::sector::{SectorZero, Wear, SECTOR_BYTES};
 use pellucid::{Algorithm, Dek, Error, Subject};
@@ -401,6 +405,125 @@ fn chunks() {
         changed[4] = kind;
         newer(changed, &format!("chunk 7: kind {kind} is reserved"));
     }
+}
+
+/// A keyring whose file at `path` has a byte of flags, sealed again as the page says.
+fn with_flags(home: &Path, path: &str, kind: u8, name: &str, flags: u8) {
+    let parent: [u8; 32] = match kind {
+        1 => std::fs::read(home.join("service.key")).unwrap().try_into().unwrap(),
+        _ => {
+            let service = std::fs::read(home.join("service.key")).unwrap();
+            let file = std::fs::read(home.join("keyring/master.key")).unwrap();
+            sealed(&service, 1, "", &file, None).try_into().unwrap()
+        }
+    };
+    let file = std::fs::read(home.join(path)).unwrap();
+    std::fs::write(home.join(path), sealed(&parent, kind, name, &file, Some(flags))).unwrap();
+}
+
+/// The content of a sealed file, or with flags the file with these.
+fn sealed(parent: &[u8], kind: u8, name: &str, file: &[u8], flags: Option<u8>) -> Vec<u8> {
+    let key = hkdf_sha256(parent, b"", &[b"pellucid/1 keyring", &[kind]], 32);
+    let cipher = Cipher::new(Algorithm::Aes256, &key).unwrap();
+    let (header, body) = file.split_at(48);
+    let (ciphertext, tag) = body.split_last_chunk::<16>().unwrap();
+    let nonce = header.last_chunk::<12>().unwrap();
+    let mut content = vec![0; ciphertext.len()];
+    let aad = [header, name.as_bytes()].concat();
+    cipher.open(nonce, &aad, ciphertext, tag, &mut content).unwrap();
+    let Some(flags) = flags else { return content };
+    let mut made = [header, &vec![0; content.len()], &[0; 16]].concat();
+    made[19] = flags;
+    let aad = [&made[..48], name.as_bytes()].concat();
+    let (mut ciphertext, mut tag) = (vec![0; content.len()], [0; 16]);
+    cipher.seal(nonce, &aad, &content, &mut ciphertext, &mut tag).unwrap();
+    made[48..48 + content.len()].copy_from_slice(&ciphertext);
+    made[48 + content.len()..].copy_from_slice(&tag);
+    made
+}
+
+#[test]
+fn keyring_files() {
+    let section = Doc::read().section("### Keyring").from("**Sealed file**");
+    assert_eq!(section.table(0).at("[flags]"), 19..20);
+    let home = tempfile::tempdir().unwrap();
+    let id = pellucid::certificate::hex(&FILE_ID);
+    let path = format!("keyring/databases/{id}");
+    let memory = |sequence| DatabaseMemory { sequence, sealed: true, ..Default::default() };
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let byte = || std::fs::read(home.path().join(&path)).unwrap()[19];
+    for bit in 0..8 {
+        keyring.remember_database(&FILE_ID, &memory(5)).unwrap();
+        assert_eq!(byte(), 0);
+        with_flags(home.path(), &path, 3, &id, 1 << bit);
+        let read = keyring.recall_database(&FILE_ID);
+        let before = std::fs::read(home.path().join(&path)).unwrap();
+        let written = keyring.remember_database(&FILE_ID, &memory(6));
+        let exchange = || {
+            let change = Change::begin(home.path()).unwrap();
+            change.replace_database_key(Some(&keyring), None, None, true)
+        };
+        let bundle = home.path().join("bundle");
+        let password = Passphrase::new(b"a Pa55word");
+        let cost = Argon2Cost { memory_kib: 64, passes: 1, lanes: 1 };
+        let export = || keyring.export_instance(&bundle, &Wrapping::Passphrase(&password, cost));
+        let says = match bit {
+            0..=2 => format!("incompatible flags {:#06x}", 1 << bit),
+            3..=5 => format!("read-only flags {:#06x}", 1 << (bit - 3)),
+            _ => String::new(),
+        };
+        match bit {
+            0..=2 => is_newer(read, &says, "read"),
+            _ => assert_eq!(read.unwrap(), Some(memory(5))),
+        }
+        if bit < 6 {
+            is_newer(written, &says, "written");
+            is_newer(exchange(), &says, "exchanged, forced");
+            is_newer(export(), &says, "exported");
+            assert!(!bundle.exists());
+            assert_eq!(std::fs::read(home.path().join(&path)).unwrap(), before);
+            assert!(!home.path().join("keyring/master.next").exists());
+        } else {
+            written.unwrap();
+            assert_eq!(byte(), 1 << bit, "kept");
+            assert_eq!(keyring.recall_database(&FILE_ID).unwrap(), Some(memory(6)));
+        }
+        std::fs::remove_file(home.path().join(&path)).unwrap();
+    }
+    // The key above all of it, and its exchange.
+    for (flags, says) in [(1, "incompatible flags 0x0001"), (8, "read-only flags 0x0001")] {
+        with_flags(home.path(), "keyring/master.key", 1, "", flags);
+        let change = Change::begin(home.path()).unwrap();
+        is_newer(change.replace_service_key(None, true), says, "the service master key");
+        assert!(!home.path().join("service.next").exists());
+        drop(change);
+        assert_eq!(Keyring::open(home.path()).is_ok(), flags == 8);
+        let mut file = std::fs::read(home.path().join("keyring/master.key")).unwrap();
+        file[19] = 0;
+        std::fs::write(home.path().join("keyring/master.key"), &file).unwrap();
+        let told = Keyring::open(home.path()).unwrap_err();
+        assert!(matches!(told, Error::Unauthentic { .. }), "the tag covers the flags: {told:?}");
+        file[19] = flags;
+        std::fs::write(home.path().join("keyring/master.key"), &file).unwrap();
+        with_flags(home.path(), "keyring/master.key", 1, "", 0);
+        Keyring::open(home.path()).unwrap();
+    }
+}
+
+#[test]
+fn password_files() {
+    let zeros = Doc::read().section("### Keyring").from("**Password file**").table(0).zeros();
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let (path, password) = (home.path().join("backup"), Passphrase::new(b"a Pa55word"));
+    keyring.back_up_database_key(&path, &password).unwrap();
+    each_byte(&std::fs::read(&path).unwrap(), &zeros, |at, mut changed| {
+        let end = changed.len() - 32;
+        sum(&mut changed, end);
+        std::fs::write(&path, changed).unwrap();
+        let told = read_key_backup(MasterKey::Database, &path, &password).map(|_| ());
+        is_newer(told, &format!("byte {at} is not zero"), "password file");
+    });
 }
 
 /// The row of the table "Reserved" that begins with `what`: its numbers.

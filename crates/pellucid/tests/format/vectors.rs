@@ -150,6 +150,11 @@ const KINDS: &[(&str, &[&str])] = &[
             "wrong-key",
             "newer-version",
             "wrong-name",
+            "read-only-flag",
+            "compatible-flag",
+            "incompatible-flag-1",
+            "incompatible-flag-2",
+            "incompatible-flag-4",
         ],
     ),
     (
