@@ -4,8 +4,7 @@
 //! header, frames missing. Then what is ordinary: a torn end, frames that a rollback of a spilled transaction or an earlier
 //! recovery left, an older log behind a new one, padding, a transaction that was written only in part. The power cuts of
 //! tests/crash look at the same with synchronous=FULL.
-#![cfg(not(feature = "sabotage-authentication"))]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -4,7 +4,6 @@
 //! Method: a database is encrypted (its file is kept as A), switched off (kept as B) and on again, in one process that has
 //! opened each of them; then files are put back by hand. B has to be refused before a byte of it is written, and a
 //! database that an administrator switches off must open afterwards.
-#![cfg(not(feature = "sabotage-authentication"))]
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, OpenOptions};

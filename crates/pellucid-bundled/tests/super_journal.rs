@@ -5,8 +5,7 @@
 //! all shapes, in all places, of all kinds of thing that can be there. Nothing but a right one may go, and the interrupted
 //! transaction is taken back, except where SQLite commits by the super-journal's removal. Then two databases in two
 //! folders with one super-journal, at each step of a commit.
-#![cfg(not(feature = "sabotage-authentication"))]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt;

@@ -4,7 +4,7 @@
 //! storage and no key can, while connections have it mapped: each read and each kind of checkpoint has to refuse, in every
 //! locking mode, and the pages of the database file stay as they were. Then all connections are closed, and the log still
 //! has everything. What a checkpoint may write is tried by the file objects themselves, without SQLite between.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::ffi::{c_int, c_void};
 use std::fs::{self, OpenOptions};
