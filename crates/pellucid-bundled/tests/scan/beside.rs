@@ -7,6 +7,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use pellucid::sqlite::Source;
+use pellucid::Error;
 use pellucid_sqlite::convert::{self, ConvertError, Options};
 use pellucid_sqlite::page_source::Pages;
 
@@ -24,9 +25,13 @@ fn who_waits_in_vain_leaves_the_copy_of_another_conversion() {
     let refused = convert::decrypt::decrypt(&bench.path(), &options, &mut |_, _, _| ());
     assert!(matches!(refused, Err(ConvertError::InUse { .. })), "{refused:?}");
     assert_eq!(fs::read(&copy).unwrap(), b"of the first");
-    // One that was left over is in nobody's way.
+    // Nor is it removed afterwards: no conversion of this database has said that it is its own.
     first.execute_batch("ROLLBACK").unwrap();
     drop(first);
+    let refused = convert::decrypt::decrypt(&bench.path(), &options, &mut |_, _, _| ());
+    assert!(matches!(refused, Err(ConvertError::Typed(Error::Misuse { .. }))), "{refused:?}");
+    assert_eq!(fs::read(&copy).unwrap(), b"of the first");
+    fs::remove_file(&copy).unwrap();
     convert::decrypt::decrypt(&bench.path(), &options, &mut |_, _, _| ()).unwrap();
     assert!(!copy.exists());
 }
@@ -38,7 +43,7 @@ fn a_journal_whose_super_journal_is_gone_is_not_played_back() {
     let writer = bench.make("delete", 4096, 200);
     writer.execute_batch("PRAGMA cache_size=2; BEGIN; UPDATE t SET body = 'new'").unwrap();
     // What a power cut would leave: some pages are in the file, all of them before are in the journal.
-    let (crashed, super_journal) = (Bench::new(), bench.beside("-mj01"));
+    let (crashed, super_journal) = (Bench::new(), bench.beside("-mj0123AF9F0"));
     fs::copy(bench.beside("-journal"), crashed.beside("-journal")).unwrap();
     fs::write(crashed.path(), bench.whole()).unwrap();
     let name = super_journal.as_os_str().as_encoded_bytes();
@@ -57,9 +62,11 @@ fn a_journal_whose_super_journal_is_gone_is_not_played_back() {
         (1..=pages.pages()).map(|number| pages.page(number)).collect::<Vec<_>>()
     };
     let committed = content();
-    fs::write(&super_journal, "its journals").unwrap();
+    let mut list = crashed.beside("-journal").into_os_string().into_encoded_bytes();
+    list.push(0);
+    fs::write(&super_journal, list).unwrap();
     let taken_back = content();
-    assert_ne!(committed, taken_back);
+    assert!(committed != taken_back, "it was not played back");
     fs::remove_file(crashed.beside("-journal")).unwrap();
-    assert_eq!(content(), committed);
+    assert!(content() == committed, "it counted");
 }

@@ -385,11 +385,15 @@ unsafe extern "C" fn call_borrowed(argument: *mut c_void) -> c_int {
     c_int::from(told.is_err())
 }
 
-/// Neither a file nor a directory, of which SQLite says what it is, nor a disk.
+/// Neither a file nor a directory, of which SQLite says what it is, nor a disk. `/dev/null` is what programs name on purpose,
+/// as `.backup /dev/null` to read everything: it waits for nothing and keeps nothing.
 pub fn never_a_database(found: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::FileTypeExt;
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    /// Its major and minor number (null(4)).
+    const NULL_DEVICE: u64 = libc::makedev(1, 3);
     let kind = found.file_type();
-    kind.is_fifo() || kind.is_char_device() || kind.is_socket()
+    let is_device = kind.is_char_device() && found.rdev() != NULL_DEVICE;
+    kind.is_fifo() || is_device || kind.is_socket()
 }
 
 fn terminated(text: &str) -> Result<CString, ConvertError> {
