@@ -32,7 +32,7 @@ use crate::seal_request::now;
 pub use pellucid::transition::Target;
 pub use switch::{change_state, rekey, rekey_as_new, set};
 pub(crate) use turn::is_taken;
-pub use turn::Turn;
+pub use turn::{Turn, RESERVED_BYTE};
 
 /// How a scan goes about it.
 #[derive(Debug, Clone, Copy)]

@@ -17,6 +17,9 @@ use pellucid::{Error, Result, Subject};
 /// Behind every file that there can be, and far from the bytes that SQLite locks (os.h, PENDING_BYTE).
 const BYTE: i64 = 1 << 62;
 
+/// Its neighbour, kept free for whoever archives a log; nothing of this version takes it.
+pub const RESERVED_BYTE: i64 = BYTE + 1;
+
 /// The turn, given back on drop.
 #[derive(Debug)]
 pub struct Turn {

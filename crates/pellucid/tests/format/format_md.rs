@@ -437,7 +437,7 @@ fn journals() {
 }
 
 /// The value of a constant in another crate's source.
-fn constant(file: &str, name: &str) -> String {
+pub fn constant(file: &str, name: &str) -> String {
     let path = format!("{}/../pellucid-sqlite/src/{file}", env!("CARGO_MANIFEST_DIR"));
     let source = std::fs::read_to_string(path).unwrap();
     let line = source.lines().find(|line| line.contains(&format!("const {name}:"))).expect(name);

@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use crate::format_md::constant;
 use crate::format_md::doc::{hkdf_sha256, Doc, Table};
 use crate::random::{container, dek, header, FILE_ID};
 use aws_lc_rs::digest;
@@ -550,5 +551,9 @@ fn reserved_numbers_are_those_of_the_code() {
     assert_eq!(reserved(&table, "type of [backup set]"), [set]);
     let chunks = pellucid::media::RESERVED_CHUNK_KINDS.map(u64::from);
     assert_eq!(reserved(&table, "kind of [chunk]"), chunks);
-    assert_eq!(table.rows.len(), 6, "each is compared");
+    let lock = table.rows.iter().find(|row| row[0].starts_with("lock byte")).unwrap();
+    assert_eq!(lock[1], "2^62 + 1");
+    let own = |name| constant("scan/turn.rs", name);
+    assert_eq!((own("BYTE"), own("RESERVED_BYTE")), ("1 << 62".into(), "BYTE + 1".into()));
+    assert_eq!(table.rows.len(), 7, "each is compared");
 }
