@@ -261,7 +261,7 @@ impl Header {
             let wrapped = if row.wrapped.is_none() { ROW_WRAPPED } else { 0..0 };
             [ROW_ZEROS, wrapped].map(|zeros| at + zeros.start..at + zeros.end)
         });
-        check_zeros(bytes, rows.chain([end..MAC_AT]), || Subject::HeaderCopy(copy))
+        check_zeros(bytes, rows.chain(std::iter::once(end..MAC_AT)), || Subject::HeaderCopy(copy))
     }
 
     fn parse_fields(fields: &mut Fields<'_>) -> Result<Option<Self>> {

@@ -102,7 +102,7 @@ pub(super) fn open(kind: MasterKey, bytes: &[u8], password: &Passphrase) -> Resu
             format!("version {version} is newer than {VERSION}"),
         ));
     }
-    check_zeros(body, [19..20], || Subject::Key("master key file"))?;
+    check_zeros(body, std::iter::once(19..20), || Subject::Key("master key file"))?;
     let number = |at: usize| body[at..].first_chunk().map_or(0, |n| u32::from_be_bytes(*n));
     let cost = Argon2Cost { memory_kib: number(36), passes: number(40), lanes: number(44) };
     let (Some(salt), Some(nonce), Some(tag)) = (

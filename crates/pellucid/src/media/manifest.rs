@@ -122,7 +122,7 @@ impl Manifest {
         let manifest = Self::parse_fields(&mut Fields::new(fields));
         let manifest = manifest.ok_or_else(|| corrupt("its fields do not fit"))?;
         check_known(Subject::Manifest, bytes[42], FLAG_DAMAGED)?;
-        check_zeros(bytes, [43..48], || Subject::Manifest)?;
+        check_zeros(bytes, std::iter::once(43..48), || Subject::Manifest)?;
         Ok(manifest)
     }
 
@@ -132,7 +132,7 @@ impl Manifest {
     /// [`Error::Unsupported`] if it has.
     pub fn check_unsealed(bytes: &[u8]) -> Result<()> {
         let mac = bytes.len().saturating_sub(SUMS_BYTES);
-        check_zeros(bytes, [mac..mac + 32], || Subject::Manifest)
+        check_zeros(bytes, std::iter::once(mac..mac + 32), || Subject::Manifest)
     }
 
     fn parse_fields(fields: &mut Fields<'_>) -> Option<Self> {

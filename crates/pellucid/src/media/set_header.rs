@@ -403,7 +403,7 @@ impl SetHeader {
         let parsed = Self::parse_fields(&mut fields)?;
         let header = parsed.ok_or_else(|| corrupt("the fields of its header do not fit"))?;
         let mac = bytes.len() - SUMS_BYTES;
-        check_zeros(bytes, [mac - fields.rest().len()..mac], subject)?;
+        check_zeros(bytes, std::iter::once(mac - fields.rest().len()..mac), subject)?;
         let sealed = header.algorithm.is_some();
         let full = header.kind == Kind::Full;
         let of = |is: bool, range: std::ops::Range<usize>| if is { range } else { 0..0 };
