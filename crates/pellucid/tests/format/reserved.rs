@@ -354,7 +354,7 @@ fn manifests_and_indexes() {
     let in_clear = manifest.encode(None).unwrap();
     let mac = in_clear.len() - 64;
     Manifest::check_unsealed(&in_clear).unwrap();
-    each_byte(&in_clear, &[mac..mac + 32], |at, changed| {
+    each_byte(&in_clear, std::slice::from_ref(&(mac..mac + 32)), |at, changed| {
         let told = Manifest::check_unsealed(&resigned(changed, false));
         is_newer(told, &format!("byte {at} is not zero"), "manifest");
     });
