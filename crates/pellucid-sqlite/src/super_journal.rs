@@ -79,11 +79,16 @@ pub fn look(
 
 /// The name that `vdbeCommit` makes: an absolute path and a suffix. SQLite takes a zero for its end.
 fn is_one(name: &[u8]) -> bool {
-    let Some((database, suffix)) = name.split_last_chunk::<SUFFIX_BYTES>() else { return false };
-    let hexadecimal = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
-    let suffixed = suffix.starts_with(b"-mj") && suffix[3..].iter().all(hexadecimal);
+    let Some((database, _)) = name.split_last_chunk::<SUFFIX_BYTES>() else { return false };
     let named = database.first() == Some(&b'/') && database.last() != Some(&b'/');
-    suffixed && suffix[9] == b'9' && named && !database.contains(&0)
+    has_suffix(name) && named && !database.contains(&0)
+}
+
+/// Whether a name ends as those of super-journals do.
+pub fn has_suffix(name: &[u8]) -> bool {
+    let Some((_, suffix)) = name.split_last_chunk::<SUFFIX_BYTES>() else { return false };
+    let hexadecimal = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+    suffix.starts_with(b"-mj") && suffix[3..].iter().all(hexadecimal) && suffix[9] == b'9'
 }
 
 /// Whether `stated` is the checksum of a name. SQLite adds C's `char`, which has a sign on some machines.

@@ -295,3 +295,43 @@ fn a_set_put_in_the_place_of_another_and_a_header_that_says_something_else() {
         );
     }
 }
+
+/// Pages that are a rollback journal's.
+struct Journal;
+
+impl PageSource for Journal {
+    fn read(&mut self, _: u32, into: &mut [u8]) -> pellucid::Result<()> {
+        into.fill(0);
+        into[..8].copy_from_slice(&[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]);
+        Ok(())
+    }
+}
+
+/// The only set of media in clear, with other pages.
+fn forge_full(path: &Path) {
+    let family = Family::open(Box::new(FileSource::open(path).unwrap())).unwrap();
+    let header = family.sets[0].header.clone();
+    let set = NewSet { header, description: Description::default(), keys: None };
+    let mut sink = FileSink::open(path).unwrap();
+    sink.go_on_at(MEDIA_HEADER as u64).unwrap();
+    let mut targets = [FamilyTarget::new(vec![Box::new(sink)])];
+    let options = Options { workers: 1, level: 1, continue_after_error: false };
+    write_set(&mut Journal, &set, None, &mut targets, &options, &mut |_, _| ()).unwrap();
+}
+
+#[test]
+fn what_is_no_database_is_never_restored_as_a_plain_one() {
+    let place = Place::new();
+    place.plain("app.db");
+    place.pellucid(&["backup", "app.db", "--to", "m.bak"]).succeeded();
+    forge_full(&place.path("m.bak"));
+    place.pellucid(&["verify", "m.bak", "--open"]).succeeded();
+    let restored = place.pellucid(&["restore", "m.bak", "--to", "x.db"]);
+    assert!(restored.code == 3 && restored.stderr.contains("no SQLite database"), "{restored:?}");
+    assert!(!place.path("x.db").exists() && !place.path("x.db.pellucid-new").exists());
+    let before = place.path("app.db");
+    let before = std::fs::read(before).unwrap();
+    let replaced = place.pellucid(&["restore", "m.bak", "--to", "app.db", "--replace"]);
+    assert_eq!(replaced.code, 3, "{replaced:?}");
+    assert_eq!(std::fs::read(place.path("app.db")).unwrap(), before);
+}

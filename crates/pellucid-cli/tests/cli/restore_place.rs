@@ -50,11 +50,14 @@ fn what_nobody_here_answers_for_goes_into_the_folder_for_data() {
     place.secret("passphrase", b"known to both");
     let sealed = ["--passphrase-file", "passphrase"];
     for (path, more, made) in [
-        ("victim/.ssh/authorized_keys", &[][..], "authorized_keys"),
-        ("srv/app.db", &[], "app.db"),
+        ("victim/.ssh/authorized_keys", &[][..], "db0.db"),
+        ("srv/app.db", &[], "db1.db"),
         ("srv/.profile", &[], "db2.db"),
         ("srv/two\nlines", &[], "db3.db"),
-        ("srv/under.db", &sealed, "under.db"),
+        ("srv/db0.db-journal", &[], "db4.db"),
+        ("srv/db0.db-wal", &[], "db5.db"),
+        ("srv/db0.db-pellucid-of", &[], "db6.db"),
+        ("srv/under.db", &sealed, "db7.db"),
     ] {
         let name = format!("db{}", databases(&place).len());
         theirs(&place, path, more);
@@ -80,13 +83,16 @@ fn no_file_that_is_there_is_taken_for_its_place_not_even_with_replace() {
     let place = scene();
     theirs(&place, "srv/app.db", &[]);
     restore(&place, "one", "").succeeded();
+    let one = databases(&place).into_iter().find(|path| path.ends_with("/one.db")).unwrap();
+    let there = one.replace("one.db", "two.db");
+    std::fs::copy(place.path(&one), place.path(&there)).unwrap();
     let before = place.snapshot();
     for with in ["", " WITH REPLACE"] {
         let refused = restore(&place, "two", with);
         assert!(refused.code == 1 && refused.all().contains("Use WITH MOVE"), "{refused:?}");
     }
     let changed = place.snapshot();
-    let data = |name: &std::path::PathBuf| name.ends_with("app.db");
+    let data = |name: &std::path::PathBuf| name.ends_with("two.db");
     assert!(before
         .iter()
         .filter(|(name, _)| data(name))
@@ -105,4 +111,29 @@ fn under_a_certificate_of_this_instance_it_goes_where_it_lay() {
     std::fs::remove_file(place.path("srv/app.db")).unwrap();
     restore(&place, "again", "").succeeded();
     assert!(place.path("srv/app.db").exists());
+}
+
+#[test]
+fn no_database_gets_the_name_of_a_part_of_another() {
+    let place = scene();
+    theirs(&place, "srv/app.db", &[]);
+    let ends = ["-journal", "-wal", "-shm", "-pellucid", "-pellucid-of", "-mj0123AF9F0"];
+    let names = ends.map(|end| format!("srv/other.db{end}"));
+    for name in &names {
+        let to = place.path(name);
+        let refused = restore(&place, "one", &format!(" WITH MOVE 'app' TO '{}'", to.display()));
+        assert!(refused.code == 1 && refused.all().contains("a part of another"), "{refused:?}");
+        let made = sql(
+            &place,
+            &format!("CREATE DATABASE one ON (NAME = one, FILENAME = '{}')", to.display()),
+        );
+        assert!(made.code == 1 && made.all().contains("a part of another"), "{made:?}");
+        for more in [&[][..], &["--replace"]] {
+            let words = [&["restore", "customer.bak", "--to", name][..], more].concat();
+            let refused = place.pellucid(&words);
+            let told = refused.all().contains("a part of another");
+            assert!(refused.code != 0 && refused.code != 3 && told, "{refused:?}");
+        }
+        assert!(to.symlink_metadata().is_err(), "{name}");
+    }
 }

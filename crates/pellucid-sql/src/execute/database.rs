@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP DATABASE.
 
+use pellucid_sqlite::convert::{belongs_beside, BELONGS_BESIDE};
 use pellucid_sqlite::inspect::{inspect, Kind};
 use rusqlite::{Connection, OpenFlags};
 
@@ -98,6 +99,10 @@ impl Session {
             None => self.databases.instance.folder(Folder::Data)?.join(file_name(name)?),
         };
         let path = canonical(path);
+        if belongs_beside(&path) {
+            let why = Message::path(&path.display().to_string(), BELONGS_BESIDE);
+            return Err(Raised::of(vec![why, Message::create_failed()]));
+        }
         if let Some(other) = self.databases.instance.of_file(&path)? {
             return Err(Raised::of(vec![
                 Message::file_in_use(&path, &other.name),

@@ -9,7 +9,7 @@ use pellucid::{Algorithm, Error};
 use pellucid_sqlite::backup::{
     mend, open_family, open_media, restore, Believe, Mending, Restored, Restoring,
 };
-use pellucid_sqlite::convert::ConvertError;
+use pellucid_sqlite::convert::{belongs_beside, ConvertError, BELONGS_BESIDE};
 use pellucid_sqlite::inspect::Kind as Found;
 use pellucid_sqlite::seal_request::{Credentials, Request as KeyRequest};
 
@@ -27,8 +27,6 @@ use crate::instance::{Known, State};
 use crate::message::{product, Message};
 use crate::session::{Report, Session};
 
-/// Names of files have 255 bytes at most, with what SQLite puts behind them.
-const MOST_NAME_BYTES: usize = 200;
 /// How long a restore waits for programs that have the database open.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -303,7 +301,7 @@ impl Session {
     }
 
     /// Where the database goes: to where MOVE says, to where it is known; else to where it lay, if somebody answers for that
-    /// (`answers`), and if not into the folder for data, under a name that nothing has.
+    /// (`answers`), and if not into the folder for data, under the database's own name, if nothing has that.
     fn place(
         &mut self,
         name: &str,
@@ -341,20 +339,20 @@ impl Session {
             (None, Some(known)) => known.path.clone(),
             (None, None) => match facts.map(|facts| PathBuf::from(&facts.path)) {
                 Some(path) if answers && path.parent().is_some_and(Path::is_dir) => path,
-                path => {
+                // Nothing that the media say is in the name: whoever made them would choose it.
+                _ => {
                     let folder = self.databases.instance.folder(Folder::Data)?;
-                    let file = match path.filter(|_| !answers).as_deref().and_then(plain_name) {
-                        Some(file) => file,
-                        None => super::database::file_name(name)?,
-                    };
-                    let to = folder.join(file);
                     is_free |= answers;
-                    to
+                    folder.join(super::database::file_name(name)?)
                 }
             },
         });
         if !is_free && std::fs::symlink_metadata(&to).is_ok() {
             return Err(not_planned(Message::file_exists(&to), &data, &to));
+        }
+        if belongs_beside(&to) {
+            let why = Message::path(&to.display().to_string(), BELONGS_BESIDE);
+            return Err(not_planned(why, &data, &to));
         }
         let other = self.databases.instance.of_file(&to)?;
         if let Some(other) = other.filter(|other| known.is_none_or(|known| known.id != other.id)) {
@@ -628,16 +626,6 @@ pub(super) fn first_header(media: &Media, position: u32) -> pellucid::Result<Set
     found.ok_or_else(|| {
         Error::misuse(pellucid::Subject::BackupSet(position), "it is not on these media")
     })
-}
-
-/// The last part of a path, as a name that does in a folder nothing but what a database does there.
-fn plain_name(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?;
-    let is_plain = !name.starts_with('.')
-        && name.len() <= MOST_NAME_BYTES
-        && !name.chars().any(char::is_control)
-        && !name.contains('\\');
-    is_plain.then(|| name.to_owned())
 }
 
 /// 3156 and 3119, behind why a file has no place

@@ -18,7 +18,7 @@ use super::targets::new_name;
 use crate::convert::copy::CopyFile;
 use crate::convert::laying::sync_directory;
 use crate::convert::switch::check_space;
-use crate::convert::{assert_one_name, full_name, ConvertError};
+use crate::convert::{assert_one_name, belongs_beside, full_name, ConvertError, BELONGS_BESIDE};
 use crate::history::{self, files_of, History, RestoreRecord, SetRecord};
 use crate::seal_request::{leave, remember, Birth, Credentials, Protection, Request};
 
@@ -81,6 +81,7 @@ pub fn restore(
     progress: &mut dyn FnMut(u32, u32),
 ) -> std::result::Result<Restored, ConvertError> {
     let begun = now_micros();
+    refuse_beside(&job.to)?;
     let credentials = Credentials::gather(&Request::default())?;
     let media = open_media(&job.media)?;
     let base_media = job.base.as_ref().map(|base| open_media(base)).transpose()?;
@@ -130,6 +131,7 @@ pub fn restore(
             let target = PlainTarget::create_unfinished(&beside, header.page_size)?;
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
+            assert_database(target.file(), header.pages)?;
             target.finish(header.pages)?;
             place.install(file, header.page_size, None, job.timeout)?;
         }
@@ -204,6 +206,7 @@ impl Place {
             true => job.to.canonicalize().map_err(io)?,
             false => std::path::absolute(&job.to).map_err(io)?,
         };
+        refuse_beside(&to)?;
         let logs = if is_taken { Vec::new() } else { replace::logs(&to) };
         let mut place = Self { to, is_taken, older: None, logs };
         if is_taken {
@@ -267,6 +270,29 @@ impl Place {
             ));
         }
         Ok(())
+    }
+}
+
+/// Refuses names under which programs that open another database would take a file for a part of that.
+fn refuse_beside(to: &Path) -> Result<()> {
+    match belongs_beside(to) {
+        true => Err(Error::misuse(Subject::File(to.to_owned()), BELONGS_BESIDE)),
+        false => Ok(()),
+    }
+}
+
+/// Refuses what is no database at all, before it has its name: in media that are not sealed, pages are what anybody says.
+fn assert_database(file: &std::fs::File, pages: u32) -> Result<()> {
+    use std::os::unix::fs::FileExt;
+    const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+    let mut start = [0; MAGIC.len()];
+    let is_one = pages == 0 || (file.read_exact_at(&mut start, 0).is_ok() && start == *MAGIC);
+    match is_one {
+        true => Ok(()),
+        false => Err(Error::corrupt(
+            Subject::Page(1),
+            "the backup set's first page is no SQLite database's: nothing was restored",
+        )),
     }
 }
 

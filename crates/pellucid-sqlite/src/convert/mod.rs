@@ -118,6 +118,20 @@ pub(crate) fn original_path(path: &std::path::Path) -> PathBuf {
     whole.unwrap_or_else(|_| original.to_owned())
 }
 
+/// Why a database has no name of which [`belongs_beside`] is true.
+pub const BELONGS_BESIDE: &str =
+    "a file of this name would be taken for a part of another database: take another name";
+
+/// Whether a file of this name would be taken for another database's: its journal, log, super-journal, or one of Pellucid's
+/// own beside it.
+pub fn belongs_beside(path: &std::path::Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    const ENDS: [&[u8]; 6] =
+        [b"-journal", b"-wal", b"-shm", b"-pellucid", b"-pellucid-of", b".pellucid-new"];
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    ENDS.iter().any(|end| name.ends_with(end)) || crate::super_journal::has_suffix(name)
+}
+
 /// A database's whole path, through symbolic links as SQLite goes through them: openers look for its side files there.
 pub(crate) fn resolved(path: &std::path::Path) -> Result<PathBuf, Error> {
     path.canonicalize().map_err(|error| Error::io(pellucid::Subject::File(path.to_owned()), error))
