@@ -46,6 +46,7 @@ mod programs;
 mod progress;
 mod races;
 mod rekey;
+mod releases;
 mod replace;
 mod restore_place;
 mod run;
