@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::convert::connection::{literal, uri, Handle};
+use crate::convert::laying::is_copy_beside;
 use crate::convert::schema::is_of_the_application;
 use crate::convert::{ConvertError, Options as Equipment};
 use crate::ffi;
@@ -186,7 +187,16 @@ fn begin<'a>(
         Ok((handle, began))
     };
     let interrupted = |began: &Outcome| matches!(began, Err(ConvertError::Sqlite { code, .. }) if code & 0xff == ffi::READONLY);
-    let (handle, began) = open(ffi::OPEN_READONLY)?;
+    let mut opened = open(ffi::OPEN_READONLY);
+    if !matches!(opened, Ok((_, Ok(())))) && is_copy_beside(path) {
+        drop(opened);
+        // A conversion or a restore that was interrupted: this finishes it.
+        let (finisher, finished) = open(ffi::OPEN_READWRITE)?;
+        finished?;
+        drop(finisher);
+        opened = open(ffi::OPEN_READONLY);
+    }
+    let (handle, began) = opened?;
     logs::check_journal(path, &handle, audit)?;
     if !interrupted(&began) || !audit.damaged_records.is_empty() {
         return Ok((handle, began));

@@ -244,6 +244,10 @@ impl Walk {
                 stat.st_mode & 0o7777
             )));
         }
+        // No entry of a list gives more than the group's bits.
+        if stat.st_mode >> 3 & WRITE == 0 {
+            return Ok(());
+        }
         for (holder, rights) in holders(file, stat)? {
             let may = match holder {
                 _ if rights & WRITE == 0 => true,

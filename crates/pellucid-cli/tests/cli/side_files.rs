@@ -237,6 +237,34 @@ fn what_is_no_copy_of_its_own_finishes_nothing() {
 }
 
 #[test]
+fn check_finishes_what_was_interrupted_and_other_commands_name_it() {
+    for (half, is_sealed) in [(half_sealed as fn(&Place), true), (half_plain, false)] {
+        for command in [
+            &["check", "app.db"][..],
+            &["status", "app.db"],
+            &["encrypt", "app.db"],
+            &["decrypt", "app.db"],
+            &["rekey", "app.db"],
+            &["backup", "app.db", "--to", "a.bak"],
+        ] {
+            let place = Place::new();
+            half(&place);
+            let told = place.pellucid(command);
+            assert!(!told.stderr.contains("restore a backup"), "{command:?}: {told:?}");
+            if command[0] == "check" {
+                assert_eq!(told.code == 0, is_sealed, "{told:?}");
+            } else if place.path("app.db-pellucid").exists() {
+                let words = format!("{}{}", told.stdout, told.stderr);
+                assert!(words.contains("`pellucid check`"), "{command:?}: {told:?}");
+                place.pellucid(&["check", "app.db"]);
+            }
+            assert!(!place.path("app.db-pellucid").exists(), "{command:?}: {told:?}");
+            assert_eq!(rows(&place).as_deref(), Some("200"), "{command:?}: {told:?}");
+        }
+    }
+}
+
+#[test]
 fn a_strangers_copy_finishes_nothing() {
     if !rustix::process::geteuid().is_root() {
         return;

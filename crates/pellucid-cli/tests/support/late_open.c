@@ -1,4 +1,4 @@
-/* Preloaded into a program: before it opens a file whose name has $LATE_NAME in it, it makes $LATE_WAITS, and goes on once
+/* Preloaded into a program: before it opens, or looks at, a file whose name has $LATE_NAME in it, it makes $LATE_WAITS, and goes on once
    that is gone, or after a minute. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void wait_before(const char *path) {
@@ -30,3 +31,8 @@ static void wait_before(const char *path) {
 
 OPENS(open)
 OPENS(open64)
+
+int statx(int directory, const char *restrict path, int flags, unsigned mask, struct statx *restrict found) {
+  wait_before(path);
+  return NEXT(statx)(directory, path, flags, mask, found);
+}

@@ -67,23 +67,30 @@ impl<'a> Handle<'a> {
     }
 
     /// Opens `uri` to look at it. Read-only, because a connection that may write checkpoints when it
-    /// closes; one that may is opened only to take back a transaction that was interrupted.
+    /// closes; one that may is opened only to take back a transaction that was interrupted, or to finish a conversion or a
+    /// restore that was.
     pub fn look(file: &Path, uri: &str, options: &Options) -> Result<Self, ConvertError> {
         let open = |flags| {
             let handle = Self::open(file, uri, flags)?;
             handle.busy_timeout(options.timeout_ms());
             Ok::<_, ConvertError>(handle)
         };
-        let reader = open(ffi::OPEN_READONLY)?;
-        match reader.number(ANY_READ) {
-            Err(ConvertError::Sqlite { code: ffi::READONLY_ROLLBACK, .. }) => {
+        let look = || {
+            let reader = open(ffi::OPEN_READONLY)?;
+            reader.number(ANY_READ).map(|_| reader)
+        };
+        match look() {
+            Err(error) if Self::wants_a_writer(&error) || super::laying::is_copy_beside(file) => {
                 open(ffi::OPEN_READWRITE)?.number(ANY_READ)?;
+                look()
             }
-            looked => {
-                looked?;
-            }
+            looked => looked,
         }
-        Ok(reader)
+    }
+
+    /// Whether an interrupted transaction has to be taken back first.
+    fn wants_a_writer(error: &ConvertError) -> bool {
+        matches!(error, ConvertError::Sqlite { code: ffi::READONLY_ROLLBACK, .. })
     }
 
     /// How long a busy statement waits.

@@ -212,6 +212,12 @@ fn unfinished(lower: Lower) -> Outcome<Option<Unfinished>> {
     }
 }
 
+/// Whether the copy of a conversion or a restore lies beside a database: if that cannot be read, whoever may write finishes it
+/// first. Asked without a descriptor on the database, which another connection of this process may have open.
+pub fn is_copy_beside(path: &Path) -> bool {
+    copy_path(&super::own_name(path)).symlink_metadata().is_ok_and(|found| found.is_file())
+}
+
 /// Finishes an interrupted laying under EXCLUSIVE.
 ///
 /// # Errors
@@ -220,7 +226,7 @@ fn unfinished(lower: Lower) -> Outcome<Option<Unfinished>> {
 pub fn roll_forward(lower: Lower, path: &Path, read_only: bool) -> Outcome<()> {
     if read_only {
         let error = match copy_path(path).exists() {
-            true => blocked(path, "and this connection may not write"),
+            true => blocked(path, "by whoever opens it and may write; this connection may not"),
             false => headless(path),
         };
         return Err(report(path, &error));
