@@ -3,7 +3,7 @@
 //! Method: entries of the wal-index are exchanged in the file (SQLite's "WAL-mode file format", 2.2), as somebody with the
 //! storage and no key can, while connections have it mapped: each read and each kind of checkpoint has to refuse, in every
 //! locking mode, and the pages of the database file stay as they were. Then all connections are closed, and the log still
-//! has everything. What a checkpoint may write is tried by the file objects themselves, without SQLite between.
+//! has everything. Frames that never counted, of what was rolled back or of an earlier run of the log, are entered in it as well. What a checkpoint may write is tried by the file objects themselves, without SQLite between.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::ffi::{c_int, c_void};
@@ -166,9 +166,15 @@ impl Index {
 
     /// Says another page size, in both copies of the header, with the checksums of that.
     fn set_page_size(&self, size: u16) {
+        self.set_in_header(14, &size.to_ne_bytes());
+    }
+
+    fn set_in_header(&self, at: usize, bytes: &[u8]) {
         let mut header = [0; 48];
         self.0.read_exact_at(&mut header, 0).unwrap();
-        header[14..16].copy_from_slice(&size.to_ne_bytes());
+        header[at..at + bytes.len()].copy_from_slice(bytes);
+        // What is otherwise is looked at: it is another count of changes too.
+        header[8] = header[8].wrapping_add(1);
         let (mut first, mut second) = (0u32, 0u32);
         for pair in header[..40].chunks_exact(8) {
             let word = |at: usize| u32::from_ne_bytes(pair[at..at + 4].try_into().unwrap());
@@ -179,6 +185,31 @@ impl Index {
         header[44..48].copy_from_slice(&second.to_ne_bytes());
         self.0.write_all_at(&header, 0).unwrap();
         self.0.write_all_at(&header, 48).unwrap();
+    }
+}
+
+impl Index {
+    /// Says that the log goes up to `last`, and finds the pages of the frames that it did not have by what the log says.
+    fn append(&self, log: &[u8], last: u32) {
+        for frame in self.frames() + 1..=last {
+            let at = 32 + (frame as usize - 1) * (PAGE + 24);
+            let page = u32::from_be_bytes(log[at..at + 4].try_into().unwrap());
+            let (part, place) = Self::place(frame);
+            assert_eq!(part, 0);
+            self.0.write_all_at(&page.to_ne_bytes(), place).unwrap();
+            let mut slot = u64::from(page * 383) & 8191;
+            let at = |slot: u64| 16384 + 2 * slot;
+            let is_taken = |slot: u64| {
+                let mut found = [0; 2];
+                self.0.read_exact_at(&mut found, at(slot)).unwrap();
+                found != [0; 2]
+            };
+            while is_taken(slot) {
+                slot = (slot + 1) & 8191;
+            }
+            self.0.write_all_at(&(frame as u16).to_ne_bytes(), at(slot)).unwrap();
+        }
+        self.set_in_header(16, &last.to_ne_bytes());
     }
 }
 
@@ -424,4 +455,136 @@ fn only_the_page_of_the_frame_read_last_is_written_while_a_log_is_open() {
     assert!(bench.pages() != before);
     drop(writer);
     is_whole_after_all(&bench, "written as by a checkpoint");
+}
+
+/// A log that has frames behind its last commit which never counted: of a transaction that was rolled back after its pages
+/// were spilled, or of the run of the log before. All of them set `body` to 9 in a part of the rows.
+fn with_frames_behind(bench: &Bench, rolled_back: bool) -> (Connection, u32) {
+    let (writer, _) = bench.filled("PRAGMA cache_size=5", 0);
+    let rows = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 80)";
+    writer
+        .execute_batch(&format!(
+            "CREATE TABLE rows(body, pad); CREATE TABLE small(body);
+             {rows} INSERT INTO rows SELECT 1, zeroblob(300) FROM c;"
+        ))
+        .unwrap();
+    if !rolled_back {
+        writer.execute_batch("UPDATE rows SET body = 9; UPDATE rows SET body = 1").unwrap();
+    }
+    writer.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
+    writer.execute_batch("INSERT INTO small VALUES(1)").unwrap();
+    if rolled_back {
+        writer.execute_batch("BEGIN; UPDATE rows SET body = 9; ROLLBACK").unwrap();
+    }
+    let log = fs::read(bench.path("a.db-wal")).unwrap();
+    let there = ((log.len() - 32) / (PAGE + 24)) as u32;
+    let salts = |frame: u32| {
+        let at = 32 + (frame as usize - 1) * (PAGE + 24) + 8;
+        log[at..at + 8].to_vec()
+    };
+    let committed = bench.index().frames();
+    let of_run = |frame: &u32| (salts(*frame) == log[16..24]) == rolled_back;
+    let last = (committed + 1..=there).take_while(of_run).last().unwrap();
+    assert!(last > committed + 5, "{committed} {last} {there}");
+    (writer, last)
+}
+
+fn nines(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_row("SELECT count(*) FROM rows WHERE body = 9", [], |row| row.get(0))
+}
+
+/// Closed by everybody, the log is read anew: nothing of what never counted is there.
+fn has_no_nines(bench: &Bench, what: &str) {
+    let connection = bench.open();
+    assert_eq!(nines(&connection).unwrap(), 0, "{what}");
+    drop(connection);
+    is_whole_after_all(bench, what);
+}
+
+#[test]
+fn what_never_counted_is_not_read_nor_brought_in() {
+    for rolled_back in [true, false] {
+        for way in ["read", "checkpoint", "close"] {
+            let what = format!("{way}, rolled back: {rolled_back}");
+            let bench = Bench::new();
+            let (writer, last) = with_frames_behind(&bench, rolled_back);
+            let log = fs::read(bench.path("a.db-wal")).unwrap();
+            let before = bench.pages();
+            bench.index().append(&log, last);
+            last_report();
+            match way {
+                "read" => refused(nines(&bench.open()), "WAL frame", &what),
+                "checkpoint" => {
+                    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+                    let found = bench.open().query_row(sql, [], |row| row.get::<_, i64>(0));
+                    refused(found, "WAL frame", &what);
+                }
+                _ => {}
+            }
+            drop(writer);
+            // Only what was committed may have been brought in: a page of `small`.
+            let after = bench.pages();
+            let changed = before.chunks(PAGE).zip(after.chunks(PAGE)).filter(|(a, b)| a != b);
+            assert!(changed.count() <= 1, "{what}");
+            has_no_nines(&bench, &what);
+        }
+    }
+}
+
+/// A writer that reads none of it would make it count by a commit behind it.
+#[test]
+fn nothing_is_committed_behind_what_never_counted() {
+    for rolled_back in [true, false] {
+        for is_new in [true, false] {
+            let what = format!("rolled back: {rolled_back}, another connection: {is_new}");
+            let bench = Bench::new();
+            let (writer, last) = with_frames_behind(&bench, rolled_back);
+            let log = fs::read(bench.path("a.db-wal")).unwrap();
+            bench.index().append(&log, last);
+            last_report();
+            let written =
+                |connection: &Connection| connection.execute_batch("UPDATE small SET body = 2");
+            let written = if is_new { written(&bench.open()) } else { written(&writer) };
+            refused(written, "WAL frame", &what);
+            drop(writer);
+            has_no_nines(&bench, &what);
+        }
+    }
+}
+
+/// What counts is read, brought in and written behind by every connection, whoever has written it.
+#[test]
+fn what_other_connections_commit_counts() {
+    for setting in ["", "PRAGMA cache_size=5"] {
+        let bench = Bench::new();
+        let (writer, _) = with_frames_behind(&bench, true);
+        let (other, reader) = (bench.open(), bench.open());
+        for connection in [&writer, &other] {
+            connection.execute_batch("PRAGMA wal_autocheckpoint=0").unwrap();
+            connection.execute_batch(setting).unwrap();
+        }
+        for turn in 0..20u32 {
+            let connection = if turn % 2 == 0 { &writer } else { &other };
+            connection
+                .execute_batch(&format!(
+                    "BEGIN; UPDATE rows SET body = 9; UPDATE rows SET body = 8; ROLLBACK;
+                     BEGIN; UPDATE rows SET body = 9; UPDATE rows SET body = {turn}; SAVEPOINT s;
+                     UPDATE rows SET body = 9; ROLLBACK TO s; UPDATE small SET body = {turn}; COMMIT"
+                ))
+                .unwrap();
+            let sql = "SELECT count(*) FROM rows WHERE body = ?";
+            for connection in [&reader, &other, &writer] {
+                let found: u32 = connection.query_row(sql, [turn], |row| row.get(0)).unwrap();
+                assert_eq!(found, 80, "`{setting}`, turn {turn}");
+            }
+            if turn % 7 == 6 {
+                let kind = ["PASSIVE", "RESTART", "TRUNCATE"][turn as usize / 7 % 3];
+                let sql = format!("PRAGMA wal_checkpoint({kind})");
+                let busy: u32 = reader.query_row(&sql, [], |row| row.get(0)).unwrap();
+                assert_eq!(busy, 0, "{kind}");
+            }
+        }
+        drop((writer, other, reader));
+        is_whole_after_all(&bench, setting);
+    }
 }

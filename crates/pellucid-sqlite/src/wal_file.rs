@@ -4,8 +4,8 @@
 //! alone; the shim gathers a whole frame before it seals it. Sealed frames of a transaction are held
 //! and written with one call, up to the frame that carries the commit. Layout: docs/format.md, "WAL".
 
+use std::cell::Cell;
 use std::ffi::c_int;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -58,6 +58,10 @@ pub struct WalFile {
     written_from: u32,
     /// Last frame written in this transaction.
     written_to: u32,
+    /// The salts in the log's header, up to the next change of a lock.
+    salts: Cell<Option<Salts>>,
+    /// A frame that carries a commit, and its salts: it and those before it count, whatever the wal-index says.
+    committed: (Salts, u32),
     failed: Option<Failure>,
     torn_noted: bool,
 }
@@ -87,6 +91,9 @@ struct Gathering {
     filled: usize,
 }
 
+/// What tells the frames of one run of the log from those of the runs before (SQLite file format, 4.1).
+type Salts = [u8; 8];
+
 /// Where a byte range lies in the log.
 struct Spot {
     number: u32,
@@ -113,6 +120,8 @@ impl WalFile {
             headed: None,
             written_from: u32::MAX,
             written_to: 0,
+            salts: Cell::new(None),
+            committed: (Salts::default(), 0),
             failed: None,
             torn_noted: false,
         }
@@ -186,6 +195,7 @@ impl WalFile {
         self.set_page_size(parsed.page_size as usize);
         self.forget_written();
         self.forget();
+        self.committed.1 = 0;
         self.lower.write(&header, 0)
     }
 
@@ -327,8 +337,10 @@ impl WalFile {
                 "the reserved bytes of its page are in use",
             )));
         }
+        self.check_append(number)?;
         self.ahead.changed(number.into(), u64::from(number) + 1);
         self.forget_opened();
+        self.committed.1 = self.committed.1.min(number - 1);
         let at = self.offset(number);
         if !self.held.takes(at, frame_bytes) {
             self.flush()?;
@@ -349,11 +361,68 @@ impl WalFile {
         if let Some(header) = self.frame.first_chunk() {
             self.headers.keep(number, header);
         }
-        let commits = self.frame[4..8] != [0; 4];
+        let commits = page_and_commit(&self.frame).1 != 0;
         if commits || frame_bytes >= CALL_BYTES {
-            return self.flush();
+            self.flush()?;
+        }
+        if commits {
+            self.committed = (salts_of(&self.frame), number);
         }
         Ok(())
+    }
+
+    /// SQLite appends behind the frame that the wal-index says is the last. That has to carry a commit: this transaction's
+    /// would make one of what was rolled back before it.
+    fn check_append(&mut self, number: u32) -> Outcome<()> {
+        let of_this = self.written_from <= number && number <= self.written_to.saturating_add(1);
+        let before = number - 1;
+        let known = self.committed == (salts_of(&self.frame), before);
+        if before == 0 || of_this || known || !self.link.index.is_mapped() {
+            return Ok(());
+        }
+        match self.carries_commit(before)? {
+            true => Ok(()),
+            false => Err(self.not_committed(before)),
+        }
+    }
+
+    fn not_committed(&self, number: u32) -> Code {
+        let cause = format!("of no commit, and the wal-index says otherwise: {INDEX_CHANGED}");
+        self.link.report(&Error::unauthentic(Subject::Frame(number), cause))
+    }
+
+    /// Whether a frame is one of this run of the log and carries a commit, which is kept in mind then.
+    fn carries_commit(&mut self, number: u32) -> Outcome<bool> {
+        let salts = self.salts()?;
+        if self.read_unit(number)? == ReadEnd::Short {
+            return Ok(false);
+        }
+        let named = pellucid::unit::generation(&self.unit).unwrap_or(0);
+        if self.link.is_newer(named) {
+            self.link.refresh()?;
+        }
+        let keys = self.link.keys()?;
+        let mut frame = vec![0; self.frame_bytes()];
+        let opened = open_frame(&keys, number, &self.unit, &mut frame);
+        opened.map_err(|error| self.link.report(&error))?;
+        let carries = salts_of(&frame) == salts && page_and_commit(&frame).1 != 0;
+        if carries {
+            self.committed = (salts, number);
+        }
+        Ok(carries)
+    }
+
+    /// The salts in the log's header.
+    fn salts(&self) -> Outcome<Salts> {
+        if let Some(salts) = self.salts.get() {
+            return Ok(salts);
+        }
+        let mut header = [0; HEADER_BYTES];
+        self.lower.read(&mut header, 0)?;
+        let mut salts = Salts::default();
+        salts.copy_from_slice(&header[16..24]);
+        self.salts.set(Some(salts));
+        Ok(salts)
     }
 
     /// Writes what is held.
@@ -431,7 +500,9 @@ impl WalFile {
             if self.read_piece(spot, &mut buffer[done..done + part])? == ReadEnd::Short {
                 end = ReadEnd::Short;
             } else if by_index {
-                self.check_place(number, page_and_commit(&self.opened).0)?;
+                let checked = self.check_place(number, page_and_commit(&self.opened).0);
+                let checked = checked.and_then(|()| self.check_counts(number));
+                checked.inspect_err(|_| self.forget_opened())?;
             }
             done += part;
         }
@@ -463,10 +534,42 @@ impl WalFile {
         Err(self.link.report(&Error::unauthentic(Subject::Frame(number), cause)))
     }
 
-    /// Whether the frame that SQLite read last is one of page `number`, and has that content.
+    /// Refuses the frame opened last where it is of an earlier run of the log, or of a transaction that has no commit: what
+    /// was rolled back stays in the log until it is written over.
+    fn check_counts(&mut self, number: u32) -> Outcome<()> {
+        let (salts, of_log) = (salts_of(&self.opened), self.salts()?);
+        if self.written_from <= number && number <= self.written_to {
+            // While checksums are put off SQLite writes zeros (`walEncodeFrame`).
+            if salts == of_log || salts == Salts::default() {
+                return Ok(());
+            }
+        }
+        if salts != of_log {
+            let cause = format!("of an earlier run of the log: {INDEX_CHANGED}");
+            return Err(self.link.report(&Error::unauthentic(Subject::Frame(number), cause)));
+        }
+        if self.committed.0 == of_log && number <= self.committed.1 {
+            return Ok(());
+        }
+        if page_and_commit(&self.opened).1 != 0 {
+            self.committed = (of_log, number);
+            return Ok(());
+        }
+        // No less than when SQLite looked: nobody begins the log anew as long as somebody reads it.
+        let last = self.link.index.frames().unwrap_or(0);
+        if last > number && self.carries_commit(last)? {
+            return Ok(());
+        }
+        Err(self.not_committed(number))
+    }
+
+    /// Whether the frame that SQLite read last is one of page `number`, and has that content, and counts.
     pub fn opened_last(&self, number: u32, content: &[u8]) -> bool {
         let of_it = self.opened_for_sqlite && page_and_commit(&self.opened).0 == number;
-        of_it && self.opened[FRAME_HEADER_BYTES..] == *content
+        let (salts, last) = self.committed;
+        let counts = !self.link.index.is_mapped()
+            || (salts_of(&self.opened) == salts && self.opened_number.is_some_and(|n| n <= last));
+        of_it && counts && self.opened[FRAME_HEADER_BYTES..] == *content
     }
 
     /// Writes what is held if any of it is about to be read from the file.
@@ -572,6 +675,7 @@ impl WalFile {
     /// A lock was taken or given back, or the log was cut: what was read may be stale.
     pub fn forget(&mut self) {
         self.ahead.drop_units();
+        self.salts.set(None);
         self.forget_opened();
     }
 
@@ -679,14 +783,21 @@ impl WalFile {
     }
 }
 
-/// Refuses if the file at `path` is the log of a later version. What cannot be read is none. SQLite keeps no locks on a
+/// Bytes 8 to 15 of a frame, which its tag binds.
+fn salts_of(frame: &[u8]) -> Salts {
+    let mut salts = Salts::default();
+    salts.copy_from_slice(&frame[8..16]);
+    salts
+}
+
+/// Refuses if the file at `path` is the log of a later version. What cannot be read is none, nor is a FIFO. SQLite keeps no locks on a
 /// WAL, so closing it drops none.
 ///
 /// # Errors
 /// [`Error::Unsupported`] naming the version.
 pub fn refuse_newer_at(path: &Path) -> pellucid::Result<()> {
     let mut header = [0; HEADER_BYTES];
-    match File::open(path).and_then(|mut log| log.read_exact(&mut header)) {
+    match pellucid::regular::open(path).and_then(|mut log| log.read_exact(&mut header)) {
         Ok(()) => refuse_newer(&header),
         Err(_) => Ok(()),
     }
@@ -694,7 +805,29 @@ pub fn refuse_newer_at(path: &Path) -> pellucid::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use pellucid::wal::RESERVED_VERSION;
+
     use super::*;
+
+    #[test]
+    fn a_fifo_is_no_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db-wal");
+        let mut header = [0; HEADER_BYTES];
+        header[..4].copy_from_slice(&0x377f_0682u32.to_be_bytes());
+        header[4..8].copy_from_slice(&RESERVED_VERSION.to_be_bytes());
+        std::fs::write(&path, header).unwrap();
+        assert!(refuse_newer_at(&path).is_err());
+        std::fs::remove_file(&path).unwrap();
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).unwrap();
+        // Who takes it for a file finds a header in it, and does not wait.
+        let mut held = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        held.write_all(&header).unwrap();
+        refuse_newer_at(&path).unwrap();
+    }
 
     #[test]
     fn a_failure_has_a_code_that_ends_the_transaction() {

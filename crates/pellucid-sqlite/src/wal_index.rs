@@ -64,6 +64,11 @@ impl WalIndex {
         (!blank).then_some((stated & 0xfe00) + ((stated & 1) << 16))
     }
 
+    /// The last frame that is said to count; none where the index is not mapped.
+    pub fn frames(&self) -> Option<u32> {
+        self.word(0, FRAMES_WORD)
+    }
+
     fn word(&self, region: usize, at: usize) -> Option<u32> {
         let regions = self.0.borrow();
         let start = regions.get(region).copied().filter(|start| !start.is_null())?;
