@@ -168,7 +168,7 @@ fn with_syslog(place: &Place, script: &str) -> (Said, Vec<String>) {
     let setup = format!(
         "set -e; cp -a --parents $(for d in {devices}; do echo /dev/$d; done) .; \
          mount -t tmpfs none /dev; for d in {devices}; do cp -a dev/$d /dev/$d; done; \
-         ln -s \"$PWD/log\" /dev/log; {script}"
+         ln -s \"$PWD/log\" /dev/log; mkdir -p \"$PWD\"; mount -c --bind . \"$PWD\"; cd \"$PWD\"; {script}"
     );
     let mut command = place.command("unshare");
     command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");

@@ -1,7 +1,7 @@
 //! Goal: a bar is one line while the work is under way, says nothing before there is something to say, and leaves nothing.
 //!
-//! Method: commands at a terminal of Python's of 80, 100 and 120 columns; what they write is played on a screen. The bar is
-//! drawn at least once, since its first picture waits for nothing.
+//! Method: commands at a terminal of Python's of 80, 100 and 120 columns; what they write is played on a screen. Those that
+//! know at once how much there is to do draw a bar in any case, the others where the machine lets them take long enough.
 
 use crate::support::{said, Place, PELLUCID};
 
@@ -115,10 +115,9 @@ fn a_bar_is_one_line_and_leaves_nothing() {
             ("backup app.db --to app.bak", "MiB"),
             ("verify app.bak", "MiB"),
             ("restore app.bak --to copy.db", "pages"),
-            // Whether it is found at work depends on the machine: then `resume` has something to do.
             ("rekey app.db --background --throttle 1", ""),
             ("scan suspend app.db", ""),
-            ("scan resume app.db", ""),
+            ("scan resume app.db", "pages"),
             ("rekey app.db", "pages"),
             ("scan verify app.db", "pages"),
             ("salvage app.db --to saved.db", " of "),
@@ -127,11 +126,13 @@ fn a_bar_is_one_line_and_leaves_nothing() {
             let mut command = place.command("/usr/bin/python3");
             command.env("TERM", "xterm").args(["-c", TERMINAL, &columns.to_string(), PELLUCID]);
             let told = said(command.args(words.split(' ')));
-            assert!(told.code == 0 || counts.is_empty(), "{words}: {told:?}");
+            // Whether the scan is found at work depends on the machine: then there is something to suspend.
+            assert!(told.code == 0 || words == "scan suspend app.db", "{words}: {told:?}");
             let screen = Screen::play(columns, &told.stdout);
             let what = format!("{words}, {columns} columns: {:?}\n{}", screen.bars, screen.text());
             assert!(!screen.text().contains(is_bar), "a bar stayed: {what}");
-            assert!(!screen.bars.is_empty() || counts.is_empty(), "no bar was drawn: {what}");
+            let at_once = words.starts_with("verify") || words.starts_with("salvage");
+            assert!(!screen.bars.is_empty() || !at_once, "no bar was drawn: {what}");
             for bar in &screen.bars {
                 assert!(bar.contains(counts), "{what}");
                 assert!(!bar.contains(" 0 B of 0 B") && !bar.contains(" 0 of 0 "), "{what}");
