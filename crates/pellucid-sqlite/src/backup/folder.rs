@@ -2,7 +2,7 @@
 //! whoever owns a directory above it may put another one in its place meanwhile.
 
 use std::ffi::{c_int, CString, OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -127,8 +127,16 @@ fn terminated(name: &OsStr) -> io::Result<CString> {
 /// # Errors
 /// The system's.
 pub fn identity(file: &File) -> io::Result<Identity> {
+    identity_of(&file.metadata()?)
+}
+
+/// Which file it is that was looked at.
+///
+/// # Errors
+/// None.
+pub fn identity_of(found: &Metadata) -> io::Result<Identity> {
     use std::os::unix::fs::MetadataExt;
-    file.metadata().map(|found| (found.dev(), found.ino()))
+    Ok((found.dev(), found.ino()))
 }
 
 /// The last part of a path.

@@ -80,13 +80,20 @@ pub fn refuse_to_replace(path: &Path, only_media: bool) -> Result<()> {
 }
 
 /// Whether a file with the name that media have until they are whole can only be what an interrupted backup left: media, or
-/// not as much as their first word.
+/// not as much as their first word. One that is gone is nobody's: a backup that runs has just given it its name.
 ///
 /// # Errors
 /// [`Error::Misuse`] naming the file, which is somebody's.
 pub fn assert_left_over(path: &Path) -> Result<()> {
-    let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-    let (start, is_whole) = if is_file { start_of(path)? } else { (Vec::new(), false) };
+    let is_gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    let is_file = match std::fs::symlink_metadata(path) {
+        Err(error) if is_gone(&error) => return Ok(()),
+        found => found.is_ok_and(|found| found.is_file()),
+    };
+    let (start, is_whole) = match is_file.then(|| start_of(path)).transpose() {
+        Err(Error::Io { source, .. }) if is_gone(&source) => return Ok(()),
+        start => start?.unwrap_or_default(),
+    };
     let is_begun = is_whole && MediaHeader::may_begin(&start);
     if is_file && (is_begun || MediaHeader::begins(&start)) {
         return Ok(());
@@ -164,6 +171,8 @@ mod tests {
             assert_left_over(&path).unwrap();
         }
         std::fs::remove_file(&path).unwrap();
+        // A backup that runs has given it its name since it was seen.
+        assert_left_over(&path).unwrap();
         std::os::unix::fs::symlink("elsewhere", &path).unwrap();
         assert!(assert_left_over(&path).is_err(), "a link is nobody's left-over");
     }

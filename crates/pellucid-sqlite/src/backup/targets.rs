@@ -12,7 +12,7 @@ use pellucid::message;
 use pellucid::restore::{Family, FileSource, Media, Tail};
 use pellucid::{Error, Result, Subject};
 
-use super::folder::{identity, name_of, open_to_append, Folder, Identity};
+use super::folder::{identity, identity_of, name_of, open_to_append, Folder, Identity};
 use super::media::{about, last_set, open_family, open_media_to_write};
 use super::occupant::{assert_left_over, refuse_to_replace, Occupant};
 use super::overwrite::{Existing, Rules};
@@ -322,15 +322,28 @@ impl Targets {
         // What an interrupted backup left. One that is whole has got its name before ([`settle`]).
         if let Some(left) = opened(&beside, false)? {
             assert_left_over(&beside)?;
-            let removed = lock_media(&left).and_then(|()| folder.remove(&name_of(&beside), &left));
-            removed.map_err(io)?;
+            let name = name_of(&beside);
+            let locked = lock_named(&left, || folder.identity(&name, false));
+            locked.and_then(|()| folder.remove(&name, &left)).map_err(io)?;
         }
-        let file = folder.create(&name_of(&beside)).map_err(io)?;
+        let created = folder.create(&name_of(&beside)).map_err(|error| match error.kind() {
+            // Whoever is to make one looked first, as above.
+            std::io::ErrorKind::AlreadyExists => busy(),
+            _ => error,
+        });
+        let file = created.map_err(io)?;
         let replaced = self.locked.iter().find(|(replaced, _)| replaced == path);
         let replaces = replaced.map(|(_, file)| identity(file)).transpose().map_err(io)?;
         let is_free = !self.replaced.iter().any(|replaced| replaced == path);
         let own = file.try_clone().map_err(io)?;
-        let sink = FileSink::of(file, &beside).map_err(io);
+        let sink = FileSink::of(file, &beside).map_err(|error| match error.kind() {
+            // Until it is locked it passes for what an interrupted backup left; or it went with its directory.
+            std::io::ErrorKind::NotFound => io(std::io::Error::new(
+                error.kind(),
+                "No such file or directory: another backup, or whoever removed the directory, has just removed it",
+            )),
+            _ => io(error),
+        });
         self.renames.push(Rename {
             folder,
             file: own,
@@ -533,7 +546,8 @@ fn settle(files: &Files) -> Result<()> {
     for path in &beside {
         let beside = new_name(path);
         if let Some(file) = opened(&beside, false)? {
-            lock_media(&file).map_err(|error| Error::io(Subject::File(beside.clone()), error))?;
+            let locked = lock_named(&file, || identity_of(&beside.symlink_metadata()?));
+            locked.map_err(|error| Error::io(Subject::File(beside.clone()), error))?;
             locks.push((beside, file));
         }
     }
@@ -620,12 +634,29 @@ fn can_go_on(family: &Family, position: u32) -> Result<()> {
     ))
 }
 
+fn busy() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::WouldBlock, "another backup is writing to it")
+}
+
+/// Locks a file that was opened by a name. Whoever had the lock until now may have taken the name away or given it to
+/// another file meanwhile; from here on no other backup does. `now` looks at which file has it.
+fn lock_named(file: &File, now: impl FnOnce() -> std::io::Result<Identity>) -> std::io::Result<()> {
+    lock_media(file)?;
+    match now() {
+        Ok(now) if now == identity(file)? => Ok(()),
+        Ok(_) => Err(busy()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(busy()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Locks files that are to be replaced.
 fn lock_all(paths: &[PathBuf]) -> Result<Vec<(PathBuf, File)>> {
     let mut files = Vec::with_capacity(paths.len());
     for path in paths {
         if let Some(file) = opened(path, true)? {
-            lock_media(&file).map_err(|error| Error::io(Subject::File(path.clone()), error))?;
+            let locked = lock_named(&file, || identity_of(&path.metadata()?));
+            locked.map_err(|error| Error::io(Subject::File(path.clone()), error))?;
             files.push((path.clone(), file));
         }
     }
