@@ -123,6 +123,9 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         seconds(took),
         rate(size, took.as_secs_f64()),
     ));
+    if done.doubtful {
+        output.warning("the backup is NOT sealed: anybody can have made it");
+    }
     if let Some(why) = &done.unrecorded {
         output.warning(why);
     }

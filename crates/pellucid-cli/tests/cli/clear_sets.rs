@@ -137,11 +137,33 @@ fn in_the_place_of_sealed_sets_or_among_them_it_is_refused_everywhere() {
         assert!(said.code == 0 && said.stdout.contains("NOT sealed"), "{said:?}");
         let mut command = place.command(PELLUCID);
         command.env("PELLUCID_ALLOW_CLEAR", "1").args(["sql", "-b"]);
-        said_with(&mut command, &format!("RESTORE DATABASE other {from}\nGO\n")).succeeded();
-        place.pellucid(&["restore", "app.bak", "--to", "new.db", "--allow-clear"]).succeeded();
+        let said = said_with(&mut command, &format!("RESTORE DATABASE other {from}\nGO\n"));
+        assert!(said.code == 0 && said.all().contains("NOT sealed"), "{said:?}");
+        let said = place.pellucid(&["restore", "app.bak", "--to", "new.db", "--allow-clear"]);
+        assert!(said.code == 0 && said.stderr.contains("NOT sealed"), "{said:?}");
         let read = place.sqlite3("new.db", "SELECT b FROM t").succeeded();
         assert_eq!(read, "mallory\n", "{attack}");
     }
+}
+
+#[test]
+fn under_whatever_name_the_file_is_read_it_is_the_one_that_is_known() {
+    let place = scene();
+    std::fs::rename(place.path("evil/app.db"), place.path("evil/x.db")).unwrap();
+    theirs(&place, &["backup", "evil/x.db", "--to", "x.bak"]).succeeded();
+    replace(&place, "x.bak");
+    std::os::unix::fs::symlink("app.bak", place.path("latest.bak")).unwrap();
+    std::os::unix::fs::symlink(".", place.path("folder")).unwrap();
+    let why = "the history knows sealed sets of this name";
+    for name in ["app.bak", "evil/../app.bak", "latest.bak", "folder/app.bak"] {
+        refused(&place.pellucid(&["restore", name, "--to", "new.db"]), 1, why);
+        refused(&place.pellucid(&["verify", name]), 4, why);
+        let from = format!("FROM DISK = '{}'", place.path(name).display());
+        for statement in ["RESTORE DATABASE other", "RESTORE VERIFYONLY"] {
+            refused(&sql(&place, &format!("{statement} {from}\nGO\n")), 1, why);
+        }
+    }
+    assert!(!place.path("new.db").exists());
 }
 
 #[test]
@@ -156,6 +178,7 @@ fn of_a_database_that_is_known_as_encrypted_it_is_refused_under_any_name() {
     theirs(&place, &["backup", "evil/x.db", "--to", "x.bak"]).succeeded();
     let over = ["restore", "x.bak", "--to", "app.db", "--replace"];
     assert!(place.pellucid(&over).stderr.contains("`--decrypted` says that a plain one"));
+    refused(&place.pellucid(&[&over[..], &["--decrypted"]].concat()), 1, "app.db` is");
     let pages = place.pellucid(&["restore", "x.bak", "--to", "app.db", "--page", "2"]);
     refused(&pages, 1, "app.db` is");
     std::fs::rename(place.path("app.db"), place.path("gone.db")).unwrap();

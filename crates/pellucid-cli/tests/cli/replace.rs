@@ -100,7 +100,11 @@ fn without_leave_nothing_is_replaced_and_sql_servers_message_says_why() {
     let refused = place.pellucid(&over);
     assert!(refused.stderr.contains("--decrypted"), "{refused:?}");
     assert_eq!(query(&place, "other.db", WORDS), "old\nok\n");
-    place.pellucid(&[&over[..], &["--decrypted"]].concat()).succeeded();
+    // And that it may be plain is not that a set which anybody can have made is believed.
+    let refused = place.pellucid(&[&over[..], &["--decrypted"]].concat());
+    assert!(refused.code == 1 && refused.stderr.contains("NOT sealed"), "{refused:?}");
+    assert_eq!(query(&place, "other.db", WORDS), "old\nok\n");
+    place.pellucid(&[&over[..], &["--decrypted", "--allow-clear"]].concat()).succeeded();
     assert_eq!(place.sqlite3("other.db", WORDS).succeeded(), "new\nok\n");
 }
 

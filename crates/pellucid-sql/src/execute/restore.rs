@@ -495,6 +495,10 @@ impl Session {
             );
             self.inform(Message::new(product::REMARK, 10, text));
         }
+        if done.doubtful {
+            let text = "The backup set is NOT sealed: anybody can have made it.";
+            self.inform(Message::new(product::REMARK, 10, text));
+        }
         for page in &done.missing {
             let text = format!("Page {page} could not be read when it was backed up: it is zeros.");
             self.inform(Message::new(product::REMARK, 10, text));

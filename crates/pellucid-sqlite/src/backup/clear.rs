@@ -9,8 +9,9 @@ use pellucid::restore::{not_sealed, Media};
 use pellucid::{Error, Result};
 
 use super::chain::Chain;
+use super::targets::STDIO;
 use crate::convert::{original_path, ConvertError};
-use crate::history::{whole_name, History};
+use crate::history::History;
 use crate::inspect::{inspect, Kind as Found};
 use crate::seal_request::flag;
 
@@ -44,8 +45,7 @@ impl Believe {
 struct Place<'a> {
     /// The files of its media.
     media: &'a [PathBuf],
-    /// The database that it is to become, or to mend; none if it is only looked at, or if somebody has said that a plain one
-    /// may take the place of that.
+    /// The database that it is to become, or to mend; none if it is only looked at.
     to: Option<&'a Path>,
 }
 
@@ -107,6 +107,19 @@ pub fn refuse_chain(
     Ok(())
 }
 
+/// Whether a set in clear is one of those restored, and somebody has to be told: where sealed databases are known, or where
+/// it has no name that something could be known of.
+///
+/// # Errors
+/// What is wrong with a keyring that is there and cannot be asked.
+pub fn is_doubtful(chain: &Chain<'_>, media: &[PathBuf]) -> Result<bool> {
+    if chain.sets().all(|set| set.header().algorithm.is_some()) {
+        return Ok(false);
+    }
+    let is_nameless = media.iter().any(|path| path == Path::new(STDIO));
+    Ok(is_nameless || !sealed_databases()?.is_empty())
+}
+
 fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Option<String>> {
     if flag("PELLUCID_REQUIRE") {
         return Ok(Some("PELLUCID_REQUIRE=1 asks for sealed ones".to_owned()));
@@ -127,7 +140,9 @@ fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Opt
     let sealed = sealed_databases()?;
     let path = PathBuf::from(&said.path);
     let is_known = |memory: &&DatabaseMemory| {
-        Some(&memory.path) == to.as_ref() || (!said.path.is_empty() && memory.path == path)
+        let is = |other: &Path| memory.path == other || original_path(&memory.path) == other;
+        to.as_deref().is_some_and(is)
+            || (!said.path.is_empty() && (is(&path) || is(&original_path(&path))))
     };
     if let Some(memory) = sealed.iter().find(is_known) {
         let known = memory.path.display();
@@ -135,8 +150,7 @@ fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Opt
     }
     // Backups do not depend on the history: one that cannot be read knows nothing.
     let Ok(Some(history)) = History::open() else { return Ok(None) };
-    let media: Vec<String> =
-        place.media.iter().map(|path| whole_name(path).display().to_string()).collect();
+    let media = history.names_of(place.media).unwrap_or_default();
     let known = history.known_of(set, said, &media).unwrap_or_default();
     if known.media_are_sealed {
         return Ok(Some("the history knows sealed sets of this name".to_owned()));

@@ -11,7 +11,7 @@ use pellucid::restore::{Media, OpenSet, PlainTarget, SealedTarget, UNFINISHED_MO
 use pellucid::{Algorithm, Error, Result, Subject};
 
 use super::chain::Chain;
-use super::clear::{refuse_chain, Believe};
+use super::clear::{is_doubtful, refuse_chain, Believe};
 use super::media::{about, open_media};
 use super::replace::{self, Incoming, Whole};
 use super::targets::new_name;
@@ -66,6 +66,9 @@ pub struct Restored {
     pub sets: Vec<(u32, Kind)>,
     /// Pages that were unreadable when they were backed up: zeros.
     pub missing: Vec<u32>,
+    /// A set in clear was believed, although sealed databases are known here, or although it came in from nowhere that has
+    /// a name: anybody can have made it.
+    pub doubtful: bool,
     /// Media that were left out, because they hold another set than their mirrors.
     pub stale: Vec<PathBuf>,
     /// Why the history does not know of it, if it does not although there is one.
@@ -98,10 +101,9 @@ pub fn restore(
     let files = [&job.media[..], job.base.as_ref().unwrap_or(&job.media)];
     refuse_chain(&chain, files, None, believe)?;
     let place = Place::find(job, last, sealed)?;
-    if !(job.replace && job.decrypted) {
-        // Nobody has said that a plain one may take the place of what is, or was, there.
-        refuse_chain(&chain, files, Some(&job.to), believe)?;
-    }
+    // That the database may become a plain one says nothing of who has made the set.
+    refuse_chain(&chain, files, Some(&job.to), believe)?;
+    let doubtful = is_doubtful(&chain, &job.media)?;
     let bytes = u64::from(header.pages) * u64::from(header.page_size);
     check_space(&place.to, bytes + bytes / 64)?;
     let beside = new_name(&place.to);
@@ -156,6 +158,7 @@ pub fn restore(
         replaced: place.is_taken,
         sets: chain.sets().map(|set| (set.header().position, set.header().kind)).collect(),
         missing: chain.missing(),
+        doubtful,
         stale: media.stale(),
         unrecorded,
     })

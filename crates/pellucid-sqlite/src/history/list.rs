@@ -1,8 +1,11 @@
 //! What the history knows.
 
+use std::path::PathBuf;
+
 use pellucid::media::{Description, SetHeader};
 
-use super::History;
+use super::{whole_name, History};
+use crate::backup::is_file;
 use crate::convert::connection::literal;
 use crate::convert::ConvertError;
 
@@ -183,6 +186,28 @@ pub struct KnownOf {
 }
 
 impl History {
+    /// The names of files of media, and those that the history has for the same files: by way of `..` or of a link they
+    /// are what they are.
+    ///
+    /// # Errors
+    /// [`ConvertError`].
+    pub fn names_of(&self, media: &[PathBuf]) -> Result<Vec<String>, ConvertError> {
+        let mut names: Vec<_> =
+            media.iter().map(|path| whole_name(path).display().to_string()).collect();
+        let is_one = |path: &&PathBuf| is_file(path);
+        let files: Vec<_> =
+            media.iter().filter(is_one).filter_map(|path| path.canonicalize().ok()).collect();
+        let query = "SELECT DISTINCT physical_device_name FROM backupmediafamily";
+        self.handle.rows(query, |row| {
+            let known = row.text(0);
+            let path = PathBuf::from(&known);
+            if is_file(&path) && path.canonicalize().is_ok_and(|path| files.contains(&path)) {
+                names.push(known);
+            }
+        })?;
+        Ok(names)
+    }
+
     /// What is known of a set's origin. Sets that were overwritten are none.
     ///
     /// # Errors
