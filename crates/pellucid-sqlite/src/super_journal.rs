@@ -111,6 +111,10 @@ fn what_is_at(path: &Path, journal: &Path) -> std::io::Result<Found> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(Found::Nothing)
         }
+        // Nothing can have such a name, so SQLite has committed no transaction by it.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENAMETOOLONG | libc::ELOOP)) => {
+            return Ok(Found::Another("a name that no file can have"))
+        }
         Err(error) => return Err(error),
     };
     if !looked.is_file() {
@@ -172,5 +176,33 @@ mod tests {
         ] {
             assert!(!is_one(name.as_bytes()), "{name:?}");
         }
+    }
+
+    #[test]
+    fn under_a_name_that_no_file_can_have_nothing_is_committed() {
+        let place = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("loop", place.path().join("loop")).unwrap();
+        let place = place.path().display().to_string();
+        let long = "x".repeat(300);
+        let found = |name: String| {
+            let sum = name.bytes().fold(0u32, |sum, byte| sum.wrapping_add(u32::from(byte)));
+            let mut bytes = vec![0; 4];
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.extend_from_slice(&(name.len() as u32).to_be_bytes());
+            bytes.extend_from_slice(&sum.to_be_bytes());
+            bytes.extend_from_slice(&MAGIC);
+            look(bytes.len() as u64, Path::new("/x.db-journal"), |into, at| {
+                into.copy_from_slice(&bytes[at as usize..][..into.len()]);
+                Ok(())
+            })
+        };
+        for name in
+            [format!("{place}/{long}"), format!("{place}/{long}/b"), format!("{place}/loop/b")]
+        {
+            let named = found(format!("{name}.db-mj0123AF9F0")).unwrap();
+            assert!(matches!(named, Named::Another(_)), "{name}: {named:?}");
+        }
+        let gone = found(format!("{place}/b.db-mj0123AF9F0")).unwrap();
+        assert!(matches!(gone, Named::Gone(_)), "{gone:?}");
     }
 }
