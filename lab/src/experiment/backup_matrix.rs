@@ -27,8 +27,8 @@ use crate::session::{Conditions, Place};
 
 const SCENARIO: &str = include_str!("../../scenarios/backup-matrix.toml");
 
-/// At once on the disk of the lab: the database that is changed and its log, its full backup.
-const FILES_OF_DIFFERENTIALS: u64 = 3;
+/// At once on the disk of the lab: of each of the two databases that are changed itself, its log and its full backup.
+const FILES_OF_DIFFERENTIALS: u64 = 6;
 
 /// Article 0's backups; five encryption choices, with and without compression, between disks; restores, differentials.
 #[derive(Debug, Clone, Args)]
@@ -226,7 +226,7 @@ pub fn estimate(given: &MatrixOptions) -> Result<Estimate> {
             round += seconds::restore(choice, cell.compression, bytes);
         }
     }
-    let copies = 4.0 * seconds::copied(bytes);
+    let copies = 5.0 * seconds::copied(bytes);
     let files = 2 * sources.len() + targets.len();
     Ok(Estimate {
         seconds: seconds::made(bytes) + copies + (rounds + 1) as f64 * round + 10.0,

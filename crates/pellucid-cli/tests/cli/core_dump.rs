@@ -168,9 +168,9 @@ fn no_key_is_in_the_dump_of_a_program_under_run() {
 fn the_program_itself_leaves_no_dump() {
     let place = place();
     let script =
-        "ulimit -c unlimited; mkfifo password; \"$0\" cert export pellucid --cert-file a.pem \
-                  --key-file a.key --password-file password & \
-                  exec 3>password; sleep 0.2; kill -ABRT $!; wait $!; echo $?";
+        "ulimit -c unlimited; \"$0\" cert export pellucid --cert-file a.pem --key-file a.key \
+                  --password-file <(exec sleep 30 2>&-) & \
+                  child=$!; sleep 0.2; kill -ABRT $child; wait $child; echo $?";
     let mut command = place.command("/bin/bash");
     command.env("PATH", "/usr/bin:/bin").args(["-c", script, PELLUCID]);
     let told = said(&mut command);

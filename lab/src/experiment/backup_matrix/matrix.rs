@@ -22,9 +22,13 @@ const DRIVES: [char; 2] = ['D', 'E'];
 const TINY_BYTES: u64 = 256 << 10;
 /// Logical names of the files, which the scripts name.
 const FILES: [&str; 2] = ["AdventureWorks2012_Data", "AdventureWorks2012_Log"];
-/// The database that is changed and backed up differentially, and its full backup.
-const CHANGED: &str = "awChanged";
-const BASE: &str = "base";
+/// The databases that are changed and backed up differentially, and their full backups: one without encryption and one with
+/// it, since the two kinds are not mixed in a chain.
+const CHANGED: [&str; 2] = ["awChanged", "awChangedSealed"];
+const BASE: [&str; 2] = ["base", "baseSealed"];
+/// Of the sealed one's full backup.
+const BASE_ENCRYPTION: [&str; 2] =
+    ["", "ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = TestCert), "];
 /// The one of the last decimal in which the article's query rounds a mean.
 const ROUNDED_S: f64 = 1e-5;
 
@@ -110,7 +114,9 @@ impl Matrix {
         let server = instance(program, dir)?;
         let (made, content) = make(&server, dir, "made", bytes, seed)?;
         let bytes = length(&made)?;
-        copy_whole(&made, &disks.source(0).join(format!("{CHANGED}.mdf")))?;
+        for name in CHANGED {
+            copy_whole(&made, &disks.source(0).join(format!("{name}.mdf")))?;
+        }
         // Where there is one source, the article's other database is there and not used.
         let (spare, _) = make(&server, dir, "spare", TINY_BYTES, seed)?;
         let mut sources = [0, 1].map(|at| disks.source(at).to_path_buf());
@@ -146,8 +152,8 @@ impl Matrix {
         self.disks.source(source).join(name)
     }
 
-    fn changed(&self) -> PathBuf {
-        self.disks.source(0).join(format!("{CHANGED}.mdf"))
+    fn changed(&self, name: &str) -> PathBuf {
+        self.disks.source(0).join(format!("{name}.mdf"))
     }
 
     fn statement(&self, choice: &str, cell: &Cell) -> Result<&Statement> {
@@ -212,30 +218,30 @@ impl Matrix {
         self.server.run("DROP DATABASE restored").map(drop)
     }
 
-    /// The database that is changed: a full backup, and then `share` of its rows written anew.
+    /// The databases that are changed: a full backup, and then `share` of their rows written anew.
     pub fn change(&self, share: f64) -> Result<()> {
-        let attach = format!(
-            "CREATE DATABASE {CHANGED} ON (FILENAME = {}) FOR ATTACH",
-            quoted_path(&self.changed())?
-        );
-        self.server.run(&attach)?;
-        let base = self.disks.target(0).join(format!("{BASE}.bak"));
-        self.server.run(&format!(
-            "BACKUP DATABASE {CHANGED} TO DISK = {} WITH INIT, COMPRESSION, NAME = '{BASE}'",
-            quoted_path(&base)?
-        ))?;
         // No index has the column, and its length stays.
         let last = (self.content.rows as f64 * share).ceil();
-        self.server.run(&format!(
-            "UPDATE {CHANGED}.dbo.CustomerOrder SET Article = REVERSE(Article) WHERE OrderID <= {last}
-             USE {CHANGED}
-             CHECKPOINT"
-        ))?;
+        for ((name, base), encryption) in CHANGED.iter().zip(BASE).zip(BASE_ENCRYPTION) {
+            let file = quoted_path(&self.changed(name))?;
+            self.server
+                .run(&format!("CREATE DATABASE {name} ON (FILENAME = {file}) FOR ATTACH"))?;
+            let media = quoted_path(&self.disks.target(0).join(format!("{base}.bak")))?;
+            self.server.run(&format!(
+                "BACKUP DATABASE {name} TO DISK = {media} WITH INIT, COMPRESSION, {encryption}NAME = '{base}'"
+            ))?;
+            self.server.run(&format!(
+                "UPDATE {name}.dbo.CustomerOrder SET Article = REVERSE(Article) WHERE OrderID <= {last}
+                 USE {name}
+                 CHECKPOINT"
+            ))?;
+        }
         Ok(())
     }
 
     pub fn differential(&self, notes: &mut Notes, turn: Turn<'_>, cell: &Cell) -> Result<()> {
         let media = self.disks.target(0).join("differential.bak");
+        let changed = CHANGED[usize::from(turn.side != CHOICES[0])];
         let name = format!("differential-{}-{}", turn.side, cell.compression);
         let encryption = match turn.side == CHOICES[0] {
             true => String::new(),
@@ -244,11 +250,11 @@ impl Matrix {
             }
         };
         let statement = format!(
-            "BACKUP DATABASE {CHANGED} TO DISK = {} WITH DIFFERENTIAL, INIT, {}, {encryption}NAME = '{name}'",
+            "BACKUP DATABASE {changed} TO DISK = {} WITH DIFFERENTIAL, INIT, {}, {encryption}NAME = '{name}'",
             quoted_path(&media)?,
             cell.compression
         );
-        read_through(&self.changed())?;
+        read_through(&self.changed(changed))?;
         Timed::run(&self.server, &statement)?.write(notes, turn, self.bytes)?;
         medium::remember(&self.server, notes, turn, &name, &media)?;
         if turn.round == 0 {
@@ -259,13 +265,15 @@ impl Matrix {
 
     /// Restores base and differential: every row is as it is in the database that was changed.
     fn check_differential(&self, turn: Turn<'_>, media: &Path) -> Result<()> {
-        let base = self.disks.target(0).join(format!("{BASE}.bak"));
+        let of = usize::from(turn.side != CHOICES[0]);
+        let (changed, base) = (CHANGED[of], BASE[of]);
+        let base = self.disks.target(0).join(format!("{base}.bak"));
         self.server.run(&format!("{}, NORECOVERY", self.restore(&base, 0)?))?;
         let differential = quoted_path(media)?;
         self.server.run(&format!("RESTORE DATABASE restored FROM DISK = {differential}"))?;
         let same = self.server.run(&format!(
             "SELECT COUNT_BIG(*) AS n FROM restored.dbo.CustomerOrder AS a
-             INNER JOIN {CHANGED}.dbo.CustomerOrder AS b ON a.OrderID = b.OrderID AND a.Article = b.Article"
+             INNER JOIN {changed}.dbo.CustomerOrder AS b ON a.OrderID = b.OrderID AND a.Article = b.Article"
         ))?;
         let (rows, expected) = (same.table()?.number(0, "n")?, self.content.rows);
         if rows != expected as f64 {
