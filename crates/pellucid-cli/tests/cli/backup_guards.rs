@@ -603,9 +603,11 @@ fn a_restore_over_what_nobody_can_read_leaves_no_copy_where_its_logs_do_not_move
     std::fs::write(place.path("app.db-wal"), "nor this").unwrap();
     std::fs::create_dir_all(place.path("app.db-wal.pellucid-old/x")).unwrap();
     let before = place.snapshot();
-    let over = ["restore", "a.bak", "--to", "app.db", "--replace", "--decrypted"];
+    // The set is in clear, and what it goes over is not.
+    let over = ["restore", "a.bak", "--to", "app.db", "--replace", "--decrypted", "--allow-clear"];
     let refused = place.pellucid(&over);
     assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(!refused.stderr.contains("NOT sealed"), "{refused:?}");
     assert_eq!(place.snapshot(), before);
     std::fs::remove_dir_all(place.path("app.db-wal.pellucid-old")).unwrap();
     place.pellucid(&over).succeeded();
