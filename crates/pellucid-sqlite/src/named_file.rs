@@ -3,7 +3,9 @@
 //! `sqlite3_db_filename` gives whatever the VFS was opened with: of a deserialized database `x`, of one in `memdb` any path,
 //! of another VFS a name that only that VFS understands. None of these may be taken for a file of the system's.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void, CStr, OsStr};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -62,14 +64,37 @@ pub unsafe fn of(api: Api, db: *mut Connection, schema: &CStr) -> Option<PathBuf
     }
 }
 
-/// Whether this process has the very file open that the path leads to now. Where there is no `/proc`, SQLite's own answer
-/// has to do.
+/// Whether this process has the very file open that the path leads to now.
 fn is_open_here(path: &Path) -> bool {
     let Ok(named) = path.metadata() else { return false };
-    let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return named.is_file() };
-    let same = |entry: std::fs::DirEntry| {
-        let found = entry.path().metadata();
-        found.is_ok_and(|found| (found.dev(), found.ino()) == (named.dev(), named.ino()))
+    named.is_file() && open_files().values().any(|file| *file == (named.dev(), named.ino()))
+}
+
+/// Device and inode.
+pub type Identity = (u64, u64);
+
+/// The regular files that this process has open, by descriptor. Where there is no `/proc`, those below the lowest number that
+/// is free: a new descriptor gets the lowest (open(2)), so that what was opened last is among them.
+pub fn open_files() -> BTreeMap<c_int, Identity> {
+    let numbers: Vec<c_int> = match std::fs::read_dir("/proc/self/fd") {
+        Ok(open) => {
+            open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+        }
+        Err(_) => (0..lowest_free()).collect(),
     };
-    named.is_file() && open.flatten().any(same)
+    let identified = |number| {
+        // SAFETY: all zeros are a `stat`, and the call writes one or says why not: the number may be none by now.
+        unsafe {
+            let mut found: libc::stat = std::mem::zeroed();
+            let is_file = libc::fstat(number, &mut found) == 0
+                && found.st_mode & libc::S_IFMT == libc::S_IFREG;
+            is_file.then_some((number, (found.st_dev, found.st_ino)))
+        }
+    };
+    numbers.into_iter().filter_map(identified).collect()
+}
+
+fn lowest_free() -> c_int {
+    let root = rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty());
+    root.map_or(0, |root| root.as_raw_fd())
 }

@@ -1,11 +1,13 @@
 //! Goal: what lies under the name of a side file is never trusted for its name: nothing of somebody else's file is read into
 //! a database, nothing of it is changed, and nobody waits for it.
 //!
+//! Nor is the name of the database itself, once a conversion has begun.
+//!
 //! Method: a preloaded library gives the name of a conversion's copy, or of a restore's unfinished file, to another file right
 //! before each call of the command that has that name in it, one after the other until the command has no more of them; or it
 //! kills the command there. And before a command begins, each kind of file lies there.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{symlink, MetadataExt};
 use std::path::Path;
 
 use pellucid::sector::{SectorZero, SECTOR_BYTES};
@@ -182,6 +184,59 @@ fn a_name_that_is_exchanged_at_any_call_gives_nothing_away_and_changes_nothing()
                 assert!(told.code == 0 || told.stderr.contains("app.db"), "{what}");
             }
             assert!(reached > 0, "{}: its name was never called", case.what);
+        }
+    }
+}
+
+/// Runs a conversion of `app.db` during which `private.db` has its name, too, from its call number `at` to the number
+/// `back`; zero for never. What was `app.db` has to have its own rows afterwards. True if there were that many calls.
+fn converts_its_own(begun: &Place, command: &str, at: u32, back: u32) -> bool {
+    let place = Place::new();
+    begun.copy_to(&place);
+    std::fs::hard_link(place.path("private.db"), place.path("ready")).unwrap();
+    let mut conversion = place.command(PELLUCID);
+    conversion.args(["--quiet", "--yes", command, "app.db"]);
+    conversion.env("LD_PRELOAD", place.path("exchange.so")).env("EXCHANGE_NAME", "/app.db");
+    conversion.env("EXCHANGE_WITH", place.path("ready")).env("EXCHANGE_AT", at.to_string());
+    let told = said(conversion.env("EXCHANGE_BACK", back.to_string()));
+    let inode = |name| std::fs::metadata(place.path(name)).unwrap().ino();
+    let is_exchanged = inode("app.db") == inode("private.db");
+    if is_exchanged {
+        std::fs::rename(place.path("ready"), place.path("app.db")).unwrap();
+    }
+    let what = format!("{command}, exchanged at call {at}, back at {back}: {told:?}");
+    for name in names(&place).iter().filter(|name| name.starts_with("app.db")) {
+        assert!(!has(&place.path(name), &b"somebody's own line\n"[..]), "{what}: {name}");
+    }
+    assert_eq!(rows(&place).as_deref(), Some("200"), "{what}");
+    let left = std::fs::read(place.path("private.db")).unwrap();
+    let before = std::fs::read(begun.path("private.db")).unwrap();
+    assert!(left == before, "{what}: somebody else's database was changed");
+    is_exchanged
+}
+
+#[test]
+fn a_database_whose_name_is_exchanged_is_converted_itself_or_not_at_all() {
+    for command in ["encrypt", "decrypt"] {
+        let begun = Place::new();
+        let private =
+            "CREATE TABLE mine(a); INSERT INTO mine VALUES('somebody''s own line' || char(10))";
+        begun.sqlite3("private.db", private).succeeded();
+        begun.plain("app.db");
+        if command == "decrypt" {
+            begun.pellucid(&["encrypt", "app.db"]).succeeded();
+            begun.pellucid(&["encrypt", "private.db"]).succeeded();
+        }
+        begun.compile_preload("exchange.c");
+        let mut calls = 0;
+        while converts_its_own(&begun, command, calls + 1, 0) {
+            calls += 1;
+        }
+        assert!(calls > 2, "{command}: its name was called {calls} times");
+        for at in 1..calls {
+            for back in at + 1..=calls {
+                converts_its_own(&begun, command, at, back);
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
 /* Preloaded into a program: right before its call number $EXCHANGE_AT on a file whose name ends in $EXCHANGE_NAME, that name
-   is given to $EXCHANGE_WITH. So does whoever may write the directory, at the moment that suits them. Without that, the
+   is given to $EXCHANGE_WITH; with $EXCHANGE_BACK the two change places, and again before the call of that number. So does whoever may write the directory, at the moment that suits them. Without that, the
    program is killed there. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,15 +15,16 @@
 static void before(const char *path) {
   static int calls;
   const char *name = getenv("EXCHANGE_NAME"), *with = getenv("EXCHANGE_WITH");
-  const char *at = getenv("EXCHANGE_AT");
+  const char *at = getenv("EXCHANGE_AT"), *back = getenv("EXCHANGE_BACK");
   if (!name || !at || strlen(path) < strlen(name)) return;
   if (strcmp(path + strlen(path) - strlen(name), name) != 0) return;
-  if (__atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST) != atoi(at)) return;
+  int call = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
+  if (call != atoi(at) && !(back && call == atoi(back))) return;
   if (!with) {
     close(creat(getenv("EXCHANGE_KILLED"), 0600));
     raise(SIGKILL);
   }
-  syscall(SYS_renameat2, AT_FDCWD, with, AT_FDCWD, path, 0);
+  syscall(SYS_renameat2, AT_FDCWD, with, AT_FDCWD, path, back ? 2 /* RENAME_EXCHANGE */ : 0);
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))

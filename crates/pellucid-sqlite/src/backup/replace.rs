@@ -125,6 +125,7 @@ pub fn take_place(
             source.switch(lower, &sector, laying, &mut |_, _, _| ())
         }
         Err(busy @ ConvertError::InUse { .. }) => Err(busy),
+        Err(ConvertError::Typed(taken @ Error::Misuse { .. })) => Err(taken.into()),
         // Damaged, or its key is lost: that is what it is being replaced for.
         Err(_) => over_unreadable(new, to, timeout),
     }

@@ -70,8 +70,17 @@ impl<'a> Handle<'a> {
     /// closes; one that may is opened only to take back a transaction that was interrupted, or to finish a conversion or a
     /// restore that was.
     pub fn look(file: &Path, uri: &str, options: &Options) -> Result<Self, ConvertError> {
+        Self::look_by(file, options, |flags| Self::open(file, uri, flags))
+    }
+
+    /// The same by connections that `connect` opens.
+    pub fn look_by(
+        file: &Path,
+        options: &Options,
+        connect: impl Fn(c_int) -> Result<Self, ConvertError>,
+    ) -> Result<Self, ConvertError> {
         let open = |flags| {
-            let handle = Self::open(file, uri, flags)?;
+            let handle = connect(flags)?;
             handle.busy_timeout(options.timeout_ms());
             Ok::<_, ConvertError>(handle)
         };

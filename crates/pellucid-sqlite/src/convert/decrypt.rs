@@ -6,10 +6,11 @@ use std::path::Path;
 use pellucid::keyring::{Action, Event};
 use pellucid::{Error, Subject};
 
-use super::connection::{uri, Handle};
+use super::connection::uri;
 use super::copy::CopyFile;
 use super::encrypt::{next_counter, set_first_page, AS_COPY};
 use super::laying::{plain_sector, sync_directory, Laying};
+use super::original::Original;
 use super::switch::{check_space, fill_copy, Source};
 use super::{assert_one_name, full_name, resolved, schema, ConvertError, Options, Progress};
 use crate::file::lower_of_open;
@@ -25,21 +26,22 @@ pub fn decrypt(
     progress: &mut Progress<'_>,
 ) -> Result<(), ConvertError> {
     let path = &resolved(path)?;
+    let original = Original::hold(path)?;
     assert_one_name(path)?;
     let sealed_uri = uri(path, "vfs=pellucid&require=sealed");
-    let reader = Handle::look(path, &sealed_uri, options)?;
+    let reader = original.look(path, &sealed_uri, options)?;
     let page_bytes = reader.number("PRAGMA page_size")? as u64;
     let expected = reader.number("PRAGMA page_count")?.max(0) as u64 * page_bytes;
     drop(reader);
     check_space(path, expected + expected / 16)?;
 
-    let mut source = Source::reserve(path, &sealed_uri, options)?;
+    let mut source = Source::reserve_held(original, path, &sealed_uri, options)?;
     Event::new(Action::Decrypted, "database").of(full_name(path)).record_here()?;
     let copy = source.make_copy()?;
     // The only place where plaintext reaches a disk: the copy is what was asked for.
     let lent = copy.lend(true);
     let target = uri(copy.path(), &format!("{AS_COPY}&reserve=0"));
-    fill_copy(path, &sealed_uri, &copy, &target, options, expected, progress)?;
+    fill_copy(&source, &sealed_uri, &copy, &target, options, expected, progress)?;
     let order = schema::order(&source.handle)?;
     schema::restore_order(path, &uri(copy.path(), AS_COPY), &order, options)?;
     drop(lent);

@@ -15,6 +15,7 @@ use super::connection::{uri, Handle};
 use super::copy::CopyFile;
 use super::laying::{sync_directory, Laying};
 use super::lending::Lender;
+use super::original::Original;
 use super::switch::{check_space, fill_copy, Source};
 use super::{assert_one_name, full_name, resolved, schema, ConvertError, Options, Progress};
 use crate::lower::Lower;
@@ -31,9 +32,10 @@ pub fn encrypt(
     progress: &mut Progress<'_>,
 ) -> Result<(), ConvertError> {
     let path = &resolved(path)?;
+    let original = Original::hold(path)?;
     assert_one_name(path)?;
     let lower_uri = uri(path, "vfs=unix");
-    let reader = Handle::look(path, &lower_uri, options)?;
+    let reader = original.look(path, &lower_uri, options)?;
     reader.equip(options)?;
     schema::check(path, &reader, options)?;
     let page_bytes = reader.number("PRAGMA page_size")? as usize;
@@ -42,14 +44,14 @@ pub fn encrypt(
     let expected = expected_bytes(pages, page_bytes);
     check_space(path, expected + expected / 16)?;
 
-    let mut source = Source::reserve(path, &lower_uri, options)?;
+    let mut source = Source::reserve_held(original, path, &lower_uri, options)?;
     let keys = birth.keys()?;
     Event::new(Action::Encrypted, "database").of(full_name(path)).record_here()?;
     let copy = source.make_copy()?;
     let token = prepare_birth(birth)?;
     let lent = copy.lend(false);
     let target = uri(copy.path(), &format!("{AS_COPY}&pellucid_birth={token}"));
-    fill_copy(path, &lower_uri, &copy, &target, options, expected, progress)?;
+    fill_copy(&source, &lower_uri, &copy, &target, options, expected, progress)?;
     let order = schema::order(&source.handle)?;
     schema::restore_order(path, &uri(copy.path(), AS_COPY), &order, options)?;
     drop(lent);

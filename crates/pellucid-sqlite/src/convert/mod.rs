@@ -11,6 +11,7 @@ pub mod encrypt;
 pub mod holders;
 pub mod laying;
 pub(crate) mod lending;
+pub(crate) mod original;
 pub(crate) mod schema;
 pub(crate) mod statement;
 pub(crate) mod switch;

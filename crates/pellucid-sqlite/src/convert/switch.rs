@@ -9,7 +9,8 @@ use pellucid::{Error, Subject};
 use super::connection::{literal, Handle};
 use super::copy::CopyFile;
 use super::laying::{replace_sector_zero, Laying};
-use super::{copy_path, holders, ConvertError, Options, Progress, Stage};
+use super::original::Original;
+use super::{copy_path, holders, resolved, ConvertError, Options, Progress, Stage};
 use crate::code::Code;
 use crate::ffi;
 use crate::lower::Lower;
@@ -22,6 +23,7 @@ pub struct Source<'a> {
     pub was_wal: bool,
     deadline: Instant,
     path: &'a Path,
+    original: Original,
     done: bool,
 }
 
@@ -29,10 +31,20 @@ impl<'a> Source<'a> {
     /// Opens the database under `uri` and holds RESERVED: readers go on, nobody commits. A WAL
     /// database leaves WAL mode first, which needs every other connection to close.
     pub fn reserve(path: &'a Path, uri: &str, options: &Options) -> Result<Self, ConvertError> {
-        let handle = Handle::open(path, uri, ffi::OPEN_READWRITE)?;
+        Self::reserve_held(Original::hold(&resolved(path)?)?, path, uri, options)
+    }
+
+    /// The same of a file that is held already, and of no other.
+    pub fn reserve_held(
+        original: Original,
+        path: &'a Path,
+        uri: &str,
+        options: &Options,
+    ) -> Result<Self, ConvertError> {
+        let handle = original.connect(|| Handle::open(path, uri, ffi::OPEN_READWRITE))?;
         handle.equip(options)?;
         let deadline = Instant::now() + options.timeout;
-        let mut source = Self { handle, was_wal: false, deadline, path, done: false };
+        let mut source = Self { handle, was_wal: false, deadline, path, original, done: false };
         source.wait(|handle| handle.number("SELECT count(*) FROM sqlite_schema").map(|_| true))?;
         source.was_wal = options.was_wal;
         if source.handle.text("PRAGMA journal_mode")? == "wal" {
@@ -73,7 +85,9 @@ impl<'a> Source<'a> {
     /// Makes the copy's file, empty, with the owner of the original. It is removed when it is dropped; dropped before the
     /// locks are given back: after that a copy of that name may be another's, and the only one.
     pub fn make_copy(&self) -> Result<CopyFile, ConvertError> {
-        make_copy(self.path)
+        let copy = CopyFile::create(copy_path(self.path), self.path)?;
+        copy.give_to_owner_of(&self.original.metadata()?);
+        Ok(copy)
     }
 
     /// Takes EXCLUSIVE, replaces sector 0, which is the commit point, and lays the copy over the file.
@@ -92,6 +106,7 @@ impl<'a> Source<'a> {
             }
         }
         laying.assert_named()?;
+        self.original.assert_named()?;
         if let Err(unwritten) = replace_sector_zero(lower, sector) {
             self.done = !unwritten.put_back;
             if self.done {
@@ -147,17 +162,10 @@ pub fn free_bytes(path: &Path) -> Result<u64, Error> {
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-fn make_copy(path: &Path) -> Result<CopyFile, ConvertError> {
-    let copy = CopyFile::create(copy_path(path), path)?;
-    if let Ok(original) = std::fs::metadata(path) {
-        copy.give_to_owner_of(&original);
-    }
-    Ok(copy)
-}
-
-/// Fills the copy, which is lent, from the database `from`; `to` says what it is to be. Both are URIs.
+/// Fills the copy, which is lent, from the database `from`, which is the file that `source` has locked; `to` says what it is
+/// to be. Both are URIs.
 pub fn fill_copy(
-    path: &Path,
+    source: &Source<'_>,
     from: &str,
     copy: &CopyFile,
     to: &str,
@@ -167,7 +175,8 @@ pub fn fill_copy(
 ) -> Result<(), ConvertError> {
     // For writing, though it writes nothing: SQLite 3.40 cannot VACUUM INTO from a connection that may only read when an
     // index is on a function of the application's.
-    let mut reader = Handle::open(path, from, ffi::OPEN_READWRITE)?;
+    let connect = || Handle::open(source.path, from, ffi::OPEN_READWRITE);
+    let mut reader = source.original.connect(connect)?;
     reader.equip(options)?;
     reader.busy_timeout(options.timeout_ms());
     reader.on_progress(|| {
