@@ -45,6 +45,14 @@ pub fn open_named(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW)
 }
 
+/// Opens the regular file that has this name itself for reading and writing.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_named_to_write(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true).write(true), path, OFlags::NOFOLLOW)
+}
+
 fn open_with(options: &mut OpenOptions, path: &Path, more: OFlags) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | more;
     let file = options.custom_flags(flags.bits() as i32).open(path).map_err(|error| {
@@ -89,7 +97,7 @@ mod tests {
         std::os::unix::fs::symlink("file", at("link")).unwrap();
         std::os::unix::fs::symlink("nothing", at("dangling")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-        for opened in [open, open_to_write, open_named] {
+        for opened in [open, open_to_write, open_named, open_named_to_write] {
             assert!(opened(&at("file")).is_ok());
             for name in ["fifo", "socket", "dangling"] {
                 assert!(opened(&at(name)).is_err(), "{name}");

@@ -8,7 +8,6 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use pellucid::backup::open_regular;
 use rustix::fs::{openat, statat, AtFlags, Mode, OFlags, CWD};
 
 use crate::convert::laying::directory_of;
@@ -150,7 +149,7 @@ pub fn name_of(path: &Path) -> OsString {
 /// # Errors
 /// The system's.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
-    open_regular(&path.canonicalize()?, true, false)
+    pellucid::regular::open_named_to_write(&path.canonicalize()?)
 }
 
 #[cfg(test)]

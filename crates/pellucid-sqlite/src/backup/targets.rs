@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pellucid::backup::{
-    lock_media, open_regular, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink,
-};
+use pellucid::backup::{lock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink};
 use pellucid::media::MediaHeader;
 use pellucid::message;
+use pellucid::regular;
 use pellucid::restore::{Family, FileSource, Media, Tail};
 use pellucid::{Error, Result, Subject};
 
@@ -665,9 +664,13 @@ fn lock_all(paths: &[PathBuf]) -> Result<Vec<(PathBuf, File)>> {
 
 /// A file for its lock, which some file systems give only to writers; none if it is not there.
 fn opened(path: &Path, follow: bool) -> Result<Option<File>> {
-    let open = open_regular(path, true, follow).or_else(|error| match error.kind() {
+    let (to_write, to_read) = match follow {
+        true => (regular::open_to_write(path), regular::open as fn(&Path) -> _),
+        false => (regular::open_named_to_write(path), regular::open_named as fn(&Path) -> _),
+    };
+    let open = to_write.or_else(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Err(error),
-        _ => open_regular(path, false, follow),
+        _ => to_read(path),
     });
     match open {
         Ok(file) => Ok(Some(file)),

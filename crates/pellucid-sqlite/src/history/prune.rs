@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pellucid::backup::{lock_media, now_micros, open_regular};
+use pellucid::backup::{lock_media, now_micros};
 use pellucid::certificate::hex;
+use pellucid::regular;
 use pellucid::restore::{Family, FileSource, Tail};
 use pellucid::{Error, Subject};
 use rustix::fs::{access, Access};
@@ -326,9 +327,8 @@ fn there(path: &Path, missing: bool) -> Result<Option<File>, String> {
         Ok(_) => {}
     }
     // Some file systems lock only for writers.
-    let opened = open_regular(path, true, true);
-    let file =
-        opened.or_else(|_| open_regular(path, false, true)).map_err(|error| error.to_string())?;
+    let opened = regular::open_to_write(path);
+    let file = opened.or_else(|_| regular::open(path)).map_err(|error| error.to_string())?;
     access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
         format!("its directory cannot be written: {}", std::io::Error::from(error))
     })?;

@@ -45,7 +45,7 @@ impl FileSink {
     /// # Errors
     /// The system's; `WouldBlock` if another backup writes it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::of(open_regular(path, true, false)?, path)
+        Self::of(crate::regular::open_named_to_write(path)?, path)
     }
 
     /// A file that was opened to be written, under a name for people, and that nobody else writes from now on.
@@ -73,23 +73,6 @@ impl FileSink {
         use std::io::Seek;
         self.file.set_len(at)?;
         self.file.seek(io::SeekFrom::Start(at)).map(|_| ())
-    }
-}
-
-/// Opens a file to be read, and with `write` to be written, if it is one: a pipe or a device is not waited for, and a link
-/// under its last name is followed only with `follow`.
-///
-/// # Errors
-/// The system's; `InvalidInput` for what is no regular file.
-pub fn open_regular(path: &Path, write: bool, follow: bool) -> io::Result<File> {
-    use rustix::fs::OFlags;
-    use std::os::unix::fs::OpenOptionsExt;
-    let link = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY | link).bits() as i32;
-    let file = OpenOptions::new().read(true).write(write).custom_flags(flags).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
     }
 }
 
