@@ -104,6 +104,15 @@ impl SealedHeader {
 /// # Errors
 /// [`Error::Io`] if it cannot be read.
 pub fn inspect(path: &Path) -> Result<Inspection> {
+    let found = look(path)?;
+    match found.kind {
+        // Its beginning may have been read while a conversion was laid, which was over, and its copy gone, a moment later.
+        Kind::Damaged(_) => look(path),
+        _ => Ok(found),
+    }
+}
+
+fn look(path: &Path) -> Result<Inspection> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
     let mut file = pellucid::regular::open(path).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;
@@ -170,14 +179,18 @@ pub(crate) fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
 
 #[cfg(test)]
 mod tests {
-    use pellucid::header::{DekRow, EncryptionState};
+    use std::os::unix::fs::FileExt;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use pellucid::header::{DekRow, EncryptionState, COPY_OFFSETS};
+    use pellucid::keys::HeaderKey;
     use pellucid::scan::Scan;
+    use pellucid::secret::Dek;
     use pellucid::Algorithm;
 
     use super::*;
 
-    #[test]
-    fn writes_are_counted_from_the_first_generation_of_the_key() {
+    fn header() -> Header {
         let row = DekRow {
             first_generation: 3,
             last_generation: u32::MAX,
@@ -186,7 +199,7 @@ mod tests {
             commitment: [0; 32],
             wrapped: None,
         };
-        let header = Header {
+        Header {
             sequence: 1,
             file_id: [1; 16],
             page_size: 4096,
@@ -197,11 +210,56 @@ mod tests {
             flags: pellucid::flags::Flags::default(),
             deks: vec![row],
             protectors: vec![],
-        };
+        }
+    }
+
+    fn region() -> Vec<u8> {
+        let header = header();
+        let key = HeaderKey::derive(&Dek::random().unwrap(), &header.file_id).unwrap();
+        let copy = header.encode(&key).unwrap();
+        let mut region = vec![0; REGION_BYTES as usize];
+        let sector = SectorZero::Sealed { file_id: header.file_id };
+        region[..SECTOR_BYTES].copy_from_slice(&sector.encode(header.page_size));
+        for offset in COPY_OFFSETS {
+            region[offset as usize..][..copy.len()].copy_from_slice(&copy[..]);
+        }
+        region
+    }
+
+    /// Over and over: the copy is there, the header is not, the header is, the copy is not.
+    #[test]
+    fn a_conversion_that_ends_while_it_is_looked_at_is_no_damage() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("app.db");
+        let region = region();
+        std::fs::write(&path, &region).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        let copy = copy_path(&path);
+        let nothing = vec![0; region.len() - SECTOR_BYTES];
+        let is_over = AtomicBool::new(false);
+        let wrong = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::fs::write(&copy, "").unwrap();
+                    file.write_all_at(&nothing, SECTOR_BYTES as u64).unwrap();
+                    file.write_all_at(&region, 0).unwrap();
+                    std::fs::remove_file(&copy).unwrap();
+                }
+            });
+            let mut looks = (0..20_000).map(|_| inspect(&path).unwrap().kind);
+            let wrong = looks.find(|kind| !matches!(kind, Kind::Sealed(_) | Kind::Unfinished));
+            is_over.store(true, Ordering::Relaxed);
+            wrong
+        });
+        assert!(wrong.is_none(), "{wrong:?}");
+    }
+
+    #[test]
+    fn writes_are_counted_from_the_first_generation_of_the_key() {
         let counts = |generation, wear: [Option<(u32, u64)>; 2]| {
             let of = |(generation, reserved)| Wear { generation, reserved };
             let sealed = SealedHeader {
-                header: Header { generation, ..header.clone() },
+                header: Header { generation, ..header() },
                 first_copy_damaged: false,
                 sector_damaged: false,
                 progress: None,
