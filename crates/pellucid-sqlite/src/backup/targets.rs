@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pellucid::backup::{lock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink};
 use pellucid::media::MediaHeader;
@@ -18,6 +19,10 @@ use super::overwrite::{Existing, Rules};
 use super::store::{store_of, url_of, Commit};
 use crate::history::{whole_name, FamilyFile};
 use crate::page_source::beside;
+
+/// How long another backup looks at a file before it lets it go, and how often that is waited for.
+const LOOK_OF_ANOTHER: Duration = Duration::from_millis(10);
+const LOOKS_OF_OTHERS: u32 = 50;
 
 /// Which files a media set is to have.
 #[derive(Debug, Clone, Default)]
@@ -325,34 +330,20 @@ impl Targets {
             let locked = lock_named(&left, || folder.identity(&name, false));
             locked.and_then(|()| folder.remove(&name, &left)).map_err(io)?;
         }
-        let created = folder.create(&name_of(&beside)).map_err(|error| match error.kind() {
-            // Whoever is to make one looked first, as above.
-            std::io::ErrorKind::AlreadyExists => busy(),
-            _ => error,
-        });
-        let file = created.map_err(io)?;
+        let (file, sink) = create_locked(&folder, &beside).map_err(io)?;
         let replaced = self.locked.iter().find(|(replaced, _)| replaced == path);
         let replaces = replaced.map(|(_, file)| identity(file)).transpose().map_err(io)?;
         let is_free = !self.replaced.iter().any(|replaced| replaced == path);
-        let own = file.try_clone().map_err(io)?;
-        let sink = FileSink::of(file, &beside).map_err(|error| match error.kind() {
-            // Until it is locked it passes for what an interrupted backup left; or it went with its directory.
-            std::io::ErrorKind::NotFound => io(std::io::Error::new(
-                error.kind(),
-                "No such file or directory: another backup, or whoever removed the directory, has just removed it",
-            )),
-            _ => io(error),
-        });
         self.renames.push(Rename {
             folder,
-            file: own,
+            file,
             beside: beside.clone(),
             name: path.to_owned(),
             is_free,
             replaces,
             given: false,
         });
-        Ok(Box::new(sink?))
+        Ok(Box::new(sink))
     }
 
     /// Whether what was written can be read again.
@@ -635,6 +626,32 @@ fn can_go_on(family: &Family, position: u32) -> Result<()> {
 
 fn busy() -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::WouldBlock, "another backup is writing to it")
+}
+
+/// Makes a file that nothing has the name of yet, and locks it. Until it is locked it passes for what an interrupted backup
+/// left, and another backup that comes just then locks it itself, looks, and lets it go or removes it.
+fn create_locked(folder: &Folder, beside: &Path) -> std::io::Result<(File, FileSink)> {
+    let name = name_of(beside);
+    let create = || {
+        folder.create(&name).map_err(|error| match error.kind() {
+            // Whoever is to make one has looked first whether there is one.
+            std::io::ErrorKind::AlreadyExists => busy(),
+            _ => error,
+        })
+    };
+    let mut file = create()?;
+    for _ in 0..LOOKS_OF_OTHERS {
+        match FileSink::of(file.try_clone()?, beside) {
+            Ok(sink) => return Ok((file, sink)),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => file = create()?,
+            Err(error) => return Err(error),
+        }
+        std::thread::sleep(LOOK_OF_ANOTHER);
+    }
+    // It is removed only if it still is the one that was made here.
+    let _ = folder.remove(&name, &file);
+    Err(busy())
 }
 
 /// Locks a file that was opened by a name. Whoever had the lock until now may have taken the name away or given it to
