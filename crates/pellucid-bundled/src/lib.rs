@@ -1,4 +1,4 @@
-//! Registers the VFS in a program that carries its own SQLite: the program itself and the lab.
+//! Registers the VFS in a program that carries its own SQLite, as `pellucid` does.
 //!
 //! A crate of its own because of linkage: `libpellucid.so` must never link an SQLite, and Cargo
 //! unifies the features of a workspace.

@@ -1,7 +1,7 @@
 //! The VFS shim: sealed databases under an unmodified SQLite.
 //!
-//! The only crate of the project with unsafe code. It links no SQLite: every function comes from the
-//! table that SQLite hands to an extension.
+//! It links no SQLite: every function comes from the table that SQLite hands to an extension. Calling those is unsafe
+//! code; which other crates may have some, `.ci/unsafe` says.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 

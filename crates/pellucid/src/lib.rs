@@ -1,4 +1,5 @@
-//! Formats, ciphers and keys of Pellucid: bytes in, bytes out, no SQLite.
+//! Formats, ciphers and keys of Pellucid, without SQLite. Files are opened by `keyring`, `backup` and `restore` and what
+//! serves them; the environment and syslog are the keyring's.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
