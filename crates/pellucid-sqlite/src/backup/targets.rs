@@ -5,7 +5,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pellucid::backup::{lock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink};
+use pellucid::backup::{
+    lock_media, unlock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink,
+};
 use pellucid::media::MediaHeader;
 use pellucid::message;
 use pellucid::regular;
@@ -519,6 +521,9 @@ impl Drop for Targets {
         for (file, bytes) in &self.appended {
             let _ = file.set_len(*bytes);
         }
+        let made = self.renames.iter().map(|rename| &rename.file);
+        let appended = self.appended.iter().map(|(file, _)| file);
+        self.locked.iter().map(|(_, file)| file).chain(made).chain(appended).for_each(unlock_media);
     }
 }
 

@@ -13,7 +13,7 @@ mod worker;
 
 pub use families::FamilyTarget;
 pub use set::{write_set, Base, NewSet, Options, Written};
-pub use sink::{lock_media, FileSink, MediaSink, NullSink, StdoutSink};
+pub use sink::{lock_media, unlock_media, FileSink, MediaSink, NullSink, StdoutSink};
 pub use spool::{nameless, Spool};
 
 use crate::error::Result;

@@ -105,6 +105,14 @@ pub fn lock_media(file: &File) -> io::Result<()> {
     }
 }
 
+/// Ends what [`lock_media`] began, also for a process that was just forked and has the descriptor until it executes its own
+/// program: closing the file here would leave the lock to it.
+pub fn unlock_media(file: &File) {
+    use rustix::fs::{flock, FlockOperation};
+    // On a file system without locks there is none to be ended.
+    let _ = flock(file, FlockOperation::Unlock);
+}
+
 impl MediaSink for FileSink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
@@ -158,5 +166,23 @@ impl MediaSink for NullSink {
 
     fn name(&self) -> PathBuf {
         "NUL".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_was_ended_is_not_kept_by_whoever_has_inherited_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.bak");
+        let made = FileSink::create(&path).unwrap();
+        let inherited = made.handle().unwrap();
+        drop(made);
+        let again = || lock_media(&crate::regular::open_to_write(&path)?);
+        assert_eq!(again().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        unlock_media(&inherited);
+        again().unwrap();
     }
 }
