@@ -13,7 +13,9 @@ use pellucid::Error;
 use pellucid_sqlite::history::{History, KnownSet};
 use pellucid_sqlite::inspect::{inspect, Kind};
 
+use crate::init::say_made;
 use crate::keys::passphrase;
+use crate::known::{databases_under, User};
 use crate::output::{self, date, now, table, Failure, Output};
 
 /// What `cert` does.
@@ -127,7 +129,7 @@ pub fn run(args: &CertArgs, output: &Output) -> Result<ExitCode, Failure> {
 
 fn create(home: &Path, args: &CreateArgs, output: &Output) -> Result<(), Failure> {
     let (keyring, made) = Keyring::open_or_create(home)?;
-    crate::convert::say_made(&made, output);
+    say_made(&made, output);
     let subject = args.subject.as_deref().unwrap_or(&args.name);
     let mut request = CertificateRequest::new(subject, VALID_DAYS_DEFAULT);
     request.rsa_bits = usize::from(args.bits);
@@ -272,7 +274,7 @@ fn take_in(home: &Path, args: &FilesArgs, output: &Output) -> Result<(), Failure
     let imported =
         import(&args.name, &certificate, key.as_ref().map(|key| &key[..]), password.as_ref())?;
     let (keyring, made) = Keyring::open_or_create(home)?;
-    crate::convert::say_made(&made, output);
+    say_made(&made, output);
     let stored = keyring.add_certificate(imported)?;
     warn_about_validity(stored.public(), output);
     show(&stored, output);
@@ -357,14 +359,6 @@ fn sets_under(
     }
 }
 
-/// A database that the keyring knows under a certificate.
-pub struct User {
-    /// Where it lies or lay; empty if that was never known.
-    pub path: PathBuf,
-    /// Whether it is there: one on a disk that is not mounted is not, and needs the certificate as much.
-    pub is_there: bool,
-}
-
 /// Their names, and which of them cannot be seen.
 fn names(users: &[User]) -> String {
     let name = |user: &User| match (user.path.as_os_str().is_empty(), user.is_there) {
@@ -373,17 +367,6 @@ fn names(users: &[User]) -> String {
         (_, false) => format!("`{}` (cannot be seen now)", user.path.display()),
     };
     users.iter().map(name).collect::<Vec<_>>().join(", ")
-}
-
-/// The databases that the keyring knows under a certificate, in order; one whose encryption is switched off needs it, too.
-pub fn databases_under(keyring: &Keyring, thumbprint: &[u8; 32]) -> Result<Vec<User>, Failure> {
-    let known = keyring.find_databases()?.all()?.into_iter();
-    let under = known.filter(|memory| memory.certificates.contains(thumbprint));
-    let mut paths: Vec<PathBuf> = under.map(|memory| memory.path).collect();
-    paths.sort();
-    paths.dedup();
-    let user = |path: PathBuf| User { is_there: path.exists(), path };
-    Ok(paths.into_iter().map(user).collect())
 }
 
 /// What would not open any more without the certificate: the databases that the keyring knows under it.

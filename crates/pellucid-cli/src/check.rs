@@ -9,7 +9,7 @@ use pellucid_sqlite::audit::{audit_with, Audit, Doing, Options};
 use pellucid_sqlite::inspect::{inspect, Kind};
 use pellucid_sqlite::seal_request::adopt;
 
-use crate::convert::not_a_database;
+use crate::container::not_a_database;
 use crate::exit;
 use crate::keys::OpenWith;
 use crate::output::{bytes, seconds, Failure, Output, Unit};

@@ -7,14 +7,18 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pellucid::certificate::hex;
 use pellucid::header::EncryptionState;
-use pellucid::keyring::{Keyring, Made};
+use pellucid::keyring::Keyring;
 use pellucid::message;
 use pellucid::{Algorithm, Error};
-use pellucid_sqlite::convert::{decrypt as open_for_good, encrypt as seal, Options, Stage};
+use pellucid_sqlite::convert::{
+    decrypt as open_for_good, encrypt as seal, ConvertError, Options, Stage,
+};
 use pellucid_sqlite::inspect::{inspect, Kind};
 use pellucid_sqlite::scan::Target;
 use pellucid_sqlite::seal_request::{Birth, Protection};
 
+use crate::container::{interrupted, not_a_database, tell_of_mount};
+use crate::init::say_made;
 use crate::key_change::{ready, writable};
 use crate::keys::{certificate, Keys, OpenWith};
 use crate::output::{bytes, date, seconds, Failure, Output, Unit};
@@ -166,42 +170,6 @@ fn found(database: &Path) -> Result<Found, Failure> {
     .map_err(|failure| failure.about(database))
 }
 
-/// A database that is mounted as a file by itself has another name, beside which nobody finds the copy.
-pub fn tell_of_mount(database: &Path, output: &Output) {
-    if is_mounted_alone(database).unwrap_or_default() {
-        output.warning(format!(
-            "`{}` is mounted as a single file: if this is interrupted, only who opens it by this name finishes it, from \
-             `{0}-pellucid`; do not remove that",
-            database.display()
-        ));
-    }
-}
-
-fn is_mounted_alone(database: &Path) -> Option<bool> {
-    use rustix::fs::{statx, AtFlags, StatxFlags, CWD};
-    let whole = database.canonicalize().ok()?;
-    let mount = |path: &Path| {
-        let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
-        (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
-    };
-    Some(mount(&whole)? != mount(whole.parent()?)?)
-}
-
-/// Neither the one nor the other yet.
-pub fn interrupted() -> Failure {
-    Failure::new(
-        "an encryption or decryption of it was interrupted",
-        "`pellucid check` opens it, which finishes the work",
-    )
-    .kind("interrupted")
-}
-
-/// Neither plain nor sealed.
-pub fn not_a_database() -> Failure {
-    Failure::new("neither an SQLite database nor an encrypted one", "look at the path")
-        .kind("not-a-database")
-}
-
 /// What the DEKs are wrapped with; makes a keyring and a certificate where nothing is named.
 fn protections(
     args: &EncryptArgs,
@@ -235,16 +203,6 @@ fn make_default_certificate(output: &Output) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-/// Which master keys had to be made.
-pub fn say_made(made: &Made, output: &Output) {
-    if let Some(path) = &made.service_master_key {
-        output.line(format!("made  service master key    {}", path.display()));
-    }
-    if let Some(path) = &made.database_master_key {
-        output.line(format!("made  database master key   {}", path.display()));
-    }
 }
 
 fn encrypt_one(
@@ -316,6 +274,13 @@ fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), 
     Ok(())
 }
 
+/// There is nothing to decrypt.
+fn not_encrypted() -> Failure {
+    Failure::new("it is not encrypted", "see `pellucid status`")
+        .kind("plain")
+        .tells(&message::NO_KEY_SET, "")
+}
+
 /// Decrypts each database.
 pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure> {
     let options = args.waiting.of_scan(args.background);
@@ -331,9 +296,7 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
     for database in &args.databases {
         match inspect(database)?.kind {
             Kind::Sealed(_) | Kind::Unfinished => Ok(()),
-            Kind::Plain => Err(Failure::new("it is not encrypted", "see `pellucid status`")
-                .kind("plain")
-                .tells(&message::NO_KEY_SET, "")),
+            Kind::Plain => Err(not_encrypted()),
             Kind::Empty => {
                 Err(Failure::new("it is empty: there is nothing to decrypt", "look at the path")
                     .kind("empty"))
@@ -355,7 +318,15 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
             bar.set_length(all.max(done));
             bar.set_position(done);
         })
-        .map_err(|error| Failure::from(error).about(database))?;
+        .map_err(|error| {
+            let now = inspect(database).map(|found| found.kind);
+            let failure = match (error, now) {
+                // Another process has opened what an interrupted decryption left, and so finished it.
+                (ConvertError::Typed(Error::Misuse { .. }), Ok(Kind::Plain)) => not_encrypted(),
+                (error, _) => Failure::from(error),
+            };
+            failure.about(database)
+        })?;
         bar.finish_and_clear();
         let size = std::fs::metadata(database).map_or(0, |metadata| metadata.len());
         output.line(format!(

@@ -5,14 +5,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use nix::unistd::{Gid, Group};
-use pellucid::certificate::hex;
-use pellucid::keyring::{Keyring, Stored};
-use pellucid::protector::Protector;
+use pellucid::keyring::Keyring;
 use pellucid::Error;
-use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
+use pellucid_sqlite::inspect::{inspect, Inspection, Kind};
 
+use crate::container::unreadable;
 use crate::exit;
-use crate::known::Known;
+use crate::known::{certificate_gone, Known};
 use crate::output::{self, now, Failure, Output};
 use crate::policy::Told;
 
@@ -193,7 +192,7 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
             "`pellucid check` finishes it",
         ),
         Kind::Damaged(error) => {
-            let told = format!("`{shown}`: {}", crate::status::unreadable(error));
+            let told = format!("`{shown}`: {}", unreadable(error));
             Finding::bad("database", told, "restore a backup")
         }
         Kind::Plain => Finding::bad(
@@ -204,29 +203,4 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
         _ => return,
     };
     findings.push(finding);
-}
-
-/// Says so, if certificates alone open the database and none of them is in the keyring, nor in the machine's.
-pub fn certificate_gone(sealed: &SealedHeader, known: &Known) -> Option<String> {
-    let mut gone = None;
-    for bytes in &sealed.header.protectors {
-        // A passphrase or key file is not the keyring's to judge.
-        let Ok((Protector::Certificate(protector), _)) = Protector::decode(bytes) else {
-            return None;
-        };
-        let has = |stored: &Stored| {
-            stored.has_private_key() && stored.public().thumbprint() == protector.thumbprint()
-        };
-        if known.certificates.iter().chain(&known.machines).any(has) {
-            return None;
-        }
-        let damaged = known.damaged_certificates.iter().any(|name| name == protector.name());
-        gone = Some(format!(
-            "its certificate `{}` {} (SHA-256 thumbprint {})",
-            protector.name(),
-            if damaged { "cannot be read" } else { "is gone" },
-            hex(protector.thumbprint())
-        ));
-    }
-    gone
 }

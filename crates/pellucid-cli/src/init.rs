@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use nix::unistd::{Gid, Group, Uid};
-use pellucid::keyring::Keyring;
+use pellucid::keyring::{Keyring, Made};
 
 use crate::output::{Failure, Output};
 
@@ -37,7 +37,7 @@ pub fn run(args: &InitArgs, output: &Output) -> Result<ExitCode, Failure> {
 
 fn make_keys(home: &Path, output: &Output) -> Result<(), Failure> {
     let (_, made) = Keyring::open_or_create(home)?;
-    crate::convert::say_made(&made, output);
+    say_made(&made, output);
     output.line(format!("instance  {}", home.display()));
     Ok(())
 }
@@ -97,4 +97,14 @@ fn group_id(name: &str) -> Result<Gid, Failure> {
             format!("make it yourself: groupadd --system {name}"),
         )
     })
+}
+
+/// Which master keys had to be made.
+pub fn say_made(made: &Made, output: &Output) {
+    if let Some(path) = &made.service_master_key {
+        output.line(format!("made  service master key    {}", path.display()));
+    }
+    if let Some(path) = &made.database_master_key {
+        output.line(format!("made  database master key   {}", path.display()));
+    }
 }

@@ -7,8 +7,8 @@ use pellucid::header::EncryptionState;
 use pellucid::message::{self, Message};
 use pellucid_sqlite::inspect::SealedHeader;
 
+use crate::container::sealed;
 use crate::output::Failure;
-use crate::protector::sealed;
 
 /// The header of a container that can be changed. `no_key` is told of a plain database.
 pub fn ready(database: &Path, no_key: &Message) -> Result<Box<SealedHeader>, Failure> {

@@ -2,12 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use pellucid::certificate::hex;
 use pellucid::keyring::{DatabaseMemory, Keyring, Stored};
 use pellucid::policy::{
     evaluate, CertificateFacts, DatabaseFacts, Due, Facts, MasterKeyFacts, Policies,
 };
+use pellucid::protector::Protector;
 use pellucid::Error;
-use pellucid_sqlite::inspect::{Inspection, Kind};
+use pellucid_sqlite::inspect::{Inspection, Kind, SealedHeader};
+
+use crate::output::Failure;
 
 /// What damage is about where the policies cannot be read.
 pub const POLICIES: &str = "policies";
@@ -146,4 +150,48 @@ fn certificate_facts(stored: &Stored) -> CertificateFacts {
         has_private_key: stored.has_private_key(),
         backed_up: stored.backed_up().and_then(|at| i64::try_from(at).ok()),
     }
+}
+
+/// A database that the keyring knows under a certificate.
+pub struct User {
+    /// Where it lies or lay; empty if that was never known.
+    pub path: PathBuf,
+    /// Whether it is there: one on a disk that is not mounted is not, and needs the certificate as much.
+    pub is_there: bool,
+}
+
+/// The databases that the keyring knows under a certificate, in order; one whose encryption is switched off needs it, too.
+pub fn databases_under(keyring: &Keyring, thumbprint: &[u8; 32]) -> Result<Vec<User>, Failure> {
+    let known = keyring.find_databases()?.all()?.into_iter();
+    let under = known.filter(|memory| memory.certificates.contains(thumbprint));
+    let mut paths: Vec<PathBuf> = under.map(|memory| memory.path).collect();
+    paths.sort();
+    paths.dedup();
+    let user = |path: PathBuf| User { is_there: path.exists(), path };
+    Ok(paths.into_iter().map(user).collect())
+}
+
+/// Says so, if certificates alone open the database and none of them is in the keyring, nor in the machine's.
+pub fn certificate_gone(sealed: &SealedHeader, known: &Known) -> Option<String> {
+    let mut gone = None;
+    for bytes in &sealed.header.protectors {
+        // A passphrase or key file is not the keyring's to judge.
+        let Ok((Protector::Certificate(protector), _)) = Protector::decode(bytes) else {
+            return None;
+        };
+        let has = |stored: &Stored| {
+            stored.has_private_key() && stored.public().thumbprint() == protector.thumbprint()
+        };
+        if known.certificates.iter().chain(&known.machines).any(has) {
+            return None;
+        }
+        let damaged = known.damaged_certificates.iter().any(|name| name == protector.name());
+        gone = Some(format!(
+            "its certificate `{}` {} (SHA-256 thumbprint {})",
+            protector.name(),
+            if damaged { "cannot be read" } else { "is gone" },
+            hex(protector.thumbprint())
+        ));
+    }
+    gone
 }

@@ -7,6 +7,7 @@
 mod backup;
 mod cert;
 mod check;
+mod container;
 mod convert;
 mod demo;
 mod doctor;

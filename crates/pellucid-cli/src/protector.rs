@@ -6,11 +6,10 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use pellucid::facts::KeyFacts;
 use pellucid::keyring::Keyring;
-use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
 use pellucid_sqlite::protectors;
 use pellucid_sqlite::seal_request::Protection;
 
-use crate::convert::{interrupted, not_a_database};
+use crate::container::{begin, sealed};
 use crate::key_change::{locked, ready_for_protector};
 use crate::keys::{certificate, only_new, OpenWith};
 use crate::output::{table, Failure, Output};
@@ -109,12 +108,6 @@ pub fn run(args: &ProtectorArgs, output: &Output) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the program's own SQLite with the shim.
-pub fn begin() -> Result<(), Failure> {
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))
-}
-
 impl NewProtector {
     fn protection(&self) -> Result<Protection, Failure> {
         if let Some(name) = &self.certificate {
@@ -126,22 +119,6 @@ impl NewProtector {
         }
         only_new(self.new_key_file.as_deref(), self.new_passphrase_file.as_deref())
     }
-}
-
-/// An encrypted database's header, which needs no key.
-pub fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
-    match inspect(database).map_err(|error| Failure::from(error).about(database))?.kind {
-        Kind::Sealed(header) => Ok(header),
-        Kind::Plain => Err(Failure::new(
-            "it is not encrypted: nothing protects it",
-            "`pellucid encrypt` encrypts it",
-        )
-        .kind("plain")),
-        Kind::Damaged(error) => Err(Failure::of_header(error)),
-        Kind::Unfinished => Err(interrupted()),
-        _ => Err(not_a_database()),
-    }
-    .map_err(|failure: Failure| failure.about(database))
 }
 
 fn list(database: &Path, output: &Output) -> Result<(), Failure> {

@@ -14,12 +14,12 @@ use pellucid_sqlite::protectors;
 use pellucid_sqlite::scan::{self, Target};
 use pellucid_sqlite::seal_request::Protection;
 
-use crate::cert::databases_under;
+use crate::container::{begin, sealed};
 use crate::exit;
 use crate::key_change::{locked, ready, ready_for_protector};
 use crate::keys::{certificate, only_new, OpenWith};
+use crate::known::databases_under;
 use crate::output::{seconds, Failure, Output};
-use crate::protector::{begin, sealed};
 use crate::scan::{go_on, ScanOptions};
 
 /// What `rekey` takes.

@@ -15,10 +15,10 @@ use pellucid::keyring::{Action, Event};
 use pellucid::sqlite::{kinds, Map, Source};
 use pellucid_sqlite::page_source::Pages;
 
+use crate::container::{begin, sealed};
 use crate::exit;
 use crate::keys::OpenWith;
 use crate::output::{Failure, Output, Unit};
-use crate::protector::{begin, sealed};
 
 use report::Report;
 use rows::Copier;

@@ -14,11 +14,11 @@ use pellucid::scan::ScanState;
 use pellucid_sqlite::convert::ConvertError;
 use pellucid_sqlite::scan::{self, Ended, Options};
 
+use crate::container::{begin, sealed};
 use crate::exit;
 use crate::key_change::ready;
 use crate::keys::OpenWith;
 use crate::output::{bytes, seconds, Failure, Output, Unit};
-use crate::protector::{begin, sealed};
 use entry::Entry;
 
 /// Milliseconds; as long as a busy writer notices least.

@@ -11,13 +11,12 @@ use comfy_table::Table;
 use pellucid::certificate::hex;
 use pellucid::facts::{KeyFacts, Opener};
 use pellucid::keyring::{Keyring, Stored};
-use pellucid::message;
 use pellucid::{Error, Subject};
 use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
 
-use crate::doctor::certificate_gone;
+use crate::container::unreadable;
 use crate::exit;
-use crate::known::Known;
+use crate::known::{certificate_gone, Known};
 use crate::output::{bytes, date, now, table, Failure, Output};
 use crate::policy::Told;
 use crate::scan;
@@ -164,15 +163,6 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
             // Only a decryption builds a plain copy beside a sealed database.
             if matches!(found.kind, Kind::Sealed(_)) { " and may hold plain pages" } else { "" },
         ));
-    }
-}
-
-/// In words: where both copies of the header are damaged, no key is in it any more.
-pub fn unreadable(error: &Error) -> String {
-    let lost = &message::KEY_UNREADABLE;
-    match error {
-        Error::Corrupt { .. } => format!("{error}: {} ({})", lost.text, lost.number),
-        _ => error.to_string(),
     }
 }
 

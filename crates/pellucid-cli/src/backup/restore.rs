@@ -74,7 +74,7 @@ pub struct RestoreArgs {
 pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.with.offer()?;
     if args.replace {
-        crate::convert::tell_of_mount(&args.to, output);
+        crate::container::tell_of_mount(&args.to, output);
     }
     let algorithm: Algorithm = args.algorithm.parse()?;
     let protections = args.certificate.iter().map(|name| certificate(name));

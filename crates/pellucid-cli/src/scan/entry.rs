@@ -10,8 +10,8 @@ use pellucid_sqlite::convert::holders;
 use pellucid_sqlite::inspect::SealedHeader;
 use pellucid_sqlite::scan::Doing;
 
+use crate::container::sealed;
 use crate::output::{now, Failure};
-use crate::protector::sealed;
 
 /// How often it is written.
 const EVERY: Duration = Duration::from_secs(1);

@@ -8,8 +8,8 @@ use pellucid_sqlite::inspect::SealedHeader;
 use serde_json::{json, Value};
 
 use super::entry::{find, Found};
+use crate::container::sealed;
 use crate::output::{date, moment, table, Failure, Output};
-use crate::protector::sealed;
 
 /// Shows them.
 pub fn run(databases: &[PathBuf], output: &Output) -> Result<ExitCode, Failure> {
