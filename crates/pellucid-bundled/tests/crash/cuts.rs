@@ -241,7 +241,8 @@ pub fn judge(
     name: &str,
     tally: &mut Tally,
 ) {
-    let synced = matches!(scenario.level, Level::Full | Level::Extra);
+    // A scan syncs no commit by itself (`synchronous=NORMAL`).
+    let synced = matches!(scenario.level, Level::Full | Level::Extra) && !scenario.theme.scans();
     if scenario.mode == Mode::Wal && disk_is_sealed(scenario) && synced {
         // Damage is no crash's doing where each commit is synced, and `check` does not say so.
         if let Some(what) = alarm(&bench.lay(image)) {
