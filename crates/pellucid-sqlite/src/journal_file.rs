@@ -517,7 +517,9 @@ impl JournalFile {
         if at != 0 && self.id != Some(header.id) {
             return Ok(false);
         }
-        check_rest(&sector, at).map_err(|error| self.link.report(&error))?;
+        if header.was_whole(damaged) {
+            check_rest(&sector, at).map_err(|error| self.link.report(&error))?;
+        }
         if damaged {
             self.link.note(ffi::OK, "a copy of the journal header is damaged; using the other");
         }

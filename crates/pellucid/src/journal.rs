@@ -67,6 +67,13 @@ impl JournalHeader {
         Some(self.word(8)).filter(|_| self.is_synced())
     }
 
+    /// Whether its sector was once written as a whole, so that [`check_rest`] says something. `damaged` is what
+    /// [`JournalHeader::open`] said. A header first counts no records, and a write that fails in its midst, or a power cut,
+    /// leaves the begin of it over what was there before; records are counted once that is synced.
+    pub fn was_whole(&self, damaged: bool) -> bool {
+        !damaged && self.records() != Some(0)
+    }
+
     /// Pages of the database before the transaction.
     pub fn pages_before(&self) -> u32 {
         self.word(16)
@@ -123,7 +130,7 @@ impl JournalHeader {
 }
 
 /// Whether nothing but the mark and the copies is in a header sector. Nothing authenticates the rest, so this comes once
-/// the header has opened and is one of this journal: what is left over from an earlier use may be anything.
+/// the header has opened, is one of this journal, and [`JournalHeader::was_whole`]: what is left over from an earlier use may be anything.
 ///
 /// # Errors
 /// [`Error::Corrupt`] naming the byte: damage, or a newer version. Not to play such a journal back would leave half a

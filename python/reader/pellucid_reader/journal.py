@@ -42,6 +42,11 @@ def open_journal_header(raw: bytes, offset: int, opener: Opener) -> tuple[bytes,
     return (*opened[0], len(opened) < 2)
 
 
+def was_whole(header: bytes, damaged: bool) -> bool:
+    """Whether its sector was once written as a whole: torn ones have a copy that does not open, or count no records."""
+    return not damaged and header[8:12] != bytes(4)
+
+
 def check_rest(raw: bytes, offset: int) -> None:
     """Nothing authenticates what is around the copies: of this journal's own header it is damage, or a newer version."""
     if any(any(raw[begin:end]) for begin, end in ZEROS):
@@ -77,11 +82,12 @@ class Journal:
         if self._size < SECTOR_BYTES_MIN or not any(raw[:HEADER_USED_BYTES]):
             return  # not yet begun, or ended
         try:
-            self._journal_id, header, _ = open_journal_header(raw, 0, opener)
+            self._journal_id, header, damaged = open_journal_header(raw, 0, opener)
         except Unauthentic as problem:
             # Torn, and the database whole; or damaged, and half a transaction in it. Nothing here tells which.
             raise Unauthentic(f"{problem}; without the journal beside it the database may be read as it lies") from None
-        check_rest(raw, 0)
+        if was_whole(header, damaged):
+            check_rest(raw, 0)
         if header[:8] != SQLITE_MAGIC or self._super_journal_is_gone():
             return
         self.hot = True
@@ -125,14 +131,15 @@ class Journal:
             if offset + sector_bytes > self._size:
                 return
             try:
-                journal_id, header, _ = open_journal_header(raw, offset, self._opener)
+                journal_id, header, damaged = open_journal_header(raw, offset, self._opener)
             except Unauthentic as problem:
                 if raw[:8] == MAGIC:  # else it is something left over, or the end
                     self.note = f"{problem}; the playback ends before it"
                 return
             if journal_id != self._journal_id or header[:8] != SQLITE_MAGIC:
                 return
-            check_rest(raw, offset)
+            if was_whole(header, damaged):
+                check_rest(raw, offset)
             offset += sector_bytes
 
     def _super_journal_is_gone(self) -> bool:

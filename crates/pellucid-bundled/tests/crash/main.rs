@@ -51,6 +51,7 @@ use faults::{Injection, What};
 use random::Random;
 use scenario::{Level, Mode, Over, Scenario, Theme};
 use tally::Tally;
+use watch::Kind;
 
 impl Random {
     pub fn below(&mut self, end: u64) -> u64 {
@@ -150,6 +151,27 @@ fn faults_are_told_and_pass() {
     for (turn, scenario) in grid::fault_scenarios(1).into_iter().enumerate() {
         let from = (turn * 7 % STRIDE) as u64;
         both.add(&scenario, inject_all(&bench, scenario, &What::ALL, from, STRIDE));
+    }
+    both.check();
+}
+
+/// A persistent journal has what an earlier transaction left. A header that a full disk lets be written by half lies over
+/// it, and is still a header: what it begins is rolled back.
+#[test]
+fn a_header_half_written_over_an_earlier_journal_costs_nothing() {
+    let bench = Bench::new();
+    let mut both = Both::default();
+    let begins_as = |scenario: &Scenario| {
+        matches!(scenario.theme, Theme::Rows) && matches!(scenario.mode, Mode::Persist)
+    };
+    for scenario in grid::fault_scenarios(1).into_iter().filter(begins_as) {
+        let begin = faults::begin(&bench, scenario);
+        let mut tally = Tally::default();
+        for at in 0..60 {
+            let injection = Injection { what: What::Call(Kind::Full), at, persistent: false };
+            faults::inject(&bench, scenario, &begin, injection, &mut tally);
+        }
+        both.add(&scenario, tally);
     }
     both.check();
 }

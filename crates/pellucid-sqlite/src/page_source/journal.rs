@@ -58,7 +58,7 @@ impl HotJournal {
         let keys = link
             .keys()
             .map_err(|_| Error::misuse(Subject::File(path.to_owned()), "there is no key for it"))?;
-        let (header, _) = JournalHeader::open(&keys, &sector, 0)?;
+        let (header, damaged) = JournalHeader::open(&keys, &sector, 0)?;
         let (Some(sector_bytes), Some(page_bytes)) = (header.sector_size(), header.page_size())
         else {
             return Err(Error::corrupt(Subject::JournalHeader(0), "its sizes are impossible"));
@@ -71,7 +71,9 @@ impl HotJournal {
             records: HashMap::new(),
             damaged: Vec::new(),
         };
-        journal.look_at_rest(0);
+        if header.was_whole(damaged) {
+            journal.look_at_rest(0);
+        }
         journal.follow(&keys, header, u64::from(sector_bytes), size);
         Ok(Some(journal))
     }
@@ -110,8 +112,10 @@ impl HotJournal {
                 return;
             }
             match JournalHeader::open(keys, &bytes, at) {
-                Ok((next, _)) if next.id == self.id => {
-                    self.look_at_rest(at);
+                Ok((next, damaged)) if next.id == self.id => {
+                    if next.was_whole(damaged) {
+                        self.look_at_rest(at);
+                    }
                     header = next;
                 }
                 _ => return,
