@@ -248,13 +248,18 @@ fn every_byte_of_a_hot_journal() {
     spill(&plain);
     let reference = leave(&bench, "p.db", "-journal");
     let (_, records) = parts(&reference.1, PAGE);
-    // What docs/format.md calls zero in a header's sector: not played back, whoever set it.
-    let headers = (0..files.1.len()).step_by(512);
-    let zeros: Vec<usize> = headers
+    // What docs/format.md calls zero in a header's sector: not played back, whoever set it. The last header counts no
+    // records yet, and may lie torn over anything.
+    let mut headers: Vec<usize> = (0..files.1.len())
+        .step_by(512)
         .filter(|at| files.1[*at..].starts_with(b"\0PELJRNL"))
+        .collect();
+    assert!(headers.len() > 1, "one more header than the first");
+    headers.pop();
+    let zeros: Vec<usize> = headers
+        .iter()
         .flat_map(|at| (8..32).chain(108..256).chain(332..512).map(move |byte| at + byte))
         .collect();
-    assert!(zeros.len() > 352, "one more header than the first");
     let records: Vec<_> = records.into_iter().map(|start| (start, start + PAGE + 8)).collect();
     assert_eq!(files.1.len(), reference.1.len(), "the same workload writes the same journal");
     assert!(records.len() > 5, "the transaction has to spill");
