@@ -233,7 +233,6 @@ fn attempt(path: &Path) -> std::result::Result<Handle<'static>, ConvertError> {
     // Out of a mapping the whole file would in time count as memory of this process.
     let handle = Handle::look(path, &uri(path, "vfs=pellucid&pellucid_mmap=0"), &options)?;
     handle.run(CACHE_PAGES)?;
-    handle.run("BEGIN")?;
     handle.number("SELECT count(*) FROM sqlite_schema")?;
     Ok(handle)
 }

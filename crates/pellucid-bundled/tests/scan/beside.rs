@@ -2,13 +2,16 @@
 //!
 //! Method: the copy of a conversion under the eyes of a second one; a hot journal with a super-journal's name behind it.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::Write;
 use std::time::Duration;
 
 use pellucid::sqlite::Source;
 use pellucid::Error;
+use pellucid_sqlite::convert::connection::{uri, Handle};
 use pellucid_sqlite::convert::{self, ConvertError, Options};
+use pellucid_sqlite::ffi;
 use pellucid_sqlite::page_source::Pages;
 
 use super::bench::Bench;
@@ -69,4 +72,31 @@ fn a_journal_whose_super_journal_is_gone_is_not_played_back() {
     assert!(committed != taken_back, "it was not played back");
     fs::remove_file(crashed.beside("-journal")).unwrap();
     assert!(content() == committed, "it counted");
+}
+
+/// One after the other, writers may be killed: each between the recovery of the one before and the next look.
+#[test]
+fn a_look_takes_back_what_each_of_many_killed_writers_left() {
+    let bench = Bench::new();
+    let writer = bench.make("delete", 4096, 200);
+    writer.execute_batch("PRAGMA cache_size=2; BEGIN; UPDATE t SET body = 'new'").unwrap();
+    let (crashed, killed) = (Bench::new(), Cell::new(0));
+    let journal = fs::read(bench.beside("-journal")).unwrap();
+    fs::write(crashed.path(), bench.whole()).unwrap();
+
+    let (path, options) = (crashed.path(), Options::new(Duration::from_secs(10), Vec::new()));
+    let looked = Handle::look_by(&path, &options, |flags| {
+        if flags == ffi::OPEN_READONLY && killed.get() < 3 {
+            killed.set(killed.get() + 1);
+            fs::write(crashed.beside("-journal"), &journal).unwrap();
+        }
+        Handle::open(&path, &uri(&path, "vfs=pellucid"), flags)
+    });
+    let reader = looked.unwrap();
+    assert_eq!(killed.get(), 3);
+    // And one that is killed after the look: what a writer leaves while others read is played back after them.
+    fs::write(crashed.beside("-journal"), &journal).unwrap();
+    assert_eq!(reader.number("SELECT count(*) FROM t WHERE body <> 'new'").unwrap(), 200);
+    drop(reader);
+    assert!(crashed.beside("-journal").exists(), "a look rolled it back");
 }

@@ -21,6 +21,8 @@ const LONG_ASK: Duration = Duration::from_secs(1);
 const SHORT_ASK: Duration = Duration::from_millis(100);
 /// So many short ones between two long ones, which keep new readers out for as long as they wait.
 const SHORT_ASKS: u32 = 10;
+/// So many transactions of killed processes are taken back, one after the other, before a database can be looked at.
+const RECOVERIES: u32 = 20;
 
 /// An open connection, closed on drop unless it is somebody else's.
 pub struct Handle<'a> {
@@ -66,14 +68,15 @@ impl<'a> Handle<'a> {
         }
     }
 
-    /// Opens `uri` to look at it. Read-only, because a connection that may write checkpoints when it
-    /// closes; one that may is opened only to take back a transaction that was interrupted, or to finish a conversion or a
-    /// restore that was.
+    /// Opens `uri` to look at it, in a read transaction: what is read of it is of one state, and no process that is killed
+    /// meanwhile leaves a journal that would have to be played back before the next read. Read-only, because a connection
+    /// that may write checkpoints when it closes; one that may is opened only to take back a transaction that was
+    /// interrupted, or to finish a conversion or a restore that was.
     pub fn look(file: &Path, uri: &str, options: &Options) -> Result<Self, ConvertError> {
         Self::look_by(file, options, |flags| Self::open(file, uri, flags))
     }
 
-    /// The same by connections that `connect` opens.
+    /// The same by connections that `connect` opens with the flags it is given.
     pub fn look_by(
         file: &Path,
         options: &Options,
@@ -86,15 +89,24 @@ impl<'a> Handle<'a> {
         };
         let look = || {
             let reader = open(ffi::OPEN_READONLY)?;
+            reader.run("BEGIN")?;
             reader.number(ANY_READ).map(|_| reader)
         };
-        match look() {
-            Err(error) if Self::wants_a_writer(&error) || super::laying::is_copy_beside(file) => {
-                open(ffi::OPEN_READWRITE)?.number(ANY_READ)?;
-                look()
-            }
-            looked => looked,
+        let mut looked = look();
+        if looked.is_err() && super::laying::is_copy_beside(file) {
+            open(ffi::OPEN_READWRITE)?.number(ANY_READ)?;
+            looked = look();
         }
+        // Between a recovery and the next look another process may be killed.
+        for _ in 0..RECOVERIES {
+            match &looked {
+                Err(error) if Self::wants_a_writer(error) => {}
+                _ => break,
+            }
+            open(ffi::OPEN_READWRITE)?.number(ANY_READ)?;
+            looked = look();
+        }
+        looked
     }
 
     /// Whether an interrupted transaction has to be taken back first.

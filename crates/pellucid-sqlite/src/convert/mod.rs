@@ -4,7 +4,7 @@
 //! first sector is replaced (the only commit point) and the rest laid over the file. From then on any
 //! opener can finish the work. Described in docs/format.md, "Laying".
 
-pub(crate) mod connection;
+pub mod connection;
 pub(crate) mod copy;
 pub mod decrypt;
 pub mod encrypt;
