@@ -202,7 +202,7 @@ impl<'a> Handle<'a> {
     }
 
     /// A connection of somebody else's, which must not be closed.
-    pub fn borrowed(api: Api, db: *mut Connection) -> Self {
+    pub(crate) fn borrowed(api: Api, db: *mut Connection) -> Self {
         // SAFETY: the connection is open; the name lives across the call, and null stands for none.
         let name = unsafe {
             let name = api.db_filename()(db, c"main".as_ptr());
