@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use libfuzzer_sys::fuzz_target;
 use pellucid::media::{Index, Manifest, MediaHeader, SetHeader, MEDIA_HEADER_BYTES, PREFIX_BYTES};
-use pellucid::restore::{
+use pellucid_backup::restore::{
     restore_pages, verify_checksums, Family, Media, MediaSource, OpenSet, PageTarget,
 };
 use pellucid::Result;

@@ -14,9 +14,9 @@ use std::sync::OnceLock;
 
 use pellucid::certificate::hex;
 use pellucid::header::EncryptionState;
-use pellucid::keyring::Keyring;
 use pellucid::protector::Passphrase;
 use pellucid::Algorithm;
+use pellucid_keyring::Keyring;
 use pellucid_sqlite::code::last_report;
 use pellucid_sqlite::inspect::{inspect, Kind};
 use pellucid_sqlite::scan::{self, Ended, Target};

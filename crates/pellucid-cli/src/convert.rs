@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pellucid::certificate::hex;
 use pellucid::header::EncryptionState;
-use pellucid::keyring::Keyring;
 use pellucid::message;
 use pellucid::{Algorithm, Error};
+use pellucid_keyring::Keyring;
 use pellucid_sqlite::convert::{
     decrypt as open_for_good, encrypt as seal, ConvertError, Options, Stage,
 };
@@ -249,7 +249,7 @@ fn stage_name(stage: Stage, verb: &str) -> String {
 fn describe(protection: &Protection) -> String {
     match protection {
         Protection::Certificate(name) => {
-            let name = name.as_deref().unwrap_or(pellucid::keyring::DEFAULT_CERTIFICATE);
+            let name = name.as_deref().unwrap_or(pellucid_keyring::DEFAULT_CERTIFICATE);
             format!("certificate `{name}`")
         }
         Protection::Recovery(public) => format!("recovery certificate `{}`", public.name()),
@@ -262,7 +262,7 @@ fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), 
     for protection in protections {
         let Protection::Certificate(name) = protection else { continue };
         let keyring = Keyring::open(&Keyring::locate()?)?;
-        let name = name.as_deref().unwrap_or(pellucid::keyring::DEFAULT_CERTIFICATE);
+        let name = name.as_deref().unwrap_or(pellucid_keyring::DEFAULT_CERTIFICATE);
         if keyring.certificate(name)?.backed_up().is_none() {
             output.message(&message::NOT_BACKED_UP);
             output.line(format!(

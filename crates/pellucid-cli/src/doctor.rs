@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use nix::unistd::{Gid, Group};
-use pellucid::keyring::Keyring;
 use pellucid::Error;
+use pellucid_keyring::Keyring;
 use pellucid_sqlite::inspect::{inspect, Inspection, Kind};
 
 use crate::container::unreadable;

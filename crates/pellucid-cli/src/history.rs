@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::keyring::Keyring;
 use pellucid::media::{Description, MediaHeader};
-use pellucid::restore::{Family, Media};
+use pellucid_backup::restore::{Family, Media};
+use pellucid_keyring::Keyring;
 use pellucid_sqlite::backup::{open_family, refuse_looked_at};
 use pellucid_sqlite::convert::ConvertError;
 use pellucid_sqlite::history::{
@@ -322,7 +322,7 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let age = args.older_than.saturating_mul(86_400_000_000);
-    let limit = pellucid::backup::now_micros().saturating_sub(age);
+    let limit = pellucid_backup::now_micros().saturating_sub(age);
     let (files, missing, last) = (args.files, args.missing, args.last.clone());
     let what = Pruning { limit, files, missing, last };
     let mut plan = history.plan(&what)?;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use pellucid::certificate::{hex, Certificate};
 use pellucid::error::Error;
-use pellucid::keyring::{check_password, Bundle, Carried, Fate, Keyring, Stored};
 use pellucid::protector::{Argon2Cost, KeySource, Passphrase, Wrapping};
+use pellucid_keyring::{check_password, Bundle, Carried, Fate, Keyring, Stored};
 
 use crate::keys::passphrase;
 use crate::output::{date, table, Failure, Output};

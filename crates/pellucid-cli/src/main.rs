@@ -164,7 +164,7 @@ fn main() -> ExitCode {
     if let Err(error) = no_dumps {
         output.warning(format_args!("core dumps of this process stay on: {error}"));
     }
-    if let Some((instead, refused)) = pellucid::keyring::Keyring::passed_over() {
+    if let Some((instead, refused)) = pellucid_keyring::Keyring::passed_over() {
         output.warning(format_args!(
             "the keyring is the one in `{}`, not where `HOME` or `XDG_DATA_HOME` leads to: {refused}; `sudo -H` and \
              `PELLUCID_HOME` name another one",

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::keyring::Keyring;
-use pellucid::policy::{Due, Policies, Policy};
+use pellucid_keyring::policy::{Due, Policies, Policy};
+use pellucid_keyring::Keyring;
 use pellucid_sqlite::inspect::inspect;
 
 pub use told::Told;

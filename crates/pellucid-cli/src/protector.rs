@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use pellucid::facts::KeyFacts;
-use pellucid::keyring::Keyring;
+use pellucid_keyring::Keyring;
 use pellucid_sqlite::protectors;
 use pellucid_sqlite::seal_request::Protection;
 

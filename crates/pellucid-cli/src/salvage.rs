@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pellucid::keyring::{Action, Event};
 use pellucid::sqlite::{kinds, Map, Source};
+use pellucid_keyring::{Action, Event};
 use pellucid_sqlite::page_source::Pages;
 
 use crate::container::{begin, sealed};

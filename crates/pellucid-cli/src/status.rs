@@ -10,8 +10,8 @@ use clap::Args;
 use comfy_table::Table;
 use pellucid::certificate::hex;
 use pellucid::facts::{KeyFacts, Opener};
-use pellucid::keyring::{Keyring, Stored};
 use pellucid::{Error, Subject};
+use pellucid_keyring::{Keyring, Stored};
 use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
 
 use crate::container::unreadable;

@@ -10,7 +10,7 @@ mod settings;
 
 use std::path::{Path, PathBuf};
 
-use pellucid::keyring::Keyring;
+use pellucid_keyring::Keyring;
 use pellucid_sqlite::history::{History, FILE};
 use rusqlite::{Connection, OpenFlags};
 

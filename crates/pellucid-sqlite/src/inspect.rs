@@ -114,7 +114,7 @@ pub fn inspect(path: &Path) -> Result<Inspection> {
 
 fn look(path: &Path) -> Result<Inspection> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let mut file = pellucid::regular::open(path).map_err(io)?;
+    let mut file = pellucid_files::regular::open(path).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;
     let mut region = Vec::with_capacity(REGION_BYTES as usize);
     file.by_ref().take(REGION_BYTES).read_to_end(&mut region).map_err(io)?;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use pellucid::header::{DekRow, Header};
-use pellucid::keyring::{Action, Event};
 use pellucid::protector::Protector;
 use pellucid::secret::Dek;
 use pellucid::{Error, Result, Subject};
+use pellucid_keyring::{Action, Event};
 
 use crate::convert::{full_name, ConvertError};
 use crate::header_change::{self, Next};

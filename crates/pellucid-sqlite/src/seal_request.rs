@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pellucid::certificate::{Certificate, PublicCertificate};
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header, COPY_BYTES};
-use pellucid::keyring::{DatabaseMemory, Keyring};
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::protector::{Binding, KeyFile, KeySource, Passphrase, Protector};
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
+use pellucid_keyring::{DatabaseMemory, Keyring};
 
 /// Keys a connection may open protectors with.
 #[derive(Debug, Default)]
@@ -87,13 +87,13 @@ impl Credentials {
         let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let key_files = [request.key_file.clone(), variable("PELLUCID_KEY_FILE")];
         for path in key_files.into_iter().flatten() {
-            let key = KeyFile::read(&path)?;
+            let key = pellucid_files::secrets::key_file(&path)?;
             credentials.identity.extend_from_slice(&key.identity());
             credentials.key_files.push(key);
         }
         let files = [request.passphrase_file.clone(), variable("PELLUCID_PASSPHRASE_FILE")];
         for path in files.into_iter().flatten() {
-            credentials.add_passphrase(Passphrase::read(&path)?);
+            credentials.add_passphrase(pellucid_files::secrets::passphrase(&path)?);
         }
         let offered = OFFERED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         for offer in offered {
@@ -189,7 +189,7 @@ impl KeySource for Credentials {
             return Ok(None);
         }
         let stored = Keyring::open(&path)?.certificates()?;
-        let mut own = stored.iter().map(pellucid::keyring::Stored::public);
+        let mut own = stored.iter().map(pellucid_keyring::Stored::public);
         Ok(own.find(|public| public.thumbprint() == thumbprint_sha256).cloned())
     }
 }
@@ -438,10 +438,10 @@ impl Birth {
             protections.push(Protection::Certificate(Some(name.clone())));
         }
         if let Some(path) = &request.key_file {
-            protections.push(Protection::KeyFile(KeyFile::read(path)?));
+            protections.push(Protection::KeyFile(pellucid_files::secrets::key_file(path)?));
         }
         if let Some(path) = &request.passphrase_file {
-            protections.push(Protection::Passphrase(Passphrase::read(path)?));
+            protections.push(Protection::Passphrase(pellucid_files::secrets::passphrase(path)?));
         }
         if protections.is_empty() && flag("PELLUCID_ENCRYPT_NEW") {
             protections = Protection::from_environment()?;
@@ -460,10 +460,12 @@ impl Protection {
     pub fn from_environment() -> Result<Vec<Self>> {
         let mut protections = Vec::new();
         if let Some(path) = std::env::var_os("PELLUCID_KEY_FILE") {
-            protections.push(Protection::KeyFile(KeyFile::read(path.as_ref())?));
+            protections
+                .push(Protection::KeyFile(pellucid_files::secrets::key_file(path.as_ref())?));
         }
         if let Some(path) = std::env::var_os("PELLUCID_PASSPHRASE_FILE") {
-            protections.push(Protection::Passphrase(Passphrase::read(path.as_ref())?));
+            protections
+                .push(Protection::Passphrase(pellucid_files::secrets::passphrase(path.as_ref())?));
         }
         if protections.is_empty() {
             protections.push(Protection::Certificate(None));

@@ -1,15 +1,15 @@
 //! One moment of a database, page by page: what a backup reads.
 //!
 //! A read transaction is held meanwhile. In WAL mode nobody notices; in the other modes nobody commits, so that
-//! whoever needs long has to copy the pages first ([`pellucid::backup::Spool`]).
+//! whoever needs long has to copy the pages first ([`pellucid_backup::Spool`]).
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pellucid::backup::PageSource;
 use pellucid::header::{Header, REGION_BYTES};
 use pellucid::unit::{generation, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
+use pellucid_backup::PageSource;
 
 use crate::code::Code;
 use crate::convert::connection::{uri, Handle};

@@ -797,7 +797,7 @@ fn salts_of(frame: &[u8]) -> Salts {
 /// [`Error::Unsupported`] naming the version.
 pub fn refuse_newer_at(path: &Path) -> pellucid::Result<()> {
     let mut header = [0; HEADER_BYTES];
-    match pellucid::regular::open(path).and_then(|mut log| log.read_exact(&mut header)) {
+    match pellucid_files::regular::open(path).and_then(|mut log| log.read_exact(&mut header)) {
         Ok(()) => refuse_newer(&header),
         Err(_) => Ok(()),
     }

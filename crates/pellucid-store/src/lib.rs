@@ -15,7 +15,7 @@ mod upload;
 use std::io;
 use std::sync::OnceLock;
 
-use pellucid::restore::MediaSource;
+use pellucid_backup::restore::MediaSource;
 use pellucid_sqlite::backup::{Created, Store};
 use tokio::runtime::Runtime;
 

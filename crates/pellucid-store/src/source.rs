@@ -8,7 +8,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 use object_store::ObjectStoreExt;
 use pellucid::media::MediaHeader;
-use pellucid::restore::MediaSource;
+use pellucid_backup::restore::MediaSource;
 
 use crate::place::Place;
 use crate::pointer::{Pointer, MOST_BYTES};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStoreExt, UploadPart};
-use pellucid::backup::MediaSink;
+use pellucid_backup::MediaSink;
 use pellucid_sqlite::backup::{Commit, Created};
 use tokio::task::JoinSet;
 

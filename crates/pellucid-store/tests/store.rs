@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use pellucid::media::{MediaHeader, MEDIA_HEADER_BYTES};
-use pellucid::restore::Family;
+use pellucid_backup::restore::Family;
 use pellucid_sqlite::backup::{Created, Store};
 use pellucid_store::ObjectStores;
 

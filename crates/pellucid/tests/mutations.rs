@@ -17,7 +17,6 @@ use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
 use pellucid::header::Header;
 use pellucid::journal::{self, JournalHeader};
-use pellucid::keyring::{Bundle, Keyring};
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::nonce::SystemNonces;
 use pellucid::protector::{
@@ -27,6 +26,7 @@ use pellucid::sector::{SectorZero, Wear};
 use pellucid::unit::FileKind;
 use pellucid::wal::{self, WalHeader};
 use pellucid::{Algorithm, Subject};
+use pellucid_keyring::{Bundle, Keyring};
 use random::{container, dek, header, Random, FILE_ID};
 
 /// Cases over all parsers; the keyring's files have a tenth more of them.

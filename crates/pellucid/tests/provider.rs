@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pellucid::certificate::CertificateRequest;
 use pellucid::error::{Error, Result, Subject};
-use pellucid::keyring::{use_provider, Change, Keyring, ServiceKeyProvider, Source};
 use pellucid::secret::Secret32;
+use pellucid_keyring::{use_provider, Change, Keyring, ServiceKeyProvider, Source};
 
 static IN_ITS_SLOT: AtomicBool = AtomicBool::new(true);
 

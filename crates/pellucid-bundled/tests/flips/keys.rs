@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use pellucid::certificate::Certificate;
 use pellucid::derive::commitment;
-use pellucid::keyring::{read_key_backup, DatabaseMemory, Keyring, MasterKey};
 use pellucid::protector::{
     unwrap, wrap, Argon2Cost, Binding, KeyFile, KeySource, Passphrase, Protector, Purpose, Wrapping,
 };
 use pellucid::{Algorithm, Dek};
+use pellucid_keyring::{read_key_backup, DatabaseMemory, Keyring, MasterKey};
 
 use super::bed::{class, Bed, Class, Found};
 use super::bench::{Bench, KEY};

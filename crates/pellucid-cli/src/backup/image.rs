@@ -7,8 +7,8 @@ use std::io::Cursor;
 use std::sync::{Mutex, PoisonError};
 
 use pellucid::protector::KeyFile;
-use pellucid::restore::{PageTarget, SealedTarget};
 use pellucid::{Algorithm, Error, Result as Outcome, Subject};
+use pellucid_backup::restore::{PageTarget, SealedTarget};
 use pellucid_sqlite::audit::available;
 use pellucid_sqlite::backup::Chain;
 use pellucid_sqlite::seal_request::{offer, Birth, Offer, Protection};

@@ -7,8 +7,8 @@ use clap::Args;
 use pellucid::certificate::hex;
 use pellucid::media::{Description, SetHeader, SetKeys};
 use pellucid::protector::Protector;
-use pellucid::restore::{FamilySet, Media, Tail};
 use pellucid::{Algorithm, Error};
+use pellucid_backup::restore::{FamilySet, Media, Tail};
 use pellucid_sqlite::backup::{open_media, refuse_looked_at};
 use pellucid_sqlite::seal_request::{Credentials, Request};
 

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use pellucid::keyring::{Keyring, DEFAULT_CERTIFICATE};
 use pellucid::media::{Compression, Kind, ServerFacts};
 use pellucid::{message, Algorithm, Error};
+use pellucid_keyring::{Keyring, DEFAULT_CERTIFICATE};
 use pellucid_sqlite::backup::{back_up, Done, Existing, Files, Job, Phase, Rules};
 use pellucid_sqlite::inspect::{inspect, Kind as Found};
 use pellucid_sqlite::seal_request::Protection;

@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::path::Path;
 
 use pellucid::error::Subject;
-use pellucid::keyring::Keyring;
 use pellucid::message::{self, Message};
 use pellucid::Error;
+use pellucid_keyring::Keyring;
 use pellucid_sqlite::convert::ConvertError;
 
 use crate::exit;

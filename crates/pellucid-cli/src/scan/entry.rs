@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pellucid::keyring::{Keyring, Run, Stopped};
+use pellucid_keyring::{Keyring, Run, Stopped};
 use pellucid_sqlite::convert::holders;
 use pellucid_sqlite::inspect::SealedHeader;
 use pellucid_sqlite::scan::Doing;

@@ -8,7 +8,7 @@ use std::fmt::Error;
 use pellucid::certificate::hex;
 use pellucid::facts::KeyFacts;
 use pellucid::keys::GENERATION_WRITES;
-use pellucid::policy::{Due, Policy, DAY_SECONDS};
+use pellucid_keyring::policy::{Due, Policy, DAY_SECONDS};
 use pellucid_sqlite::inspect::{Inspection, Kind};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;

@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, Once};
 use std::time::Duration;
 
-use pellucid::backup::MediaSink;
 use pellucid::header::REGION_BYTES;
 use pellucid::media::Compression;
 use pellucid::protector::KeyFile;
-use pellucid::restore::MediaSource;
 use pellucid::Algorithm;
+use pellucid_backup::restore::MediaSource;
+use pellucid_backup::MediaSink;
 use pellucid_sqlite::backup::{
     back_up, restore, use_store, Commit, Created, Existing, Files, Job, Phase, Restoring, Rules,
     Store,

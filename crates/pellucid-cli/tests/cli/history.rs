@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use pellucid::backup::lock_media;
+use pellucid_backup::lock_media;
 
 use crate::support::{at_a_terminal, edit, history, said_with, Place, Said, PELLUCID};
 

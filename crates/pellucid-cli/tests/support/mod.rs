@@ -229,7 +229,7 @@ pub fn extension(place: &Place) -> String {
 pub fn history(place: &Place) -> rusqlite::Connection {
     use pellucid_sqlite::seal_request::{offer, Offer};
     pellucid_bundled::register().unwrap();
-    let keyring = pellucid::keyring::Keyring::open(&place.path("keys")).unwrap();
+    let keyring = pellucid_keyring::Keyring::open(&place.path("keys")).unwrap();
     offer(Offer::KeyFile(keyring.history_key().unwrap().unwrap()));
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
     let path = place.path("keys/msdb.db");

@@ -161,7 +161,7 @@ fn fewer_families(files: &[PathBuf]) -> Option<Raised> {
 fn not_media(files: &[PathBuf]) -> Option<Raised> {
     let (path, start) = files.iter().find_map(|path| {
         let mut start = Vec::new();
-        pellucid::regular::open_given(path)
+        pellucid_files::regular::open_given(path)
             .and_then(|file| file.take(START_BYTES).read_to_end(&mut start))
             .ok()?;
         (!start.is_empty() && !MediaHeader::begins(&start)).then_some((path, start))

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::media::{Description, Kind, SetHeader};
-use pellucid::restore::{not_sealed, Media, OpenSet};
 use pellucid::{Algorithm, Error};
+use pellucid_backup::restore::{not_sealed, Media, OpenSet};
 use pellucid_sqlite::backup::{
     mend, open_family, open_media, restore, Believe, Mending, Restored, Restoring,
 };

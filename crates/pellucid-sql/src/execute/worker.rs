@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pellucid::keyring::{ProcessId, Run};
+use pellucid_keyring::{ProcessId, Run};
 use pellucid_sqlite::convert::copy_path;
 
 use super::Done;

@@ -102,7 +102,7 @@ const SERVICE_KEY_ID: i64 = 102;
 
 pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
     let keyring = databases.instance.keyring()?;
-    let row = |stored: &pellucid::keyring::Stored| -> Result<Row> {
+    let row = |stored: &pellucid_keyring::Stored| -> Result<Row> {
         let public: &PublicCertificate = stored.public();
         let (issuer, serial) = public.issuer_and_serial()?;
         let (from, to) = public.validity();
@@ -168,7 +168,7 @@ pub(super) fn symmetric_keys(databases: &Databases) -> Result<Vec<Row>> {
 pub(super) fn key_encryptions(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     if databases.instance.is_master_key_declared()? {
-        let described = pellucid::keyring::Keyring::describe(databases.instance.home())?;
+        let described = pellucid_keyring::Keyring::describe(databases.instance.home())?;
         let row = |kind: &str, name: &str| {
             vec![Value::Integer(MASTER_KEY_ID), Value::Null, text(kind), text(name), Value::Null]
         };

@@ -3,8 +3,8 @@
 use super::clear::Believe;
 use pellucid::media::{ChunkKind, Kind, SetHeader, PAGE_HASH_BYTES};
 use pellucid::protector::KeySource;
-use pellucid::restore::{restore_pages, Media, OpenSet, PageTarget};
 use pellucid::{Error, Result, Subject};
+use pellucid_backup::restore::{restore_pages, Media, OpenSet, PageTarget};
 
 /// A full set, then perhaps a differential.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use pellucid::keyring::{DatabaseMemory, Keyring};
 use pellucid::media::{Description, Kind, SetHeader};
-use pellucid::restore::{not_sealed, Media};
 use pellucid::{Error, Result};
+use pellucid_backup::restore::{not_sealed, Media};
+use pellucid_keyring::{DatabaseMemory, Keyring};
 
 use super::chain::Chain;
 use super::targets::STDIO;

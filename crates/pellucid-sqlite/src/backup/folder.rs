@@ -149,7 +149,7 @@ pub fn name_of(path: &Path) -> OsString {
 /// # Errors
 /// The system's.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
-    pellucid::regular::open_named_to_write(&path.canonicalize()?)
+    pellucid_files::regular::open_named_to_write(&path.canonicalize()?)
 }
 
 #[cfg(test)]

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pellucid::backup::{now_micros, write_set, Base, NewSet, Options, PageSource, Spool, Written};
 use pellucid::header::Header;
 use pellucid::media::{
     Compression, Description, Kind, Manifest, MediaHeader, ServerFacts, SetHeader, CHUNK_BYTES,
 };
-use pellucid::restore::OpenSet;
 use pellucid::secret::fill_random;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Algorithm, Error, Subject};
+use pellucid_backup::restore::OpenSet;
+use pellucid_backup::{now_micros, write_set, Base, NewSet, Options, PageSource, Spool, Written};
 
 use super::chain::{check_base, page_of};
 use super::clear::Believe;

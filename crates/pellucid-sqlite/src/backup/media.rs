@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pellucid::restore::{Family, FileSource, Media};
 use pellucid::{Error, Result, Subject};
+use pellucid_backup::restore::{Family, FileSource, Media};
 
 use super::store::store_of;
 use super::targets::{new_name, STDIO};

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pellucid::header::REGION_BYTES;
-use pellucid::keyring::{Action, Event};
 use pellucid::keys::ContainerKeys;
 use pellucid::media::{page_hash, PAGE_HASH_BYTES};
 use pellucid::nonce::SystemNonces;
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
+use pellucid_keyring::{Action, Event};
 
 use super::chain::Chain;
 use super::clear::{refuse_chain, Believe};

@@ -1,6 +1,6 @@
 //! Backup sets of a database in use, and databases from backup sets.
 //!
-//! The core writes and reads media ([`pellucid::backup`], [`pellucid::restore`]); here is what they have to do with a
+//! The core writes and reads media ([`pellucid_backup`], [`pellucid_backup::restore`]); here is what they have to do with a
 //! database: its snapshot, its keys, and files that appear whole or not at all.
 
 mod chain;

@@ -115,7 +115,7 @@ fn are_keys(start: &[u8], is_whole: bool) -> bool {
 /// The first bytes of a file, and whether they are all.
 fn start_of(path: &Path) -> Result<(Vec<u8>, bool)> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let file = pellucid::regular::open(path).map_err(io)?;
+    let file = pellucid_files::regular::open(path).map_err(io)?;
     let is_whole = file.metadata().map_err(io)?.len() <= REGION_BYTES;
     let mut start = Vec::new();
     file.take(REGION_BYTES).read_to_end(&mut start).map_err(io)?;

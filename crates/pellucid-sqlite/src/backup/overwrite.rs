@@ -1,10 +1,10 @@
 //! What may be done to media that are there: SQL Server's rules of INIT, FORMAT, SKIP, expiry and media names.
 
-use pellucid::backup::now_micros;
 use pellucid::media::MediaHeader;
 use pellucid::message::{self, Message};
-use pellucid::restore::Media;
 use pellucid::{Error, Result, Subject};
+use pellucid_backup::now_micros;
+use pellucid_backup::restore::Media;
 
 /// What to do with media that are there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ fn unexpired(media: &Media) -> Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pellucid::restore::{Family, FileSource};
+    use pellucid_backup::restore::{Family, FileSource};
 
     #[test]
     fn the_statements_never_append_an_encrypted_set_and_initialize_media_of_such() {

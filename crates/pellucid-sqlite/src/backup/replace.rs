@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use pellucid::keys::ContainerKeys;
 use pellucid::media::{Description, SetHeader};
 use pellucid::message;
-use pellucid::restore::set_change_counter;
 use pellucid::secret::fill_random;
 use pellucid::sector::SECTOR_BYTES;
 use pellucid::{Error, Subject};
+use pellucid_backup::restore::set_change_counter;
 use rustix::fs::{renameat_with, RenameFlags, CWD};
 use rustix::io::Errno;
 

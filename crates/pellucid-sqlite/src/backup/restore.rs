@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pellucid::backup::now_micros;
-use pellucid::keyring::{Action, Event};
 use pellucid::keys::ContainerKeys;
 use pellucid::media::Kind;
-use pellucid::restore::{Media, OpenSet, PlainTarget, SealedTarget, UNFINISHED_MODE};
 use pellucid::{Algorithm, Error, Result, Subject};
+use pellucid_backup::now_micros;
+use pellucid_backup::restore::{Media, OpenSet, PlainTarget, SealedTarget, UNFINISHED_MODE};
+use pellucid_keyring::{Action, Event};
 
 use super::chain::Chain;
 use super::clear::{is_doubtful, refuse_chain, Believe};
@@ -305,7 +305,7 @@ fn remove_stale(beside: &Path) -> Result<()> {
 
     use rustix::fs::{flock, FlockOperation};
     let io = |error: std::io::Error| Error::io(Subject::File(beside.to_owned()), error);
-    let file = match pellucid::regular::open_named(beside) {
+    let file = match pellucid_files::regular::open_named(beside) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(io)?,
     };

@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use pellucid::backup::MediaSink;
-use pellucid::restore::MediaSource;
 use pellucid::{Error, Result, Subject};
+use pellucid_backup::restore::MediaSource;
+use pellucid_backup::MediaSink;
 
 /// An object that is being written.
 pub struct Created {

@@ -5,14 +5,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pellucid::backup::{
-    lock_media, unlock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink,
-};
 use pellucid::media::MediaHeader;
 use pellucid::message;
-use pellucid::regular;
-use pellucid::restore::{Family, FileSource, Media, Tail};
 use pellucid::{Error, Result, Subject};
+use pellucid_backup::restore::{Family, FileSource, Media, Tail};
+use pellucid_backup::{
+    lock_media, unlock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink,
+};
+use pellucid_files::regular;
 
 use super::folder::{identity, identity_of, name_of, open_to_append, Folder, Identity};
 use super::media::{about, last_set, open_family, open_media_to_write};

@@ -202,7 +202,7 @@ impl<'a> Handle<'a> {
     }
 
     /// A connection of somebody else's, which must not be closed.
-    pub fn borrowed(api: Api, db: *mut Connection) -> Self {
+    pub(crate) fn borrowed(api: Api, db: *mut Connection) -> Self {
         // SAFETY: the connection is open; the name lives across the call, and null stands for none.
         let name = unsafe {
             let name = api.db_filename()(db, c"main".as_ptr());
@@ -308,10 +308,10 @@ impl<'a> Handle<'a> {
     fn load(&self, extension: &Path) -> Result<(), ConvertError> {
         // As SQLite looks for it; a bare name is the dynamic linker's to find, in the system's directories.
         if extension.components().count() > 1 {
-            pellucid::trusted::check(extension)?;
+            pellucid_files::trusted::check(extension)?;
             let mut longer = extension.as_os_str().to_owned();
             longer.push(".so");
-            pellucid::trusted::check(Path::new(&longer))?;
+            pellucid_files::trusted::check(Path::new(&longer))?;
         }
         let name = terminated(&extension.display().to_string())?;
         let mut message = std::ptr::null_mut();

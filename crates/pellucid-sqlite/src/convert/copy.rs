@@ -81,7 +81,7 @@ impl CopyFile {
             }
             Ok(_) => {}
         }
-        let file = pellucid::regular::open_named(&path).map_err(io)?;
+        let file = pellucid_files::regular::open_named(&path).map_err(io)?;
         let found = file.metadata().map_err(io)?;
         if found.nlink() > 1 {
             return foreign("it has another name, as a copy of a conversion never has".to_owned());

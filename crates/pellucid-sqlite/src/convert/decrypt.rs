@@ -3,8 +3,8 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use pellucid::keyring::{Action, Event};
 use pellucid::{Error, Subject};
+use pellucid_keyring::{Action, Event};
 
 use super::connection::uri;
 use super::copy::CopyFile;

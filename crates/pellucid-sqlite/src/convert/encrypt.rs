@@ -4,12 +4,12 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use pellucid::header::REGION_BYTES;
-use pellucid::keyring::{Action, Event};
 use pellucid::keys::ContainerKeys;
 use pellucid::nonce::SystemNonces;
 use pellucid::sector::SECTOR_BYTES;
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Subject};
+use pellucid_keyring::{Action, Event};
 
 use super::connection::{uri, Handle};
 use super::copy::CopyFile;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pellucid::certificate::hex;
-use pellucid::restore::Media;
+use pellucid_backup::restore::Media;
 
 use super::{History, KnownSet};
 use crate::backup::{is_file, open_media};

@@ -11,8 +11,8 @@ mod record;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use pellucid::keyring::Keyring;
 use pellucid::{Algorithm, Error, Subject};
+use pellucid_keyring::Keyring;
 
 use crate::convert::connection::{uri, Handle};
 use crate::convert::ConvertError;

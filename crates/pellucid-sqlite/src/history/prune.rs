@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pellucid::backup::{lock_media, now_micros};
 use pellucid::certificate::hex;
-use pellucid::regular;
-use pellucid::restore::{Family, FileSource, Tail};
 use pellucid::{Error, Subject};
+use pellucid_backup::restore::{Family, FileSource, Tail};
+use pellucid_backup::{lock_media, now_micros};
+use pellucid_files::regular;
 use rustix::fs::{access, Access};
 
 use super::{time_of, History, KnownSet};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use pellucid::certificate::hex;
 use pellucid::media::{Compression, Description, Kind, Manifest, MediaHeader, SetHeader};
 use pellucid::protector::Protector;
-use pellucid::restore::{Family, Media};
 use pellucid::Algorithm;
+use pellucid_backup::restore::{Family, Media};
 
 use super::{hex_of, time_of, History};
 use crate::backup::{is_file, STDIO};

@@ -37,7 +37,7 @@ impl HotJournal {
     /// transaction has changed.
     pub fn open(path: &Path, link: &Link) -> Result<Option<Self>> {
         let failed = |error| Error::io(Subject::File(path.to_owned()), error);
-        let file = match pellucid::regular::open_named(path) {
+        let file = match pellucid_files::regular::open_named(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),

@@ -35,7 +35,7 @@ impl Log {
     /// [`Error::Io`]; [`Error::Unsupported`] for the log of a later version.
     pub fn open(path: &Path, link: &Link, page_bytes: usize) -> Result<Option<Self>> {
         let failed = |error| Error::io(Subject::File(path.to_owned()), error);
-        let file = match pellucid::regular::open_named(path) {
+        let file = match pellucid_files::regular::open_named(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),

@@ -107,7 +107,7 @@ pub fn remove_ended_journal(path: &Path) -> Result<()> {
     let failed = |error| Error::io(Subject::File(name.clone()), error);
     let mut first = [0; journal::SECTOR_PART_BYTES];
     let read =
-        pellucid::regular::open_named(&name).and_then(|mut journal| journal.read(&mut first));
+        pellucid_files::regular::open_named(&name).and_then(|mut journal| journal.read(&mut first));
     match read {
         Ok(_) if first.iter().all(|byte| *byte == 0) => std::fs::remove_file(&name).map_err(failed),
         Ok(_) => Ok(()),

@@ -131,7 +131,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 fn search_wal(path: &Path, header: &Header) -> Result<Option<u32>> {
     use std::os::unix::fs::FileExt;
     let name = beside(path, "-wal");
-    let wal = match pellucid::regular::open_named(&name) {
+    let wal = match pellucid_files::regular::open_named(&name) {
         Ok(wal) => wal,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io(Subject::File(name), error)),
@@ -160,7 +160,7 @@ fn search_wal(path: &Path, header: &Header) -> Result<Option<u32>> {
 fn has_older_journal(path: &Path, header: &Header) -> Result<bool> {
     let name = beside(path, "-journal");
     let failed = |error| Error::io(Subject::File(name.clone()), error);
-    let journal = match pellucid::regular::open_named(&name) {
+    let journal = match pellucid_files::regular::open_named(&name) {
         Ok(journal) => journal,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(failed(error)),

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use pellucid::header::Header;
-use pellucid::keyring::{Action, Event};
 use pellucid::nonce::SystemNonces;
 use pellucid::scan::ScanState;
 use pellucid::secret::fill_random;
 use pellucid::transition::Target;
 use pellucid::{Algorithm, Dek, Error, Subject};
+use pellucid_keyring::{Action, Event};
 
 use crate::convert::{full_name, ConvertError};
 use crate::header_change::{change, Next};

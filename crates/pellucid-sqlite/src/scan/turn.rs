@@ -51,7 +51,7 @@ impl Turn {
         let at = match known.iter().position(|one| one.id == id) {
             Some(at) => at,
             None => {
-                let file = pellucid::regular::open_to_write(database).map_err(failed)?;
+                let file = pellucid_files::regular::open_to_write(database).map_err(failed)?;
                 // Of what was opened: a name may lead elsewhere a moment later.
                 let id = file.metadata().map(|found| id_of(&found)).map_err(failed)?;
                 known.push(Known { id, file, taken: false });

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use pellucid::keyring::Stored;
 use pellucid::{Error, Result};
+use pellucid_keyring::Stored;
 
 use super::{keyring, Cell, Row, View};
 

@@ -14,7 +14,7 @@ mod module;
 use std::ffi::{c_int, CStr};
 use std::path::Path;
 
-use pellucid::keyring::Keyring;
+use pellucid_keyring::Keyring;
 
 use crate::api::Api;
 use crate::ffi::{self, Connection};

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use pellucid::backup::{write_set, Base, FamilyTarget, MediaSink, NewSet, Options, PageSource};
 use pellucid::derive::commitment;
 use pellucid::hash::Sha256;
 use pellucid::media::{
@@ -13,6 +12,7 @@ use pellucid::media::{
 use pellucid::protector::{wrap, KeyFile, Wrapping};
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Algorithm, Result};
+use pellucid_backup::{write_set, Base, FamilyTarget, MediaSink, NewSet, Options, PageSource};
 
 use crate::case::Case;
 use crate::{dek, key_bytes};

@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use pellucid::backup::{
-    write_set, Base, FamilyTarget, FileSink, MediaSink, NewSet, Options, PageSource, Written,
-};
 use pellucid::derive::commitment;
 use pellucid::media::{
     Compression, Description, Kind, MediaHeader, SetHeader, SetKeys, CHUNK_BYTES,
 };
 use pellucid::protector::{wrap, Binding, KeyFile, Wrapping};
-use pellucid::restore::{
+use pellucid::{Algorithm, Dek, Error, Result};
+use pellucid_backup::restore::{
     restore_pages, verify_checksums, Family, FileSource, Media, OpenSet, PlainTarget,
 };
-use pellucid::{Algorithm, Dek, Error, Result};
+use pellucid_backup::{
+    write_set, Base, FamilyTarget, FileSink, MediaSink, NewSet, Options, PageSource, Written,
+};
 
 /// A database in memory.
 pub struct Pages {

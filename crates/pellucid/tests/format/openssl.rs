@@ -6,9 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pellucid::certificate::{import, Certificate, CertificateRequest, Imported};
+use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::protector::Passphrase;
 use pellucid::Error;
+use pellucid_exchange::{import, to_encrypted_pem, to_pem};
+use pellucid_keyring::Stored;
 
 const PASSWORD: &str = "Pa55word & more";
 
@@ -57,14 +59,14 @@ fn password() -> Passphrase {
     Passphrase::new(PASSWORD.as_bytes())
 }
 
-fn whole(imported: Result<Imported, Error>) -> Certificate {
+fn whole(imported: Result<Stored, Error>) -> Certificate {
     match imported.unwrap() {
-        Imported::Whole(certificate) => certificate,
-        Imported::Public(_) => panic!("the private key is missing"),
+        Stored::Whole(certificate) => certificate,
+        Stored::Public(_) => panic!("the private key is missing"),
     }
 }
 
-fn number(imported: Result<Imported, Error>) -> u16 {
+fn number(imported: Result<Stored, Error>) -> u16 {
     match imported {
         Err(Error::Message { message, .. }) => message.number,
         other => panic!("{other:?}"),
@@ -94,8 +96,8 @@ fn openssl_reads_what_is_exported_and_it_comes_back() {
             CertificateRequest { rsa_bits, ..CertificateRequest::new("Çertificate", 30) };
         let made = Certificate::generate("app", &request).unwrap();
         assert_eq!(made.public().rsa_bits(), rsa_bits);
-        place.put("out.pem", made.public().to_pem().unwrap().as_bytes());
-        place.put("out.key", made.to_encrypted_pem(&password()).unwrap().as_bytes());
+        place.put("out.pem", to_pem(made.public()).unwrap().as_bytes());
+        place.put("out.key", to_encrypted_pem(&made, &password()).unwrap().as_bytes());
         is_read_by_openssl(&place, Path::new("out.key"));
         let text = place.openssl("x509 -in out.pem -noout -fingerprint -sha1");
         let sha1 = pellucid::certificate::hex(&made.public().sha1_thumbprint()).to_uppercase();
@@ -138,7 +140,7 @@ fn what_openssl_makes_is_imported() {
     }
     let crlf = String::from_utf8(pem.clone()).unwrap().replace('\n', "\r\n");
     whole(import("a", crlf.as_bytes(), Some(&place.get("key.pem")), None));
-    assert!(matches!(import("a", &pem, None, None), Ok(Imported::Public(_))));
+    assert!(matches!(import("a", &pem, None, None), Ok(Stored::Public(_))));
 
     for (out, how) in [("new.pfx", ""), ("old.pfx", " -legacy")] {
         place.openssl(&format!(
@@ -245,7 +247,7 @@ fn damaged_files_are_refused() {
                 "a.pfx" => import("a", &changed, None, Some(&password())),
                 _ => import("a", &pem, Some(&changed), None),
             };
-            if let Ok(Imported::Whole(certificate)) = imported {
+            if let Ok(Stored::Whole(certificate)) = imported {
                 certificate.check_pair().unwrap();
             }
         }

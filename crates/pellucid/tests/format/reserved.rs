@@ -14,7 +14,6 @@ use aws_lc_rs::digest;
 use pellucid::cipher::Cipher;
 use pellucid::header::{DekRow, Header, COPY_BYTES};
 use pellucid::journal::{self, JournalHeader};
-use pellucid::keyring::{read_key_backup, Change, DatabaseMemory, Keyring, MasterKey};
 use pellucid::keys::HeaderKey;
 use pellucid::media::{
     ChunkKind, ChunkPrefix, Compression, Entry, FamilyEnd, Index, Kind, Manifest, MediaHeader,
@@ -25,6 +24,7 @@ use pellucid::protector::{Argon2Cost, Passphrase, Wrapping};
 use pellucid::scan::{Progress, PROGRESS_OFFSET};
 use pellucid::sector::{SectorZero, Wear, SECTOR_BYTES};
 use pellucid::{Algorithm, Dek, Error, Subject};
+use pellucid_keyring::{read_key_backup, Change, DatabaseMemory, Keyring, MasterKey};
 
 /// Refused as something newer, which is no damage.
 #[track_caller]

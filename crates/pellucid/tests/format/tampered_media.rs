@@ -12,10 +12,10 @@ use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::hash::Sha256;
 use pellucid::media::{ChunkKind, ChunkPrefix, Compression, Index, Root, Stored, PREFIX_BYTES};
 use pellucid::protector::{wrap, Binding, KeySource, Wrapping};
-use pellucid::restore::{
+use pellucid::{Algorithm, Dek, Error, Result};
+use pellucid_backup::restore::{
     restore_pages, verify_checksums, Family, FileSource, OpenSet, PageTarget, Tail,
 };
-use pellucid::{Algorithm, Dek, Error, Result};
 
 use crate::media::{back_up, back_up_under, file, keys, open, pages, Shape, PLAINEST};
 

@@ -6,12 +6,12 @@ use aws_lc_rs::signature::{UnparsedPublicKey, RSA_PSS_2048_8192_SHA256};
 use pellucid::certificate::{hex, Certificate, CertificateRequest, RSA_BITS};
 use pellucid::cipher::Cipher;
 use pellucid::derive::commitment;
-use pellucid::keyring::{DatabaseMemory, Keyring, DEFAULT_CERTIFICATE};
-use pellucid::policy::Policy;
 use pellucid::protector::{
     self, Argon2Cost, Binding, KeyFile, Passphrase, Protector, Purpose, Wrapping,
 };
 use pellucid::{Algorithm, Error};
+use pellucid_keyring::policy::Policy;
+use pellucid_keyring::{DatabaseMemory, Keyring, DEFAULT_CERTIFICATE};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::doc::{hkdf_sha256, literal, numbered, Doc, Table};
@@ -348,7 +348,7 @@ fn bundles() {
         .unwrap();
     let sum = layout.at("SHA-256 of all before");
     assert_eq!(&file[sum.clone()], hash(&file[..sum.start]));
-    section.says(&format!("longer than {} bytes", pellucid::keyring::BUNDLE_BYTES_MOST));
+    section.says(&format!("longer than {} bytes", pellucid_keyring::BUNDLE_BYTES_MOST));
 
     let kinds = "kind: 1 database master key, 2 password of it, 3 certificate, 4 database";
     let names = ["", DEFAULT_CERTIFICATE, &hex(&FILE_ID)];

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 
 use pellucid::media::Kind;
 use pellucid::protector::KeyFile;
-use pellucid::restore::{
+use pellucid::Result;
+use pellucid_backup::restore::{
     restore_pages, verify_checksums, Family, Media, MediaSource, OpenSet, PageTarget,
 };
-use pellucid::Result;
 
 use super::case::Case;
 

@@ -8,7 +8,6 @@ use pellucid::cipher::{Cipher, NONCE_BYTES};
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header};
 use pellucid::journal::{self, JournalHeader};
-use pellucid::keyring::{Bundle, DatabaseMemory, Keyring};
 use pellucid::keys::{ContainerKeys, HeaderKey, TemporaryKey};
 use pellucid::nonce::NonceSource;
 use pellucid::protector::{KeyFile, KeySource, Passphrase};
@@ -17,6 +16,7 @@ use pellucid::sector::{SectorZero, Wear};
 use pellucid::unit::{self, FileKind, Place, TAIL_BYTES};
 use pellucid::wal::{self, WalHeader};
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
+use pellucid_keyring::{Bundle, DatabaseMemory, Keyring};
 
 use super::case::Case;
 
