@@ -1,39 +1,12 @@
-//! Writes backup sets: pages in, media out, compressed and sealed in one pass on several cores.
-//!
-//! One thread reads pages in order ([`PageSource`]), workers compress and seal chunks, and each media family has a writer
-//! ([`MediaSink`]). The family with the least waiting takes the next chunk, so that the slowest device does not hold
-//! up the others. A fixed number of chunks is under way, whatever the size of the database.
-#![forbid(unsafe_code)]
+//! Backups in one house: sets are written and read ([`set`], [`restore`]), jobs take them of databases in use and make databases
+//! of them ([`job`]), and the history says where they are ([`history`]).
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
-mod families;
-mod pool;
+pub mod history;
+pub mod job;
+#[cfg(feature = "objects")]
+pub mod objects;
 pub mod restore;
-mod set;
-mod sink;
-mod spool;
-mod worker;
-
-pub use families::FamilyTarget;
-pub use set::{write_set, Base, NewSet, Options, Written};
-pub use sink::{lock_media, unlock_media, FileSink, MediaSink, NullSink, StdoutSink};
-pub use spool::{nameless, Spool};
-
-use pellucid::error::Result;
-
-/// Where pages come from: one moment of a database, as SQLite sees it.
-pub trait PageSource {
-    /// Reads pages from number `first` (from 1) on, as many as fit into `into`.
-    ///
-    /// # Errors
-    /// What is wrong with them; a backup that goes on after errors then asks for them one by one.
-    fn read(&mut self, first: u32, into: &mut [u8]) -> Result<()>;
-}
-
-/// Microseconds since 1970.
-pub fn now_micros() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_micros() as u64)
-}
+pub mod set;
+pub mod snapshot;

@@ -15,8 +15,8 @@ use pellucid::protector::{wrap, KeyFile, Wrapping};
 use pellucid::secret::fill_random;
 use pellucid::{Algorithm, Dek};
 use pellucid_backup::restore::{restore_pages, Family, Media, MediaSource, OpenSet, PlainTarget};
-use pellucid_backup::{now_micros, write_set, FamilyTarget, MediaSink, NewSet, Options};
-use pellucid_sqlite::snapshot::Snapshot;
+use pellucid_backup::set::{now_micros, write_set, FamilyTarget, MediaSink, NewSet, Options};
+use pellucid_backup::snapshot::Snapshot;
 
 /// Somewhere of your own.
 #[derive(Debug, Clone, Default)]

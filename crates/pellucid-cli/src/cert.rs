@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use pellucid::certificate::{hex, CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT};
 use pellucid::message;
 use pellucid::Error;
+use pellucid_backup::history::{History, KnownSet};
+use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_exchange::{import, FILE_BYTES_MOST};
 use pellucid_keyring::{Damaged, Keyring, Stored};
-use pellucid_sqlite::history::{History, KnownSet};
-use pellucid_sqlite::inspect::{inspect, Kind};
 
 use crate::init::say_made;
 use crate::keys::passphrase;

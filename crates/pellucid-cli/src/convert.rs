@@ -9,13 +9,12 @@ use pellucid::certificate::hex;
 use pellucid::header::EncryptionState;
 use pellucid::message;
 use pellucid::{Algorithm, Error};
+use pellucid_engine::convert::{decrypt as open_for_good, encrypt as seal, Stage};
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_engine::scan::Target;
+use pellucid_host::{DatabaseError, Options};
 use pellucid_keyring::Keyring;
-use pellucid_sqlite::convert::{
-    decrypt as open_for_good, encrypt as seal, ConvertError, Options, Stage,
-};
-use pellucid_sqlite::inspect::{inspect, Kind};
-use pellucid_sqlite::scan::Target;
-use pellucid_sqlite::seal_request::{Birth, Protection};
+use pellucid_vfs::seal_request::{Birth, Protection};
 
 use crate::container::{interrupted, not_a_database, tell_of_mount};
 use crate::init::say_made;
@@ -80,7 +79,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn options(&self) -> Options {
+    fn options(&self) -> Options<'static> {
         Options::new(Duration::from_secs(self.timeout.unwrap_or(10)), self.load.clone())
     }
 
@@ -322,7 +321,7 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
             let now = inspect(database).map(|found| found.kind);
             let failure = match (error, now) {
                 // Another process has opened what an interrupted decryption left, and so finished it.
-                (ConvertError::Typed(Error::Misuse { .. }), Ok(Kind::Plain)) => not_encrypted(),
+                (DatabaseError::Typed(Error::Misuse { .. }), Ok(Kind::Plain)) => not_encrypted(),
                 (error, _) => Failure::from(error),
             };
             failure.about(database)

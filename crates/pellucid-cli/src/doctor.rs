@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use nix::unistd::{Gid, Group};
 use pellucid::Error;
+use pellucid_engine::inspect::{inspect, Inspection, Kind};
 use pellucid_keyring::Keyring;
-use pellucid_sqlite::inspect::{inspect, Inspection, Kind};
 
 use crate::container::unreadable;
 use crate::exit;

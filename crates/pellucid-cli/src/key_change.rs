@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pellucid::header::EncryptionState;
 use pellucid::message::{self, Message};
-use pellucid_sqlite::inspect::SealedHeader;
+use pellucid_engine::inspect::SealedHeader;
 
 use crate::container::sealed;
 use crate::output::Failure;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args};
 use pellucid::protector::{KeyFile, Passphrase};
 use pellucid_keyring::Keyring;
-use pellucid_sqlite::seal_request::{offer, Offer, Protection};
+use pellucid_vfs::seal_request::{offer, Offer, Protection};
 use zeroize::Zeroizing;
 
 use crate::output::Failure;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use pellucid::certificate::hex;
 use pellucid::protector::Protector;
 use pellucid::Error;
+use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};
 use pellucid_keyring::policy::{
     evaluate, CertificateFacts, DatabaseFacts, Due, Facts, MasterKeyFacts, Policies,
 };
 use pellucid_keyring::{DatabaseMemory, Keyring, Stored};
-use pellucid_sqlite::inspect::{Inspection, Kind, SealedHeader};
 
 use crate::output::Failure;
 

@@ -12,14 +12,13 @@ use std::time::Instant;
 
 use clap::Args;
 use pellucid::sqlite::{kinds, Map, Source};
+use pellucid_engine::page_source::Pages;
 use pellucid_keyring::{Action, Event};
-use pellucid_sqlite::page_source::Pages;
 
 use crate::container::{begin, sealed};
 use crate::exit;
 use crate::keys::OpenWith;
 use crate::output::{Failure, Output, Unit};
-
 use report::Report;
 use rows::Copier;
 use target::Target;

@@ -1,7 +1,7 @@
 //! Every page of a plain database written as it is read, through `sqlite_dbpage`: what a scan does, without the shim.
 //!
 //! The control of the scan scenarios. Transactions, pace and end are those of Pellucid's scan
-//! (`crates/pellucid-sqlite/src/scan`), so that what is compared is the shim and not another way to go about it. But this has one
+//! (`crates/pellucid-engine/src/scan`), so that what is compared is the shim and not another way to go about it. But this has one
 //! thread: a scan with nobody else there makes its checkpoints on a second one.
 
 use std::time::{Duration, Instant};

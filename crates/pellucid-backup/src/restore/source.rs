@@ -51,7 +51,7 @@ impl FileSource {
     /// # Errors
     /// [`Error::Io`].
     pub fn spooled(stream: &mut dyn io::Read, directory: &Path, name: &Path) -> Result<Self> {
-        let mut file = crate::nameless(directory)?;
+        let mut file = crate::set::nameless(directory)?;
         io::copy(stream, &mut file)
             .map_err(|error| Error::io(Subject::File(name.to_owned()), error))?;
         Ok(Self { file, path: name.to_owned() })

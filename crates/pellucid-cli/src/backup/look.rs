@@ -8,9 +8,9 @@ use pellucid::certificate::hex;
 use pellucid::media::{Description, SetHeader, SetKeys};
 use pellucid::protector::Protector;
 use pellucid::{Algorithm, Error};
+use pellucid_backup::job::{open_media, refuse_looked_at};
 use pellucid_backup::restore::{FamilySet, Media, Tail};
-use pellucid_sqlite::backup::{open_media, refuse_looked_at};
-use pellucid_sqlite::seal_request::{Credentials, Request};
+use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::{about_media, moment};
 use crate::keys::OpenWith;

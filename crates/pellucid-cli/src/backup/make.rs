@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pellucid::media::{Compression, Kind, ServerFacts};
 use pellucid::{message, Algorithm, Error};
+use pellucid_backup::job::{back_up, Done, Existing, Files, Job, Phase, Rules};
+use pellucid_engine::inspect::{inspect, Kind as Found};
 use pellucid_keyring::{Keyring, DEFAULT_CERTIFICATE};
-use pellucid_sqlite::backup::{back_up, Done, Existing, Files, Job, Phase, Rules};
-use pellucid_sqlite::inspect::{inspect, Kind as Found};
-use pellucid_sqlite::seal_request::Protection;
+use pellucid_vfs::seal_request::Protection;
 
 use super::rate;
 use crate::exit;

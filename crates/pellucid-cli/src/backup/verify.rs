@@ -7,9 +7,9 @@ use std::time::Instant;
 use clap::Args;
 use pellucid::media::SetHeader;
 use pellucid::Result as Outcome;
+use pellucid_backup::job::{open_media, refuse_looked_at, Believe, Chain};
 use pellucid_backup::restore::{verify_checksums, Media, OpenSet, PageTarget};
-use pellucid_sqlite::backup::{open_media, refuse_looked_at, Believe, Chain};
-use pellucid_sqlite::seal_request::{Credentials, Request};
+use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::image;
 use super::make::{processors, who};

@@ -6,7 +6,7 @@ use comfy_table::Table;
 use pellucid::certificate::hex;
 use pellucid::facts::KeyFacts;
 use pellucid::header::Dates;
-use pellucid_sqlite::inspect::{Inspection, Kind, SealedHeader};
+use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};
 use serde_json::{json, Value};
 
 use super::{kind_name, pages, protectors};

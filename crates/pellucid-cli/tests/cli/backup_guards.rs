@@ -15,13 +15,13 @@ use pellucid::header::REGION_BYTES;
 use pellucid::media::Compression;
 use pellucid::protector::KeyFile;
 use pellucid::Algorithm;
-use pellucid_backup::restore::MediaSource;
-use pellucid_backup::MediaSink;
-use pellucid_sqlite::backup::{
+use pellucid_backup::job::{
     back_up, restore, use_store, Commit, Created, Existing, Files, Job, Phase, Restoring, Rules,
     Store,
 };
-use pellucid_sqlite::seal_request::{offer, Offer};
+use pellucid_backup::restore::MediaSource;
+use pellucid_backup::set::MediaSink;
+use pellucid_vfs::seal_request::{offer, Offer};
 
 use crate::support::{edit, Place, PELLUCID};
 

@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 
 use pellucid::media::{Compression, Kind, MediaHeader, ServerFacts};
 use pellucid::message as known;
-use pellucid_sqlite::backup::{
-    back_up, open_family, Done as BackedUp, Existing, Files, Job, Rules,
-};
-use pellucid_sqlite::seal_request::Protection;
+use pellucid_backup::job::{back_up, open_family, Done as BackedUp, Existing, Files, Job, Rules};
+use pellucid_vfs::seal_request::Protection;
 use rusqlite::OptionalExtension;
 
 use super::device::{told, Doing};
@@ -312,7 +310,7 @@ impl Session {
         job: &Job,
         known: &Known,
         options: &Options,
-    ) -> std::result::Result<BackedUp, pellucid_sqlite::convert::ConvertError> {
+    ) -> std::result::Result<BackedUp, pellucid_host::DatabaseError> {
         let line = self.frame().line;
         let procedure = self.frame().procedure;
         let server = self.shared.server_name().to_owned();
@@ -375,9 +373,9 @@ impl Session {
 }
 
 /// Whether the last full backup is none that a differential of the database as it is now can be based on.
-fn needs_full(error: &pellucid_sqlite::convert::ConvertError) -> bool {
-    use pellucid_sqlite::convert::ConvertError;
-    matches!(error, ConvertError::Typed(pellucid::Error::Misuse { cause, .. })
+fn needs_full(error: &pellucid_host::DatabaseError) -> bool {
+    use pellucid_host::DatabaseError;
+    matches!(error, DatabaseError::Typed(pellucid::Error::Misuse { cause, .. })
         if cause.ends_with("a full backup has to come between"))
 }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use pellucid::certificate::{CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT};
 use pellucid::message as known;
+use pellucid_backup::history::History;
+use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_exchange::{import, FILE_BYTES_MOST, PEM};
 use pellucid_keyring::{Keyring, Stored};
-use pellucid_sqlite::history::History;
-use pellucid_sqlite::inspect::{inspect, Kind};
 use zeroize::Zeroizing;
 
 use super::master_key::passphrase;

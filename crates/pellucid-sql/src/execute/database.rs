@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP DATABASE.
 
-use pellucid_sqlite::convert::{belongs_beside, BELONGS_BESIDE};
-use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_files::paths::{belongs_beside, BELONGS_BESIDE};
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Done, Raised};

@@ -1,7 +1,7 @@
 //! DBCC, ALTER INDEX, UPDATE STATISTICS, CHECKPOINT, RECONFIGURE.
 
-use pellucid_sqlite::audit::{audit, Audit, Options as AuditOptions, OrphanRow};
-use pellucid_sqlite::inspect::Kind;
+use pellucid_engine::audit::{audit, Audit, Options as AuditOptions, OrphanRow};
+use pellucid_engine::inspect::Kind;
 use rusqlite::OptionalExtension;
 
 use super::{Done, Raised};

@@ -3,8 +3,8 @@
 use pellucid::certificate::PublicCertificate;
 use pellucid::facts::KeyFacts;
 use pellucid::header::Dates;
-use pellucid_sqlite::convert::copy_path;
-use pellucid_sqlite::inspect::{Kind, SealedHeader};
+use pellucid_engine::inspect::{Kind, SealedHeader};
+use pellucid_files::paths::copy_path;
 
 use super::{optional, text, time, Column, Row};
 use crate::convert::{from_hex, Value};
