@@ -5,76 +5,30 @@ use std::time::{Duration, Instant};
 
 use pellucid::header::Header;
 use pellucid::media::{
-    Compression, Description, Kind, Manifest, MediaHeader, ServerFacts, SetHeader, CHUNK_BYTES,
+    Compression, Description, Kind, Manifest, MediaHeader, SetHeader, CHUNK_BYTES,
 };
 use pellucid::secret::fill_random;
 use pellucid::unit::TAIL_BYTES;
-use pellucid::{Algorithm, Error, Subject};
+use pellucid::{Error, Subject};
 use pellucid_engine::convert::switch::check_space;
 use pellucid_engine::inspect::{inspect, Kind as Found};
 use pellucid_files::paths::beside;
 use pellucid_files::paths::full_name;
 use pellucid_host::DatabaseError;
-use pellucid_vfs::seal_request::{Credentials, Protection, Request};
+use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::chain::{check_base, page_of};
 use super::clear::Believe;
+use super::error::JobError;
 use super::media::open_media;
-use super::overwrite::Rules;
+use super::plan::Job;
 use super::seal::{seal, thumbprint};
-use super::targets::{new_name, Files, Targets};
+use super::targets::{new_name, Targets};
 use crate::history;
 use crate::history::{FamilyFile, History, SetRecord};
 use crate::restore::OpenSet;
 use crate::set::{now_micros, write_set, Base, NewSet, Options, PageSource, Spool, Written};
 use crate::snapshot::Snapshot;
-
-/// What is to be backed up, and how.
-#[derive(Debug, Clone)]
-pub struct Job {
-    /// The database.
-    pub database: PathBuf,
-    /// What it is called; none: as its file, without the extension.
-    pub database_name: Option<String>,
-    /// Who makes it; none: as the environment says.
-    pub user: Option<String>,
-    /// What a server knows of it.
-    pub server: ServerFacts,
-    /// Where to.
-    pub files: Files,
-    /// What to do with files that are there.
-    pub rules: Rules,
-    /// Who can open the set; none: who can open a sealed database, and nobody needs to for a plain one.
-    pub protections: Vec<Protection>,
-    /// How it is sealed, if it is.
-    pub algorithm: Algorithm,
-    /// How it is compressed.
-    pub compression: Compression,
-    /// The level of that.
-    pub level: i32,
-    /// Threads that compress and seal.
-    pub workers: usize,
-    /// The media of the full set that a differential is compared with; none: a full backup.
-    pub differential: Option<Vec<PathBuf>>,
-    /// No differential will be based on it.
-    pub copy_only: bool,
-    /// Seconds since 1970; 0 for never.
-    pub expires: u64,
-    /// Names for people: of the set, and of the media set if it is new.
-    pub name: String,
-    /// What the administrator says of it.
-    pub description: String,
-    /// The name of a new media set.
-    pub media_name: String,
-    /// The description of a new media set.
-    pub media_description: String,
-    /// Read through the transaction even where it keeps writers waiting.
-    pub no_spool: bool,
-    /// Damaged pages become zeros and are listed.
-    pub continue_after_error: bool,
-    /// How long to wait for a lock.
-    pub timeout: Duration,
-}
 
 /// What a backup is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +75,8 @@ pub struct Done {
 /// closing it again would drop the locks (howtocorrupt.html, 2.2).
 ///
 /// # Errors
-/// [`DatabaseError`]; there is no set then, and what was on the media before is there.
-pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, DatabaseError> {
+/// [`JobError`]; there is no set then, and what was on the media before is there.
+pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, JobError> {
     Description::check_given(&job.name, &job.description)?;
     let was_sealed = sealed_header(&job.database)?.is_some();
     let encrypted = was_sealed || !job.protections.is_empty();
@@ -151,7 +105,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, D
         .into());
     }
     if snapshot.pages() == 0 {
-        return Err(empty(&job.database));
+        return Err(empty(&job.database).into());
     }
     let mut header = set_header(job, &snapshot, &targets, sealed.as_ref(), begun)?;
     if let Some((full, _)) = &base {
@@ -164,7 +118,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, D
         false => None,
     };
     if let Some((full, _)) = &base {
-        check_base(full, &header, Believe::default())?;
+        check_base(full, &header, Believe::default()).map_err(unfit)?;
     }
     let set = NewSet { header, description: description(job), keys: keys.as_ref() };
     let mut held = None;
@@ -174,7 +128,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, D
     };
     let mut write = |source: &mut dyn PageSource,
                      tell: &mut dyn FnMut(Phase, u32, u64)|
-     -> Result<Written, DatabaseError> {
+     -> Result<Written, JobError> {
         let options = Options {
             workers: job.workers,
             level: job.level,
@@ -280,7 +234,7 @@ fn base(
     job: &Job,
     sealed: bool,
     credentials: &Credentials,
-) -> Result<Option<(SetHeader, Base)>, DatabaseError> {
+) -> Result<Option<(SetHeader, Base)>, JobError> {
     let Some(paths) = &job.differential else { return Ok(None) };
     let media = open_media(paths)?;
     let full = (1..=media.sets()).rev().find(|position| {
@@ -301,19 +255,26 @@ fn base(
             let names: Vec<String> =
                 paths.iter().map(|path| format!("`{}`", path.display())).collect();
             let what = format!("the full backup in {} does not open: {cause}", names.join(", "));
-            Error::missing_key(subject, what)
+            JobError::FullBackupLocked(Error::missing_key(subject, what))
         }
-        other => other,
+        other => other.into(),
     })?;
     if sealed && !set.header().sealed_source && !has_room(&set)? {
-        return Err(Error::misuse(
+        return Err(JobError::FullBackupNeeded(Error::misuse(
             Subject::BackupSet(full),
             "the database was not encrypted then, and its pages have no room for tags: a full backup has to come between",
-        )
-        .into());
+        )));
     }
     let base = Base { page_hash_key: set.page_hash_key(), hashes: set.page_hashes()? };
     Ok(Some((set.header().clone(), base)))
+}
+
+/// A full backup that the differential does not go with.
+fn unfit(error: Error) -> JobError {
+    match error {
+        misuse @ Error::Misuse { .. } => JobError::FullBackupNeeded(misuse),
+        other => other.into(),
+    }
 }
 
 /// Whether the pages of a set have room for what a sealed page has behind its content (SQLite file format, 1.3.4).

@@ -12,6 +12,7 @@ use pellucid_files::paths::beside;
 use pellucid_files::regular;
 use pellucid_host::folder::{identity, identity_of, name_of, open_to_append, Folder, Identity};
 
+use super::error::JobError;
 use super::media::{about, last_set, open_family, open_media_to_write};
 use super::occupant::{assert_left_over, refuse_to_replace, Occupant};
 use super::overwrite::{Existing, Rules};
@@ -162,18 +163,18 @@ impl Targets {
         rules: &Rules,
         header: MediaHeader,
         expected_bytes: u64,
-    ) -> Result<Self> {
+    ) -> std::result::Result<Self, JobError> {
         let existing = rules.existing;
         files.check()?;
         for path in files.all() {
             let Some((store, url)) = store_of(&path)? else { continue };
             let io = |error| Error::io(Subject::File(path.clone()), error);
             if store.exists(url).map_err(io)? {
-                let cause = match rules.existing {
-                    Existing::Refuse => "it is there already",
-                    _ => "an object is not appended to and not overwritten: take another name",
-                };
-                return Err(Error::misuse(Subject::File(path.clone()), cause));
+                if rules.existing == Existing::Refuse {
+                    return Err(JobError::exists(&path));
+                }
+                let cause = "an object is not appended to and not overwritten: take another name";
+                return Err(Error::misuse(Subject::File(path.clone()), cause).into());
             }
         }
         settle(files)?;
@@ -183,13 +184,15 @@ impl Targets {
         };
         if let Some(path) = files.all().iter().find(is_dangling) {
             let cause = "it is a symbolic link to nothing: name the file itself";
-            return Err(Error::misuse(Subject::File(path.clone()), cause));
+            return Err(Error::misuse(Subject::File(path.clone()), cause).into());
         }
         if let Some(path) = there.iter().find(|path| !path.is_file()) {
-            return Err(Error::misuse(Subject::File(path.clone()), "it is there and is no file"));
+            return Err(
+                Error::misuse(Subject::File(path.clone()), "it is there and is no file").into()
+            );
         }
         if let (Existing::Refuse, Some(path)) = (existing, there.first()) {
-            return Err(Error::misuse(Subject::File(path.clone()), "it is there already"));
+            return Err(JobError::exists(path));
         }
         let mut header = header;
         let occupants = there.iter().map(|path| Occupant::of(path)).collect::<Result<Vec<_>>>()?;
@@ -198,10 +201,10 @@ impl Targets {
             (existing, occupants.iter().position(|o| !is_media(o)))
         {
             let device = there[at].display().to_string();
-            return Err(Error::message(message::NOT_MEDIA, &device));
+            return Err(Error::message(message::NOT_MEDIA, &device).into());
         }
         if existing == Existing::Append && !there.is_empty() {
-            return Self::append(files, rules, &header);
+            return Ok(Self::append(files, rules, &header)?);
         }
         for (path, _) in there.iter().zip(&occupants).filter(|(_, it)| **it == Occupant::Other) {
             refuse_to_replace(path, existing == Existing::Initialize)?;
@@ -366,9 +369,9 @@ impl Targets {
     /// Gives new files their names. Fenced mirrors get none.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Misuse`] if a name was taken meanwhile. Until the first file is replaced nothing is left then;
+    /// [`JobError::Exists`] if a name was taken meanwhile; [`Error::Io`]. Until the first file is replaced nothing is left then;
     /// a rename that was not reached later is made up for by whoever reads ([`super::open_media`]).
-    pub fn finish(mut self, fenced: &[PathBuf]) -> Result<()> {
+    pub fn finish(mut self, fenced: &[PathBuf]) -> std::result::Result<(), JobError> {
         self.appended.clear();
         let (of_no_use, renames): (Vec<_>, Vec<_>) = std::mem::take(&mut self.renames)
             .into_iter()
@@ -397,7 +400,7 @@ impl Targets {
             let rename = &mut self.renames[at];
             let given = rename.give();
             replaced |= given.is_ok() && !rename.is_free;
-            let Err(error) = given.and_then(|()| rename.sync()) else { continue };
+            let Err(error) = given.and_then(|()| Ok(rename.sync()?)) else { continue };
             if replaced {
                 self.renames.clear();
             } else {
@@ -450,20 +453,20 @@ struct Rename {
 }
 
 impl Rename {
-    fn give(&mut self) -> Result<()> {
+    fn give(&mut self) -> std::result::Result<(), JobError> {
         self.named()?;
         self.given = true;
         Ok(())
     }
 
-    fn named(&self) -> Result<()> {
-        let io = |error| Error::io(Subject::File(self.name.clone()), error);
+    fn named(&self) -> std::result::Result<(), JobError> {
+        let io = |error| JobError::from(Error::io(Subject::File(self.name.clone()), error));
         let (beside, name) = (name_of(&self.beside), name_of(&self.name));
         if !self.is_free {
             let now = self.folder.identity(&name, true);
             if self.replaces.is_some_and(|was| now.is_ok_and(|now| now != was)) {
                 let cause = "it is another file than when the backup began, and was left as it is";
-                return Err(Error::misuse(Subject::File(self.name.clone()), cause));
+                return Err(Error::misuse(Subject::File(self.name.clone()), cause).into());
             }
             return self.folder.rename(&beside, &name, &self.file).map_err(io);
         }
@@ -474,7 +477,7 @@ impl Rename {
                 Ok(())
             }
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                Err(Error::misuse(Subject::File(self.name.clone()), "it is there already"))
+                Err(JobError::exists(&self.name))
             }
             Err(error) if self.is_there().is_err() => Err(io(error)),
             // A file system without second names.

@@ -8,13 +8,12 @@ use std::sync::{Mutex, PoisonError};
 
 use pellucid::protector::KeyFile;
 use pellucid::{Algorithm, Error, Result as Outcome, Subject};
-use pellucid_backup::job::Chain;
+use pellucid_backup::job::{processors, Chain};
 use pellucid_backup::restore::{PageTarget, SealedTarget};
 use pellucid_engine::audit::available;
 use pellucid_vfs::seal_request::{offer, Birth, Offer, Protection};
 use rusqlite::{Connection, OpenFlags};
 
-use super::make::processors;
 use crate::exit;
 use crate::output::{Failure, Output, Unit};
 

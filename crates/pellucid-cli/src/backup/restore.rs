@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pellucid::{message, Algorithm};
-use pellucid_backup::job::{mend, restore, Mending, Restoring};
+use pellucid_backup::job::{mend, processors, restore, Mending, Restoring};
 use pellucid_host::DatabaseError;
 
-use super::make::processors;
 use super::{about_media, rate};
 use crate::exit;
 use crate::keys::{certificate, OpenWith};

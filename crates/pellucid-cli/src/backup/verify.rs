@@ -7,12 +7,12 @@ use std::time::Instant;
 use clap::Args;
 use pellucid::media::SetHeader;
 use pellucid::Result as Outcome;
-use pellucid_backup::job::{open_media, refuse_looked_at, Believe, Chain};
+use pellucid_backup::job::{open_media, processors, refuse_looked_at, Believe, Chain};
 use pellucid_backup::restore::{verify_checksums, Media, OpenSet, PageTarget};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::image;
-use super::make::{processors, who};
+use super::make::who;
 use super::{about_media, rate};
 use crate::exit;
 use crate::keys::OpenWith;

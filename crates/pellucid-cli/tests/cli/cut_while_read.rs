@@ -109,7 +109,7 @@ fn disturbed(place: &Place, job: &Job, change: Change, phase: Phase) -> Database
     });
     assert!(changed, "{change:?}: nothing was changed");
     match outcome {
-        Err(error) => error,
+        Err(error) => error.into(),
         Ok(_) => panic!("{change:?}: a backup of it was made"),
     }
 }

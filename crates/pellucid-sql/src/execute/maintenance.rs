@@ -103,8 +103,10 @@ impl Session {
             return self.tell_found(&known, &found, has("NO_INFOMSGS"));
         }
         self.databases.release(&known)?;
-        let look =
-            AuditOptions { physical_only: has("PHYSICAL_ONLY"), cores: super::backup::workers() };
+        let look = AuditOptions {
+            physical_only: has("PHYSICAL_ONLY"),
+            cores: pellucid_backup::job::processors(),
+        };
         let found = audit(&known.path, look, &mut |_, _, _| ())?;
         self.tell_found(&known, &found, has("NO_INFOMSGS"))
     }

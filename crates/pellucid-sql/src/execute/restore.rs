@@ -14,9 +14,7 @@ use pellucid_files::paths::{belongs_beside, BELONGS_BESIDE};
 use pellucid_host::DatabaseError;
 use pellucid_vfs::seal_request::{Credentials, Request as KeyRequest};
 
-use super::backup::{
-    no_log, percent, percent_processed, processed, successfully_processed, workers, Stats,
-};
+use super::backup::{no_log, percent, percent_processed, processed, successfully_processed, Stats};
 use super::device::{told, Doing};
 use super::media_option::{self, MediaOptions};
 use super::request::Request;
@@ -249,7 +247,7 @@ impl Session {
             allow_clear: false,
             replace: options.has(RestoreFlag::Replace) || restoring,
             timeout: WAIT,
-            workers: workers(),
+            workers: pellucid_backup::job::processors(),
         };
         let started = Instant::now();
         let done = self.run_restore(&job, name, options).map_err(|error| match error {
