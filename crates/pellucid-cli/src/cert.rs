@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::certificate::{hex, CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT};
+use pellucid::certificate::{CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT};
+use pellucid::hash::hex;
 use pellucid::message;
 use pellucid::Error;
 use pellucid_backup::history::{History, KnownSet};

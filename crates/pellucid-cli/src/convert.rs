@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::header::EncryptionState;
 use pellucid::message;
 use pellucid::{Algorithm, Error};

@@ -322,7 +322,7 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let age = args.older_than.saturating_mul(86_400_000_000);
-    let limit = pellucid_backup::set::now_micros().saturating_sub(age);
+    let limit = pellucid::clock::now_micros().saturating_sub(age);
     let (files, missing, last) = (args.files, args.missing, args.last.clone());
     let what = Pruning { limit, files, missing, last };
     let mut plan = history.plan(&what)?;

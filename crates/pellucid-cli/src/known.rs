@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::protector::Protector;
 use pellucid::Error;
 use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};

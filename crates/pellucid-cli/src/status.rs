@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::Table;
-use pellucid::certificate::hex;
 use pellucid::facts::{KeyFacts, Opener};
+use pellucid::hash::hex;
 use pellucid::{Error, Subject};
 use pellucid_engine::inspect::{inspect, Inspection, Kind, SealedHeader};
 use pellucid_keyring::{Keyring, Stored};

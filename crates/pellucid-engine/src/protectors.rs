@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pellucid::clock::now;
 use pellucid::header::{DekRow, Header};
 use pellucid::protector::Protector;
 use pellucid::secret::Dek;
@@ -9,7 +10,7 @@ use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::full_name;
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
-use pellucid_vfs::seal_request::{now, Credentials, Protection};
+use pellucid_vfs::seal_request::{Credentials, Protection};
 
 use crate::header_change;
 use crate::header_change::Next;

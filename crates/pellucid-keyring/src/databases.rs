@@ -6,9 +6,10 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use pellucid::error::{Error, Result, Subject};
+
 use super::sealed_file::{Kind, SealedFile};
 use super::{found, instance, Found, Keyring};
-use pellucid::error::{Error, Result, Subject};
 
 const THUMBPRINT_BYTES: usize = 32;
 /// Sequence and state; what follows is newer and may be missing.
@@ -99,7 +100,7 @@ impl Keyring {
     /// # Errors
     /// What is wrong with a file of either, unless it is the machine's and not the caller's to read.
     pub fn recall_database(&self, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
-        let name = pellucid::certificate::hex(file_id);
+        let name = pellucid::hash::hex(file_id);
         Self::with_machines(self.recall(&name)?, &self.home, &name)
     }
 
@@ -109,7 +110,7 @@ impl Keyring {
     /// # Errors
     /// As [`Keyring::recall_database`], and as [`Keyring::open`] where there is an entry.
     pub fn recall_at(home: &Path, file_id: &[u8; 16]) -> Result<Option<DatabaseMemory>> {
-        let name = pellucid::certificate::hex(file_id);
+        let name = pellucid::hash::hex(file_id);
         Self::with_machines(Self::entry_at(home, &name)?, home, &name)
     }
 
@@ -157,7 +158,7 @@ impl Keyring {
     /// [`Error::Io`] if the file cannot be written; what is wrong with it if it cannot be read, since it is left alone then.
     pub fn remember_database(&self, file_id: &[u8; 16], memory: &DatabaseMemory) -> Result<()> {
         let (_change, now) = self.begin_change()?;
-        let name = pellucid::certificate::hex(file_id);
+        let name = pellucid::hash::hex(file_id);
         let memory = memory.clone().after(now.recall(&name)?);
         self.database_file(&name).replace(&now.master_key, &memory.encode())
     }
@@ -169,7 +170,7 @@ impl Keyring {
     /// As [`Keyring::remember_database`].
     pub fn forget_database(&self, file_id: &[u8; 16]) -> Result<()> {
         let (_change, now) = self.begin_change()?;
-        let name = pellucid::certificate::hex(file_id);
+        let name = pellucid::hash::hex(file_id);
         let Some(known) = now.recall(&name)? else { return Ok(()) };
         let memory = DatabaseMemory { certificates: Vec::new(), path: PathBuf::new(), ..known };
         self.database_file(&name).replace(&now.master_key, &memory.encode())

@@ -10,11 +10,11 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::syslog::{Facility, Priority, Severity};
+use pellucid::error::{Error, Result, Subject};
+use pellucid::hash::hex;
 use time::format_description::well_known::Rfc3339;
 
 use super::instance;
-use pellucid::certificate::hex;
-use pellucid::error::{Error, Result, Subject};
 
 /// What is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

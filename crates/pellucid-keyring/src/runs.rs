@@ -9,13 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use pellucid::error::{Error, Result, Subject};
+use pellucid::hash::hex;
+use pellucid::hash::Sha256;
 use rustix::fs::OFlags;
 
 use super::instance;
 use super::sealed_file::{rename, write_unsynced};
-use pellucid::certificate::hex;
-use pellucid::error::{Error, Result, Subject};
-use pellucid::hash::Sha256;
 
 /// More than any entry has.
 const MOST_BYTES: u64 = 65_536;

@@ -4,14 +4,15 @@
 
 use std::path::Path;
 
+use pellucid::error::{Error, Result, Subject};
+use pellucid::hash::hex;
+use pellucid::secret::Secret32;
+
 use super::instance;
 use super::provider::{self, Source};
 use super::sealed_file::{check_value, Kind, SealedFile};
 use super::{Action, Event, Keyring, MasterKey};
 use crate::policy::{Limit, MasterKeyFacts, Policies, Policy};
-use pellucid::certificate::hex;
-use pellucid::error::{Error, Result, Subject};
-use pellucid::secret::Secret32;
 
 const NAME: &str = "settings";
 const BACKED_UP: [MasterKey; 2] = [MasterKey::Service, MasterKey::Database];

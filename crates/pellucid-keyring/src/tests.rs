@@ -2,8 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use super::*;
 use pellucid::certificate::CertificateRequest;
+
+use super::*;
 
 #[test]
 fn what_was_made_is_there_when_it_is_opened_again() {
@@ -156,7 +157,7 @@ fn one_damaged_memory_of_a_database_does_not_hide_the_others_and_lets_no_certifi
     keyring.remember_database(&[1; 16], &memory).unwrap();
     keyring.remember_database(&[2; 16], &memory).unwrap();
     assert_eq!(keyring.databases_under(&[3; 32]).unwrap().len(), 1);
-    let first = home.path().join("keyring/databases").join(pellucid::certificate::hex(&[1; 16]));
+    let first = home.path().join("keyring/databases").join(pellucid::hash::hex(&[1; 16]));
     std::fs::write(&first, b"damaged").unwrap();
     let found = keyring.find_databases().unwrap();
     assert_eq!(found.whole, [memory]);
@@ -170,7 +171,7 @@ fn a_write_that_fails_leaves_nothing_behind() {
     let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
     let databases = home.path().join("keyring/databases");
     // A directory in the place of the file: the rename fails.
-    std::fs::create_dir(databases.join(pellucid::certificate::hex(&[1; 16]))).unwrap();
+    std::fs::create_dir(databases.join(pellucid::hash::hex(&[1; 16]))).unwrap();
     let told = keyring.remember_database(&[1; 16], &DatabaseMemory::default());
     assert!(matches!(told, Err(Error::Io { .. })), "{told:?}");
     assert_eq!(std::fs::read_dir(databases).unwrap().count(), 1);

@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::header::EncryptionState;
 use pellucid::protector::Passphrase;
 use pellucid::Algorithm;

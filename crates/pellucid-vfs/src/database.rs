@@ -9,6 +9,7 @@ use std::ffi::c_int;
 use std::rc::Rc;
 
 use pellucid::header::REGION_BYTES;
+use pellucid::sqlite::lock_page;
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Subject};
 use pellucid_host::code::{Code, Outcome};
@@ -20,8 +21,6 @@ use crate::overlay::Overlay;
 use crate::pool::WearKind;
 use crate::read_ahead::ReadAhead;
 
-/// Byte 1 GiB, which SQLite locks and therefore never reads or writes (SQLite file format, 1.4).
-const PENDING_BYTE: u64 = 0x4000_0000;
 /// SQLite's own view of page 1 that is read at each transaction: change counter and version.
 const RESERVED_AT: usize = 20;
 
@@ -226,8 +225,7 @@ impl Database {
     /// Opens a unit just read. Another process may have moved on to a generation we have not seen
     /// yet; then the header is read again first.
     fn open_unit(&self, number: u32, unit: &[u8], content: &mut [u8]) -> Outcome<()> {
-        let lock_page = PENDING_BYTE / unit.len() as u64 + 1;
-        if u64::from(number) == lock_page && unit.iter().all(|byte| *byte == 0) {
+        if number == lock_page(unit.len()) && unit.iter().all(|byte| *byte == 0) {
             content.fill(0);
             return Ok(());
         }
@@ -451,7 +449,7 @@ impl Database {
     fn fill_gap(&mut self, number: u32, page_bytes: usize) -> Outcome<()> {
         let size = self.disk_size()?.saturating_sub(REGION_BYTES);
         let mut next = (size / page_bytes as u64) as u32 + 1;
-        let lock_page = (PENDING_BYTE / page_bytes as u64) as u32 + 1;
+        let lock_page = lock_page(page_bytes);
         if next >= number {
             return Ok(());
         }

@@ -14,6 +14,7 @@ use pellucid::journal::{
     check_rest, open_record, page_number, record_bytes, seal_record, JournalHeader, FIELDS_BYTES,
     SECTOR_LEAST, SECTOR_PART_BYTES, SECTOR_READ_BYTES,
 };
+use pellucid::sqlite::lock_page;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_files::paths::directory_of;
@@ -26,8 +27,6 @@ use crate::lower::{Lower, ReadEnd};
 use crate::pool::WearKind;
 use crate::super_journal;
 use crate::super_journal::{Named, END_BYTES};
-
-const PENDING_BYTE: u64 = 0x4000_0000;
 
 /// No record is written yet.
 const NOTHING: Range<u64> = 0..0;
@@ -143,8 +142,7 @@ impl JournalFile {
     }
 
     fn is_lock_page(&self, bytes: &[u8]) -> bool {
-        self.page_bytes != 0
-            && u64::from(page_number(bytes)) == PENDING_BYTE / self.page_bytes as u64 + 1
+        self.page_bytes != 0 && page_number(bytes) == lock_page(self.page_bytes)
     }
 
     fn begin_record(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {

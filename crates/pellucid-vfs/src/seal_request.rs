@@ -362,7 +362,7 @@ impl Birth {
             page_size: 4096,
             state: EncryptionState::Encrypted,
             generation: 1,
-            created: now(),
+            created: pellucid::clock::now(),
             scan: pellucid::scan::Scan::default(),
             flags: pellucid::flags::Flags::default(),
             deks: vec![row],
@@ -596,13 +596,6 @@ pub fn leave(older: &[u8; 16], path: &Path) {
         let what = format!("the keyring still knows the database by its older file id: {error}");
         pellucid_host::code::note(pellucid_host::ffi::OK, path, &what);
     }
-}
-
-/// Seconds since 1970.
-pub fn now() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }
 
 /// Whether an environment variable is set to 1.

@@ -318,8 +318,3 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
     out.copy_from_slice(digest::digest(&digest::SHA256, bytes).as_ref());
     out
 }
-
-/// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}

@@ -6,6 +6,7 @@
 pub mod algorithm;
 pub mod certificate;
 pub mod cipher;
+pub mod clock;
 pub mod derive;
 pub mod error;
 pub mod facts;

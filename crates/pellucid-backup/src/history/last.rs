@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid_host::DatabaseError;
 
 use super::{History, KnownSet};

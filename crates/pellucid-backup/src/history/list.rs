@@ -102,7 +102,7 @@ impl History {
     /// # Errors
     /// [`DatabaseError`].
     pub fn sets_under(&self, thumbprint: &[u8; 32]) -> Result<Vec<KnownSet>, DatabaseError> {
-        let print = pellucid::certificate::hex(thumbprint);
+        let print = pellucid::hash::hex(thumbprint);
         self.read_sets(&format!(
             " WHERE EXISTS (SELECT 1 FROM pellucid_encryptor e WHERE e.backup_set_id = s.backup_set_id AND \
              e.thumbprint = '{print}') AND NOT EXISTS (SELECT 1 FROM pellucid_encryptor e WHERE \
@@ -234,7 +234,7 @@ impl History {
              physical_name = {})",
             literal(&said.path)
         );
-        let own = format!("backup_set_uuid = '{}'", pellucid::certificate::hex(&set.set));
+        let own = format!("backup_set_uuid = '{}'", pellucid::hash::hex(&set.set));
         Ok(KnownOf {
             media_are_sealed: last(&of_media)? == Some(1),
             path_is_sealed: last(&of_path)?.map(|is_sealed| is_sealed == 1),

@@ -190,7 +190,7 @@ fn set_aside(path: &Path, beside: &[&str]) -> pellucid::Result<Option<PathBuf>> 
         PathBuf::from(name)
     };
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let now = pellucid_vfs::seal_request::now();
+    let now = pellucid::clock::now();
     for number in 0..u32::MAX {
         let kept = match number {
             0 => with(path, &format!(".{now}")),
@@ -247,7 +247,7 @@ fn time_of(micros: u64) -> String {
 fn hex_of(bytes: &[u8]) -> String {
     match bytes.iter().all(|byte| *byte == 0) {
         true => "NULL".to_owned(),
-        false => format!("'{}'", pellucid::certificate::hex(bytes)),
+        false => format!("'{}'", pellucid::hash::hex(bytes)),
     }
 }
 

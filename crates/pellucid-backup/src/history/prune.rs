@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pellucid::certificate::hex;
+use pellucid::clock::now_micros;
+use pellucid::hash::hex;
 use pellucid::{Error, Subject};
 use pellucid_files::regular;
 use pellucid_host::folder::{name_of, Folder};
@@ -17,7 +18,7 @@ use rustix::fs::{access, Access};
 use super::{time_of, History, KnownSet};
 use crate::job::{is_file, url_of, STDIO};
 use crate::restore::{Family, FileSource, Tail};
-use crate::set::{lock_media, now_micros};
+use crate::set::lock_media;
 
 /// What is to go.
 #[derive(Debug, Clone, PartialEq, Eq)]

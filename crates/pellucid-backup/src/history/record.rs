@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::media::{Compression, Description, Kind, Manifest, MediaHeader, SetHeader};
 use pellucid::protector::Protector;
 use pellucid::Algorithm;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use pellucid::clock::now_micros;
 use pellucid::header::Header;
 use pellucid::media::{
     Compression, Description, Kind, Manifest, MediaHeader, SetHeader, CHUNK_BYTES,
@@ -27,7 +28,7 @@ use super::targets::{new_name, Targets};
 use crate::history;
 use crate::history::{FamilyFile, History, SetRecord};
 use crate::restore::OpenSet;
-use crate::set::{now_micros, write_set, Base, NewSet, Options, PageSource, Spool, Written};
+use crate::set::{write_set, Base, NewSet, Options, PageSource, Spool, Written};
 use crate::snapshot::Snapshot;
 
 /// What a backup is doing.

@@ -180,7 +180,7 @@ fn open_base<'a>(
         format!(
             "it is a differential, and the full set {} that it was made from is not on the media \
              that are named",
-            pellucid::certificate::hex(&wanted.base)
+            pellucid::hash::hex(&wanted.base)
         ),
     ))
 }

@@ -1,11 +1,11 @@
 //! What may be done to media that are there: SQL Server's rules of INIT, FORMAT, SKIP, expiry and media names.
 
+use pellucid::clock::now_micros;
 use pellucid::media::MediaHeader;
 use pellucid::message::{self, Message};
 use pellucid::{Error, Result, Subject};
 
 use crate::restore::Media;
-use crate::set::now_micros;
 
 /// What to do with media that are there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

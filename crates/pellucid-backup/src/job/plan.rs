@@ -79,7 +79,7 @@ impl Retention {
         match self {
             Self::None => 0,
             Self::Days(days) => {
-                pellucid_vfs::seal_request::now().saturating_add(days.saturating_mul(DAY_SECONDS))
+                pellucid::clock::now().saturating_add(days.saturating_mul(DAY_SECONDS))
             }
             Self::ThroughDay(day) => u64::try_from(day).unwrap_or(0) + DAY_SECONDS - 1,
             Self::Until(end) => end,
@@ -123,7 +123,7 @@ impl Job {
     /// [`Error::MissingKey`] if it or its private key is not in the keyring; the message that it has expired.
     pub fn seal_under(&mut self, keyring: &Keyring, name: &str) -> Result<bool> {
         let certificate = keyring.certificate(name)?;
-        let now = i64::try_from(pellucid_vfs::seal_request::now()).unwrap_or(i64::MAX);
+        let now = i64::try_from(pellucid::clock::now()).unwrap_or(i64::MAX);
         if certificate.public().validity().1 < now {
             return Err(Error::message(message::BACKUP_CERTIFICATE_EXPIRED, ""));
         }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pellucid::clock::now_micros;
 use pellucid::keys::ContainerKeys;
 use pellucid::media::Kind;
 use pellucid::{Algorithm, Error, Result, Subject};
@@ -22,7 +23,6 @@ use super::targets::new_name;
 use crate::history;
 use crate::history::{files_of, History, RestoreRecord, SetRecord};
 use crate::restore::{Media, OpenSet, PlainTarget, SealedTarget, UNFINISHED_MODE};
-use crate::set::now_micros;
 
 /// What is to be restored, and to where.
 #[derive(Debug, Clone)]

@@ -59,7 +59,7 @@ impl Pointer {
 pub fn random_name() -> io::Result<String> {
     let mut random = [0; 16];
     pellucid::secret::fill_random(&mut random).map_err(io::Error::other)?;
-    Ok(pellucid::certificate::hex(&random))
+    Ok(pellucid::hash::hex(&random))
 }
 
 #[cfg(test)]

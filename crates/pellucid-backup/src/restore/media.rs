@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::family::{Family, FamilySet, Tail};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::MediaHeader;
+
+use super::family::{Family, FamilySet, Tail};
 
 /// A media set: for each family its copies.
 #[derive(Debug)]
@@ -68,7 +69,7 @@ impl Media {
                     "media family {} of {} is missing: name all files of media set {}",
                     missing + 1,
                     first.families,
-                    pellucid::certificate::hex(&first.media_set)
+                    pellucid::hash::hex(&first.media_set)
                 ),
             ));
         }

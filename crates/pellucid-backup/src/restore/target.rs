@@ -5,16 +5,15 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::pages::PageTarget;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::header::{Header, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keys::ContainerKeys;
 use pellucid::nonce::SystemNonces;
 use pellucid::sector::{SectorZero, Wear, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET};
+use pellucid::sqlite::lock_page;
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 
-/// Where SQLite's lock bytes are; the page they lie in is never written (SQLite file format, 1.4).
-const PENDING_BYTE: u64 = 0x4000_0000;
+use super::pages::PageTarget;
 
 /// A plain database file that was not there before.
 #[derive(Debug)]
@@ -45,10 +44,6 @@ fn create(path: &Path, mode: u32) -> Result<File> {
     let file = options.open(path).map_err(io)?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| io(error.into()))?;
     Ok(file)
-}
-
-fn lock_page(page_bytes: u64) -> u64 {
-    PENDING_BYTE / page_bytes + 1
 }
 
 impl PlainTarget {
@@ -156,7 +151,7 @@ impl PageTarget for SealedTarget {
         let mut units = vec![0; pages.len()];
         let places = (first..).zip(pages.chunks_exact(page_bytes));
         for ((number, page), unit) in places.zip(units.chunks_exact_mut(page_bytes)) {
-            if u64::from(number) == lock_page(page_bytes as u64) {
+            if number == lock_page(page_bytes) {
                 continue;
             }
             let (content, tail) = page.split_at(page_bytes - TAIL_BYTES);

@@ -26,10 +26,3 @@ pub trait PageSource {
     /// What is wrong with them; a backup that goes on after errors then asks for them one by one.
     fn read(&mut self, first: u32, into: &mut [u8]) -> Result<()>;
 }
-
-/// Microseconds since 1970.
-pub fn now_micros() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_micros() as u64)
-}

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Mutex;
 
+use pellucid::clock::now_micros;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::{
     ChunkKind, ChunkPrefix, Description, Index, Manifest, SetHeader, SetKeys, Stored, CHUNK_BYTES,
@@ -14,7 +15,7 @@ use pellucid::media::{
 
 use super::families::{FamilyTarget, FamilyWriter, FAILED};
 use super::pool::{Pool, Slot};
-use super::{now_micros, worker, PageSource};
+use super::{worker, PageSource};
 
 /// Hashes of so many pages go into one chunk: 1 MiB of them.
 const HASHES_OF_CHUNK: usize = CHUNK_BYTES / PAGE_HASH_BYTES;

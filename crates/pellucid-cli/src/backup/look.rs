@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::media::{Description, SetHeader, SetKeys};
 use pellucid::protector::Protector;
 use pellucid::{Algorithm, Error};

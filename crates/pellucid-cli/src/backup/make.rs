@@ -343,7 +343,7 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
     output.facts(&serde_json::json!({
         "database": crate::output::name(&job.database), "files": crate::output::names(&job.files.families),
         "mirrors": job.files.mirrors.iter().map(crate::output::names).collect::<Vec<_>>(),
-        "backup_set": pellucid::certificate::hex(&header.set), "position": header.position,
+        "backup_set": pellucid::hash::hex(&header.set), "position": header.position,
         "type": kind, "pages": manifest.pages, "page_size": header.page_size,
         "backup_size": manifest.content_bytes, "compressed_backup_size": manifest.stored_bytes,
         "key_algorithm": header.algorithm.map(Algorithm::name), "compression": header.compression.name(),

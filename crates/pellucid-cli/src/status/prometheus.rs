@@ -5,8 +5,8 @@
 
 use std::fmt::Error;
 
-use pellucid::certificate::hex;
 use pellucid::facts::KeyFacts;
+use pellucid::hash::hex;
 use pellucid::keys::GENERATION_WRITES;
 use pellucid_engine::inspect::{Inspection, Kind};
 use pellucid_keyring::policy::{Due, Policy, DAY_SECONDS};

@@ -18,6 +18,7 @@ mod turn;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use pellucid::clock::now;
 use pellucid::header::Header;
 use pellucid::scan::{Progress, ScanState};
 use pellucid::{Error, Subject};
@@ -26,7 +27,6 @@ use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::DatabaseError;
 use pellucid_vfs::opened;
-use pellucid_vfs::seal_request::now;
 
 pub use pellucid::transition::Target;
 pub use switch::{change_state, rekey, rekey_as_new, set};

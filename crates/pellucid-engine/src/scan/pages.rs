@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pellucid::header::{Header, REGION_BYTES};
+use pellucid::sqlite::lock_page;
 use pellucid::{journal, unit, Error, Result, Subject};
 use pellucid_host::code::Outcome;
 use pellucid_vfs::link::Link;
 use pellucid_vfs::lower::CALL_BYTES;
 use pellucid_vfs::open_file::OpenFile;
 
-const PENDING_BYTE: u64 = 0x4000_0000;
 /// In WAL mode page 1 may be read while a checkpoint writes it.
 const FIRST_PAGE_ATTEMPTS: usize = 16;
 const PAUSE: Duration = Duration::from_millis(2);
@@ -20,11 +20,6 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub fn in_file(lower: OpenFile<'_>, header: &Header) -> Outcome<u64> {
     let bytes = lower.size()?.saturating_sub(REGION_BYTES);
     Ok(bytes.div_ceil(u64::from(header.page_size)))
-}
-
-/// The page that SQLite never uses.
-pub fn lock_page(header: &Header) -> u64 {
-    PENDING_BYTE / u64::from(header.page_size) + 1
 }
 
 /// A stretch of pages as they lie on disk.
@@ -50,7 +45,7 @@ impl Stretch {
         let mut older = Vec::new();
         for (number, page) in (first..).zip(self.units.chunks_exact(page_bytes)) {
             let current = unit::generation(page).is_some_and(|g| header.is_current(g));
-            if !current && number != lock_page(header) {
+            if !current && number != u64::from(lock_page(header.page_size as usize)) {
                 older.push(number as u32);
             }
         }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pellucid::clock::now;
 use pellucid::header::Header;
 use pellucid::nonce::SystemNonces;
 use pellucid::scan::ScanState;
@@ -11,7 +12,7 @@ use pellucid::{Algorithm, Dek, Error, Subject};
 use pellucid_files::paths::full_name;
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
-use pellucid_vfs::seal_request::{leave, now};
+use pellucid_vfs::seal_request::leave;
 
 use crate::header_change::{change, Next};
 use crate::protectors;

@@ -66,7 +66,7 @@ fn of_the_certificate(stored: &Stored) -> Result<[Cell; OF_THE_CERTIFICATE]> {
         Cell::text(kind),
         Cell::text(described),
         Cell::Text(issuer),
-        Cell::Text(pellucid::certificate::hex(&serial)),
+        Cell::Text(pellucid::hash::hex(&serial)),
         Cell::text(public.subject()),
         Cell::time(to),
         Cell::time(from),

@@ -207,7 +207,7 @@ impl Session {
         let key = PendingKey {
             algorithm: algorithm.name().to_owned(),
             certificate: certificate.to_owned(),
-            thumbprint: pellucid::certificate::hex(stored.public().thumbprint()),
+            thumbprint: pellucid::hash::hex(stored.public().thumbprint()),
             created: before.map_or_else(now, |before| before.created.clone()),
             process: None,
             set: before.and_then(|before| before.set.clone()),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::media::{Compression, Description, Kind};
 use pellucid::protector::Protector;
 use pellucid::Algorithm;

@@ -118,7 +118,7 @@ pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
             text(described),
             Value::Null,
             text(issuer),
-            text(pellucid::certificate::hex(&serial)),
+            text(pellucid::hash::hex(&serial)),
             Value::Null,
             Value::Null,
             text(public.subject()),

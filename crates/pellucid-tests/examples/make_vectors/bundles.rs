@@ -61,7 +61,7 @@ pub fn cases() -> Result<Vec<Case>> {
     stored.extend_from_slice(&(der.len() as u32).to_be_bytes());
     stored.extend_from_slice(der);
     stored.extend_from_slice(key);
-    let id = pellucid::certificate::hex(&FILE_ID);
+    let id = pellucid::hash::hex(&FILE_ID);
     let mut database = vec![0, 0, 0, 0, 0, 0, 0, 5, 1, 1];
     database.extend_from_slice(certificate.public().thumbprint());
     database.extend_from_slice(b"/srv/app.db");

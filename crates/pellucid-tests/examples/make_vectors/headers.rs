@@ -80,7 +80,7 @@ pub fn cases() -> Result<Vec<Case>> {
     let good = header_case("key-file")
         .with_bytes("key-file", &key_bytes(64))
         .with_body(&sealed(std::slice::from_ref(&by_key_file))?);
-    let digits = pellucid::certificate::hex(&key_bytes(64)) + "\n";
+    let digits = pellucid::hash::hex(&key_bytes(64)) + "\n";
     let with_passphrase = header_case("passphrase")
         .with("passphrase", PASSPHRASE)
         .with_body(&sealed(std::slice::from_ref(&by_passphrase))?);

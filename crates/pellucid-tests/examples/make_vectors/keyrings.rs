@@ -1,8 +1,9 @@
 //! Vectors of the keyring's files, sealed here from docs/format.md and not by the keyring's code.
 
 use aws_lc_rs::hkdf;
-use pellucid::certificate::{hex, Certificate, CertificateRequest};
+use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::cipher::Cipher;
+use pellucid::hash::hex;
 use pellucid::{Algorithm, Result};
 
 use super::{flip, key_bytes, Case, FILE_ID, NONCE};

@@ -100,7 +100,7 @@ fn openssl_reads_what_is_exported_and_it_comes_back() {
         place.put("out.key", to_encrypted_pem(&made, &password()).unwrap().as_bytes());
         is_read_by_openssl(&place, Path::new("out.key"));
         let text = place.openssl("x509 -in out.pem -noout -fingerprint -sha1");
-        let sha1 = pellucid::certificate::hex(&made.public().sha1_thumbprint()).to_uppercase();
+        let sha1 = pellucid::hash::hex(&made.public().sha1_thumbprint()).to_uppercase();
         assert_eq!(text.split('=').nth(1).unwrap().trim().replace(':', ""), sha1);
 
         let (certificate, key) = (place.get("out.pem"), place.get("out.key"));

@@ -7,8 +7,6 @@
 use std::ops::Range;
 use std::path::Path;
 
-use crate::format_md::constant;
-use crate::format_md::doc::{hkdf_sha256, Doc, Table};
 use aws_lc_rs::digest;
 use pellucid::cipher::Cipher;
 use pellucid::header::{DekRow, Header, COPY_BYTES};
@@ -25,6 +23,9 @@ use pellucid::sector::{SectorZero, Wear, SECTOR_BYTES};
 use pellucid::{Algorithm, Dek, Error, Subject};
 use pellucid_keyring::{read_key_backup, Change, DatabaseMemory, Keyring, MasterKey};
 use pellucid_tests::container::{container, dek, header, FILE_ID};
+
+use crate::format_md::constant;
+use crate::format_md::doc::{hkdf_sha256, Doc, Table};
 
 /// Refused as something newer, which is no damage.
 #[track_caller]
@@ -448,7 +449,7 @@ fn keyring_files() {
     let section = Doc::read().section("### Keyring").from("**Sealed file**");
     assert_eq!(section.table(0).at("[flags]"), 19..20);
     let home = tempfile::tempdir().unwrap();
-    let id = pellucid::certificate::hex(&FILE_ID);
+    let id = pellucid::hash::hex(&FILE_ID);
     let path = format!("keyring/databases/{id}");
     let memory = |sequence| DatabaseMemory { sequence, sealed: true, ..Default::default() };
     let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();

@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 
 use pellucid::header::REGION_BYTES;
 use pellucid::sector::SQLITE_MAGIC;
+use pellucid::sqlite::lock_page;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
 
-use super::{disk_offset, stated_page_size, Database, PENDING_BYTE, RESERVED_AT};
+use super::{disk_offset, stated_page_size, Database, RESERVED_AT};
 use crate::overlay::Overlay;
 
 impl Database {
@@ -37,7 +38,7 @@ impl Database {
         let cut = overlay.size() <= size || overlay.is_written(size..overlay.size());
         overlay.truncate(size)?;
         let pages = (size / page_bytes as u64) as u32;
-        let lock_page = (PENDING_BYTE / page_bytes as u64) as u32 + 1;
+        let lock_page = lock_page(page_bytes);
         let mut lie_there = BTreeSet::new();
         for number in (1..=pages).filter(|number| *number != lock_page) {
             let start = u64::from(number - 1) * page_bytes as u64;

@@ -3,19 +3,20 @@
 use std::os::unix::fs::MetadataExt;
 
 use aws_lc_rs::signature::{UnparsedPublicKey, RSA_PSS_2048_8192_SHA256};
-use pellucid::certificate::{hex, Certificate, CertificateRequest, RSA_BITS};
+use pellucid::certificate::{Certificate, CertificateRequest, RSA_BITS};
 use pellucid::cipher::Cipher;
 use pellucid::derive::commitment;
+use pellucid::hash::hex;
 use pellucid::protector::{
     self, Argon2Cost, Binding, KeyFile, Passphrase, Protector, Purpose, Wrapping,
 };
 use pellucid::{Algorithm, Error};
 use pellucid_keyring::policy::Policy;
 use pellucid_keyring::{DatabaseMemory, Keyring, DEFAULT_CERTIFICATE};
+use pellucid_tests::container::{dek, FILE_ID};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::doc::{hkdf_sha256, literal, numbered, Doc, Table};
-use pellucid_tests::container::{dek, FILE_ID};
 
 const CHEAP: Argon2Cost = Argon2Cost { memory_kib: 64, passes: 2, lanes: 3 };
 

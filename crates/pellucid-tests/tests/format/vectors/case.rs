@@ -1,6 +1,6 @@
 //! A vector: text header, blank line, body in hexadecimal. Format: vectors/README.md.
 
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 
 const LINE_DIGITS: usize = 64;
 
