@@ -4,7 +4,7 @@
 //! whoever needs long has to copy the pages first ([`crate::set::Spool`]).
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pellucid::header::{Header, REGION_BYTES};
 use pellucid::unit::{generation, TAIL_BYTES};
@@ -13,6 +13,7 @@ use pellucid_engine::look::look;
 use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
+use pellucid_host::patience::Patience;
 use pellucid_host::statement::Prepared;
 use pellucid_host::{DatabaseError, Options};
 use pellucid_vfs::lower::ReadEnd;
@@ -52,12 +53,10 @@ impl Snapshot {
     /// [`DatabaseError`] if it cannot be read.
     pub fn begin(path: &Path, timeout: Duration) -> std::result::Result<Self, DatabaseError> {
         // SQLite's own waiting sleeps longer and longer: a writer that never rests would starve it.
-        let deadline = Instant::now() + timeout;
+        let patience = Patience::new(timeout, RETRY);
         let handle = loop {
             match attempt(path) {
-                Err(error) if Handle::is_busy(&error) && Instant::now() < deadline => {
-                    std::thread::sleep(RETRY);
-                }
+                Err(error) if Handle::is_busy(&error) && patience.wait() => {}
                 attempted => break attempted?,
             }
         };

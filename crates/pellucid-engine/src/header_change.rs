@@ -2,7 +2,7 @@
 //! while (Argon2, RSA), and then written under the locks that allow it.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pellucid::header::Header;
 use pellucid::keys::ContainerKeys;
@@ -10,6 +10,7 @@ use pellucid::{Dek, Error, Result, Subject};
 use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
+use pellucid_host::patience::Patience;
 use pellucid_host::{holders, DatabaseError};
 use pellucid_vfs::link::Link;
 use pellucid_vfs::opened;
@@ -72,16 +73,15 @@ pub fn change(
     next.header.encode(keys.header_key())?;
     next.header.sequence = later_sequence(&next.header)?;
     commit()?;
-    let deadline = Instant::now() + TIMEOUT;
+    let patience = Patience::new(TIMEOUT, CHECKPOINT_PAUSE);
     loop {
         let write = || link.write_header(next.header.clone(), dek);
         if link.with_header_locks(lower, write).map_err(failed)? {
             break;
         }
-        if Instant::now() > deadline {
+        if !patience.wait() {
             return Err(busy(path));
         }
-        std::thread::sleep(CHECKPOINT_PAUSE);
     }
     let header = link.header().ok_or(failed(Code(ffi::IOERR)))?;
     // By its whole path: the caller's own name for it means something else in another directory.

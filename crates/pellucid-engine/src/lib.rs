@@ -13,4 +13,5 @@ pub mod look;
 pub mod page_source;
 pub mod protectors;
 pub mod scan;
+mod units;
 pub mod views;

@@ -11,16 +11,17 @@ mod log;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pellucid::header::{Header, REGION_BYTES};
 use pellucid::sqlite::{lock_page, Source};
-use pellucid::unit::{generation, TAIL_BYTES};
+use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_files::paths::beside;
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
+use pellucid_host::patience::Patience;
 use pellucid_host::DatabaseError;
 use pellucid_vfs::lower::ReadEnd;
 use pellucid_vfs::open_file::OpenFile;
@@ -28,6 +29,7 @@ use pellucid_vfs::opened::OpenContainer;
 use pellucid_vfs::seal_request::Birth;
 
 use crate::header_change::busy;
+use crate::units::catch_up;
 
 pub(crate) use journal::HotJournal;
 use log::Log;
@@ -193,10 +195,7 @@ impl Pages {
                     continue;
                 }
             }
-            if generation(&unit).is_some_and(|named| self.container.link().is_newer(named)) {
-                // What cannot be looked at again does not open either.
-                let _ = self.container.link().refresh();
-            }
+            catch_up(self.container.link(), &unit);
             match self.container.link().try_open_page(number, &unit, &mut content) {
                 Ok(()) => return Ok(content),
                 Err(error) => cause = error.to_string(),
@@ -238,13 +237,13 @@ fn begins(handle: &Handle<'_>) -> Result<bool, DatabaseError> {
 }
 
 fn lock(path: &Path, lower: OpenFile<'_>) -> Result<(), DatabaseError> {
-    let deadline = Instant::now() + PATIENCE;
+    let patience = Patience::new(PATIENCE, PAUSE);
     loop {
         match lower.lock(ffi::LOCK_SHARED) {
             Ok(()) => return Ok(()),
             Err(Code(code)) if code & 0xff != ffi::BUSY => return Err(io(path, Code(code))),
-            Err(_) if Instant::now() > deadline => return Err(busy(path)),
-            Err(_) => std::thread::sleep(PAUSE),
+            Err(_) if patience.wait() => {}
+            Err(_) => return Err(busy(path)),
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use std::ffi::{c_int, c_void, CStr, CString};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pellucid::{Error, Subject};
 
 use crate::api::Api;
 use crate::ffi;
 use crate::ffi::{Connection, Context, File, Value};
+use crate::patience::Patience;
 use crate::statement::{Prepared, Row};
 use crate::DatabaseError;
 
@@ -75,15 +76,19 @@ impl<'a> Handle<'a> {
     /// the other leaves the lock free for a moment in between: so it is asked anew, and its waits are short again.
     pub fn begin(&self, begin: &str, patience: Duration) -> Result<(), DatabaseError> {
         let milliseconds = |wait: Duration| wait.as_millis().try_into().unwrap_or(c_int::MAX);
-        let deadline = Instant::now() + patience;
+        // SQLite waits itself.
+        let waiting = Patience::new(patience, Duration::ZERO);
         let mut asks = 0;
         let begun = loop {
             let long = asks % (SHORT_ASKS + 1) == 0;
-            let left = deadline.saturating_duration_since(Instant::now());
-            self.busy_timeout(milliseconds(left.min(if long { LONG_ASK } else { SHORT_ASK })));
+            self.busy_timeout(milliseconds(waiting.left().min(if long {
+                LONG_ASK
+            } else {
+                SHORT_ASK
+            })));
             asks += 1;
             match self.run(begin) {
-                Err(error) if Self::is_busy(&error) && Instant::now() < deadline => {}
+                Err(error) if Self::is_busy(&error) && waiting.wait() => {}
                 begun => break begun,
             }
         };

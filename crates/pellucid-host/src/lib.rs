@@ -16,6 +16,7 @@ pub mod function;
 pub mod holders;
 pub mod lending;
 mod options;
+pub mod patience;
 pub mod statement;
 pub mod table;
 

@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pellucid::keys::ContainerKeys;
 use pellucid::media::{Description, SetHeader};
@@ -23,6 +23,7 @@ use pellucid_files::paths::{copy_path, full_name};
 use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
+use pellucid_host::patience::Patience;
 use pellucid_host::{holders, DatabaseError, Options};
 use pellucid_vfs::copy::CopyFile;
 use pellucid_vfs::laying::{plain_sector, replace_sector_zero, Laying};
@@ -193,12 +194,12 @@ pub fn lock_exclusive(
     to: &Path,
     timeout: Duration,
 ) -> std::result::Result<(), DatabaseError> {
-    let deadline = Instant::now() + timeout;
+    let patience = Patience::new(timeout, RETRY);
     for level in [ffi::LOCK_SHARED, ffi::LOCK_RESERVED, ffi::LOCK_EXCLUSIVE] {
         loop {
             match lower.lock(level) {
                 Ok(()) => break,
-                Err(Code(ffi::BUSY)) if Instant::now() < deadline => std::thread::sleep(RETRY),
+                Err(Code(ffi::BUSY)) if patience.wait() => {}
                 Err(Code(ffi::BUSY)) => {
                     return Err(DatabaseError::InUse {
                         file: to.display().to_string(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pellucid::header::REGION_BYTES;
 use pellucid::sqlite::lock_page;
-use pellucid::unit::{generation, TAIL_BYTES};
+use pellucid::unit::TAIL_BYTES;
 use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
@@ -19,6 +19,7 @@ use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened;
 
 use super::{io, Audit, DamagedPage, Doing, Watch};
+use crate::units::catch_up;
 
 /// A thread takes so much at a time; its reads are as large as the lower VFS allows.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -134,10 +135,7 @@ fn open(link: &Link, number: u32, unit: &[u8], content: &mut [u8]) -> Result<(),
     if number == lock_page(unit.len()) {
         return Ok(());
     }
-    if generation(unit).is_some_and(|named| link.is_newer(named)) {
-        // What cannot be looked at again does not open either.
-        let _ = link.refresh();
-    }
+    catch_up(link, unit);
     link.try_open_page(number, unit, content).map_err(|error| error.to_string())
 }
 

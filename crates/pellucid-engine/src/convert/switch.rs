@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pellucid::sector::SECTOR_BYTES;
 use pellucid::{Error, Subject};
@@ -10,6 +10,7 @@ use pellucid_files::paths::{copy_path, resolved};
 use pellucid_host::code::Code;
 use pellucid_host::connection::{literal, Handle};
 use pellucid_host::ffi;
+use pellucid_host::patience::Patience;
 use pellucid_host::{holders, DatabaseError, Options};
 use pellucid_vfs::copy::CopyFile;
 use pellucid_vfs::laying::{replace_sector_zero, Laying};
@@ -25,7 +26,7 @@ const RETRY: Duration = Duration::from_millis(20);
 pub struct Source<'a> {
     pub handle: Handle<'a>,
     pub was_wal: bool,
-    deadline: Instant,
+    patience: Patience,
     path: &'a Path,
     original: Original,
     done: Cell<bool>,
@@ -47,9 +48,9 @@ impl<'a> Source<'a> {
     ) -> Result<Self, DatabaseError> {
         let handle = original.connect(|| Handle::open(path, uri, ffi::OPEN_READWRITE))?;
         options.equip(&handle)?;
-        let deadline = Instant::now() + options.timeout;
+        let patience = Patience::new(options.timeout, RETRY);
         let mut source =
-            Self { handle, was_wal: false, deadline, path, original, done: Cell::new(false) };
+            Self { handle, was_wal: false, patience, path, original, done: Cell::new(false) };
         source.wait(|handle| handle.number("SELECT count(*) FROM sqlite_schema").map(|_| true))?;
         source.was_wal = options.was_wal;
         if source.handle.text("PRAGMA journal_mode")? == "wal" {
@@ -77,8 +78,7 @@ impl<'a> Source<'a> {
     }
 
     fn pause(&self) -> Result<(), DatabaseError> {
-        if Instant::now() < self.deadline {
-            std::thread::sleep(RETRY);
+        if self.patience.wait() {
             return Ok(());
         }
         Err(DatabaseError::InUse {

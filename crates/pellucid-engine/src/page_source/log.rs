@@ -15,6 +15,8 @@ use pellucid::wal::{
 use pellucid::{Error, Result, Subject};
 use pellucid_vfs::link::Link;
 
+use crate::units::catch_up;
+
 /// A WAL as it was when it was opened.
 #[derive(Debug)]
 pub struct Log {
@@ -105,11 +107,7 @@ impl Log {
         let at = HEADER_BYTES as u64 + u64::from(number - 1) * sealed.len() as u64;
         let unread = |error: &dyn std::fmt::Display| format!("WAL frame {number}: {error}");
         self.file.read_exact_at(&mut sealed, at).map_err(|error| unread(&error))?;
-        let named = pellucid::unit::generation(&sealed);
-        if named.is_some_and(|named| link.is_newer(named)) {
-            // What cannot be looked at again does not open either.
-            let _ = link.refresh();
-        }
+        catch_up(link, &sealed);
         let keys = link.keys().map_err(|_| unread(&"no keys"))?;
         open_frame(&keys, number, &sealed, &mut frame).map_err(|error| error.to_string())?;
         Ok(frame)

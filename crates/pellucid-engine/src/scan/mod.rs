@@ -16,7 +16,7 @@ mod switch;
 mod turn;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pellucid::clock::now;
 use pellucid::header::Header;
@@ -25,6 +25,7 @@ use pellucid::{Error, Subject};
 use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
+use pellucid_host::patience::Patience;
 use pellucid_host::DatabaseError;
 use pellucid_vfs::opened;
 
@@ -297,7 +298,7 @@ impl<'a> Scanner<'a> {
         }
         const EACH: Duration = Duration::from_millis(100);
         const FREE: Duration = Duration::from_millis(200);
-        let deadline = Instant::now() + self.options.patience;
+        let patience = Patience::new(self.options.patience, FREE);
         // Most of it while writers go on; what is left is short.
         self.handle.run("PRAGMA wal_checkpoint(PASSIVE)")?;
         self.handle.busy_timeout(EACH.as_millis() as std::ffi::c_int);
@@ -308,11 +309,10 @@ impl<'a> Scanner<'a> {
                 Err(error) if Handle::is_busy(&error) => {}
                 Err(error) => break Err(error),
             }
-            if Instant::now() > deadline {
+            watch(Doing::WaitingForReaders, 1, 1);
+            if !patience.wait() {
                 break Err(crate::header_change::busy(self.path));
             }
-            watch(Doing::WaitingForReaders, 1, 1);
-            std::thread::sleep(FREE);
         };
         self.handle.busy_timeout(self.options.patience.as_millis().try_into().unwrap_or(i32::MAX));
         emptied
