@@ -1,26 +1,27 @@
 //! The command line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
-use crate::choice::SideOptions;
-use crate::cold::ColdOptions;
-use crate::error::Result;
-use crate::experiment;
+use crate::backup_speed::{self, BackupSpeedOptions};
+use crate::control::{self, ControlledOptions};
+use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::experiment::backup_matrix::MatrixOptions;
+use crate::experiment::hummer::HummerOptions;
 use crate::experiment::yours::YoursOptions;
+use crate::experiment::{
+    self, acceleration, backup_matrix, backup_overhead, hummer, maintenance, side_effects,
+};
 use crate::full::{FullOptions, RunOptions};
-use crate::goals::Goals;
-use crate::plan::{self, Cell, Journal, Setting, Synchronous};
+use crate::opening::{self, OpeningOptions};
+use crate::purchase::{self, PurchaseOptions};
 use crate::quick::QuickOptions;
-use crate::scenario::application::{self, Role};
-use crate::scenario::mix::Mix;
-use crate::scenario::purchase::Size;
-use crate::scenario::whole::{Cache, Operation};
-use crate::worker::Limit;
-
-const MAX_ROWS: u64 = 1_000_000_000;
+use crate::scan_load::{self, ScanLoadOptions};
+use crate::scan_speed::{self, ScanSpeedOptions};
+use crate::speedtest1::{self, Speedtest1Options};
+use crate::whole::{self, WholeOptions};
 
 /// What encryption costs on this machine: paired workloads, plain SQLite against Pellucid.
 #[derive(Debug, Parser)]
@@ -162,370 +163,37 @@ pub enum Command {
     VacuumInto { from: PathBuf, to: PathBuf },
 }
 
-/// What every measurement takes.
-#[derive(Debug, Clone, Args)]
-pub struct Common {
-    #[command(flatten)]
-    pub sides: SideOptions,
-    /// Rounds of each cell, at least 5.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = rounds)]
-    pub rounds: usize,
-    /// Where the databases are made, and removed again; its file system is part of the answer.
-    #[arg(long)]
-    pub dir: Option<PathBuf>,
-    /// File that the records are appended to [default: lab/records/SCENARIO.jsonl].
-    #[arg(long, value_name = "FILE")]
-    pub records: Option<PathBuf>,
-    /// Print the records instead of the table.
-    #[arg(long)]
-    pub json: bool,
-    /// Seed of data, operations and the order of runs.
-    #[arg(long, default_value_t = 2008)]
-    pub seed: u64,
-    /// Print about how many seconds it takes, and do nothing.
-    #[arg(long)]
-    pub estimate: bool,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct PurchaseOptions {
-    #[command(flatten)]
-    pub common: Common,
-    /// Cells by name (1-NORMAL-4/3/3), `all` of the standard ones, or `peers`: the six of the goals.
-    #[arg(long, value_name = "CELL,..", value_delimiter = ',',
-          conflicts_with_all = ["processes", "mix", "sync"])]
-    pub cells: Vec<String>,
-    /// Length of a run.
-    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
-    pub seconds: f64,
-    /// A cell ends before the last of its --rounds, but not before its tenth, when the intervals of 99 % are no wider than
-    /// this either way.
-    #[arg(long, value_name = "PERCENT", value_parser = width)]
-    pub until_percent: Option<f64>,
-    /// The sides of a round work in turns of this length, in an order that is drawn, and not a whole run one behind the
-    /// other: what others on the machine cost then hurts all sides alike. With one process, under taskset(1): processors differ too.
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(2..=1000))]
-    pub turn_ms: Option<u64>,
-    /// Instead of a length: operations of each process.
-    #[arg(long, value_name = "N", conflicts_with_all = ["seconds", "turn_ms"])]
-    pub operations: Option<std::num::NonZeroU64>,
-    /// Numbers of processes.
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_values_t = plan::PROCESSES,
-          value_parser = processes)]
-    pub processes: Vec<usize>,
-    /// Mixes of reads, updates and inserts.
-    #[arg(long, value_name = "R/U/I,..", value_delimiter = ',', default_values_t = plan::MIXES)]
-    pub mix: Vec<Mix>,
-    /// PRAGMA synchronous.
-    #[arg(long, value_delimiter = ',', ignore_case = true, default_value = "NORMAL,FULL")]
-    pub sync: Vec<Synchronous>,
-    /// PRAGMA journal_mode.
-    #[arg(long, ignore_case = true, default_value = "WAL")]
-    pub journal: Journal,
-    /// PRAGMA page_size, bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = plan::PAGE_SIZE_BYTES, value_parser = page_size)]
-    pub page_size: u32,
-    /// PRAGMA cache_size of every connection.
-    #[arg(long, value_name = "KIB", default_value_t = plan::CACHE_KIB,
-          value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
-    pub cache_kib: u32,
-    /// Exit with 1 if the median ratio of any cell is below this.
-    #[arg(long, value_name = "RATIO")]
-    pub minimum: Option<f64>,
-    /// Vendors of a fresh database.
-    #[arg(long, default_value_t = plan::SIZE.vendors, value_parser = clap::value_parser!(u64).range(1..=MAX_ROWS))]
-    pub vendors: u64,
-    /// Cards of a fresh database.
-    #[arg(long, default_value_t = plan::SIZE.cards, value_parser = clap::value_parser!(u64).range(1..=MAX_ROWS))]
-    pub cards: u64,
-    /// Purchases of a fresh database.
-    #[arg(long, default_value_t = plan::SIZE.purchases, value_parser = clap::value_parser!(u64).range(..=MAX_ROWS))]
-    pub purchases: u64,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct ControlledOptions {
-    #[command(flatten)]
-    pub purchase: PurchaseOptions,
-    /// Sessions, each with the next seed.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = processes)]
-    pub runs: usize,
-    /// Runs that have to come out as wanted.
-    #[arg(long, value_name = "N", default_value_t = 19)]
-    pub at_least: usize,
-    /// The second side has to be found slower; without, nothing has to be found.
-    #[arg(long)]
-    pub slower: bool,
-    /// The second side has to be found slower by less than this.
-    #[arg(long, value_name = "PERCENT", conflicts_with = "slower")]
-    pub less_than_percent: Option<f64>,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct WholeOptions {
-    #[command(flatten)]
-    pub common: Common,
-    /// Length of the database.
-    #[arg(long, value_name = "MIB", default_value_t = plan::WHOLE_MIB, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    pub size_mib: u64,
-    /// What is done with it.
-    #[arg(long, value_delimiter = ',', default_values_t = Operation::ALL)]
-    pub operations: Vec<Operation>,
-    /// With the file in the system's page cache, or with none of it there.
-    #[arg(long, value_delimiter = ',', default_value = "warm,cold")]
-    pub cache: Vec<Cache>,
-    #[command(flatten)]
-    pub cold: ColdOptions,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct Speedtest1Options {
-    #[command(flatten)]
-    pub common: Common,
-    /// speedtest1, as lab/speedtest1.sh builds it; by default speedtest1/speedtest1 in `target`.
-    #[arg(long, value_name = "FILE")]
-    pub program: Option<PathBuf>,
-    /// Its own --size.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub size: u64,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct OpeningOptions {
-    #[command(flatten)]
-    pub common: Common,
-    /// Openings of a run, one after the other.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub opens: u64,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct ScanLoadOptions {
-    /// --rounds does nothing here: each phase is once on each side.
-    #[command(flatten)]
-    pub common: Common,
-    /// Length of the database.
-    #[arg(long, value_name = "MIB", default_value_t = plan::LOAD_MIB, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    pub size_mib: u64,
-    /// PRAGMA journal_mode.
-    #[arg(long, ignore_case = true, default_value = "WAL")]
-    pub journal: Journal,
-    /// Algorithms that the key is changed to, one after the other.
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "AES_128,AES_256")]
-    pub algorithms: Vec<String>,
-    /// Processes that write.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = processes)]
-    pub writers: usize,
-    /// Processes that read.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = processes)]
-    pub readers: usize,
-    /// What a writer waits between two transactions, on average.
-    #[arg(long, value_name = "US", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
-    pub write_pause_us: u64,
-    /// What a reader waits between two reads, on average.
-    #[arg(long, value_name = "US", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
-    pub read_pause_us: u64,
-    /// Of every client.
-    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(..=600_000))]
-    pub busy_timeout_ms: u64,
-    /// Length of a phase without a scan.
-    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = seconds)]
-    pub quiet_s: f64,
-    /// Share of the database after which the first scan is suspended.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.4, value_parser = share)]
-    pub suspend_at: f64,
-    /// How long the plain rewrite holds the write lock at a time: as a scan does.
-    #[arg(long, value_name = "US", default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(100..=1_000_000))]
-    pub hold_us: u64,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct ScanSpeedOptions {
-    #[command(flatten)]
-    pub common: Common,
-    /// Length of the database.
-    #[arg(long, value_name = "MIB", default_value_t = plan::WHOLE_MIB, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    pub size_mib: u64,
-    /// PRAGMA journal_mode.
-    #[arg(long, ignore_case = true, default_value = "WAL")]
-    pub journal: Journal,
-    /// Algorithms of the new key; the old one is of --algorithm.
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "AES_256,AES_128")]
-    pub algorithms: Vec<String>,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct BackupSpeedOptions {
-    #[command(flatten)]
-    pub common: Common,
-    /// Length of the database.
-    #[arg(long, value_name = "MIB", default_value_t = plan::WHOLE_MIB, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    pub size_mib: u64,
-    /// Algorithms of Pellucid's media, beside none; the last also of a sealed database's.
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "AES_128,AES_256")]
-    pub algorithms: Vec<String>,
-    /// Only this method, by its name in the table, and the base; may be repeated.
-    #[arg(long, value_name = "NAME")]
-    pub methods: Vec<String>,
-}
-
-#[derive(Debug, Clone, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct HummerOptions {
-    #[command(subcommand)]
-    pub command: Option<HummerCommand>,
-    #[command(flatten)]
-    pub common: Common,
-    /// Share of the scenario's loops and rows.
-    #[arg(long, default_value_t = 1.0, value_parser = scale)]
-    pub scale: f64,
-    /// Instead of lab/scenarios/hummer.toml.
-    #[arg(long, value_name = "FILE")]
-    pub scenario: Option<PathBuf>,
-    /// Cells by name, or whole pieces: elapsed (with the DELAYs), busy (without), settings, rate, all.
-    #[arg(long, value_name = "CELL,..", value_delimiter = ',', default_value = "all")]
-    pub cells: Vec<String>,
-    /// Leave out the cells that the file of records has already, of the same tree, machine and parameters.
-    #[arg(long)]
-    pub resume: bool,
-}
-
-#[derive(Debug, Clone, Subcommand)]
-pub enum HummerCommand {
-    /// Change mix or DELAY of a hummer that is running, or stop it.
+impl Command {
+    /// What a command that measures will take.
     ///
-    /// Example: lab hummer control --database FILE --mix 0/5/5 --delay-ms 0
-    Control(ControlOptions),
-}
-
-#[derive(Debug, Clone, Args)]
-#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
-pub struct ControlOptions {
-    /// The database, as hummer names it on standard error.
-    #[arg(long, value_name = "FILE")]
-    pub database: PathBuf,
-    /// Reads/updates/inserts from now on.
-    #[arg(long, value_name = "R/U/I", group = "what")]
-    pub mix: Option<Mix>,
-    /// Length of each DELAY from now on; one that is under way ends.
-    #[arg(long, value_name = "MS", group = "what", value_parser = clap::value_parser!(u64).range(..=86_400_000))]
-    pub delay_ms: Option<u64>,
-    /// Let every process end after its loop.
-    #[arg(long, group = "what")]
-    pub stop: bool,
-    /// Of a sealed database.
-    #[arg(long, value_name = "FILE")]
-    pub key_file: Option<PathBuf>,
-    /// libpellucid.so; by default the one beside this program.
-    #[arg(long, value_name = "FILE", env = "PELLUCID_EXTENSION")]
-    pub extension: Option<PathBuf>,
-}
-
-impl ScanLoadOptions {
-    /// Writers first.
-    pub fn tasks(&self, orders: u64) -> Vec<application::Task> {
-        let writers = std::iter::repeat_n((Role::Writer, self.write_pause_us), self.writers);
-        let readers = std::iter::repeat_n((Role::Reader, self.read_pause_us), self.readers);
-        let (seed, busy_timeout_ms) = (self.common.seed, self.busy_timeout_ms);
-        (0..)
-            .zip(writers.chain(readers))
-            .map(|(client, (role, pause_us))| application::Task {
-                role,
-                client,
-                seed,
-                orders,
-                pause_us,
-                busy_timeout_ms,
-            })
-            .collect()
-    }
-}
-
-impl PurchaseOptions {
     /// # Errors
-    /// [`Error::Invalid`] for a name that no cell has.
-    pub fn plan(&self) -> Result<Vec<Cell>> {
-        if self.cells.is_empty() {
-            Ok(plan::grid(&self.processes, &self.sync, &self.mix))
-        } else {
-            plan::choose(&plan::standard_cells(), &self.cells, &Goals::read())
+    /// Of its own options; [`Error::Invalid`] for a command that measures nothing.
+    pub fn estimate(&self) -> Result<Estimate> {
+        match self {
+            Self::Purchase(options) => purchase::estimate(options),
+            Self::Control(options) => control::estimate(options),
+            Self::Whole(options) => Ok(whole::estimate(options)),
+            Self::Speedtest1(options) => Ok(speedtest1::estimate(options)),
+            Self::Opening(options) => Ok(opening::estimate(options)),
+            Self::ScanLoad(options) => Ok(scan_load::estimate(options)),
+            Self::BackupLoad(options) => Ok(scan_load::estimate_backups(options)),
+            Self::ScanSpeed(options) => Ok(scan_speed::estimate(options)),
+            Self::BackupSpeed(options) => backup_speed::estimate(options),
+            Self::BackupMatrix(options) => backup_matrix::estimate(options),
+            Self::BackupOverhead(options) => backup_overhead::estimate(options),
+            Self::Hummer(options) => hummer::estimate(options),
+            Self::Maintenance(options) => maintenance::estimate(options),
+            Self::Acceleration(options) => acceleration::estimate(options),
+            Self::SideEffects(options) => side_effects::estimate(options),
+            _ => Err(Error::invalid("a command that measures nothing has no estimate")),
         }
     }
-
-    pub fn limit(&self) -> Limit {
-        self.operations.map_or(Limit::Seconds(self.seconds), |n| Limit::Operations(n.get()))
-    }
-
-    pub fn setting(&self) -> Setting {
-        Setting {
-            journal: self.journal,
-            page_size_bytes: self.page_size,
-            cache_kib: self.cache_kib,
-            size: Size { vendors: self.vendors, cards: self.cards, purchases: self.purchases },
-        }
-    }
-}
-
-impl Common {
-    pub fn records(&self, scenario: &str) -> PathBuf {
-        self.records
-            .clone()
-            .unwrap_or_else(|| Path::new("lab/records").join(format!("{scenario}.jsonl")))
-    }
-
-    /// As [`base`] has it.
-    pub fn dir(&self) -> PathBuf {
-        base(self.dir.as_ref())
-    }
-}
-
-/// The directory that was given, else `target` of a source tree, else the system's.
-pub fn base(given: Option<&PathBuf>) -> PathBuf {
-    let target = PathBuf::from("target");
-    let default = || if target.is_dir() { target } else { std::env::temp_dir() };
-    given.cloned().unwrap_or_else(default)
-}
-
-/// # Errors
-/// For a number that is none of rounds.
-pub fn rounds(text: &str) -> std::result::Result<usize, String> {
-    text.parse().ok().filter(|n| (5..=1000).contains(n)).ok_or_else(|| "not 5 to 1000".into())
-}
-
-fn processes(text: &str) -> std::result::Result<usize, String> {
-    text.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(|| "not 1 to 1000".into())
-}
-
-/// # Errors
-/// For a length that makes no sense.
-pub fn seconds(text: &str) -> std::result::Result<f64, String> {
-    let seconds = text.parse().ok().filter(|s| (0.05..=86_400.0).contains(s));
-    seconds.ok_or_else(|| "not 0.05 to 86400 seconds".into())
-}
-
-fn width(text: &str) -> std::result::Result<f64, String> {
-    let percent = text.parse().ok().filter(|percent| (0.01..=100.0).contains(percent));
-    percent.ok_or_else(|| "not 0.01 to 100 percent".into())
-}
-
-fn share(text: &str) -> std::result::Result<f64, String> {
-    let share = text.parse().ok().filter(|s| (0.0..=0.9).contains(s));
-    share.ok_or_else(|| "not 0 to 0.9".into())
-}
-
-fn scale(text: &str) -> std::result::Result<f64, String> {
-    let scale = text.parse().ok().filter(|s| (0.000_01..=100.0).contains(s));
-    scale.ok_or_else(|| "not 0.00001 to 100".into())
-}
-
-fn page_size(text: &str) -> std::result::Result<u32, String> {
-    let good = |bytes: &u32| bytes.is_power_of_two() && (512..=65_536).contains(bytes);
-    text.parse().ok().filter(good).ok_or_else(|| "not a power of two from 512 to 65536".into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan;
     use clap::CommandFactory;
 
     fn options(line: &str) -> std::result::Result<PurchaseOptions, clap::Error> {

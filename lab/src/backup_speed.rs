@@ -7,8 +7,10 @@ mod method;
 
 use std::path::{Path, PathBuf};
 
-use crate::arguments::BackupSpeedOptions;
+use clap::Args;
+
 use crate::blocks::shuffled;
+use crate::common::Common;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::files::{copy_whole, length, read_through, remove, room};
@@ -37,6 +39,21 @@ const MB_PER_S_TRIPLE_DES: f64 = 15.0;
 
 /// Where Debian has them.
 const DEBIAN: &str = "apt-get install zstd age restic borgbackup";
+
+#[derive(Debug, Clone, Args)]
+pub struct BackupSpeedOptions {
+    #[command(flatten)]
+    pub common: Common,
+    /// Length of the database.
+    #[arg(long, value_name = "MIB", default_value_t = plan::WHOLE_MIB, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub size_mib: u64,
+    /// Algorithms of Pellucid's media, beside none; the last also of a sealed database's.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "AES_128,AES_256")]
+    pub algorithms: Vec<String>,
+    /// Only this method, by its name in the table, and the base; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub methods: Vec<String>,
+}
 
 /// Measures every method in rounds, and says what it took.
 ///

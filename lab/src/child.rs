@@ -151,7 +151,7 @@ fn ignores(signal: i32) -> bool {
 /// # Errors
 /// [`Error::Io`] if it is not there.
 pub fn base(given: Option<&PathBuf>) -> Result<PathBuf> {
-    let dir = crate::arguments::base(given);
+    let dir = crate::common::base(given);
     dir.canonicalize().map_err(Error::io(dir.display().to_string()))
 }
 

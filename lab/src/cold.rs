@@ -12,8 +12,6 @@ use crate::files::evict;
 
 /// 3: page cache, and directory entries and inodes (kernel documentation, sysctl/vm, drop_caches).
 const DROP: (&str, &str) = ("/proc/sys/vm/drop_caches", "3");
-/// The parameter of a session that says how.
-pub const PARAMETER: &str = "cold";
 /// Why a run is no cold one where nobody can prove it.
 pub const UNTOLD: &str =
     "the system does not tell what came from the device, so that no run can be called cold";

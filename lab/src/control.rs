@@ -4,14 +4,33 @@
 //! share (lab/tests/double) has to be found, and a smaller share not to be taken for it. Intervals are of 99 %. How many pairs
 //! a session takes is the machine's affair, and the hour's: with `--until-percent` it has as many as make its interval narrow.
 
+use clap::Args;
 use comfy_table::{presets::UTF8_FULL_CONDENSED, CellAlignment, Table};
 
-use crate::arguments::ControlledOptions;
+use crate::common::processes;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
-use crate::purchase;
+use crate::purchase::{self, PurchaseOptions};
 use crate::report::figures::{Sense, Word};
 use crate::statistics::{mean, Interval, LogMean, CELLS_OF_99_PERCENT};
+
+#[derive(Debug, Clone, Args)]
+pub struct ControlledOptions {
+    #[command(flatten)]
+    pub purchase: PurchaseOptions,
+    /// Sessions, each with the next seed.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = processes)]
+    pub runs: usize,
+    /// Runs that have to come out as wanted.
+    #[arg(long, value_name = "N", default_value_t = 19)]
+    pub at_least: usize,
+    /// The second side has to be found slower; without, nothing has to be found.
+    #[arg(long)]
+    pub slower: bool,
+    /// The second side has to be found slower by less than this.
+    #[arg(long, value_name = "PERCENT", conflicts_with = "slower")]
+    pub less_than_percent: Option<f64>,
+}
 
 /// What a session has to say.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{fadvise, statvfs, Advice};
 
 use crate::error::{Error, Result};
-use crate::side::PLAIN_MAGIC;
 
+/// The first bytes of a plain database (sqlite.org/fileformat.html, 1.3.1).
+pub const PLAIN_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const MIB: u64 = 1 << 20;
 const BLOCK_BYTES: usize = 1 << 20;
 

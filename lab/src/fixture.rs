@@ -12,9 +12,9 @@ use crate::files::{copy_whole, length, remove};
 use crate::machine::dirty_kib;
 use crate::plan::Setting;
 use crate::pool;
-use crate::record::SideDescription;
+use crate::record::{Engine, SideDescription};
 use crate::scenario::purchase::MARKER;
-use crate::side::{Engine, Side};
+use crate::side::Side;
 use crate::worker::{Order, Report, Task};
 
 /// Unwritten data that a quiet machine may have.

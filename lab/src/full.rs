@@ -11,11 +11,13 @@ use clap::Args;
 
 use crate::child::{self, End, Measurement, Stop};
 use crate::choice;
+use crate::clock::{clock_after, length_of};
 use crate::error::{Error, Result};
-use crate::estimate::{clock_after, length_of, Estimate};
+use crate::estimate::Estimate;
 use crate::files::free;
-use crate::machine::Machine;
+use crate::machine;
 use crate::program;
+use crate::record::Machine;
 use crate::report::{Records, Report};
 use crate::speedtest1;
 
@@ -61,7 +63,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub dir: Option<PathBuf>,
     /// Rounds of every piece, instead of its own number.
-    #[arg(long, value_name = "N", value_parser = crate::arguments::rounds)]
+    #[arg(long, value_name = "N", value_parser = crate::common::rounds)]
     pub rounds: Option<usize>,
     /// Share of the sizes: 1 is the articles', and the goals'.
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = crate::experiment::scale)]
@@ -104,7 +106,7 @@ pub fn measure<S: AsRef<str>>(names: &[S], options: &RunOptions) -> Result<bool>
     let dir = child::base(options.dir.as_ref())?;
     let mut kept = Kept::open(options.records.as_ref(), options.resume)?;
     let machine =
-        Machine::describe(tempfile::tempdir_in(&dir).map_err(Error::io("--dir"))?.path())?;
+        machine::describe(tempfile::tempdir_in(&dir).map_err(Error::io("--dir"))?.path())?;
     let mut here = Here { options, machine, dir, hashes: Hashes::default() };
     let plan =
         chosen.into_iter().map(|piece| here.plan(piece, &kept)).collect::<Result<Vec<_>>>()?;

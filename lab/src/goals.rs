@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::verdict::PairGoal;
-
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goals {
@@ -40,6 +38,18 @@ pub struct ScanLoad {
     pub longest_call_ms: f64,
     /// A new protector, whatever the size: the whole process, with its syncs.
     pub rewrap_ms: f64,
+}
+
+/// Something that may be so large and no larger.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairGoal {
+    pub scenario: String,
+    pub side: String,
+    /// What it is divided by, round by round; without it the largest value of all rounds counts.
+    pub base: Option<String>,
+    pub what: String,
+    pub at_most: f64,
 }
 
 impl Goals {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::Latency;
+
 const SUB_BITS: u32 = 6;
 const SUB_BUCKETS: u64 = 1 << SUB_BITS;
 const BUCKETS: usize = ((64 - SUB_BITS as usize) + 1) << SUB_BITS;
@@ -19,15 +21,6 @@ pub struct Histogram {
 pub struct SparseHistogram {
     buckets: Vec<(usize, u64)>,
     max_ns: u64,
-}
-
-/// Percentiles of operations, microseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
-    pub operations: u64,
-    pub p50_us: f64,
-    pub p99_us: f64,
-    pub max_us: f64,
 }
 
 impl Default for Histogram {

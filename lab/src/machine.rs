@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{getrusage, Usage, UsageWho};
 use nix::sys::time::TimeValLike;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::histogram::{Histogram, Latency};
+use crate::histogram::Histogram;
+use crate::record::{Latency, Machine};
 
 /// Features that decide which code the cipher runs.
 const CPU_FLAGS: [&str; 12] = [
@@ -34,99 +35,46 @@ const CPU_FLAGS: [&str; 12] = [
 /// The unit of /proc/stat (proc(5), USER_HZ): 100 on every Linux that Rust supports.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Machine {
-    pub cpu: String,
-    pub cores: usize,
-    pub cpu_flags: Vec<String>,
-    pub memory_mib: u64,
-    pub kernel: String,
-    pub file_system: String,
-    pub device: String,
-    /// Of 4 KiB overwritten and synced with fdatasync in the lab's directory.
-    pub fdatasync: Latency,
-    pub load_average: String,
-    pub sqlite: String,
-    pub sqlite_source: String,
-    pub tree: Option<String>,
-    pub lab_profile: String,
-    /// Variables that may steer the shim.
-    pub environment: Vec<String>,
-}
-
-impl Machine {
-    /// Looks at this machine; `dir` is where the databases will lie.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if `dir` cannot be written, [`Error::Sqlite`] if SQLite does not answer.
-    pub fn describe(dir: &Path) -> Result<Self> {
-        let cpuinfo = read("/proc/cpuinfo");
-        let value = |key: &str| {
-            cpuinfo
-                .lines()
-                .find_map(|line| line.split_once(':').filter(|(k, _)| k.trim() == key))
-                .map(|(_, value)| value.trim().to_string())
-        };
-        let flags = value("flags").or_else(|| value("Features")).unwrap_or_default();
-        let has = |flag: &&str| flags.split(' ').any(|found| found == *flag);
-        let (file_system, device) = mounted(&read("/proc/self/mountinfo"), dir);
-        let source = rusqlite::Connection::open_in_memory()
-            .and_then(|c| c.query_row("SELECT sqlite_source_id()", [], |row| row.get(0)))
-            .map_err(Error::sqlite("SQLite's own version"))?;
-        Ok(Self {
-            cpu: value("model name").unwrap_or_default(),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
-            cpu_flags: CPU_FLAGS.into_iter().filter(has).map(str::to_string).collect(),
-            memory_mib: meminfo_kib("MemTotal") / 1024,
-            kernel: read("/proc/sys/kernel/osrelease").trim().into(),
-            file_system,
-            device,
-            fdatasync: measure_fdatasync(dir)?,
-            load_average: read("/proc/loadavg").trim().into(),
-            sqlite: rusqlite::version().into(),
-            sqlite_source: source,
-            tree: tree(),
-            lab_profile: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
-            environment: std::env::vars()
-                .filter(|(name, _)| name.starts_with("PELLUCID_") && !name.ends_with("_FILE"))
-                .map(|(name, value)| match value.contains('/') {
-                    true => format!("{name}=(a path)"),
-                    false => format!("{name}={value}"),
-                })
-                .collect(),
-        })
-    }
-
-    /// What pieces of one measurement must agree in, besides a tree that is known.
-    pub fn identity(&self) -> [String; 5] {
-        [
-            format!("{} x {}", self.cores, self.cpu),
-            format!("Linux {}", self.kernel),
-            format!("{} on {}", self.file_system, self.device),
-            format!("{} build", self.lab_profile),
-            format!("tree {}", self.tree.as_deref().unwrap_or("unknown")),
-        ]
-    }
-
-    /// Whether it is a virtual machine, as far as its processor says (CPUID.1:ECX bit 31, which hypervisors set).
-    pub fn is_virtual(&self) -> bool {
-        self.cpu_flags.iter().any(|flag| flag == "hypervisor")
-    }
-
-    /// One line for the reader of a table.
-    pub fn line(&self) -> String {
-        format!(
-            "{} x {} ({}), Linux {}, {}, fdatasync {:.0} us, SQLite {}, tree {}",
-            self.cores,
-            if self.cpu.is_empty() { "unnamed CPU" } else { &self.cpu },
-            self.cpu_flags.join(" "),
-            self.kernel,
-            self.file_system,
-            self.fdatasync.p50_us,
-            self.sqlite,
-            self.tree.as_deref().unwrap_or("unknown"),
-        )
-    }
+/// Looks at this machine; `dir` is where the databases will lie.
+///
+/// # Errors
+/// [`Error::Io`] if `dir` cannot be written, [`Error::Sqlite`] if SQLite does not answer.
+pub fn describe(dir: &Path) -> Result<Machine> {
+    let cpuinfo = read("/proc/cpuinfo");
+    let value = |key: &str| {
+        cpuinfo
+            .lines()
+            .find_map(|line| line.split_once(':').filter(|(k, _)| k.trim() == key))
+            .map(|(_, value)| value.trim().to_string())
+    };
+    let flags = value("flags").or_else(|| value("Features")).unwrap_or_default();
+    let has = |flag: &&str| flags.split(' ').any(|found| found == *flag);
+    let (file_system, device) = mounted(&read("/proc/self/mountinfo"), dir);
+    let source = rusqlite::Connection::open_in_memory()
+        .and_then(|c| c.query_row("SELECT sqlite_source_id()", [], |row| row.get(0)))
+        .map_err(Error::sqlite("SQLite's own version"))?;
+    Ok(Machine {
+        cpu: value("model name").unwrap_or_default(),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        cpu_flags: CPU_FLAGS.into_iter().filter(has).map(str::to_string).collect(),
+        memory_mib: meminfo_kib("MemTotal") / 1024,
+        kernel: read("/proc/sys/kernel/osrelease").trim().into(),
+        file_system,
+        device,
+        fdatasync: measure_fdatasync(dir)?,
+        load_average: read("/proc/loadavg").trim().into(),
+        sqlite: rusqlite::version().into(),
+        sqlite_source: source,
+        tree: tree(),
+        lab_profile: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
+        environment: std::env::vars()
+            .filter(|(name, _)| name.starts_with("PELLUCID_") && !name.ends_with("_FILE"))
+            .map(|(name, value)| match value.contains('/') {
+                true => format!("{name}=(a path)"),
+                false => format!("{name}={value}"),
+            })
+            .collect(),
+    })
 }
 
 /// What a directory lies on.
@@ -423,7 +371,7 @@ mod tests {
     #[test]
     fn this_machine_has_a_description() {
         let dir = tempfile::tempdir().unwrap();
-        let machine = Machine::describe(dir.path()).unwrap();
+        let machine = describe(dir.path()).unwrap();
         assert!(machine.cores > 0);
         assert!((50..=1000).contains(&machine.fdatasync.operations), "{:?}", machine.fdatasync);
         assert!(machine.line().contains(rusqlite::version()), "{}", machine.line());

@@ -12,7 +12,9 @@ mod backup_speed;
 mod blocks;
 mod child;
 mod choice;
+mod clock;
 mod cold;
+mod common;
 mod compare;
 mod control;
 mod crew;
@@ -44,6 +46,7 @@ mod scan_speed;
 mod scenario;
 mod session;
 mod side;
+mod sink;
 mod speedtest1;
 mod sql;
 mod statistics;
@@ -62,7 +65,7 @@ use error::{Error, Result};
 use experiment::{acceleration, backup_matrix, backup_overhead, maintenance, side_effects, yours};
 use goals::Goals;
 use pieces::Pieces;
-use record::Record;
+use sink::Record;
 use verdict::Verdict;
 
 fn main() -> ExitCode {

@@ -2,14 +2,15 @@
 
 use std::time::Instant;
 
-use crate::arguments::OpeningOptions;
+use clap::Args;
+
+use crate::common::Common;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::fixture::Fixture;
 use crate::machine::{children_cpu_seconds, own_cpu_seconds, Load};
-use crate::plan::{self, Setting};
+use crate::plan::{self, Setting, Size};
 use crate::pool;
-use crate::scenario::purchase::Size;
 use crate::session::{Conditions, Place};
 use crate::work::Done;
 use crate::worker::{Order, Report, Task};
@@ -20,6 +21,15 @@ const WARM_UP_ROUNDS: usize = 1;
 /// For an estimate.
 const OPENING_S: f64 = 0.01;
 const BYTES_OF_A_SIDE: u64 = 2 << 20;
+
+#[derive(Debug, Clone, Args)]
+pub struct OpeningOptions {
+    #[command(flatten)]
+    pub common: Common,
+    /// Openings of a run, one after the other.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub opens: u64,
+}
 
 /// # Errors
 /// Of the first run that failed.

@@ -1,13 +1,14 @@
 //! What a session measures: cells, each a point of the plan with a name.
 
+mod mix;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::goals::Goals;
-use crate::scenario::mix::Mix;
-use crate::scenario::purchase::Size;
+
+pub use mix::{Mix, Operation};
 
 pub const PAGE_SIZE_BYTES: u32 = 4096;
 /// SQLite's default (`PRAGMA cache_size` of -2000), said aloud on every side.
@@ -57,6 +58,14 @@ pub struct Setting {
     pub page_size_bytes: u32,
     pub cache_kib: u32,
     pub size: Size,
+}
+
+/// Rows of a fresh database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Size {
+    pub vendors: u64,
+    pub cards: u64,
+    pub purchases: u64,
 }
 
 /// One point of the plan.
@@ -129,11 +138,11 @@ pub fn standard_cells() -> Vec<Cell> {
     grid(&PROCESSES, &[Synchronous::Normal, Synchronous::Full], &MIXES)
 }
 
-/// The cells of `all` that `names` name, each once; `all` and `peers` stand for several.
+/// The cells of `all` that `names` name, each once; the name `all` stands for all of them, and `peers` for those of `peers`.
 ///
 /// # Errors
 /// [`Error::Invalid`] for a name that is none of them.
-pub fn choose(all: &[Cell], names: &[String], goals: &Goals) -> Result<Vec<Cell>> {
+pub fn choose(all: &[Cell], names: &[String], peers: &[String]) -> Result<Vec<Cell>> {
     let mut chosen = vec![false; all.len()];
     let mut choose = |name: &str| {
         let place = all.iter().position(|cell| cell.to_string() == name);
@@ -145,7 +154,7 @@ pub fn choose(all: &[Cell], names: &[String], goals: &Goals) -> Result<Vec<Cell>
     for name in names {
         match name.as_str() {
             "all" => all.iter().try_for_each(|cell| choose(&cell.to_string()))?,
-            "peers" => goals.peer_cells.iter().try_for_each(|name| choose(name))?,
+            "peers" => peers.iter().try_for_each(|name| choose(name))?,
             name => choose(name)?,
         }
     }
@@ -155,13 +164,14 @@ pub fn choose(all: &[Cell], names: &[String], goals: &Goals) -> Result<Vec<Cell>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals::Goals;
 
     #[test]
     fn cells_are_chosen_by_name_once_and_in_order() {
         let goals = Goals::read();
         let choose = |names: &[&str]| {
             let names: Vec<_> = names.iter().map(|name| (*name).into()).collect();
-            choose(&standard_cells(), &names, &goals)
+            choose(&standard_cells(), &names, &goals.peer_cells)
                 .map(|cells| cells.iter().map(Cell::to_string).collect::<Vec<_>>().join(" "))
         };
         assert_eq!(

@@ -1,22 +1,25 @@
 //! The workload Vendor, Card, Purchase: worker processes on fresh copies, cell by cell.
 
+mod options;
+
 use std::path::{Path, PathBuf};
 
-use crate::arguments::PurchaseOptions;
 use crate::blocks::{Sample, Turn, LEAST_ROUNDS_UNTIL};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::fixture::Fixture;
 use crate::histogram::Histogram;
 use crate::machine::Load;
-use crate::plan::{Cell, Setting};
+use crate::plan::{Cell, Operation, Setting};
 use crate::pool;
 use crate::random::Random;
-use crate::record::{CellResult, Record, Run};
-use crate::scenario::mix::Operation;
+use crate::record::{CellResult, Limit, Run};
 use crate::session::{Conditions, Place};
 use crate::side::Side;
-use crate::worker::{self, Limit, Order, Ran, Report, Task};
+use crate::sink::Record;
+use crate::worker::{self, Order, Ran, Report, Task};
+
+pub use options::PurchaseOptions;
 
 const WARM_UP_ROUNDS: usize = 1;
 /// What a run takes beside its length: copying, starting workers, the check afterwards.

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::child::{self, End, Measurement, Stop};
+use crate::clock::{length_of, stamp};
 use crate::error::{Error, Result};
-use crate::estimate::{length_of, stamp};
 use crate::files::room;
 use crate::report::{Records, Report};
 
@@ -40,10 +40,10 @@ pub struct QuickOptions {
     #[arg(long)]
     pub estimate: bool,
     /// Seconds; for the lab's tests.
-    #[arg(long, hide = true, default_value_t = BUDGET_S, value_parser = crate::arguments::seconds)]
+    #[arg(long, hide = true, default_value_t = BUDGET_S, value_parser = crate::common::seconds)]
     pub budget_s: f64,
     /// The most rounds; for the lab's tests.
-    #[arg(long, hide = true, default_value_t = MOST_ROUNDS, value_parser = crate::arguments::rounds)]
+    #[arg(long, hide = true, default_value_t = MOST_ROUNDS, value_parser = crate::common::rounds)]
     pub rounds: usize,
     /// Of sizes and lengths; for the lab's tests.
     #[arg(long, hide = true, default_value_t = 1.0, value_parser = crate::experiment::scale)]

@@ -9,10 +9,10 @@
 //! Backups are measured in the same way: of a plain and of a sealed database, packed and not.
 
 mod arm;
+mod options;
 
 use std::path::{Path, PathBuf};
 
-use crate::arguments::ScanLoadOptions;
 use crate::blocks::shuffled;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
@@ -27,6 +27,8 @@ use crate::side::{Kind, Side};
 use crate::worker::{Order, Report, Task};
 
 use arm::Arm;
+
+pub use options::ScanLoadOptions;
 
 const MIB: u64 = 1 << 20;
 const MB: f64 = 1e6;

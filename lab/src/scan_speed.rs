@@ -6,13 +6,15 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::arguments::ScanSpeedOptions;
+use clap::Args;
+
+use crate::common::Common;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::files::{copy_whole, length, read_through, remove, room};
 use crate::fixture::settle;
 use crate::machine::Load;
-use crate::plan::{self, Setting};
+use crate::plan::{self, Journal, Setting};
 use crate::pool;
 use crate::program::Program;
 use crate::record::SideDescription;
@@ -30,6 +32,21 @@ const FILES_BESIDE: u64 = 3;
 const WARM_UP_ROUNDS: usize = 1;
 /// For an estimate: a run, its copy and its check.
 const MB_PER_S: f64 = 110.0;
+
+#[derive(Debug, Clone, Args)]
+pub struct ScanSpeedOptions {
+    #[command(flatten)]
+    pub common: Common,
+    /// Length of the database.
+    #[arg(long, value_name = "MIB", default_value_t = plan::WHOLE_MIB, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub size_mib: u64,
+    /// PRAGMA journal_mode.
+    #[arg(long, ignore_case = true, default_value = "WAL")]
+    pub journal: Journal,
+    /// Algorithms of the new key; the old one is of --algorithm.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "AES_256,AES_128")]
+    pub algorithms: Vec<String>,
+}
 
 /// Measures every algorithm.
 ///

@@ -5,24 +5,21 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::arguments::Common;
 use crate::blocks::{Rounds, Sample, Turn};
+use crate::common::Common;
 use crate::error::{Error, Result};
 use crate::goals::Goals;
 use crate::interrupt;
-use crate::machine::Machine;
+use crate::machine;
 use crate::plan::Setting;
+use crate::record::parameter::UNTIL_PERCENT;
 use crate::record::{
-    Account, Alone, CellResult, Observation, Parameters, Phase, Record, Session, SideDescription,
-    Sink,
+    Account, Alone, CellResult, Limit, Observation, Parameters, Phase, Session, SideDescription,
 };
 use crate::side::{self, Side};
+use crate::sink::{Record, Sink};
 use crate::table;
 use crate::verdict::{Loads, Verdict};
-use crate::worker::Limit;
-
-/// The parameter of a session whose cells end when their intervals are narrow.
-pub const UNTIL_PERCENT: &str = "until_percent";
 
 /// The scenario whose processes end their loops, and are counted, when somebody stops it.
 pub const HUMMER: &str = "hummer";
@@ -112,7 +109,7 @@ impl Place {
             setting: conditions.setting,
             size: conditions.size,
             parameters: conditions.parameters,
-            machine: Machine::describe(self.path())?,
+            machine: machine::describe(self.path())?,
         };
         self.sink.write(&Record::Session(&session))?;
         let rounds = Rounds {

@@ -13,10 +13,7 @@ use crate::error::{Error, Result};
 use crate::extension;
 use crate::files::{has_magic, holds};
 use crate::machine;
-use crate::record::SideDescription;
-
-/// The first bytes of a plain database (sqlite.org/fileformat.html, 1.3.1).
-pub const PLAIN_MAGIC: &[u8; 16] = b"SQLite format 3\0";
+use crate::record::{Engine, SideDescription};
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 const KEY_BYTES: u64 = 32;
@@ -41,15 +38,6 @@ pub enum Kind {
     Sqlcipher { key_file: PathBuf },
     /// SQLite3 Multiple Ciphers with one of its ciphers, and that one's defaults.
     Ciphers { cipher: Cipher, key_file: PathBuf },
-}
-
-/// What answered, in its own words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Engine {
-    pub sqlite: String,
-    pub sqlite_source: String,
-    /// Of a peer.
-    pub cipher: Option<String>,
 }
 
 /// Of SQLite3 Multiple Ciphers.

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::arguments::Speedtest1Options;
+use clap::Args;
+
+use crate::common::Common;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::files::remove;
@@ -18,6 +20,18 @@ const WARM_UP_ROUNDS: usize = 1;
 /// For an estimate: seconds of a run with `--size 100`, and what its files may have at once.
 const RUN_S: f64 = 15.0;
 const RUN_BYTES: u64 = 512 << 20;
+
+#[derive(Debug, Clone, Args)]
+pub struct Speedtest1Options {
+    #[command(flatten)]
+    pub common: Common,
+    /// speedtest1, as lab/speedtest1.sh builds it; by default speedtest1/speedtest1 in `target`.
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+    /// Its own --size.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub size: u64,
+}
 
 /// # Errors
 /// Of the first run that failed.

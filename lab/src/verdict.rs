@@ -15,7 +15,7 @@ use crate::record::{CellResult, Observation, Session};
 use crate::statistics::{Interval, LogMean, NO_DIFFERENCE};
 
 pub use load::{Check, LoadVerdict, Loads};
-pub use pairs::{PairGoal, PairVerdict};
+pub use pairs::PairVerdict;
 
 /// The side that the goals are about, and the one that they compare with; a control is judged too.
 const SEALED: &str = "sealed";

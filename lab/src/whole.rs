@@ -6,8 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::arguments::WholeOptions;
+use clap::Args;
+
 use crate::cold::{self, ColdOptions};
+use crate::common::Common;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::files::{copy_whole, length, read_through, remove, room};
@@ -15,7 +17,7 @@ use crate::fixture::settle;
 use crate::machine::Load;
 use crate::plan::{self, Setting};
 use crate::pool;
-use crate::record::SideDescription;
+use crate::record::{parameter, SideDescription};
 use crate::scenario::whole::{Cache, Operation, MARKER};
 use crate::session::{Conditions, Place};
 use crate::side::Side;
@@ -34,6 +36,23 @@ const WARM_UP_ROUNDS: usize = 1;
 const WARM_SHARE: f64 = 0.10;
 /// Fetched when a cold file was opened, before anybody counts: the first pages, and what is read ahead behind them.
 const OPENING_BYTES: u64 = 512 << 10;
+
+#[derive(Debug, Clone, Args)]
+pub struct WholeOptions {
+    #[command(flatten)]
+    pub common: Common,
+    /// Length of the database.
+    #[arg(long, value_name = "MIB", default_value_t = plan::WHOLE_MIB, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub size_mib: u64,
+    /// What is done with it.
+    #[arg(long, value_delimiter = ',', default_values_t = Operation::ALL)]
+    pub operations: Vec<Operation>,
+    /// With the file in the system's page cache, or with none of it there.
+    #[arg(long, value_delimiter = ',', default_value = "warm,cold")]
+    pub cache: Vec<Cache>,
+    #[command(flatten)]
+    pub cold: ColdOptions,
+}
 
 /// Measures every operation.
 ///
@@ -70,7 +89,7 @@ pub fn measure(options: &WholeOptions) -> Result<bool> {
         setting: Some(plan::STANDARD),
         size: Some(options.size_mib),
         parameters: is_cold
-            .then(|| (cold::PARAMETER.to_string(), options.cold.name().into()))
+            .then(|| (parameter::COLD.to_string(), options.cold.name().into()))
             .into_iter()
             .collect(),
     };

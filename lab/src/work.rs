@@ -4,8 +4,9 @@ use crate::blocks::{Rounds, Sample};
 use crate::error::Result;
 use crate::histogram::Histogram;
 use crate::machine::as_ns;
-use crate::record::{Record, Work};
+use crate::record::Work;
 use crate::session::Place;
+use crate::sink::Record;
 
 /// What one run gave; its record says more of each.
 #[derive(Debug)]

@@ -22,13 +22,12 @@ use crate::error::{Error, Result};
 use crate::files::{beside, sync};
 use crate::histogram::Histogram;
 use crate::machine::{as_ns, own_cpu_seconds, own_read_bytes};
-use crate::plan::{Journal, Setting};
+use crate::plan::{Journal, Operation, Setting, Size};
 use crate::random::Random;
-use crate::scenario::mix::Operation;
-use crate::scenario::purchase::{self, Size};
-use crate::scenario::{adopt, application, hummer, rewrite, statements, whole, world};
+use crate::record::Limit;
+use crate::scenario::{adopt, application, hummer, purchase, rewrite, statements, whole, world};
 
-pub use order::{Limit, Order, Performed, Ran, Report, Run, Task, Worked};
+pub use order::{Order, Performed, Ran, Report, Run, Task, Worked};
 
 /// A start further away than this is a clock that was set, not an order to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);

@@ -7,8 +7,9 @@ use crate::files::{copy_whole, holds};
 use crate::plan;
 use crate::pool;
 use crate::program::Program;
+use crate::record::Engine;
 use crate::scenario::whole;
-use crate::side::{Engine, Kind, Side};
+use crate::side::{Kind, Side};
 use crate::worker::{Order, Report, Task};
 
 /// What was put into a database.

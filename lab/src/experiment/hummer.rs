@@ -5,6 +5,7 @@
 //! SQLite's check and a count of every row that was acknowledged. What its control table is told while it runs, it does.
 
 mod control;
+mod options;
 mod plan;
 mod processor;
 mod resume;
@@ -17,23 +18,24 @@ use std::sync::Arc;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::arguments::{HummerCommand, HummerOptions};
 use crate::blocks::{shuffled, Turn};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::files::room;
 use crate::random::Random;
+use crate::record::parameter::WHOLE_ESTIMATE;
 use crate::record::{Observation, Parameters};
 use crate::session::{Conditions, Place, HUMMER};
 
+use options::HummerCommand;
 use plan::{Cell, Scenario};
 use run::{End, Ground};
+
+pub use options::HummerOptions;
 
 const WARM_UP_ROUNDS: usize = 1;
 /// Rows of a database, its WAL beside it, and a prepared one.
 const BYTES_PER_ROW: u64 = 1200;
-/// The parameter with what all cells would take at scale 1, in seconds: why they were run at another.
-pub const WHOLE_ESTIMATE: &str = "whole_estimate_s";
 /// What a second signal ends the lab with.
 const INTERRUPTED: i32 = 130;
 

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::de::DeserializeOwned;
 
-use crate::arguments::Common;
 use crate::choice::{Algorithm, SideChoice, SideOptions};
+use crate::common::Common;
 use crate::error::{Error, Result};
 use crate::program;
 

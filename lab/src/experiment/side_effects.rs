@@ -13,8 +13,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use crate::arguments::Common;
 use crate::choice::{Algorithm, SideChoice, SideOptions};
+use crate::common::Common;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::experiment::Options;

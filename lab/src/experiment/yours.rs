@@ -16,16 +16,16 @@ use serde_json::json;
 use self::answers::Answers;
 use self::original::Original;
 use self::subject::Subject;
-use crate::arguments::Common;
 use crate::blocks::plan;
-use crate::cold::{self, ColdOptions};
+use crate::cold::ColdOptions;
+use crate::common::Common;
 use crate::error::{Error, Result};
 use crate::experiment::medium::seconds;
 use crate::experiment::notes::{Notes, Turn};
 use crate::files::room;
 use crate::interrupt;
 use crate::machine::sha256;
-use crate::record::Parameters;
+use crate::record::{parameter, Parameters};
 use crate::scenario::statements::{brief, Done};
 use crate::scenario::whole::Cache;
 use crate::session::{Conditions, Place};
@@ -188,6 +188,6 @@ fn parameters(
         ("databases", json!("built anew once on every side, as encryption does it")),
     ];
     let cold =
-        (options.cache == Cache::Cold).then(|| (cold::PARAMETER, json!(options.cold.name())));
+        (options.cache == Cache::Cold).then(|| (parameter::COLD, json!(options.cold.name())));
     Ok(all.into_iter().chain(cold).map(|(name, value)| (name.into(), value)).collect())
 }

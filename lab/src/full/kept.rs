@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::machine::{self, Machine};
+use crate::machine;
+use crate::record::Machine;
 
 /// Beside the records; no report is made of it.
 const NOTES: &str = "pieces.json";
@@ -49,7 +50,7 @@ impl Kept {
         let dir = match given {
             Some(dir) => dir.clone(),
             None if resume => newest(Path::new(RECORDS))?,
-            None => Path::new(RECORDS).join(format!("{PREFIX}{}", crate::estimate::stamp())),
+            None => Path::new(RECORDS).join(format!("{PREFIX}{}", crate::clock::stamp())),
         };
         let notes = dir.join(NOTES);
         if !notes.exists() {

@@ -223,7 +223,7 @@ impl Piece {
 /// # Errors
 /// [`Error::Invalid`] for a line that is none.
 pub fn estimate(words: &[String]) -> Result<Estimate> {
-    Estimate::of(&command(words)?)
+    command(words)?.estimate()
 }
 
 fn command(words: &[String]) -> Result<Command> {

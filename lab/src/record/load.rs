@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::Latency;
+use super::Latency;
 
 /// One phase of one side: what its clients got done, and what else was going on.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::figures::{Figure, Word};
 use super::reading::Material;
 use super::section::primary;
-use crate::estimate::length_of;
-use crate::experiment::hummer::WHOLE_ESTIMATE;
+use crate::clock::length_of;
+use crate::record::parameter::{UNTIL_PERCENT, WHOLE_ESTIMATE};
 use crate::record::{Observation, Session};
-use crate::session::UNTIL_PERCENT;
 use crate::statistics::{at_least, CONFIDENCE};
 
 /// More than this of the machine in others' hands, and the reader is told.

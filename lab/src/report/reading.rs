@@ -10,9 +10,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::histogram::Latency;
 use crate::record::{
-    self, once, Account, Alone, Calls, CellResult, Observation, Phase, Run, Session, Work,
+    self, once, Account, Alone, Calls, CellResult, Latency, Observation, Phase, Run, Session, Work,
 };
 use crate::verdict::Loads;
 

@@ -9,8 +9,7 @@ use super::headline::{cost_words, words_of, CONTROL};
 use super::reading::Material;
 use super::tables::{self, Table};
 use super::text;
-use crate::cold;
-use crate::record::Session;
+use crate::record::{parameter, Session};
 
 /// Times and speeds that a chart is of: the first that a cell has.
 const PRIMARY: [&str; 7] =
@@ -303,12 +302,12 @@ fn control(primary: &[&Figure], sessions: &[&Session]) -> String {
 fn cold_cache(name: &str, material: &Material) -> Option<String> {
     let sessions = material.sessions.iter().filter(|session| session.scenario == name);
     let with_cold: Vec<&Session> =
-        sessions.filter(|session| session.parameters.contains_key(cold::PARAMETER)).collect();
+        sessions.filter(|session| session.parameters.contains_key(parameter::COLD)).collect();
     let first = with_cold.first()?;
     let one = with_cold
         .iter()
-        .all(|other| other.parameters[cold::PARAMETER] == first.parameters[cold::PARAMETER]);
-    let how = match first.parameters[cold::PARAMETER].as_str().filter(|_| one) {
+        .all(|other| other.parameters[parameter::COLD] == first.parameters[parameter::COLD]);
+    let how = match first.parameters[parameter::COLD].as_str().filter(|_| one) {
         Some(how) => format!(" ({how})"),
         None => String::new(),
     };

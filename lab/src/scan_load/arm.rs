@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::arguments::ScanLoadOptions;
+use super::ScanLoadOptions;
 use crate::crew::Crew;
 use crate::error::{Error, Result};
 use crate::files::{copy_whole, length, remove};

@@ -8,14 +8,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Statement, TransactionBehavior};
 use serde::{Deserialize, Serialize};
 
-use super::mix::{Mix, Operation};
-use super::purchase::{self, Size};
+use super::purchase;
 use crate::error::{Error, Result};
 use crate::histogram::{Histogram, SparseHistogram};
 use crate::machine::{as_ns, own_cpu_seconds};
-use crate::plan::Synchronous;
+use crate::plan::{Mix, Operation, Size, Synchronous};
 use crate::random::Random;
-use crate::side::Engine;
+use crate::record::Engine;
 
 /// A text that every database holds: for telling sealed files from plain ones.
 pub const MARKER: &str = "Marker Control of the Lab's Hummer";

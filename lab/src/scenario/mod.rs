@@ -3,7 +3,6 @@
 pub mod adopt;
 pub mod application;
 pub mod hummer;
-pub mod mix;
 pub mod purchase;
 pub mod rewrite;
 pub mod statements;

@@ -10,19 +10,10 @@
 use std::hint::black_box;
 
 use rusqlite::{Connection, ErrorCode, Statement};
-use serde::{Deserialize, Serialize};
 
-use super::mix::Operation;
 use crate::error::{Error, Result};
+use crate::plan::{Operation, Size};
 use crate::random::Random;
-
-/// Rows of a fresh database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Size {
-    pub vendors: u64,
-    pub cards: u64,
-    pub purchases: u64,
-}
 
 /// Indexes exist before the rows do, as in the article, so that their pages are as full as those of
 /// a database in use.

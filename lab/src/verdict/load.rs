@@ -181,8 +181,8 @@ fn rewraps<'a>(alone: impl Iterator<Item = &'a Alone>, goals: &Goals) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::histogram::Latency;
     use crate::plan;
+    use crate::record::Latency;
     use crate::record::{Scanned, SideDescription};
 
     fn session() -> Session {

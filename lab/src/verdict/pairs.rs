@@ -1,22 +1,11 @@
 //! What the observations of an experiment say about the goals for it: one number of one side, beside another's or alone.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Judgement;
+use crate::goals::PairGoal;
 use crate::record::{Observation, Session};
 use crate::statistics::{Interval, LogMean};
-
-/// Something that may be so large and no larger.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PairGoal {
-    pub scenario: String,
-    pub side: String,
-    /// What it is divided by, round by round; without it the largest value of all rounds counts.
-    pub base: Option<String>,
-    pub what: String,
-    pub at_most: f64,
-}
 
 /// What became of one goal in one cell of one session.
 #[derive(Debug, Clone, PartialEq, Serialize)]

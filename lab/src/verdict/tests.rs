@@ -1,7 +1,6 @@
 use super::*;
 use crate::histogram::Histogram;
-use crate::machine::Machine;
-use crate::record::{SideDescription, SideResult, SCHEMA};
+use crate::record::{Machine, SideDescription, SideResult, SCHEMA};
 use crate::statistics::Summary;
 
 pub fn session(name: &str, tree: Option<&str>) -> Session {

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::histogram::SparseHistogram;
-use crate::plan::{Setting, Synchronous};
-use crate::scenario::mix::Mix;
+use crate::plan::{Mix, Setting, Synchronous};
+use crate::record::{Engine, Limit};
 use crate::scenario::{application, hummer, rewrite, statements, whole};
-use crate::side::{Engine, Side};
+use crate::side::Side;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Order {
@@ -85,15 +85,6 @@ pub struct Run {
     /// Names the sequence of rows; both sides of a round get the same.
     pub seed: Vec<u64>,
     pub worker: u64,
-}
-
-/// When a worker stops.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Limit {
-    Seconds(f64),
-    /// For each worker.
-    Operations(u64),
 }
 
 #[derive(Debug, Serialize, Deserialize)]

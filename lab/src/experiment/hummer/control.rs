@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::arguments::ControlOptions;
+use super::options::ControlOptions;
 use crate::choice::extension;
 use crate::error::{Error, Result};
 use crate::plan;

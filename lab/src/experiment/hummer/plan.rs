@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::plan::{Journal, Setting, Synchronous};
+use crate::plan::{Journal, Mix, Setting, Size, Synchronous};
 use crate::record::Parameters;
-use crate::scenario::mix::Mix;
-use crate::scenario::purchase::Size;
 
 const SCENARIO: &str = include_str!("../../../scenarios/hummer.toml");
 

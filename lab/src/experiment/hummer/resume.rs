@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::arguments::HummerOptions;
+use super::HummerOptions;
 use crate::error::{Error, Result};
-use crate::machine::Machine;
+use crate::machine;
 use crate::pieces::Pieces;
-use crate::record::{Observation, Parameters, Session, SideDescription};
+use crate::record::{Machine, Observation, Parameters, Session, SideDescription};
 
 use super::plan::Cell;
 use super::run::LAST;
@@ -42,7 +42,7 @@ pub fn missing(
     let pieces = Pieces::read(&[records], &[])?;
     let dir = common.dir();
     let dir = dir.canonicalize().map_err(Error::io(dir.display().to_string()))?;
-    let machine = Machine::describe(&dir)?;
+    let machine = machine::describe(&dir)?;
     if machine.tree.is_none() {
         return Err(Error::invalid("--resume: the tree is not known, so no record is of it"));
     }

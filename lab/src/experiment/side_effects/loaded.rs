@@ -16,15 +16,15 @@ use crate::experiment::Options;
 use crate::files::{read_through, room};
 use crate::fixture::{settle, Fixture};
 use crate::machine::Load;
-use crate::plan::{self, Cell, Synchronous};
+use crate::plan::{self, Cell, Mix, Synchronous};
 use crate::pool;
 use crate::purchase::Purchase;
-use crate::scenario::mix::Mix;
+use crate::record::Limit;
 use crate::scenario::statements;
 use crate::scenario::temporary::Temporary;
 use crate::session::Conditions;
 use crate::side::Kind;
-use crate::worker::{Limit, Order, Performed, Report, Task};
+use crate::worker::{Order, Performed, Report, Task};
 
 /// Less is sorted in memory.
 const LEAST_BYTES: u64 = 16 << 20;

@@ -5,8 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::files::beside;
-use crate::side::PLAIN_MAGIC;
+use crate::files::{beside, PLAIN_MAGIC};
 
 /// The first bytes of a sealed one, and of one that is about to be plain (docs/format.md, "Sector 0").
 const SEALED_MAGIC: [&[u8; 16]; 2] = [b"Pellucid sealed\0", b"Pellucid laying\0"];

@@ -12,10 +12,10 @@ use crate::machine::Load;
 use crate::plan::{self, Setting};
 use crate::pool;
 use crate::program::Program;
-use crate::record::SideDescription;
+use crate::record::{Engine, SideDescription};
 use crate::scenario::statements;
 use crate::scenario::whole::Cache;
-use crate::side::{Engine, Side};
+use crate::side::Side;
 use crate::worker::{Order, Performed, Report, Task};
 
 /// What encryption does to the file, too.
