@@ -3,25 +3,25 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-
-use crate::backup_speed::{self, BackupSpeedOptions};
-use crate::control::{self, ControlledOptions};
-use crate::error::{Error, Result};
-use crate::estimate::Estimate;
-use crate::experiment::backup_matrix::MatrixOptions;
-use crate::experiment::hummer::HummerOptions;
-use crate::experiment::yours::YoursOptions;
-use crate::experiment::{
+use pellucid_lab_measure::error::{Error, Result};
+use pellucid_lab_work::backup_speed::{self, BackupSpeedOptions};
+use pellucid_lab_work::control::{self, ControlledOptions};
+use pellucid_lab_work::estimate::Estimate;
+use pellucid_lab_work::experiment::backup_matrix::MatrixOptions;
+use pellucid_lab_work::experiment::hummer::HummerOptions;
+use pellucid_lab_work::experiment::yours::YoursOptions;
+use pellucid_lab_work::experiment::{
     self, acceleration, backup_matrix, backup_overhead, hummer, maintenance, side_effects,
 };
+use pellucid_lab_work::opening::{self, OpeningOptions};
+use pellucid_lab_work::purchase::{self, PurchaseOptions};
+use pellucid_lab_work::scan_load::{self, ScanLoadOptions};
+use pellucid_lab_work::scan_speed::{self, ScanSpeedOptions};
+use pellucid_lab_work::speedtest1::{self, Speedtest1Options};
+use pellucid_lab_work::whole::{self, WholeOptions};
+
 use crate::full::{FullOptions, RunOptions};
-use crate::opening::{self, OpeningOptions};
-use crate::purchase::{self, PurchaseOptions};
 use crate::quick::QuickOptions;
-use crate::scan_load::{self, ScanLoadOptions};
-use crate::scan_speed::{self, ScanSpeedOptions};
-use crate::speedtest1::{self, Speedtest1Options};
-use crate::whole::{self, WholeOptions};
 
 /// What encryption costs on this machine: paired workloads, plain SQLite against Pellucid.
 #[derive(Debug, Parser)]
@@ -193,8 +193,8 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan;
     use clap::CommandFactory;
+    use pellucid_lab_report::plan;
 
     fn options(line: &str) -> std::result::Result<PurchaseOptions, clap::Error> {
         let words = ["lab", "purchase"].into_iter().chain(line.split_whitespace());

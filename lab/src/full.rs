@@ -8,18 +8,17 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-
-use crate::child::{self, End, Measurement, Stop};
-use crate::choice;
-use crate::clock::{clock_after, length_of};
-use crate::error::{Error, Result};
-use crate::estimate::Estimate;
-use crate::files::free;
-use crate::machine;
-use crate::program;
-use crate::record::Machine;
-use crate::report::{Records, Report};
-use crate::speedtest1;
+use pellucid_lab_measure::child::{self, End, Measurement, Stop};
+use pellucid_lab_measure::choice;
+use pellucid_lab_measure::error::{Error, Result};
+use pellucid_lab_measure::files::free;
+use pellucid_lab_measure::machine;
+use pellucid_lab_measure::program;
+use pellucid_lab_report::clock::{clock_after, length_of};
+use pellucid_lab_report::record::Machine;
+use pellucid_lab_report::report::{Records, Report};
+use pellucid_lab_work::estimate::Estimate;
+use pellucid_lab_work::speedtest1;
 
 use kept::{Conditions, Hashes, Kept};
 use pieces::{Needs, Piece};
@@ -63,10 +62,10 @@ pub struct RunOptions {
     #[arg(long)]
     pub dir: Option<PathBuf>,
     /// Rounds of every piece, instead of its own number.
-    #[arg(long, value_name = "N", value_parser = crate::common::rounds)]
+    #[arg(long, value_name = "N", value_parser = pellucid_lab_measure::common::rounds)]
     pub rounds: Option<usize>,
     /// Share of the sizes: 1 is the articles', and the goals'.
-    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = crate::experiment::scale)]
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = pellucid_lab_work::experiment::scale)]
     pub scale: f64,
     /// Directory of scenario files like those in lab/scenarios: an experiment takes its NAME.toml, if it is there, instead of
     /// the article's parameters.

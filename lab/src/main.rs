@@ -3,70 +3,33 @@
 //! The extension is loaded into the SQLite that is linked here; the sides run the same SQLite and
 //! the same code, in processes of their own. Exit status: 0 done, 1 failed, below `--minimum` or a
 //! verdict that is not passed, 2 usage.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 mod arguments;
-mod backup_speed;
-mod blocks;
-mod child;
-mod choice;
-mod clock;
-mod cold;
-mod common;
-mod compare;
-mod control;
-mod crew;
-mod error;
-mod estimate;
-mod experiment;
-mod extension;
-mod files;
-mod fixture;
 mod full;
-mod goals;
-mod histogram;
-mod interrupt;
-mod machine;
-mod opening;
-mod pieces;
-mod pipeline;
-mod plan;
-mod pool;
-mod program;
-mod purchase;
 mod quick;
 mod quoted;
-mod random;
-mod record;
-mod report;
-mod scan_load;
-mod scan_speed;
-mod scenario;
-mod session;
-mod side;
-mod sink;
-mod speedtest1;
-mod sql;
-mod statistics;
-mod table;
-mod verdict;
-mod whole;
-mod work;
-mod worker;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use pellucid_lab_measure::error::{Error, Result};
+use pellucid_lab_measure::sink::Record;
+use pellucid_lab_measure::{interrupt, pipeline};
+use pellucid_lab_report::goals::Goals;
+use pellucid_lab_report::pieces::Pieces;
+use pellucid_lab_report::verdict::Verdict;
+use pellucid_lab_report::{compare, report, table};
+use pellucid_lab_work::experiment::{
+    self, acceleration, backup_matrix, backup_overhead, maintenance, side_effects, yours,
+};
+use pellucid_lab_work::{
+    backup_speed, control, opening, purchase, scan_load, scan_speed, speedtest1, whole, worker,
+};
 
 use arguments::{Arguments, Command};
-use error::{Error, Result};
-use experiment::{acceleration, backup_matrix, backup_overhead, maintenance, side_effects, yours};
-use goals::Goals;
-use pieces::Pieces;
-use sink::Record;
-use verdict::Verdict;
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
@@ -92,14 +55,16 @@ fn main() -> ExitCode {
         Command::SideEffects(options) => side_effects::measure(&options),
         Command::Yours(options) => yours::measure(&options),
         Command::Acceleration(options) => acceleration::measure(&options),
-        Command::Verdict { files, session, json } => {
-            Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
-        }
+        Command::Verdict { files, session, json } => Pieces::read(&files, &session)
+            .map_err(Error::from)
+            .and_then(|pieces| judge(&pieces, json)),
         Command::Report { files, out, markdown, all } => {
-            report::report(&files, out.as_deref(), markdown, all)
+            report::report(&files, out.as_deref(), markdown, all).map_err(Error::from)
         }
-        Command::Compare { a, b, all } => compare::compare(&a, &b, all),
-        Command::Figures { documents, root } => quoted::check(&documents, &root),
+        Command::Compare { a, b, all } => compare::compare(&a, &b, all).map_err(Error::from),
+        Command::Figures { documents, root } => {
+            quoted::check(&documents, &root).map_err(Error::from)
+        }
     };
     interrupt::give_way();
     match done {

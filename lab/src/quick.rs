@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-
-use crate::child::{self, End, Measurement, Stop};
-use crate::clock::{length_of, stamp};
-use crate::error::{Error, Result};
-use crate::files::room;
-use crate::report::{Records, Report};
+use pellucid_lab_measure::child::{self, End, Measurement, Stop};
+use pellucid_lab_measure::error::{Error, Result};
+use pellucid_lab_measure::files::room;
+use pellucid_lab_report::clock::{length_of, stamp};
+use pellucid_lab_report::report::{Records, Report};
 
 use preset::{Part, Preset, LEAST_ROUNDS, MIB, MOST_ROUNDS};
 
@@ -40,13 +39,13 @@ pub struct QuickOptions {
     #[arg(long)]
     pub estimate: bool,
     /// Seconds; for the lab's tests.
-    #[arg(long, hide = true, default_value_t = BUDGET_S, value_parser = crate::common::seconds)]
+    #[arg(long, hide = true, default_value_t = BUDGET_S, value_parser = pellucid_lab_measure::common::seconds)]
     pub budget_s: f64,
     /// The most rounds; for the lab's tests.
-    #[arg(long, hide = true, default_value_t = MOST_ROUNDS, value_parser = crate::common::rounds)]
+    #[arg(long, hide = true, default_value_t = MOST_ROUNDS, value_parser = pellucid_lab_measure::common::rounds)]
     pub rounds: usize,
     /// Of sizes and lengths; for the lab's tests.
-    #[arg(long, hide = true, default_value_t = 1.0, value_parser = crate::experiment::scale)]
+    #[arg(long, hide = true, default_value_t = 1.0, value_parser = pellucid_lab_work::experiment::scale)]
     pub scale: f64,
 }
 

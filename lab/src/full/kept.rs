@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use pellucid_lab_measure::error::{Error, Result};
+use pellucid_lab_measure::machine;
+use pellucid_lab_report::record::Machine;
 use serde::{Deserialize, Serialize};
-
-use crate::error::{Error, Result};
-use crate::machine;
-use crate::record::Machine;
 
 /// Beside the records; no report is made of it.
 const NOTES: &str = "pieces.json";
@@ -50,7 +49,9 @@ impl Kept {
         let dir = match given {
             Some(dir) => dir.clone(),
             None if resume => newest(Path::new(RECORDS))?,
-            None => Path::new(RECORDS).join(format!("{PREFIX}{}", crate::clock::stamp())),
+            None => {
+                Path::new(RECORDS).join(format!("{PREFIX}{}", pellucid_lab_report::clock::stamp()))
+            }
         };
         let notes = dir.join(NOTES);
         if !notes.exists() {
@@ -115,7 +116,7 @@ impl Kept {
     /// # Errors
     /// [`Error::Io`]
     pub fn complete(&mut self, piece: &str, conditions: &Conditions) -> Result<()> {
-        let bytes = crate::files::length(&self.records(piece))?;
+        let bytes = pellucid_lab_measure::files::length(&self.records(piece))?;
         self.note(piece, conditions, Some(bytes))
     }
 

@@ -1,8 +1,9 @@
 //! All pieces of `lab full`, in their order: the one list of what is measured.
 
+use pellucid_lab_measure::error::{Error, Result};
+use pellucid_lab_work::estimate::Estimate;
+
 use crate::arguments::{Arguments, Command};
-use crate::error::{Error, Result};
-use crate::estimate::Estimate;
 use clap::Parser;
 
 /// Reads, updates and inserts, in every combination that the goals speak of.

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::error::Result;
-use crate::estimate::Estimate;
+use pellucid_lab_measure::error::Result;
+use pellucid_lab_work::estimate::Estimate;
+
 use crate::full;
 
 /// An interval of fewer says little; of more than the most, `lab full` is the better way.
