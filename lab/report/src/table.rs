@@ -169,7 +169,9 @@ fn notes(session: &Session, cells: &[CellResult]) -> Vec<String> {
         ));
     }
     if session.machine.lab_profile != "release" {
-        notes.push("note: a debug build measures itself; use `cargo build --release`".into());
+        notes.push(
+            "note: a debug build measures itself; use `cargo build --release --workspace`".into(),
+        );
     }
     notes
 }
