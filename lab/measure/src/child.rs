@@ -47,6 +47,8 @@ pub struct Measurement<'a> {
 }
 
 impl Stop {
+    /// Begins to wait for the signals.
+    ///
     /// # Errors
     /// [`Error::Io`]
     pub fn listen() -> Result<Self> {

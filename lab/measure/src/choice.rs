@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::error::{Error, Result};
 use crate::side::{Cipher, Kind, Side};
 
+/// Options that say which sides a session compares.
 #[derive(Debug, Clone, Args)]
 pub struct SideOptions {
     /// What is compared, the first with each other: plain, again (plain once more, the control),
@@ -23,6 +24,7 @@ pub struct SideOptions {
     pub algorithm: Algorithm,
 }
 
+/// A side, as the command line names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SideChoice {
     Plain,
@@ -35,6 +37,7 @@ pub enum SideChoice {
     Ciphers(Cipher),
 }
 
+/// An algorithm of a sealed database, as SQL Server names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Algorithm {

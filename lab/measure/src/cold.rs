@@ -16,6 +16,7 @@ const DROP: (&str, &str) = ("/proc/sys/vm/drop_caches", "3");
 pub const UNTOLD: &str =
     "the system does not tell what came from the device, so that no run can be called cold";
 
+/// How cold a cold run is.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ColdOptions {
     /// For cold runs take everything out of the machine's page cache, not the database alone; only root may

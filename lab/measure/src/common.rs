@@ -32,6 +32,7 @@ pub struct Common {
 }
 
 impl Common {
+    /// The file of records that was given, or that of the scenario.
     pub fn records(&self, scenario: &str) -> PathBuf {
         self.records
             .clone()
@@ -51,18 +52,24 @@ pub fn base(given: Option<&PathBuf>) -> PathBuf {
     given.cloned().unwrap_or_else(default)
 }
 
+/// Reads a number of rounds.
+///
 /// # Errors
 /// For a number that is none of rounds.
 pub fn rounds(text: &str) -> std::result::Result<usize, String> {
     text.parse().ok().filter(|n| (5..=1000).contains(n)).ok_or_else(|| "not 5 to 1000".into())
 }
 
+/// Reads a number of processes.
+///
 /// # Errors
 /// For a number that is none of processes.
 pub fn processes(text: &str) -> std::result::Result<usize, String> {
     text.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(|| "not 1 to 1000".into())
 }
 
+/// Reads a length of time.
+///
 /// # Errors
 /// For a length that makes no sense.
 pub fn seconds(text: &str) -> std::result::Result<f64, String> {

@@ -13,6 +13,8 @@ pub const PLAIN_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const MIB: u64 = 1 << 20;
 const BLOCK_BYTES: usize = 1 << 20;
 
+/// Length of the file, bytes.
+///
 /// # Errors
 /// [`Error::Io`]
 pub fn length(path: &Path) -> Result<u64> {

@@ -29,16 +29,19 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// Counts one operation of this length.
     pub fn add(&mut self, ns: u64) {
         self.counts[bucket(ns)] += 1;
         self.total += 1;
         self.max_ns = self.max_ns.max(ns);
     }
 
+    /// How many operations were counted.
     pub fn count(&self) -> u64 {
         self.total
     }
 
+    /// Adds what another histogram counted.
     pub fn merge(&mut self, other: &Histogram) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(a, b)| *a += b);
         self.total += other.total;
@@ -56,6 +59,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
+    /// The buckets that hold something, for another process.
     pub fn sparse(&self) -> SparseHistogram {
         let filled = self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0);
         SparseHistogram { buckets: filled.collect(), max_ns: self.max_ns }
@@ -74,6 +78,7 @@ impl Histogram {
         0.0
     }
 
+    /// Percentiles and maximum, as records have them.
     pub fn latency(&self) -> Latency {
         Latency {
             operations: self.total,

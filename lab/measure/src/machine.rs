@@ -92,6 +92,8 @@ pub struct Volume {
 }
 
 impl Volume {
+    /// Looks at what `dir` lies on.
+    ///
     /// # Errors
     /// [`Error::Io`] if `dir` is not there.
     pub fn of(dir: &Path) -> Result<Self> {
@@ -128,6 +130,7 @@ pub struct Busy {
 }
 
 impl Busy {
+    /// Reads it; zero where the system does not say.
     pub fn now() -> Self {
         Self::parse(&read("/proc/stat"))
     }
@@ -165,10 +168,12 @@ pub struct Load {
 }
 
 impl Load {
+    /// Begins to watch the machine.
     pub fn begin() -> Self {
         Self { busy: Busy::now(), start: Instant::now(), used: (0.0, 0.0), seconds: 0.0 }
     }
 
+    /// Ends it: what was used until now is held.
     pub fn end(self) -> Self {
         let seconds = self.start.elapsed().as_secs_f64();
         Self { used: self.busy.elapsed(), seconds, ..self }

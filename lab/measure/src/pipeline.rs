@@ -42,6 +42,7 @@ pub struct Recipe {
     pub leaves: Vec<PathBuf>,
 }
 
+/// What a recipe took, from the start of its first program to the synced end of the last.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Took {
     pub wall_s: f64,
@@ -52,11 +53,13 @@ pub struct Took {
 }
 
 impl Step {
+    /// Runs `program` with these words, and no variable of its own.
     pub fn new(program: impl Into<PathBuf>, words: &[&str]) -> Self {
         let words = words.iter().map(|word| (*word).to_string()).collect();
         Self { program: program.into(), words, environment: Vec::new() }
     }
 
+    /// The same step, whose process has this variable.
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.environment.push((name.into(), value.into()));
         self

@@ -17,6 +17,7 @@ pub type Variable = (&'static str, Option<&'static str>);
 /// Variables that steer the program: those of whoever started the lab are not meant for what it measures.
 const STEERING: &str = "PELLUCID_";
 
+/// The program `pellucid` with an instance and a key file.
 #[derive(Debug, Clone)]
 pub struct Program {
     path: PathBuf,
@@ -106,10 +107,12 @@ impl Program {
         Ok(scan["percent_complete"].as_f64().map(|percent| percent / 100.0))
     }
 
+    /// The file of the program.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// The key file that each call is given; empty for a program without one.
     pub fn key_file(&self) -> &Path {
         &self.key_file
     }
@@ -217,6 +220,8 @@ impl Said {
         self.facts["seconds"].as_f64().unwrap_or(self.wall_s)
     }
 
+    /// Makes sure that the scan ended in the state `expected`.
+    ///
     /// # Errors
     /// [`Error::Invalid`] if the scan did not end so.
     pub fn scan_is(&self, expected: &str) -> Result<()> {

@@ -3,6 +3,7 @@
 //! For workloads only; keys come from the operating system. Steele, Lea, Flood: "Fast splittable
 //! pseudorandom number generators", OOPSLA 2014; constants as in its reference code.
 
+/// A generator; equal seeds give equal sequences.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -17,6 +18,7 @@ impl Random {
         random
     }
 
+    /// Draws the next number of the sequence.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -53,6 +53,8 @@ pub struct Conditions {
 }
 
 impl Place {
+    /// Opens a place for a session of `scenario`.
+    ///
     /// # Errors
     /// [`Error::Io`], and [`Error::Invalid`] for sides that are not to be had.
     pub fn open(scenario: &'static str, common: &Common) -> Result<Self> {
@@ -83,6 +85,7 @@ impl Place {
         })
     }
 
+    /// The session's directory.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -178,6 +181,8 @@ impl Place {
         Ok(())
     }
 
+    /// Writes the record of what was done with nobody else there.
+    ///
     /// # Errors
     /// [`Error::Io`]
     pub fn alone(&mut self, alone: Alone) -> Result<()> {
@@ -186,6 +191,8 @@ impl Place {
         Ok(())
     }
 
+    /// Writes the record of the count at the end.
+    ///
     /// # Errors
     /// [`Error::Io`]
     pub fn account(&mut self, account: Account) -> Result<()> {

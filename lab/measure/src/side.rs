@@ -18,6 +18,7 @@ use crate::machine;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 const KEY_BYTES: u64 = 32;
 
+/// One side: its name, what its databases are, and which SQLite opens them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Side {
     pub name: String,
@@ -26,6 +27,7 @@ pub struct Side {
     pub library: Option<PathBuf>,
 }
 
+/// What the databases of a side are, and what opens them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Kind {
     /// SQLite over its own VFS.
@@ -51,6 +53,7 @@ pub enum Cipher {
 }
 
 impl Cipher {
+    /// The name by which SQLite3 Multiple Ciphers knows it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Aegis => "aegis",
@@ -60,6 +63,7 @@ impl Cipher {
 }
 
 impl Kind {
+    /// The name of the kind, as records have it.
     pub fn name(&self) -> &'static str {
         match self {
             Kind::Plain => "plain",
@@ -261,6 +265,8 @@ impl Side {
     }
 }
 
+/// Reads a key file, as statements of the peers take a key.
+///
 /// # Errors
 /// [`Error::Io`]
 pub fn key_in_hex(path: &Path) -> Result<String> {

@@ -51,6 +51,7 @@ struct Column {
     name: String,
 }
 
+/// A message of the server, such as an error or what a statement took.
 #[derive(Debug, Deserialize)]
 pub struct Message {
     pub number: i64,
@@ -80,6 +81,7 @@ impl Server {
         Self { environment: environment.to_vec(), ..self.clone() }
     }
 
+    /// The instance's directory.
     pub fn home(&self) -> &Path {
         &self.home
     }
@@ -149,6 +151,8 @@ impl Answer {
 }
 
 impl Table {
+    /// What stands in this row and column.
+    ///
     /// # Errors
     /// [`Error::Invalid`] if there is no such row or column.
     pub fn value(&self, row: usize, column: &str) -> Result<&Value> {
@@ -158,6 +162,8 @@ impl Table {
             .ok_or_else(|| Error::invalid(format!("pellucid sql: no `{column}` in row {row}")))
     }
 
+    /// The number that stands there.
+    ///
     /// # Errors
     /// [`Error::Invalid`] if it is none.
     pub fn number(&self, row: usize, column: &str) -> Result<f64> {
@@ -167,6 +173,8 @@ impl Table {
         })
     }
 
+    /// The text that stands there.
+    ///
     /// # Errors
     /// [`Error::Invalid`] if it is none.
     pub fn text(&self, row: usize, column: &str) -> Result<&str> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+/// What the project promises, and when an interval resolves something.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goals {
@@ -53,6 +54,7 @@ pub struct PairGoal {
 }
 
 impl Goals {
+    /// Reads the goals that are compiled in.
     #[expect(clippy::expect_used, reason = "the file is compiled in, and a test reads it")]
     pub fn read() -> Self {
         serde_json::from_str(include_str!("../../goals.json")).expect("lab/goals.json")

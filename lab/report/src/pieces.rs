@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::record::{self, once, Account, Alone, CellResult, Observation, Phase, Session};
 use crate::verdict::Loads;
 
+/// Sessions of several files with what was measured in them.
 #[derive(Debug, Default)]
 pub struct Pieces {
     pub sessions: Vec<Session>,

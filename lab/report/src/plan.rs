@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 
 pub use mix::{Mix, Operation};
 
+/// SQLite's default.
 pub const PAGE_SIZE_BYTES: u32 = 4096;
 /// SQLite's default (`PRAGMA cache_size` of -2000), said aloud on every side.
 pub const CACHE_KIB: u32 = 2000;
@@ -17,7 +18,9 @@ pub const CACHE_KIB: u32 = 2000;
 pub const WHOLE_MIB: u64 = 1024;
 /// Of the database whose keys are changed under load.
 pub const LOAD_MIB: u64 = 2048;
+/// Numbers of processes of the standard cells.
 pub const PROCESSES: [usize; 2] = [1, 10];
+/// Mixes of the standard cells.
 pub const MIXES: [Mix; 6] = [
     Mix::of(10, 0, 0),
     Mix::of(8, 1, 1),
@@ -26,8 +29,10 @@ pub const MIXES: [Mix; 6] = [
     Mix::of(0, 10, 0),
     Mix::of(0, 0, 10),
 ];
+/// Rows of the standard setting.
 pub const SIZE: Size = Size { vendors: 500, cards: 10_000, purchases: 100_000 };
 
+/// SQLite's `PRAGMA synchronous`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "UPPERCASE")]
 #[value(rename_all = "UPPER")]
@@ -36,6 +41,7 @@ pub enum Synchronous {
     Full,
 }
 
+/// SQLite's `PRAGMA journal_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "UPPERCASE")]
 #[value(rename_all = "UPPER")]
@@ -44,6 +50,7 @@ pub enum Journal {
     Delete,
 }
 
+/// The setting that no cell names.
 pub const STANDARD: Setting = Setting {
     journal: Journal::Wal,
     page_size_bytes: PAGE_SIZE_BYTES,

@@ -25,6 +25,7 @@ pub use read::read;
 /// Version of the fields below.
 pub const SCHEMA: u32 = 2;
 
+/// The conditions of a session: what was compared, how often, and where.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Session {
     pub schema: u32,
@@ -66,6 +67,7 @@ pub struct SideDescription {
     pub page_size_bytes: Option<u32>,
 }
 
+/// One run of the workload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run {
     pub session: String,
@@ -130,6 +132,7 @@ pub struct CellResult {
     pub stolen_share: Summary,
 }
 
+/// One side of a cell, over all its rounds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SideResult {
     pub side: String,

@@ -86,6 +86,8 @@ pub fn print(text: &str) -> Result<()> {
 }
 
 impl Report {
+    /// Makes the report of these records.
+    ///
     /// # Errors
     /// [`Error::Invalid`] for records without a run.
     pub fn of(material: &Material) -> Result<Self> {

@@ -22,6 +22,7 @@ const SEALED: &str = "sealed";
 const PLAIN: &str = "plain";
 const CONTROL: &str = "again";
 
+/// What sessions say about the goals.
 #[derive(Debug, Serialize)]
 pub struct Verdict {
     pub sessions: Vec<String>,
@@ -52,6 +53,7 @@ pub struct Family {
     pub judgement: Option<Judgement>,
 }
 
+/// One cell of a family.
 #[derive(Debug, Serialize)]
 pub struct CellVerdict {
     pub cell: String,
@@ -71,6 +73,7 @@ pub struct Peer {
     pub judgement: Judgement,
 }
 
+/// What an interval says about a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
@@ -84,6 +87,7 @@ pub enum Judgement {
 }
 
 impl Judgement {
+    /// As tables have it.
     pub fn text(self) -> &'static str {
         match self {
             Judgement::Passed => "passed",

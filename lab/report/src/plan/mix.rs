@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Of each of the three numbers.
 const MOST: u32 = 1000;
 
+/// Shares of reads, updates and inserts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Mix {
@@ -16,6 +17,7 @@ pub struct Mix {
     inserts: u32,
 }
 
+/// One operation of the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Read,
@@ -24,6 +26,7 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// All of them, in the order of a mix.
     pub const ALL: [Operation; 3] = [Operation::Read, Operation::Update, Operation::Insert];
 }
 

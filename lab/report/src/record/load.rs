@@ -52,6 +52,7 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// How many statements ended with an error, of any kind.
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
     }

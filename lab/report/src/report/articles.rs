@@ -11,6 +11,7 @@ use super::reading::Material;
 use crate::record::Session;
 use crate::statistics::{jackknife, mean, mean_within_fences};
 
+/// What a page says beside the records: its first lines, titles, and what the articles claim.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Articles {
@@ -47,6 +48,7 @@ pub enum Clause {
     TimeAndEffort,
 }
 
+/// How an experiment's section is titled and drawn.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
@@ -87,6 +89,7 @@ pub struct Drawn {
     pub beside: Option<Beside>,
 }
 
+/// A quantity that is marked on the bars of another.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beside {
@@ -94,6 +97,7 @@ pub struct Beside {
     pub name: String,
 }
 
+/// A part of a chart that is a chart of its own.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
@@ -101,6 +105,7 @@ pub struct Part {
     pub cells: String,
 }
 
+/// What the chart shows of some cells.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Primary {
@@ -137,6 +142,7 @@ pub struct Source {
     pub named: Option<String>,
 }
 
+/// One claim of an article, with the figure that it prints.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fact {
@@ -150,6 +156,7 @@ pub struct Fact {
     pub ours: Vec<Ours>,
 }
 
+/// Our own number beside a claim.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ours {
@@ -208,11 +215,13 @@ pub struct Estimate {
 }
 
 impl Articles {
+    /// Reads the file that is compiled in.
     #[expect(clippy::expect_used, reason = "the file is compiled in, and a test reads it")]
     pub fn read() -> Self {
         serde_json::from_str(include_str!("../../../articles.json")).expect("lab/articles.json")
     }
 
+    /// What is known of the experiment of this name.
     pub fn experiment(&self, name: &str) -> Option<&Experiment> {
         self.experiments.iter().find(|one| one.name == name)
     }
@@ -332,6 +341,7 @@ fn mib(cell: &str) -> Option<f64> {
 }
 
 impl Drawn {
+    /// Whether the bars have this cell.
     pub fn wants(&self, cell: &str) -> bool {
         wanted(cell, &self.cells, &self.not)
     }

@@ -64,6 +64,7 @@ pub struct Row {
     pub star: Option<Star>,
 }
 
+/// How a surprising case is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Star {
     Full,
@@ -97,6 +98,7 @@ pub struct Line {
     pub stroke: Stroke,
 }
 
+/// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
     Solid,
@@ -104,6 +106,7 @@ pub enum Stroke {
     Dotted,
 }
 
+/// For which screen a chart is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
     Desk,

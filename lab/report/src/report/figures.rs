@@ -49,6 +49,7 @@ pub struct Figure {
 }
 
 impl Sense {
+    /// What the quantity means, by the words and the unit of its name.
     pub fn of(what: &str) -> Self {
         let words: Vec<&str> = what.split('_').collect();
         let unit = words.last().copied().unwrap_or_default();
@@ -62,6 +63,7 @@ impl Sense {
         }
     }
 
+    /// What a reader is told of this quantity when its interval says `word`.
     pub fn words(self, word: Word) -> &'static str {
         match (word, self) {
             (Word::NoDifference, _) => "no difference",
@@ -93,6 +95,7 @@ impl Word {
 }
 
 impl Figure {
+    /// What more of its quantity means.
     pub fn sense(&self) -> Sense {
         Sense::of(&self.what)
     }
@@ -102,6 +105,7 @@ impl Figure {
         self.side_values.iter().zip(&self.base_values).map(|(side, base)| side / base).collect()
     }
 
+    /// The mean of the log ratios; a single pair has none.
     pub fn log_mean(&self) -> Option<LogMean> {
         LogMean::of(&self.ratios())
     }
@@ -111,6 +115,7 @@ impl Figure {
         self.log_mean().map(|mean| mean.interval(1))
     }
 
+    /// Median and range of the ratios.
     pub fn summary(&self) -> Option<Summary> {
         Summary::of(&self.ratios())
     }
@@ -135,6 +140,7 @@ impl Figure {
         self.ratios().iter().map(|ratio| if turned { 1.0 / ratio } else { *ratio }).collect()
     }
 
+    /// What its interval of costs says; nothing of a single pair, nor of what is not judged.
     pub fn word(&self) -> Word {
         match self.cost() {
             _ if self.sense() == Sense::Told => Word::Told,
@@ -143,6 +149,7 @@ impl Figure {
         }
     }
 
+    /// What a reader is told of it.
     pub fn words(&self) -> &'static str {
         match self.ratios().len() {
             _ if self.sense() == Sense::Told => "not judged",

@@ -56,6 +56,7 @@ pub struct Cost {
 }
 
 impl Lead {
+    /// What its interval says; nothing where there is none.
     pub fn word(&self) -> Word {
         self.result.as_ref().map_or(Word::Told, |result| Word::of(&result.cost))
     }
@@ -103,6 +104,7 @@ impl Lead {
         told
     }
 
+    /// The cell with the largest cost.
     pub fn cell_with_most(&self) -> Option<&Cost> {
         let cells = self.result.iter().flat_map(|result| &result.cells);
         cells.max_by(|a, b| a.interval.mean.total_cmp(&b.interval.mean))
@@ -135,6 +137,7 @@ pub fn words_of(sense: Sense, cost: &Interval) -> String {
     }
 }
 
+/// The lines of the first screen, of those that were measured or have to be mentioned.
 pub fn leads(articles: &Articles, material: &Material, figures: &[Figure]) -> Vec<Lead> {
     articles.headlines.iter().filter_map(|headline| lead(headline, material, figures)).collect()
 }

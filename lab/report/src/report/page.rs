@@ -15,6 +15,8 @@ const SCRIPT: &str = include_str!("page.js");
 /// The page may do nothing but look as it does: not even the network is open to it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
+/// Renders the report as one HTML file.
+///
 /// # Errors
 /// As [`chart::forest`].
 pub fn render(report: &Report) -> Result<String> {

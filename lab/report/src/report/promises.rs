@@ -27,6 +27,7 @@ struct Promise {
 }
 
 impl Promises {
+    /// Judges the goals that the records speak of, together what can be joined.
     pub fn of(material: &Material) -> Self {
         let goals = Goals::read();
         let mut promises = Vec::new();

@@ -69,6 +69,8 @@ impl Turn {
 }
 
 impl Material {
+    /// Reads the runs of these files.
+    ///
     /// # Errors
     /// [`Error::Io`], and [`Error::Invalid`] for a line that is no record of this schema, a session
     /// that is there twice, a number without its session, or one that was written twice.

@@ -46,6 +46,7 @@ pub struct Chart {
     pub rows: Vec<Row>,
 }
 
+/// Bars of one quantity, in groups.
 #[derive(Debug)]
 pub struct Bars {
     pub title: String,
@@ -70,6 +71,7 @@ pub fn primary(figure: &Figure) -> bool {
 }
 
 impl Section {
+    /// Makes the section of the experiment `name` from its figures.
     pub fn of(name: &str, articles: &Articles, material: &Material, all: &[Figure]) -> Self {
         let known: Option<&Experiment> = articles.experiment(name);
         let figures: Vec<&Figure> = all.iter().filter(|figure| figure.scenario == name).collect();

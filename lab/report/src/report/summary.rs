@@ -86,6 +86,7 @@ pub fn first_screen(report: &Report) -> String {
     text
 }
 
+/// For a terminal: the first screen, the goals and the articles' figures, or `all` tables of the experiments.
 pub fn terminal(report: &Report, all: bool) -> String {
     let mut text = first_screen(report);
     let mut add = |one: &Table| {

@@ -13,6 +13,7 @@ use crate::statistics::{mean_within_fences, Interval};
 /// Processor time of a run: of its statement, of its process, of each operation.
 pub const EFFORTS: [&str; 3] = ["cpu_s", "process_cpu_s", "cpu_us_per_op"];
 
+/// A table, whichever way it is shown.
 #[derive(Debug)]
 pub struct Table {
     /// Names it on the page.
@@ -22,6 +23,7 @@ pub struct Table {
     pub rows: Vec<Vec<Entry>>,
 }
 
+/// The head of a column.
 #[derive(Debug, Clone)]
 pub struct Column {
     pub title: String,
@@ -88,6 +90,7 @@ impl Entry {
 }
 
 impl Table {
+    /// A table without rows; a title that ends with a tab is that of a column of words.
     pub fn new(id: String, title: &str, columns: &[&str]) -> Self {
         // A column whose title ends with a tab holds words.
         let column = |title: &&str| Column {

@@ -139,6 +139,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// `1.034`; of ratios from 100 on one digit.
 pub fn ratio(ratio: f64) -> String {
     let digits = if ratio >= 100.0 { 1 } else { 3 };
     format!("{ratio:.digits$}")

@@ -8,6 +8,7 @@ use crate::verdict::{LoadVerdict, Loads};
 
 const MIB: f64 = 1048576.0;
 
+/// The table of one side under load, phase by phase, with its checks.
 pub fn render(verdict: &LoadVerdict, loads: &Loads) -> String {
     let ours = |session: &str, side: &str| (session, side) == (&verdict.session, &verdict.side);
     let mut text = String::new();

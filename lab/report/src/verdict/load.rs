@@ -37,6 +37,7 @@ pub struct Check {
 }
 
 impl LoadVerdict {
+    /// Whether every check passed, or nothing depends on it.
     pub fn passed(&self) -> bool {
         !self.judged || self.checks.iter().all(|check| check.passed)
     }
