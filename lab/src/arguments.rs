@@ -2,26 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
-use pellucid_lab_measure::error::{Error, Result};
-use pellucid_lab_work::backup_speed::{self, BackupSpeedOptions};
-use pellucid_lab_work::control::{self, ControlledOptions};
-use pellucid_lab_work::estimate::Estimate;
-use pellucid_lab_work::experiment::backup_matrix::MatrixOptions;
-use pellucid_lab_work::experiment::hummer::HummerOptions;
-use pellucid_lab_work::experiment::yours::YoursOptions;
-use pellucid_lab_work::experiment::{
-    self, acceleration, backup_matrix, backup_overhead, hummer, maintenance, side_effects,
-};
-use pellucid_lab_work::opening::{self, OpeningOptions};
-use pellucid_lab_work::purchase::{self, PurchaseOptions};
-use pellucid_lab_work::scan_load::{self, ScanLoadOptions};
-use pellucid_lab_work::scan_speed::{self, ScanSpeedOptions};
-use pellucid_lab_work::speedtest1::{self, Speedtest1Options};
-use pellucid_lab_work::whole::{self, WholeOptions};
-
-use crate::full::{FullOptions, RunOptions};
-use crate::quick::QuickOptions;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
+use pellucid_lab_work::full::{FullOptions, RunOptions};
+use pellucid_lab_work::measurement::Measurement;
+use pellucid_lab_work::quick::QuickOptions;
+use pellucid_lab_work::registry;
 
 /// What encryption costs on this machine: paired workloads, plain SQLite against Pellucid.
 #[derive(Debug, Parser)]
@@ -31,8 +17,18 @@ pub struct Arguments {
     pub command: Command,
 }
 
-#[derive(Debug, Subcommand)]
+/// What the lab is to do. The help has the commands in the order of these kinds.
+#[derive(Debug)]
 pub enum Command {
+    Several(Several),
+    /// A command of [`registry`].
+    One(Box<dyn Measurement>),
+    Other(Other),
+}
+
+/// Commands that run several measurements, one behind the other.
+#[derive(Debug, Subcommand)]
+pub enum Several {
     /// A first answer in three minutes: OLTP, backups, restores, checks, opening; a summary and a page.
     ///
     /// Example: lab quick --dir /mnt/data
@@ -46,64 +42,11 @@ pub enum Command {
     /// The pieces of `lab full --pieces peers`; says which peers are not built or installed here, and how they are.
     /// Example: lab peers --estimate; lab peers; lab peers --resume
     Peers(RunOptions),
-    /// Vendor, Card, Purchase: the same work on every side, in rounds of random order.
-    ///
-    /// Example: lab purchase --sides plain,again,sealed --cells 1-NORMAL-4/3/3,10-FULL-0/5/5
-    Purchase(Box<PurchaseOptions>),
-    /// Whether this machine tells apart what is apart: one short session of a cell, again and again.
-    ///
-    /// Example: lab control --sides plain,again --cells 1-NORMAL-10/0/0 --rounds 20 --seconds 0.2
-    Control(Box<ControlledOptions>),
-    /// Scan, check, REINDEX, ANALYZE, VACUUM, CREATE INDEX on a large database, warm and cold.
-    Whole(Box<WholeOptions>),
-    /// SQLite's own speedtest1, plain and over the shim.
-    Speedtest1(Box<Speedtest1Options>),
-    /// From the start of a process to its first row.
-    Opening(Box<OpeningOptions>),
-    /// Keys and algorithms changed under a constant load of writers and readers; the control is a plain rewrite.
-    ///
-    /// Example: lab scan-load --journal DELETE
-    ScanLoad(Box<ScanLoadOptions>),
-    /// Backups under a constant load of writers and readers, of a plain and of a sealed database.
-    ///
-    /// Example: lab backup-load --journal DELETE --busy-timeout-ms 10000
-    BackupLoad(Box<ScanLoadOptions>),
-    /// A scan with nobody else there, beside a plain rewrite of each page, and beside peers.
-    ///
-    /// Example: lab scan-speed --sides plain,again,sealed
-    ScanSpeed(Box<ScanSpeedOptions>),
-    /// Backups and restores beside VACUUM INTO, zstd, age, restic and borg: time, processor time, memory, size.
-    ///
-    /// Example: lab backup-speed --methods "pellucid zstd AES_256" --methods "VACUUM INTO + zstd + age"
-    BackupSpeed(Box<BackupSpeedOptions>),
-    /// Article 0: backups by encryption, compression, source and target; restores and differentials beside them.
-    ///
-    /// Example: lab backup-matrix --source hdd=/mnt/a --source ssd=/mnt/b --target hdd=/mnt/a --target ssd=/mnt/b
-    BackupMatrix(Box<MatrixOptions>),
-    /// Article 1: what four algorithms add to the time of a backup.
-    ///
-    /// Example: lab backup-overhead --rounds 10
-    BackupOverhead(Box<experiment::Options>),
-    /// Article 3: ten processes loop over Vendor, Card and Purchase, in sixteen mixes, with and without its DELAYs.
-    ///
-    /// Example: lab hummer --cells elapsed,busy-4/3/3 --resume
-    Hummer(Box<HummerOptions>),
-    /// Article 2: CHECKDB, backup, restore, index rebuilds, statistics, and SELECT and DML, plain against sealed.
-    ///
-    /// Example: lab maintenance --scale 0.1
-    Maintenance(Box<experiment::Options>),
-    /// Article 3's caveats: plain databases beside the library, compressed backups, maintenance during a scan.
-    ///
-    /// Example: lab side-effects --estimate
-    SideEffects(Box<experiment::Options>),
-    /// Your database and your SQL: each statement, plain against sealed. The database is copied.
-    ///
-    /// Example: lab yours --database app.db --sql report.sql --sides plain,again,sealed
-    Yours(Box<YoursOptions>),
-    /// Article 4: encryption, decryption and CHECKDB with hardware AES and without it.
-    ///
-    /// Example: lab acceleration --estimate
-    Acceleration(Box<experiment::Options>),
+}
+
+/// Commands that read records, and those that the lab itself starts.
+#[derive(Debug, Subcommand)]
+pub enum Other {
     /// Table and verdict from records alone; exit 1 if a goal is not reached.
     Verdict {
         /// Files of records; their sessions must be of one tree and machine.
@@ -163,30 +106,40 @@ pub enum Command {
     VacuumInto { from: PathBuf, to: PathBuf },
 }
 
-impl Command {
-    /// What a command that measures will take.
-    ///
-    /// # Errors
-    /// Of its own options; [`Error::Invalid`] for a command that measures nothing.
-    pub fn estimate(&self) -> Result<Estimate> {
-        match self {
-            Self::Purchase(options) => purchase::estimate(options),
-            Self::Control(options) => control::estimate(options),
-            Self::Whole(options) => Ok(whole::estimate(options)),
-            Self::Speedtest1(options) => Ok(speedtest1::estimate(options)),
-            Self::Opening(options) => Ok(opening::estimate(options)),
-            Self::ScanLoad(options) => Ok(scan_load::estimate(options)),
-            Self::BackupLoad(options) => Ok(scan_load::estimate_backups(options)),
-            Self::ScanSpeed(options) => Ok(scan_speed::estimate(options)),
-            Self::BackupSpeed(options) => backup_speed::estimate(options),
-            Self::BackupMatrix(options) => backup_matrix::estimate(options),
-            Self::BackupOverhead(options) => backup_overhead::estimate(options),
-            Self::Hummer(options) => hummer::estimate(options),
-            Self::Maintenance(options) => maintenance::estimate(options),
-            Self::Acceleration(options) => acceleration::estimate(options),
-            Self::SideEffects(options) => side_effects::estimate(options),
-            _ => Err(Error::invalid("a command that measures nothing has no estimate")),
+impl FromArgMatches for Command {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let Some((name, own)) = matches.subcommand() else {
+            return Err(clap::Error::new(ErrorKind::MissingSubcommand));
+        };
+        match registry::find(name) {
+            Some(entry) => entry.read(own).map(Self::One),
+            None if Several::has_subcommand(name) => {
+                Several::from_arg_matches(matches).map(Self::Several)
+            }
+            None => Other::from_arg_matches(matches).map(Self::Other),
         }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Subcommand for Command {
+    fn augment_subcommands(lab: clap::Command) -> clap::Command {
+        let one = registry::all().iter().map(registry::Entry::command);
+        Other::augment_subcommands(Several::augment_subcommands(lab).subcommands(one))
+    }
+
+    fn augment_subcommands_for_update(lab: clap::Command) -> clap::Command {
+        Self::augment_subcommands(lab)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        Several::has_subcommand(name)
+            || registry::find(name).is_some()
+            || Other::has_subcommand(name)
     }
 }
 
@@ -194,55 +147,45 @@ impl Command {
 mod tests {
     use super::*;
     use clap::CommandFactory;
-    use pellucid_lab_report::plan;
-
-    fn options(line: &str) -> std::result::Result<PurchaseOptions, clap::Error> {
-        let words = ["lab", "purchase"].into_iter().chain(line.split_whitespace());
-        Arguments::try_parse_from(words).map(|arguments| match arguments.command {
-            Command::Purchase(options) => *options,
-            _ => unreachable!(),
-        })
-    }
+    use pellucid_lab_work::piece::Piece;
+    use std::collections::BTreeSet;
 
     #[test]
     fn the_command_line_is_well_formed() {
         Arguments::command().debug_assert();
     }
 
+    /// What is measured and is no piece: these, and what nobody but its user can choose.
+    const OTHERS: [&str; 5] = ["quick", "full", "peers", "yours", "control"];
+
     #[test]
-    fn the_default_plan_is_the_24_cells_in_ten_rounds() {
-        let options = options("").unwrap();
-        assert_eq!((options.plan().unwrap(), options.common.rounds), (plan::standard_cells(), 10));
-        assert_eq!(options.setting().suffix(), "");
-        assert_eq!(plan::standard_cells().len(), 24);
+    fn every_measurement_of_the_lab_is_in_a_piece() {
+        let pieces: BTreeSet<_> = registry::pieces().into_iter().map(Piece::command).collect();
+        let lab = Arguments::command();
+        let measures = lab.get_subcommands().filter(|one| {
+            one.get_arguments().any(|argument| argument.get_id() == "estimate")
+                && !OTHERS.contains(&one.get_name())
+        });
+        let measures: BTreeSet<_> = measures.map(|one| one.get_name()).collect();
+        assert_eq!(measures, pieces);
     }
 
     #[test]
-    fn lists_make_cells_and_nonsense_is_refused() {
-        let options = options("--processes 2 --mix 4/3/3,1/0/0 --sync full").unwrap();
-        let plan = options.plan().unwrap();
-        assert_eq!(plan.len(), 2);
-        assert_eq!(plan[1].to_string(), "2-FULL-1/0/0");
-    }
-
-    #[test]
-    fn what_means_nothing_is_refused() {
-        for line in [
-            "--rounds 4",
-            "--seconds 0",
-            "--seconds NaN",
-            "--turn-ms 1",
-            "--turn-ms 5 --operations 100",
-            "--until-percent 0",
-            "--until-percent NaN",
-            "--processes 0",
-            "--mix 1/2",
-            "--page-size 1000",
-            "--sides plain,other",
-            "--sides plain,sealed=",
-            "--cells all --mix 4/3/3",
-        ] {
-            assert!(options(line).is_err(), "{line}");
+    fn the_help_lists_the_registry_in_its_order_and_the_command_line_takes_it() {
+        let help = Arguments::command().render_help().to_string();
+        // What goes on in the next line is further in.
+        let first = |line: &'_ str| line.strip_prefix("  ")?.split(' ').next().map(String::from);
+        let listed: Vec<_> = help.lines().filter_map(first).filter(|one| !one.is_empty()).collect();
+        let names: Vec<_> = registry::all().iter().map(registry::Entry::name).collect();
+        let at = listed.iter().position(|name| name == names[0]).unwrap();
+        assert_eq!(listed[at..at + names.len()], names);
+        for piece in registry::pieces() {
+            let line = [String::from("lab")].into_iter().chain(piece.words(1.0, None));
+            let Command::One(one) = Arguments::try_parse_from(line).unwrap().command else {
+                panic!("{}: no measurement", piece.name);
+            };
+            let estimate = registry::estimate(&piece.words(1.0, None)).unwrap();
+            assert_eq!(one.estimate().unwrap(), estimate, "{}", piece.name);
         }
     }
 }

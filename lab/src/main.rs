@@ -8,8 +8,6 @@
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 mod arguments;
-mod full;
-mod quick;
 mod quoted;
 
 use std::process::ExitCode;
@@ -22,50 +20,12 @@ use pellucid_lab_report::goals::Goals;
 use pellucid_lab_report::pieces::Pieces;
 use pellucid_lab_report::verdict::Verdict;
 use pellucid_lab_report::{compare, report, table};
-use pellucid_lab_work::experiment::{
-    self, acceleration, backup_matrix, backup_overhead, maintenance, side_effects, yours,
-};
-use pellucid_lab_work::{
-    backup_speed, control, opening, purchase, scan_load, scan_speed, speedtest1, whole, worker,
-};
+use pellucid_lab_work::{backup_speed, full, quick, worker};
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Other, Several};
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
-        Command::Worker => worker::serve().map(|()| true),
-        Command::Pipeline => pipeline::serve().map(|()| true),
-        Command::VacuumInto { from, to } => backup_speed::vacuum_into(&from, &to).map(|()| true),
-        Command::Quick(options) => quick::measure(&options),
-        Command::Full(options) => full::measure(&options.pieces, &options.run),
-        Command::Peers(options) => full::measure(&[full::PEERS], &options),
-        Command::Purchase(options) => purchase::measure(&options),
-        Command::Control(options) => control::measure(&options),
-        Command::Whole(options) => whole::measure(&options),
-        Command::Speedtest1(options) => speedtest1::measure(&options),
-        Command::Opening(options) => opening::measure(&options),
-        Command::ScanLoad(options) => scan_load::measure(&options),
-        Command::BackupLoad(options) => scan_load::measure_backups(&options),
-        Command::ScanSpeed(options) => scan_speed::measure(&options),
-        Command::BackupSpeed(options) => backup_speed::measure(&options),
-        Command::BackupMatrix(options) => backup_matrix::measure(&options),
-        Command::BackupOverhead(options) => backup_overhead::measure(&options),
-        Command::Hummer(options) => experiment::hummer::measure(&options),
-        Command::Maintenance(options) => maintenance::measure(&options),
-        Command::SideEffects(options) => side_effects::measure(&options),
-        Command::Yours(options) => yours::measure(&options),
-        Command::Acceleration(options) => acceleration::measure(&options),
-        Command::Verdict { files, session, json } => Pieces::read(&files, &session)
-            .map_err(Error::from)
-            .and_then(|pieces| judge(&pieces, json)),
-        Command::Report { files, out, markdown, all } => {
-            report::report(&files, out.as_deref(), markdown, all).map_err(Error::from)
-        }
-        Command::Compare { a, b, all } => compare::compare(&a, &b, all).map_err(Error::from),
-        Command::Figures { documents, root } => {
-            quoted::check(&documents, &root).map_err(Error::from)
-        }
-    };
+    let done = perform(Arguments::parse().command);
     interrupt::give_way();
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -75,6 +35,29 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Does what the command says; false if what it asks for was not reached.
+fn perform(command: Command) -> Result<bool> {
+    Ok(match command {
+        Command::Several(Several::Quick(options)) => quick::measure(&options)?,
+        Command::Several(Several::Full(options)) => full::measure(&options.pieces, &options.run)?,
+        Command::Several(Several::Peers(options)) => full::measure(&[full::PEERS], &options)?,
+        Command::One(measurement) => measurement.perform()?,
+        Command::Other(Other::Verdict { files, session, json }) => {
+            judge(&Pieces::read(&files, &session)?, json)?
+        }
+        Command::Other(Other::Report { files, out, markdown, all }) => {
+            report::report(&files, out.as_deref(), markdown, all)?
+        }
+        Command::Other(Other::Compare { a, b, all }) => compare::compare(&a, &b, all)?,
+        Command::Other(Other::Figures { documents, root }) => quoted::check(&documents, &root)?,
+        Command::Other(Other::Worker) => worker::serve().map(|()| true)?,
+        Command::Other(Other::Pipeline) => pipeline::serve().map(|()| true)?,
+        Command::Other(Other::VacuumInto { from, to }) => {
+            backup_speed::vacuum_into(&from, &to).map(|()| true)?
+        }
+    })
 }
 
 /// False if a goal is not reached.

@@ -36,7 +36,7 @@ pub struct Stop {
 
 /// What is to be run, and where.
 #[derive(Debug)]
-pub struct Measurement<'a> {
+pub struct Run<'a> {
     pub lab: &'a Path,
     pub words: &'a [String],
     /// Its databases lie in a directory below, which goes with it.
@@ -63,7 +63,7 @@ impl Stop {
     }
 }
 
-impl Measurement<'_> {
+impl Run<'_> {
     /// Runs it to its end, or until it is stopped.
     ///
     /// # Errors
@@ -185,9 +185,8 @@ mod tests {
             std::fs::write(&script, text).unwrap();
             let words = [script.display().to_string()];
             let lab = Path::new("/bin/sh");
-            let measurement =
-                Measurement { lab, words: &words, dir: dir.path(), shown: false, deadline };
-            measurement.run(&mut stop).unwrap()
+            let one = Run { lab, words: &words, dir: dir.path(), shown: false, deadline };
+            one.run(&mut stop).unwrap()
         };
         // With a process of its own, which would go on. $2 is its directory. It is given time to get as far as that.
         let text = "sleep 1000 & echo $! >\"$2/../sleeper\"; touch \"$2/file\"; wait";

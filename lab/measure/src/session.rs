@@ -21,9 +21,6 @@ use crate::machine;
 use crate::side::{self, Side};
 use crate::sink::{Record, Sink};
 
-/// The scenario whose processes end their loops, and are counted, when somebody stops it.
-pub const HUMMER: &str = "hummer";
-
 /// Where a session takes place; its directory goes when it is dropped, or when a signal ends the lab.
 #[derive(Debug)]
 pub struct Place {
@@ -53,16 +50,23 @@ pub struct Conditions {
 }
 
 impl Place {
-    /// Opens a place for a session of `scenario`.
+    /// Opens a place for a session of `scenario`; a signal that asks the lab to stop ends it, and leaves nothing but its
+    /// records.
     ///
     /// # Errors
     /// [`Error::Io`], and [`Error::Invalid`] for sides that are not to be had.
     pub fn open(scenario: &'static str, common: &Common) -> Result<Self> {
+        interrupt::listen()?;
+        Self::open_deaf(scenario, common)
+    }
+
+    /// As [`Place::open`], for a scenario that goes by the signals itself, since it has to count what was done.
+    ///
+    /// # Errors
+    /// As [`Place::open`].
+    pub fn open_deaf(scenario: &'static str, common: &Common) -> Result<Self> {
         let dir = common.dir();
         let dir = dir.canonicalize().map_err(Error::io(dir.display().to_string()))?;
-        if scenario != HUMMER {
-            interrupt::listen()?;
-        }
         let dir = interrupt::directory("pellucid-lab-", &dir)?;
         let key_file = dir.path().join("key");
         let sides = common.sides.sides(&key_file)?;

@@ -23,12 +23,18 @@ use pellucid_lab_report::record::{Observation, SideDescription};
 
 use crate::estimate::Estimate;
 use crate::fixture::settle;
+use crate::measurement::Measurement;
+use crate::piece::{Piece, Scaled};
 use crate::pool;
 use crate::scenario::whole::MARKER;
 use crate::worker::{Order, Report, Task};
 
 use method::{Method, Tools, CERTIFICATE};
 
+/// Names the command and the sessions.
+const NAME: &str = "backup-speed";
+/// What `lab full` runs of it.
+const PIECES: &[Piece] = &[Piece::new(NAME, NAME, Scaled::Mib(1024), &[]).beside_peers()];
 const MIB: u64 = 1 << 20;
 const MB: f64 = 1e6;
 /// Two sources, the copy that others read, its media, and what is restored.
@@ -40,8 +46,11 @@ const MB_PER_S_TRIPLE_DES: f64 = 15.0;
 /// Where Debian has them.
 const DEBIAN: &str = "apt-get install zstd age restic borgbackup";
 
+/// Backups and restores beside VACUUM INTO, zstd, age, restic and borg: time, processor time, memory, size.
+///
+/// Example: lab backup-speed --methods "pellucid zstd AES_256" --methods "VACUUM INTO + zstd + age"
 #[derive(Debug, Clone, Args)]
-pub struct BackupSpeedOptions {
+pub struct BackupSpeed {
     #[command(flatten)]
     pub common: Common,
     /// Length of the database.
@@ -55,78 +64,81 @@ pub struct BackupSpeedOptions {
     pub methods: Vec<String>,
 }
 
-/// Measures every method in rounds, and says what it took.
-///
-/// # Errors
-/// Of the first run that failed; [`Error::Invalid`] too if there is no room, or a named program is not installed.
-pub fn measure(options: &BackupSpeedOptions) -> Result<bool> {
-    let common = &options.common;
-    let methods = chosen(options)?;
-    let size = options.size_mib * MIB;
-    let estimate = estimated(options, &methods);
-    if common.estimate {
-        return estimate.print();
+impl Measurement for BackupSpeed {
+    fn name() -> &'static str {
+        NAME
     }
-    let mut place = Place::open("backup-speed", common)?;
-    room(place.path(), estimate.bytes)?;
-    let with_age = methods.contains(&Method::VacuumZstdAge);
-    let (tools, plain, sealed, rows) = prepare(&place, size, common.seed, with_age)?;
-    let source_bytes = length(&tools.plain)?;
-    let sides = methods
-        .iter()
-        .map(|method| {
-            let side = if method.restores_sealed() { &sealed } else { &plain };
-            let file_bytes = Some(source_bytes);
-            Ok(SideDescription { side: method.name(), file_bytes, ..side.describe()? })
-        })
-        .collect::<Result<_>>()?;
-    let conditions = Conditions {
-        sides,
-        warm_up_rounds: 1,
-        setting: Some(plan::STANDARD),
-        size: Some(options.size_mib),
-        parameters: [("source_bytes".to_string(), source_bytes.into())].into(),
-        ..Conditions::default()
-    };
-    let session = place.begin(conditions, 1)?.session;
-    let cell = format!("{} MiB", options.size_mib);
-    for round in 0..=common.rounds {
-        let order = shuffled(methods.len(), &mut Random::of(&[common.seed, round as u64]));
-        for (drawn, number) in order.into_iter().enumerate() {
-            let method = &methods[number];
-            place.step(&format!("round {round}, {}", method.name()));
-            let numbers = run(method, &tools, source_bytes)?;
-            let side = if method.restores_sealed() { &sealed } else { &plain };
-            check(side, &tools, rows)?;
-            if round == 0 {
-                check_media(method, &tools)?;
-            }
-            for (what, value) in numbers {
-                place.observe(Observation {
-                    session: session.clone(),
-                    cell: cell.clone(),
-                    round,
-                    place: drawn,
-                    side: method.name(),
-                    what: what.into(),
-                    value,
-                })?;
+
+    fn pieces() -> &'static [Piece] {
+        PIECES
+    }
+
+    fn only_estimates(&self) -> bool {
+        self.common.estimate
+    }
+
+    fn estimate(&self) -> Result<Estimate> {
+        Ok(estimated(self, &chosen(self)?))
+    }
+
+    fn run(&self) -> Result<bool> {
+        let common = &self.common;
+        let methods = chosen(self)?;
+        let size = self.size_mib * MIB;
+        let estimate = estimated(self, &methods);
+        let mut place = Place::open(NAME, common)?;
+        room(place.path(), estimate.bytes)?;
+        let with_age = methods.contains(&Method::VacuumZstdAge);
+        let (tools, plain, sealed, rows) = prepare(&place, size, common.seed, with_age)?;
+        let source_bytes = length(&tools.plain)?;
+        let sides = methods
+            .iter()
+            .map(|method| {
+                let side = if method.restores_sealed() { &sealed } else { &plain };
+                let file_bytes = Some(source_bytes);
+                Ok(SideDescription { side: method.name(), file_bytes, ..side.describe()? })
+            })
+            .collect::<Result<_>>()?;
+        let conditions = Conditions {
+            sides,
+            warm_up_rounds: 1,
+            setting: Some(plan::STANDARD),
+            size: Some(self.size_mib),
+            parameters: [("source_bytes".to_string(), source_bytes.into())].into(),
+            ..Conditions::default()
+        };
+        let session = place.begin(conditions, 1)?.session;
+        let cell = format!("{} MiB", self.size_mib);
+        for round in 0..=common.rounds {
+            let order = shuffled(methods.len(), &mut Random::of(&[common.seed, round as u64]));
+            for (drawn, number) in order.into_iter().enumerate() {
+                let method = &methods[number];
+                place.step(&format!("round {round}, {}", method.name()));
+                let numbers = run(method, &tools, source_bytes)?;
+                let side = if method.restores_sealed() { &sealed } else { &plain };
+                check(side, &tools, rows)?;
+                if round == 0 {
+                    check_media(method, &tools)?;
+                }
+                for (what, value) in numbers {
+                    place.observe(Observation {
+                        session: session.clone(),
+                        cell: cell.clone(),
+                        round,
+                        place: drawn,
+                        side: method.name(),
+                        what: what.into(),
+                        value,
+                    })?;
+                }
             }
         }
+        place.finish()?;
+        Ok(true)
     }
-    place.finish()?;
-    Ok(true)
 }
 
-/// What it will take.
-///
-/// # Errors
-/// [`Error::Invalid`] if a named program is not installed.
-pub fn estimate(options: &BackupSpeedOptions) -> Result<Estimate> {
-    Ok(estimated(options, &chosen(options)?))
-}
-
-fn estimated(options: &BackupSpeedOptions, methods: &[Method]) -> Estimate {
+fn estimated(options: &BackupSpeed, methods: &[Method]) -> Estimate {
     let (rounds, size) = (options.common.rounds + 1, options.size_mib * MIB);
     Estimate { seconds: rounds as f64 * seconds_of_a_round(methods, size), bytes: FILES * size }
 }
@@ -137,7 +149,7 @@ pub fn names(algorithms: &[String]) -> Vec<String> {
 }
 
 /// The methods that were asked for, and the base; those of programs that are not installed are left out.
-fn chosen(options: &BackupSpeedOptions) -> Result<Vec<Method>> {
+fn chosen(options: &BackupSpeed) -> Result<Vec<Method>> {
     let mut methods = Method::all(&options.algorithms);
     methods.retain(|method| {
         let name = method.name();

@@ -12,12 +12,19 @@ use pellucid_lab_report::report::figures::{Sense, Word};
 use pellucid_lab_report::statistics::{mean, Interval, LogMean, CELLS_OF_99_PERCENT};
 
 use crate::estimate::Estimate;
-use crate::purchase::{self, PurchaseOptions};
+use crate::measurement::Measurement;
+use crate::purchase::Purchase;
 
+/// Names the command; the sessions are those of `purchase`.
+const NAME: &str = "control";
+
+/// Whether this machine tells apart what is apart: one short session of a cell, again and again.
+///
+/// Example: lab control --sides plain,again --cells 1-NORMAL-10/0/0 --rounds 20 --seconds 0.2
 #[derive(Debug, Clone, Args)]
-pub struct ControlledOptions {
+pub struct Control {
     #[command(flatten)]
-    pub purchase: PurchaseOptions,
+    pub purchase: Purchase,
     /// Sessions, each with the next seed.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = processes)]
     pub runs: usize,
@@ -42,70 +49,75 @@ enum Wanted {
     Less(f64),
 }
 
-/// Measures all sessions, and says how many came out as they had to; false if too few.
-///
-/// # Errors
-/// Of the first run that failed; [`Error::Invalid`] unless there is one cell and two sides.
-pub fn measure(options: &ControlledOptions) -> Result<bool> {
-    let one = &options.purchase;
-    if one.plan()?.len() != 1 || one.common.sides.sides.len() != 2 {
-        return Err(Error::invalid("control: one cell and two sides"));
+impl Measurement for Control {
+    fn name() -> &'static str {
+        NAME
     }
-    if one.common.estimate {
-        return estimate(options)?.print();
-    }
-    let wanted = match (options.slower, options.less_than_percent) {
-        (true, _) => Wanted::Slower,
-        (false, Some(percent)) => Wanted::Less(1.0 + percent / 100.0),
-        (false, None) => Wanted::Nothing,
-    };
-    let mut table = Table::new();
-    table.load_preset(UTF8_FULL_CONDENSED).set_header([
-        "run",
-        "pairs",
-        "time, mean (99 %)",
-        "",
-        "",
-    ]);
-    let (mut good, mut pairs) = (0, Vec::new());
-    for run in 0..options.runs {
-        let mut one = one.clone();
-        one.common.seed = one.common.seed.wrapping_add(run as u64);
-        let cells = purchase::run(&one)?.end()?;
-        let ratios = cells.first().map(|cell| cell.ratios.as_slice()).unwrap_or_default();
-        let time = LogMean::of(ratios).map(|mean| mean.inverse().interval(CELLS_OF_99_PERCENT));
-        let time = time.ok_or_else(|| Error::invalid("control: a session without an interval"))?;
-        let is_good = wanted.is_said_by(&time);
-        good += usize::from(is_good);
-        pairs.push(ratios.len() as f64);
-        table.add_row([
-            (run + 1).to_string(),
-            ratios.len().to_string(),
-            format!("{:.4} ({:.4}..{:.4})", time.mean, time.low, time.high),
-            Sense::Time.words(Word::of(&time)).into(),
-            if is_good { "as it has to be" } else { "not as it has to be" }.into(),
-        ]);
-    }
-    table.column_iter_mut().take(3).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
-    println!("{table}");
-    println!(
-        "{good} of {} runs {}, each of {:.0} pairs of {} s on average; at least {} are wanted",
-        options.runs,
-        wanted.words(),
-        mean(&pairs).unwrap_or_default(),
-        one.seconds,
-        options.at_least
-    );
-    Ok(good >= options.at_least)
-}
 
-/// What it will take.
-///
-/// # Errors
-/// [`Error::Invalid`] for a name that no cell has.
-pub fn estimate(options: &ControlledOptions) -> Result<Estimate> {
-    let one = purchase::estimate(&options.purchase)?;
-    Ok(Estimate { seconds: one.seconds * options.runs as f64, ..one })
+    fn only_estimates(&self) -> bool {
+        self.purchase.common.estimate
+    }
+
+    fn check(&self) -> Result<()> {
+        let one = &self.purchase;
+        if one.plan()?.len() != 1 || one.common.sides.sides.len() != 2 {
+            return Err(Error::invalid("control: one cell and two sides"));
+        }
+        Ok(())
+    }
+
+    fn estimate(&self) -> Result<Estimate> {
+        let one = self.purchase.estimate()?;
+        Ok(Estimate { seconds: one.seconds * self.runs as f64, ..one })
+    }
+
+    fn run(&self) -> Result<bool> {
+        let one = &self.purchase;
+        let wanted = match (self.slower, self.less_than_percent) {
+            (true, _) => Wanted::Slower,
+            (false, Some(percent)) => Wanted::Less(1.0 + percent / 100.0),
+            (false, None) => Wanted::Nothing,
+        };
+        let mut table = Table::new();
+        table.load_preset(UTF8_FULL_CONDENSED).set_header([
+            "run",
+            "pairs",
+            "time, mean (99 %)",
+            "",
+            "",
+        ]);
+        let (mut good, mut pairs) = (0, Vec::new());
+        for run in 0..self.runs {
+            let mut one = one.clone();
+            one.common.seed = one.common.seed.wrapping_add(run as u64);
+            let cells = one.session()?.end()?;
+            let ratios = cells.first().map(|cell| cell.ratios.as_slice()).unwrap_or_default();
+            let time = LogMean::of(ratios).map(|mean| mean.inverse().interval(CELLS_OF_99_PERCENT));
+            let time =
+                time.ok_or_else(|| Error::invalid("control: a session without an interval"))?;
+            let is_good = wanted.is_said_by(&time);
+            good += usize::from(is_good);
+            pairs.push(ratios.len() as f64);
+            table.add_row([
+                (run + 1).to_string(),
+                ratios.len().to_string(),
+                format!("{:.4} ({:.4}..{:.4})", time.mean, time.low, time.high),
+                Sense::Time.words(Word::of(&time)).into(),
+                if is_good { "as it has to be" } else { "not as it has to be" }.into(),
+            ]);
+        }
+        table.column_iter_mut().take(3).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
+        println!("{table}");
+        println!(
+            "{good} of {} runs {}, each of {:.0} pairs of {} s on average; at least {} are wanted",
+            self.runs,
+            wanted.words(),
+            mean(&pairs).unwrap_or_default(),
+            one.seconds,
+            self.at_least
+        );
+        Ok(good >= self.at_least)
+    }
 }
 
 impl Wanted {

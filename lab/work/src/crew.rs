@@ -13,6 +13,7 @@ use crate::pool::Worker;
 use crate::scenario::application::{self, Role, Stretch};
 use crate::worker::{Order, Report, Task};
 
+/// The clients of one side, connected from the first phase to the last.
 #[derive(Debug)]
 pub struct Crew {
     /// Writers first.
@@ -53,6 +54,8 @@ impl Crew {
         Ok(Self { workers, writers })
     }
 
+    /// Lets all clients work.
+    ///
     /// # Errors
     /// As [`Crew::stop`].
     pub fn go(&mut self) -> Result<()> {

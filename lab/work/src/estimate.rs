@@ -2,6 +2,7 @@
 
 use pellucid_lab_measure::error::Result;
 
+/// What a measurement will take of time and disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Estimate {
     pub seconds: f64,

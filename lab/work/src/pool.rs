@@ -121,12 +121,20 @@ impl Worker {
         self.child.id()
     }
 
+    /// Writes a line to the worker.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it is gone.
     pub fn tell(&mut self, line: &str) -> Result<()> {
         writeln!(self.orders, "{line}")
             .and_then(|()| self.orders.flush())
             .map_err(Error::io("a worker's standard input"))
     }
 
+    /// Reads a line of the worker.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it ended instead.
     pub fn answer(&mut self) -> Result<String> {
         let mut line = String::new();
         let bytes =
@@ -138,6 +146,10 @@ impl Worker {
         Err(Error::invalid(format!("a worker ended without an answer ({status})")))
     }
 
+    /// Waits until the worker says that it is ready.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it says anything else.
     pub fn ready(&mut self) -> Result<()> {
         self.expect("ready")
     }

@@ -17,11 +17,65 @@ use pellucid_lab_report::record::{CellResult, Limit, Run};
 
 use crate::estimate::Estimate;
 use crate::fixture::Fixture;
+use crate::measurement::Measurement;
+use crate::piece::{Needs, Piece, Scaled, PEER_SIDES};
 use crate::pool;
 use crate::worker::{self, Order, Ran, Report, Task};
 
-pub use options::PurchaseOptions;
+pub use options::Purchase;
 
+/// Names the command and the sessions.
+const NAME: &str = "purchase";
+/// What `lab full` runs of it.
+const PIECES: &[Piece] = &[
+    Piece::new(
+        "cells",
+        NAME,
+        Scaled::Seconds(3.0),
+        &["--sides", "plain,again,sealed", "--cells", "all"],
+    ),
+    Piece::new(
+        "cells-peers",
+        NAME,
+        Scaled::Seconds(3.0),
+        &["--sides", PEER_SIDES, "--cells", "peers"],
+    )
+    .with(Needs::Peers),
+    Piece::new(
+        "delete",
+        NAME,
+        Scaled::Seconds(3.0),
+        &["--sides", "plain,sealed", "--journal", "DELETE", "--cells", MIX],
+    ),
+    Piece::new(
+        "large",
+        NAME,
+        Scaled::Seconds(3.0),
+        &["--sides", "plain,sealed", "--cards", "100000", "--cells", LARGE],
+    ),
+    Piece::new(
+        "page1024",
+        NAME,
+        Scaled::Seconds(3.0),
+        &["--sides", "plain,sealed", "--page-size", "1024", "--cells", MIX],
+    ),
+    Piece::new(
+        "page16384",
+        NAME,
+        Scaled::Seconds(3.0),
+        &["--sides", "plain,sealed", "--page-size", "16384", "--cells", MIX],
+    ),
+    Piece::new(
+        "3des",
+        NAME,
+        Scaled::Seconds(3.0),
+        &["--sides", "plain,sealed", "--algorithm", "TRIPLE_DES_3KEY", "--cells", MIX],
+    ),
+];
+/// Reads, updates and inserts, in every combination that the goals speak of.
+const MIX: &str = "1-NORMAL-4/3/3,1-FULL-4/3/3,10-NORMAL-4/3/3,10-FULL-4/3/3";
+const LARGE: &str =
+    "1-NORMAL-10/0/0,10-NORMAL-10/0/0,1-NORMAL-4/3/3,1-FULL-4/3/3,10-NORMAL-4/3/3,10-FULL-4/3/3";
 const WARM_UP_ROUNDS: usize = 1;
 /// What a run takes beside its length: copying, starting workers, the check afterwards.
 const AROUND_A_RUN_S: f64 = 0.8;
@@ -33,95 +87,101 @@ const BYTES_PER_ROW: u64 = 100;
 /// What a run may add to its copy, its WAL included.
 const BYTES_OF_A_RUN: u64 = 32 << 20;
 
-/// Measures every cell of the plan; false if one is below the minimum.
-///
-/// # Errors
-/// Of the first run that failed.
-pub fn measure(options: &PurchaseOptions) -> Result<bool> {
-    if options.common.estimate {
-        return estimate(options)?.print();
+impl Measurement for Purchase {
+    fn name() -> &'static str {
+        NAME
     }
-    let cells = run(options)?.finish()?;
-    Ok(at_least(options.minimum, &cells))
+
+    fn pieces() -> &'static [Piece] {
+        PIECES
+    }
+
+    fn only_estimates(&self) -> bool {
+        self.common.estimate
+    }
+
+    fn estimate(&self) -> Result<Estimate> {
+        let sides = self.common.sides.sides.len();
+        let runs = self.plan()?.len() * sides * (self.common.rounds + WARM_UP_ROUNDS);
+        let size = self.setting().size;
+        let template = (size.vendors + size.cards + size.purchases) * BYTES_PER_ROW;
+        Ok(Estimate {
+            seconds: runs as f64 * (self.seconds + AROUND_A_RUN_S) + sides as f64 * TEMPLATE_S,
+            bytes: sides as u64 * (2 * template + BYTES_OF_A_RUN),
+        })
+    }
+
+    fn run(&self) -> Result<bool> {
+        let cells = self.session()?.finish()?;
+        Ok(at_least(self.minimum, &cells))
+    }
 }
 
-/// Measures every cell of the plan.
-///
-/// # Errors
-/// Of the first run that failed.
-pub fn run(options: &PurchaseOptions) -> Result<Place> {
-    let plan = options.plan()?;
-    if options.until_percent.is_some() && options.common.rounds <= LEAST_ROUNDS_UNTIL {
-        return Err(Error::invalid(format!(
+impl Purchase {
+    /// Measures every cell of the plan, in a session that is not at its end yet.
+    ///
+    /// # Errors
+    /// Of the first run that failed.
+    pub fn session(&self) -> Result<Place> {
+        let plan = self.plan()?;
+        if self.until_percent.is_some() && self.common.rounds <= LEAST_ROUNDS_UNTIL {
+            return Err(Error::invalid(format!(
             "--until-percent: no cell ends before its round {LEAST_ROUNDS_UNTIL}; name more with --rounds, the most that a cell may take"
         )));
-    }
-    // Peers run some of the standard cells again: those results are not the workload's.
-    let peers = options.common.sides.has_peers();
-    let mut place = Place::open(if peers { "peers" } else { "purchase" }, &options.common)?;
-    let (setting, seed, limit) = (options.setting(), options.common.seed, options.limit());
-    let turn_s = options.turn_ms.map(|ms| ms as f64 / 1e3);
-    let prepare =
-        |side: &Side| Fixture::prepare(side.clone(), setting, seed, place.path().join(&side.name));
-    let fixtures: Vec<Fixture> = place.sides.iter().map(prepare).collect::<Result<_>>()?;
-    let conditions = Conditions {
-        sides: fixtures.iter().map(Fixture::describe).collect::<Result<_>>()?,
-        warm_up_rounds: WARM_UP_ROUNDS,
-        limit: Some(limit),
-        until_percent: options.until_percent,
-        parameters: options.turn_ms.map(|ms| ("turn_ms".into(), ms.into())).into_iter().collect(),
-        setting: Some(setting),
-        size: None,
-    };
-    let rounds = place.begin(conditions, plan.len())?;
-    let purchase = Purchase { session: rounds.session.clone(), fixtures, setting, limit, seed };
-    for cell in plan {
-        let name = format!("{cell}{}", setting.suffix());
-        let mut round: Vec<Option<(Run, Histogram)>> = Vec::new();
-        place.measure(&rounds, &name, |turn, sink| {
-            let (run, latency) = match turn_s {
-                None => purchase.run(cell, turn)?,
-                Some(turn_s) => {
-                    if turn.place == 0 {
-                        let all = purchase.round(cell, turn.round, options.seconds, turn_s)?;
-                        round = all.into_iter().map(Some).collect();
+        }
+        // Peers run some of the standard cells again: those results are not the workload's.
+        let peers = self.common.sides.has_peers();
+        let mut place = Place::open(if peers { "peers" } else { "purchase" }, &self.common)?;
+        let (setting, seed, limit) = (self.setting(), self.common.seed, self.limit());
+        let turn_s = self.turn_ms.map(|ms| ms as f64 / 1e3);
+        let prepare = |side: &Side| {
+            Fixture::prepare(side.clone(), setting, seed, place.path().join(&side.name))
+        };
+        let fixtures: Vec<Fixture> = place.sides.iter().map(prepare).collect::<Result<_>>()?;
+        let conditions = Conditions {
+            sides: fixtures.iter().map(Fixture::describe).collect::<Result<_>>()?,
+            warm_up_rounds: WARM_UP_ROUNDS,
+            limit: Some(limit),
+            until_percent: self.until_percent,
+            parameters: self.turn_ms.map(|ms| ("turn_ms".into(), ms.into())).into_iter().collect(),
+            setting: Some(setting),
+            size: None,
+        };
+        let rounds = place.begin(conditions, plan.len())?;
+        let workload = Workload { session: rounds.session.clone(), fixtures, setting, limit, seed };
+        for cell in plan {
+            let name = format!("{cell}{}", setting.suffix());
+            let mut round: Vec<Option<(Run, Histogram)>> = Vec::new();
+            place.measure(&rounds, &name, |turn, sink| {
+                let (run, latency) = match turn_s {
+                    None => workload.run(cell, turn)?,
+                    Some(turn_s) => {
+                        if turn.place == 0 {
+                            let all = workload.round(cell, turn.round, self.seconds, turn_s)?;
+                            round = all.into_iter().map(Some).collect();
+                        }
+                        let one = round.get_mut(turn.side).and_then(Option::take);
+                        one.ok_or_else(|| Error::invalid("a side that is twice in a round"))?
                     }
-                    let one = round.get_mut(turn.side).and_then(Option::take);
-                    one.ok_or_else(|| Error::invalid("a side that is twice in a round"))?
-                }
-            };
-            sink.write(&Record::Run(&run))?;
-            Ok(Sample {
-                ops_per_s: run.ops_per_s,
-                cpu_us_per_op: run.cpu_us_per_op,
-                latency,
-                busy: run.busy,
-                others_share: run.others_share,
-                stolen_share: run.stolen_share,
-            })
-        })?;
+                };
+                sink.write(&Record::Run(&run))?;
+                Ok(Sample {
+                    ops_per_s: run.ops_per_s,
+                    cpu_us_per_op: run.cpu_us_per_op,
+                    latency,
+                    busy: run.busy,
+                    others_share: run.others_share,
+                    stolen_share: run.stolen_share,
+                })
+            })?;
+        }
+        Ok(place)
     }
-    Ok(place)
-}
-
-/// What it will take.
-///
-/// # Errors
-/// [`Error::Invalid`] for a name that no cell has.
-pub fn estimate(options: &PurchaseOptions) -> Result<Estimate> {
-    let sides = options.common.sides.sides.len();
-    let runs = options.plan()?.len() * sides * (options.common.rounds + WARM_UP_ROUNDS);
-    let size = options.setting().size;
-    let template = (size.vendors + size.cards + size.purchases) * BYTES_PER_ROW;
-    Ok(Estimate {
-        seconds: runs as f64 * (options.seconds + AROUND_A_RUN_S) + sides as f64 * TEMPLATE_S,
-        bytes: sides as u64 * (2 * template + BYTES_OF_A_RUN),
-    })
 }
 
 /// What all cells of a session share.
 #[derive(Debug)]
-pub struct Purchase {
+pub struct Workload {
     pub session: String,
     pub fixtures: Vec<Fixture>,
     pub setting: Setting,
@@ -129,7 +189,7 @@ pub struct Purchase {
     pub seed: u64,
 }
 
-impl Purchase {
+impl Workload {
     /// One run on a fresh copy, and the latency of all its operations.
     ///
     /// # Errors
@@ -154,7 +214,7 @@ impl Purchase {
     /// others took of the machine is that of the round.
     ///
     /// # Errors
-    /// As [`Purchase::run`].
+    /// As [`Workload::run`].
     pub fn round(
         &self,
         cell: Cell,

@@ -20,11 +20,26 @@ use pellucid_lab_report::record::SideDescription;
 
 use crate::estimate::Estimate;
 use crate::fixture::settle;
+use crate::measurement::Measurement;
+use crate::piece::{Needs, Piece, Scaled, PEER_SIDES};
 use crate::pool;
 use crate::scenario::rewrite;
 use crate::scenario::whole::MARKER;
 use crate::worker::{Order, Report, Task};
 
+/// Names the command and the sessions.
+const NAME: &str = "scan-speed";
+/// What `lab full` runs of it.
+const PIECES: &[Piece] = &[
+    Piece::new(NAME, NAME, Scaled::Mib(1024), &["--sides", "plain,again,sealed"]),
+    Piece::new(
+        "scan-peers",
+        NAME,
+        Scaled::Mib(256),
+        &["--sides", PEER_SIDES, "--journal", "DELETE", "--algorithms", "AES_256"],
+    )
+    .with(Needs::Peers),
+];
 const MIB: u64 = 1 << 20;
 const MB: f64 = 1e6;
 /// Beside the templates: a copy, and a WAL or a journal of its length.
@@ -33,8 +48,11 @@ const WARM_UP_ROUNDS: usize = 1;
 /// For an estimate: a run, its copy and its check.
 const MB_PER_S: f64 = 110.0;
 
+/// A scan with nobody else there, beside a plain rewrite of each page, and beside peers.
+///
+/// Example: lab scan-speed --sides plain,again,sealed
 #[derive(Debug, Clone, Args)]
-pub struct ScanSpeedOptions {
+pub struct ScanSpeed {
     #[command(flatten)]
     pub common: Common,
     /// Length of the database.
@@ -48,58 +66,64 @@ pub struct ScanSpeedOptions {
     pub algorithms: Vec<String>,
 }
 
-/// Measures every algorithm.
-///
-/// # Errors
-/// Of the first run that failed; [`Error::Invalid`] too if there is no room for the files.
-pub fn measure(options: &ScanSpeedOptions) -> Result<bool> {
-    let common = &options.common;
-    let bytes = options.size_mib * MIB;
-    let estimate = estimate(options);
-    if common.estimate {
-        return estimate.print();
+impl Measurement for ScanSpeed {
+    fn name() -> &'static str {
+        NAME
     }
-    let peers = common.sides.has_peers();
-    let mut place = Place::open(if peers { "scan-peers" } else { "scan-speed" }, common)?;
-    room(place.path(), estimate.bytes)?;
-    side::write_key_file(&side::next_key_file(&place.path().join("key")))?;
-    let setting = Setting { journal: options.journal, ..plan::STANDARD };
-    let templates: Vec<Template> = place
-        .sides
-        .iter()
-        .map(|side| {
-            let dir = place.path().join(&side.name);
-            Template::prepare(side.clone(), setting, bytes, common.seed, dir)
-        })
-        .collect::<Result<_>>()?;
-    let conditions = Conditions {
-        sides: templates.iter().map(|template| template.description.clone()).collect(),
-        warm_up_rounds: WARM_UP_ROUNDS,
-        limit: None,
-        setting: Some(setting),
-        size: Some(options.size_mib),
-        ..Conditions::default()
-    };
-    let rounds = place.begin(conditions, options.algorithms.len())?;
-    for algorithm in &options.algorithms {
-        let mut cell = format!("rekey-{algorithm}{}", setting.suffix());
-        if options.size_mib != plan::WHOLE_MIB {
-            cell.push_str(&format!("-{}MiB", options.size_mib));
-        }
-        place.measure_work(&rounds, &cell, |side| templates[side].run(algorithm))?;
-    }
-    place.finish()?;
-    Ok(true)
-}
 
-/// What it will take.
-pub fn estimate(options: &ScanSpeedOptions) -> Estimate {
-    let (sides, bytes) = (options.common.sides.sides.len(), options.size_mib * MIB);
-    let rounds = WARM_UP_ROUNDS + options.common.rounds;
-    let runs = options.algorithms.len() * sides * rounds + 4 * sides;
-    Estimate {
-        seconds: runs as f64 * (bytes as f64 / MB / MB_PER_S + 0.3),
-        bytes: (sides as u64 + FILES_BESIDE) * bytes,
+    fn pieces() -> &'static [Piece] {
+        PIECES
+    }
+
+    fn only_estimates(&self) -> bool {
+        self.common.estimate
+    }
+
+    fn estimate(&self) -> Result<Estimate> {
+        let (sides, bytes) = (self.common.sides.sides.len(), self.size_mib * MIB);
+        let rounds = WARM_UP_ROUNDS + self.common.rounds;
+        let runs = self.algorithms.len() * sides * rounds + 4 * sides;
+        Ok(Estimate {
+            seconds: runs as f64 * (bytes as f64 / MB / MB_PER_S + 0.3),
+            bytes: (sides as u64 + FILES_BESIDE) * bytes,
+        })
+    }
+
+    fn run(&self) -> Result<bool> {
+        let common = &self.common;
+        let bytes = self.size_mib * MIB;
+        let estimate = self.estimate()?;
+        let peers = common.sides.has_peers();
+        let mut place = Place::open(if peers { "scan-peers" } else { "scan-speed" }, common)?;
+        room(place.path(), estimate.bytes)?;
+        side::write_key_file(&side::next_key_file(&place.path().join("key")))?;
+        let setting = Setting { journal: self.journal, ..plan::STANDARD };
+        let templates: Vec<Template> = place
+            .sides
+            .iter()
+            .map(|side| {
+                let dir = place.path().join(&side.name);
+                Template::prepare(side.clone(), setting, bytes, common.seed, dir)
+            })
+            .collect::<Result<_>>()?;
+        let conditions = Conditions {
+            sides: templates.iter().map(|template| template.description.clone()).collect(),
+            warm_up_rounds: WARM_UP_ROUNDS,
+            limit: None,
+            setting: Some(setting),
+            size: Some(self.size_mib),
+            ..Conditions::default()
+        };
+        let rounds = place.begin(conditions, self.algorithms.len())?;
+        for algorithm in &self.algorithms {
+            let mut cell = format!("rekey-{algorithm}{}", setting.suffix());
+            if self.size_mib != plan::WHOLE_MIB {
+                cell.push_str(&format!("-{}MiB", self.size_mib));
+            }
+            place.measure_work(&rounds, &cell, |side| templates[side].run(algorithm))?;
+        }
+        place.finish()?;
+        Ok(true)
     }
 }
 

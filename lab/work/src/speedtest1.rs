@@ -15,14 +15,23 @@ use pellucid_lab_measure::work::Done;
 
 use crate::estimate::Estimate;
 use crate::fixture::settle;
+use crate::measurement::Measurement;
+use crate::piece::{Needs, Piece, Scaled};
 
+/// Names the command and the sessions.
+const NAME: &str = "speedtest1";
+/// What `lab full` runs of it.
+const PIECES: &[Piece] =
+    &[Piece::new(NAME, NAME, Scaled::Speedtest1(100), &["--sides", "plain,again,sealed"])
+        .with(Needs::Speedtest1)];
 const WARM_UP_ROUNDS: usize = 1;
 /// For an estimate: seconds of a run with `--size 100`, and what its files may have at once.
 const RUN_S: f64 = 15.0;
 const RUN_BYTES: u64 = 512 << 20;
 
+/// SQLite's own speedtest1, plain and over the shim.
 #[derive(Debug, Clone, Args)]
-pub struct Speedtest1Options {
+pub struct Speedtest1 {
     #[command(flatten)]
     pub common: Common,
     /// speedtest1, as lab/speedtest1.sh builds it; by default speedtest1/speedtest1 in `target`.
@@ -33,52 +42,60 @@ pub struct Speedtest1Options {
     pub size: u64,
 }
 
-/// # Errors
-/// Of the first run that failed.
-pub fn measure(options: &Speedtest1Options) -> Result<bool> {
-    let common = &options.common;
-    if common.estimate {
-        return estimate(options).print();
+impl Measurement for Speedtest1 {
+    fn name() -> &'static str {
+        NAME
     }
-    let program = program(options.program.clone())?;
-    let mut place = Place::open("speedtest1", common)?;
-    let sides = place.sides.clone();
-    let runs: Vec<Test> = sides
-        .into_iter()
-        .map(|side| {
-            let dir = place.path().join(&side.name);
-            std::fs::create_dir(&dir).map_err(Error::io(dir.display().to_string()))?;
-            Ok(Test { side, dir, program: program.clone(), size: options.size })
-        })
-        .collect::<Result<_>>()?;
-    let conditions = Conditions {
-        sides: runs.iter().map(|run| run.side.describe()).collect::<Result<_>>()?,
-        warm_up_rounds: WARM_UP_ROUNDS,
-        limit: None,
-        setting: None,
-        size: Some(options.size),
-        ..Conditions::default()
-    };
-    let rounds = place.begin(conditions, 1)?;
-    let cell = if options.size == 100 { "total".into() } else { format!("total-{}", options.size) };
-    place.measure_work(&rounds, &cell, |side| {
-        let dirty_kib = settle();
-        let (load, cpu) = (Load::begin(), children_cpu_seconds());
-        let wall_s = runs[side].run()?;
-        let cpu_s = children_cpu_seconds().zip(cpu).map(|(end, start)| end - start);
-        let shares = load.end().shares(cpu_s);
-        Ok(Done { operations: 1.0, wall_s, cpu_s, read_bytes: None, shares, dirty_kib })
-    })?;
-    place.finish()?;
-    Ok(true)
-}
 
-/// What it will take.
-pub fn estimate(options: &Speedtest1Options) -> Estimate {
-    let runs = options.common.sides.sides.len() * (options.common.rounds + WARM_UP_ROUNDS);
-    Estimate {
-        seconds: runs as f64 * RUN_S * options.size as f64 / 100.0,
-        bytes: RUN_BYTES * options.size.div_ceil(100),
+    fn pieces() -> &'static [Piece] {
+        PIECES
+    }
+
+    fn only_estimates(&self) -> bool {
+        self.common.estimate
+    }
+
+    fn estimate(&self) -> Result<Estimate> {
+        let runs = self.common.sides.sides.len() * (self.common.rounds + WARM_UP_ROUNDS);
+        Ok(Estimate {
+            seconds: runs as f64 * RUN_S * self.size as f64 / 100.0,
+            bytes: RUN_BYTES * self.size.div_ceil(100),
+        })
+    }
+
+    fn run(&self) -> Result<bool> {
+        let common = &self.common;
+        let program = program(self.program.clone())?;
+        let mut place = Place::open(NAME, common)?;
+        let sides = place.sides.clone();
+        let runs: Vec<Test> = sides
+            .into_iter()
+            .map(|side| {
+                let dir = place.path().join(&side.name);
+                std::fs::create_dir(&dir).map_err(Error::io(dir.display().to_string()))?;
+                Ok(Test { side, dir, program: program.clone(), size: self.size })
+            })
+            .collect::<Result<_>>()?;
+        let conditions = Conditions {
+            sides: runs.iter().map(|run| run.side.describe()).collect::<Result<_>>()?,
+            warm_up_rounds: WARM_UP_ROUNDS,
+            limit: None,
+            setting: None,
+            size: Some(self.size),
+            ..Conditions::default()
+        };
+        let rounds = place.begin(conditions, 1)?;
+        let cell = if self.size == 100 { "total".into() } else { format!("total-{}", self.size) };
+        place.measure_work(&rounds, &cell, |side| {
+            let dirty_kib = settle();
+            let (load, cpu) = (Load::begin(), children_cpu_seconds());
+            let wall_s = runs[side].run()?;
+            let cpu_s = children_cpu_seconds().zip(cpu).map(|(end, start)| end - start);
+            let shares = load.end().shares(cpu_s);
+            Ok(Done { operations: 1.0, wall_s, cpu_s, read_bytes: None, shares, dirty_kib })
+        })?;
+        place.finish()?;
+        Ok(true)
     }
 }
 

@@ -20,10 +20,20 @@ use pellucid_lab_report::record::{parameter, SideDescription};
 
 use crate::estimate::Estimate;
 use crate::fixture::settle;
+use crate::measurement::Measurement;
+use crate::piece::{Needs, Piece, Scaled, PEER_SIDES};
 use crate::pool;
 use crate::scenario::whole::{Cache, Operation, MARKER};
 use crate::worker::{Order, Report, Task, Worked};
 
+/// Names the command and the sessions.
+const NAME: &str = "whole";
+/// What `lab full` runs of it.
+const PIECES: &[Piece] = &[
+    Piece::new("whole", NAME, Scaled::Mib(1024), &["--sides", "plain,again,sealed"]),
+    Piece::new("whole-peers", NAME, Scaled::Mib(256), &["--sides", PEER_SIDES, "--cache", "warm"])
+        .with(Needs::Peers),
+];
 const MIB: u64 = 1 << 20;
 /// At once: a template for each side, and beside them a copy, its WAL, a temporary file of VACUUM
 /// and a little of everything.
@@ -37,8 +47,9 @@ const WARM_SHARE: f64 = 0.10;
 /// Fetched when a cold file was opened, before anybody counts: the first pages, and what is read ahead behind them.
 const OPENING_BYTES: u64 = 512 << 10;
 
+/// Scan, check, REINDEX, ANALYZE, VACUUM, CREATE INDEX on a large database, warm and cold.
 #[derive(Debug, Clone, Args)]
-pub struct WholeOptions {
+pub struct Whole {
     #[command(flatten)]
     pub common: Common,
     /// Length of the database.
@@ -54,65 +65,71 @@ pub struct WholeOptions {
     pub cold: ColdOptions,
 }
 
-/// Measures every operation.
-///
-/// # Errors
-/// Of the first run that failed; [`Error::Invalid`] too if there is no room for the files.
-pub fn measure(options: &WholeOptions) -> Result<bool> {
-    let common = &options.common;
-    let cells: Vec<(Operation, Cache)> = options
-        .operations
-        .iter()
-        .flat_map(|&operation| options.cache.iter().map(move |&cache| (operation, cache)))
-        .collect();
-    let estimate = estimate(options);
-    if common.estimate {
-        return estimate.print();
+impl Measurement for Whole {
+    fn name() -> &'static str {
+        NAME
     }
-    let scenario = if common.sides.has_peers() { "whole-peers" } else { "whole" };
-    let mut place = Place::open(scenario, common)?;
-    room(place.path(), estimate.bytes)?;
-    let templates: Vec<Template> = place
-        .sides
-        .iter()
-        .map(|side| {
-            let dir = place.path().join(&side.name);
-            Template::prepare(side.clone(), options.size_mib * MIB, common.seed, dir, options.cold)
-        })
-        .collect::<Result<_>>()?;
-    let is_cold = options.cache.contains(&Cache::Cold);
-    let conditions = Conditions {
-        sides: templates.iter().map(Template::describe).collect::<Result<_>>()?,
-        warm_up_rounds: WARM_UP_ROUNDS,
-        limit: None,
-        until_percent: None,
-        setting: Some(plan::STANDARD),
-        size: Some(options.size_mib),
-        parameters: is_cold
-            .then(|| (parameter::COLD.to_string(), options.cold.name().into()))
-            .into_iter()
-            .collect(),
-    };
-    let rounds = place.begin(conditions, cells.len())?;
-    for (operation, cache) in cells {
-        let mut cell = format!("{operation}-{cache}");
-        if options.size_mib != plan::WHOLE_MIB {
-            cell.push_str(&format!("-{}MiB", options.size_mib));
-        }
-        place.measure_work(&rounds, &cell, |side| templates[side].run(operation, cache))?;
-    }
-    place.finish()?;
-    Ok(true)
-}
 
-/// What it will take.
-pub fn estimate(options: &WholeOptions) -> Estimate {
-    let (cells, sides) =
-        (options.operations.len() * options.cache.len(), options.common.sides.sides.len());
-    let runs = (cells * sides * (WARM_UP_ROUNDS + options.common.rounds) + 5 * sides) as f64;
-    Estimate {
-        seconds: runs * (options.size_mib as f64 / MIB_PER_SECOND + 0.5),
-        bytes: (sides as u64 + FILES_BESIDE_TEMPLATES) * options.size_mib * MIB,
+    fn pieces() -> &'static [Piece] {
+        PIECES
+    }
+
+    fn only_estimates(&self) -> bool {
+        self.common.estimate
+    }
+
+    fn estimate(&self) -> Result<Estimate> {
+        let (cells, sides) =
+            (self.operations.len() * self.cache.len(), self.common.sides.sides.len());
+        let runs = (cells * sides * (WARM_UP_ROUNDS + self.common.rounds) + 5 * sides) as f64;
+        Ok(Estimate {
+            seconds: runs * (self.size_mib as f64 / MIB_PER_SECOND + 0.5),
+            bytes: (sides as u64 + FILES_BESIDE_TEMPLATES) * self.size_mib * MIB,
+        })
+    }
+
+    fn run(&self) -> Result<bool> {
+        let common = &self.common;
+        let cells: Vec<(Operation, Cache)> = self
+            .operations
+            .iter()
+            .flat_map(|&operation| self.cache.iter().map(move |&cache| (operation, cache)))
+            .collect();
+        let estimate = self.estimate()?;
+        let scenario = if common.sides.has_peers() { "whole-peers" } else { "whole" };
+        let mut place = Place::open(scenario, common)?;
+        room(place.path(), estimate.bytes)?;
+        let templates: Vec<Template> = place
+            .sides
+            .iter()
+            .map(|side| {
+                let dir = place.path().join(&side.name);
+                Template::prepare(side.clone(), self.size_mib * MIB, common.seed, dir, self.cold)
+            })
+            .collect::<Result<_>>()?;
+        let is_cold = self.cache.contains(&Cache::Cold);
+        let conditions = Conditions {
+            sides: templates.iter().map(Template::describe).collect::<Result<_>>()?,
+            warm_up_rounds: WARM_UP_ROUNDS,
+            limit: None,
+            until_percent: None,
+            setting: Some(plan::STANDARD),
+            size: Some(self.size_mib),
+            parameters: is_cold
+                .then(|| (parameter::COLD.to_string(), self.cold.name().into()))
+                .into_iter()
+                .collect(),
+        };
+        let rounds = place.begin(conditions, cells.len())?;
+        for (operation, cache) in cells {
+            let mut cell = format!("{operation}-{cache}");
+            if self.size_mib != plan::WHOLE_MIB {
+                cell.push_str(&format!("-{}MiB", self.size_mib));
+            }
+            place.measure_work(&rounds, &cell, |side| templates[side].run(operation, cache))?;
+        }
+        place.finish()?;
+        Ok(true)
     }
 }
 

@@ -132,6 +132,7 @@ impl Method {
         }
     }
 
+    /// Whether what it restores is a sealed database.
     pub fn restores_sealed(&self) -> bool {
         matches!(self, Self::Pellucid { source: Source::Sealed, .. })
     }
@@ -149,6 +150,7 @@ impl Method {
         Recipe { pipelines, leaves: vec![] }
     }
 
+    /// The programs that make the backup.
     pub fn backup(&self, tools: &Tools) -> Recipe {
         let media = &tools.media;
         let (copy, packed) = (media.join("copy.db"), media.join("copy.db.zst"));
@@ -197,6 +199,7 @@ impl Method {
         Recipe { pipelines, leaves: self.keeps(tools) }
     }
 
+    /// The programs that restore it.
     pub fn restore(&self, tools: &Tools) -> Recipe {
         let media = &tools.media;
         let restored = text(&tools.restored);

@@ -13,7 +13,9 @@ use crate::fixture::settle;
 
 /// Encryption choices; the base is the first.
 pub const CHOICES: [&str; 5] = ["none", "AES_128", "AES_192", "AES_256", "TRIPLE_DES_3KEY"];
+/// The word of a backup's statement that compresses it.
 pub const COMPRESSION: &str = "COMPRESSION";
+/// The word of a backup's statement that does not.
 pub const NO_COMPRESSION: &str = "NO_COMPRESSION";
 
 /// `RESTORE DATABASE successfully processed ..` and the same of BACKUP.
@@ -193,6 +195,7 @@ pub mod seconds {
     /// Of every statement, its waiting for a quiet machine included.
     const EACH: f64 = 0.8;
 
+    /// Of a backup of `bytes` to a medium.
     pub fn backup(choice: &str, compression: &str, bytes: u64) -> f64 {
         sealing(choice, compression, bytes) + mb(bytes) / MB_PER_S[place(compression)] + EACH
     }
@@ -208,10 +211,12 @@ pub mod seconds {
         sealing(choice, compression, (bytes as f64 * share) as u64) + mb(bytes) / MB_PER_S[1] + EACH
     }
 
+    /// Of making a database of `bytes`.
     pub fn made(bytes: u64) -> f64 {
         mb(bytes) / MADE_MB_PER_S
     }
 
+    /// Of copying `bytes`.
     pub fn copied(bytes: u64) -> f64 {
         mb(bytes) / COPIED_MB_PER_S
     }

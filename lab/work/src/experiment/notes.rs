@@ -23,6 +23,7 @@ pub struct Turn<'a> {
 }
 
 impl Notes {
+    /// Notes of a session that has begun at `place`.
     pub fn new(place: Place, session: String) -> Self {
         Self { place, session, all: Vec::new() }
     }

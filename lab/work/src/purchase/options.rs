@@ -9,8 +9,11 @@ use pellucid_lab_report::record::Limit;
 
 const MAX_ROWS: u64 = 1_000_000_000;
 
+/// Vendor, Card, Purchase: the same work on every side, in rounds of random order.
+///
+/// Example: lab purchase --sides plain,again,sealed --cells 1-NORMAL-4/3/3,10-FULL-0/5/5
 #[derive(Debug, Clone, Args)]
-pub struct PurchaseOptions {
+pub struct Purchase {
     #[command(flatten)]
     pub common: Common,
     /// Cells by name (1-NORMAL-4/3/3), `all` of the standard ones, or `peers`: the six of the goals.
@@ -65,7 +68,9 @@ pub struct PurchaseOptions {
     pub purchases: u64,
 }
 
-impl PurchaseOptions {
+impl Purchase {
+    /// The cells that were asked for.
+    ///
     /// # Errors
     /// [`Error::Invalid`] for a name that no cell has.
     pub fn plan(&self) -> Result<Vec<Cell>> {
@@ -76,10 +81,12 @@ impl PurchaseOptions {
         }
     }
 
+    /// When a run ends.
     pub fn limit(&self) -> Limit {
         self.operations.map_or(Limit::Seconds(self.seconds), |n| Limit::Operations(n.get()))
     }
 
+    /// What all cells have in common.
     pub fn setting(&self) -> Setting {
         Setting {
             journal: self.journal,
@@ -98,4 +105,58 @@ fn width(text: &str) -> std::result::Result<f64, String> {
 fn page_size(text: &str) -> std::result::Result<u32, String> {
     let good = |bytes: &u32| bytes.is_power_of_two() && (512..=65_536).contains(bytes);
     text.parse().ok().filter(good).ok_or_else(|| "not a power of two from 512 to 65536".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Purchase,
+    }
+
+    fn options(line: &str) -> std::result::Result<Purchase, clap::Error> {
+        let words = ["purchase"].into_iter().chain(line.split_whitespace());
+        Line::try_parse_from(words).map(|line| line.options)
+    }
+
+    #[test]
+    fn the_default_plan_is_the_24_cells_in_ten_rounds() {
+        let options = options("").unwrap();
+        assert_eq!((options.plan().unwrap(), options.common.rounds), (plan::standard_cells(), 10));
+        assert_eq!(options.setting().suffix(), "");
+        assert_eq!(plan::standard_cells().len(), 24);
+    }
+
+    #[test]
+    fn lists_make_cells_and_nonsense_is_refused() {
+        let options = options("--processes 2 --mix 4/3/3,1/0/0 --sync full").unwrap();
+        let plan = options.plan().unwrap();
+        assert_eq!(plan.len(), 2);
+        assert_eq!(plan[1].to_string(), "2-FULL-1/0/0");
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        for line in [
+            "--rounds 4",
+            "--seconds 0",
+            "--seconds NaN",
+            "--turn-ms 1",
+            "--turn-ms 5 --operations 100",
+            "--until-percent 0",
+            "--until-percent NaN",
+            "--processes 0",
+            "--mix 1/2",
+            "--page-size 1000",
+            "--sides plain,other",
+            "--sides plain,sealed=",
+            "--cells all --mix 4/3/3",
+        ] {
+            assert!(options(line).is_err(), "{line}");
+        }
+    }
 }

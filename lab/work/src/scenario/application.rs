@@ -37,6 +37,7 @@ const WRONG: &str = "
          + (SELECT count(*) FROM (SELECT OrderID, Note, max(EntryID) FROM Entry GROUP BY OrderID) AS last
             LEFT JOIN CustomerOrder USING (OrderID) WHERE CustomerOrder.Note IS NOT last.Note)";
 
+/// What a client does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     Writer,
@@ -65,6 +66,8 @@ pub struct Stretch {
     pub acknowledged: u64,
 }
 
+/// Makes the tables that the clients write to.
+///
 /// # Errors
 /// [`Error::Sqlite`]
 pub fn prepare(connection: &Connection) -> Result<()> {
@@ -86,6 +89,8 @@ pub struct Client<'connection> {
 }
 
 impl<'connection> Client<'connection> {
+    /// A client at `connection`, with its statements prepared.
+    ///
     /// # Errors
     /// [`Error::Sqlite`]
     pub fn new(connection: &'connection Connection, task: Task) -> Result<Self> {

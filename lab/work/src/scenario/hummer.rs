@@ -40,6 +40,7 @@ const WRITE: &str = "UPDATE Control SET Finished = coalesce(?1, Finished), \
      Reads = coalesce(?2, Reads), Updates = coalesce(?3, Updates), Inserts = coalesce(?4, Inserts), \
      DelayMs = coalesce(?5, DelayMs), Changes = Changes + ?6, WrittenUnixNs = ?7 WHERE ControlID = 1";
 
+/// What a worker of hummer is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Task {
     /// Tables, indexes, the control table, and the rows that the order's setting asks for.
@@ -52,6 +53,7 @@ pub enum Task {
     Count,
 }
 
+/// What it reports.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Answer {
     Prepared { engine: Engine },
@@ -113,6 +115,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them, with their names in the records.
     pub const ALL: [(Kind, &'static str); 5] = [
         (Kind::Read, "read"),
         (Kind::Update, "update"),
@@ -202,6 +205,8 @@ pub fn change(connection: &mut Connection, change: Change) -> Result<Control> {
     write().map_err(Error::sqlite("writing the control table"))
 }
 
+/// Counts the rows of each table, after SQLite's own check.
+///
 /// # Errors
 /// [`Error::Invalid`] if SQLite's check finds something.
 pub fn count(connection: &Connection) -> Result<Size> {

@@ -132,6 +132,8 @@ pub struct Client<'connection> {
 }
 
 impl<'connection> Client<'connection> {
+    /// A worker at `connection`, with its statements prepared.
+    ///
     /// # Errors
     /// [`Error::Sqlite`]
     pub fn new(connection: &'connection Connection, size: Size, random: Random) -> Result<Self> {
@@ -278,11 +280,13 @@ fn secure_string(random: &mut Random) -> String {
     format!("{:016x}-{:016x}", random.draw(), random.draw())
 }
 
+/// Draws a name of two words.
 pub fn two_words(random: &mut Random) -> String {
     let word = |random: &mut Random| WORDS[random.below(16) as usize];
     format!("{} {}", word(random), word(random))
 }
 
+/// Draws a moment of 2008.
 pub fn date(random: &mut Random) -> String {
     format!(
         "2008-{:02}-{:02} {:02}:{:02}:{:02}",

@@ -17,6 +17,7 @@ use super::temporary::Temporary;
 /// Of what a statement returned first, for messages.
 const FIRST_CHARS: usize = 100;
 
+/// Which statements a worker executes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Task {
     /// Executed before anything is timed.

@@ -16,6 +16,7 @@ pub enum Step {
 }
 
 impl Step {
+    /// The phases of `lab scan-load`.
     pub fn scans(algorithms: &[String]) -> Vec<Self> {
         let mut steps = vec![
             Step::Quiet("before"),
@@ -29,6 +30,7 @@ impl Step {
         steps
     }
 
+    /// The phases of `lab backup-load`.
     pub fn backups() -> Vec<Self> {
         vec![
             Step::Quiet("before"),
@@ -39,6 +41,7 @@ impl Step {
         ]
     }
 
+    /// As records name the phase.
     pub fn name(&self) -> String {
         match self {
             Step::Quiet(name) => (*name).into(),

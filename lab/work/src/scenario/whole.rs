@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::purchase::{date, two_words};
 
+/// One operation on a whole database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -53,6 +54,7 @@ const SCAN: &str = "SELECT count(*), total(Amount), total(length(Customer)), \
      total(length(Article)), total(length(Note)), total(length(DateCreated)) FROM CustomerOrder";
 
 impl Operation {
+    /// All of them, in their order.
     pub const ALL: [Operation; 7] = [
         Operation::Scan,
         Operation::IntegrityCheck,
@@ -172,6 +174,8 @@ pub fn fill(connection: &mut Connection, bytes: u64, seed: u64) -> Result<u64> {
     fill().map_err(Error::sqlite("filling CustomerOrder"))
 }
 
+/// Counts the rows of the database.
+///
 /// # Errors
 /// [`Error::Sqlite`]
 pub fn rows(connection: &Connection) -> Result<u64> {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::{application, hummer, rewrite, statements, whole};
 
+/// What a worker is to do, and with which database.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Order {
     pub side: Side,
@@ -20,6 +21,7 @@ pub struct Order {
     pub task: Task,
 }
 
+/// What is to be done.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Task {
     /// Make the database and fill it.
@@ -75,6 +77,7 @@ pub enum Task {
     Statements(statements::Task),
 }
 
+/// A run of the workload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run {
     pub mix: Mix,
@@ -87,6 +90,7 @@ pub struct Run {
     pub worker: u64,
 }
 
+/// What came of it.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Report {
     Prepared,
@@ -131,6 +135,7 @@ pub struct Worked {
     pub read_bytes: Option<u64>,
 }
 
+/// What one worker did in a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Ran {
     /// Operations that ended within the limit, in the order of `Operation::ALL`; of a process that ended none,
