@@ -4,49 +4,29 @@
 //! dark and light; shapes and words say the same as the colours. Each chart is drawn twice, for a
 //! desk and for a phone.
 
-use plotters::coord::Shift;
+mod axis;
+mod paint;
+mod words;
+
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::figures::Word;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::statistics::NO_DIFFERENCE;
 
-const INK: RGBColor = RGBColor(1, 2, 3);
-const MUTED: RGBColor = RGBColor(1, 2, 4);
-const GRID: RGBColor = RGBColor(1, 2, 5);
-const BAND: RGBColor = RGBColor(1, 2, 6);
-const WORSE: RGBColor = RGBColor(1, 2, 7);
-const BETTER: RGBColor = RGBColor(1, 2, 8);
-const EVEN: RGBColor = RGBColor(1, 2, 9);
-const OPEN: RGBColor = RGBColor(1, 2, 10);
-const PAPER: RGBColor = RGBColor(1, 2, 11);
-const BAR: RGBColor = RGBColor(1, 2, 12);
-const VARIABLES: [(RGBColor, &str); 10] = [
-    (INK, "ink"),
-    (MUTED, "muted"),
-    (GRID, "grid"),
-    (BAND, "band"),
-    (WORSE, "worse"),
-    (BETTER, "better"),
-    (EVEN, "even"),
-    (OPEN, "open"),
-    (PAPER, "paper"),
-    (BAR, "bar"),
-];
+use axis::{plain, reach, ticks, TICK};
+use paint::{
+    blank, colour, draw, drawing, font, mark, outlined, star, BAND, BAR, GRID, INK, MUTED, OPEN,
+    UNITS,
+};
+use words::{length, write_row};
 
-/// The backend draws at whole units: two of them are one pixel of the page.
-const UNITS: i32 = 2;
-/// A cost beyond this is an arrow at the edge if others lie within: its number is beside it.
-const FAR: f64 = 2.0;
-/// What the backend divides a font's size by.
-const FONT: f64 = 1.24;
 /// Width of a chart on a desk.
 const DESK: i32 = 1040;
 /// Sizes of what is written, in pixels.
 const LABEL: f64 = 13.5;
 const TEXT: f64 = 13.0;
-const TICK: f64 = 12.0;
 
 /// One line of a chart of costs.
 #[derive(Debug, Clone)]
@@ -365,278 +345,11 @@ pub fn lines(lines: &[Line], title: &str, width: Width) -> Result<String> {
     })
 }
 
-type Root<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-fn draw(
-    layout: &Layout,
-    height: i32,
-    title: &str,
-    on: impl FnOnce(&Root<'_>) -> Result<()>,
-) -> Result<String> {
-    let mut svg = String::new();
-    {
-        let size = ((layout.width * UNITS) as u32, (height * UNITS) as u32);
-        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        on(&root)?;
-        root.present().map_err(drawing)?;
-    }
-    Ok(in_a_page(&svg, layout.width, height, title))
-}
-
-/// Variables for colours, a size that follows the page, and a text for those who do not see it.
-fn in_a_page(svg: &str, width: i32, height: i32, title: &str) -> String {
-    let body = svg.split_once('>').map_or("", |(_, body)| body);
-    let mut text = format!(
-        "<svg viewBox=\"0 0 {} {}\" width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">",
-        width * UNITS,
-        height * UNITS,
-        maud::html! { (title) }.into_string().replace('"', "&quot;"),
-    );
-    text.push_str(body.trim_start());
-    for (colour, name) in VARIABLES {
-        let RGBColor(r, g, b) = colour;
-        text = text.replace(&format!("\"#{r:02X}{g:02X}{b:02X}\""), &format!("\"var(--{name})\""));
-    }
-    text
-}
-
-fn write_row(root: &Root<'_>, layout: &Layout, at: usize, label: &str, text: &str) -> Result<()> {
-    let top = at as i32 * layout.row;
-    let write = |text: &str, x: i32, y: i32, size: f64, colour, side| {
-        let style = font(size, colour).pos(Pos::new(side, VPos::Center));
-        root.draw(&Text::new(text.to_string(), (x * UNITS, y * UNITS), style)).map_err(drawing)
-    };
-    if layout.phone() {
-        let second = layout.row > 50;
-        blank(root, layout, top, if second { 40 } else { 24 })?;
-        let (x, y, side) =
-            if second { (4, top + 31, HPos::Left) } else { (354, top + 14, HPos::Right) };
-        let text = cut(text, 12.0, layout.width - 8);
-        let beside = if second { 0 } else { length(&text, 12.0) + 12 };
-        write(&cut(label, 13.0, layout.width - 8 - beside), 4, top + 14, 13.0, INK, HPos::Left)?;
-        return write(&text, x, y, 12.0, MUTED, side);
-    }
-    let middle = top + layout.row / 2;
-    // A label that is too long has two lines where its row has the place, and says where it was cut.
-    let place = layout.left - 18;
-    match two_lines(label, LABEL, place).filter(|_| layout.row >= 28) {
-        Some((first, second)) => {
-            write(&first, layout.left - 14, middle - 7, 12.0, INK, HPos::Right)?;
-            write(&second, layout.left - 14, middle + 7, 12.0, INK, HPos::Right)?;
-        }
-        None => {
-            let label = cut(label, LABEL, place);
-            write(&label, layout.left - 14, middle, LABEL, INK, HPos::Right)?;
-        }
-    }
-    let (place, left) = (layout.right - 18, layout.width - layout.right + 14);
-    match two_lines(text, TEXT, place).filter(|_| layout.row >= 28) {
-        Some((first, second)) => {
-            write(&first, left, middle - 7, 12.0, INK, HPos::Left)?;
-            write(&second, left, middle + 7, 12.0, INK, HPos::Left)
-        }
-        None => write(&cut(text, TEXT, place), left, middle, TEXT, INK, HPos::Left),
-    }
-}
-
-/// About how wide `text` is in pixels, by the wider of the fonts that a page may find.
-fn length(text: &str, size: f64) -> i32 {
-    let of = |c: char| match c {
-        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '(' | ')' | '[' | ']' | ' ' => 0.36,
-        'f' | 'r' | 't' | '/' | '-' | '"' | '*' | '_' => 0.44,
-        'm' | 'w' | 'M' | 'W' | '%' | '@' | '×' | '−' | '+' | '…' => 0.92,
-        'A'..='Z' => 0.70,
-        _ => 0.61,
-    };
-    (text.chars().map(of).sum::<f64>() * size).ceil() as i32
-}
-
-/// `text`, with `…` for the end that does not fit into `place` pixels.
-fn cut(text: &str, size: f64, place: i32) -> String {
-    if length(text, size) <= place {
-        return text.into();
-    }
-    let mut kept: String = text.into();
-    while !kept.is_empty() && length(&kept, size) + length("…", size) > place {
-        kept.pop();
-    }
-    format!("{}…", kept.trim_end())
-}
-
-/// A label that is too long, in two lines: broken at a space, or cut at the end of the second.
-fn two_lines(label: &str, size: f64, place: i32) -> Option<(String, String)> {
-    if length(label, size) <= place {
-        return None;
-    }
-    let fits = |(at, _): &(usize, &str)| length(&label[..*at], 12.0) <= place;
-    let last = |mark: &str| label.match_indices(mark).filter(fits).last().map(|(at, _)| at);
-    // Before a part that stands for itself rather than within it.
-    let at = last(" · ").or_else(|| last(", ").map(|at| at + 1)).or_else(|| last(" "))?;
-    let second = label[at..].trim_start_matches([' ', '·']);
-    Some((label[..at].into(), cut(second, 12.0, place)))
-}
-
-/// A number of an axis without what floating point adds to it.
-fn plain(value: f64) -> String {
-    let text = format!("{value:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" {
-        "0".into()
-    } else {
-        text.into()
-    }
-}
-
-/// Takes the grid away behind what is written there.
-fn blank(root: &Root<'_>, layout: &Layout, top: i32, height: i32) -> Result<()> {
-    let corners = [(0, top * UNITS), (layout.width * UNITS, (top + height) * UNITS)];
-    root.draw(&Rectangle::new(corners, PAPER.filled())).map_err(drawing)
-}
-
-/// Worse points to more, better to less; no difference is full, not resolved is open.
-fn mark(root: &Root<'_>, (x, y): (i32, i32), word: Word, outside: i32) -> Result<()> {
-    let size = 6 * UNITS;
-    let colour = colour(word);
-    let points = |way: i32| {
-        vec![
-            (x - way * size * 3 / 4, y - size),
-            (x + way * size, y),
-            (x - way * size * 3 / 4, y + size),
-        ]
-    };
-    let triangle =
-        |way: i32| root.draw(&Polygon::new(points(way), colour.filled())).map_err(drawing);
-    match word {
-        _ if outside != 0 => triangle(outside),
-        Word::Worse => triangle(1),
-        Word::Better => triangle(-1),
-        Word::NoDifference => {
-            root.draw(&Circle::new((x, y), size * 5 / 6, colour.filled())).map_err(drawing)
-        }
-        Word::NotResolved | Word::Told => {
-            root.draw(&Circle::new((x, y), size * 5 / 6, PAPER.filled())).map_err(drawing)?;
-            let line = colour.stroke_width(2 * UNITS as u32);
-            root.draw(&Circle::new((x, y), size * 5 / 6, line)).map_err(drawing)
-        }
-    }
-}
-
-/// The mark of a case that surprises: of another shape than any word has.
-fn star(root: &Root<'_>, (x, y): (i32, i32), colour: RGBColor, kind: Star) -> Result<()> {
-    let corner = |at: i32| {
-        let radius = f64::from(9 * UNITS) * if at % 2 == 0 { 1.0 } else { 0.42 };
-        let angle = std::f64::consts::PI * (f64::from(at) / 5.0 - 0.5);
-        (x + (radius * angle.cos()).round() as i32, y + (radius * angle.sin()).round() as i32)
-    };
-    let points: Vec<(i32, i32)> = (0..10).map(corner).collect();
-    match kind {
-        Star::Full => root.draw(&Polygon::new(points, colour.filled())).map_err(drawing),
-        Star::Open => outlined(root, points, colour),
-    }
-}
-
-/// A closed line, with paper in it.
-fn outlined(root: &Root<'_>, mut points: Vec<(i32, i32)>, colour: RGBColor) -> Result<()> {
-    root.draw(&Polygon::new(points.clone(), PAPER.filled())).map_err(drawing)?;
-    // The first two again, or its first corner is open.
-    points.extend_from_within(..2);
-    root.draw(&PathElement::new(points, colour.stroke_width(3))).map_err(drawing)
-}
-
-fn colour(word: Word) -> RGBColor {
-    match word {
-        Word::Worse => WORSE,
-        Word::Better => BETTER,
-        Word::NoDifference => EVEN,
-        Word::NotResolved | Word::Told => OPEN,
-    }
-}
-
-fn font(size: f64, colour: RGBColor) -> TextStyle<'static> {
-    ("sans-serif", size * FONT * f64::from(UNITS)).into_font().color(&colour)
-}
-
-fn drawing(error: impl std::fmt::Display) -> Error {
-    Error::invalid(format!("a chart: {error}"))
-}
-
-/// Logarithms that hold all intervals but those of far rows, and a little more. Where far rows are more than a tenth they are
-/// no exception: the axis holds them all.
-fn reach(rows: &[Row]) -> (f64, f64) {
-    let near = |row: &&Row| row.mean.is_some_and(|mean| mean.ln().abs() <= FAR.ln());
-    let far = rows.iter().filter(|row| row.mean.is_some() && !near(row)).count();
-    // What surprises is near: there a far row stays the exception.
-    let few = far * 10 <= rows.len().max(10) || rows.iter().any(|row| row.star.is_some());
-    let some_near = few && rows.iter().any(|row| near(&row));
-    let mut reach = (-0.045_f64, 0.045_f64);
-    for row in rows.iter().filter(|row| !some_near || near(row)) {
-        let ends = row.ends.or(row.mean.map(|mean| (mean, mean)));
-        let dots = row.dots.iter().copied().filter(|dot| *dot > 0.0);
-        // An outlier is shown, as an interval's end is.
-        let ends = ends.into_iter().chain(dots.map(|dot| (dot, dot)));
-        for (low, high) in ends {
-            // A wide interval may go beyond what is near, but not without end.
-            let most = if some_near { 2.0 * FAR.ln() } else { 20.0 };
-            reach = (reach.0.min(low.ln().max(-most)), reach.1.max(high.ln().min(most)));
-        }
-    }
-    let air = (reach.1 - reach.0) * 0.06;
-    (reach.0 - air, reach.1 + air)
-}
-
-type Label = fn(f64) -> String;
-
-/// At most `most` places on the axis that is `plot` pixels long: percents of one step, or factors where it is long. No two
-/// labels touch.
-fn ticks(low: f64, high: f64, most: usize, plot: f64) -> (Vec<f64>, Label) {
-    let apart = |places: &[f64], label: Label| {
-        places.windows(2).all(|two| {
-            let [one, other] = [two[0], two[1]].map(|place| f64::from(length(&label(place), TICK)));
-            (two[1] - two[0]) / (high - low) * plot > (one + other) / 2.0 + 8.0
-        })
-    };
-    let within = |ratio: &f64| *ratio > 0.0 && (low..=high).contains(&ratio.ln());
-    for step in [1, 2, 5, 10, 20, 25, 50] {
-        let percents = (-100 / step..=200 / step).map(|k| k * step);
-        let places = percents.map(|percent| 1.0 + f64::from(percent) / 100.0).filter(within);
-        let places: Vec<f64> = places.map(f64::ln).collect();
-        let short = high < 3.0_f64.ln() && low > 0.4_f64.ln();
-        if short && places.len() <= most && apart(&places, percents_of) {
-            return (places, percents_of);
-        }
-    }
-    let factors = |of: &[f64]| -> Vec<f64> {
-        let all = (-4..=4).flat_map(|power| of.iter().map(move |digit| digit * 10_f64.powi(power)));
-        all.filter(within).map(f64::ln).collect()
-    };
-    let mut places = Vec::from([&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]].map(factors));
-    for place in &mut places {
-        place.sort_by(f64::total_cmp);
-    }
-    let fits = |places: &&Vec<f64>| places.len() <= most && apart(places, factor_of);
-    let chosen = places.iter().find(fits).or(places.last());
-    (chosen.cloned().unwrap_or_default(), factor_of)
-}
-
-fn percents_of(log: f64) -> String {
-    match ((log.exp() - 1.0) * 100.0).round() {
-        percent if percent > 0.0 => format!("+{percent} %"),
-        percent if percent < 0.0 => format!("−{} %", -percent),
-        _ => "0 %".into(),
-    }
-}
-
-fn factor_of(log: f64) -> String {
-    let ratio = log.exp();
-    let digits = if ratio < 0.95 { 2 } else { 0 };
-    format!("×{ratio:.digits$}")
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn row(mean: f64, low: f64, high: f64) -> Row {
+    pub(super) fn row(mean: f64, low: f64, high: f64) -> Row {
         Row {
             label: "a <b> & \"c\"".into(),
             text: "slower".into(),
@@ -660,28 +373,6 @@ mod tests {
     }
 
     #[test]
-    fn one_far_row_does_not_squeeze_the_others() {
-        let (low, high) = reach(&[row(1.02, 1.0, 1.04), row(22.0, 21.0, 23.0)]);
-        assert!(high < 0.1 && low < 0.0, "{low} {high}");
-        let (_, high) = reach(&[row(22.0, 21.0, 23.0)]);
-        assert!(high > 23.0_f64.ln());
-        // Nothing measured still has an axis.
-        assert!(reach(&[]).1 > 0.0);
-    }
-
-    #[test]
-    fn an_axis_has_its_middle_and_not_too_many_places() {
-        for (low, high) in [(-0.05, 0.05), (-0.2, 0.3), (-0.7, 1.0), (-3.0, 3.5), (-0.01, 7.0)] {
-            for most in [5, 9] {
-                let (places, label) = ticks(low, high, most, if most == 5 { 334.0 } else { 500.0 });
-                assert!(places.len() <= most && places.len() >= 2, "{low} {high}: {places:?}");
-                assert!(places.iter().any(|place| place.abs() < 1e-12), "{low} {high}");
-                assert!(["0 %", "×1"].contains(&label(0.0).as_str()));
-            }
-        }
-    }
-
-    #[test]
     fn a_row_of_a_phone_has_no_grid_behind_its_words_and_no_mark_a_dot() {
         let phone = forest(&[row(1.1, 1.05, 1.15)], "title", Width::Phone).unwrap();
         let blank = r#"<rect x="0" y="0" width="716" height="80" opacity="1" fill="var(--paper)""#;
@@ -699,25 +390,6 @@ mod tests {
         assert!(reach(&rows).1 > 5.1_f64.ln());
         let svg = forest(&rows, "title", Width::Desk).unwrap();
         assert!(svg.contains("×5") && !svg.contains("+5 %"), "{svg}");
-    }
-
-    #[test]
-    fn labels_of_an_axis_do_not_touch() {
-        let (places, label) = ticks(-0.1, 0.68, 9, 300.0);
-        let widths: i32 = places.iter().map(|place| length(&label(*place), TICK) + 8).sum();
-        assert!(places.len() > 2 && widths < 300, "{places:?}");
-        assert_eq!([0.6000000000000001, 2.0, 0.0, -0.0].map(plain), ["0.6", "2", "0", "0"]);
-    }
-
-    #[test]
-    fn a_long_label_keeps_its_beginning() {
-        let label = "10: SELECT ProductName, sum(d.UnitPrice * d.Quantity * (1 - d.Discount)) FROM Products";
-        let short = cut(label, LABEL, 200);
-        assert!(short.starts_with("10: SELECT") && short.ends_with('…'), "{short}");
-        assert!(length(&short, LABEL) <= 200);
-        let (first, second) = two_lines(label, LABEL, 282).unwrap();
-        assert!(label.starts_with(&first) && second.ends_with('…'), "{first} / {second}");
-        assert_eq!(two_lines("CHECKDB", LABEL, 282), None);
     }
 
     #[test]
