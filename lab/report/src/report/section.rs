@@ -1,9 +1,12 @@
 //! The part of a report that is of one experiment.
 
+mod bars;
+mod through;
+
 use std::collections::BTreeSet;
 
-use super::articles::{Articles, Drawn, Experiment, Fact, Part, Primary, Statistic};
-use super::chart::{Bar, Group, Line, Row, Star, Stroke};
+use super::articles::{Articles, Experiment, Fact, Part, Primary, Statistic};
+use super::chart::{Row, Star};
 use super::figures::{like, Figure, Sense, Word};
 use super::headline::{cost_words, words_of, CONTROL};
 use super::reading::Material;
@@ -11,12 +14,12 @@ use super::tables::{self, Table};
 use super::text;
 use crate::record::{parameter, Session};
 
+pub use bars::Bars;
+pub use through::Through;
+
 /// Times and speeds that a chart is of: the first that a cell has.
 const PRIMARY: [&str; 7] =
     ["elapsed_s", "busy_s", "ops_per_s", "mb_per_s", "scan_mb_per_s", "writes_per_s", "work_s"];
-
-/// A line through fewer points of a run's time shows nothing of it.
-const LEAST_POINTS: usize = 10;
 
 /// One experiment.
 #[derive(Debug)]
@@ -44,25 +47,6 @@ pub struct Chart {
     /// What is divided by what.
     pub caption: String,
     pub rows: Vec<Row>,
-}
-
-/// Bars of one quantity, in groups.
-#[derive(Debug)]
-pub struct Bars {
-    pub title: String,
-    /// What the marks are.
-    pub caption: String,
-    pub unit: String,
-    pub groups: Vec<Group>,
-}
-
-/// Processor time through one run of each side.
-#[derive(Debug)]
-pub struct Through {
-    pub title: String,
-    /// Which line is which.
-    pub key: String,
-    pub lines: Vec<Line>,
 }
 
 /// Whether a chart may be of it.
@@ -362,135 +346,6 @@ fn rows(primary: &[&Figure]) -> Vec<Row> {
         }
     };
     primary.iter().map(row).collect()
-}
-
-impl Bars {
-    /// Of every cell that is wanted: the base and each side.
-    fn of(drawn: &Drawn, figures: &[&Figure], sessions: &[&Session]) -> Option<Self> {
-        let wanted = |figure: &&&Figure| drawn.wants(&figure.cell);
-        let has = |what: &&String| figures.iter().filter(wanted).any(|one| one.what == **what);
-        let what = drawn.what.iter().find(has)?.as_str();
-        let beside = drawn.beside.as_ref().filter(|beside| beside.what != what);
-        let mut groups: Vec<Group> = Vec::new();
-        let mut seen = BTreeSet::new();
-        // Of each cell the newest session, as for the articles' figures; their names begin with the time.
-        let mut newest: Vec<_> =
-            figures.iter().filter(wanted).filter(|figure| figure.what == what).collect();
-        newest.sort_by(|a, b| b.session.cmp(&a.session));
-        newest.sort_by_cached_key(|figure| natural(&figure.cell));
-        let mut devices = Vec::new();
-        for figure in newest {
-            if !seen.insert((&figure.cell, &figure.side)) {
-                continue;
-            }
-            let other = beside.and_then(|beside| {
-                let same = |other: &&&&Figure| {
-                    (&other.session, &other.cell, &other.side)
-                        == (&figure.session, &figure.cell, &figure.side)
-                };
-                let found =
-                    figures.iter().filter(|one| same(&one)).find(|one| one.what == beside.what);
-                Some((beside.name.as_str(), *found?))
-            });
-            let bar = |label: &str, of: fn(&Figure) -> &[f64], base: bool| {
-                let values = of(figure);
-                let shown = |value: f64| if what.ends_with("_bytes") { value / 1e6 } else { value };
-                let average = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-                let mean = average(values);
-                let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-                let high = values.iter().copied().fold(0.0, f64::max);
-                let mut text = match (low == high, what.ends_with("_bytes")) {
-                    (true, _) => text::value(what, mean),
-                    (false, true) => {
-                        format!("{} to {}", text::value(what, low), text::value(what, high))
-                    }
-                    (false, false) => format!(
-                        "{} ({} to {})",
-                        text::value(what, mean),
-                        text::value(what, low),
-                        text::value(what, high)
-                    ),
-                };
-                let beside = other.map(|(name, other)| (name, average(of(other))));
-                if let Some((name, value)) = beside {
-                    text.push_str(&format!(", {name} {}", text::value(what, value)));
-                }
-                Bar {
-                    label: label.into(),
-                    text,
-                    mean: shown(mean),
-                    range: (shown(low), shown(high)),
-                    beside: beside.map(|(_, value)| shown(value)),
-                    base,
-                }
-            };
-            let side = bar(&figure.side, |figure| &figure.side_values, false);
-            let one = one_device(sessions, &figure.session, &figure.cell);
-            let name = format!("{}{}", figure.cell, if one { " (same device)" } else { "" });
-            devices.push(one);
-            match groups.iter_mut().find(|group| group.name == name) {
-                Some(group) => group.bars.push(side),
-                None => groups.push(Group {
-                    name,
-                    bars: vec![bar(&figure.base, |figure| &figure.base_values, true), side],
-                }),
-            }
-        }
-        let mut caption =
-            format!("{}: mean, and from the least to the most of the runs.", text::quantity(what));
-        if let Some(beside) = beside {
-            caption.push_str(&format!(" ◇ {}.", beside.name));
-        }
-        let unit =
-            if what.ends_with("_bytes") { "MB" } else { what.rsplit('_').next().unwrap_or("") };
-        let all_one = devices.iter().all(|one| *one);
-        let unit = format!(
-            "{unit}{}",
-            if all_one { ", source and target on the same device" } else { "" }
-        );
-        (!groups.is_empty()).then(|| Self { title: drawn.title.clone(), caption, unit, groups })
-    }
-}
-
-impl Through {
-    /// Of the newest session that has the series of `cell`, in its first round.
-    fn of(cell: &str, scenario: &str, material: &Material) -> Option<Self> {
-        let of = |session: &Session, side: &str| -> Vec<(f64, f64)> {
-            let mut points: Vec<(f64, f64)> = material
-                .observations
-                .iter()
-                .filter(|one| one.session == session.session && one.round == 1)
-                .filter(|one| one.cell == cell && one.side == side)
-                .filter_map(|one| {
-                    let second = one.what.strip_prefix("workers_second_")?;
-                    let second: u32 = second.strip_suffix("_percent_cpu")?.parse().ok()?;
-                    Some((f64::from(second) + 0.5, one.value))
-                })
-                .collect();
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            points
-        };
-        let has = |session: &&Session| {
-            session.scenario == scenario
-                && !session.sides.is_empty()
-                && session.sides.iter().all(|side| of(session, &side.side).len() >= LEAST_POINTS)
-        };
-        let with_series = material.sessions.iter().filter(has);
-        let session = with_series.max_by(|a, b| a.session.cmp(&b.session))?;
-        let strokes = [(Stroke::Dashed, "dashed"), (Stroke::Dotted, "dotted")];
-        let last = session.sides.len() - 1;
-        let (mut lines, mut key) = (Vec::new(), Vec::new());
-        for (at, side) in session.sides.iter().enumerate() {
-            let solid = (Stroke::Solid, "line");
-            let (stroke, word) = *strokes.get(at).filter(|_| at < last).unwrap_or(&solid);
-            lines.push(Line { points: of(session, &side.side), stroke });
-            key.push(format!("{word}: {}", side.side));
-        }
-        let title = format!(
-            "Processor time of the workers through one run, {cell}: percent of all processors"
-        );
-        Some(Self { title, key: key.join("; "), lines })
-    }
 }
 
 #[cfg(test)]
