@@ -17,7 +17,7 @@ use pellucid_lab_measure::error::{Error, Result};
 use pellucid_lab_measure::sink::Record;
 use pellucid_lab_measure::{interrupt, pipeline};
 use pellucid_lab_report::goals::Goals;
-use pellucid_lab_report::pieces::Pieces;
+use pellucid_lab_report::recorded::Recorded;
 use pellucid_lab_report::verdict::Verdict;
 use pellucid_lab_report::{compare, report, table};
 use pellucid_lab_work::{backup_speed, full, quick, worker};
@@ -39,30 +39,32 @@ fn main() -> ExitCode {
 
 /// Does what the command says; false if what it asks for was not reached.
 fn perform(command: Command) -> Result<bool> {
-    Ok(match command {
-        Command::Several(Several::Quick(options)) => quick::measure(&options)?,
-        Command::Several(Several::Full(options)) => full::measure(&options.pieces, &options.run)?,
-        Command::Several(Several::Peers(options)) => full::measure(&[full::PEERS], &options)?,
-        Command::One(measurement) => measurement.perform()?,
-        Command::Other(Other::Verdict { files, session, json }) => {
-            judge(&Pieces::read(&files, &session)?, json)?
-        }
-        Command::Other(Other::Report { files, out, markdown, all }) => {
-            report::report(&files, out.as_deref(), markdown, all)?
-        }
-        Command::Other(Other::Compare { a, b, all }) => compare::compare(&a, &b, all)?,
-        Command::Other(Other::Figures { documents, root }) => quoted::check(&documents, &root)?,
-        Command::Other(Other::Worker) => worker::serve().map(|()| true)?,
-        Command::Other(Other::Pipeline) => pipeline::serve().map(|()| true)?,
-        Command::Other(Other::VacuumInto { from, to }) => {
-            backup_speed::vacuum_into(&from, &to).map(|()| true)?
-        }
-    })
+    match command {
+        Command::Several(several) => match several {
+            Several::Quick(options) => quick::measure(&options),
+            Several::Full(options) => full::measure(&options.pieces, &options.run),
+            Several::Peers(options) => full::measure(&[full::PEERS], &options),
+        },
+        Command::One(measurement) => measurement.perform(),
+        Command::Other(other) => match other {
+            Other::Verdict { files, session, json } => {
+                judge(&Recorded::read(&files, &session)?, json)
+            }
+            Other::Report { files, out, markdown, all } => {
+                Ok(report::report(&files, out.as_deref(), markdown, all)?)
+            }
+            Other::Compare { a, b, all } => Ok(compare::compare(&a, &b, all)?),
+            Other::Figures { documents, root } => Ok(quoted::check(&documents, &root)?),
+            Other::Worker => worker::serve().map(|()| true),
+            Other::Pipeline => pipeline::serve().map(|()| true),
+            Other::VacuumInto { from, to } => backup_speed::vacuum_into(&from, &to).map(|()| true),
+        },
+    }
 }
 
 /// False if a goal is not reached.
-fn judge(pieces: &Pieces, json: bool) -> Result<bool> {
-    let Pieces { sessions, cells, loads, observations } = pieces;
+fn judge(recorded: &Recorded, json: bool) -> Result<bool> {
+    let Recorded { sessions, cells, loads, observations } = recorded;
     let verdict = Verdict::of(sessions, cells, &Goals::read())?.with(sessions, loads, observations);
     if json {
         let line = serde_json::to_string(&Record::Verdict(&verdict))

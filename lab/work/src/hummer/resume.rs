@@ -4,8 +4,8 @@ use std::path::Path;
 
 use pellucid_lab_measure::error::{Error, Result};
 use pellucid_lab_measure::machine;
-use pellucid_lab_report::pieces::Pieces;
 use pellucid_lab_report::record::{Machine, Observation, Parameters, Session, SideDescription};
+use pellucid_lab_report::recorded::Recorded;
 
 use super::Hummer;
 
@@ -36,7 +36,7 @@ pub fn missing(options: &Hummer, parameters: &Parameters, cells: Vec<Cell>) -> R
     if !records.exists() {
         return Ok(cells);
     }
-    let pieces = Pieces::read(&[records], &[])?;
+    let recorded = Recorded::read(&[records], &[])?;
     let dir = common.dir();
     let dir = dir.canonicalize().map_err(Error::io(dir.display().to_string()))?;
     let machine = machine::describe(&dir)?;
@@ -53,9 +53,9 @@ pub fn missing(options: &Hummer, parameters: &Parameters, cells: Vec<Cell>) -> R
         rounds: common.rounds,
         seed: common.seed,
     };
-    let same: Vec<_> = pieces.sessions.iter().filter(|session| wanted.is(session)).collect();
+    let same: Vec<_> = recorded.sessions.iter().filter(|session| wanted.is(session)).collect();
     let have = |cell: &Cell| {
-        same.iter().any(|session| complete(session, &cell.to_string(), &pieces.observations))
+        same.iter().any(|session| complete(session, &cell.to_string(), &recorded.observations))
     };
     let (have, missing): (Vec<_>, Vec<_>) = cells.into_iter().partition(have);
     eprintln!("lab: hummer: {} cells are in the records, {} are not", have.len(), missing.len());

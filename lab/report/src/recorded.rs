@@ -10,7 +10,7 @@ use crate::verdict::Loads;
 
 /// Sessions of several files with what was measured in them.
 #[derive(Debug, Default)]
-pub struct Pieces {
+pub struct Recorded {
     pub sessions: Vec<Session>,
     pub cells: Vec<CellResult>,
     pub loads: Loads,
@@ -30,7 +30,7 @@ enum Line {
     Other,
 }
 
-impl Pieces {
+impl Recorded {
     /// The sessions of `files` that `chosen` names, all if it is empty, with their cells. A session
     /// without cells or phases, one that was interrupted in its first, is left out.
     ///
@@ -38,17 +38,17 @@ impl Pieces {
     /// [`Error::Io`], and [`Error::Invalid`] for a line that is no record of this schema, what is there twice, or a name that
     /// no session has.
     pub fn read(files: &[PathBuf], chosen: &[String]) -> Result<Self> {
-        let mut pieces = Self::default();
+        let mut recorded = Self::default();
         for file in files {
-            pieces.add(file)?;
+            recorded.add(file)?;
         }
-        once(&pieces.sessions, &pieces.observations)?;
+        once(&recorded.sessions, &recorded.observations)?;
         for name in chosen {
-            if !pieces.sessions.iter().any(|session| session.session == *name) {
+            if !recorded.sessions.iter().any(|session| session.session == *name) {
                 return Err(Error::invalid(format!("no session {name} in these records")));
             }
         }
-        let Self { sessions, cells, loads, observations } = &mut pieces;
+        let Self { sessions, cells, loads, observations } = &mut recorded;
         let wanted = |session: &str| chosen.is_empty() || chosen.iter().any(|name| name == session);
         cells.retain(|cell| wanted(&cell.session));
         loads.retain(wanted);
@@ -58,7 +58,7 @@ impl Pieces {
                 || loads.phases.iter().any(|phase| phase.session == session.session)
                 || observations.iter().any(|one| one.session == session.session)
         });
-        Ok(pieces)
+        Ok(recorded)
     }
 
     fn add(&mut self, file: &Path) -> Result<()> {
