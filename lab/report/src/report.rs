@@ -152,7 +152,7 @@ impl Report {
     /// One HTML file that needs nothing else.
     ///
     /// # Errors
-    /// As [`chart::forest`].
+    /// [`Error::Invalid`] if a chart cannot be drawn.
     pub fn page(&self) -> Result<String> {
         page::render(self)
     }

@@ -1,4 +1,4 @@
-//! A process of its own for each piece of work on a database: `lab worker`, started by [`crate::pool`].
+//! A process of its own for each piece of work on a database: `lab worker`, started by `crate::pool`.
 //!
 //! It reads one [`Order`] from standard input, a JSON line. For a run it then answers `ready`, waits
 //! for `start UNIX_NANOSECONDS` (or, in turns, for each `go`), works, and answers with one [`Report`] line. Only workers open

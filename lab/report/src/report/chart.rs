@@ -131,7 +131,7 @@ impl Layout {
 /// The intervals of `rows` on one axis of costs.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it cannot be drawn.
+/// [`Error::Invalid`](crate::error::Error::Invalid) if it cannot be drawn.
 pub fn forest(rows: &[Row], title: &str, width: Width) -> Result<String> {
     let longest = |of: fn(&Row) -> i32| rows.iter().map(of).max().unwrap_or(0);
     let layout = Layout::of(
@@ -221,7 +221,7 @@ pub fn forest(rows: &[Row], title: &str, width: Width) -> Result<String> {
 /// Values side by side, from zero.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it cannot be drawn.
+/// [`Error::Invalid`](crate::error::Error::Invalid) if it cannot be drawn.
 pub fn bars(groups: &[Group], title: &str, unit: &str, width: Width) -> Result<String> {
     let all = || groups.iter().flat_map(|group| &group.bars);
     let longest = |of: fn(&Bar) -> i32| all().map(of).max().unwrap_or(0);
@@ -297,7 +297,7 @@ pub fn bars(groups: &[Group], title: &str, unit: &str, width: Width) -> Result<S
 /// Percent over seconds.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it cannot be drawn.
+/// [`Error::Invalid`](crate::error::Error::Invalid) if it cannot be drawn.
 pub fn lines(lines: &[Line], title: &str, width: Width) -> Result<String> {
     let layout = Layout { row: 170, ..Layout::of(width, 0, 0) };
     let last = lines.iter().flat_map(|line| &line.points).map(|point| point.0).fold(0.0, f64::max);

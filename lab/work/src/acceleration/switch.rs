@@ -20,7 +20,7 @@ pub const ON: &[Variable] = &[("OPENSSL_ia32cap", None), ("OPENSSL_armcap", None
 /// Variables that switch the instructions off.
 ///
 /// # Errors
-/// [`Error::Invalid`] on a processor for which no switch is known.
+/// `Error::Invalid` on a processor for which no switch is known.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub fn off() -> Result<&'static [Variable]> {
     Ok(OFF)

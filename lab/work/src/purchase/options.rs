@@ -72,7 +72,7 @@ impl Purchase {
     /// The cells that were asked for.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name that no cell has.
+    /// `Error::Invalid` for a name that no cell has.
     pub fn plan(&self) -> Result<Vec<Cell>> {
         if self.cells.is_empty() {
             Ok(plan::grid(&self.processes, &self.sync, &self.mix))
