@@ -19,7 +19,7 @@ use pellucid_lab_measure::{interrupt, pipeline};
 use pellucid_lab_report::goals::Goals;
 use pellucid_lab_report::recorded::Recorded;
 use pellucid_lab_report::verdict::Verdict;
-use pellucid_lab_report::{compare, report, table};
+use pellucid_lab_report::{compare, error, report, statistics, table};
 use pellucid_lab_work::{backup_speed, full, quick, worker};
 
 use arguments::{Arguments, Command, Other, Several};

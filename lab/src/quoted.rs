@@ -11,9 +11,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pellucid_lab_report::error::{Error, Result};
-use pellucid_lab_report::report::{figures, like, mean_over, Paired, Records};
-use pellucid_lab_report::statistics::Interval;
+use crate::error::{Error, Result};
+use crate::report::{figures, like, mean_over, Paired, Records};
+use crate::statistics::Interval;
 
 const OPENING: &str = "<!-- figure:";
 const TABLE: &str = "<!-- figures:";
