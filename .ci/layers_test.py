@@ -14,7 +14,7 @@ Check = Callable[[Path], tuple[list[str], list[str]]]
 Numbers = Callable[[Path], list[dict[str, Any]]]
 
 PACKAGE = '[package]\nname = "{}"\nversion = "0.1.0"\nedition = "2021"\n'
-CORE, SHIM = "crates/pellucid", "crates/pellucid-sqlite"
+CORE, SHIM = "crates/pellucid", "crates/pellucid-vfs"
 CLEAN = {
     "Cargo.toml": f'[workspace]\nresolver = "2"\nmembers = ["{CORE}", "{SHIM}"]\n',
     "Cargo.lock": """version = 3
@@ -24,7 +24,7 @@ name = "pellucid"
 version = "0.1.0"
 
 [[package]]
-name = "pellucid-sqlite"
+name = "pellucid-vfs"
 version = "0.1.0"
 dependencies = ["pellucid"]
 """,
@@ -50,13 +50,13 @@ crates/none is not meant here
 """,
     ".ci/layers.toml": """[crates]
 pellucid = []
-pellucid-sqlite = ["pellucid"]
+pellucid-vfs = ["pellucid"]
 
 [undocumented]
-pellucid-sqlite = 1
+pellucid-vfs = 1
 
 [[circle]]
-crate = "pellucid-sqlite"
+crate = "pellucid-vfs"
 modules = ["p", "q", "r", "s", "t"]
 """,
     # The core has a circle of three, a b c. Nothing here uses `d`, which would make it one of four.
@@ -111,7 +111,7 @@ pub mod within {
     f"{CORE}/src/c/tests.rs": "use crate::d;\nuse super::super::d;\npub fn none() {}\n",
     f"{CORE}/src/d.rs": "//! D.\nuse crate::a;\nmacro_rules! made { ($name:ident) => { pub struct $name; } }\n",
     # The shim has a circle of five, which the rules name, and a public item without a doc comment, which they allow.
-    f"{SHIM}/Cargo.toml": PACKAGE.format("pellucid-sqlite") + '\n[dependencies]\npellucid = { path = "../pellucid" }\n',
+    f"{SHIM}/Cargo.toml": PACKAGE.format("pellucid-vfs") + '\n[dependencies]\npellucid = { path = "../pellucid" }\n',
     f"{SHIM}/src/lib.rs": "//! Shim.\npub mod p;\nmod q;\nmod r;\nmod s;\nmod t;\n",
     f"{SHIM}/src/p.rs": """//! P.
 use crate::q;
@@ -129,14 +129,14 @@ pub fn undocumented() {
 CORE_TOML, SHIM_TOML, ROOT = f"{CORE}/Cargo.toml", f"{SHIM}/Cargo.toml", f"{CORE}/src/lib.rs"
 B, C, DEEP, D = (f"{CORE}/src/{name}.rs" for name in ("b", "c", "c/deep", "d"))
 R, S, T = (f"{SHIM}/src/{name}.rs" for name in "rst")
-UP = '\n[{}]\npellucid-sqlite = {{ path = "../pellucid-sqlite" }}\n'
-REFUSED = rf"{CORE}/Cargo.toml:7: `pellucid` may not depend on `pellucid-sqlite`"
+UP = '\n[{}]\npellucid-vfs = {{ path = "../pellucid-vfs" }}\n'
+REFUSED = rf"{CORE}/Cargo.toml:7: `pellucid` may not depend on `pellucid-vfs`"
 FOUR = rf"{CORE}/src/\w.rs:\d+: `pellucid`: a new circle: a b c d: "
 RULES, PAGE = ".ci/layers.toml", "CONTRIBUTING.md"
 ROW = "\n## Layout\n| `crates/x` | x |\n"
 OTHER_RULE = CLEAN[RULES].replace("\n", "\nother = []\n", 1)
 TWO_ALLOWED = CLEAN[RULES].replace("= 1", "= 2")
-NO_RULE = CLEAN[RULES].replace('pellucid-sqlite = ["pellucid"]\n', "")
+NO_RULE = CLEAN[RULES].replace('pellucid-vfs = ["pellucid"]\n', "")
 LONG = "fn long() {\n" + "\n" * 69 + "}\nfn not_long() {\n" + "\n" * 68 + "}\n"
 
 # For each case: its name; the text that is added to files of the clean workspace, or replaces them where it begins with `=`;
@@ -147,7 +147,7 @@ CASES: list[tuple[str, Mapping[str, str], str]] = [
     ("a build dependency upwards", {CORE_TOML: UP.format("build-dependencies")}, REFUSED),
     ("a dependency of one system", {CORE_TOML: UP.format("target.'cfg(unix)'.dependencies")}, REFUSED),
     ("tests may depend upwards", {CORE_TOML: UP.format("dev-dependencies")}, ""),
-    ("a crate without a rule", {RULES: "=" + NO_RULE}, rf"{SHIM}/Cargo.toml:1: no rule for `pellucid-sqlite`"),
+    ("a crate without a rule", {RULES: "=" + NO_RULE}, rf"{SHIM}/Cargo.toml:1: no rule for `pellucid-vfs`"),
     ("a rule without a crate", {RULES: "=" + OTHER_RULE}, rf"{RULES}:2: the workspace has no crate `other`"),
     ("a circle by `use`", {C: "use crate::d;\n"}, FOUR),
     ("a circle by a group", {C: "use crate::{std, a::{self, b}, d::x};\n"}, FOUR),
@@ -162,14 +162,14 @@ CASES: list[tuple[str, Mapping[str, str], str]] = [
     (
         "a circle that grew",
         {f"{SHIM}/src/lib.rs": "mod u;\n", f"{SHIM}/src/u.rs": "use crate::p;\n", T: "use crate::u;\n"},
-        rf"{SHIM}/src/t.rs:3: `pellucid-sqlite`: u joined the circle p q r s t: ",
+        rf"{SHIM}/src/t.rs:3: `pellucid-vfs`: u joined the circle p q r s t: ",
     ),
     ("a circle may shrink", {S: "=use crate::p;\n"}, ""),
-    ("a circle that is small", {R: "=use crate::p;\n"}, rf"{RULES}:8: `pellucid-sqlite` no longer has this circle"),
+    ("a circle that is small", {R: "=use crate::p;\n"}, rf"{RULES}:8: `pellucid-vfs` no longer has this circle"),
     ("a crate without a row", {PAGE: f"=## Layout\n```\n{CORE} core\n```\n"}, rf"{PAGE}:1: the layout does not name `{SHIM}`"),
     ("a row for nothing", {PAGE: ROW}, rf"{PAGE}:\d+: the layout names `crates/x`"),
     ("a row for no crate", {PAGE: ROW, "crates/x/x": ""}, rf"{PAGE}:\d+: `crates/x` is no crate"),
-    ("one more without a doc comment", {T: "pub unsafe fn x() {}\n"}, rf"{SHIM}/src/p.rs:3: `pellucid-sqlite` has 2 "),
+    ("one more without a doc comment", {T: "pub unsafe fn x() {}\n"}, rf"{SHIM}/src/p.rs:3: `pellucid-vfs` has 2 "),
     ("a module that says it at its head", {ROOT: "pub mod e;\n", f"{CORE}/src/e.rs": "//! E.\n"}, ""),
     ("a module that does not", {ROOT: "pub mod e;\n", f"{CORE}/src/e.rs": "// E.\n"}, rf"{CORE}/src/lib.rs:7: "),
     ("unsafe code in the core", {D: "// SAFETY: none.\nfn x() { unsafe {} }\n"}, rf"{CORE}/src/d.rs: unsafe code does"),
@@ -185,11 +185,11 @@ CASES += [
 # The same for notes: rules that can be tightened.
 NOTES = [
     ("a circle that shrank is noted", {S: "=use crate::p;\n"}, rf"{RULES}:8: t left this circle"),
-    ("a number that can go down is noted", {RULES: "=" + TWO_ALLOWED}, rf"{RULES}:6: `pellucid-sqlite` has 1"),
-    ("a rule without need is noted", {SHIM_TOML: "=" + PACKAGE.format("pellucid-sqlite")}, rf"{RULES}:3: `pellucid-sqlite` no"),
+    ("a number that can go down is noted", {RULES: "=" + TWO_ALLOWED}, rf"{RULES}:6: `pellucid-vfs` has 1"),
+    ("a rule without need is noted", {SHIM_TOML: "=" + PACKAGE.format("pellucid-vfs")}, rf"{RULES}:3: `pellucid-vfs` no"),
 ]
 COUNTED = {
-    "crate": "pellucid-sqlite", "code": 17, "tests": 2, "modules": 5, "circle": 5, "long": 1, "functions": 4, "undocumented": 1,
+    "crate": "pellucid-vfs", "code": 17, "tests": 2, "modules": 5, "circle": 5, "long": 1, "functions": 4, "undocumented": 1,
     "unsafe": 1, "direct": 0, "packages": 2,
 }
 

@@ -6,8 +6,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pellucid::certificate::import;
 use pellucid::protector::Passphrase;
+use pellucid_exchange::import;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((length, rest)) = bytes.split_first_chunk::<2>() else { return };

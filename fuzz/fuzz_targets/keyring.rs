@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use pellucid::keyring::Keyring;
+use pellucid_keyring::Keyring;
 use tempfile::TempDir;
 
 fn home() -> Option<&'static TempDir> {

@@ -6,9 +6,7 @@ use std::path::PathBuf;
 
 use libfuzzer_sys::fuzz_target;
 use pellucid::media::{Index, Manifest, MediaHeader, SetHeader, MEDIA_HEADER_BYTES, PREFIX_BYTES};
-use pellucid::restore::{
-    restore_pages, verify_checksums, Family, Media, MediaSource, OpenSet, PageTarget,
-};
+use pellucid_backup::restore::{restore_pages, verify_checksums, Family, Media, MediaSource, OpenSet, PageTarget};
 use pellucid::Result;
 use pellucid_fuzz::{checksum, OneKeyFile};
 

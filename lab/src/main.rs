@@ -3,101 +3,29 @@
 //! The extension is loaded into the SQLite that is linked here; the sides run the same SQLite and
 //! the same code, in processes of their own. Exit status: 0 done, 1 failed, below `--minimum` or a
 //! verdict that is not passed, 2 usage.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 mod arguments;
-mod backup_speed;
-mod blocks;
-mod child;
-mod choice;
-mod cold;
-mod compare;
-mod control;
-mod crew;
-mod error;
-mod estimate;
-mod experiment;
-mod extension;
-mod files;
-mod fixture;
-mod full;
-mod goals;
-mod histogram;
-mod interrupt;
-mod machine;
-mod opening;
-mod pieces;
-mod pipeline;
-mod plan;
-mod pool;
-mod program;
-mod purchase;
-mod quick;
 mod quoted;
-mod random;
-mod record;
-mod report;
-mod scan_load;
-mod scan_speed;
-mod scenario;
-mod session;
-mod side;
-mod speedtest1;
-mod sql;
-mod statistics;
-mod table;
-mod verdict;
-mod whole;
-mod work;
-mod worker;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use pellucid_lab_measure::error::{Error, Result};
+use pellucid_lab_measure::sink::Record;
+use pellucid_lab_measure::{interrupt, pipeline};
+use pellucid_lab_report::goals::Goals;
+use pellucid_lab_report::recorded::Recorded;
+use pellucid_lab_report::verdict::Verdict;
+use pellucid_lab_report::{compare, error, report, statistics, table};
+use pellucid_lab_work::{backup_speed, full, quick, worker};
 
-use arguments::{Arguments, Command};
-use error::{Error, Result};
-use experiment::{acceleration, backup_matrix, backup_overhead, maintenance, side_effects, yours};
-use goals::Goals;
-use pieces::Pieces;
-use record::Record;
-use verdict::Verdict;
+use arguments::{Arguments, Command, Other, Several};
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
-        Command::Worker => worker::serve().map(|()| true),
-        Command::Pipeline => pipeline::serve().map(|()| true),
-        Command::VacuumInto { from, to } => backup_speed::vacuum_into(&from, &to).map(|()| true),
-        Command::Quick(options) => quick::measure(&options),
-        Command::Full(options) => full::measure(&options.pieces, &options.run),
-        Command::Peers(options) => full::measure(&[full::PEERS], &options),
-        Command::Purchase(options) => purchase::measure(&options),
-        Command::Control(options) => control::measure(&options),
-        Command::Whole(options) => whole::measure(&options),
-        Command::Speedtest1(options) => speedtest1::measure(&options),
-        Command::Opening(options) => opening::measure(&options),
-        Command::ScanLoad(options) => scan_load::measure(&options),
-        Command::BackupLoad(options) => scan_load::measure_backups(&options),
-        Command::ScanSpeed(options) => scan_speed::measure(&options),
-        Command::BackupSpeed(options) => backup_speed::measure(&options),
-        Command::BackupMatrix(options) => backup_matrix::measure(&options),
-        Command::BackupOverhead(options) => backup_overhead::measure(&options),
-        Command::Hummer(options) => experiment::hummer::measure(&options),
-        Command::Maintenance(options) => maintenance::measure(&options),
-        Command::SideEffects(options) => side_effects::measure(&options),
-        Command::Yours(options) => yours::measure(&options),
-        Command::Acceleration(options) => acceleration::measure(&options),
-        Command::Verdict { files, session, json } => {
-            Pieces::read(&files, &session).and_then(|pieces| judge(&pieces, json))
-        }
-        Command::Report { files, out, markdown, all } => {
-            report::report(&files, out.as_deref(), markdown, all)
-        }
-        Command::Compare { a, b, all } => compare::compare(&a, &b, all),
-        Command::Figures { documents, root } => quoted::check(&documents, &root),
-    };
+    let done = perform(Arguments::parse().command);
     interrupt::give_way();
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -109,9 +37,34 @@ fn main() -> ExitCode {
     }
 }
 
+/// Does what the command says; false if what it asks for was not reached.
+fn perform(command: Command) -> Result<bool> {
+    match command {
+        Command::Several(several) => match several {
+            Several::Quick(options) => quick::measure(&options),
+            Several::Full(options) => full::measure(&options.pieces, &options.run),
+            Several::Peers(options) => full::measure(&[full::PEERS], &options),
+        },
+        Command::One(measurement) => measurement.perform(),
+        Command::Other(other) => match other {
+            Other::Verdict { files, session, json } => {
+                judge(&Recorded::read(&files, &session)?, json)
+            }
+            Other::Report { files, out, markdown, all } => {
+                Ok(report::report(&files, out.as_deref(), markdown, all)?)
+            }
+            Other::Compare { a, b, all } => Ok(compare::compare(&a, &b, all)?),
+            Other::Figures { documents, root } => Ok(quoted::check(&documents, &root)?),
+            Other::Worker => worker::serve().map(|()| true),
+            Other::Pipeline => pipeline::serve().map(|()| true),
+            Other::VacuumInto { from, to } => backup_speed::vacuum_into(&from, &to).map(|()| true),
+        },
+    }
+}
+
 /// False if a goal is not reached.
-fn judge(pieces: &Pieces, json: bool) -> Result<bool> {
-    let Pieces { sessions, cells, loads, observations } = pieces;
+fn judge(recorded: &Recorded, json: bool) -> Result<bool> {
+    let Recorded { sessions, cells, loads, observations } = recorded;
     let verdict = Verdict::of(sessions, cells, &Goals::read())?.with(sessions, loads, observations);
     if json {
         let line = serde_json::to_string(&Record::Verdict(&verdict))

@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pellucid::backup::{now_micros, write_set, FamilyTarget, MediaSink, NewSet, Options};
+use pellucid::clock::now_micros;
 use pellucid::derive::commitment;
 use pellucid::media::{Compression, Description, Kind, MediaHeader, SetHeader, SetKeys};
 use pellucid::protector::{wrap, KeyFile, Wrapping};
-use pellucid::restore::{restore_pages, Family, Media, MediaSource, OpenSet, PlainTarget};
 use pellucid::secret::fill_random;
 use pellucid::{Algorithm, Dek};
-use pellucid_sqlite::snapshot::Snapshot;
+use pellucid_backup::restore::{restore_pages, Family, Media, MediaSource, OpenSet, PlainTarget};
+use pellucid_backup::set::{write_set, FamilyTarget, MediaSink, NewSet, Options};
+use pellucid_backup::snapshot::Snapshot;
 
 /// Somewhere of your own.
 #[derive(Debug, Clone, Default)]

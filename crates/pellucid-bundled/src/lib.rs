@@ -14,7 +14,7 @@ unsafe extern "C" fn entry(
     api: *const ffi::sqlite3_api_routines,
 ) -> c_int {
     // SAFETY: SQLite calls an automatic extension with its API table.
-    unsafe { pellucid_sqlite::register(api.cast(), false) }
+    unsafe { pellucid_vfs::register(api.cast(), false) }
 }
 
 /// The version of the bundled SQLite, as `3.40.1`.

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::certificate::{
-    hex, import, CertificateRequest, PublicCertificate, FILE_BYTES_MOST, VALID_DAYS_DEFAULT,
-};
-use pellucid::keyring::{Damaged, Keyring, Stored};
+use pellucid::certificate::{CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT};
+use pellucid::hash::hex;
 use pellucid::message;
 use pellucid::Error;
-use pellucid_sqlite::history::{History, KnownSet};
-use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_backup::history::{History, KnownSet};
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_exchange::{import, FILE_BYTES_MOST};
+use pellucid_keyring::{Damaged, Keyring, Stored};
 
 use crate::init::say_made;
 use crate::keys::passphrase;
@@ -242,7 +242,12 @@ fn export(keyring: &Keyring, args: &FilesArgs, output: &Output) -> Result<(), Fa
         (Some(_), Some(path)) => Some(passphrase(path, true)?),
     };
     let private_key = args.key_file.as_deref().zip(password.as_ref());
-    keyring.export_certificate(&args.name, &args.cert_file, private_key)?;
+    keyring.export_certificate(
+        &args.name,
+        &args.cert_file,
+        private_key,
+        &pellucid_exchange::PEM,
+    )?;
     output.line(format!("wrote  certificate   {}", args.cert_file.display()));
     match &args.key_file {
         Some(path) => output.line(format!("wrote  private key   {}", path.display())),
@@ -261,7 +266,7 @@ fn export(keyring: &Keyring, args: &FilesArgs, output: &Output) -> Result<(), Fa
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    pellucid::regular::open_given(path)
+    pellucid_files::regular::open_given(path)
         .and_then(|file| file.take(FILE_BYTES_MOST as u64 + 1).read_to_end(&mut bytes))
         .map_err(|_| Failure::from(Error::message(message::FILE_NOT_VALID, "")).about(path))?;
     Ok(bytes)

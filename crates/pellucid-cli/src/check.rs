@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pellucid_sqlite::audit::{audit_with, Audit, Doing, Options};
-use pellucid_sqlite::inspect::{inspect, Kind};
-use pellucid_sqlite::seal_request::adopt;
+use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_vfs::seal_request::adopt;
 
 use crate::container::not_a_database;
 use crate::exit;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pellucid::message;
 use pellucid::Error;
-use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
+use pellucid_engine::inspect::{inspect, Kind, SealedHeader};
 
 use crate::output::{Failure, Output};
 

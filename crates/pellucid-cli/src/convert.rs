@@ -5,17 +5,16 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::header::EncryptionState;
-use pellucid::keyring::Keyring;
 use pellucid::message;
 use pellucid::{Algorithm, Error};
-use pellucid_sqlite::convert::{
-    decrypt as open_for_good, encrypt as seal, ConvertError, Options, Stage,
-};
-use pellucid_sqlite::inspect::{inspect, Kind};
-use pellucid_sqlite::scan::Target;
-use pellucid_sqlite::seal_request::{Birth, Protection};
+use pellucid_engine::convert::{decrypt as open_for_good, encrypt as seal, Stage};
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_engine::scan::Target;
+use pellucid_host::{DatabaseError, Options};
+use pellucid_keyring::Keyring;
+use pellucid_vfs::seal_request::{Birth, Protection};
 
 use crate::container::{interrupted, not_a_database, tell_of_mount};
 use crate::init::say_made;
@@ -80,7 +79,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn options(&self) -> Options {
+    fn options(&self) -> Options<'static> {
         Options::new(Duration::from_secs(self.timeout.unwrap_or(10)), self.load.clone())
     }
 
@@ -249,7 +248,7 @@ fn stage_name(stage: Stage, verb: &str) -> String {
 fn describe(protection: &Protection) -> String {
     match protection {
         Protection::Certificate(name) => {
-            let name = name.as_deref().unwrap_or(pellucid::keyring::DEFAULT_CERTIFICATE);
+            let name = name.as_deref().unwrap_or(pellucid_keyring::DEFAULT_CERTIFICATE);
             format!("certificate `{name}`")
         }
         Protection::Recovery(public) => format!("recovery certificate `{}`", public.name()),
@@ -262,7 +261,7 @@ fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), 
     for protection in protections {
         let Protection::Certificate(name) = protection else { continue };
         let keyring = Keyring::open(&Keyring::locate()?)?;
-        let name = name.as_deref().unwrap_or(pellucid::keyring::DEFAULT_CERTIFICATE);
+        let name = name.as_deref().unwrap_or(pellucid_keyring::DEFAULT_CERTIFICATE);
         if keyring.certificate(name)?.backed_up().is_none() {
             output.message(&message::NOT_BACKED_UP);
             output.line(format!(
@@ -322,7 +321,7 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
             let now = inspect(database).map(|found| found.kind);
             let failure = match (error, now) {
                 // Another process has opened what an interrupted decryption left, and so finished it.
-                (ConvertError::Typed(Error::Misuse { .. }), Ok(Kind::Plain)) => not_encrypted(),
+                (DatabaseError::Typed(Error::Misuse { .. }), Ok(Kind::Plain)) => not_encrypted(),
                 (error, _) => Failure::from(error),
             };
             failure.about(database)

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use nix::unistd::{Gid, Group};
-use pellucid::keyring::Keyring;
 use pellucid::Error;
-use pellucid_sqlite::inspect::{inspect, Inspection, Kind};
+use pellucid_engine::inspect::{inspect, Inspection, Kind};
+use pellucid_keyring::Keyring;
 
 use crate::container::unreadable;
 use crate::exit;

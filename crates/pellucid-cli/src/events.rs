@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::Table;
-use pellucid::keyring::{read_events, Keyring};
+use pellucid_keyring::{read_events, Keyring};
 use serde_json::Value;
 
 use crate::output::{self, Failure, Output};

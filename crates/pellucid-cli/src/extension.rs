@@ -88,7 +88,7 @@ pub fn locate() -> Result<PathBuf, Missing> {
 
 fn named(path: OsString) -> Result<PathBuf, Missing> {
     let path = PathBuf::from(path);
-    pellucid::trusted::check(&path).map_err(Missing::Untrusted)?;
+    pellucid_files::trusted::check(&path).map_err(Missing::Untrusted)?;
     let found = path.canonicalize().map_err(|error| Missing::Named(path, error))?;
     if found.is_file() {
         return Ok(found);
@@ -104,7 +104,7 @@ fn usual() -> Result<PathBuf, Missing> {
         {
             match place.canonicalize() {
                 Ok(found) if found.is_file() => {
-                    pellucid::trusted::check(&place).map_err(Missing::Untrusted)?;
+                    pellucid_files::trusted::check(&place).map_err(Missing::Untrusted)?;
                     return Ok(found);
                 }
                 _ => tried.push(place),

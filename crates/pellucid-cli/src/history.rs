@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::keyring::Keyring;
 use pellucid::media::{Description, MediaHeader};
-use pellucid::restore::{Family, Media};
-use pellucid_sqlite::backup::{open_family, refuse_looked_at};
-use pellucid_sqlite::convert::ConvertError;
-use pellucid_sqlite::history::{
+use pellucid_backup::history::{
     files_of, is_lost, History, KnownRestore, KnownSet, Plan, Pruning, SetRecord,
 };
-use pellucid_sqlite::seal_request::{Credentials, Request};
+use pellucid_backup::job::{open_family, refuse_looked_at};
+use pellucid_backup::restore::{Family, Media};
+use pellucid_host::DatabaseError;
+use pellucid_keyring::Keyring;
+use pellucid_vfs::seal_request::{Credentials, Request};
 
 use crate::backup::{about_media, described, rate};
 use crate::exit;
@@ -283,7 +283,7 @@ fn paths_of(media: &Media) -> Vec<PathBuf> {
 }
 
 /// How many sets there were.
-fn write_down(history: Option<&History>, found: &Found) -> Result<u32, ConvertError> {
+fn write_down(history: Option<&History>, found: &Found) -> Result<u32, DatabaseError> {
     let mut written = 0;
     let Some(history) = history else { return Ok(written) };
     for (media, names) in found {
@@ -322,7 +322,7 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let age = args.older_than.saturating_mul(86_400_000_000);
-    let limit = pellucid::backup::now_micros().saturating_sub(age);
+    let limit = pellucid::clock::now_micros().saturating_sub(age);
     let (files, missing, last) = (args.files, args.missing, args.last.clone());
     let what = Pruning { limit, files, missing, last };
     let mut plan = history.plan(&what)?;

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use nix::unistd::{Gid, Group, Uid};
-use pellucid::keyring::{Keyring, Made};
+use pellucid_keyring::{Keyring, Made};
 
 use crate::output::{Failure, Output};
 

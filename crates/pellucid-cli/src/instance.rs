@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::certificate::{hex, Certificate};
+use pellucid::certificate::Certificate;
 use pellucid::error::Error;
-use pellucid::keyring::{check_password, Bundle, Carried, Fate, Keyring, Stored};
+use pellucid::hash::hex;
 use pellucid::protector::{Argon2Cost, KeySource, Passphrase, Wrapping};
+use pellucid_keyring::{check_password, Bundle, Carried, Fate, Keyring, Stored};
 
 use crate::keys::passphrase;
 use crate::output::{date, table, Failure, Output};

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use pellucid::keyring::{back_up_service_key, read_key_backup, Change, Keyring, Lost, MasterKey};
 use pellucid::message;
 use pellucid::protector::Passphrase;
 use pellucid::secret::Secret32;
 use pellucid::Error;
+use pellucid_keyring::{back_up_service_key, read_key_backup, Change, Keyring, Lost, MasterKey};
 
 use crate::keys::passphrase;
 use crate::output::{Failure, Output};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pellucid::header::EncryptionState;
 use pellucid::message::{self, Message};
-use pellucid_sqlite::inspect::SealedHeader;
+use pellucid_engine::inspect::SealedHeader;
 
 use crate::container::sealed;
 use crate::output::Failure;
@@ -38,7 +38,7 @@ pub fn ready_for_protector(database: &Path) -> Result<(), Failure> {
 
 /// Whether the file can be written, asked before anything else is begun.
 pub fn writable(database: &Path) -> Result<(), Failure> {
-    match pellucid::regular::open_to_write(database).map_err(|error| error.kind()) {
+    match pellucid_files::regular::open_to_write(database).map_err(|error| error.kind()) {
         Err(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => Err(Failure::new(
             message::READ_ONLY.text,
             "the file cannot be written: look at its permissions, its directory and how the disk is mounted",

@@ -4,9 +4,9 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args};
-use pellucid::keyring::Keyring;
 use pellucid::protector::{KeyFile, Passphrase};
-use pellucid_sqlite::seal_request::{offer, Offer, Protection};
+use pellucid_keyring::Keyring;
+use pellucid_vfs::seal_request::{offer, Offer, Protection};
 use zeroize::Zeroizing;
 
 use crate::output::Failure;
@@ -102,7 +102,7 @@ pub fn inputs(matches: &ArgMatches) -> usize {
 /// Reads a key file, or standard input.
 fn key_file(path: &Path) -> Result<KeyFile, Failure> {
     if path != Path::new("-") {
-        return Ok(KeyFile::read(path)?);
+        return Ok(pellucid_files::secrets::key_file(path)?);
     }
     KeyFile::parse(&standard_input()?).ok_or_else(|| {
         Failure::new(
@@ -115,7 +115,7 @@ fn key_file(path: &Path) -> Result<KeyFile, Failure> {
 /// Reads a passphrase: from a file, standard input, or a terminal, twice when it is a new one.
 pub fn passphrase(path: &Path, new: bool) -> Result<Passphrase, Failure> {
     if path != Path::new("-") {
-        return Ok(Passphrase::read(path)?);
+        return Ok(pellucid_files::secrets::passphrase(path)?);
     }
     if !std::io::stdin().is_terminal() {
         return refuse_empty(Passphrase::new(&standard_input()?));

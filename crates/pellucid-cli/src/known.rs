@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use pellucid::certificate::hex;
-use pellucid::keyring::{DatabaseMemory, Keyring, Stored};
-use pellucid::policy::{
-    evaluate, CertificateFacts, DatabaseFacts, Due, Facts, MasterKeyFacts, Policies,
-};
+use pellucid::hash::hex;
 use pellucid::protector::Protector;
 use pellucid::Error;
-use pellucid_sqlite::inspect::{Inspection, Kind, SealedHeader};
+use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};
+use pellucid_keyring::policy::{
+    evaluate, CertificateFacts, DatabaseFacts, Due, Facts, MasterKeyFacts, Policies,
+};
+use pellucid_keyring::{DatabaseMemory, Keyring, Stored};
 
 use crate::output::Failure;
 

@@ -75,7 +75,7 @@ fn locate() -> Result<PathBuf, Failure> {
             ),
         ));
     };
-    pellucid::trusted::check(&found).map_err(|error| {
+    pellucid_files::trusted::check(&found).map_err(|error| {
         Failure::new(
             format!("the lab is not started: {error}"),
             "it and every directory on its way have to be yours or root's, and nobody else's to write to",

@@ -37,9 +37,9 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use rustix::process::DumpableBehavior;
 
 use output::Output;
-use rustix::process::DumpableBehavior;
 
 /// Exit statuses; `run` returns the program's own.
 mod exit {
@@ -137,7 +137,7 @@ enum Command {
 }
 
 #[global_allocator]
-static MEMORY: pellucid_sqlite::memory::Guarded = pellucid_sqlite::memory::Guarded;
+static MEMORY: pellucid_vfs::memory::Guarded = pellucid_vfs::memory::Guarded;
 
 fn main() -> ExitCode {
     if let Some(arguments) = lab::arguments(std::env::args_os().skip(1)) {
@@ -145,7 +145,7 @@ fn main() -> ExitCode {
         Output::new(false, false, false).failure(&failure);
         return ExitCode::from(failure.exit);
     }
-    pellucid_sqlite::memory::guard();
+    pellucid_vfs::memory::guard();
     let no_dumps = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let matches = Cli::command().get_matches();
     if keys::inputs(&matches) > 1 {
@@ -155,7 +155,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // The first and only one.
     #[cfg(feature = "objects")]
-    let _ = pellucid_sqlite::backup::use_store(Box::new(pellucid_store::ObjectStores));
+    let _ = pellucid_backup::job::use_store(Box::new(pellucid_backup::objects::ObjectStores));
     let output = Output::new(cli.json, cli.quiet, cli.yes);
     let output = match &cli.command {
         Command::Backup(args) if args.is_piped() => output.beside(),
@@ -164,7 +164,7 @@ fn main() -> ExitCode {
     if let Err(error) = no_dumps {
         output.warning(format_args!("core dumps of this process stay on: {error}"));
     }
-    if let Some((instead, refused)) = pellucid::keyring::Keyring::passed_over() {
+    if let Some((instead, refused)) = pellucid_keyring::Keyring::passed_over() {
         output.warning(format_args!(
             "the keyring is the one in `{}`, not where `HOME` or `XDG_DATA_HOME` leads to: {refused}; `sudo -H` and \
              `PELLUCID_HOME` name another one",

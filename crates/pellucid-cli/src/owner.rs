@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{getgrouplist, Gid, Group, Uid, User};
-use pellucid::keyring::Keyring;
+use pellucid_keyring::Keyring;
 
 use crate::output::Failure;
 

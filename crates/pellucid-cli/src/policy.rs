@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::keyring::Keyring;
-use pellucid::policy::{Due, Policies, Policy};
-use pellucid_sqlite::inspect::inspect;
+use pellucid_engine::inspect::inspect;
+use pellucid_keyring::policy::{Due, Policies, Policy};
+use pellucid_keyring::Keyring;
 
 pub use told::Told;
 

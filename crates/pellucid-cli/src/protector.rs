@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use pellucid::facts::KeyFacts;
-use pellucid::keyring::Keyring;
-use pellucid_sqlite::protectors;
-use pellucid_sqlite::seal_request::Protection;
+use pellucid_engine::protectors;
+use pellucid_keyring::Keyring;
+use pellucid_vfs::seal_request::Protection;
 
 use crate::container::{begin, sealed};
 use crate::key_change::{locked, ready_for_protector};

@@ -5,14 +5,15 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::header::EncryptionState;
-use pellucid::keyring::Keyring;
 use pellucid::message;
 use pellucid::Algorithm;
-use pellucid_sqlite::protectors;
-use pellucid_sqlite::scan::{self, Target};
-use pellucid_sqlite::seal_request::Protection;
+use pellucid_engine::protectors;
+use pellucid_engine::scan;
+use pellucid_engine::scan::Target;
+use pellucid_keyring::Keyring;
+use pellucid_vfs::seal_request::Protection;
 
 use crate::container::{begin, sealed};
 use crate::exit;

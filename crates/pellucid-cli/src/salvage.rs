@@ -11,15 +11,14 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pellucid::keyring::{Action, Event};
 use pellucid::sqlite::{kinds, Map, Source};
-use pellucid_sqlite::page_source::Pages;
+use pellucid_engine::page_source::Pages;
+use pellucid_keyring::{Action, Event};
 
 use crate::container::{begin, sealed};
 use crate::exit;
 use crate::keys::OpenWith;
 use crate::output::{Failure, Output, Unit};
-
 use report::Report;
 use rows::Copier;
 use target::Target;

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use pellucid::message;
 use pellucid::scan::ScanState;
-use pellucid_sqlite::convert::ConvertError;
-use pellucid_sqlite::scan::{self, Ended, Options};
+use pellucid_engine::scan;
+use pellucid_engine::scan::{Ended, Options};
+use pellucid_host::DatabaseError;
 
 use crate::container::{begin, sealed};
 use crate::exit;
@@ -261,7 +262,7 @@ fn scan_here(
             }
         });
         match ended {
-            Err(ConvertError::Scanned { .. }) => {
+            Err(DatabaseError::Scanned { .. }) => {
                 if !waited {
                     let whose =
                         entry::process(database).map_or_else(String::new, |pid| format!(" {pid}"));

@@ -8,11 +8,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::Table;
-use pellucid::certificate::hex;
 use pellucid::facts::{KeyFacts, Opener};
-use pellucid::keyring::{Keyring, Stored};
+use pellucid::hash::hex;
 use pellucid::{Error, Subject};
-use pellucid_sqlite::inspect::{inspect, Inspection, Kind, SealedHeader};
+use pellucid_engine::inspect::{inspect, Inspection, Kind, SealedHeader};
+use pellucid_keyring::{Keyring, Stored};
 
 use crate::container::unreadable;
 use crate::exit;

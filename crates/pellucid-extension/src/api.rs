@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void, CString};
 
-pub use pellucid_sqlite::ffi::{Connection, Vfs};
+pub use pellucid_host::ffi::{Connection, Vfs};
 
 pub const SQLITE_OK: c_int = 0;
 pub const SQLITE_ERROR: c_int = 1;

@@ -19,6 +19,10 @@ mod witness;
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use pellucid_engine::functions::FUNCTIONS;
+use pellucid_engine::views::VIEWS;
+use pellucid_host::function::define;
+
 use api::{
     Connection, OpenFn, OpenV2Fn, SQLITE_CANTOPEN, SQLITE_ERROR, SQLITE_OK,
     SQLITE_OK_LOAD_PERMANENTLY,
@@ -26,7 +30,7 @@ use api::{
 
 /// Keys lie in memory that core dumps do not get, whatever the application does with its own.
 #[global_allocator]
-static MEMORY: pellucid_sqlite::memory::Guarded = pellucid_sqlite::memory::Guarded;
+static MEMORY: pellucid_vfs::memory::Guarded = pellucid_vfs::memory::Guarded;
 
 /// The entry point that SQLite derives from the file name `libpellucid.so`.
 ///
@@ -47,7 +51,7 @@ pub unsafe extern "C" fn sqlite3_pellucid_init(
         // SAFETY: `api` is not null, so it is the table SQLite hands to its entry points.
         match unsafe { registration::register(api) } {
             // SAFETY: the connection is the one that loads the extension.
-            Ok(()) => match unsafe { pellucid_sqlite::define_functions(connection) } {
+            Ok(()) => match unsafe { define(connection, &FUNCTIONS, &VIEWS) } {
                 SQLITE_OK => SQLITE_OK_LOAD_PERMANENTLY,
                 code => code,
             },

@@ -47,7 +47,7 @@ fn put_in_place(library: &Library) -> Result<(), &'static str> {
     if REGISTERED.load(Ordering::Acquire) != library.base {
         return Err("this process has two SQLite libraries; only the first can be protected");
     }
-    if pellucid_sqlite::make_default() != SQLITE_OK {
+    if pellucid_vfs::make_default() != SQLITE_OK {
         return Err("SQLite does not take the shim as its default VFS");
     }
     witness::listen(library)

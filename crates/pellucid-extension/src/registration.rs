@@ -23,13 +23,13 @@ pub unsafe fn register(table: *const c_void) -> Result<(), &'static str> {
     if !dynamically_linked() {
         return Err("this program is statically linked: a library loaded into it gets a second C library that was never started; use a dynamically linked build");
     }
-    pellucid_sqlite::memory::guard();
+    pellucid_vfs::memory::guard();
     let mut registered = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     if registered.is_some_and(|other| other != table.addr()) {
         return Err("this process has two SQLites, and the shim already works with the other one");
     }
     // SAFETY: the caller says that it is SQLite's table.
-    if unsafe { pellucid_sqlite::register(table, true) } == SQLITE_OK {
+    if unsafe { pellucid_vfs::register(table, true) } == SQLITE_OK {
         *registered = Some(table.addr());
         return Ok(());
     }

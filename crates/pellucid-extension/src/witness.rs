@@ -121,7 +121,7 @@ unsafe fn uses_the_shim(connection: *mut Connection) -> bool {
         control(connection, c"main".as_ptr(), SQLITE_FCNTL_VFS_POINTER, out) == SQLITE_OK
             && !vfs.is_null()
             && !(*vfs).name.is_null()
-            && CStr::from_ptr((*vfs).name) == pellucid_sqlite::NAME
+            && CStr::from_ptr((*vfs).name) == pellucid_vfs::NAME
     }
 }
 

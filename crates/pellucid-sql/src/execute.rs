@@ -83,8 +83,8 @@ impl From<pellucid::Error> for Raised {
     }
 }
 
-impl From<pellucid_sqlite::convert::ConvertError> for Raised {
-    fn from(error: pellucid_sqlite::convert::ConvertError) -> Self {
+impl From<pellucid_host::DatabaseError> for Raised {
+    fn from(error: pellucid_host::DatabaseError) -> Self {
         Message::from(error).into()
     }
 }

@@ -1,7 +1,7 @@
 //! An instance as sessions see it: the keyring, the databases behind their names, folders and settings.
 //!
 //! All of it lies in the instance directory; what is not a key lies in `msdb`, the sealed database of the history
-//! ([`pellucid_sqlite::history`]), in tables of its own.
+//! ([`pellucid_backup::history`]), in tables of its own.
 
 pub(crate) mod files;
 pub(crate) mod paths;
@@ -10,8 +10,8 @@ mod settings;
 
 use std::path::{Path, PathBuf};
 
-use pellucid::keyring::Keyring;
-use pellucid_sqlite::history::{History, FILE};
+use pellucid_backup::history::{History, FILE};
+use pellucid_keyring::Keyring;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::message::Result;
@@ -124,7 +124,7 @@ fn open_msdb(home: &Path) -> Result<Connection> {
 
 fn empty_msdb() -> Result<Connection> {
     let msdb = Connection::open_in_memory()?;
-    msdb.execute_batch(pellucid_sqlite::history::SCHEMA)?;
+    msdb.execute_batch(pellucid_backup::history::SCHEMA)?;
     msdb.execute_batch(SCHEMA)?;
     Ok(msdb)
 }

@@ -198,7 +198,7 @@ impl Session {
     pub fn certificate_names(&self) -> Vec<String> {
         let found =
             self.databases.instance.keyring().and_then(|keyring| Ok(keyring.find_certificates()?));
-        let names = |found: pellucid::keyring::Found<pellucid::keyring::Stored>| {
+        let names = |found: pellucid_keyring::Found<pellucid_keyring::Stored>| {
             found.whole.iter().map(|stored| stored.public().name().to_owned()).collect()
         };
         found.map(names).unwrap_or_default()

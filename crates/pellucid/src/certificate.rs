@@ -1,10 +1,7 @@
 //! X.509 certificates with RSA keys: made here or imported, they wrap DEKs.
 //!
-//! RSA and X.509 are libraries' work (aws-lc-rs, rcgen, x509-parser). Does not store anything
-//! ([`crate::keyring`]).
-
-mod export;
-mod import;
+//! RSA and X.509 are libraries' work (aws-lc-rs, rcgen, x509-parser). A keyring stores them (`pellucid-keyring`), and other
+//! programs' files of them are read and written by `pellucid-exchange`.
 
 use std::fmt;
 
@@ -18,8 +15,6 @@ use aws_lc_rs::signature::{
 use aws_lc_rs::{digest, rand};
 use x509_parser::prelude::{FromDer, X509Certificate};
 use zeroize::Zeroizing;
-
-pub use import::{import, Imported, FILE_BYTES_MOST};
 
 use crate::error::{Error, Result, Subject};
 use crate::message;
@@ -291,7 +286,7 @@ impl Certificate {
     }
 
     /// The same, its private key backed up just now.
-    pub(crate) fn backed_up_now(mut self) -> Self {
+    pub fn backed_up_now(mut self) -> Self {
         let now = time::OffsetDateTime::now_utc().unix_timestamp();
         self.backed_up = u64::try_from(now).ok();
         self
@@ -322,9 +317,4 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     out.copy_from_slice(digest::digest(&digest::SHA256, bytes).as_ref());
     out
-}
-
-/// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -16,7 +16,7 @@ impl hkdf::KeyType for Length {
 }
 
 /// HKDF-SHA256 of `key` with `salt` and the joined `info` into `out` (RFC 5869).
-pub(crate) fn hkdf_sha256(key: &[u8], salt: &[u8], info: &[&[u8]], out: &mut [u8]) -> Result<()> {
+pub fn hkdf_sha256(key: &[u8], salt: &[u8], info: &[&[u8]], out: &mut [u8]) -> Result<()> {
     let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, salt).extract(key);
     prk.expand(info, Length(out.len()))
         .and_then(|okm| okm.fill(out))

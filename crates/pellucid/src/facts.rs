@@ -4,8 +4,8 @@
 //! No key is needed, and nothing here is authenticated: whoever can write to the file can make it say anything.
 
 use crate::algorithm::Algorithm;
-use crate::certificate::hex;
 use crate::error::Error;
+use crate::hash::hex;
 use crate::header::{Dates, Header};
 use crate::protector::Protector;
 

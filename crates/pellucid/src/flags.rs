@@ -38,14 +38,14 @@ impl Flags {
 
     /// Reads the byte of a file of the keyring: three bits of incompatible flags, three of read-only ones, two of compatible
     /// ones, from the lowest on.
-    pub(crate) fn from_byte(byte: u8, subject: Subject) -> Result<Self> {
+    pub fn from_byte(byte: u8, subject: Subject) -> Result<Self> {
         Self::known((byte & BYTE_INCOMPATIBLE).into(), subject)?;
         let word = |bits: u8| u16::from((byte & bits) >> bits.trailing_zeros());
         Ok(Self { read_only: word(BYTE_READ_ONLY), compatible: word(BYTE_COMPATIBLE) })
     }
 
     /// That byte.
-    pub(crate) fn to_byte(self) -> u8 {
+    pub fn to_byte(self) -> u8 {
         let bits = |word: u16, of: u8| (word as u8) << of.trailing_zeros() & of;
         bits(self.read_only, BYTE_READ_ONLY) | bits(self.compatible, BYTE_COMPATIBLE)
     }

@@ -36,3 +36,8 @@ impl Sha256 {
         out
     }
 }
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

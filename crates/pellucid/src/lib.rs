@@ -1,13 +1,12 @@
-//! Formats, ciphers and keys of Pellucid, without SQLite. Files are opened by `keyring`, `backup` and `restore` and what
-//! serves them; the environment and syslog are the keyring's.
+//! Formats, ciphers and keys of Pellucid: bytes in, bytes out. Opens no file, reads no environment, knows no SQLite.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 pub mod algorithm;
-pub mod backup;
 pub mod certificate;
 pub mod cipher;
+pub mod clock;
 pub mod derive;
 pub mod error;
 pub mod facts;
@@ -16,15 +15,11 @@ pub mod flags;
 pub mod hash;
 pub mod header;
 pub mod journal;
-pub mod keyring;
 pub mod keys;
 pub mod media;
 pub mod message;
 pub mod nonce;
-pub mod policy;
 pub mod protector;
-pub mod regular;
-pub mod restore;
 #[cfg(feature = "sabotage")]
 pub mod sabotage;
 pub mod scan;
@@ -32,7 +27,6 @@ pub mod secret;
 pub mod sector;
 pub mod sqlite;
 pub mod transition;
-pub mod trusted;
 pub mod unit;
 pub mod wal;
 

@@ -1,15 +1,12 @@
 //! Secret bytes: zeroized on drop, never printed, compared in constant time.
 
 use std::fmt;
-use std::io::Read;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use aws_lc_rs::hmac;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::{Error, Result, Subject};
-use crate::trusted::{self, Guard};
 
 /// Fills `bytes` from the system's generator.
 ///
@@ -19,21 +16,6 @@ pub fn fill_random(bytes: &mut [u8]) -> Result<()> {
     getrandom::fill(bytes)
         .map_err(|error| Error::io(Subject::Key("random generator"), std::io::Error::other(error)))
 }
-
-/// Reads a small secret file that nobody else can read or could have put there.
-///
-/// # Errors
-/// [`Error::Misuse`] if somebody can, [`Error::Io`] if it cannot be read.
-pub fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
-    let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let mut file = trusted::open(path, Guard::Secret { what: "this secret", group: None })?;
-    let mut bytes = Zeroizing::new(Vec::with_capacity(SECRET_FILE_BYTES));
-    file.by_ref().take(SECRET_FILE_BYTES as u64).read_to_end(&mut bytes).map_err(io)?;
-    Ok(bytes)
-}
-
-/// No secret file is longer.
-const SECRET_FILE_BYTES: usize = 4096;
 
 /// A value that tells secrets apart within this process and says nothing about them outside of it.
 pub(crate) fn identity(secret: &[u8]) -> [u8; 32] {

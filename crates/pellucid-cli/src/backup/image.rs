@@ -7,14 +7,13 @@ use std::io::Cursor;
 use std::sync::{Mutex, PoisonError};
 
 use pellucid::protector::KeyFile;
-use pellucid::restore::{PageTarget, SealedTarget};
 use pellucid::{Algorithm, Error, Result as Outcome, Subject};
-use pellucid_sqlite::audit::available;
-use pellucid_sqlite::backup::Chain;
-use pellucid_sqlite::seal_request::{offer, Birth, Offer, Protection};
+use pellucid_backup::job::{processors, Chain};
+use pellucid_backup::restore::{PageTarget, SealedTarget};
+use pellucid_engine::audit::available;
+use pellucid_vfs::seal_request::{offer, Birth, Offer, Protection};
 use rusqlite::{Connection, OpenFlags};
 
-use super::make::processors;
 use crate::exit;
 use crate::output::{Failure, Output, Unit};
 

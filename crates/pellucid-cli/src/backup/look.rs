@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::media::{Description, SetHeader, SetKeys};
 use pellucid::protector::Protector;
-use pellucid::restore::{FamilySet, Media, Tail};
 use pellucid::{Algorithm, Error};
-use pellucid_sqlite::backup::{open_media, refuse_looked_at};
-use pellucid_sqlite::seal_request::{Credentials, Request};
+use pellucid_backup::job::{open_media, refuse_looked_at};
+use pellucid_backup::restore::{FamilySet, Media, Tail};
+use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::{about_media, moment};
 use crate::keys::OpenWith;

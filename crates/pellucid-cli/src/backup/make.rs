@@ -6,17 +6,19 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use pellucid::keyring::{Keyring, DEFAULT_CERTIFICATE};
-use pellucid::media::{Compression, Kind, ServerFacts};
-use pellucid::{message, Algorithm, Error};
-use pellucid_sqlite::backup::{back_up, Done, Existing, Files, Job, Phase, Rules};
-use pellucid_sqlite::inspect::{inspect, Kind as Found};
-use pellucid_sqlite::seal_request::Protection;
+use pellucid::media::{Compression, Kind};
+use pellucid::{message, Algorithm};
+use pellucid_backup::job::{
+    back_up, Done, Existing, Files, Job, JobError, Phase, Retention, Rules,
+};
+use pellucid_engine::inspect::{inspect, Kind as Found};
+use pellucid_host::DatabaseError;
+use pellucid_keyring::{Keyring, DEFAULT_CERTIFICATE};
 
 use super::rate;
 use crate::exit;
 use crate::keys::OpenWith;
-use crate::output::{bytes, now, seconds, Failure, Output, Unit};
+use crate::output::{bytes, seconds, Failure, Output, Unit};
 
 /// What `backup` takes.
 #[derive(Debug, Args)]
@@ -129,7 +131,7 @@ pub fn run(args: &BackupArgs, output: &Output) -> Result<ExitCode, Failure> {
         bar.set_length(u64::from(now.all) * u64::from(now.page_size));
         bar.set_position(u64::from(now.pages) * u64::from(now.page_size));
     })
-    .map_err(|error| refused(error.into(), args))?;
+    .map_err(|error| refused(error, args))?;
     bar.finish_and_clear();
     tell(&job, &done, started.elapsed(), output);
     Ok(match done.manifest.damaged {
@@ -145,24 +147,26 @@ impl BackupArgs {
     }
 }
 
-fn refused(failure: Failure, args: &BackupArgs) -> Failure {
-    if failure.message.ends_with("it is there already") {
-        return Failure {
-            hint: Some(
-                "`--append` adds a backup set to it, `--overwrite` replaces those in it, `{utc}` in \
-                 the name makes another one each time"
-                    .into(),
-            ),
-            ..failure
-        }
-        .kind("exists");
+fn refused(error: JobError, args: &BackupArgs) -> Failure {
+    let names_a_file = error.names_a_file();
+    let hint = match &error {
+        JobError::Exists(_) => Some(
+            "`--append` adds a backup set to it, `--overwrite` replaces those in it, `{utc}` in the name makes another one \
+             each time",
+        ),
+        JobError::FullBackupLocked(_) => Some(
+            "bring the certificate with `pellucid cert import`, or take a full backup: that needs what opens the database \
+             now",
+        ),
+        _ => None,
+    };
+    let exists = matches!(error, JobError::Exists(_));
+    let mut failure = Failure::from(DatabaseError::from(error));
+    failure.hint = hint.map(str::to_owned).or(failure.hint);
+    if exists {
+        failure = failure.kind("exists");
     }
-    if args.differential && failure.message.contains("the full backup in `") {
-        let hint = "bring the certificate with `pellucid cert import`, or take a full backup: that needs what opens the \
-                    database now";
-        return Failure { hint: Some(hint.to_owned()), ..failure.about(&args.database) };
-    }
-    match failure.message.starts_with('`') {
+    match names_a_file {
         true => failure,
         false => failure.about(&args.database),
     }
@@ -176,22 +180,19 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
         // A last one that is too short is refused with the others.
         mirrors: args.mirror.chunks(args.to.len()).map(expand).collect(),
     };
-    let protections = protections(args, output)?;
-    let encrypted = !protections.is_empty() || is_sealed(args)?;
+    let differential = args.differential.then(|| match args.base.is_empty() {
+        true => files.families.clone(),
+        false => args.base.clone(),
+    });
+    let mut job = Job::new(args.database.clone(), files);
+    protect(&mut job, args, output)?;
+    let encrypted = !job.protections.is_empty() || is_sealed(args)?;
     if encrypted && algorithm.is_deprecated() {
         output.warning(format!("{algorithm} is deprecated and slow; AES_256 is the default"));
     }
     let (compression, level) = compression(&args.compression)?;
+    job.keep(retention(args));
     Ok(Job {
-        database: args.database.clone(),
-        database_name: None,
-        user: None,
-        server: ServerFacts::default(),
-        differential: args.differential.then(|| match args.base.is_empty() {
-            true => files.families.clone(),
-            false => args.base.clone(),
-        }),
-        files,
         rules: Rules {
             existing: match (args.append, args.overwrite, args.format) {
                 (true, ..) => Existing::Append,
@@ -202,35 +203,29 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
             skip: args.skip,
             parity: false,
         },
-        protections,
         algorithm,
         compression,
         level,
-        workers: args.workers.unwrap_or_else(processors),
+        differential,
         copy_only: args.copy_only,
-        expires: expires(args),
         name: args.name.clone(),
         description: args.description.clone(),
         media_name: args.media_name.clone(),
         media_description: args.media_description.clone(),
         no_spool: args.no_spool,
         continue_after_error: args.continue_after_error,
+        workers: args.workers.unwrap_or(job.workers),
         timeout: Duration::from_secs(args.timeout),
+        ..job
     })
 }
 
-/// Seconds since 1970; the whole of the last day counts.
-fn expires(args: &BackupArgs) -> u64 {
+fn retention(args: &BackupArgs) -> Retention {
     match (args.retain_days, args.expires) {
-        (Some(days), _) => (now().max(0) as u64).saturating_add(days.saturating_mul(86_400)),
-        (None, Some(day)) => day.max(0) as u64 + 86_399,
-        (None, None) => 0,
+        (Some(days), _) => Retention::Days(days),
+        (None, Some(day)) => Retention::ThroughDay(day),
+        (None, None) => Retention::None,
     }
-}
-
-/// How many processors there are.
-pub fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn is_sealed(args: &BackupArgs) -> Result<bool, Failure> {
@@ -240,7 +235,7 @@ fn is_sealed(args: &BackupArgs) -> Result<bool, Failure> {
 }
 
 /// Who is to open the set besides, or instead of, what opens the database.
-fn protections(args: &BackupArgs, output: &Output) -> Result<Vec<Protection>, Failure> {
+fn protect(job: &mut Job, args: &BackupArgs, output: &Output) -> Result<(), Failure> {
     let sealed = is_sealed(args)?;
     if args.no_encryption {
         if sealed || !args.certificate.is_empty() {
@@ -253,26 +248,20 @@ fn protections(args: &BackupArgs, output: &Output) -> Result<Vec<Protection>, Fa
             .number(message::OPTION_CONFLICTS.number)
             .about(&args.database));
         }
-        return Ok(Vec::new());
+        return Ok(());
     }
-    let mut protections = Vec::new();
     for name in &args.certificate {
-        let certificate = Keyring::open(&Keyring::locate()?)?.certificate(name)?;
-        if certificate.public().validity().1 < now() {
-            return Err(Error::message(message::BACKUP_CERTIFICATE_EXPIRED, "").into());
-        }
-        if certificate.backed_up().is_none() {
+        if !job.seal_under(&Keyring::open(&Keyring::locate()?)?, name)? {
             output.message(&message::NOT_BACKED_UP);
         }
-        protections.push(Protection::Certificate(Some(name.clone())));
     }
     // They open a sealed database; a plain one has no other use for them.
     let keys = args.with.read(!sealed)?;
     keys.offer();
     if !sealed {
-        protections.extend(keys.protections());
+        job.protections.extend(keys.protections());
     }
-    Ok(protections)
+    Ok(())
 }
 
 fn compression(text: &str) -> Result<(Compression, i32), Failure> {
@@ -354,7 +343,7 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
     output.facts(&serde_json::json!({
         "database": crate::output::name(&job.database), "files": crate::output::names(&job.files.families),
         "mirrors": job.files.mirrors.iter().map(crate::output::names).collect::<Vec<_>>(),
-        "backup_set": pellucid::certificate::hex(&header.set), "position": header.position,
+        "backup_set": pellucid::hash::hex(&header.set), "position": header.position,
         "type": kind, "pages": manifest.pages, "page_size": header.page_size,
         "backup_size": manifest.content_bytes, "compressed_backup_size": manifest.stored_bytes,
         "key_algorithm": header.algorithm.map(Algorithm::name), "compression": header.compression.name(),

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pellucid::{message, Algorithm};
-use pellucid_sqlite::backup::{mend, restore, Mending, Restoring};
-use pellucid_sqlite::convert::ConvertError;
+use pellucid_backup::job::{mend, processors, restore, Mending, Restoring};
+use pellucid_host::DatabaseError;
 
-use super::make::processors;
 use super::{about_media, rate};
 use crate::exit;
 use crate::keys::{certificate, OpenWith};
@@ -173,8 +172,8 @@ fn mend_pages(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> 
 }
 
 /// What is about the database that is there, and not about the media.
-fn refused(error: ConvertError, args: &RestoreArgs) -> Failure {
-    if let ConvertError::InUse { .. } = &error {
+fn refused(error: DatabaseError, args: &RestoreArgs) -> Failure {
+    if let DatabaseError::InUse { .. } = &error {
         let hint = format!("{error}; stop these programs, or wait longer with `--timeout`");
         return Failure::new(message::IN_USE.text, hint)
             .number(message::IN_USE.number)

@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use clap::Args;
 use pellucid::media::SetHeader;
-use pellucid::restore::{verify_checksums, Media, OpenSet, PageTarget};
 use pellucid::Result as Outcome;
-use pellucid_sqlite::backup::{open_media, refuse_looked_at, Believe, Chain};
-use pellucid_sqlite::seal_request::{Credentials, Request};
+use pellucid_backup::job::{open_media, processors, refuse_looked_at, Believe, Chain};
+use pellucid_backup::restore::{verify_checksums, Media, OpenSet, PageTarget};
+use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::image;
-use super::make::{processors, who};
+use super::make::who;
 use super::{about_media, rate};
 use crate::exit;
 use crate::keys::OpenWith;
@@ -190,7 +190,7 @@ fn open(media: &Media, position: u32, output: &Output, believe: Believe) -> Outc
     };
     let bar = output.progress("opening pages", Unit::Pages);
     bar.set_length(u64::from(set.manifest().pages));
-    pellucid::restore::restore_pages(&set, &Nowhere, processors(), &mut |pages| {
+    pellucid_backup::restore::restore_pages(&set, &Nowhere, processors(), &mut |pages| {
         bar.set_position(u64::from(pages));
     })?;
     bar.finish_and_clear();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_engine::inspect::{inspect, Kind};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};

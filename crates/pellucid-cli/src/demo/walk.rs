@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::header::REGION_BYTES;
 
 use super::commands::{Commands, Program};

@@ -4,10 +4,10 @@ use std::fmt::Display;
 use std::path::Path;
 
 use pellucid::error::Subject;
-use pellucid::keyring::Keyring;
 use pellucid::message::{self, Message};
 use pellucid::Error;
-use pellucid_sqlite::convert::ConvertError;
+use pellucid_host::DatabaseError;
+use pellucid_keyring::Keyring;
 
 use crate::exit;
 
@@ -184,24 +184,24 @@ fn hint_for(number: u16) -> &'static str {
     }
 }
 
-impl From<ConvertError> for Failure {
-    fn from(error: ConvertError) -> Self {
+impl From<DatabaseError> for Failure {
+    fn from(error: DatabaseError) -> Self {
         let message = error.to_string();
         let (kind, hint) = match error {
-            ConvertError::Typed(error) => return error.into(),
-            ConvertError::Sqlite { code, .. } => return sqlite_failure(code, message),
-            ConvertError::InUse { .. } => {
+            DatabaseError::Typed(error) => return error.into(),
+            DatabaseError::Sqlite { code, .. } => return sqlite_failure(code, message),
+            DatabaseError::InUse { .. } => {
                 ("in-use", "close the other connections, or wait longer with `--timeout`")
             }
-            ConvertError::Scanned { .. } => {
+            DatabaseError::Scanned { .. } => {
                 ("scanned", "`pellucid scan status` shows how far it is")
             }
-            ConvertError::Schema { .. } => (
+            DatabaseError::Schema { .. } => (
                 "schema",
                 "load it with `--load EXTENSION`, or have the application load the extension and call \
                  `SELECT pellucid_encrypt()`; nothing was changed",
             ),
-            ConvertError::Space { .. } => ("space", "make room; nothing was changed"),
+            DatabaseError::Space { .. } => ("space", "make room; nothing was changed"),
         };
         Failure::new(message, hint).kind(kind)
     }
@@ -215,7 +215,7 @@ fn full(message: String) -> Failure {
 /// SQLite's code back to the kinds of the one table.
 fn sqlite_failure(code: i32, message: String) -> Failure {
     // What the shim itself reported last, if this is about it: SQLite may have cut the code to its first byte.
-    let last = pellucid_sqlite::code::last_report().filter(|last| last.code & 0xff == code & 0xff);
+    let last = pellucid_host::code::last_report().filter(|last| last.code & 0xff == code & 0xff);
     let ours = last.is_some();
     let number = last.as_ref().and_then(|report| report.number);
     let (code, message) = last.map_or((code, message), |report| (report.code, report.line));
@@ -229,7 +229,7 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
         ),
         5 | 6 => ("in-use", exit::FAILED, "close the other connections, or wait with `--timeout`"),
         11 => ("corrupt", exit::DAMAGE, "restore a backup; `pellucid check` names what is damaged"),
-        10 if code == pellucid_sqlite::ffi::IOERR_DATA => (
+        10 if code == pellucid_host::ffi::IOERR_DATA => (
             "unauthentic",
             exit::DAMAGE,
             "somebody or something changed the file; restore a backup",

@@ -6,7 +6,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use serde_json::{Map, Value};
 
 /// Between the shown name and its bytes: no name has it.

@@ -1,7 +1,7 @@
 //! What is due, in words: what it is about, what is so, what to do.
 
-use pellucid::keyring::MasterKey;
-use pellucid::policy::{Due, Policy};
+use pellucid_keyring::policy::{Due, Policy};
+use pellucid_keyring::MasterKey;
 
 use crate::output::date;
 

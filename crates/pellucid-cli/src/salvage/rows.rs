@@ -2,7 +2,7 @@
 
 use indicatif::ProgressBar;
 use pellucid::sqlite::{decode, payload, BtreePage, Cell, Encoding, Map, Source, Value};
-use pellucid_sqlite::page_source::Pages;
+use pellucid_engine::page_source::Pages;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::ToSql;
 

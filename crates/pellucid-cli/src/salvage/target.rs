@@ -5,9 +5,9 @@ use std::os::unix::fs::{fchown, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use pellucid::sqlite::{Map, Object, Source, SCHEMA};
-use pellucid_sqlite::inspect::{inspect, Kind};
-use pellucid_sqlite::page_source::Pages;
-use pellucid_sqlite::seal_request::{prepare_birth, remember, Birth};
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_engine::page_source::Pages;
+use pellucid_vfs::seal_request::{prepare_birth, remember, Birth};
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{renameat_with, RenameFlags, CWD};
 use rustix::io::Errno;

@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pellucid::keyring::{Keyring, Run, Stopped};
-use pellucid_sqlite::convert::holders;
-use pellucid_sqlite::inspect::SealedHeader;
-use pellucid_sqlite::scan::Doing;
+use pellucid_engine::inspect::SealedHeader;
+use pellucid_engine::scan::Doing;
+use pellucid_host::holders;
+use pellucid_keyring::{Keyring, Run, Stopped};
 
 use crate::container::sealed;
 use crate::output::{now, Failure};
@@ -47,7 +47,7 @@ impl Entry {
         }
     }
 
-    /// What it does now, for [`pellucid_sqlite::scan::Watch`].
+    /// What it does now, for [`pellucid_engine::scan::Watch`].
     pub fn told(&mut self, doing: Doing, done: u32, pages: u32) {
         if pages > 1 {
             (self.run.done, self.run.pages) = (done, pages);

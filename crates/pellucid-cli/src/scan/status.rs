@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use pellucid::scan::ScanState;
-use pellucid_sqlite::inspect::SealedHeader;
+use pellucid_engine::inspect::SealedHeader;
 use serde_json::{json, Value};
 
 use super::entry::{find, Found};

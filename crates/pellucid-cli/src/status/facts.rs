@@ -3,10 +3,10 @@
 //! Names and numbers are those of SQL Server's `sys.dm_database_encryption_keys`; docs/guide/watching.md, "Dates".
 
 use comfy_table::Table;
-use pellucid::certificate::hex;
 use pellucid::facts::KeyFacts;
+use pellucid::hash::hex;
 use pellucid::header::Dates;
-use pellucid_sqlite::inspect::{Inspection, Kind, SealedHeader};
+use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};
 use serde_json::{json, Value};
 
 use super::{kind_name, pages, protectors};

@@ -5,11 +5,11 @@
 
 use std::fmt::Error;
 
-use pellucid::certificate::hex;
 use pellucid::facts::KeyFacts;
+use pellucid::hash::hex;
 use pellucid::keys::GENERATION_WRITES;
-use pellucid::policy::{Due, Policy, DAY_SECONDS};
-use pellucid_sqlite::inspect::{Inspection, Kind};
+use pellucid_engine::inspect::{Inspection, Kind};
+use pellucid_keyring::policy::{Due, Policy, DAY_SECONDS};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;

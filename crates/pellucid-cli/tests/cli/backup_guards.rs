@@ -11,17 +11,17 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, Once};
 use std::time::Duration;
 
-use pellucid::backup::MediaSink;
 use pellucid::header::REGION_BYTES;
 use pellucid::media::Compression;
 use pellucid::protector::KeyFile;
-use pellucid::restore::MediaSource;
 use pellucid::Algorithm;
-use pellucid_sqlite::backup::{
+use pellucid_backup::job::{
     back_up, restore, use_store, Commit, Created, Existing, Files, Job, Phase, Restoring, Rules,
     Store,
 };
-use pellucid_sqlite::seal_request::{offer, Offer};
+use pellucid_backup::restore::MediaSource;
+use pellucid_backup::set::MediaSink;
+use pellucid_vfs::seal_request::{offer, Offer};
 
 use crate::support::{edit, Place, PELLUCID};
 

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use pellucid::protector::KeyFile;
-use pellucid::restore::{Family, FileSource};
+use pellucid_backup::restore::{Family, FileSource};
 use rustix::process::{kill_process, Pid, Signal};
 
 use crate::secrets::shapes;

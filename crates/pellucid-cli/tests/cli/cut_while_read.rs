@@ -10,9 +10,9 @@ use std::process::Stdio;
 use pellucid::media::Compression;
 use pellucid::protector::KeyFile;
 use pellucid::Error;
-use pellucid_sqlite::backup::{back_up, Existing, Job, Phase};
-use pellucid_sqlite::convert::ConvertError;
-use pellucid_sqlite::seal_request::{offer, Offer};
+use pellucid_backup::job::{back_up, Existing, Job, Phase};
+use pellucid_host::DatabaseError;
+use pellucid_vfs::seal_request::{offer, Offer};
 
 use crate::backup_guards::{bytes, database, job, ready};
 use crate::support::{said, Place, PELLUCID};
@@ -98,7 +98,7 @@ fn run(place: &Place, sealed: bool, sql: &str) {
 }
 
 /// Makes a backup during which the file is changed once, when `phase` has begun.
-fn disturbed(place: &Place, job: &Job, change: Change, phase: Phase) -> ConvertError {
+fn disturbed(place: &Place, job: &Job, change: Change, phase: Phase) -> DatabaseError {
     let mut changed = false;
     let outcome = back_up(job, &mut |now| {
         if now.phase == phase && !changed {
@@ -109,14 +109,14 @@ fn disturbed(place: &Place, job: &Job, change: Change, phase: Phase) -> ConvertE
     });
     assert!(changed, "{change:?}: nothing was changed");
     match outcome {
-        Err(error) => error,
+        Err(error) => error.into(),
         Ok(_) => panic!("{change:?}: a backup of it was made"),
     }
 }
 
-fn assert_damage(error: &ConvertError, what: &str) {
+fn assert_damage(error: &DatabaseError, what: &str) {
     let told = error.to_string();
-    assert!(matches!(error, ConvertError::Typed(Error::Corrupt { .. })), "{what}: {error:?}");
+    assert!(matches!(error, DatabaseError::Typed(Error::Corrupt { .. })), "{what}: {error:?}");
     assert!(told.contains("app.db") && told.contains("page "), "{what}: {told}");
 }
 

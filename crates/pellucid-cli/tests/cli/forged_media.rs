@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
-use pellucid::backup::{write_set, Base, FamilyTarget, FileSink, NewSet, Options, PageSource};
 use pellucid::media::{page_hash, Description, Kind, SetHeader};
-use pellucid::restore::{Family, FileSource};
+use pellucid_backup::restore::{Family, FileSource};
+use pellucid_backup::set::{write_set, Base, FamilyTarget, FileSink, NewSet, Options, PageSource};
 
 use crate::support::{edit, sha256, Place};
 

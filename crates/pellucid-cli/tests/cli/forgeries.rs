@@ -8,11 +8,11 @@ use crate::support::{edit, header, said, Place, PELLUCID};
 use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
 use pellucid::header::{EncryptionState, Header, COPY_OFFSETS, REGION_BYTES};
-use pellucid::keyring::Keyring;
 use pellucid::keys::HeaderKey;
 use pellucid::protector::{wrap, Binding, KeyFile, Protector};
 use pellucid::protector::{Purpose, Wrapping};
 use pellucid::Dek;
+use pellucid_keyring::Keyring;
 
 /// Refused by `check` and by the shim in front of `sqlite3`, each time with `says`, and nothing is changed.
 fn refused(place: &Place, exit: i32, kind: &str, says: &str, sqlite: &str) {

@@ -3,9 +3,8 @@
 //! Method: the program from outside; the tables read with SQL; the history lost, damaged and made again from media; media on
 //! a disk that is not mounted, in a store, and locked as a backup locks them.
 
+use pellucid_backup::set::lock_media;
 use serde_json::Value;
-
-use pellucid::backup::lock_media;
 
 use crate::support::{at_a_terminal, edit, history, said_with, Place, Said, PELLUCID};
 

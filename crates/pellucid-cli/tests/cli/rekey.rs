@@ -185,7 +185,7 @@ fn a_copy_is_separated_from_what_it_was_copied_from() {
     let (one, other) = (header(&path), header(&place.path("copy.db")));
     assert_ne!(one.file_id, other.file_id);
     assert_eq!(other.algorithm().unwrap(), Algorithm::Aes128);
-    let id = pellucid::certificate::hex(&other.file_id);
+    let id = pellucid::hash::hex(&other.file_id);
     assert!(told.contains(&format!("a new file id, {id}")), "{told}");
     assert!(told.contains("scan for database 'copy.db' is complete"), "{told}");
     let events = place.pellucid(&["events", "--last", "1"]).succeeded();

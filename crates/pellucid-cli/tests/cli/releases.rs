@@ -188,7 +188,7 @@ impl Held {
         let (own, more): (Vec<&str>, Vec<&str>) =
             lines.lines().partition(|line| !line.starts_with('7') || line.find('|') != Some(4));
         let own: String = own.iter().map(|line| format!("{line}\n")).collect();
-        let digest = pellucid::certificate::hex(&sha256(own.as_bytes()));
+        let digest = pellucid::hash::hex(&sha256(own.as_bytes()));
         assert_eq!(digest, self.sha256, "{}: other rows: {lines}", case.name);
         assert_eq!(more, self.more, "{}: rows that were added", case.name);
         Ok(())
@@ -332,7 +332,7 @@ fn elsewhere(case: &Case, program: &Path, home: &str, words: &[&str], held: &Hel
     command.env("PELLUCID_HOME", &home);
     command.args(["run", "--", "sqlite3", "-batch", "-bail", "app.db"]);
     let lines = ok(said_with(&mut command, LINES))?;
-    let digest = pellucid::certificate::hex(&sha256(lines.as_bytes()));
+    let digest = pellucid::hash::hex(&sha256(lines.as_bytes()));
     assert_eq!(digest, held.sha256, "{}: other rows: {lines}", case.name);
     Ok(())
 }

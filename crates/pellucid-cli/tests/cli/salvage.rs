@@ -536,7 +536,7 @@ fn a_salvage_that_is_killed_leaves_the_database_and_says_what_it_left() {
 /// is there is salvaged.
 #[test]
 fn a_number_of_pages_that_cannot_be_right_is_told_and_not_believed() {
-    use pellucid_sqlite::seal_request::{offer, Offer};
+    use pellucid_vfs::seal_request::{offer, Offer};
     let bench =
         Bench::sql("CREATE TABLE a(id INTEGER PRIMARY KEY, body); INSERT INTO a VALUES(1, 'one');");
     let count = |count: u32| {

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use pellucid::keyring::Keyring;
+use pellucid_keyring::Keyring;
 
 use crate::support::{header, Place};
 
@@ -88,7 +88,7 @@ fn the_state_of_a_thousand_databases_is_told_at_once() {
         std::fs::copy(&first, &path).unwrap();
         let mut id = [0; 16];
         id[..4].copy_from_slice(&number.to_be_bytes());
-        let memory = pellucid::keyring::DatabaseMemory { path, ..memory.clone() };
+        let memory = pellucid_keyring::DatabaseMemory { path, ..memory.clone() };
         keyring.remember_database(&id, &memory).unwrap();
     }
     for words in [

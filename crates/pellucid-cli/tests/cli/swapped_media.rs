@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use pellucid::media::Compression;
-use pellucid_sqlite::backup::{back_up, Existing, Job};
+use pellucid_backup::job::{back_up, Existing, Job};
 
 use crate::backup_guards::{bytes, database, job, names, ready};
 use crate::support::{said, Place, Said, PELLUCID};

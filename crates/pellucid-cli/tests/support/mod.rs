@@ -227,9 +227,9 @@ pub fn extension(place: &Place) -> String {
 
 /// The history of an instance, opened past the program: in its file it is sealed.
 pub fn history(place: &Place) -> rusqlite::Connection {
-    use pellucid_sqlite::seal_request::{offer, Offer};
+    use pellucid_vfs::seal_request::{offer, Offer};
     pellucid_bundled::register().unwrap();
-    let keyring = pellucid::keyring::Keyring::open(&place.path("keys")).unwrap();
+    let keyring = pellucid_keyring::Keyring::open(&place.path("keys")).unwrap();
     offer(Offer::KeyFile(keyring.history_key().unwrap().unwrap()));
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
     let path = place.path("keys/msdb.db");

@@ -2,10 +2,10 @@
 
 use pellucid::certificate::Certificate;
 use pellucid::header::{Header, COPY_OFFSETS};
-use pellucid::keyring::Keyring;
 use pellucid::keys::HeaderKey;
 use pellucid::protector::KeySource;
 use pellucid::scan::{Progress, PROGRESS_BYTES, PROGRESS_OFFSET};
+use pellucid_keyring::Keyring;
 
 use super::{edit, header, Place};
 

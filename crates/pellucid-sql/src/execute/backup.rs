@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use pellucid::media::{Compression, Kind, MediaHeader, ServerFacts};
 use pellucid::message as known;
-use pellucid_sqlite::backup::{
-    back_up, open_family, Done as BackedUp, Existing, Files, Job, Rules,
+use pellucid_backup::job::{
+    back_up, open_family, Done as BackedUp, Existing, Files, Job, JobError, Retention, Rules,
 };
-use pellucid_sqlite::seal_request::Protection;
 use rusqlite::OptionalExtension;
 
 use super::device::{told, Doing};
@@ -23,7 +22,6 @@ use crate::instance::{FileKind, Known, MASTER, MSDB};
 use crate::message::{product, Message};
 use crate::session::{Report, Session};
 
-const DAY_SECONDS: u64 = 86_400;
 /// How long a backup waits for a lock.
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -103,13 +101,14 @@ impl Session {
         let job = self.job(&known, files, &options)?;
         self.databases.release(&known)?;
         let started = Instant::now();
-        let done =
-            self.run_job(&job, &known, &options).map_err(|error| match needs_full(&error) {
-                false => told(error, &devices, Doing::Writing),
-                // SQL Server has one message for all of it; why comes before.
-                true => Raised::of(vec![Message::new(product::REMARK, 10, format!("{error}."))])
-                    .and(Message::known(&known::NO_DATABASE_BACKUP, &[&known.name])),
-            })?;
+        let done = self.run_job(&job, &known, &options).map_err(|error| match error {
+            // SQL Server has one message for all of it; why comes before.
+            JobError::FullBackupNeeded(_) => {
+                Raised::of(vec![Message::new(product::REMARK, 10, format!("{error}."))])
+                    .and(Message::known(&known::NO_DATABASE_BACKUP, &[&known.name]))
+            }
+            error => told(error.into(), &devices, Doing::Writing),
+        })?;
         self.tell_done(&known, &job, &done, &options, started.elapsed());
         Ok(())
     }
@@ -173,33 +172,19 @@ impl Session {
     }
 
     fn job(&mut self, known: &Known, files: Files, options: &Options) -> Done<Job> {
-        let mut protections = Vec::new();
-        let mut algorithm = pellucid::Algorithm::Aes256;
-        if let Some((named, encryptor)) = &options.encryption {
+        let mut job = Job::new(known.path.clone(), files);
+        if let Some((algorithm, encryptor)) = &options.encryption {
             let Encryptor::Certificate(_) = encryptor else {
                 return Err(super::master_key::no_providers().into());
             };
             let certificate = self.certificate_of(encryptor)?;
-            let keyring = self.databases.instance.keyring()?;
-            let now = time::OffsetDateTime::now_utc().unix_timestamp();
-            if keyring.certificate(&certificate)?.public().validity().1 < now {
-                return Err(Message::from(known::BACKUP_CERTIFICATE_EXPIRED).into());
-            }
+            job.seal_under(&self.databases.instance.keyring()?, &certificate)?;
             self.warn_about_backup(&certificate)?;
-            algorithm = named.to_string().parse()?;
-            protections.push(Protection::Certificate(Some(certificate)));
+            job.algorithm = algorithm.to_string().parse()?;
         }
-        let (compression, level) = self.compression(options, &files)?;
-        let retain = match options.retain_days {
-            Some(days) => Some(days),
-            None if options.expires != 0 => None,
-            None => u64::try_from(self.databases.instance.running("media retention")?)
-                .ok()
-                .filter(|days| *days > 0),
-        };
-        let now = u64::try_from(time::OffsetDateTime::now_utc().unix_timestamp()).unwrap_or(0);
+        let (compression, level) = self.compression(options, &job.files)?;
+        job.keep(self.retention(options)?);
         Ok(Job {
-            database: known.path.clone(),
             database_name: Some(known.name.clone()),
             user: Some(self.shared.user().to_owned()),
             server: self.server_facts(known)?,
@@ -212,28 +197,33 @@ impl Session {
                 skip: options.has(BackupFlag::Skip) || options.has(BackupFlag::Format),
                 parity: options.encryption.is_some(),
             },
-            protections,
-            algorithm,
             compression,
             level,
-            workers: workers(),
             differential: match options.has(BackupFlag::Differential) {
                 true => Some(self.last_full(known)?),
                 false => None,
             },
             copy_only: options.has(BackupFlag::CopyOnly) && !options.has(BackupFlag::Differential),
-            expires: retain.map_or(options.expires, |days| {
-                now.saturating_add(days.saturating_mul(DAY_SECONDS))
-            }),
             name: options.name.clone(),
             description: options.description.clone(),
             media_name: options.media.name.clone().unwrap_or_default(),
             media_description: options.media_description.clone(),
-            no_spool: false,
             continue_after_error: options.media.flags.contains(&MediaFlag::ContinueAfterError),
             timeout: WAIT,
-            files,
+            ..job
         })
+    }
+
+    /// What the statement says, else the instance.
+    fn retention(&mut self, options: &Options) -> Done<Retention> {
+        if let Some(days) = options.retain_days {
+            return Ok(Retention::Days(days));
+        }
+        if options.expires != 0 {
+            return Ok(Retention::Until(options.expires));
+        }
+        let days = u64::try_from(self.databases.instance.running("media retention")?).unwrap_or(0);
+        Ok(if days > 0 { Retention::Days(days) } else { Retention::None })
     }
 
     /// Where the statement says nothing, media that are kept decide, then the instance.
@@ -312,7 +302,7 @@ impl Session {
         job: &Job,
         known: &Known,
         options: &Options,
-    ) -> std::result::Result<BackedUp, pellucid_sqlite::convert::ConvertError> {
+    ) -> std::result::Result<BackedUp, JobError> {
         let line = self.frame().line;
         let procedure = self.frame().procedure;
         let server = self.shared.server_name().to_owned();
@@ -372,13 +362,6 @@ impl Session {
             took,
         ));
     }
-}
-
-/// Whether the last full backup is none that a differential of the database as it is now can be based on.
-fn needs_full(error: &pellucid_sqlite::convert::ConvertError) -> bool {
-    use pellucid_sqlite::convert::ConvertError;
-    matches!(error, ConvertError::Typed(pellucid::Error::Misuse { cause, .. })
-        if cause.ends_with("a full backup has to come between"))
 }
 
 /// 3031 and 3032.
@@ -470,10 +453,6 @@ pub(crate) fn recovery_model(number: i64) -> &'static str {
         2 => "BULK_LOGGED",
         _ => "SIMPLE",
     }
-}
-
-pub(super) fn workers() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 pub(super) fn percent(done: u32, all: u32) -> f64 {

@@ -3,13 +3,12 @@
 use std::io::Read;
 use std::path::Path;
 
-use pellucid::certificate::{
-    import, CertificateRequest, PublicCertificate, FILE_BYTES_MOST, VALID_DAYS_DEFAULT,
-};
-use pellucid::keyring::{Keyring, Stored};
+use pellucid::certificate::{CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT};
 use pellucid::message as known;
-use pellucid_sqlite::history::History;
-use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_backup::history::History;
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_exchange::{import, FILE_BYTES_MOST, PEM};
+use pellucid_keyring::{Keyring, Stored};
 use zeroize::Zeroizing;
 
 use super::master_key::passphrase;
@@ -140,7 +139,7 @@ impl Session {
         keyring.stored_certificate(name)?;
         let file = self.databases.instance.file(&backup.file.text, Folder::Backup)?;
         let Some(private_key) = &backup.private_key else {
-            return Ok(keyring.export_certificate(name, &file, None).map_err(not_written)?);
+            return Ok(keyring.export_certificate(name, &file, None, &PEM).map_err(not_written)?);
         };
         if private_key.decryption.is_some() {
             return Err(Message::from(known::PASSWORD_INVALID).into());
@@ -155,7 +154,7 @@ impl Session {
         };
         let key_file = self.databases.instance.file(&path.text, Folder::Backup)?;
         Ok(keyring
-            .export_certificate(name, &file, Some((&key_file, &passphrase(password))))
+            .export_certificate(name, &file, Some((&key_file, &passphrase(password))), &PEM)
             .map_err(not_written)?)
     }
 
@@ -230,7 +229,7 @@ impl Session {
 /// A file of a certificate or private key.
 fn read(path: &Path) -> Done<Vec<u8>> {
     let mut bytes = Vec::new();
-    pellucid::regular::open_given(path)
+    pellucid_files::regular::open_given(path)
         .and_then(|file| file.take(FILE_BYTES_MOST as u64 + 1).read_to_end(&mut bytes))
         .map_err(|_| Message::from(known::FILE_NOT_VALID))?;
     Ok(bytes)

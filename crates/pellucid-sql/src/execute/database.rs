@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP DATABASE.
 
-use pellucid_sqlite::convert::{belongs_beside, BELONGS_BESIDE};
-use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_files::paths::{belongs_beside, BELONGS_BESIDE};
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Done, Raised};
@@ -498,8 +498,8 @@ fn remove_files(known: &Known) -> Result<(), Removal> {
     }
     if let Some(id) = header {
         // The certificate is no longer needed for it.
-        let forgotten = pellucid::keyring::Keyring::locate()
-            .and_then(|home| pellucid::keyring::Keyring::open(&home))
+        let forgotten = pellucid_keyring::Keyring::locate()
+            .and_then(|home| pellucid_keyring::Keyring::open(&home))
             .and_then(|keyring| keyring.forget_database(&id));
         if let Err(error) = forgotten {
             return Err(Removal::Failed(std::io::Error::other(error.to_string())));

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use pellucid::error::Subject;
 use pellucid::media::MediaHeader;
 use pellucid::Error;
-use pellucid_sqlite::backup::open_family;
-use pellucid_sqlite::convert::ConvertError;
+use pellucid_backup::job::open_family;
+use pellucid_host::DatabaseError;
 
 use super::{Done, Raised};
 use crate::ast::{Device, DeviceKind, OrVariable, StringLiteral};
@@ -85,11 +85,13 @@ pub(super) enum Doing {
 }
 
 /// An error of a backup or restore in SQL Server's words; `files` are the devices.
-pub(super) fn told(error: ConvertError, files: &[PathBuf], doing: Doing) -> Raised {
+pub(super) fn told(error: DatabaseError, files: &[PathBuf], doing: Doing) -> Raised {
     let device =
         |path: &PathBuf| files.contains(path) || files.iter().any(|file| beside(file, path));
     match &error {
-        ConvertError::Typed(Error::Io { subject: Subject::File(path), source }) if device(path) => {
+        DatabaseError::Typed(Error::Io { subject: Subject::File(path), source })
+            if device(path) =>
+        {
             let named =
                 files.iter().find(|file| *file == path || beside(file, path)).unwrap_or(path);
             let named = named.display();
@@ -112,25 +114,25 @@ pub(super) fn told(error: ConvertError, files: &[PathBuf], doing: Doing) -> Rais
             };
             message.into()
         }
-        ConvertError::InUse { .. } if doing == Doing::Reading => {
+        DatabaseError::InUse { .. } if doing == Doing::Reading => {
             Message::from(pellucid::message::IN_USE).into()
         }
-        ConvertError::Typed(
+        DatabaseError::Typed(
             Error::Unauthentic { .. } | Error::Corrupt { .. } | Error::Message { .. },
         ) => match not_media(files) {
             Some(raised) => raised,
             None if doing == Doing::Reading
-                && !matches!(error, ConvertError::Typed(Error::Message { .. })) =>
+                && !matches!(error, DatabaseError::Typed(Error::Message { .. })) =>
             {
                 let damage = Message::new(3189, 16, "Damage to the backup set was detected.");
                 Raised::from(error).and(damage)
             }
             None => error.into(),
         },
-        ConvertError::Typed(Error::Misuse { .. }) if doing == Doing::Writing => {
+        DatabaseError::Typed(Error::Misuse { .. }) if doing == Doing::Writing => {
             fewer_families(files).unwrap_or_else(|| error.into())
         }
-        ConvertError::Typed(Error::Misuse { subject: Subject::BackupSet(position), .. })
+        DatabaseError::Typed(Error::Misuse { subject: Subject::BackupSet(position), .. })
             if doing == Doing::Reading =>
         {
             no_set(files, *position).unwrap_or_else(|| error.into())
@@ -161,7 +163,7 @@ fn fewer_families(files: &[PathBuf]) -> Option<Raised> {
 fn not_media(files: &[PathBuf]) -> Option<Raised> {
     let (path, start) = files.iter().find_map(|path| {
         let mut start = Vec::new();
-        pellucid::regular::open_given(path)
+        pellucid_files::regular::open_given(path)
             .and_then(|file| file.take(START_BYTES).read_to_end(&mut start))
             .ok()?;
         (!start.is_empty() && !MediaHeader::begins(&start)).then_some((path, start))

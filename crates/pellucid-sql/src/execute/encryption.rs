@@ -10,12 +10,13 @@ use pellucid::message as known;
 use pellucid::protector::Protector;
 use pellucid::scan::ScanState;
 use pellucid::Algorithm;
-use pellucid_sqlite::convert::decrypt::decrypt;
-use pellucid_sqlite::convert::{ConvertError, Options};
-use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
-use pellucid_sqlite::protectors;
-use pellucid_sqlite::scan::{self, Target};
-use pellucid_sqlite::seal_request::Protection;
+use pellucid_engine::convert::decrypt::decrypt;
+use pellucid_engine::inspect::{inspect, Kind, SealedHeader};
+use pellucid_engine::protectors;
+use pellucid_engine::scan;
+use pellucid_engine::scan::Target;
+use pellucid_host::{DatabaseError, Options};
+use pellucid_vfs::seal_request::Protection;
 
 use super::master_key::asymmetric_key;
 use super::{state_of_process, Done, Raised};
@@ -206,7 +207,7 @@ impl Session {
         let key = PendingKey {
             algorithm: algorithm.name().to_owned(),
             certificate: certificate.to_owned(),
-            thumbprint: pellucid::certificate::hex(stored.public().thumbprint()),
+            thumbprint: pellucid::hash::hex(stored.public().thumbprint()),
             created: before.map_or_else(now, |before| before.created.clone()),
             process: None,
             set: before.and_then(|before| before.set.clone()),
@@ -259,9 +260,9 @@ fn in_use() -> Message {
     )
 }
 
-fn locked(error: ConvertError, known: &Known) -> Message {
+fn locked(error: DatabaseError, known: &Known) -> Message {
     match error {
-        ConvertError::InUse { .. } => Message::known(&known::KEY_LOCKED, &[&known.name]),
+        DatabaseError::InUse { .. } => Message::known(&known::KEY_LOCKED, &[&known.name]),
         error => error.into(),
     }
 }

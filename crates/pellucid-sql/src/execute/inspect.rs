@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use pellucid::certificate::hex;
+use pellucid::hash::hex;
 use pellucid::media::{Compression, Description, Kind};
 use pellucid::protector::Protector;
-use pellucid::restore::{verify_checksums, FamilySet, Media};
 use pellucid::Algorithm;
-use pellucid_sqlite::backup::{open_media, refuse_looked_at, Believe, Chain};
-use pellucid_sqlite::history::{files_of, History, SetRecord};
-use pellucid_sqlite::seal_request::{Credentials, Request};
+use pellucid_backup::history::{files_of, History, SetRecord};
+use pellucid_backup::job::{open_media, refuse_looked_at, Believe, Chain};
+use pellucid_backup::restore::{verify_checksums, FamilySet, Media};
+use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::device::{told, Doing};
 use super::restore::{position, Options};

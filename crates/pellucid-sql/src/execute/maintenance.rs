@@ -1,7 +1,7 @@
 //! DBCC, ALTER INDEX, UPDATE STATISTICS, CHECKPOINT, RECONFIGURE.
 
-use pellucid_sqlite::audit::{audit, Audit, Options as AuditOptions, OrphanRow};
-use pellucid_sqlite::inspect::Kind;
+use pellucid_engine::audit::{audit, Audit, Options as AuditOptions, OrphanRow};
+use pellucid_engine::inspect::Kind;
 use rusqlite::OptionalExtension;
 
 use super::{Done, Raised};
@@ -103,8 +103,10 @@ impl Session {
             return self.tell_found(&known, &found, has("NO_INFOMSGS"));
         }
         self.databases.release(&known)?;
-        let look =
-            AuditOptions { physical_only: has("PHYSICAL_ONLY"), cores: super::backup::workers() };
+        let look = AuditOptions {
+            physical_only: has("PHYSICAL_ONLY"),
+            cores: pellucid_backup::job::processors(),
+        };
         let found = audit(&known.path, look, &mut |_, _, _| ())?;
         self.tell_found(&known, &found, has("NO_INFOMSGS"))
     }

@@ -1,9 +1,9 @@
 //! SERVICE MASTER KEY, MASTER KEY, and what belongs to extensible key management.
 
-use pellucid::keyring::{back_up_service_key, read_key_backup, Change, Keyring, MasterKey};
 use pellucid::message as known;
 use pellucid::protector::Passphrase;
 use pellucid::Error;
+use pellucid_keyring::{back_up_service_key, read_key_backup, Change, Keyring, MasterKey};
 
 use super::Done;
 use crate::ast::{MasterKeyEncryption, MasterKeyStatement, ProviderStatement};

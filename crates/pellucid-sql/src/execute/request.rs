@@ -55,5 +55,5 @@ impl Drop for Request<'_> {
 
 /// When this process began, so that another one of its number is told from it.
 fn began() -> i64 {
-    i64::try_from(pellucid::keyring::ProcessId::own().began).unwrap_or(0)
+    i64::try_from(pellucid_keyring::ProcessId::own().began).unwrap_or(0)
 }

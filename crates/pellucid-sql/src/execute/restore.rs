@@ -4,18 +4,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::media::{Description, Kind, SetHeader};
-use pellucid::restore::{not_sealed, Media, OpenSet};
 use pellucid::{Algorithm, Error};
-use pellucid_sqlite::backup::{
+use pellucid_backup::job::{
     mend, open_family, open_media, restore, Believe, Mending, Restored, Restoring,
 };
-use pellucid_sqlite::convert::{belongs_beside, ConvertError, BELONGS_BESIDE};
-use pellucid_sqlite::inspect::Kind as Found;
-use pellucid_sqlite::seal_request::{Credentials, Request as KeyRequest};
+use pellucid_backup::restore::{not_sealed, Media, OpenSet};
+use pellucid_engine::inspect::Kind as Found;
+use pellucid_files::paths::{belongs_beside, BELONGS_BESIDE};
+use pellucid_host::DatabaseError;
+use pellucid_vfs::seal_request::{Credentials, Request as KeyRequest};
 
-use super::backup::{
-    no_log, percent, percent_processed, processed, successfully_processed, workers, Stats,
-};
+use super::backup::{no_log, percent, percent_processed, processed, successfully_processed, Stats};
 use super::device::{told, Doing};
 use super::media_option::{self, MediaOptions};
 use super::request::Request;
@@ -248,11 +247,11 @@ impl Session {
             allow_clear: false,
             replace: options.has(RestoreFlag::Replace) || restoring,
             timeout: WAIT,
-            workers: workers(),
+            workers: pellucid_backup::job::processors(),
         };
         let started = Instant::now();
         let done = self.run_restore(&job, name, options).map_err(|error| match error {
-            ConvertError::Typed(Error::Misuse { .. }) if differential => wrong_base(error),
+            DatabaseError::Typed(Error::Misuse { .. }) if differential => wrong_base(error),
             error => told(error, &devices, Doing::Reading),
         })?;
         let took = started.elapsed();
@@ -389,7 +388,7 @@ impl Session {
         job: &Restoring,
         name: &str,
         options: &Options,
-    ) -> Result<Restored, ConvertError> {
+    ) -> Result<Restored, DatabaseError> {
         let line = self.frame().line;
         let procedure = self.frame().procedure;
         let server = self.shared.server_name().to_owned();
@@ -662,7 +661,7 @@ fn not_ready() -> Message {
 }
 
 /// 3136, behind what is wrong.
-fn wrong_base(error: ConvertError) -> Raised {
+fn wrong_base(error: DatabaseError) -> Raised {
     Raised::of(vec![
         error.into(),
         Message::new(

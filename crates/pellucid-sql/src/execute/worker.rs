@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pellucid::keyring::{ProcessId, Run};
-use pellucid_sqlite::convert::copy_path;
+use pellucid_files::paths::copy_path;
+use pellucid_keyring::{ProcessId, Run};
 
 use super::Done;
 use crate::message::{product, Message};

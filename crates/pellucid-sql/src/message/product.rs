@@ -2,7 +2,7 @@
 
 use pellucid::message as known;
 use pellucid::Error;
-use pellucid_sqlite::convert::ConvertError;
+use pellucid_host::DatabaseError;
 
 use super::Message;
 
@@ -112,16 +112,16 @@ fn sentence(text: &str) -> String {
     }
 }
 
-impl From<ConvertError> for Message {
-    fn from(error: ConvertError) -> Self {
+impl From<DatabaseError> for Message {
+    fn from(error: DatabaseError) -> Self {
         let text = sentence(&error.to_string());
         let number = match error {
-            ConvertError::Typed(error) => return error.into(),
-            ConvertError::Sqlite { .. } => super::OF_SQLITE,
-            ConvertError::InUse { .. } => IN_USE,
-            ConvertError::Scanned { .. } => WORKER,
-            ConvertError::Schema { .. } => SCHEMA,
-            ConvertError::Space { .. } => SPACE,
+            DatabaseError::Typed(error) => return error.into(),
+            DatabaseError::Sqlite { .. } => super::OF_SQLITE,
+            DatabaseError::InUse { .. } => IN_USE,
+            DatabaseError::Scanned { .. } => WORKER,
+            DatabaseError::Schema { .. } => SCHEMA,
+            DatabaseError::Space { .. } => SPACE,
         };
         Self::new(number, 16, text)
     }

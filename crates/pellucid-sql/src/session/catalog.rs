@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pellucid_sqlite::inspect::{inspect, Kind};
-use pellucid_sqlite::seal_request::{Credentials, Request};
+use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::objects::Object;

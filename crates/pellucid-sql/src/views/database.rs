@@ -80,7 +80,7 @@ pub(super) fn databases(databases: &Databases) -> Result<Vec<Row>> {
     let instance = &databases.instance;
     instance.register_known()?;
     let keys = super::key::states(databases)?;
-    let by_server = pellucid::keyring::Keyring::opens_by_service_key(instance.home(), None)?;
+    let by_server = pellucid_keyring::Keyring::opens_by_service_key(instance.home(), None)?;
     let mut rows = Vec::new();
     for known in instance.databases()? {
         let option = |name: &str| instance.option(&known, name);

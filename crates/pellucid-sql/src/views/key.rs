@@ -3,8 +3,8 @@
 use pellucid::certificate::PublicCertificate;
 use pellucid::facts::KeyFacts;
 use pellucid::header::Dates;
-use pellucid_sqlite::convert::copy_path;
-use pellucid_sqlite::inspect::{Kind, SealedHeader};
+use pellucid_engine::inspect::{Kind, SealedHeader};
+use pellucid_files::paths::copy_path;
 
 use super::{optional, text, time, Column, Row};
 use crate::convert::{from_hex, Value};
@@ -102,7 +102,7 @@ const SERVICE_KEY_ID: i64 = 102;
 
 pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
     let keyring = databases.instance.keyring()?;
-    let row = |stored: &pellucid::keyring::Stored| -> Result<Row> {
+    let row = |stored: &pellucid_keyring::Stored| -> Result<Row> {
         let public: &PublicCertificate = stored.public();
         let (issuer, serial) = public.issuer_and_serial()?;
         let (from, to) = public.validity();
@@ -118,7 +118,7 @@ pub(super) fn certificates(databases: &Databases) -> Result<Vec<Row>> {
             text(described),
             Value::Null,
             text(issuer),
-            text(pellucid::certificate::hex(&serial)),
+            text(pellucid::hash::hex(&serial)),
             Value::Null,
             Value::Null,
             text(public.subject()),
@@ -168,7 +168,7 @@ pub(super) fn symmetric_keys(databases: &Databases) -> Result<Vec<Row>> {
 pub(super) fn key_encryptions(databases: &Databases) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     if databases.instance.is_master_key_declared()? {
-        let described = pellucid::keyring::Keyring::describe(databases.instance.home())?;
+        let described = pellucid_keyring::Keyring::describe(databases.instance.home())?;
         let row = |kind: &str, name: &str| {
             vec![Value::Integer(MASTER_KEY_ID), Value::Null, text(kind), text(name), Value::Null]
         };

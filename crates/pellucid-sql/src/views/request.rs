@@ -1,6 +1,6 @@
 //! sys.dm_exec_requests: backups, restores and scans of every process of the instance.
 
-use pellucid::keyring::Run;
+use pellucid_keyring::Run;
 
 use super::{text, Column, Row};
 use crate::convert::Value;

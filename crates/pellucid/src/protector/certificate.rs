@@ -68,7 +68,7 @@ impl CertificateProtector {
                     "{} is not in the keyring: Cannot find server certificate with thumbprint \
                      '0x{}'.",
                     self.describe_by_name(),
-                    crate::certificate::hex(&self.thumbprint).to_uppercase()
+                    crate::hash::hex(&self.thumbprint).to_uppercase()
                 ),
             )
         })
@@ -121,7 +121,7 @@ impl CertificateProtector {
 
     /// One line for people.
     pub fn describe(&self) -> String {
-        let thumbprint = crate::certificate::hex(&self.thumbprint);
+        let thumbprint = crate::hash::hex(&self.thumbprint);
         format!("certificate `{}` (SHA-256 thumbprint {thumbprint})", self.name)
     }
 

@@ -1,7 +1,5 @@
 //! A DEK under a raw key from a file.
 
-use std::path::Path;
-
 use zeroize::Zeroizing;
 
 use super::{unwrap_symmetric, wrap_symmetric, Binding, Wrapped, TYPE_KEY_FILE};
@@ -16,22 +14,7 @@ const SALT_BYTES: usize = 16;
 pub struct KeyFile(Secret32);
 
 impl KeyFile {
-    /// Reads a key file: 32 raw bytes, or 64 hexadecimal digits and at most a line end.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] if others can read it or its length is another; [`Error::Io`] if it cannot
-    /// be read.
-    pub fn read(path: &Path) -> Result<Self> {
-        let bytes = crate::secret::read_private(path)?;
-        Self::parse(&bytes).ok_or_else(|| {
-            Error::misuse(
-                Subject::File(path.to_owned()),
-                "not a key file: 32 raw bytes or 64 hexadecimal digits are expected",
-            )
-        })
-    }
-
-    /// From the content of a key file.
+    /// From the content of a key file: 32 raw bytes, or 64 hexadecimal digits and at most a line end.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         if let Some(secret) = Secret32::from_slice(bytes) {
             return Some(Self(secret));

@@ -1,7 +1,6 @@
 //! A DEK under a passphrase, stretched by Argon2id (RFC 9106).
 
 use std::fmt;
-use std::path::Path;
 
 use argon2::{Algorithm as Argon2Kind, Argon2, Params, Version};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -31,19 +30,6 @@ impl Passphrase {
     pub fn new(bytes: &[u8]) -> Self {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         Self(bytes.strip_suffix(b"\r").unwrap_or(bytes).to_vec())
-    }
-
-    /// Reads the first line of a file that nobody else can read.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] if others can read it or it is empty; [`Error::Io`].
-    pub fn read(path: &Path) -> Result<Self> {
-        let bytes = crate::secret::read_private(path)?;
-        let passphrase = Self::new(&bytes);
-        if passphrase.0.is_empty() {
-            return Err(Error::misuse(Subject::File(path.to_owned()), "the passphrase is empty"));
-        }
-        Ok(passphrase)
     }
 
     /// Whether there is nothing in it.

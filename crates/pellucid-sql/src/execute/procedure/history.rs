@@ -53,7 +53,7 @@ impl Session {
         let number = arguments.integer(0)?.unwrap_or(0);
         let wanted = [arguments.text(2)?, arguments.text(3)?];
         let events = match number {
-            0 => pellucid::keyring::read_events(self.databases.instance.home())?,
+            0 => pellucid_keyring::read_events(self.databases.instance.home())?,
             _ => Vec::new(),
         };
         let shown = |event: &&String| {

@@ -1,0 +1,287 @@
+//! The history of an instance: which backups were made and restored, in SQL Server's tables of `msdb`.
+//!
+//! A sealed database in the instance directory, under a key of the keyring. Nothing needs it to restore, and it can be
+//! made again from media; so whoever cannot write it says so and goes on.
+
+mod last;
+mod list;
+mod prune;
+mod record;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use pellucid::{Algorithm, Error, Subject};
+use pellucid_host::connection::{uri, Handle};
+use pellucid_host::ffi;
+use pellucid_host::DatabaseError;
+use pellucid_keyring::Keyring;
+use pellucid_vfs::seal_request::{offer, prepare_birth, Birth, Offer, Protection};
+
+pub use list::{KnownOf, KnownRestore, KnownSet};
+pub use prune::{Plan, Pruning};
+pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
+
+/// The name of the database in the instance directory.
+pub const FILE: &str = "msdb.db";
+const WAIT_MS: i32 = 10_000;
+
+/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Three tables of our own: who can open a set,
+/// where a restore went, and which sets were overwritten.
+pub const SCHEMA: &str = include_str!("schema.sql");
+/// The last of them, which a history may be too old to have.
+const GONE: &str = "CREATE TABLE IF NOT EXISTS pellucid_gone(";
+
+/// An open history.
+#[derive(Debug)]
+pub struct History {
+    handle: Handle<'static>,
+}
+
+impl History {
+    /// The history of the instance that this process uses; none if none was begun.
+    ///
+    /// # Errors
+    /// [`DatabaseError`] if it is there and cannot be read.
+    pub fn open() -> std::result::Result<Option<Self>, DatabaseError> {
+        let home = Keyring::locate()?;
+        let path = home.join(FILE);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let key = Keyring::open(&home)?.history_key()?;
+        let lost =
+            || Error::missing_key(Subject::File(path.clone()), "the keyring has no key for it");
+        offer_once(&key.ok_or_else(lost)?);
+        let handle = Handle::open(&path, &uri(&path, "vfs=pellucid"), ffi::OPEN_READWRITE)?;
+        handle.busy_timeout(WAIT_MS);
+        handle.run("SELECT count(*) FROM backupset")?;
+        for statement in SCHEMA.split(';').filter(|text| text.trim().starts_with(GONE)) {
+            handle.run(statement)?;
+        }
+        Ok(Some(Self { handle }))
+    }
+
+    /// The same, begun if there is an instance and no history yet.
+    ///
+    /// # Errors
+    /// As [`History::open`].
+    pub fn open_or_begin() -> std::result::Result<Option<Self>, DatabaseError> {
+        let home = Keyring::locate()?;
+        if !Keyring::is_at(&home) {
+            return Ok(None);
+        }
+        let path = home.join(FILE);
+        if !path.exists() {
+            give_name(&make(&home)?, &path)?;
+        }
+        Self::open()
+    }
+
+    /// Begins a new one in the place of one that is lost ([`is_lost`]), which is kept under another name with what lies
+    /// beside it. Where it went is given back.
+    ///
+    /// # Errors
+    /// As [`History::open`]; nothing was changed if the keyring does not open or the new one cannot be made.
+    pub fn begin_anew() -> std::result::Result<(Self, Option<PathBuf>), DatabaseError> {
+        let home = Keyring::locate()?;
+        let path = home.join(FILE);
+        let keyring = Keyring::open(&home)?;
+        if let Err(error) = keyring.history_key().map_err(DatabaseError::from) {
+            if !is_lost(&error) {
+                return Err(error);
+            }
+            set_aside(&home.join("keyring/history"), &[])?;
+            keyring.renew_history_key()?;
+        }
+        let new = make(&home)?;
+        let kept = set_aside(&path, &["-journal", "-wal", "-shm"])
+            .inspect_err(|_| drop(std::fs::remove_file(&new)))?;
+        if let Err(error) = give_name(&new, &path) {
+            let told = |kept: &PathBuf| format!("{error}; the older one is `{}`", kept.display());
+            let cause = kept.as_ref().map_or_else(|| error.to_string(), told);
+            return Err(Error::io(Subject::File(path), std::io::Error::other(cause)).into());
+        }
+        let none = || Error::misuse(Subject::File(home), "there is no instance");
+        Ok((Self::open()?.ok_or_else(none)?, kept))
+    }
+
+    /// Runs `work` in one transaction.
+    fn transaction<T>(
+        &self,
+        work: impl FnOnce() -> std::result::Result<T, DatabaseError>,
+    ) -> std::result::Result<T, DatabaseError> {
+        self.handle.run("BEGIN IMMEDIATE")?;
+        match work() {
+            Ok(done) => {
+                self.handle.run("COMMIT")?;
+                Ok(done)
+            }
+            Err(error) => {
+                // The first error is the one to tell.
+                let _ = self.handle.run("ROLLBACK");
+                Err(error)
+            }
+        }
+    }
+
+    /// The number that a query gives, if it gives one.
+    fn find(&self, sql: &str) -> std::result::Result<Option<i64>, DatabaseError> {
+        let mut found = None;
+        self.handle.rows(sql, |row| found = (!row.is_null(0)).then(|| row.number(0)))?;
+        Ok(found)
+    }
+}
+
+/// Whether the history is there and nothing opens it any more: damaged, changed, or without its key. Whatever else went
+/// wrong may go right the next time.
+pub fn is_lost(error: &DatabaseError) -> bool {
+    match error {
+        DatabaseError::Typed(error) => matches!(
+            error,
+            Error::Corrupt { .. } | Error::Unauthentic { .. } | Error::MissingKey { .. }
+        ),
+        DatabaseError::Sqlite { code, .. } => {
+            *code == ffi::IOERR_DATA
+                || [ffi::CORRUPT, ffi::NOTADB, ffi::AUTH].contains(&(code & 0xff))
+        }
+        _ => false,
+    }
+}
+
+/// Makes the database whole before it has its name, under another one, which is given back.
+fn make(home: &Path) -> std::result::Result<PathBuf, DatabaseError> {
+    let key = Keyring::open(home)?.ensure_history_key()?;
+    offer_once(&key);
+    let mut random = [0; 8];
+    pellucid::secret::fill_random(&mut random)?;
+    let new = home.join(format!(".{FILE}.{:016x}", u64::from_ne_bytes(random)));
+    let birth = Birth::new(Algorithm::Aes256, &[Protection::KeyFile(key)])?;
+    let token = prepare_birth(birth)?;
+    let fill = || {
+        let uri = uri(&new, &format!("vfs=pellucid&pellucid_birth={token}"));
+        let handle = Handle::open(&new, &uri, ffi::OPEN_READWRITE | ffi::OPEN_CREATE)?;
+        handle.run("BEGIN")?;
+        for statement in SCHEMA.split(';').filter(|text| !text.trim().is_empty()) {
+            handle.run(statement)?;
+        }
+        handle.run("COMMIT")
+    };
+    fill().inspect_err(|_| drop(std::fs::remove_file(&new)))?;
+    Ok(new)
+}
+
+/// Another process may have been faster; then its history is the one.
+fn give_name(new: &Path, path: &Path) -> std::result::Result<(), DatabaseError> {
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let linked = std::fs::hard_link(new, path);
+    std::fs::remove_file(new).map_err(io)?;
+    match linked {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(io(error).into()),
+        _ => Ok(pellucid_files::paths::sync_directory(path)?),
+    }
+}
+
+/// Gives a file, and those beside it, a name that none of them has: its own and the time. None if it is not there.
+fn set_aside(path: &Path, beside: &[&str]) -> pellucid::Result<Option<PathBuf>> {
+    let with = |path: &Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let now = pellucid::clock::now();
+    for number in 0..u32::MAX {
+        let kept = match number {
+            0 => with(path, &format!(".{now}")),
+            _ => with(path, &format!(".{now}-{number}")),
+        };
+        if beside.iter().any(|end| with(&kept, end).symlink_metadata().is_ok()) {
+            continue;
+        }
+        // A link, unlike a rename, takes no name that another file has.
+        match std::fs::hard_link(path, &kept) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            linked => linked.map_err(io)?,
+        }
+        for end in beside {
+            match std::fs::rename(with(path, end), with(&kept, end)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(io(error))
+                }
+                _ => {}
+            }
+        }
+        std::fs::remove_file(path).map_err(io)?;
+        return Ok(Some(kept));
+    }
+    Err(Error::limit(Subject::File(path.to_owned()), "no name is left to keep it under"))
+}
+
+/// The key goes to every connection of this process, as other keys do; once.
+fn offer_once(key: &pellucid::protector::KeyFile) {
+    static OFFERED: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+    let identity = key.identity().to_vec();
+    let mut offered = OFFERED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if !offered.contains(&identity) {
+        offer(Offer::KeyFile(key.clone()));
+        offered.push(identity);
+    }
+}
+
+/// The end of the year 9999, in microseconds since 1970: SQLite's times go no further.
+const LAST_MICROS: u64 = 253_402_300_799_999_999;
+
+/// A time on media as the tables have it; NULL for 0, and the last one there is for any after it.
+fn time_of(micros: u64) -> String {
+    if micros == 0 {
+        return "NULL".to_owned();
+    }
+    let micros = micros.min(LAST_MICROS);
+    let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
+    format!("strftime('%Y-%m-%d %H:%M:%S', {seconds}, 'unixepoch') || '.{rest:06}'")
+}
+
+/// Bytes as an SQL literal of their hexadecimal digits; NULL for zeros.
+fn hex_of(bytes: &[u8]) -> String {
+    match bytes.iter().all(|byte| *byte == 0) {
+        true => "NULL".to_owned(),
+        false => format!("'{}'", pellucid::hash::hex(bytes)),
+    }
+}
+
+/// An error of the history, for somebody who goes on without it.
+pub fn told(outcome: std::result::Result<(), DatabaseError>) -> Option<String> {
+    outcome.err().map(|error| format!("the history was not written: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_time_is_beyond_sqlites() {
+        assert_eq!(time_of(0), "NULL");
+        let last = "strftime('%Y-%m-%d %H:%M:%S', 253402300799, 'unixepoch') || '.999999'";
+        assert_eq!(time_of(LAST_MICROS), last);
+        assert_eq!(time_of(u64::MAX), last, "SQLite gives NULL for it, which is never");
+        assert!(time_of(LAST_MICROS - 1_000_000).contains("253402300798"));
+    }
+
+    #[test]
+    fn only_what_cannot_be_opened_any_more_is_lost() {
+        let sqlite =
+            |code| DatabaseError::Sqlite { file: String::new(), code, message: String::new() };
+        for code in [ffi::CORRUPT, ffi::NOTADB, ffi::AUTH, ffi::IOERR_DATA] {
+            assert!(is_lost(&sqlite(code)), "{code}");
+        }
+        // SQLITE_BUSY, SQLITE_LOCKED, SQLITE_READONLY, SQLITE_FULL, SQLITE_CANTOPEN.
+        for code in [5, 6, 8, ffi::IOERR, 13, 14] {
+            assert!(!is_lost(&sqlite(code)), "{code}");
+        }
+        let io = Error::io(Subject::Container, std::io::Error::other("x"));
+        assert!(!is_lost(&io.into()));
+        assert!(is_lost(&Error::corrupt(Subject::Container, "x").into()));
+    }
+}

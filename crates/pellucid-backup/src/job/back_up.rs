@@ -1,0 +1,394 @@
+//! A backup from beginning to end.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pellucid::clock::now_micros;
+use pellucid::header::Header;
+use pellucid::media::{
+    Compression, Description, Kind, Manifest, MediaHeader, SetHeader, CHUNK_BYTES,
+};
+use pellucid::secret::fill_random;
+use pellucid::unit::TAIL_BYTES;
+use pellucid::{Error, Subject};
+use pellucid_engine::convert::switch::check_space;
+use pellucid_engine::inspect::{inspect, Kind as Found};
+use pellucid_files::paths::beside;
+use pellucid_files::paths::full_name;
+use pellucid_host::DatabaseError;
+use pellucid_vfs::seal_request::{Credentials, Request};
+
+use super::chain::{check_base, page_of};
+use super::clear::Believe;
+use super::error::JobError;
+use super::media::open_media;
+use super::plan::Job;
+use super::seal::{seal, thumbprint};
+use super::targets::{new_name, Targets};
+use crate::history;
+use crate::history::{FamilyFile, History, SetRecord};
+use crate::restore::OpenSet;
+use crate::set::{write_set, Base, NewSet, Options, PageSource, Spool, Written};
+use crate::snapshot::Snapshot;
+
+/// What a backup is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Setting pages aside; nobody commits meanwhile.
+    Spooling,
+    /// Reading, compressing, sealing, writing.
+    Writing,
+}
+
+/// How far a backup is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// What it is doing.
+    pub phase: Phase,
+    /// Pages done.
+    pub pages: u32,
+    /// Pages in all.
+    pub all: u32,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Bytes stored.
+    pub stored: u64,
+}
+
+/// A backup that was made.
+#[derive(Debug)]
+pub struct Done {
+    /// The header of its set.
+    pub header: SetHeader,
+    /// What committed it.
+    pub manifest: Manifest,
+    /// Mirrors that failed.
+    pub fenced: Vec<(PathBuf, std::io::Error)>,
+    /// Pages that could not be read.
+    pub missing: Vec<(u32, Error)>,
+    /// How long nobody could commit; none in WAL mode.
+    pub held: Option<Duration>,
+    /// Why the history does not know of it, if it does not although there is one.
+    pub unrecorded: Option<String>,
+}
+
+/// Makes a backup. `progress` is told how far it is; while it is called the database may be held, so it must not open that:
+/// closing it again would drop the locks (howtocorrupt.html, 2.2).
+///
+/// # Errors
+/// [`JobError`]; there is no set then, and what was on the media before is there.
+pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, JobError> {
+    Description::check_given(&job.name, &job.description)?;
+    let was_sealed = sealed_header(&job.database)?.is_some();
+    let encrypted = was_sealed || !job.protections.is_empty();
+    let media_header = new_media(job, encrypted)?;
+    // Names are looked at before anything is touched.
+    media_header.encode()?;
+    // Its logs lie beside the file itself, not beside a symbolic link to it.
+    let database = job.database.canonicalize();
+    let database = database.map_err(|e| Error::io(Subject::File(job.database.clone()), e))?;
+    job.files.spare(&database, job.rules.existing, job.differential.as_deref())?;
+    let credentials = Credentials::gather(&Request::default())?;
+    let base = base(job, was_sealed, &credentials)?;
+    let mut targets =
+        Targets::prepare(&job.files, &job.rules, media_header, expected_bytes(&database))?;
+
+    let begun = now_micros();
+    let snapshot = Snapshot::begin(&job.database, job.timeout)?;
+    let started = Instant::now();
+    // Somebody may have encrypted it since the first look, or changed who opens it. From here on nobody can.
+    let sealed = snapshot.sealed_header()?;
+    if sealed.is_some() != was_sealed {
+        return Err(Error::misuse(
+            Subject::File(job.database.clone()),
+            "it was encrypted or decrypted while the backup was prepared: begin it again",
+        )
+        .into());
+    }
+    if snapshot.pages() == 0 {
+        return Err(empty(&job.database).into());
+    }
+    let mut header = set_header(job, &snapshot, &targets, sealed.as_ref(), begun)?;
+    if let Some((full, _)) = &base {
+        header.base = full.set;
+    }
+    let keys = match encrypted {
+        true => {
+            Some(seal(&mut header, job.algorithm, &job.protections, sealed.as_ref(), &credentials)?)
+        }
+        false => None,
+    };
+    if let Some((full, _)) = &base {
+        check_base(full, &header, Believe::default()).map_err(unfit)?;
+    }
+    let set = NewSet { header, description: description(job), keys: keys.as_ref() };
+    let mut held = None;
+    let (all, page_size) = (set.header.pages, set.header.page_size);
+    let mut tell = |phase, pages, stored| {
+        progress(&Progress { phase, pages, all, page_size, stored });
+    };
+    let mut write = |source: &mut dyn PageSource,
+                     tell: &mut dyn FnMut(Phase, u32, u64)|
+     -> Result<Written, JobError> {
+        let options = Options {
+            workers: job.workers,
+            level: job.level,
+            continue_after_error: job.continue_after_error,
+        };
+        let base = base.as_ref().map(|(_, base)| base);
+        Ok(write_set(source, &set, base, targets.families(), &options, &mut |done, stored| {
+            tell(Phase::Writing, done, stored);
+        })?)
+    };
+    let written = if snapshot.lets_write() || job.no_spool {
+        let written = write(&mut snapshot.reader()?, &mut tell)?;
+        assert_same(job, &snapshot)?;
+        if !snapshot.lets_write() {
+            held = Some(started.elapsed());
+        }
+        written
+    } else {
+        let mut spool = spool(job, &snapshot, &mut |pages| tell(Phase::Spooling, pages, 0))?;
+        assert_same(job, &snapshot)?;
+        drop(snapshot);
+        held = Some(started.elapsed());
+        write(&mut spool, &mut tell)?
+    };
+    let fenced: Vec<_> = written.fenced.iter().map(|(path, _)| path.clone()).collect();
+    let (header, description) = (set.header, set.description);
+    let media = targets.header.clone();
+    let can_be_read = targets.can_be_read();
+    let mut replaced = targets.replaced().to_vec();
+    replaced.retain(|path| !fenced.contains(path) && !fenced.contains(&new_name(path)));
+    targets.finish(&fenced)?;
+    let manifest = &written.manifest;
+    let files = job.files.present(&fenced);
+    if can_be_read {
+        assert_written(&files, &header)?;
+    }
+    let record = SetRecord {
+        media: &media,
+        set: &header,
+        manifest,
+        description: &description,
+        files: &files,
+        replaced: &replaced,
+    };
+    let unrecorded = history::told(record_set(&record));
+    Ok(Done {
+        header,
+        manifest: written.manifest,
+        fenced: written.fenced,
+        missing: written.missing,
+        held,
+        unrecorded,
+    })
+}
+
+/// Whoever reads the last page has looked already, but a backup that goes on after errors takes what it hears then for a
+/// page that is damaged.
+fn assert_same(job: &Job, snapshot: &Snapshot) -> Result<(), DatabaseError> {
+    match snapshot.assert_same() {
+        // Each page that is gone was told.
+        Err(_) if job.continue_after_error && !snapshot.has_first() => Ok(()),
+        looked => Ok(looked?),
+    }
+}
+
+/// About as many as a family gets: all of the database, for chunks go where there is room, and what its WAL may add.
+fn expected_bytes(database: &Path) -> u64 {
+    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    bytes(database) + bytes(&beside(database, "-wal"))
+}
+
+fn empty(database: &Path) -> DatabaseError {
+    let what = "it is empty: there is nothing to back up";
+    Error::misuse(Subject::File(database.to_owned()), what).into()
+}
+
+fn record_set(record: &SetRecord<'_>) -> Result<(), DatabaseError> {
+    match History::open_or_begin()? {
+        Some(history) => history.record_set(record),
+        None => Ok(()),
+    }
+}
+
+/// The header of a sealed database; none of a plain one. Only before it is held.
+fn sealed_header(database: &Path) -> Result<Option<Header>, DatabaseError> {
+    let misuse =
+        |what: &'static str| Err(Error::misuse(Subject::File(database.to_owned()), what).into());
+    match inspect(database)?.kind {
+        // Its pages are in clear, but it is a database that somebody means to have encrypted.
+        Found::Sealed(sealed) => Ok(Some(sealed.header)),
+        Found::Plain => Ok(None),
+        Found::Empty => Err(empty(database)),
+        Found::Unfinished => misuse(
+            "an encryption or decryption of it was interrupted: `pellucid check` finishes the work",
+        ),
+        Found::Damaged(error) => Err(error.into()),
+        _ => misuse("neither an SQLite database nor an encrypted one"),
+    }
+}
+
+/// The last full set of the media that a differential is based on.
+fn base(
+    job: &Job,
+    sealed: bool,
+    credentials: &Credentials,
+) -> Result<Option<(SetHeader, Base)>, JobError> {
+    let Some(paths) = &job.differential else { return Ok(None) };
+    let media = open_media(paths)?;
+    let full = (1..=media.sets()).rev().find(|position| {
+        let found = media.set(*position);
+        let header = found.ok().and_then(|set| set.first()?.first().map(|(_, set)| &set.header));
+        header.is_some_and(|header| header.kind == Kind::Full && !header.copy_only)
+    });
+    let Some(full) = full else {
+        return Err(Error::message(
+            pellucid::message::NO_DATABASE_BACKUP,
+            &database_name(&job.database),
+        )
+        .into());
+    };
+    let set = OpenSet::open(&media, full, credentials).map_err(|error| match error {
+        // It may be under what the database was under before a rotation.
+        Error::MissingKey { subject, cause } => {
+            let names: Vec<String> =
+                paths.iter().map(|path| format!("`{}`", path.display())).collect();
+            let what = format!("the full backup in {} does not open: {cause}", names.join(", "));
+            JobError::FullBackupLocked(Error::missing_key(subject, what))
+        }
+        other => other.into(),
+    })?;
+    if sealed && !set.header().sealed_source && !has_room(&set)? {
+        return Err(JobError::FullBackupNeeded(Error::misuse(
+            Subject::BackupSet(full),
+            "the database was not encrypted then, and its pages have no room for tags: a full backup has to come between",
+        )));
+    }
+    let base = Base { page_hash_key: set.page_hash_key(), hashes: set.page_hashes()? };
+    Ok(Some((set.header().clone(), base)))
+}
+
+/// A full backup that the differential does not go with.
+fn unfit(error: Error) -> JobError {
+    match error {
+        misuse @ Error::Misuse { .. } => JobError::FullBackupNeeded(misuse),
+        other => other.into(),
+    }
+}
+
+/// Whether the pages of a set have room for what a sealed page has behind its content (SQLite file format, 1.3.4).
+fn has_room(set: &OpenSet<'_>) -> Result<bool, Error> {
+    let first = page_of(set, 1, set.header().page_size as usize)?;
+    Ok(first.is_some_and(|page| page.get(20).copied() == Some(TAIL_BYTES as u8)))
+}
+
+fn new_media(job: &Job, encrypted: bool) -> Result<MediaHeader, DatabaseError> {
+    let mut media_set = [0; 16];
+    fill_random(&mut media_set)?;
+    Ok(MediaHeader {
+        media_set,
+        families: job.files.families.len() as u16,
+        family: 1,
+        mirrors: job.files.mirrors.len() as u8 + 1,
+        mirror: 0,
+        compressed: job.compression != Compression::None,
+        encrypted,
+        made: now_micros(),
+        name: job.media_name.clone(),
+        description: job.media_description.clone(),
+    })
+}
+
+fn set_header(
+    job: &Job,
+    snapshot: &Snapshot,
+    targets: &Targets,
+    sealed: Option<&Header>,
+    begun: u64,
+) -> Result<SetHeader, DatabaseError> {
+    let (mut set, mut page_hash_key) = ([0; 16], [0; 32]);
+    fill_random(&mut set)?;
+    fill_random(&mut page_hash_key)?;
+    let page_size = snapshot.page_size();
+    Ok(SetHeader {
+        media_set: targets.header.media_set,
+        set,
+        family: 1,
+        families: targets.header.families,
+        position: targets.position,
+        kind: if job.differential.is_some() { Kind::Differential } else { Kind::Full },
+        algorithm: None,
+        compression: job.compression,
+        copy_only: job.copy_only && job.differential.is_none(),
+        sealed_source: sealed.is_some(),
+        page_size,
+        pages: snapshot.pages(),
+        chunk_pages: (CHUNK_BYTES as u32 / page_size.max(512)).max(1),
+        begun,
+        expires: job.expires,
+        source: sealed.map_or([0; 16], |header| header.file_id),
+        base: [0; 16],
+        commitment: [0; 32],
+        source_thumbprint: sealed.map_or([0; 32], thumbprint),
+        page_hash_key,
+        flags: pellucid::flags::Flags::default(),
+        protectors: Vec::new(),
+        description: Vec::new(),
+    })
+}
+
+fn description(job: &Job) -> Description {
+    let from_environment = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).ok();
+    let user = job.user.clone().or_else(from_environment).unwrap_or_default();
+    Description {
+        database: job.database_name.clone().unwrap_or_else(|| database_name(&job.database)),
+        path: full_name(&job.database),
+        name: job.name.clone(),
+        description: job.description.clone(),
+        user,
+        machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        server: job.server.clone(),
+    }
+    // What the system says may have control characters; what somebody gave was looked at.
+    .readable()
+}
+
+/// A database's name: that of its file without the last extension.
+fn database_name(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Pages set aside in the directory of the first file, where there has to be room anyway.
+fn spool(
+    job: &Job,
+    snapshot: &Snapshot,
+    progress: &mut dyn FnMut(u32),
+) -> Result<Spool, DatabaseError> {
+    let bytes = u64::from(snapshot.pages()) * u64::from(snapshot.page_size());
+    let beside = job.files.families.first().filter(|path| path.parent().is_some_and(Path::is_dir));
+    let beside = beside.unwrap_or(&job.database);
+    check_space(beside, bytes + bytes / 16)?;
+    let directory = pellucid_files::paths::directory_of(beside);
+    let mut source = snapshot.reader()?;
+    let (page_size, pages) = (snapshot.page_size(), snapshot.pages());
+    let go_on = job.continue_after_error;
+    Ok(Spool::fill(&mut source, page_size, pages, directory, go_on, progress)?)
+}
+
+/// Reads the set's header again from the media: what was to be sealed is.
+fn assert_written(files: &[FamilyFile], header: &SetHeader) -> Result<(), DatabaseError> {
+    let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
+    let media = open_media(&paths)?;
+    let sets = media.set(header.position)?;
+    let same = |set: &SetHeader| set.set == header.set && set.algorithm == header.algorithm;
+    if sets.iter().flatten().all(|(_, found)| same(&found.header)) {
+        return Ok(());
+    }
+    Err(Error::corrupt(
+        Subject::BackupSet(header.position),
+        "what is on the media is not what was written",
+    )
+    .into())
+}

@@ -1,0 +1,121 @@
+//! Media as files.
+
+use std::path::{Path, PathBuf};
+
+use pellucid::{Error, Result, Subject};
+
+use super::store::store_of;
+use super::targets::{new_name, STDIO};
+use crate::restore::{Family, FileSource, Media};
+
+/// Opens the files of a media set, mirrors among them, in any order.
+///
+/// A file that was written beside its old state and not renamed yet, because the machine stopped between two renames, is
+/// taken where the others need it.
+///
+/// # Errors
+/// [`Error::Io`], or what [`Media::assemble`] and [`Family::open`] say, about the file.
+pub fn open_media(paths: &[PathBuf]) -> Result<Media> {
+    Media::assemble(families_at(paths)?)
+}
+
+/// The same for whoever writes to them: mirrors may disagree.
+///
+/// # Errors
+/// [`Error::Io`], or what [`Media::assemble_to_write`] and [`Family::open`] say, about the file.
+pub fn open_media_to_write(paths: &[PathBuf]) -> Result<Media> {
+    Media::assemble_to_write(families_at(paths)?)
+}
+
+fn families_at(paths: &[PathBuf]) -> Result<Vec<Family>> {
+    let mut found: Vec<_> = paths.iter().map(|path| Found::at(path)).collect();
+    if let Some(set) = under_way(&found) {
+        for one in &mut found {
+            let is_older = one.named.as_ref().ok().and_then(last_set) != Some(set);
+            if let Some(beside) =
+                one.beside.take_if(|other| is_older && last_set(other) == Some(set))
+            {
+                one.named = Ok(beside);
+            }
+        }
+    }
+    found.into_iter().map(|one| one.named).collect()
+}
+
+/// What there is of one file.
+struct Found {
+    /// Under its name; under the other one if nothing has its name yet.
+    named: Result<Family>,
+    /// Under the other one. What cannot be read there is none.
+    beside: Option<Family>,
+}
+
+impl Found {
+    fn at(path: &Path) -> Self {
+        let named = open_family(path);
+        let other = new_name(path);
+        let is_other = named.as_ref().is_ok_and(|family| family.source.name() == other);
+        let has_other = !is_other && other.exists();
+        Self { named, beside: if has_other { open_family(&other).ok() } else { None } }
+    }
+}
+
+/// The set that was being given its names when that was interrupted: some file has it under its name, some beside it, and
+/// together they have all of it. Clocks are not asked: they may have been set back.
+fn under_way(found: &[Found]) -> Option<[u8; 16]> {
+    let named = || found.iter().filter_map(|one| one.named.as_ref().ok());
+    let beside = || found.iter().filter_map(|one| one.beside.as_ref());
+    let has = |family: &&Family, set| last_set(family) == Some(set);
+    named()
+        .filter_map(|family| Some((last_set(family)?, family.header.families)))
+        .filter(|(set, _)| beside().any(|family| has(&family, *set)))
+        .find(|(set, families)| {
+            (1..=*families).all(|number| {
+                let mut of_set = named().chain(beside()).filter(|family| has(family, *set));
+                of_set.any(|family| family.header.family == number)
+            })
+        })
+        .map(|(set, _)| set)
+}
+
+/// Opens one file of media: a file, an object by its URL, or standard input, of which a copy without a name is taken.
+///
+/// # Errors
+/// [`Error::Io`], or what [`Family::open`] says, about the file.
+pub fn open_family(path: &Path) -> Result<Family> {
+    if path == Path::new(STDIO) {
+        let mut input = std::io::stdin().lock();
+        let source = FileSource::spooled(&mut input, &std::env::temp_dir(), path)?;
+        return Family::open(Box::new(source)).map_err(|error| about(path, error));
+    }
+    if let Some((store, url)) = store_of(path)? {
+        let source = store.open(url).map_err(|e| Error::io(Subject::File(path.to_owned()), e))?;
+        return Family::open(source).map_err(|error| about(path, error));
+    }
+    let source = match FileSource::open(path) {
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            FileSource::open(&new_name(path)).or_else(|_| FileSource::open(path))?
+        }
+        opened => opened?,
+    };
+    Family::open(Box::new(source)).map_err(|error| about(path, error))
+}
+
+/// Which the last set is.
+pub fn last_set(family: &Family) -> Option<[u8; 16]> {
+    family.sets.last().map(|set| set.header.set)
+}
+
+/// The same error about a file.
+pub fn about(path: &Path, error: Error) -> Error {
+    let subject = || Subject::File(path.to_owned());
+    match error {
+        Error::Corrupt { subject: what, cause } => {
+            Error::corrupt(subject(), format!("{what}: {cause}"))
+        }
+        Error::Unsupported { subject: what, cause } => {
+            Error::unsupported(subject(), format!("{what}: {cause}"))
+        }
+        error => error,
+    }
+}

@@ -1,0 +1,33 @@
+//! Backup sets of a database in use, and databases from backup sets.
+//!
+//! [`crate::set`] and [`crate::restore`] write and read media; here is what they have to do with a
+//! database: its snapshot, its keys, and files that appear whole or not at all.
+
+mod back_up;
+mod chain;
+mod clear;
+mod error;
+mod media;
+mod mend;
+mod occupant;
+mod overwrite;
+mod plan;
+mod replace;
+mod restore;
+mod seal;
+mod store;
+mod targets;
+
+pub use back_up::{back_up, Done, Phase, Progress};
+pub use chain::Chain;
+pub use clear::{refuse_looked_at, Believe};
+pub use error::JobError;
+pub use media::{open_family, open_media};
+pub use mend::{mend, Mending};
+pub use overwrite::{Existing, Rules};
+pub use plan::{processors, Job, Retention};
+pub use restore::{restore, Restored, Restoring};
+pub(crate) use store::url_of;
+pub use store::{use_store, Commit, Created, Store};
+pub use targets::Files;
+pub(crate) use targets::{is_file, STDIO};

@@ -1,0 +1,339 @@
+//! Databases from backup sets.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pellucid::clock::now_micros;
+use pellucid::keys::ContainerKeys;
+use pellucid::media::Kind;
+use pellucid::{Algorithm, Error, Result, Subject};
+use pellucid_engine::convert::switch::check_space;
+use pellucid_files::paths::sync_directory;
+use pellucid_files::paths::{assert_one_name, belongs_beside, full_name, BELONGS_BESIDE};
+use pellucid_host::DatabaseError;
+use pellucid_keyring::{Action, Event};
+use pellucid_vfs::copy::CopyFile;
+use pellucid_vfs::seal_request::{leave, remember, Birth, Credentials, Protection, Request};
+
+use super::chain::Chain;
+use super::clear::{is_doubtful, refuse_chain, Believe};
+use super::media::{about, open_media};
+use super::replace::{self, Incoming, Whole};
+use super::targets::new_name;
+use crate::history;
+use crate::history::{files_of, History, RestoreRecord, SetRecord};
+use crate::restore::{Media, OpenSet, PlainTarget, SealedTarget, UNFINISHED_MODE};
+
+/// What is to be restored, and to where.
+#[derive(Debug, Clone)]
+pub struct Restoring {
+    /// The media of the set; for a differential those of its full set too, unless it is on the same.
+    pub media: Vec<PathBuf>,
+    /// The media of the full set that a differential is based on; none: the same.
+    pub base: Option<Vec<PathBuf>>,
+    /// The position of the set; none: the last one.
+    pub position: Option<u32>,
+    /// The database to make.
+    pub to: PathBuf,
+    /// What opens the database afterwards; none: what opens the set.
+    pub protections: Vec<Protection>,
+    /// How it is sealed.
+    pub algorithm: Algorithm,
+    /// A plain database, although the set is of a sealed one.
+    pub decrypted: bool,
+    /// With a differential that is not encrypted, although its full set, of a plain database, is ([`Chain::open_with`]).
+    pub plain_differential: bool,
+    /// A set in clear is believed, wherever it lies and whatever is known of the database.
+    pub allow_clear: bool,
+    /// In the place of a database that is there.
+    pub replace: bool,
+    /// How long to wait for programs that have that open.
+    pub timeout: Duration,
+    /// Threads.
+    pub workers: usize,
+}
+
+/// A database that was restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// Pages it has.
+    pub pages: u32,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Whether it is sealed.
+    pub sealed: bool,
+    /// Whether another database was there.
+    pub replaced: bool,
+    /// The positions of the sets that were needed, and what they are.
+    pub sets: Vec<(u32, Kind)>,
+    /// Pages that were unreadable when they were backed up: zeros.
+    pub missing: Vec<u32>,
+    /// A set in clear was believed, although sealed databases are known here, or although it came in from nowhere that has
+    /// a name: anybody can have made it.
+    pub doubtful: bool,
+    /// Media that were left out, because they hold another set than their mirrors.
+    pub stale: Vec<PathBuf>,
+    /// Why the history does not know of it, if it does not although there is one.
+    pub unrecorded: Option<String>,
+}
+
+/// Restores a database. `progress` is told pages done and in all.
+///
+/// # Errors
+/// [`DatabaseError`]; what was at the name is there then, or any opener finishes what was begun.
+pub fn restore(
+    job: &Restoring,
+    progress: &mut dyn FnMut(u32, u32),
+) -> std::result::Result<Restored, DatabaseError> {
+    let begun = now_micros();
+    refuse_beside(&job.to)?;
+    let credentials = Credentials::gather(&Request::default())?;
+    let media = open_media(&job.media)?;
+    let base_media = job.base.as_ref().map(|base| open_media(base)).transpose()?;
+    let position = match job.position {
+        Some(position) => position,
+        None => media.last().map_err(|error| about(&job.media[0], error))?,
+    };
+    let base = base_media.as_ref().unwrap_or(&media);
+    let believe = Believe { clear: job.allow_clear, differential: job.plain_differential };
+    let chain = Chain::open_with(&media, base, position, &credentials, believe)
+        .map_err(|error| about(&job.media[0], error))?;
+    let (last, header) = (chain.last(), chain.header());
+    let sealed = header.sealed_source && !job.decrypted;
+    let files = [&job.media[..], job.base.as_ref().unwrap_or(&job.media)];
+    refuse_chain(&chain, files, None, believe)?;
+    let place = Place::find(job, last, sealed)?;
+    // That the database may become a plain one says nothing of who has made the set.
+    refuse_chain(&chain, files, Some(&job.to), believe)?;
+    let doubtful = is_doubtful(&chain, &job.media)?;
+    let bytes = u64::from(header.pages) * u64::from(header.page_size);
+    check_space(&place.to, bytes + bytes / 64)?;
+    let beside = new_name(&place.to);
+    remove_stale(&beside)?;
+    // Of what is unfinished nothing stays.
+    let whole = |file: &std::fs::File| {
+        let io = |error| Error::io(Subject::File(beside.clone()), error);
+        Ok::<_, Error>(CopyFile::made(file.try_clone().map_err(io)?, beside.clone()))
+    };
+    match sealed {
+        true => {
+            let birth = birth(job, last, &credentials)?;
+            let mut container = birth.header(header.page_size)?;
+            if place.is_taken {
+                // Connections to the old one look at the sequence to see that the header is another one.
+                container.sequence = now_micros();
+            }
+            let keys = birth.keys()?;
+            let target = SealedTarget::create_unfinished(&beside, container.clone(), keys.clone())?;
+            let file = whole(target.file())?;
+            chain.fill(&target, job.workers, progress)?;
+            target.finish(header.pages)?;
+            place.install(file, header.page_size, Some(&keys), job.timeout)?;
+            remember(&container, &place.to);
+        }
+        false => {
+            let target = PlainTarget::create_unfinished(&beside, header.page_size)?;
+            let file = whole(target.file())?;
+            chain.fill(&target, job.workers, progress)?;
+            assert_database(target.file(), header.pages)?;
+            target.finish(header.pages)?;
+            place.install(file, header.page_size, None, job.timeout)?;
+        }
+    }
+    let mut record = RestoreRecord {
+        at: begun,
+        sets: chain.sets().map(|set| set.header().set).collect(),
+        differential: chain.base().is_some(),
+        to: place.to.clone(),
+        replaced: place.is_taken,
+        devices: header.families,
+        seconds: 0.0,
+        bytes,
+    };
+    record.seconds = now_micros().saturating_sub(begun) as f64 / 1e6;
+    let from = [(base, chain.base()), (&media, Some(last))];
+    let unrecorded = history::told(write_down(&from, &record));
+    Ok(Restored {
+        pages: header.pages,
+        page_size: header.page_size,
+        sealed,
+        replaced: place.is_taken,
+        sets: chain.sets().map(|set| (set.header().position, set.header().kind)).collect(),
+        missing: chain.missing(),
+        doubtful,
+        stale: media.stale(),
+        unrecorded,
+    })
+}
+
+/// What was restored, and the sets that it took.
+fn write_down(
+    from: &[(&Media, Option<&OpenSet<'_>>)],
+    record: &RestoreRecord,
+) -> std::result::Result<(), DatabaseError> {
+    let Some(history) = History::open_or_begin()? else { return Ok(()) };
+    for (media, set) in from {
+        let Some(set) = set else { continue };
+        history.record_set(&SetRecord {
+            media: media.header(),
+            set: set.header(),
+            manifest: set.manifest(),
+            description: set.description(),
+            files: &files_of(media),
+            replaced: &[],
+        })?;
+    }
+    history.record_restore(record)
+}
+
+/// Where a database is restored to.
+#[derive(Debug)]
+struct Place {
+    /// The whole name, through symbolic links as SQLite goes through them.
+    to: PathBuf,
+    /// Whether there is something.
+    is_taken: bool,
+    /// The identity of the container that is replaced.
+    older: Option<[u8; 16]>,
+    /// Logs of a database that is gone, if there is none.
+    logs: Vec<PathBuf>,
+}
+
+impl Place {
+    fn find(
+        job: &Restoring,
+        set: &OpenSet<'_>,
+        sealed: bool,
+    ) -> std::result::Result<Self, DatabaseError> {
+        let io = |error| Error::io(Subject::File(job.to.clone()), error);
+        let is_taken = job.to.exists();
+        let to = match is_taken {
+            true => job.to.canonicalize().map_err(io)?,
+            false => std::path::absolute(&job.to).map_err(io)?,
+        };
+        refuse_beside(&to)?;
+        let logs = if is_taken { Vec::new() } else { replace::logs(&to) };
+        let mut place = Self { to, is_taken, older: None, logs };
+        if is_taken {
+            let incoming = Incoming { set: set.header(), description: set.description(), sealed };
+            place.older = replace::check(&place.to, &incoming, job.replace, job.decrypted)?;
+            assert_one_name(&place.to)?;
+        } else if let (false, Some(log)) = (job.replace, place.logs.first()) {
+            return Err(Error::misuse(
+                Subject::File(log.clone()),
+                "it belonged to another database, and SQLite would take it for the restored one's",
+            )
+            .into());
+        }
+        Ok(place)
+    }
+
+    /// Gives a whole database its name.
+    fn install(
+        &self,
+        file: CopyFile,
+        page_size: u32,
+        keys: Option<&ContainerKeys>,
+        timeout: Duration,
+    ) -> std::result::Result<(), DatabaseError> {
+        if !self.is_taken {
+            // What a program has begun meanwhile is its own, logs and all.
+            self.assert_free()?;
+        }
+        let event = Event::new(Action::Restored, "database").of(full_name(&self.to));
+        event.forced(self.is_taken).record_here()?;
+        if !self.is_taken {
+            // Only those of which somebody has said that they may go: one that is there by now is a program's.
+            let aside = replace::set_logs_aside(&self.to, &self.logs)?;
+            if let Err(error) = file.link(&self.to) {
+                return Err(aside.put_back(error));
+            }
+            // From here on they would be taken for the new one's.
+            aside.remove();
+            file.remove()?;
+            return Ok(sync_directory(&self.to)?);
+        }
+        let new = Whole { file, page_bytes: page_size as usize, keys };
+        replace::take_place(new, &self.to, timeout)?;
+        if let Some(older) = &self.older {
+            leave(older, &self.to);
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// Whether nobody has made a database at the name meanwhile.
+    fn assert_free(&self) -> Result<()> {
+        let is_new = |log: &PathBuf| !self.logs.contains(log);
+        let taken = std::fs::symlink_metadata(&self.to).is_ok();
+        let began = replace::logs(&self.to).into_iter().find(is_new);
+        if let Some(path) = taken.then(|| self.to.clone()).or(began) {
+            return Err(Error::misuse(
+                Subject::File(path),
+                "a program has made it while the backup was being restored: nothing was changed",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses names under which programs that open another database would take a file for a part of that.
+fn refuse_beside(to: &Path) -> Result<()> {
+    match belongs_beside(to) {
+        true => Err(Error::misuse(Subject::File(to.to_owned()), BELONGS_BESIDE)),
+        false => Ok(()),
+    }
+}
+
+/// Refuses what is no database at all, before it has its name: in media that are not sealed, pages are what anybody says.
+fn assert_database(file: &std::fs::File, pages: u32) -> Result<()> {
+    use std::os::unix::fs::FileExt;
+    const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+    let mut start = [0; MAGIC.len()];
+    let is_one = pages == 0 || (file.read_exact_at(&mut start, 0).is_ok() && start == *MAGIC);
+    match is_one {
+        true => Ok(()),
+        false => Err(Error::corrupt(
+            Subject::Page(1),
+            "the backup set's first page is no SQLite database's: nothing was restored",
+        )),
+    }
+}
+
+/// Removes what a restore that was killed left. One that runs holds a lock on its file.
+fn remove_stale(beside: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+
+    use rustix::fs::{flock, FlockOperation};
+    let io = |error: std::io::Error| Error::io(Subject::File(beside.to_owned()), error);
+    let file = match pellucid_files::regular::open_named(beside) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(io)?,
+    };
+    let mode = file.metadata().map_err(io)?.mode() & 0o7777;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) if mode != UNFINISHED_MODE => Err(Error::misuse(
+            Subject::File(beside.to_owned()),
+            "it has the name that is needed, and no interrupted restore has left it: move it away, or remove it if nobody \
+             needs it; nothing was changed",
+        )),
+        Ok(()) => CopyFile::made(file, beside.to_owned()).remove(),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            Err(Error::misuse(Subject::File(beside.to_owned()), "another restore is writing it"))
+        }
+        Err(error) => Err(io(error.into())),
+    }
+}
+
+/// A new DEK, opened by what opens the set if nothing else is named.
+fn birth(job: &Restoring, set: &OpenSet<'_>, credentials: &Credentials) -> Result<Birth> {
+    if !job.protections.is_empty() {
+        return Birth::new(job.algorithm, &job.protections);
+    }
+    let header = set.header();
+    let (protectors, old) = (header.protectors()?, header.binding()?);
+    Birth::protected(job.algorithm, |dek, new| {
+        protectors.iter().map(|one| one.again(&old, new, dek, credentials)).collect()
+    })
+}

@@ -1,0 +1,53 @@
+//! Verification without a key: are the stored bytes those that were written?
+
+use super::family::{Family, FamilySet};
+use pellucid::error::{Error, Result, Subject};
+use pellucid::media::{ChunkPrefix, Root, MOST_CHUNK_BYTES, PREFIX_BYTES};
+
+/// What was verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verified {
+    /// Chunks whose checksums match.
+    pub chunks: u64,
+    /// Bytes read.
+    pub bytes: u64,
+}
+
+/// Reads a set in one family: the checksum of each chunk, and the root over all of them that the manifest names.
+///
+/// # Errors
+/// [`Error::Corrupt`] naming the first chunk that is damaged, or the manifest if chunks were exchanged.
+pub fn verify_checksums(
+    family: &Family,
+    set: &FamilySet,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Verified> {
+    let io = |error| Error::io(Subject::File(family.source.name()), error);
+    let mut root = Root::new(&set.header_bytes);
+    let mut at = set.at + set.header_bytes.len() as u64;
+    let mut verified = Verified { chunks: 0, bytes: set.header_bytes.len() as u64 };
+    let mut body = Vec::new();
+    while at < set.manifest_at {
+        let mut bytes = [0; PREFIX_BYTES];
+        family.source.read_at(&mut bytes, at).map_err(io)?;
+        let damaged = || Error::corrupt(Subject::Chunk(verified.chunks), "damaged");
+        let prefix = ChunkPrefix::parse(&bytes).ok_or_else(damaged)?;
+        body.resize((prefix.stored_bytes as usize).min(MOST_CHUNK_BYTES), 0);
+        let read = family.source.read_at(&mut body, at + PREFIX_BYTES as u64).map_err(io)?;
+        prefix.check(&bytes, &body[..read])?;
+        root.update(&bytes);
+        let stored = (PREFIX_BYTES + body.len()) as u64;
+        at += stored;
+        verified.chunks += 1;
+        verified.bytes += stored;
+        progress(stored);
+    }
+    let end = set.manifest.families.get(usize::from(set.header.family) - 1);
+    if end.is_some_and(|end| end.root == root.finish()) {
+        return Ok(verified);
+    }
+    Err(Error::corrupt(
+        Subject::Manifest,
+        "it names another root: chunks were exchanged, left out or repeated",
+    ))
+}

@@ -1,0 +1,188 @@
+//! Where media go.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// One media family, or one mirror of it: bytes are written one after the other.
+pub trait MediaSink: Send {
+    /// Writes all of `bytes` behind what was written before.
+    ///
+    /// # Errors
+    /// The system's; nothing may be written after one.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Returns when everything written is on stable storage.
+    ///
+    /// # Errors
+    /// The system's.
+    fn sync(&mut self) -> io::Result<()>;
+    /// What people call it.
+    fn name(&self) -> PathBuf;
+}
+
+/// A file, locked while it is written, so that two backups that meet do not write into each other's.
+#[derive(Debug)]
+pub struct FileSink {
+    file: File,
+    path: PathBuf,
+}
+
+impl FileSink {
+    /// A file that must not be there yet; only its owner may read it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        lock(&file, path)?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// A file that is there, and that nobody else writes from now on. Its last name is no link: whoever has the directory
+    /// could change where that leads.
+    ///
+    /// # Errors
+    /// The system's; `WouldBlock` if another backup writes it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::of(pellucid_files::regular::open_named_to_write(path)?, path)
+    }
+
+    /// A file that was opened to be written, under a name for people, and that nobody else writes from now on.
+    ///
+    /// # Errors
+    /// As [`FileSink::open`].
+    pub fn of(file: File, path: &Path) -> io::Result<Self> {
+        lock(&file, path)?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// The same file once more, which stays what it is whatever happens to its name.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn handle(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// What is written next comes to byte `at`; what lies behind that is cut off.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn go_on_at(&mut self, at: u64) -> io::Result<()> {
+        use std::io::Seek;
+        self.file.set_len(at)?;
+        self.file.seek(io::SeekFrom::Start(at)).map(|_| ())
+    }
+}
+
+/// Locks a file by its name. One that has lost its name since it was opened, to nobody who has it now, was removed:
+/// with its directory, perhaps.
+fn lock(file: &File, path: &Path) -> io::Result<()> {
+    lock_media(file).map_err(|error| match path.symlink_metadata() {
+        Err(gone) if gone.kind() == io::ErrorKind::NotFound => gone,
+        _ => error,
+    })
+}
+
+/// Locks a file of media until it is closed.
+///
+/// # Errors
+/// `WouldBlock` if another backup has it locked, or has just taken its name away.
+pub fn lock_media(file: &File) -> io::Result<()> {
+    use rustix::fs::{flock, FlockOperation};
+    use std::os::unix::fs::MetadataExt;
+    let busy = || io::Error::new(io::ErrorKind::WouldBlock, "another backup is writing to it");
+    // Any other error is of a file system without locks; whoever backs up to one keeps two backups apart.
+    if let Err(rustix::io::Errno::WOULDBLOCK) =
+        flock(file, FlockOperation::NonBlockingLockExclusive)
+    {
+        return Err(busy());
+    }
+    match file.metadata()?.nlink() {
+        0 => Err(busy()),
+        _ => Ok(()),
+    }
+}
+
+/// Ends what [`lock_media`] began, also for a process that was just forked and has the descriptor until it executes its own
+/// program: closing the file here would leave the lock to it.
+pub fn unlock_media(file: &File) {
+    use rustix::fs::{flock, FlockOperation};
+    // On a file system without locks there is none to be ended.
+    let _ = flock(file, FlockOperation::Unlock);
+}
+
+impl MediaSink for FileSink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    fn name(&self) -> PathBuf {
+        self.path.clone()
+    }
+}
+
+/// Standard output: for a pipe into something else.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct StdoutSink;
+
+impl MediaSink for StdoutSink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        io::stdout().lock().write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.flush()?;
+        match rustix::fs::fsync(&out) {
+            // A pipe has no disk behind it that this end could wait for.
+            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn name(&self) -> PathBuf {
+        "-".into()
+    }
+}
+
+/// A sink that keeps nothing: SQL Server's `NUL`, for measuring.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct NullSink;
+
+impl MediaSink for NullSink {
+    fn write(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn name(&self) -> PathBuf {
+        "NUL".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_was_ended_is_not_kept_by_whoever_has_inherited_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.bak");
+        let made = FileSink::create(&path).unwrap();
+        let inherited = made.handle().unwrap();
+        drop(made);
+        let again = || lock_media(&pellucid_files::regular::open_to_write(&path)?);
+        assert_eq!(again().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        unlock_media(&inherited);
+        again().unwrap();
+    }
+}

@@ -1,0 +1,303 @@
+//! Authenticates every page of a sealed database, its WAL and what a hot journal keeps, then has SQLite check the
+//! structure and the foreign keys.
+//!
+//! Pages are read without a lock, so that writers go on; one that does not open is read again, under a read
+//! transaction, before it counts as damaged: somebody may have been writing it, or the log may have it whole.
+//! SQLite's own checks run in one read transaction, over one state of the database.
+
+mod logs;
+mod memory;
+mod owners;
+mod physical;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pellucid_host::connection::{literal, uri, Handle};
+use pellucid_host::ffi;
+use pellucid_host::{DatabaseError, Options as Equipment};
+use pellucid_vfs::laying::is_copy_beside;
+use pellucid_vfs::opened;
+
+use crate::convert::schema::is_of_the_application;
+
+pub use memory::available;
+pub use owners::Owner;
+
+/// How to go about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Leave SQLite's checks out.
+    pub physical_only: bool,
+    /// So many threads authenticate pages.
+    pub cores: usize,
+}
+
+/// What is being done, for whoever looks on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// Authenticating pages.
+    Authenticating,
+    /// SQLite's check of the structure; how far it is is only about right.
+    Structure,
+    /// SQLite's check of the foreign keys.
+    ForeignKeys,
+}
+
+/// Told now and then: what, bytes done, bytes in all.
+pub type Watch<'a> = dyn FnMut(Doing, u64, u64) + 'a;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Audit {
+    /// Pages read.
+    pub pages: u64,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// How long that took.
+    pub took: Duration,
+    /// Frames authenticated.
+    pub frames: u64,
+    /// Records of a hot journal authenticated, before they were played back.
+    pub records: u64,
+    /// Damaged pages.
+    pub damaged_pages: Vec<DamagedPage>,
+    /// Damaged frames: number and cause. One behind those authenticated has commits behind it that no longer count; 0 is the
+    /// log's header.
+    pub damaged_frames: Vec<(u32, String)>,
+    /// What is damaged of a hot journal; it was not played back then.
+    pub damaged_records: Vec<String>,
+    /// What SQLite's check found; empty if it was left out or all is well.
+    pub integrity: Vec<String>,
+    /// Rows whose parent is missing.
+    pub orphans: Vec<OrphanRow>,
+    /// What SQLite could not check, because the schema needs what only the application has: SQLite's words for each.
+    pub unchecked: Vec<String>,
+}
+
+/// A page that does not open.
+#[derive(Debug)]
+pub struct DamagedPage {
+    /// Its number.
+    pub page: u32,
+    /// What is wrong with it.
+    pub cause: String,
+    /// What it belongs to, if that can be told.
+    pub owner: Option<Owner>,
+}
+
+/// A row that names a parent which is not there.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OrphanRow {
+    /// Its table.
+    pub table: String,
+    /// Its rowid; none in a table WITHOUT ROWID.
+    pub rowid: Option<i64>,
+    /// The table that should have the parent.
+    pub parent: String,
+}
+
+impl Audit {
+    /// Whether nothing is wrong, as far as it was checked.
+    pub fn is_clean(&self) -> bool {
+        !self.is_damaged() && self.integrity.is_empty() && self.orphans.is_empty()
+    }
+
+    /// Whether anything does not authenticate.
+    pub fn is_damaged(&self) -> bool {
+        !self.damaged_pages.is_empty()
+            || !self.damaged_frames.is_empty()
+            || !self.damaged_records.is_empty()
+    }
+}
+
+/// Checks the sealed database at `path`.
+///
+/// # Errors
+/// [`DatabaseError`] if it cannot be opened at all.
+pub fn audit(path: &Path, options: Options, watch: &mut Watch<'_>) -> Result<Audit, DatabaseError> {
+    audit_with(path, options, &[], watch)
+}
+
+/// The same with extensions that have what the schema needs.
+///
+/// # Errors
+/// As [`audit`], also for an extension that cannot be loaded.
+pub fn audit_with(
+    path: &Path,
+    options: Options,
+    load: &[PathBuf],
+    watch: &mut Watch<'_>,
+) -> Result<Audit, DatabaseError> {
+    let mut audit = Audit::default();
+    let (handle, began) = begin(path, load, &mut audit)?;
+    // No damage, and nothing can be said of what is in it.
+    pellucid_vfs::wal_file::refuse_newer_at(&pellucid_files::paths::beside(path, "-wal"))?;
+    let (lower, link) = opened::sealed(&handle)?.ok_or_else(|| {
+        pellucid::Error::misuse(
+            pellucid::Subject::File(path.to_owned()),
+            "not an encrypted database",
+        )
+    })?;
+    if began.is_ok() {
+        handle.run("COMMIT")?;
+    }
+    let started = Instant::now();
+    let suspects = physical::read(path, lower, &link, options.cores, &mut audit, watch)?;
+    audit.took = started.elapsed();
+    let began = began.and_then(|()| read_transaction(&handle));
+    physical::confirm(&handle, lower, &link, began.is_ok(), suspects, &mut audit)?;
+    if let Some(wal) = opened::wal(&handle)?.filter(|_| began.is_ok()) {
+        logs::check_frames(lower, wal, &link, &mut audit)?;
+    }
+    owners::name(path, &mut audit);
+    if options.physical_only || !audit.damaged_records.is_empty() {
+        return Ok(audit);
+    }
+    match began {
+        Ok(()) => check_content(&handle, &link, &mut audit, watch),
+        Err(error) => audit.integrity.push(error.to_string()),
+    }
+    Ok(audit)
+}
+
+type Outcome = Result<(), DatabaseError>;
+
+fn read_transaction(handle: &Handle<'_>) -> Outcome {
+    handle.run("BEGIN").and_then(|()| handle.run("SELECT 1 FROM sqlite_schema"))
+}
+
+/// A connection in a read transaction. The schema may be unreadable; its damage is found later, page by page.
+///
+/// A transaction that was interrupted is rolled back first, as by any program that opens the database; but not by a
+/// journal that is damaged, which would take only a part of it back.
+fn begin<'a>(
+    path: &Path,
+    load: &[PathBuf],
+    audit: &mut Audit,
+) -> Result<(Handle<'a>, Outcome), DatabaseError> {
+    let equipment = Equipment::new(Duration::ZERO, load.to_vec());
+    let open = |flags| -> Result<(Handle<'a>, Outcome), DatabaseError> {
+        let handle = Handle::open(path, &uri(path, "vfs=pellucid"), flags)?;
+        handle.busy_timeout(10_000);
+        equipment.equip(&handle)?;
+        let began = read_transaction(&handle);
+        Ok((handle, began))
+    };
+    let interrupted = |began: &Outcome| matches!(began, Err(DatabaseError::Sqlite { code, .. }) if code & 0xff == ffi::READONLY);
+    let mut opened = open(ffi::OPEN_READONLY);
+    if !matches!(opened, Ok((_, Ok(())))) && is_copy_beside(path) {
+        drop(opened);
+        // A conversion or a restore that was interrupted: this finishes it.
+        let (finisher, finished) = open(ffi::OPEN_READWRITE)?;
+        finished?;
+        drop(finisher);
+        opened = open(ffi::OPEN_READONLY);
+    }
+    let (handle, began) = opened?;
+    logs::check_journal(path, &handle, audit)?;
+    if !interrupted(&began) || !audit.damaged_records.is_empty() {
+        return Ok((handle, began));
+    }
+    drop(handle);
+    let (handle, began) = open(ffi::OPEN_READWRITE)?;
+    if interrupted(&began) {
+        return Err(began.err().unwrap_or_else(|| io(pellucid_host::code::Code(ffi::READONLY))));
+    }
+    Ok((handle, began))
+}
+
+/// SQLite's checks. What they have read so far, against what there is to read, says about how far they are.
+fn check_content(
+    handle: &Handle<'_>,
+    link: &pellucid_vfs::link::Link,
+    audit: &mut Audit,
+    watch: &mut Watch<'_>,
+) {
+    let page_bytes = audit.page_bytes;
+    let bytes = audit.pages * page_bytes;
+    if let Err(error) = handle
+        .run(&format!("PRAGMA cache_size={}", memory::cache_pages(audit.pages, audit.page_bytes)))
+    {
+        audit.integrity.push(error.to_string());
+    }
+    let before = link.opened();
+    let mut told = |doing| {
+        watch(doing, ((link.opened() - before) * page_bytes).min(bytes), bytes);
+    };
+    let done = handle.watched(&mut || told(Doing::Structure), |handle| {
+        let whole = rows_of_check(handle, "PRAGMA integrity_check", &mut audit.integrity);
+        match whole {
+            Err(error) if is_of_the_application(&error) => check_tables(handle, audit),
+            whole => whole,
+        }
+    });
+    if let Err(error) = done {
+        audit.integrity.push(error.to_string());
+        return;
+    }
+    let mut orphans = Vec::new();
+    let done = handle.watched(&mut || told(Doing::ForeignKeys), |handle| {
+        handle.rows("PRAGMA foreign_key_check", |row| {
+            let rowid = (!row.is_null(1)).then(|| row.number(1));
+            orphans.push(OrphanRow { table: row.text(0), rowid, parent: row.text(2) });
+        })
+    });
+    audit.orphans = orphans;
+    match done {
+        Ok(()) => {}
+        Err(error) if is_of_the_application(&error) => {
+            audit.unchecked.push(format!("foreign keys: {}", words(&error)));
+        }
+        // A key whose parent has no such index: SQLite says which.
+        Err(error) => audit.integrity.push(format!("foreign keys: {error}")),
+    }
+}
+
+fn rows_of_check(handle: &Handle<'_>, sql: &str, found: &mut Vec<String>) -> Outcome {
+    handle.rows(sql, |row| found.extend(Some(row.text(0)).filter(|line| line != "ok")))
+}
+
+/// Where one table needs a name that SQLite does not know, the check of all does not begin: table by table, and of such a
+/// table what goes without its indexes.
+fn check_tables(handle: &Handle<'_>, audit: &mut Audit) -> Outcome {
+    let mut tables = Vec::new();
+    handle.rows("SELECT name FROM sqlite_schema WHERE type = 'table'", |row| {
+        tables.push(row.text(0));
+    })?;
+    for table in tables {
+        let name = literal(&table);
+        let whole = format!("PRAGMA integrity_check({name})");
+        match rows_of_check(handle, &whole, &mut audit.integrity) {
+            Err(error) if is_of_the_application(&error) => {
+                audit.unchecked.push(format!("table `{table}`: {}", words(&error)));
+            }
+            done => {
+                done?;
+                continue;
+            }
+        }
+        let quick = format!("PRAGMA quick_check({name})");
+        match rows_of_check(handle, &quick, &mut audit.integrity) {
+            Err(error) if !is_of_the_application(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// SQLite's own, without the file that they are about.
+fn words(error: &DatabaseError) -> String {
+    match error {
+        DatabaseError::Sqlite { message, .. } => message.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn io(code: pellucid_host::code::Code) -> DatabaseError {
+    DatabaseError::Sqlite {
+        file: String::new(),
+        code: code.0,
+        message: "cannot be read".to_owned(),
+    }
+}

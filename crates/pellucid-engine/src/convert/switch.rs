@@ -1,0 +1,192 @@
+//! What both directions share: getting the database for itself, and the commit point.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::time::Duration;
+
+use pellucid::sector::SECTOR_BYTES;
+use pellucid::{Error, Subject};
+use pellucid_files::paths::{copy_path, resolved};
+use pellucid_host::code::Code;
+use pellucid_host::connection::{literal, Handle};
+use pellucid_host::ffi;
+use pellucid_host::patience::Patience;
+use pellucid_host::{holders, DatabaseError, Options};
+use pellucid_vfs::copy::CopyFile;
+use pellucid_vfs::laying::{replace_sector_zero, Laying};
+use pellucid_vfs::open_file::OpenFile;
+
+use crate::convert::original::Original;
+use crate::convert::{Progress, Stage};
+
+const RETRY: Duration = Duration::from_millis(20);
+
+/// A database whose journal mode was WAL and has to be that again, whatever happens.
+#[derive(Debug)]
+pub struct Source<'a> {
+    pub handle: Handle<'a>,
+    pub was_wal: bool,
+    patience: Patience,
+    path: &'a Path,
+    original: Original,
+    done: Cell<bool>,
+}
+
+impl<'a> Source<'a> {
+    /// Opens the database under `uri` and holds RESERVED: readers go on, nobody commits. A WAL
+    /// database leaves WAL mode first, which needs every other connection to close.
+    pub fn reserve(path: &'a Path, uri: &str, options: &Options) -> Result<Self, DatabaseError> {
+        Self::reserve_held(Original::hold(&resolved(path)?)?, path, uri, options)
+    }
+
+    /// The same of a file that is held already, and of no other.
+    pub fn reserve_held(
+        original: Original,
+        path: &'a Path,
+        uri: &str,
+        options: &Options,
+    ) -> Result<Self, DatabaseError> {
+        let handle = original.connect(|| Handle::open(path, uri, ffi::OPEN_READWRITE))?;
+        options.equip(&handle)?;
+        let patience = Patience::new(options.timeout, RETRY);
+        let mut source =
+            Self { handle, was_wal: false, patience, path, original, done: Cell::new(false) };
+        source.wait(|handle| handle.number("SELECT count(*) FROM sqlite_schema").map(|_| true))?;
+        source.was_wal = options.was_wal;
+        if source.handle.text("PRAGMA journal_mode")? == "wal" {
+            source.was_wal = true;
+            source.wait(|handle| Ok(handle.text("PRAGMA journal_mode=DELETE")? == "delete"))?;
+        }
+        source.wait(|handle| handle.run("BEGIN IMMEDIATE").map(|()| true))?;
+        Ok(source)
+    }
+
+    /// Tries until it works or the time is up; then names who is in the way.
+    fn wait(
+        &self,
+        mut attempt: impl FnMut(&Handle<'a>) -> Result<bool, DatabaseError>,
+    ) -> Result<(), DatabaseError> {
+        loop {
+            match attempt(&self.handle) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if Handle::is_busy(&error) => {}
+                Err(error) => return Err(error),
+            }
+            self.pause()?;
+        }
+    }
+
+    fn pause(&self) -> Result<(), DatabaseError> {
+        if self.patience.wait() {
+            return Ok(());
+        }
+        Err(DatabaseError::InUse {
+            file: self.path.display().to_string(),
+            holders: holders::find(self.path),
+        })
+    }
+
+    /// Makes the copy's file, empty, with the owner of the original. It is removed when it is dropped; dropped before the
+    /// locks are given back: after that a copy of that name may be another's, and the only one.
+    pub fn make_copy(&self) -> Result<CopyFile, DatabaseError> {
+        let copy = CopyFile::create(copy_path(self.path), self.path)?;
+        copy.give_to_owner_of(&self.original.metadata()?);
+        Ok(copy)
+    }
+
+    /// Takes EXCLUSIVE, replaces sector 0, which is the commit point, and lays the copy over the file.
+    pub fn switch(
+        &self,
+        lower: OpenFile<'_>,
+        sector: &[u8; SECTOR_BYTES],
+        mut laying: Laying,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), DatabaseError> {
+        loop {
+            match lower.lock(ffi::LOCK_EXCLUSIVE) {
+                Ok(()) => break,
+                Err(Code(ffi::BUSY)) => self.pause()?,
+                Err(code) => return Err(failed(self.path, code, "cannot be locked")),
+            }
+        }
+        laying.assert_named()?;
+        self.original.assert_named()?;
+        if let Err(unwritten) = replace_sector_zero(lower, sector) {
+            self.done.set(!unwritten.put_back);
+            if self.done.get() {
+                laying.begin();
+            }
+            return Err(failed(self.path, unwritten.code, "its first sector cannot be written"));
+        }
+        // Written is as good as done, even if it cannot be synced: without the copy all would be lost.
+        self.done.set(true);
+        laying.begin();
+        let io = |code| failed(self.path, code, "the switch was interrupted and can be finished");
+        lower.sync(ffi::SYNC_NORMAL).map_err(io)?;
+        laying.lay(lower, &mut |at, all| progress(Stage::Laying, at, all)).map_err(io)?;
+        laying.remove()?;
+        Ok(())
+    }
+}
+
+impl Drop for Source<'_> {
+    fn drop(&mut self) {
+        // Nothing was changed in this transaction; ROLLBACK only gives the locks back.
+        let _ = self.handle.run("ROLLBACK");
+        if self.was_wal && !self.done.get() {
+            let _ = self.handle.text("PRAGMA journal_mode=WAL");
+        }
+    }
+}
+
+fn failed(path: &Path, Code(code): Code, message: &str) -> DatabaseError {
+    DatabaseError::Sqlite { file: path.display().to_string(), code, message: message.to_owned() }
+}
+
+/// Refuses to start without room for the copy.
+pub fn check_space(path: &Path, needed: u64) -> Result<(), DatabaseError> {
+    let free = free_bytes(path)?;
+    if free < needed {
+        return Err(DatabaseError::Space { file: path.display().to_string(), needed, free });
+    }
+    Ok(())
+}
+
+/// The room beside a file.
+///
+/// # Errors
+/// [`Error::Io`] naming the directory.
+pub fn free_bytes(path: &Path) -> Result<u64, Error> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let found = rustix::fs::statvfs(directory)
+        .map_err(|error| Error::io(Subject::File(directory.to_owned()), error.into()))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Fills the copy, which is lent, from the database `from`, which is the file that `source` has locked; `to` says what it is
+/// to be. Both are URIs.
+pub fn fill_copy(
+    source: &Source<'_>,
+    from: &str,
+    copy: &CopyFile,
+    to: &str,
+    options: &Options,
+    expected: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(), DatabaseError> {
+    // For writing, though it writes nothing: SQLite 3.40 cannot VACUUM INTO from a connection that may only read when an
+    // index is on a function of the application's.
+    let connect = || Handle::open(source.path, from, ffi::OPEN_READWRITE);
+    let mut reader = source.original.connect(connect)?;
+    options.equip(&reader)?;
+    reader.busy_timeout(options.timeout_ms());
+    reader.on_progress(|| {
+        let done = copy.file().metadata().map_or(0, |metadata| metadata.len());
+        progress(Stage::Copying, done, expected);
+    });
+    reader.run(&format!("VACUUM INTO {}", literal(to)))
+}

@@ -1,0 +1,80 @@
+//! SQL functions of the extension, on the connection that loads it.
+//!
+//! `pellucid_encrypt()` and `pellucid_encrypt(CERTIFICATE)` encrypt the main database of the connection in place, with
+//! the collations and functions that the application defined on it.
+
+use std::time::Duration;
+
+use pellucid::{Algorithm, Error, Subject};
+use pellucid_host::connection::Handle;
+use pellucid_host::function::{Call, Function};
+use pellucid_host::lending::Lender;
+use pellucid_host::{DatabaseError, Options};
+use pellucid_vfs::seal_request::{Birth, Protection};
+use pellucid_vfs::{named_file, opened};
+
+use crate::convert::encrypt::encrypt;
+
+/// How long other connections may take to give way.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The functions.
+pub static FUNCTIONS: [Function; 2] = [
+    Function { name: c"pellucid_encrypt", arguments: 0, call: pellucid_encrypt },
+    Function { name: c"pellucid_encrypt", arguments: 1, call: pellucid_encrypt },
+];
+
+fn pellucid_encrypt(call: &Call<'_>) -> Result<String, String> {
+    call.lending(|lender| encrypt_main(lender, call.text(0))).map_err(|error| error.to_string())
+}
+
+fn encrypt_main(lender: Lender<'_>, certificate: Option<String>) -> Result<String, DatabaseError> {
+    let own = lender.handle();
+    let refuse = |why: &'static str| Error::misuse(Subject::Container, why);
+    if !own.autocommit() {
+        return Err(refuse("the connection is inside a transaction; commit or roll it back").into());
+    }
+    // An SQLite that has not opened its file yet has none.
+    own.number("SELECT count(*) FROM main.sqlite_schema")?;
+    let path = named_file::of(&own, c"main").ok_or_else(|| {
+        refuse(
+            "the main database is not a file that this connection has open by the system's VFS; `pellucid encrypt` \
+             encrypts a file by its name",
+        )
+    })?;
+    if opened::sealed(&own)?.is_some() {
+        return Err(Error::misuse(Subject::File(path), "it is encrypted already").into());
+    }
+    let protections = match certificate {
+        Some(name) => vec![Protection::Certificate(Some(name))],
+        None => Protection::from_environment()?,
+    };
+    let birth = Birth::new(Algorithm::Aes256, &protections)?;
+    let was_wal = leave_wal(&own, &path)?;
+    let options =
+        Options { timeout: TIMEOUT, load: Vec::new(), lender: Some(lender.clone()), was_wal };
+    let encrypted = encrypt(&path, birth, &options, &mut |_, _, _| ());
+    if encrypted.is_err() && was_wal {
+        // Nothing was changed; the journal mode is given back as it was.
+        let _ = own.text("PRAGMA main.journal_mode=WAL");
+    }
+    encrypted?;
+    Ok("encrypted; open it again through the VFS pellucid".to_owned())
+}
+
+/// The connection itself would be in its own way: in WAL mode it keeps a lock while it is open.
+fn leave_wal(own: &Handle<'_>, path: &std::path::Path) -> Result<bool, DatabaseError> {
+    if own.text("PRAGMA main.journal_mode")? != "wal" {
+        return Ok(false);
+    }
+    let in_use = || DatabaseError::InUse {
+        file: path.display().to_string(),
+        holders: pellucid_host::holders::find(path),
+    };
+    match own.text("PRAGMA main.journal_mode=DELETE") {
+        Ok(mode) if mode == "delete" => Ok(true),
+        Ok(_) => Err(in_use()),
+        Err(error) if Handle::is_busy(&error) => Err(in_use()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,277 @@
+//! What a file is, without a key and without SQLite.
+//!
+//! Reads the file directly, so it must not be called while this process has the file open through
+//! SQLite: closing the descriptor would drop SQLite's locks (howtocorrupt.html, 2.2).
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use pellucid::header::{Header, REGION_BYTES};
+use pellucid::keys::GENERATION_WRITES;
+use pellucid::scan::{Progress, PROGRESS_BYTES, PROGRESS_OFFSET};
+use pellucid::sector::{
+    SectorZero, Wear, SECTOR_BYTES, SQLITE_MAGIC, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET,
+};
+use pellucid::{Error, Result, Subject};
+use pellucid_files::paths::{copy_path, own_name};
+use pellucid_vfs::link::ReadHeader;
+use pellucid_vfs::main_file::truncated;
+
+/// What was found.
+#[derive(Debug)]
+pub struct Inspection {
+    /// The file.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// A copy of a conversion lies beside it.
+    pub copy: Option<PathBuf>,
+    /// A WAL or journal lies beside it, with its bytes.
+    pub logs: Vec<(PathBuf, u64)>,
+}
+
+/// What a file is.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Nothing in it.
+    Empty,
+    /// A plain SQLite database.
+    Plain,
+    /// A container; the header is not authenticated.
+    Sealed(Box<SealedHeader>),
+    /// A conversion was interrupted; opening it for writing finishes it.
+    Unfinished,
+    /// Neither.
+    NotADatabase,
+    /// A container that cannot be read.
+    Damaged(Error),
+}
+
+/// A container's header and how whole its copies are.
+#[derive(Debug)]
+pub struct SealedHeader {
+    /// The header.
+    pub header: Header,
+    /// Copy 0 is damaged.
+    pub first_copy_damaged: bool,
+    /// Sector 0 is damaged.
+    pub sector_damaged: bool,
+    /// How far a scan says it is; not authenticated either.
+    pub progress: Option<Progress>,
+    /// What is counted as sealed under a generation, in database pages and in logs; not authenticated either.
+    pub wear: [Option<Wear>; 2],
+    /// Whether a process is scanning it; none where that cannot be known.
+    pub is_scanned: Option<bool>,
+}
+
+impl SealedHeader {
+    /// How much of [`GENERATION_WRITES`] the present generation has used: of the fuller of its two counts.
+    pub fn generation_writes(&self) -> u64 {
+        self.reserved().max().unwrap_or(0)
+    }
+
+    /// How much was sealed under the present DEK, rounded up: blocks are reserved, and a generation that was left counts
+    /// as full.
+    pub fn key_writes(&self) -> u64 {
+        let first = self.header.current_dek().map_or(0, |row| row.first_generation);
+        let left = u64::from(self.header.generation.saturating_sub(first));
+        let present: u64 = self.reserved().fold(0, u64::saturating_add);
+        left.saturating_mul(GENERATION_WRITES).saturating_add(present)
+    }
+
+    fn reserved(&self) -> impl Iterator<Item = u64> + '_ {
+        let of_present = |wear: &&Wear| wear.generation == self.header.generation;
+        self.wear.iter().flatten().filter(of_present).map(|wear| wear.reserved)
+    }
+}
+
+impl SealedHeader {
+    /// How far its scan is, 0 to 100, if one is under way.
+    pub fn percent(&self) -> Option<f32> {
+        // Nothing was kept yet, or it is of an earlier scan.
+        let own = self.progress.filter(|progress| progress.generation >= self.header.generation);
+        let under_way = self.header.scan.state.is_under_way();
+        under_way.then(|| own.map_or(0.0, |progress| progress.percent()))
+    }
+}
+
+/// Looks at `path`.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read.
+pub fn inspect(path: &Path) -> Result<Inspection> {
+    let found = look(path)?;
+    match found.kind {
+        // Its beginning may have been read while a conversion was laid, which was over, and its copy gone, a moment later.
+        Kind::Damaged(_) => look(path),
+        _ => Ok(found),
+    }
+}
+
+fn look(path: &Path) -> Result<Inspection> {
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let mut file = pellucid_files::regular::open(path).map_err(io)?;
+    let metadata = file.metadata().map_err(io)?;
+    let mut region = Vec::with_capacity(REGION_BYTES as usize);
+    file.by_ref().take(REGION_BYTES).read_to_end(&mut region).map_err(io)?;
+    let own = own_name(path);
+    let copy = Some(copy_path(&own)).filter(|copy| copy.exists());
+    let logs = ["-wal", "-journal"]
+        .iter()
+        .filter_map(|suffix| {
+            let mut name = own.as_os_str().to_owned();
+            name.push(suffix);
+            let bytes = std::fs::metadata(&name).ok()?.len();
+            (bytes > 0).then_some((PathBuf::from(name), bytes))
+        })
+        .collect();
+    let is_whole = metadata.len() <= REGION_BYTES;
+    let mut kind = kind_of(&region, copy.is_some(), is_whole);
+    if let Kind::Sealed(sealed) = &mut kind {
+        sealed.is_scanned = crate::scan::is_taken(&file);
+    }
+    Ok(Inspection { path: path.to_owned(), bytes: metadata.len(), kind, copy, logs })
+}
+
+/// What begins with `region`. `is_whole`: nothing lies behind it.
+pub fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
+    // An interrupted birth leaves zeros in sector 0 and no page.
+    let unborn = is_whole && region.iter().take(SECTOR_BYTES).all(|byte| *byte == 0);
+    if region.is_empty() || unborn {
+        return Kind::Empty;
+    }
+    if region.starts_with(SQLITE_MAGIC) {
+        return Kind::Plain;
+    }
+    let ours = region.starts_with(b"Pellucid ");
+    if region.len() < REGION_BYTES as usize {
+        return if ours {
+            Kind::Damaged(truncated(region.len() as u64))
+        } else {
+            Kind::NotADatabase
+        };
+    }
+    let sector = SectorZero::parse(&region[..SECTOR_BYTES]);
+    if matches!(sector, Ok(Some(SectorZero::LayingPlain { .. }))) {
+        return Kind::Unfinished;
+    }
+    match ReadHeader::from_region(region) {
+        Ok(read) => Kind::Sealed(Box::new(SealedHeader {
+            header: read.header,
+            first_copy_damaged: read.first_damaged,
+            sector_damaged: read.sector_damaged,
+            progress: region[PROGRESS_OFFSET as usize..]
+                .first_chunk::<PROGRESS_BYTES>()
+                .and_then(Progress::parse),
+            wear: [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET]
+                .map(|offset| region[offset as usize..].first_chunk().and_then(Wear::look)),
+            is_scanned: None,
+        })),
+        Err(Error::Corrupt { .. }) if !ours && sector.is_ok() => Kind::NotADatabase,
+        Err(Error::Corrupt { .. }) if has_copy => Kind::Unfinished,
+        Err(error) => Kind::Damaged(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use pellucid::header::{DekRow, EncryptionState, COPY_OFFSETS};
+    use pellucid::keys::HeaderKey;
+    use pellucid::scan::Scan;
+    use pellucid::secret::Dek;
+    use pellucid::Algorithm;
+
+    use super::*;
+
+    fn header() -> Header {
+        let row = DekRow {
+            first_generation: 3,
+            last_generation: u32::MAX,
+            algorithm: Algorithm::Aes256,
+            plain: false,
+            commitment: [0; 32],
+            wrapped: None,
+        };
+        Header {
+            sequence: 1,
+            file_id: [1; 16],
+            page_size: 4096,
+            state: EncryptionState::Encrypted,
+            generation: 3,
+            created: 1,
+            scan: Scan::default(),
+            flags: pellucid::flags::Flags::default(),
+            deks: vec![row],
+            protectors: vec![],
+        }
+    }
+
+    fn region() -> Vec<u8> {
+        let header = header();
+        let key = HeaderKey::derive(&Dek::random().unwrap(), &header.file_id).unwrap();
+        let copy = header.encode(&key).unwrap();
+        let mut region = vec![0; REGION_BYTES as usize];
+        let sector = SectorZero::Sealed { file_id: header.file_id };
+        region[..SECTOR_BYTES].copy_from_slice(&sector.encode(header.page_size));
+        for offset in COPY_OFFSETS {
+            region[offset as usize..][..copy.len()].copy_from_slice(&copy[..]);
+        }
+        region
+    }
+
+    /// Over and over: the copy is there, the header is not, the header is, the copy is not.
+    #[test]
+    fn a_conversion_that_ends_while_it_is_looked_at_is_no_damage() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("app.db");
+        let region = region();
+        std::fs::write(&path, &region).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        let copy = copy_path(&path);
+        let nothing = vec![0; region.len() - SECTOR_BYTES];
+        let is_over = AtomicBool::new(false);
+        let wrong = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::fs::write(&copy, "").unwrap();
+                    file.write_all_at(&nothing, SECTOR_BYTES as u64).unwrap();
+                    file.write_all_at(&region, 0).unwrap();
+                    std::fs::remove_file(&copy).unwrap();
+                }
+            });
+            let mut looks = (0..20_000).map(|_| inspect(&path).unwrap().kind);
+            let wrong = looks.find(|kind| !matches!(kind, Kind::Sealed(_) | Kind::Unfinished));
+            is_over.store(true, Ordering::Relaxed);
+            wrong
+        });
+        assert!(wrong.is_none(), "{wrong:?}");
+    }
+
+    #[test]
+    fn writes_are_counted_from_the_first_generation_of_the_key() {
+        let counts = |generation, wear: [Option<(u32, u64)>; 2]| {
+            let of = |(generation, reserved)| Wear { generation, reserved };
+            let sealed = SealedHeader {
+                header: Header { generation, ..header() },
+                first_copy_damaged: false,
+                sector_damaged: false,
+                progress: None,
+                is_scanned: None,
+                wear: wear.map(|wear| wear.map(of)),
+            };
+            (sealed.generation_writes(), sealed.key_writes())
+        };
+        assert_eq!(counts(3, [None, None]), (0, 0));
+        assert_eq!(counts(3, [Some((3, 64)), None]), (64, 64));
+        assert_eq!(counts(3, [Some((3, 64)), Some((3, 192))]), (192, 256));
+        assert_eq!(counts(3, [Some((2, 64)), Some((2, 192))]), (0, 0), "of the key before");
+        assert_eq!(counts(5, [Some((5, 64)), Some((4, 9))]), (64, 2 * GENERATION_WRITES + 64));
+        assert_eq!(counts(u32::MAX, [Some((u32::MAX, u64::MAX)), None]).1, u64::MAX);
+    }
+}

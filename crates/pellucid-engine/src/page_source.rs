@@ -1,0 +1,257 @@
+//! Authenticated pages of a sealed database, in the state SQLite would give them, and without SQLite: what is damaged
+//! costs itself only.
+//!
+//! A page is the WAL's, as far as that counts; else what a hot journal keeps of it; else the file's. Nothing is written,
+//! not even what an interrupted transaction left to be taken back. While it is open, locks keep the pages as they are:
+//! a read transaction where others may be using a WAL, else SHARED.
+
+mod journal;
+mod log;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pellucid::header::{Header, REGION_BYTES};
+use pellucid::sqlite::{lock_page, Source};
+use pellucid::unit::TAIL_BYTES;
+use pellucid::{Error, Subject};
+use pellucid_files::paths::beside;
+use pellucid_host::code::{Code, Outcome};
+use pellucid_host::connection::{uri, Handle};
+use pellucid_host::ffi;
+use pellucid_host::patience::Patience;
+use pellucid_host::DatabaseError;
+use pellucid_vfs::lower::ReadEnd;
+use pellucid_vfs::open_file::OpenFile;
+use pellucid_vfs::opened::OpenContainer;
+use pellucid_vfs::seal_request::Birth;
+
+use crate::header_change::busy;
+use crate::units::catch_up;
+
+pub(crate) use journal::HotJournal;
+use log::Log;
+
+/// How long to wait for somebody who has the database for himself.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(20);
+/// A page may be half written while it is read.
+const ATTEMPTS: usize = 5;
+/// Of a file that was cut off, what is gone is told page by page, as long as the file has an eighth of its pages or there
+/// are no more than so many: a count that is damaged must not cost memory for 2^32 pages.
+const BEHIND: u32 = 8;
+const COUNTED_LEAST: u32 = 65_536;
+
+/// The pages of one database.
+#[derive(Debug)]
+pub struct Pages {
+    path: PathBuf,
+    container: OpenContainer,
+    page_bytes: usize,
+    pages: u32,
+    log: Option<Log>,
+    journal: Option<HotJournal>,
+    damage: RefCell<BTreeMap<u32, String>>,
+    /// Pages that the last commit counts, where those are too many to be looked for.
+    too_many: Option<u32>,
+}
+
+impl Pages {
+    /// Opens the sealed database at `path` to read its pages one by one.
+    ///
+    /// # Errors
+    /// [`DatabaseError`]: no key, no whole header, or somebody has it for himself.
+    pub fn open(path: &Path) -> Result<Self, DatabaseError> {
+        let handle =
+            Handle::open(path, &uri(path, "vfs=pellucid&require=sealed"), ffi::OPEN_READONLY)?;
+        handle.busy_timeout(PATIENCE.as_millis() as std::ffi::c_int);
+        let container = OpenContainer::of(handle)?.ok_or_else(|| {
+            Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
+        })?;
+        let (lower, link) = (container.file(), container.link());
+        let in_transaction = beside(path, "-shm").exists() && begins(container.handle())?;
+        if !in_transaction {
+            lock(path, lower)?;
+        }
+        // Pages are read where they lie, not out of a mapping that SQLite's own reads may have made.
+        lower.drop_mapping();
+        let page_bytes = link.page_size().unwrap_or(4096);
+        let failed = |code: Code| io(path, code);
+        let journal = match in_transaction || lower.is_reserved() {
+            true => None,
+            false => HotJournal::open(&beside(path, "-journal"), link)?,
+        };
+        let log = Log::open(&beside(path, "-wal"), link, page_bytes)?;
+        let mut found = Self {
+            path: path.to_owned(),
+            container,
+            page_bytes,
+            pages: u32::MAX,
+            log,
+            journal,
+            damage: RefCell::default(),
+            too_many: None,
+        };
+        let in_file = found.in_file().map_err(failed)?;
+        let counted = found.count(in_file);
+        let known =
+            [found.log.as_ref().map(Log::last), found.journal.as_ref().map(HotJournal::last)];
+        let last = known.into_iter().flatten().fold(in_file, u32::max);
+        found.pages = counted.min(last.saturating_mul(BEHIND).max(COUNTED_LEAST));
+        found.too_many = (found.pages < counted).then_some(counted);
+        found.damage.borrow_mut().clear();
+        Ok(found)
+    }
+
+    /// How many pages the file has room for.
+    fn in_file(&self) -> Outcome<u32> {
+        let size = self.container.file().size()?.saturating_sub(REGION_BYTES);
+        Ok(size.div_ceil(self.page_bytes as u64).min(u64::from(u32::MAX - 1)) as u32)
+    }
+
+    /// How many pages the database has: as its last commit says, or as the file is long.
+    fn count(&self, in_file: u32) -> u32 {
+        let committed = self.log.as_ref().and_then(Log::pages);
+        if let Some(pages) = committed.or(self.journal.as_ref().map(HotJournal::pages)) {
+            return pages;
+        }
+        // In the header: the size that goes with this change counter (SQLite file format, 1.3.8).
+        let Ok(first) = self.read(1) else { return in_file };
+        let word = |at: usize| first.get(at..at + 4).and_then(|b| b.try_into().ok());
+        let number = |at| word(at).map_or(0, u32::from_be_bytes);
+        if number(24) == number(92) && number(28) != 0 {
+            number(28)
+        } else {
+            in_file
+        }
+    }
+
+    /// The header, which the key has authenticated.
+    ///
+    /// # Errors
+    /// [`DatabaseError`] in practice never.
+    pub fn header(&self) -> Result<Header, DatabaseError> {
+        self.container.link().header().ok_or_else(|| io(&self.path, Code(ffi::IOERR)))
+    }
+
+    /// Another container under what protects this one, and which of its protectors could not be made again.
+    ///
+    /// # Errors
+    /// [`DatabaseError`] if none could.
+    pub fn birth(&self) -> Result<(Birth, Vec<Error>), DatabaseError> {
+        Ok(Birth::like(&self.header()?, self.container.link().credentials())?)
+    }
+
+    /// The pages that were asked for and are damaged, each with its cause.
+    pub fn damage(&self) -> BTreeMap<u32, String> {
+        self.damage.borrow().clone()
+    }
+
+    /// What of WAL or journal is damaged so that commits are lost; and a number of pages that cannot be right.
+    pub fn remarks(&self) -> Vec<String> {
+        let log = self.log.as_ref().and_then(Log::remark);
+        let journal = self.journal.iter().flat_map(HotJournal::remarks);
+        let too_many = self.too_many.map(|counted| {
+            format!(
+                "the database says that it has {counted} pages: those behind page {} are not there",
+                self.pages
+            )
+        });
+        log.into_iter().chain(journal).chain(too_many).collect()
+    }
+
+    fn read(&self, number: u32) -> Result<Vec<u8>, String> {
+        if let Some(found) =
+            self.log.as_ref().and_then(|log| log.page(self.container.link(), number))
+        {
+            return found;
+        }
+        if let Some(found) =
+            self.journal.as_ref().and_then(|j| j.page(self.container.link(), number))
+        {
+            return found;
+        }
+        self.read_file(number)
+    }
+
+    fn read_file(&self, number: u32) -> Result<Vec<u8>, String> {
+        let mut unit = vec![0; self.page_bytes];
+        let mut content = vec![0; self.page_bytes - TAIL_BYTES];
+        let at = REGION_BYTES + u64::from(number - 1) * self.page_bytes as u64;
+        let mut cause = String::new();
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            match self.container.file().read(&mut unit, at) {
+                Ok(ReadEnd::Full) => {}
+                Ok(ReadEnd::Short) => {
+                    return Err(format!("page {number}: the file ends before it"))
+                }
+                Err(Code(code)) => {
+                    cause = format!("page {number}: cannot be read (SQLite code {code})");
+                    continue;
+                }
+            }
+            catch_up(self.container.link(), &unit);
+            match self.container.link().try_open_page(number, &unit, &mut content) {
+                Ok(()) => return Ok(content),
+                Err(error) => cause = error.to_string(),
+            }
+        }
+        Err(cause)
+    }
+}
+
+impl Source for Pages {
+    fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+
+    fn page(&self, number: u32) -> Option<Vec<u8>> {
+        let is_one = (1..=self.pages).contains(&number) && number != lock_page(self.page_bytes);
+        if !is_one || self.damage.borrow().contains_key(&number) {
+            return None;
+        }
+        self.read(number)
+            .map_err(|cause| {
+                self.damage.borrow_mut().insert(number, cause);
+            })
+            .ok()
+    }
+}
+
+/// Whether a read transaction could be begun; a page that it needs may be damaged.
+fn begins(handle: &Handle<'_>) -> Result<bool, DatabaseError> {
+    match handle.run("BEGIN").and_then(|()| handle.run("SELECT 1 FROM sqlite_schema")) {
+        Ok(()) => Ok(true),
+        Err(error) if Handle::is_busy(&error) => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
+fn lock(path: &Path, lower: OpenFile<'_>) -> Result<(), DatabaseError> {
+    let patience = Patience::new(PATIENCE, PAUSE);
+    loop {
+        match lower.lock(ffi::LOCK_SHARED) {
+            Ok(()) => return Ok(()),
+            Err(Code(code)) if code & 0xff != ffi::BUSY => return Err(io(path, Code(code))),
+            Err(_) if patience.wait() => {}
+            Err(_) => return Err(busy(path)),
+        }
+    }
+}
+
+fn io(path: &Path, code: Code) -> DatabaseError {
+    DatabaseError::Sqlite {
+        file: path.display().to_string(),
+        code: code.0,
+        message: "cannot be read".to_owned(),
+    }
+}

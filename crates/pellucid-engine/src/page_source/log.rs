@@ -1,0 +1,152 @@
+//! The frames of a WAL that count, found as SQLite's recovery finds them.
+//!
+//! Read by a descriptor of its own: SQLite keeps no locks on a WAL, so closing it drops none.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use pellucid::unit::TAIL_BYTES;
+use pellucid::wal::{
+    open_frame, page_and_commit, Chain, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
+};
+use pellucid::{Error, Result, Subject};
+use pellucid_vfs::link::Link;
+
+use crate::units::catch_up;
+
+/// A WAL as it was when it was opened.
+#[derive(Debug)]
+pub struct Log {
+    file: File,
+    header: [u8; HEADER_BYTES],
+    page_bytes: usize,
+    /// The last committed frame of each page.
+    frames: HashMap<u32, u32>,
+    pages: Option<u32>,
+    remark: Option<String>,
+}
+
+impl Log {
+    /// Reads it; none if there is none, or it is not of a sealed database.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Unsupported`] for the log of a later version.
+    pub fn open(path: &Path, link: &Link, page_bytes: usize) -> Result<Option<Self>> {
+        let failed = |error| Error::io(Subject::File(path.to_owned()), error);
+        let file = match pellucid_files::regular::open_named(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let size = file.metadata().map_err(failed)?.len();
+        let mut header = [0; HEADER_BYTES];
+        if size < HEADER_BYTES as u64 {
+            return Ok(None);
+        }
+        file.read_exact_at(&mut header, 0).map_err(failed)?;
+        pellucid::wal::refuse_newer(&header)?;
+        let mut log =
+            Self { file, header, page_bytes, frames: HashMap::new(), pages: None, remark: None };
+        let fits = |found: &WalHeader| found.sealed && found.page_size as usize == page_bytes;
+        if WalHeader::parse(&header).filter(fits).is_none() {
+            // SQLite takes such a log for empty, and so does this; it is none if no frame is in it.
+            if log.frame(link, 1).is_err() {
+                return Ok(None);
+            }
+            log.remark = Some("WAL header: damaged; commits in that log are lost".into());
+            return Ok(Some(log));
+        }
+        let frames = (size - HEADER_BYTES as u64) / log.frame_bytes() as u64;
+        log.follow(link, u32::try_from(frames).unwrap_or(u32::MAX));
+        Ok(Some(log))
+    }
+
+    /// Takes frames as long as each goes on from the one before; what is behind the last commit does not count.
+    fn follow(&mut self, link: &Link, frames: u32) {
+        let mut chain = Chain::new(self.header);
+        let mut pending = Vec::new();
+        for number in 1..=frames {
+            let frame = match self.frame(link, number) {
+                Ok(frame) => frame,
+                Err(cause) => {
+                    self.remark = self.goes_on_behind(link, number, frames).then_some(cause);
+                    return;
+                }
+            };
+            if !chain.goes_on(&frame) {
+                return;
+            }
+            let (page, commit) = page_and_commit(&frame);
+            pending.push((page, number));
+            if commit != 0 {
+                self.frames.extend(pending.drain(..));
+                self.pages = Some(commit);
+            }
+        }
+    }
+
+    /// Whether a commit of the same log lies behind a frame that does not open: then that frame was damaged, and
+    /// is not where a crash ended the log.
+    fn goes_on_behind(&self, link: &Link, damaged: u32, frames: u32) -> bool {
+        (damaged + 1..=frames)
+            .map_while(|number| self.frame(link, number).ok())
+            .take_while(|frame| frame[8..16] == self.header[16..24])
+            .any(|frame| page_and_commit(&frame).1 != 0)
+    }
+
+    fn frame_bytes(&self) -> usize {
+        FRAME_HEADER_BYTES + self.page_bytes
+    }
+
+    fn frame(&self, link: &Link, number: u32) -> std::result::Result<Vec<u8>, String> {
+        let mut sealed = vec![0; self.frame_bytes()];
+        let mut frame = sealed.clone();
+        let at = HEADER_BYTES as u64 + u64::from(number - 1) * sealed.len() as u64;
+        let unread = |error: &dyn std::fmt::Display| format!("WAL frame {number}: {error}");
+        self.file.read_exact_at(&mut sealed, at).map_err(|error| unread(&error))?;
+        catch_up(link, &sealed);
+        let keys = link.keys().map_err(|_| unread(&"no keys"))?;
+        open_frame(&keys, number, &sealed, &mut frame).map_err(|error| error.to_string())?;
+        Ok(frame)
+    }
+
+    /// The page as the log has it; none if it does not have it.
+    pub fn page(&self, link: &Link, number: u32) -> Option<std::result::Result<Vec<u8>, String>> {
+        let frame = self.frames.get(&number)?;
+        match self.frame(link, *frame) {
+            Ok(frame) => {
+                let end = frame.len() - TAIL_BYTES;
+                Some(Ok(frame[FRAME_HEADER_BYTES..end].to_vec()))
+            }
+            // All of the log was in the database and somebody has begun it anew.
+            Err(_) if self.was_begun_anew() => None,
+            Err(cause) => Some(Err(format!("page {number}: {cause}"))),
+        }
+    }
+
+    fn was_begun_anew(&self) -> bool {
+        let mut now = [0; HEADER_BYTES];
+        self.file.read_exact_at(&mut now, 0).is_err() || now != self.header
+    }
+
+    /// Pages of the database after its last commit, if that is in here.
+    pub fn pages(&self) -> Option<u32> {
+        self.pages
+    }
+
+    /// The last page that it has.
+    pub fn last(&self) -> u32 {
+        self.frames.keys().copied().max().unwrap_or(0)
+    }
+
+    /// What is damaged so that commits are lost.
+    pub fn remark(&self) -> Option<String> {
+        self.remark.as_ref().map(|cause| match cause.starts_with("WAL frame") {
+            true => format!("{cause}: that commit and those behind it are lost"),
+            false => cause.clone(),
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Where pages lie, and which of them an older key sealed.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pellucid::header::{Header, REGION_BYTES};
+use pellucid::sqlite::lock_page;
+use pellucid::{journal, unit, Error, Result, Subject};
+use pellucid_host::code::Outcome;
+use pellucid_vfs::link::Link;
+use pellucid_vfs::lower::CALL_BYTES;
+use pellucid_vfs::open_file::OpenFile;
+
+/// In WAL mode page 1 may be read while a checkpoint writes it.
+const FIRST_PAGE_ATTEMPTS: usize = 16;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Pages that the file has room for, the last one perhaps in part.
+pub fn in_file(lower: OpenFile<'_>, header: &Header) -> Outcome<u64> {
+    let bytes = lower.size()?.saturating_sub(REGION_BYTES);
+    Ok(bytes.div_ceil(u64::from(header.page_size)))
+}
+
+/// A stretch of pages as they lie on disk.
+#[derive(Debug, Default)]
+pub struct Stretch {
+    units: Vec<u8>,
+}
+
+impl Stretch {
+    /// Reads pages from `first` on, at most so many as one call takes, up to `last`. Those of them that are not under
+    /// the current DEK, and how many were read.
+    pub fn older(
+        &mut self,
+        lower: OpenFile<'_>,
+        header: &Header,
+        first: u64,
+        last: u64,
+    ) -> Outcome<(Vec<u32>, u64)> {
+        let page_bytes = header.page_size as usize;
+        let count = ((CALL_BYTES / page_bytes).max(1) as u64).min(last + 1 - first);
+        self.units.resize(count as usize * page_bytes, 0);
+        lower.read(&mut self.units, REGION_BYTES + (first - 1) * page_bytes as u64)?;
+        let mut older = Vec::new();
+        for (number, page) in (first..).zip(self.units.chunks_exact(page_bytes)) {
+            let current = unit::generation(page).is_some_and(|g| header.is_current(g));
+            if !current && number != u64::from(lock_page(header.page_size as usize)) {
+                older.push(number as u32);
+            }
+        }
+        Ok((older, count))
+    }
+}
+
+/// Cuts off what lies behind page `pages`. Under the locks that keep everybody else from the file.
+pub fn cut(lower: OpenFile<'_>, link: &Link, pages: u64) -> Outcome<()> {
+    let Some(page_bytes) = link.page_size() else { return Ok(()) };
+    let end = REGION_BYTES + pages * page_bytes as u64;
+    if pages == 0 || lower.size()? <= end {
+        return Ok(());
+    }
+    lower.truncate(end)?;
+    lower.sync(pellucid_host::ffi::SYNC_NORMAL)
+}
+
+/// How many pages the file of a database in WAL mode has without its log: none that counts if the log is empty, and
+/// nothing if it cannot be told. Under the write lock.
+///
+/// Readers in a state of before need no more either: a checkpoint brings no page 1 to the file that is newer than theirs, and what
+/// a later commit added is in the log.
+pub fn without_log(lower: OpenFile<'_>, link: &Link) -> Outcome<Option<u64>> {
+    let mut log = link.path().as_os_str().to_owned();
+    log.push("-wal");
+    match std::fs::metadata(&log) {
+        Ok(found) if found.len() == 0 => return Ok(Some(0)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Some(0)),
+        _ => {}
+    }
+    let Some(page_bytes) = link.page_size() else { return Ok(None) };
+    let mut unit = vec![0; page_bytes];
+    let mut first = vec![0; page_bytes - unit::TAIL_BYTES];
+    for _ in 0..FIRST_PAGE_ATTEMPTS {
+        lower.read(&mut unit, REGION_BYTES)?;
+        if link.try_open_page(1, &unit, &mut first).is_ok() {
+            let word = |at: usize| first.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+            let number = |at| word(at).map_or(0, u32::from_be_bytes);
+            // The size goes with the change counter (SQLite file format, 1.3.8).
+            return Ok((number(24) == number(92)).then(|| number(28).into()));
+        }
+        // A checkpoint is writing it.
+        std::thread::sleep(PAUSE);
+    }
+    Ok(None)
+}
+
+/// Removes a journal that a database in WAL mode has no use for, if it was ended.
+pub fn remove_ended_journal(path: &Path) -> Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-journal");
+    let name = PathBuf::from(name);
+    let failed = |error| Error::io(Subject::File(name.clone()), error);
+    let mut first = [0; journal::SECTOR_PART_BYTES];
+    let read =
+        pellucid_files::regular::open_named(&name).and_then(|mut journal| journal.read(&mut first));
+    match read {
+        Ok(_) if first.iter().all(|byte| *byte == 0) => std::fs::remove_file(&name).map_err(failed),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}

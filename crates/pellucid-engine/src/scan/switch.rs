@@ -1,0 +1,122 @@
+//! The header changes around a scan: a new DEK, suspended, resumed, settled.
+
+use std::path::Path;
+
+use pellucid::clock::now;
+use pellucid::header::Header;
+use pellucid::nonce::SystemNonces;
+use pellucid::scan::ScanState;
+use pellucid::secret::fill_random;
+use pellucid::transition::Target;
+use pellucid::{Algorithm, Dek, Error, Subject};
+use pellucid_files::paths::full_name;
+use pellucid_host::DatabaseError;
+use pellucid_keyring::{Action, Event};
+use pellucid_vfs::seal_request::leave;
+
+use crate::header_change::{change, Next};
+use crate::protectors;
+
+/// Gives the database a new DEK; none for its present algorithm. From now on everybody seals under it, and a
+/// scan is due. Every protector protects the new DEK; the older one is wrapped under it until the scan ends.
+///
+/// # Errors
+/// [`DatabaseError`]; nothing was changed then. During a scan SQL Server's message 33110.
+pub fn rekey(path: &Path, algorithm: Option<Algorithm>) -> Result<Header, DatabaseError> {
+    switch(path, Action::Rekeyed, None, |header| new_key(header, algorithm))
+}
+
+/// Gives a copy of a database an identity of its own: another file id together with a new DEK, so that once the scan is
+/// complete no page of the one opens in the other.
+///
+/// # Errors
+/// As [`rekey`].
+pub fn rekey_as_new(path: &Path, algorithm: Option<Algorithm>) -> Result<Header, DatabaseError> {
+    let mut file_id = [0; 16];
+    fill_random(&mut file_id)?;
+    switch(path, Action::Separated, Some(file_id), |header| new_key(header, algorithm))
+}
+
+fn new_key(header: &Header, algorithm: Option<Algorithm>) -> pellucid::Result<Target> {
+    Ok(Target::NewKey(algorithm.map_or_else(|| header.algorithm(), Ok)?))
+}
+
+/// Switches encryption on or off, as SQL Server's `SET ENCRYPTION`: what is written from now on is sealed, or is not,
+/// and a scan is due for the rest. In mid-scan it turns back.
+///
+/// # Errors
+/// [`DatabaseError`]; nothing was changed then. SQL Server's messages 33107, 33108, 33109.
+pub fn set(path: &Path, target: Target) -> Result<Header, DatabaseError> {
+    let action = if target == Target::Off { Action::Decrypted } else { Action::Encrypted };
+    switch(path, action, None, |_| Ok(target))
+}
+
+fn switch(
+    path: &Path,
+    action: Action,
+    file_id: Option<[u8; 16]>,
+    target: impl Fn(&Header) -> pellucid::Result<Target>,
+) -> Result<Header, DatabaseError> {
+    let dek = Dek::random()?;
+    change(
+        path,
+        |link, header, keys| {
+            let target = target(header)?;
+            let own = file_id.map_or_else(|| Ok(header.clone()), |id| header.renamed(id))?;
+            let row = own.next_row(&dek, target)?;
+            let (id, credentials) = (&own.file_id, link.credentials());
+            let wrapped = protectors::of_new_dek(header, &dek, &row, id, credentials)?;
+            let next = own.rekeyed(keys, &dek, row, wrapped, now(), &mut SystemNonces)?;
+            Ok(Some(Next { header: next, dek: Some(dek.clone()) }))
+        },
+        || Event::new(action, "database").of(full_name(path)).record_here(),
+    )
+}
+
+/// Suspends a scan, lets one go on, or notes that it met damage. Nothing to do is no error.
+///
+/// # Errors
+/// [`Error::Misuse`] if no scan is under way; [`DatabaseError`] otherwise.
+pub fn change_state(path: &Path, state: ScanState) -> Result<Header, DatabaseError> {
+    let event = match state {
+        ScanState::Suspended => Some(Action::Suspended),
+        ScanState::Running => Some(Action::Resumed),
+        _ => None,
+    };
+    change(
+        path,
+        |_, header, _| {
+            if !header.scan.state.is_under_way() {
+                return Err(Error::misuse(Subject::Container, "no scan of it is under way"));
+            }
+            Ok(header.with_scan(state, now()).map(Next::from))
+        },
+        || match event {
+            Some(action) => {
+                Event::new(action, "scan of database").of(full_name(path)).record_here()
+            }
+            None => Ok(()),
+        },
+    )
+}
+
+/// Drops the older DEKs, if the current one is still the one that the proof was made for. Somebody may have turned
+/// back since: then every page is under a key that is now an older one. Says whether they were dropped.
+///
+/// # Errors
+/// [`DatabaseError`]; nothing was changed then.
+pub fn settle(path: &Path, proved: &Header) -> Result<bool, DatabaseError> {
+    let row = proved.current_dek()?;
+    if let Some(older) = &proved.scan.older_id {
+        leave(older, path);
+    }
+    let header = change(
+        path,
+        |_, header, _| match header.current_dek()? == row {
+            true => Ok(Some(Next::from(header.settled(now())?))),
+            false => Ok(None),
+        },
+        || Ok(()),
+    )?;
+    Ok(header.deks.len() == 1 && header.current_dek()? == row)
+}

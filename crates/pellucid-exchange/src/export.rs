@@ -1,0 +1,54 @@
+//! What leaves a keyring: the certificate as PEM, its private key as PKCS#8 under a password, both as `openssl x509` and
+//! `openssl pkcs8` read them.
+
+use pkcs8::der::pem::LineEnding;
+use pkcs8::pkcs5::pbes2;
+use pkcs8::PrivateKeyInfoRef;
+use zeroize::Zeroizing;
+
+use pellucid::certificate::{Certificate, PublicCertificate};
+use pellucid::error::{Error, Result, Subject};
+use pellucid::protector::Passphrase;
+use pellucid::secret::fill_random;
+use pellucid_keyring::Encoding;
+
+/// PBKDF2-HMAC-SHA256, as OWASP asks for it in 2023: what every reader of PKCS#8 knows, scrypt and Argon2id are not.
+const ITERATIONS: u32 = 600_000;
+const SALT_BYTES: usize = 16;
+
+/// PEM (RFC 7468); a private key as encrypted PKCS#8: PBES2 with PBKDF2-HMAC-SHA256 and AES-256-CBC (RFC 8018).
+pub const PEM: Encoding = Encoding { public: to_pem, private: to_encrypted_pem };
+
+/// The certificate as PEM (RFC 7468).
+///
+/// # Errors
+/// None in practice.
+pub fn to_pem(certificate: &PublicCertificate) -> Result<String> {
+    pkcs8::der::pem::encode_string("CERTIFICATE", LineEnding::LF, certificate.der())
+        .map_err(|_| Error::corrupt(subject(certificate), "its DER cannot be written as PEM"))
+}
+
+/// The private key as encrypted PKCS#8 in PEM: PBES2 with PBKDF2-HMAC-SHA256 and AES-256-CBC (RFC 8018).
+///
+/// # Errors
+/// [`Error::Io`] if no randomness can be had.
+pub fn to_encrypted_pem(
+    certificate: &Certificate,
+    password: &Passphrase,
+) -> Result<Zeroizing<String>> {
+    let refused = || Error::corrupt(subject(certificate.public()), "its private key is not PKCS#8");
+    let (mut salt, mut iv) = ([0; SALT_BYTES], [0; 16]);
+    fill_random(&mut salt)?;
+    fill_random(&mut iv)?;
+    let parameters = pbes2::Parameters::generate_pbkdf2_sha256_aes256cbc(ITERATIONS, &salt, iv)
+        .map_err(|_| refused())?;
+    PrivateKeyInfoRef::try_from(certificate.private_key())
+        .and_then(|key| key.encrypt_with_params(parameters, password.expose()))
+        .map_err(|_| refused())?
+        .to_pem("ENCRYPTED PRIVATE KEY", LineEnding::LF)
+        .map_err(|_| Error::corrupt(Subject::Key("private key"), "it cannot be written as PEM"))
+}
+
+fn subject(certificate: &PublicCertificate) -> Subject {
+    Subject::Certificate(certificate.name().to_owned())
+}

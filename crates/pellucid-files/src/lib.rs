@@ -1,0 +1,9 @@
+//! Files that are opened by a name: what they are, whose they are, and the secrets that some of them hold.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
+
+pub mod paths;
+pub mod regular;
+pub mod secrets;
+pub mod trusted;

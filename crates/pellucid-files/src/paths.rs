@@ -1,0 +1,123 @@
+//! Names beside a database, and what they lead to.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use pellucid::{Error, Result, Subject};
+use rustix::fs::{renameat_with, RenameFlags, CWD};
+use rustix::io::Errno;
+
+/// The whole path of a database, of a copy that of the database it belongs to: what it is called in one directory means
+/// nothing in another.
+pub fn original_path(path: &Path) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = path.as_os_str().as_bytes();
+    let original = bytes.strip_suffix(b"-pellucid").unwrap_or(bytes);
+    let original = Path::new(std::ffi::OsStr::from_bytes(original));
+    let whole = original.canonicalize().or_else(|_| std::path::absolute(original));
+    whole.unwrap_or_else(|_| original.to_owned())
+}
+
+/// Why a database has no name of which [`belongs_beside`] is true.
+pub const BELONGS_BESIDE: &str =
+    "a file of this name would be taken for a part of another database: take another name";
+
+/// Whether a file of this name would be taken for another database's: its journal, log, super-journal, or one of Pellucid's
+/// own beside it.
+pub fn belongs_beside(path: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    const ENDS: [&[u8]; 6] =
+        [b"-journal", b"-wal", b"-shm", b"-pellucid", b"-pellucid-of", b".pellucid-new"];
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    ENDS.iter().any(|end| name.ends_with(end)) || is_super_journal(name)
+}
+
+/// A database's whole path, through symbolic links as SQLite goes through them: openers look for its side files there.
+pub fn resolved(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|error| Error::io(Subject::File(path.to_owned()), error))
+}
+
+/// The file's own name, where `path` is a symbolic link: its side files lie beside that. As it was given where it is none.
+pub fn own_name(path: &Path) -> PathBuf {
+    let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let own = if is_link { path.canonicalize().ok() } else { None };
+    own.unwrap_or_else(|| path.to_owned())
+}
+
+/// Refuses a database that has several names: who opens it by another one than this would look for the copy of an interrupted
+/// conversion beside that, and for its journal (howtocorrupt.html, 2.5).
+///
+/// # Errors
+/// [`Error::Misuse`].
+pub fn assert_one_name(path: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let subject = || Subject::File(path.to_owned());
+    let names = std::fs::metadata(path).map_err(|error| Error::io(subject(), error))?.nlink();
+    if names > 1 {
+        return Err(Error::misuse(
+            subject(),
+            format!(
+                "it has {names} names (hard links), and who opens it by another one could not finish what is interrupted: \
+                 remove the others first, or make a copy; `find -samefile` finds them"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// A database's whole path, for the event log.
+pub fn full_name(path: &Path) -> String {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// The copy beside a database: its name with `-pellucid` behind.
+pub fn copy_path(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push("-pellucid");
+    PathBuf::from(name)
+}
+
+/// A file beside a database.
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = own_name(path).into_os_string();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// The directory `path` lies in.
+pub fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Syncs the directory `path` lies in.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn sync_directory(path: &Path) -> Result<()> {
+    let directory = directory_of(path);
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|error| Error::io(Subject::File(directory.to_owned()), error))
+}
+
+/// Gives a file another name that nothing has yet.
+pub fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system can (renameat2(2), EINVAL). NFS cannot, but it can link.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            std::fs::hard_link(from, to)?;
+            std::fs::remove_file(from)
+        }
+        renamed => renamed.map_err(Into::into),
+    }
+}
+
+/// Whether a name ends as those of super-journals do.
+pub fn is_super_journal(name: &[u8]) -> bool {
+    let Some((_, suffix)) = name.split_last_chunk::<12>() else { return false };
+    let hexadecimal = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+    suffix.starts_with(b"-mj") && suffix[3..].iter().all(hexadecimal) && suffix[9] == b'9'
+}

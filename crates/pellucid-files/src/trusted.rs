@@ -1,0 +1,481 @@
+//! Whose a file is: no key, no file of a keyring and no library is taken that another account could have put there.
+//!
+//! The rule and its table: docs/guide/keys.md, "Whose files are taken". A path is walked as the kernel walks it, one
+//! component after the other and each by the descriptor of the one before, so that what was looked at is what is opened.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::fs::{fstat, fstatfs, openat, readlinkat, FileType, Mode, OFlags, Stat, CWD};
+use rustix::io::Errno;
+
+use pellucid::error::{Error, Result, Subject};
+
+/// What nobody else may do with a file that is to be opened.
+#[derive(Debug, Clone, Copy)]
+pub enum Guard<'a> {
+    /// Exchange it or write to it.
+    Unchanged,
+    /// That, nor read it.
+    Secret {
+        /// What it is called, for people.
+        what: &'a str,
+        /// The group of the system instance that it belongs to.
+        group: Option<u32>,
+    },
+}
+
+/// Opens a file for reading that nobody could have put there or changed but root and the caller, by the effective user
+/// id. Does not wait for the writer of a FIFO.
+///
+/// # Errors
+/// [`Error::Misuse`] if somebody else could, [`Error::Io`] if it cannot be opened.
+pub fn open(path: &Path, guard: Guard<'_>) -> Result<File> {
+    Walk::new().open(path, guard).map_err(|stop| stop.into_error(path))
+}
+
+/// Looks at `path`, a file or a directory, and at the way to it, as far as they are there and the caller may look.
+///
+/// # Errors
+/// [`Error::Misuse`] if somebody other than root and the caller could exchange it, or write to it.
+pub fn check(path: &Path) -> Result<()> {
+    match Walk::new().end_of(path).and_then(|end| end.check()) {
+        // Whoever uses it cannot get there either, and is told.
+        Ok(()) | Err(Stop::Io(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP)) => {
+            Ok(())
+        }
+        Err(stop) => Err(stop.into_error(path)),
+    }
+}
+
+/// As the kernel: a path with more symbolic links than that has a circle.
+const LINKS_MOST: u32 = 40;
+/// `DEFAULT_OVERFLOWUID` of the kernel.
+const OVERFLOW_USUALLY: u32 = 65534;
+const STICKY: u32 = 0o1000;
+/// The file system of pipes without a name (linux/magic.h).
+const PIPEFS_MAGIC: u64 = 0x5049_5045;
+/// The rights of an entry of an access control list, and of each third of a mode.
+const READ_WRITE_RUN: u32 = 7;
+const WRITE: u32 = 2;
+/// The most that the kernel keeps of it (`XATTR_SIZE_MAX`).
+const LIST_BYTES_MOST: usize = 65536;
+
+enum Stop {
+    Io(Errno),
+    /// Why, as the rest of a sentence about the path.
+    Refused(String),
+}
+
+impl Stop {
+    fn into_error(self, path: &Path) -> Error {
+        let subject = Subject::File(path.to_owned());
+        match self {
+            Stop::Io(errno) => Error::io(subject, errno.into()),
+            Stop::Refused(cause) => Error::misuse(subject, cause),
+        }
+    }
+}
+
+impl From<Errno> for Stop {
+    fn from(errno: Errno) -> Self {
+        Stop::Io(errno)
+    }
+}
+
+type Walked<T> = std::result::Result<T, Stop>;
+
+/// Where a path ends.
+struct End<'a> {
+    walk: &'a Walk,
+    /// The directory that it lies in, with its name there; none for a directory.
+    entry: Option<(OwnedFd, OsString)>,
+    /// As a descriptor of this process, by way of `/proc`: somebody gave it, no name led to it.
+    is_descriptor: bool,
+    found: OwnedFd,
+    /// For people.
+    shown: PathBuf,
+}
+
+struct Walk {
+    caller: u32,
+    groups: Vec<u32>,
+}
+
+impl Walk {
+    fn new() -> Self {
+        let mut groups = vec![rustix::process::getegid().as_raw()];
+        let more = rustix::process::getgroups().unwrap_or_default();
+        groups.extend(more.into_iter().map(rustix::process::Gid::as_raw));
+        Self { caller: rustix::process::geteuid().as_raw(), groups }
+    }
+
+    fn end_of(&self, path: &Path) -> Walked<End<'_>> {
+        let whole = std::path::absolute(path).map_err(|_| Errno::NOENT)?;
+        let mut rest: VecDeque<OsString> = names(whole.as_os_str()).collect();
+        let mut directory = self.enter(CWD, OsStr::new("/"), Path::new("/"))?;
+        let mut shown = PathBuf::from("/");
+        let mut links = 0;
+        while let Some(name) = rest.pop_front() {
+            let here = shown.join(&name);
+            match self.enter(&directory, &name, &here) {
+                Ok(inner) => {
+                    directory = inner;
+                    shown = match name == ".." {
+                        true => shown.parent().map(Path::to_owned).unwrap_or(shown),
+                        false => here,
+                    };
+                    continue;
+                }
+                Err(Stop::Io(Errno::NOTDIR | Errno::LOOP)) => {}
+                Err(stop) => return Err(stop),
+            }
+            let found = openat(
+                &directory,
+                &name,
+                OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                Mode::empty(),
+            )?;
+            let stat = fstat(&found)?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+                return match rest.is_empty() {
+                    true => Ok(End {
+                        walk: self,
+                        entry: Some((directory, name)),
+                        is_descriptor: false,
+                        found,
+                        shown: here,
+                    }),
+                    false => Err(Stop::Io(Errno::NOTDIR)),
+                };
+            }
+            self.check_owner(&stat, &here)?;
+            links += 1;
+            if links > LINKS_MOST {
+                return Err(Stop::Io(Errno::LOOP));
+            }
+            // By the link's own descriptor: the one whose owner was looked at.
+            let target = readlinkat(&found, "", Vec::new())?.into_bytes();
+            if is_of_proc(&directory)? && leads_by_itself(&target) {
+                let flags = OFlags::PATH | OFlags::CLOEXEC;
+                let found = openat(&directory, &name, flags, Mode::empty())?;
+                if FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::Directory {
+                    self.check_directory(&found, &here)?;
+                    (directory, shown) = (found, here);
+                    continue;
+                }
+                return match rest.is_empty() {
+                    true => Ok(End {
+                        walk: self,
+                        entry: Some((directory, name)),
+                        is_descriptor: true,
+                        found,
+                        shown: here,
+                    }),
+                    false => Err(Stop::Io(Errno::NOTDIR)),
+                };
+            }
+            if target.first() == Some(&b'/') {
+                directory = self.enter(CWD, OsStr::new("/"), Path::new("/"))?;
+                shown = PathBuf::from("/");
+            }
+            for name in names(OsStr::from_bytes(&target)).collect::<Vec<_>>().into_iter().rev() {
+                rest.push_front(name);
+            }
+        }
+        Ok(End { walk: self, entry: None, is_descriptor: false, found: directory, shown })
+    }
+
+    /// A directory by its name in another one, links apart.
+    fn enter(&self, directory: impl AsFd, name: &OsStr, shown: &Path) -> Walked<OwnedFd> {
+        // Asked for as a directory, so that an automounter mounts it.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let inner = openat(directory, name, flags, Mode::empty())?;
+        self.check_directory(&inner, shown)?;
+        Ok(inner)
+    }
+
+    fn check_directory(&self, directory: &OwnedFd, shown: &Path) -> Walked<()> {
+        let stat = fstat(directory)?;
+        self.check_owner(&stat, shown)?;
+        // There nobody exchanges what is not theirs, and what is in it has to be root's or the caller's as well.
+        if stat.st_mode & STICKY != 0 {
+            return Ok(());
+        }
+        self.check_writers(directory, &stat, shown)
+    }
+
+    fn check_owner(&self, stat: &Stat, shown: &Path) -> Walked<()> {
+        let owner = stat.st_uid;
+        if owner == 0 {
+            return Ok(());
+        }
+        if is_unmapped(owner) {
+            return Err(Stop::Refused(format!(
+                "the owner of `{}` is not known in this user namespace, and so nobody who is trusted with it; map its \
+                 owner, or root, into the container",
+                shown.display()
+            )));
+        }
+        if owner == self.caller {
+            return Ok(());
+        }
+        let name = field_of(owner, 0);
+        let whom =
+            name.as_deref().map_or_else(|| format!("user {owner}"), |name| format!("`{name}`"));
+        let run = name.unwrap_or_else(|| format!("'#{owner}'"));
+        Err(Stop::Refused(format!(
+            "`{}` belongs to {whom}, who could exchange what is there; run it as that user (`sudo -u {run} ..`), or name \
+             what belongs to you or to root",
+            shown.display()
+        )))
+    }
+
+    fn check_writers(&self, file: impl AsFd, stat: &Stat, shown: &Path) -> Walked<()> {
+        let path = shown.display();
+        if stat.st_mode & WRITE != 0 {
+            return Err(Stop::Refused(format!(
+                "everybody may write to `{path}` (mode {:04o}); `chmod o-w` it",
+                stat.st_mode & 0o7777
+            )));
+        }
+        // No entry of a list gives more than the group's bits.
+        if stat.st_mode >> 3 & WRITE == 0 {
+            return Ok(());
+        }
+        for (holder, rights) in holders(file, stat)? {
+            let may = match holder {
+                _ if rights & WRITE == 0 => true,
+                Holder::User(user) => user == 0 || user == self.caller,
+                Holder::Group(group) => self.is_private(group),
+            };
+            if !may {
+                return Err(Stop::Refused(format!(
+                    "{holder} may write to `{path}` (mode {:04o}); `chmod g-w` it",
+                    stat.st_mode & 0o7777
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody but its owner may read it, and where that is root a group of the caller's.
+    fn check_readers(
+        &self,
+        file: impl AsFd,
+        stat: &Stat,
+        what: &str,
+        instance: Option<u32>,
+    ) -> Walked<()> {
+        let private = || {
+            let todo = match stat.st_uid == self.caller {
+                true => "`chmod 600` it".to_owned(),
+                false => "let it be yours alone (0600), or root's and a group's of yours (0440)"
+                    .to_owned(),
+            };
+            Stop::Refused(format!(
+                "others can read {what} (mode {:04o}); {todo}",
+                stat.st_mode & 0o7777
+            ))
+        };
+        if stat.st_mode & READ_WRITE_RUN != 0 {
+            return Err(private());
+        }
+        for (holder, rights) in holders(file, stat)? {
+            let may = match holder {
+                _ if rights == 0 => true,
+                Holder::User(user) => user == 0 || user == self.caller,
+                Holder::Group(_) if rights & WRITE != 0 => false,
+                Holder::Group(group) => {
+                    (stat.st_uid == 0 && self.groups.contains(&group)) || instance == Some(group)
+                }
+            };
+            if !may {
+                return Err(private());
+            }
+        }
+        Ok(())
+    }
+
+    /// The group that was made with the caller's account, or root's, and has nobody else in it: with it, a umask of 002
+    /// lets nobody in. A group that the two files do not know may have anybody in it.
+    fn is_private(&self, group: u32) -> bool {
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
+        let users: Vec<Vec<&str>> = users.lines().map(|line| line.split(':').collect()).collect();
+        let number = |fields: &[&str], at: usize| fields.get(at)?.parse::<u32>().ok();
+        let mut own = users.iter().filter(|user| number(user, 3) == Some(group));
+        let (Some(user), None) = (own.next(), own.next()) else { return false };
+        let trusted = number(user, 2).is_some_and(|uid| uid == 0 || uid == self.caller);
+        let mut named = groups
+            .lines()
+            .map(|line| line.split(':').collect::<Vec<_>>())
+            .filter(|fields| number(fields, 2) == Some(group));
+        let (Some(found), None) = (named.next(), named.next()) else { return false };
+        let members = found.get(3).copied().unwrap_or_default();
+        trusted
+            && found.first() == user.first()
+            && members.split(',').all(|member| member.is_empty() || Some(&member) == user.first())
+    }
+
+    fn open(&self, path: &Path, guard: Guard<'_>) -> Walked<File> {
+        let end = self.end_of(path)?;
+        let Some((directory, name)) = &end.entry else { return Err(Stop::Io(Errno::ISDIR)) };
+        let kind = FileType::from_raw_mode(fstat(&end.found)?.st_mode);
+        let unnamed = kind == FileType::Fifo && fstatfs(&end.found)?.f_type as u64 == PIPEFS_MAGIC;
+        // A pipe of the shell's and a terminal have no content that lies anywhere.
+        let is_stream = unnamed || kind == FileType::CharacterDevice;
+        if kind != FileType::RegularFile && !is_stream {
+            let told = "neither a file nor a pipe of this command's; `-` reads standard input";
+            return Err(Stop::Refused(told.to_owned()));
+        }
+        let links = if end.is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | links;
+        let file = openat(directory, name, flags, Mode::empty())?;
+        rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+        // What was opened, which may be another one than was found.
+        let stat = fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != kind {
+            return Err(Stop::Refused("it was exchanged just now; try again".to_owned()));
+        }
+        if is_stream {
+            if !end.is_descriptor {
+                self.check_owner(&stat, &end.shown)?;
+            }
+            return Ok(file.into());
+        }
+        self.check_owner(&stat, &end.shown)?;
+        if let Guard::Secret { what, group } = guard {
+            self.check_readers(&file, &stat, what, group)?;
+        }
+        self.check_writers(&file, &stat, &end.shown)?;
+        Ok(file.into())
+    }
+}
+
+impl End<'_> {
+    fn check(&self) -> Walked<()> {
+        match self.entry {
+            // On the way.
+            None => Ok(()),
+            Some(_) => {
+                let stat = fstat(&self.found)?;
+                self.walk.check_owner(&stat, &self.shown)?;
+                self.walk.check_writers(&self.found, &stat, &self.shown)
+            }
+        }
+    }
+}
+
+fn names(path: &OsStr) -> impl Iterator<Item = OsString> + '_ {
+    let names = path.as_bytes().split(|byte| *byte == b'/');
+    names.filter(|name| !matches!(*name, b"" | b".")).map(|name| OsStr::from_bytes(name).to_owned())
+}
+
+fn is_of_proc(directory: &OwnedFd) -> Walked<bool> {
+    Ok(fstatfs(directory)?.f_type == rustix::fs::PROC_SUPER_MAGIC)
+}
+
+/// Whether a link of `/proc` leads to what a process has, and its text only describes that (proc(5), `/proc/pid/fd`).
+/// Those that are paths, `self` and `mounts`, are relative.
+fn leads_by_itself(target: &[u8]) -> bool {
+    target.first() == Some(&b'/') || target.contains(&b':')
+}
+
+/// An account, or a group of them, with rights by a mode or an access control list.
+#[derive(Debug, Clone, Copy)]
+enum Holder {
+    User(u32),
+    Group(u32),
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Holder::User(user) => write!(f, "the user {user}"),
+            Holder::Group(group) => write!(f, "the group {group}"),
+        }
+    }
+}
+
+/// Who has rights but the owner and everybody. Where there is an access control list, the bits of the group in the mode
+/// are the most that any of its entries gives (acl(5)).
+fn holders(file: impl AsFd, stat: &Stat) -> Walked<Vec<(Holder, u32)>> {
+    let most = stat.st_mode >> 3 & READ_WRITE_RUN;
+    let by_mode = vec![(Holder::Group(stat.st_gid), most)];
+    if most == 0 {
+        return Ok(by_mode);
+    }
+    // By `/proc`, because a descriptor that only names a directory does not give its list.
+    let itself = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    let mut list = vec![0; LIST_BYTES_MOST];
+    let unreadable =
+        || Stop::Refused("an access control list on the way to it cannot be read".to_owned());
+    match rustix::fs::getxattr(itself, "system.posix_acl_access", &mut list[..]) {
+        Ok(bytes) => list.truncate(bytes),
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(by_mode),
+        Err(_) => return Err(unreadable()),
+    }
+    entries(&list, stat.st_gid, most).ok_or_else(unreadable)
+}
+
+/// The list as Linux hands it out: version 2, then a tag, rights and an id for each entry, little-endian
+/// (linux/posix_acl_xattr.h).
+fn entries(list: &[u8], group: u32, most: u32) -> Option<Vec<(Holder, u32)>> {
+    let (version, entries) = list.split_first_chunk()?;
+    if u32::from_le_bytes(*version) != 2 || entries.len() % 8 != 0 {
+        return None;
+    }
+    let mut holders = Vec::new();
+    for entry in entries.chunks_exact(8) {
+        let rights = u32::from(u16::from_le_bytes([entry[2], entry[3]])) & most;
+        let id = u32::from_le_bytes([entry[4], entry[5], entry[6], entry[7]]);
+        match u16::from_le_bytes([entry[0], entry[1]]) {
+            0x02 => holders.push((Holder::User(id), rights)),
+            0x04 => holders.push((Holder::Group(group), rights)),
+            0x08 => holders.push((Holder::Group(id), rights)),
+            // The owner, the mask and everybody: as in the mode.
+            0x01 | 0x10 | 0x20 => {}
+            _ => return None,
+        }
+    }
+    Some(holders)
+}
+
+/// The home directory of an account, by `/etc/passwd`.
+pub fn home_of(user: u32) -> Option<PathBuf> {
+    field_of(user, 5).filter(|home| home.starts_with('/')).map(PathBuf::from)
+}
+
+/// A field of the account's line in `/etc/passwd`; the name is the first.
+fn field_of(user: u32, at: usize) -> Option<String> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let mut lines = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let line = lines.find(|fields| fields.get(2).and_then(|id| id.parse().ok()) == Some(user))?;
+    line.get(at).map(|field| (*field).to_owned())
+}
+
+/// Whether `id` is what the kernel says for every account that a user namespace does not have (user_namespaces(7)): then
+/// it may be anybody's, even if the caller's own looks the same.
+fn is_unmapped(id: u32) -> bool {
+    static OVERFLOW: OnceLock<u32> = OnceLock::new();
+    let overflow = OVERFLOW.get_or_init(|| {
+        let told = std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok();
+        told.and_then(|text| text.trim().parse().ok()).unwrap_or(OVERFLOW_USUALLY)
+    });
+    if id != *overflow {
+        return false;
+    }
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let covers = |line: &str| {
+        let mut numbers = line.split_whitespace().map(str::parse::<u32>);
+        let (first, count) = (numbers.next()?.ok()?, numbers.nth(1)?.ok()?);
+        Some(id >= first && id - first < count)
+    };
+    !map.lines().any(|line| covers(line).unwrap_or(false))
+}

@@ -1,0 +1,62 @@
+//! Locks on one byte of a file that belong to the open file and not to the process (fcntl_locking(2), open file description
+//! locks): no close of another descriptor gives them back, and the kernel does so with the process, however that ends.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+
+/// Takes the lock on byte `at` for `file`; false if somebody else has it. Where the file system has no such locks, nobody
+/// ever has.
+///
+/// # Errors
+/// The system's.
+pub fn take(file: &File, at: i64) -> std::io::Result<bool> {
+    set(file, libc::F_WRLCK, at)
+}
+
+/// Gives the lock on byte `at` back.
+///
+/// # Errors
+/// The system's.
+pub fn give_back(file: &File, at: i64) -> std::io::Result<bool> {
+    set(file, libc::F_UNLCK, at)
+}
+
+fn set(file: &File, kind: libc::c_int, at: i64) -> std::io::Result<bool> {
+    let mut range = range(kind, at);
+    // SAFETY: the descriptor is open, and the range lives across the call.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw mut range) };
+    let error = std::io::Error::last_os_error();
+    match (done, error.kind()) {
+        (0, _) => Ok(true),
+        (_, ErrorKind::WouldBlock | ErrorKind::PermissionDenied) => Ok(false),
+        _ if has_no_locks(&error) => Ok(true),
+        _ => Err(error),
+    }
+}
+
+/// Whether somebody has locked byte `at`; none where that cannot be known.
+pub fn is_taken(file: &File, at: i64) -> Option<bool> {
+    let mut range = range(libc::F_WRLCK, at);
+    // SAFETY: the descriptor is open, and the range lives across the call.
+    let asked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut range) };
+    (asked == 0).then_some(libc::c_int::from(range.l_type) != libc::F_UNLCK)
+}
+
+fn has_no_locks(error: &std::io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EINVAL | libc::ENOLCK | libc::ENOSYS | libc::EOPNOTSUPP | libc::EOVERFLOW)
+    )
+}
+
+fn range(kind: libc::c_int, at: i64) -> libc::flock {
+    libc::flock {
+        l_type: kind as i16,
+        l_whence: libc::SEEK_SET as i16,
+        l_start: at,
+        l_len: 1,
+        // Open file description locks ask for a zero.
+        l_pid: 0,
+    }
+}

@@ -1,0 +1,112 @@
+//! Who holds locks on a file: `/proc/locks`, by inode.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A process that holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// Its command's name; empty if it is gone or not ours to see.
+    pub command: String,
+}
+
+/// Where the locks of readers and writers end in a WAL index; behind it is one of every connection (os_unix.c,
+/// `UNIX_SHM_DMS`).
+const EVERYBODY: u64 = 128;
+
+/// Other processes with locks on `database` or its WAL index; empty where there is no `/proc`.
+pub fn find(database: &Path) -> Vec<Holder> {
+    let inodes = [inode(database), inode(&index(database))];
+    with_locks(|lock| inodes.contains(&Some(lock.inode)))
+}
+
+/// Those of them that are in a transaction.
+pub fn in_transaction(database: &Path) -> Vec<Holder> {
+    // In WAL mode an idle connection has a lock on the database file, too.
+    match inode(&index(database)) {
+        Some(index) => with_locks(|lock| lock.inode == index && lock.start < EVERYBODY),
+        None => find(database),
+    }
+}
+
+fn index(database: &Path) -> PathBuf {
+    let mut index = pellucid_files::paths::own_name(database).into_os_string();
+    index.push("-shm");
+    PathBuf::from(index)
+}
+
+fn inode(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().map(|metadata| metadata.ino())
+}
+
+fn with_locks(wanted: impl Fn(&Lock) -> bool) -> Vec<Holder> {
+    let Ok(locks) = std::fs::read_to_string("/proc/locks") else { return Vec::new() };
+    let mut holders: Vec<Holder> = Vec::new();
+    for lock in locks.lines().filter_map(parse).filter(wanted) {
+        let pid = lock.pid;
+        if pid == std::process::id() || holders.iter().any(|holder| holder.pid == pid) {
+            continue;
+        }
+        let command = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        holders.push(Holder { pid, command: command.trim().to_owned() });
+    }
+    holders
+}
+
+/// A line of `/proc/locks`.
+#[derive(Debug, PartialEq, Eq)]
+struct Lock {
+    pid: u32,
+    inode: u64,
+    start: u64,
+}
+
+/// `1: POSIX  ADVISORY  READ 1234 08:01:5678 0 EOF` (proc(5)). The locks of open files have no process.
+fn parse(line: &str) -> Option<Lock> {
+    let mut fields =
+        line.split_whitespace().skip_while(|field| *field != "READ" && *field != "WRITE");
+    let pid = fields.nth(1)?.parse().ok()?;
+    let inode = fields.next()?.rsplit(':').next()?.parse().ok()?;
+    let start = fields.next()?.parse().ok()?;
+    Some(Lock { pid, inode, start })
+}
+
+/// `: held by python3 (1234), app (77)`, or nothing if nobody was found.
+pub fn describe(holders: &[Holder]) -> String {
+    if holders.is_empty() {
+        return String::new();
+    }
+    format!(": held by {}", names(holders))
+}
+
+/// `python3 (1234), app (77)`.
+pub fn names(holders: &[Holder]) -> String {
+    let names: Vec<String> = holders
+        .iter()
+        .map(|holder| {
+            let name = if holder.command.is_empty() { "process" } else { &holder.command };
+            format!("{name} ({})", holder.pid)
+        })
+        .collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_proc_locks_is_read() {
+        let line = "12: POSIX  ADVISORY  READ 4711 fe:00:131 1073741826 1073742335";
+        assert_eq!(parse(line), Some(Lock { pid: 4711, inode: 131, start: 1073741826 }));
+        let waiting = "12: -> POSIX  ADVISORY  WRITE 9 fe:00:7 0 EOF";
+        assert_eq!(parse(waiting), Some(Lock { pid: 9, inode: 7, start: 0 }));
+        assert_eq!(
+            parse("3: OFDLCK ADVISORY  WRITE -1 fe:00:7 4611686018427387904 4611686018427387904"),
+            None
+        );
+        assert_eq!(parse("nothing"), None);
+    }
+}

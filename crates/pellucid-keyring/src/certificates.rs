@@ -1,0 +1,349 @@
+//! The certificates of a keyring: made, imported, looked up, exported, dropped.
+
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use super::sealed_file::{check_new, sync_parent, write_new, Kind, SealedFile};
+use super::{found, instance, Action, Event, Found, Keyring, DEFAULT_CERTIFICATE};
+use pellucid::certificate::{
+    Certificate, CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT,
+};
+use pellucid::error::{Error, Result, Subject};
+use pellucid::message;
+use pellucid::protector::Passphrase;
+
+impl Keyring {
+    /// The certificate `name` with its private key.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if it is not in the keyring, or its private key is not.
+    pub fn certificate(&self, name: &str) -> Result<Certificate> {
+        match self.stored_certificate(name)? {
+            Stored::Whole(certificate) => Ok(certificate),
+            Stored::Public(public) => Err(without_key(&public)),
+        }
+    }
+
+    /// The certificate `name`, with or without its private key.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if it is not in the keyring.
+    pub fn stored_certificate(&self, name: &str) -> Result<Stored> {
+        check_name(name)?;
+        self.read_certificate(name)?.ok_or_else(|| self.not_there("find", name))
+    }
+
+    fn not_there(&self, verb: &str, name: &str) -> Error {
+        let told = message::DOES_NOT_EXIST.with_all(&[verb, "certificate", name]);
+        Error::missing_key(
+            Subject::Certificate(name.to_owned()),
+            format!("not in the keyring `{}`: {told}", self.home.display()),
+        )
+    }
+
+    /// The certificate with this SHA-256 thumbprint, with its private key: of this keyring, or of the machine's where this
+    /// one is a user's own.
+    ///
+    /// # Errors
+    /// What is wrong with a file of the keyring, if the certificate is in no other: it may be the one.
+    pub fn certificate_by_thumbprint(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
+        let found = self.own_by_thumbprint(thumbprint);
+        if matches!(found, Ok(Some(_))) {
+            return found;
+        }
+        match self.behind().map(|machine| machine.own_by_thumbprint(thumbprint)) {
+            Some(Ok(Some(certificate))) => Ok(Some(certificate)),
+            _ => found,
+        }
+    }
+
+    fn own_by_thumbprint(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
+        let mut trouble = None;
+        for name in self.certificate_names()? {
+            match self.read_certificate(&name) {
+                Ok(Some(found)) if found.public().thumbprint() == thumbprint => match found {
+                    Stored::Whole(certificate) => return Ok(Some(certificate)),
+                    Stored::Public(public) => trouble = Some(without_key(&public)),
+                },
+                Ok(_) => {}
+                Err(error) => {
+                    trouble.get_or_insert(error);
+                }
+            }
+        }
+        trouble.map_or(Ok(None), Err)
+    }
+
+    /// The certificates that can be read, by name.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if their directory cannot be read.
+    pub fn certificates(&self) -> Result<Vec<Stored>> {
+        self.find_certificates().map(|found| found.whole)
+    }
+
+    /// The certificates, by name, and what cannot be read of them.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if their directory cannot be read.
+    pub fn find_certificates(&self) -> Result<Found<Stored>> {
+        self.each_certificate().map(Found::from)
+    }
+
+    /// The same, each with its file, whose name is the certificate's: what is wrong with one hides no other.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if their directory cannot be read.
+    pub fn each_certificate(&self) -> Result<Vec<(PathBuf, Result<Stored>)>> {
+        let names = self.certificate_names()?.into_iter();
+        let paths = names.map(|name| self.certificate_file(&name).path().to_owned());
+        Ok(found::each(paths, |name| self.read_certificate(name)))
+    }
+
+    fn certificate_names(&self) -> Result<Vec<String>> {
+        let mut names = instance::names_in(&self.home.join("keyring/certificates"))?;
+        names.retain(|name| check_name(name).is_ok());
+        Ok(names)
+    }
+
+    /// Makes a certificate.
+    ///
+    /// # Errors
+    /// Message 15232 if the name is taken; as [`Certificate::generate`].
+    pub fn create_certificate(
+        &self,
+        name: &str,
+        request: &CertificateRequest,
+    ) -> Result<Certificate> {
+        check_name(name)?;
+        if self.certificate_file(name).path().exists() {
+            return Err(Error::message(message::CERTIFICATE_EXISTS, name));
+        }
+        let certificate = Certificate::generate(name, request)?;
+        self.add(name, &Stored::Whole(certificate.clone()), Action::Created)?;
+        Ok(certificate)
+    }
+
+    /// Takes an imported certificate in. One that another is there for is refused: two names for one certificate would
+    /// let a drop look like a loss.
+    ///
+    /// # Errors
+    /// Message 15232.
+    pub fn add_certificate(&self, stored: Stored) -> Result<Stored> {
+        let name = stored.public().name().to_owned();
+        check_name(&name)?;
+        for other in self.certificates()? {
+            if other.public().thumbprint() == stored.public().thumbprint() {
+                return Err(Error::message(message::CERTIFICATE_EXISTS, other.public().name()));
+            }
+        }
+        self.add(&name, &stored, Action::Imported)?;
+        Ok(stored)
+    }
+
+    fn add(&self, name: &str, stored: &Stored, action: Action) -> Result<()> {
+        let (_change, now) = self.begin_change()?;
+        let file = self.certificate_file(name);
+        if !file.path().exists() {
+            event(action, "certificate", stored.public()).record(&self.home)?;
+            if file.create(&now.master_key, &encode(stored))? {
+                return Ok(());
+            }
+        }
+        Err(Error::message(message::CERTIFICATE_EXISTS, name))
+    }
+
+    /// Writes the certificate and, with `private_key`, its key under a password, both in `encoding`: two new files or none.
+    /// The keyring remembers that the key was backed up.
+    ///
+    /// # Errors
+    /// Messages 15240, 15246 and 33062.
+    pub fn export_certificate(
+        &self,
+        name: &str,
+        path: &Path,
+        private_key: Option<(&Path, &Passphrase)>,
+        encoding: &Encoding,
+    ) -> Result<()> {
+        let stored = self.stored_certificate(name)?;
+        let text = (encoding.public)(stored.public())?;
+        let Some((key_path, password)) = private_key else {
+            check_new(path)?;
+            event(Action::Exported, "certificate", stored.public()).record(&self.home)?;
+            return write_new(path, text.as_bytes());
+        };
+        let Stored::Whole(certificate) = stored else {
+            return Err(Error::message(message::NO_PRIVATE_KEY, name));
+        };
+        super::check_password(password)?;
+        self.certificate_file(name).check_writable()?;
+        check_new(key_path)?;
+        check_new(path)?;
+        let key = (encoding.private)(&certificate, password)?;
+        event(Action::BackedUp, "private key", certificate.public()).record(&self.home)?;
+        write_new(key_path, key.as_bytes())?;
+        if let Err(error) = write_new(path, text.as_bytes()) {
+            let _ = std::fs::remove_file(key_path);
+            return Err(error);
+        }
+        let (_change, now) = self.begin_change()?;
+        let stored = Stored::Whole(certificate.backed_up_now());
+        self.certificate_file(name).replace(&now.master_key, &encode(&stored))
+    }
+
+    /// Takes a certificate out of the keyring.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if it is not there.
+    pub fn drop_certificate(&self, name: &str) -> Result<()> {
+        check_name(name)?;
+        let _change = self.begin_change()?;
+        let file = self.certificate_file(name);
+        if !file.path().exists() {
+            return Err(self.not_there("drop", name));
+        }
+        self.dropped(name).record(&self.home)?;
+        std::fs::remove_file(file.path())
+            .map_err(|error| Error::io(Subject::File(file.path().to_owned()), error))?;
+        sync_parent(file.path())
+    }
+
+    /// A damaged one can be dropped too; its thumbprint is not known then.
+    fn dropped(&self, name: &str) -> Event {
+        match self.read_certificate(name) {
+            Ok(Some(stored)) => event(Action::Dropped, "certificate", stored.public()),
+            _ => Event::new(Action::Dropped, "certificate").of(name),
+        }
+    }
+
+    /// The certificate used when none is named, made when it is missing; the second value says so.
+    ///
+    /// # Errors
+    /// As [`Keyring::certificate`] and [`Keyring::create_certificate`].
+    pub fn ensure_default_certificate(&self) -> Result<(Certificate, bool)> {
+        if self.read_certificate(DEFAULT_CERTIFICATE)?.is_some() {
+            return self.certificate(DEFAULT_CERTIFICATE).map(|found| (found, false));
+        }
+        let request = CertificateRequest::new("Pellucid", VALID_DAYS_DEFAULT);
+        match self.create_certificate(DEFAULT_CERTIFICATE, &request) {
+            Ok(made) => Ok((made, true)),
+            // Another process was faster; its certificate is as good.
+            Err(Error::Message { message: message::CERTIFICATE_EXISTS, .. }) => {
+                self.certificate(DEFAULT_CERTIFICATE).map(|c| (c, false))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_certificate(&self, name: &str) -> Result<Option<Stored>> {
+        let file = self.certificate_file(name);
+        let Some(bytes) = self.read(&file)? else { return Ok(None) };
+        decode(name, &bytes)
+            .ok_or_else(|| {
+                Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
+            })?
+            .map(Some)
+    }
+
+    pub(super) fn certificate_file(&self, name: &str) -> SealedFile {
+        let path = self.home.join("keyring/certificates").join(name);
+        SealedFile::new(path, Kind::Certificate, name)
+    }
+}
+
+fn event(action: Action, subject: &'static str, public: &PublicCertificate) -> Event {
+    Event::new(action, subject).of(public.name()).thumbprint(public.thumbprint())
+}
+
+/// How certificates and private keys are written for other programs; `pellucid-exchange` has PEM.
+#[derive(Debug, Clone, Copy)]
+pub struct Encoding {
+    /// A certificate as text.
+    pub public: fn(&PublicCertificate) -> Result<String>,
+    /// The private key of a certificate, under a password.
+    pub private: fn(&Certificate, &Passphrase) -> Result<Zeroizing<String>>,
+}
+
+/// For tests that do not look into the files.
+#[cfg(test)]
+pub(crate) const ANY_TEXT: Encoding = Encoding {
+    public: |_| Ok("certificate".to_owned()),
+    private: |_, _| Ok(Zeroizing::new("private key".to_owned())),
+};
+
+/// A certificate as the keyring has it, or takes it in.
+#[derive(Debug, Clone)]
+pub enum Stored {
+    /// With its private key.
+    Whole(Certificate),
+    /// Without: good for recovery protectors only.
+    Public(PublicCertificate),
+}
+
+impl Stored {
+    /// The public half.
+    pub fn public(&self) -> &PublicCertificate {
+        match self {
+            Stored::Whole(certificate) => certificate.public(),
+            Stored::Public(public) => public,
+        }
+    }
+
+    /// When its private key was last backed up, in seconds since 1970.
+    pub fn backed_up(&self) -> Option<u64> {
+        match self {
+            Stored::Whole(certificate) => certificate.backed_up(),
+            Stored::Public(_) => None,
+        }
+    }
+
+    /// Whether the keyring has its private key.
+    pub fn has_private_key(&self) -> bool {
+        matches!(self, Stored::Whole(_))
+    }
+}
+
+fn without_key(public: &PublicCertificate) -> Error {
+    let told = message::NOT_USABLE.with_all(&["certificate", public.name(), "certificate"]);
+    Error::missing_key(Subject::Certificate(public.name().to_owned()), told)
+}
+
+/// A certificate's name is a file's name: letters, digits, `-`, `_`, `.`, at most 63, not first a dot.
+pub(super) fn check_name(name: &str) -> Result<()> {
+    let possible = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !name.is_empty() && name.len() <= 63 && !name.starts_with('.') && name.chars().all(possible)
+    {
+        return Ok(());
+    }
+    Err(Error::misuse(
+        Subject::Certificate(name.to_owned()),
+        "a name has 1 to 63 letters, digits, `-`, `_` or `.`, and does not begin with a dot",
+    ))
+}
+
+/// `[backed up 8][DER length 4][DER][PKCS#8]`; no PKCS#8 for one without its private key.
+pub(super) fn encode(stored: &Stored) -> Zeroizing<Vec<u8>> {
+    let der = stored.public().der();
+    let key: &[u8] = match stored {
+        Stored::Whole(certificate) => certificate.private_key(),
+        Stored::Public(_) => &[],
+    };
+    let mut bytes = Zeroizing::new(Vec::with_capacity(12 + der.len() + key.len()));
+    bytes.extend_from_slice(&stored.backed_up().unwrap_or(0).to_be_bytes());
+    bytes.extend_from_slice(&(der.len() as u32).to_be_bytes());
+    bytes.extend_from_slice(der);
+    bytes.extend_from_slice(key);
+    bytes
+}
+
+pub(super) fn decode(name: &str, bytes: &[u8]) -> Option<Result<Stored>> {
+    let backed_up = u64::from_be_bytes(*bytes.first_chunk()?);
+    let length = u32::from_be_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
+    let (der, key) = bytes.get(12..)?.split_at_checked(length)?;
+    if key.is_empty() {
+        return Some(PublicCertificate::from_der(name, der).map(Stored::Public));
+    }
+    let backed_up = (backed_up != 0).then_some(backed_up);
+    Some(Certificate::from_parts(name, der, key, backed_up).map(Stored::Whole))
+}

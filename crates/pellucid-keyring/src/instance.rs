@@ -1,0 +1,382 @@
+//! The instance directory: where it is, its directories, and who may read them.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use pellucid::error::{Error, Result, Subject};
+use pellucid_files::trusted::{self, Guard};
+
+const CONFIG: &str = "/etc/pellucid.conf";
+/// It has one line.
+const CONFIG_BYTES_MOST: u64 = 65536;
+
+/// The file that names the system instance's directory, `home = PATH`; `PELLUCID_CONFIG` names another one.
+pub(super) fn config_path() -> PathBuf {
+    std::env::var_os("PELLUCID_CONFIG").map_or_else(|| PathBuf::from(CONFIG), PathBuf::from)
+}
+
+pub(super) fn locate() -> Result<PathBuf> {
+    let home = choose(variable, rustix::process::geteuid().is_root(), read_configured)?;
+    // Also where there is none yet: nobody else is to have a hand in the one that is made.
+    trusted::check(&home)?;
+    Ok(home)
+}
+
+/// Opens a file of the keyring, which nobody but root and the caller could have put there; none if it is not there.
+pub(super) fn open(path: &Path, guard: Guard<'_>) -> Result<Option<File>> {
+    match trusted::open(path, guard) {
+        Ok(file) => Ok(Some(file)),
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Keys that a user has come before the machine's, so that a machine that gets a keyring locks nobody out of what was
+/// sealed before. Root's are the machine's.
+fn choose(
+    variable: impl Fn(&str) -> Option<OsString>,
+    is_root: bool,
+    configured: impl FnOnce() -> Result<Option<PathBuf>>,
+) -> Result<PathBuf> {
+    if let Some(home) = variable("PELLUCID_HOME") {
+        return Ok(PathBuf::from(home));
+    }
+    let own = own_place(variable);
+    if let Some(own) = own.as_ref().filter(|own| !is_root && is_own(own)) {
+        return Ok(own.clone());
+    }
+    configured()?.or(own).ok_or_else(|| {
+        Error::misuse(
+            Subject::Option("PELLUCID_HOME".into()),
+            "not set, and neither is HOME: there is no place for a keyring",
+        )
+    })
+}
+
+/// Where a user's own keyring lies: where the environment says, if nobody else has a hand in that, and else in the home
+/// directory that the account has.
+fn own_place(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let named = named_place(variable)?;
+    match passed_over_from(&named) {
+        Some((registered, _)) => Some(registered),
+        None => Some(named),
+    }
+}
+
+fn named_place(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let data = variable("XDG_DATA_HOME").map(PathBuf::from);
+    let data = data.or_else(|| Some(Path::new(&variable("HOME")?).join(".local/share")))?;
+    Some(data.join("pellucid"))
+}
+
+/// The place to take instead of `named`, and why.
+fn passed_over_from(named: &Path) -> Option<(PathBuf, Error)> {
+    let refused = trusted::check(named).err()?;
+    let home = trusted::home_of(rustix::process::geteuid().as_raw())?;
+    let registered = home.join(".local/share/pellucid");
+    (registered != named && trusted::check(&registered).is_ok()).then_some((registered, refused))
+}
+
+/// The place for a keyring of the caller's that is used although `HOME` or `XDG_DATA_HOME` leads to another one, and what
+/// is wrong with that; none where the caller's own is not the one to use.
+pub(super) fn passed_over() -> Option<(PathBuf, Error)> {
+    let instead = passed_over_from(&named_place(variable)?)?;
+    (locate().ok()? == instead.0).then_some(instead)
+}
+
+/// A keyring is there, and it is the caller's: not one of a HOME that was left over from somebody else.
+fn is_own(home: &Path) -> bool {
+    std::fs::metadata(home.join("keyring")).is_ok_and(|metadata| {
+        metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw()
+    })
+}
+
+/// The caller's own keyring, if there is one.
+pub(super) fn own() -> Option<PathBuf> {
+    own_place(variable).filter(|own| is_own(own))
+}
+
+/// The machine's instance, where the one at `home` is the caller's own and comes before it unasked.
+pub(super) fn behind(home: &Path) -> Option<PathBuf> {
+    if variable("PELLUCID_HOME").is_some() || own().as_deref() != Some(home) {
+        return None;
+    }
+    configured().filter(|machine| machine != home)
+}
+
+/// What [`config_path`] names.
+pub(super) fn configured() -> Option<PathBuf> {
+    read_configured().ok().flatten()
+}
+
+/// The same; one that others could have written leads nowhere.
+fn read_configured() -> Result<Option<PathBuf>> {
+    let mut text = String::new();
+    let read = trusted::open(&config_path(), Guard::Unchanged)
+        .map(|file| file.take(CONFIG_BYTES_MOST).read_to_string(&mut text));
+    match read {
+        Ok(Ok(_)) => {}
+        Ok(Err(_)) | Err(Error::Io { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    Ok(text.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "home").then(|| PathBuf::from(value.trim()))
+    }))
+}
+
+/// Whether `home` is what [`configured`] says, by whatever path.
+fn is_configured(home: &Path) -> bool {
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    configured().is_some_and(|configured| whole(&configured) == whole(home))
+}
+
+/// The group that may read the instance at `home` although nothing names it as the machine's.
+pub(super) fn unnamed_group(home: &Path) -> Option<u32> {
+    group(home).filter(|_| !is_configured(home))
+}
+
+pub(super) fn make_directories(home: &Path) -> Result<()> {
+    trusted::check(home)?;
+    make_for_owner(home)?;
+    // Somebody may have been there first.
+    trusted::check(&home.join("keyring"))?;
+    // By the umask of whoever made it, any directory may be 0750: only what is named as the machine's is so on purpose.
+    let shared = group_of(home).filter(|_| is_configured(home));
+    make(&home.join("keyring"), shared)?;
+    make_directory(&home.join("keyring/certificates"))?;
+    make_directory(&home.join("keyring/databases"))
+}
+
+/// Makes a directory inside `keyring`, for the same group.
+pub(super) fn make_directory(path: &Path) -> Result<()> {
+    make(path, path.parent().and_then(group_of))
+}
+
+fn make_for_owner(path: &Path) -> Result<()> {
+    make(path, None)
+}
+
+fn make(path: &Path, group: Option<u32>) -> Result<()> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.and_then(|()| match group {
+        Some(group) if group_of(path) != Some(group) => share_directory(path, group, 0o750),
+        _ => Ok(()),
+    })
+    .map_err(|error| Error::io(Subject::File(path.to_owned()), error))
+}
+
+/// Where it is kept what runs. In a system instance the group may put entries there, too, and take away its own.
+pub(super) fn make_run_directory(home: &Path, path: &Path) -> Result<()> {
+    make_for_owner(home)?;
+    make_for_owner(path)?;
+    match group(home) {
+        Some(group) => share_directory(path, group, 0o1770)
+            .map_err(|error| Error::io(Subject::File(path.to_owned()), error)),
+        None => Ok(()),
+    }
+}
+
+fn share_directory(path: &Path, group: u32, mode: u32) -> std::io::Result<()> {
+    std::os::unix::fs::chown(path, None, Some(group))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}
+
+/// Makes the directory of a system instance: 0750, for `group` to read; and what is in it.
+pub(super) fn make_system_directories(home: &Path, group: u32) -> Result<()> {
+    trusted::check(home)?;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o750).create(home);
+    made.and_then(|()| share_directory(home, group, 0o750))
+        .map_err(|error| Error::io(Subject::File(home.to_owned()), error))?;
+    make(&home.join("keyring"), Some(group))?;
+    make_directories(home)?;
+    make_run_directory(home, &home.join("run"))
+}
+
+/// The group that may read the instance at `home`, if it is a system instance. The mode of `keyring` says so, which no
+/// umask makes 0750: only who makes a system instance does.
+pub(super) fn group(home: &Path) -> Option<u32> {
+    group_of(home)?;
+    group_of(&home.join("keyring"))
+}
+
+/// The group that may read in a directory inside `keyring` (0750); none in a private instance.
+pub(super) fn group_of(directory: &Path) -> Option<u32> {
+    let metadata = std::fs::metadata(directory).ok()?;
+    (metadata.mode() & 0o7777 == 0o750).then(|| metadata.gid())
+}
+
+/// Lets the group of a system instance read a file.
+pub(super) fn share_file(file: &File, group: u32) -> std::io::Result<()> {
+    std::os::unix::fs::fchown(file, None, Some(group))?;
+    file.set_permissions(std::fs::Permissions::from_mode(0o640))
+}
+
+/// The files of a directory, in order; those being written begin with a dot and are left out.
+pub(super) fn names_in(directory: &Path) -> Result<Vec<String>> {
+    let io = |error| Error::io(Subject::File(directory.to_owned()), error);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(io)? {
+        let name = entry.map_err(io)?.file_name();
+        names.extend(name.into_string().ok().filter(|name| !name.starts_with('.')));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Whether an instance is there, or was, as far as the caller may look.
+pub(super) fn has_keyring(home: &Path) -> bool {
+    !matches!(std::fs::symlink_metadata(home.join("keyring")),
+        Err(error) if error.kind() == ErrorKind::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_keys_come_before_the_machines_and_roots_are_the_machines() {
+        let place = tempfile::tempdir().unwrap();
+        let (home, machine) = (place.path().join("home"), PathBuf::from("/var/lib/pellucid"));
+        let own = home.join(".local/share/pellucid");
+        let found = |named: &[(&str, &Path)], is_root, configured: Option<&PathBuf>| {
+            let named: Vec<_> = named.iter().map(|(name, path)| (*name, path.into())).collect();
+            let variable = |name: &str| {
+                named
+                    .iter()
+                    .find(|(one, _)| *one == name)
+                    .map(|(_, path): &(_, OsString)| path.clone())
+            };
+            choose(variable, is_root, || Ok(configured.cloned())).ok()
+        };
+        let at_home: [(&str, &Path); 1] = [("HOME", &home)];
+        assert_eq!(found(&at_home, false, None), Some(own.clone()), "where one will be made");
+        assert_eq!(found(&at_home, false, Some(&machine)), Some(machine.clone()));
+        assert_eq!(found(&[], false, Some(&machine)), Some(machine.clone()));
+        assert_eq!(found(&[], false, None), None);
+
+        std::fs::create_dir_all(own.join("keyring")).unwrap();
+        assert_eq!(found(&at_home, false, Some(&machine)), Some(own), "it was there");
+        assert_eq!(found(&at_home, true, Some(&machine)), Some(machine.clone()));
+        let elsewhere: [(&str, &Path); 2] =
+            [("HOME", &home), ("XDG_DATA_HOME", Path::new("/nowhere"))];
+        assert_eq!(found(&elsewhere, false, Some(&machine)), Some(machine.clone()));
+        let named: [(&str, &Path); 2] = [("HOME", &home), ("PELLUCID_HOME", Path::new("/keys"))];
+        assert_eq!(found(&named, false, Some(&machine)), Some("/keys".into()));
+    }
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Makes keys, an entry of a scan, and files outside that a user names; their modes.
+    fn modes(home: &Path, outside: &Path) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+        use crate::{back_up_service_key, Change, Keyring, Run};
+        use pellucid::protector::{KeyFile, Passphrase, Wrapping};
+        let (keyring, _) = Keyring::open_or_create(home).unwrap();
+        keyring.ensure_default_certificate().unwrap();
+        keyring.remember_database(&[1; 16], &Default::default()).unwrap();
+        let password = Passphrase::new(b"a Pa55word");
+        Change::begin(home).unwrap().add_password(&keyring, &password).unwrap();
+        Run::begin(&outside.join("app.db"), 1).put(home).unwrap();
+        let [pem, key, service, master, bundle] =
+            ["pem", "key", "service", "master", "bundle"].map(|name| outside.join(name));
+        keyring
+            .export_certificate(
+                "pellucid",
+                &pem,
+                Some((&key, &password)),
+                &crate::certificates::ANY_TEXT,
+            )
+            .unwrap();
+        back_up_service_key(home, &service, &password).unwrap();
+        keyring.back_up_database_key(&master, &password).unwrap();
+        let raw = KeyFile::parse(&[3; 32]).unwrap();
+        keyring.export_instance(&bundle, &Wrapping::KeyFile(&raw)).unwrap();
+        let run = std::fs::read_dir(home.join("run")).unwrap().next().unwrap().unwrap().path();
+        let directories = ["", "keyring", "keyring/certificates", "keyring/databases"];
+        let files =
+            ["service.key", "events.log", "keyring/master.key", "keyring/certificates/pellucid"];
+        let databases = std::fs::read_dir(home.join("keyring/databases")).unwrap();
+        let files = files.map(|name| home.join(name)).into_iter();
+        let files = files.chain(databases.map(|entry| entry.unwrap().path()));
+        let files = files.chain([home.join("keyring/passwords/1"), run]);
+        (
+            directories.iter().map(|name| mode(&home.join(name))).collect(),
+            files.map(|file| mode(&file)).collect(),
+            [pem, key, service, master, bundle].iter().map(|file| mode(file)).collect(),
+        )
+    }
+
+    #[test]
+    fn keys_are_their_owners_whatever_modes_lie_around_them() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path();
+        set_mode(place, 0o750);
+        // Made here, as below a `~/.local/share` made with umask 027.
+        let (directories, files, outside) = modes(&place.join("keys"), place);
+        assert_eq!(directories, [0o700; 4]);
+        assert_eq!(files, [0o600; 7]);
+        assert_eq!(outside, [0o600; 5]);
+        assert_eq!(mode(&place.join("keys/run")), 0o700);
+        // Made before, by somebody with that umask.
+        let (own, outside) = (place.join("own"), place.join("outside"));
+        for path in [&own, &outside] {
+            std::fs::create_dir(path).unwrap();
+            set_mode(path, 0o750);
+        }
+        let (directories, files, outside) = modes(&own, &outside);
+        assert_eq!(directories, [0o750, 0o700, 0o700, 0o700]);
+        assert_eq!((files, outside), (vec![0o600; 7], vec![0o600; 5]));
+        assert_eq!(mode(&own.join("run")), 0o700);
+        assert_eq!(unnamed_group(&own), None);
+        // And its key may not be a group's to read; root's may be for one of root's own.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(own.join("service.key"), None, Some(65534)).unwrap();
+        }
+        set_mode(&own.join("service.key"), 0o640);
+        assert!(matches!(crate::service_key::read_service_key(&own), Err(Error::Misuse { .. })));
+    }
+
+    #[test]
+    fn a_system_instance_is_its_groups_to_read_and_what_leaves_it_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let home = place.path().join("instance");
+        let group = rustix::process::getegid().as_raw();
+        make_system_directories(&home, group).unwrap();
+        let (directories, files, outside) = modes(&home, place.path());
+        assert_eq!(directories, [0o750; 4]);
+        assert_eq!((files, outside), (vec![0o640; 7], vec![0o600; 5]));
+        assert_eq!(mode(&home.join("run")), 0o1770);
+        assert_eq!(mode(&home.join("keyring/lock")), 0o660);
+        assert_eq!(unnamed_group(&home), Some(group));
+        make_system_directories(&home, group).unwrap();
+        assert_eq!([mode(&home), mode(&home.join("keyring"))], [0o750; 2]);
+    }
+
+    #[test]
+    fn a_keyring_of_somebody_else_is_not_ones_own() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("keyring")).unwrap();
+        assert!(is_own(place.path()));
+        // Only root can give one away; to others the root directory's owner is somebody else.
+        match rustix::process::geteuid().is_root() {
+            true => {
+                std::os::unix::fs::chown(place.path().join("keyring"), Some(65534), None).unwrap();
+                assert!(!is_own(place.path()));
+            }
+            false => assert!(!is_own(Path::new("/"))),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The keyring: the only home of key material, one small sealed file for each key and certificate.
+//!
+//! Layout: docs/format.md, "Keyring". Reading never writes. Opening a database needs no other
+//! database and no lock.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
+
+mod bundle;
+mod certificates;
+mod databases;
+mod description;
+mod events;
+mod found;
+mod history;
+mod instance;
+mod lock;
+mod master;
+mod moving;
+mod password_file;
+pub mod policy;
+mod provider;
+mod runs;
+mod sealed_file;
+mod service_key;
+mod settings;
+
+use std::path::{Path, PathBuf};
+
+pub use bundle::{Bundle, BUNDLE_BYTES_MOST};
+pub use certificates::{Encoding, Stored};
+pub use databases::DatabaseMemory;
+pub use description::Description;
+pub use events::{read_events, Action, Event};
+pub use found::{Damaged, Found};
+pub use master::{
+    back_up_service_key, check_password, read_key_backup, Change, Lost, PASSWORD_CHARS_LEAST,
+};
+pub use moving::{Carried, Fate};
+pub use password_file::MasterKey;
+pub use provider::{use_provider, ServiceKeyProvider, Source};
+pub use runs::{ProcessId, Run, Stopped};
+
+use zeroize::Zeroizing;
+
+use pellucid::error::{Error, Result, Subject};
+use pellucid::message;
+use pellucid::secret::Secret32;
+use sealed_file::{Kind, SealedFile};
+
+/// The name of the certificate that is made when none is there.
+pub const DEFAULT_CERTIFICATE: &str = "pellucid";
+
+const SMK: Subject = Subject::Key("service master key");
+const DMK: Subject = Subject::Key("database master key");
+
+/// What [`Keyring::open_or_create`] had to make.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Made {
+    /// The service master key's file.
+    pub service_master_key: Option<PathBuf>,
+    /// The database master key's file.
+    pub database_master_key: Option<PathBuf>,
+}
+
+/// An opened keyring: the database master key is at hand.
+#[derive(Debug)]
+pub struct Keyring {
+    home: PathBuf,
+    master_key: Secret32,
+}
+
+impl Keyring {
+    /// The instance directory: `$PELLUCID_HOME`; else `pellucid` in the XDG data directory, if the caller has a keyring
+    /// there and is not root; else `home = PATH` in `/etc/pellucid.conf`; else `pellucid` in the XDG data directory. In
+    /// place of an XDG data directory that others have a hand in, the one below the home of the caller's account.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if none of them is set, or others could exchange the one that is to be used.
+    pub fn locate() -> Result<PathBuf> {
+        instance::locate()
+    }
+
+    /// Where `HOME` or `XDG_DATA_HOME` leads to a place that somebody else has a hand in: the one that
+    /// [`Keyring::locate`] takes instead, in the home directory of the caller's account, and what is wrong with the other.
+    pub fn passed_over() -> Option<(PathBuf, Error)> {
+        instance::passed_over()
+    }
+
+    /// Opens the keyring of an instance.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if there is none, or the service master key is another one;
+    /// [`Error::Misuse`] if others can read it; [`Error::Unauthentic`] if a file is damaged.
+    pub fn open(home: &Path) -> Result<Self> {
+        let file = master::master_file(home);
+        // A second look, because a service master key may be exchanged meanwhile.
+        let mut opened = Self::read_master_key(home, &file);
+        if matches!(opened, Err(Error::MissingKey { .. })) {
+            opened = Self::read_master_key(home, &file);
+        }
+        let master_key = opened?.ok_or_else(|| Error::message(message::MASTER_KEY_MISSING, ""))?;
+        Ok(Self { home: home.to_owned(), master_key })
+    }
+
+    fn read_master_key(home: &Path, file: &SealedFile) -> Result<Option<Secret32>> {
+        let service_key = service_key::service_key(home)?;
+        let read = match (file.read(&service_key), service_key::read_next_service_key(home)?) {
+            (Err(Error::MissingKey { .. }), Some(next)) => file.read(&next),
+            (read, _) => read,
+        };
+        read?.map(|bytes| master::as_key(file, &bytes)).transpose()
+    }
+
+    /// A file below the database master key. While that is exchanged some are sealed under the next one already.
+    fn read(&self, file: &SealedFile) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let read = file.read(&self.master_key);
+        if !matches!(read, Err(Error::MissingKey { .. })) {
+            return read;
+        }
+        let later = match master::next_file(&self.home).read(&service_key::service_key(&self.home)?)
+        {
+            Ok(Some(bytes)) => master::as_key(file, &bytes)?,
+            _ => Self::open(&self.home)?.master_key,
+        };
+        file.read(&later).or(read)
+    }
+
+    /// Opens the keyring, or makes what is missing. Two processes that do so at once end with the
+    /// same keys.
+    ///
+    /// A key is only made where nothing is sealed under the one it would replace: keys are made from
+    /// the top and never removed, so a child without its parent is a loss, not a beginning.
+    ///
+    /// # Errors
+    /// As [`Keyring::open`], also for a lost key; [`Error::Io`] if a file cannot be written.
+    pub fn open_or_create(home: &Path) -> Result<(Self, Made)> {
+        let mut made = Made::default();
+        let path = home.join("keyring/master.key");
+        instance::make_directories(home)?;
+        let service_key = match service_key::read_service_key(home)? {
+            Some(key) => key,
+            // Looked at in this order: another process makes the parent first.
+            None if path.exists()
+                || master::next_file(home).path().exists()
+                || master::has_children(home)? =>
+            {
+                service_key::read_service_key(home)?.ok_or_else(|| {
+                    lost(SMK, home.join("service.key"), "; systemd may have it as a credential")
+                })?
+            }
+            None => {
+                Event::new(Action::Created, "service master key").record(home)?;
+                made.service_master_key = service_key::make_service_key(home)?;
+                service_key::read_service_key(home)?
+                    .ok_or_else(|| Error::missing_key(SMK, "it vanished after it was made"))?
+            }
+        };
+        if !path.exists() {
+            if !master::passwords(home)?.is_empty() && !path.exists() {
+                return Err(Error::message(message::MASTER_KEY_MISSING, ""));
+            }
+            if master::has_children(home)? && !path.exists() {
+                return Err(lost(DMK, path, ""));
+            }
+            let file = SealedFile::new(path.clone(), Kind::MasterKey, "");
+            let fresh = Secret32::random()?;
+            Event::new(Action::Created, "database master key").record(home)?;
+            if file.create(&service_key, fresh.expose())? {
+                made.database_master_key = Some(path);
+            }
+        }
+        Ok((Self::open(home)?, made))
+    }
+
+    /// The machine's keyring, where this one is the caller's own and comes before it, and the caller may read that.
+    pub fn behind(&self) -> Option<Self> {
+        Self::open(&instance::behind(&self.home)?).ok()
+    }
+
+    /// Waits until nobody else changes the keyring; the keyring as it is then.
+    fn begin_change(&self) -> Result<(Change, Self)> {
+        let change = Change::begin(&self.home)?;
+        // Opened by its password only, it has no other way.
+        let now = match master::master_path(&self.home).exists() {
+            true => Self::open(&self.home)?,
+            false => Self { home: self.home.clone(), master_key: self.master_key.clone() },
+        };
+        Ok((change, now))
+    }
+
+    /// Makes the directories of an instance that a group of service accounts may read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn make_system_directories(home: &Path, group: u32) -> Result<()> {
+        instance::make_system_directories(home, group)
+    }
+
+    /// The file that names the system instance.
+    pub fn config_path() -> PathBuf {
+        instance::config_path()
+    }
+
+    /// The caller's own instance, if there is one, whether or not it is the one that is used.
+    pub fn own() -> Option<PathBuf> {
+        instance::own()
+    }
+
+    /// The group that may read the instance at `home` although nothing names it as the machine's.
+    pub fn unnamed_group(home: &Path) -> Option<u32> {
+        instance::unnamed_group(home)
+    }
+
+    /// The system instance, if this machine is configured to have one.
+    pub fn configured() -> Option<PathBuf> {
+        instance::configured()
+    }
+
+    /// Makes the instance's directories, where they are missing.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn make_directories(home: &Path) -> Result<()> {
+        instance::make_directories(home)
+    }
+
+    /// Whether there is a keyring in the instance `home`, whole or not. One that the caller may not look at counts.
+    pub fn is_at(home: &Path) -> bool {
+        instance::has_keyring(home)
+    }
+
+    fn key(&self) -> &Secret32 {
+        &self.master_key
+    }
+
+    /// The instance directory.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+}
+
+fn lost(key: Subject, path: PathBuf, hint: &str) -> Error {
+    Error::missing_key(
+        key,
+        format!(
+            "`{}` is not there, and what is sealed under it is; put back the file{hint}",
+            path.display()
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests;

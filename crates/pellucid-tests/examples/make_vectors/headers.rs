@@ -1,0 +1,268 @@
+//! Vectors of headers: each protector, older DEKs, and what somebody may have done to them.
+
+use aws_lc_rs::digest;
+use pellucid::certificate::{Certificate, CertificateRequest};
+use pellucid::derive::commitment;
+use pellucid::header::{DekRow, Header, COPY_BYTES};
+use pellucid::keys::{generation_cipher, HeaderKey};
+use pellucid::protector::{
+    self, Argon2Cost, Binding, KeyFile, Passphrase, Protector, Purpose, Wrapping,
+};
+use pellucid::secret::Secret32;
+use pellucid::unit::{self, FileKind, Place};
+use pellucid::{Algorithm, Dek, Result};
+
+use super::{
+    case, dek, flip, header, key_bytes, Case, Fixed, FILE_ID, GENERATION, NONCE, OTHER_ID,
+};
+
+const PASSPHRASE: &str = "correct horse battery staple";
+const CHEAP: Argon2Cost = Argon2Cost { memory_kib: 64, passes: 1, lanes: 1 };
+const ALGORITHM: Algorithm = Algorithm::Aes256;
+
+fn wrapped(dek: &Dek, id: &[u8; 16], with: &Wrapping<'_>) -> Result<Vec<u8>> {
+    let commitment = commitment(dek, id)?;
+    let binding =
+        Binding { purpose: Purpose::Database, id, algorithm: ALGORITHM, commitment: &commitment };
+    let mut bytes = Vec::new();
+    protector::wrap(dek, &binding, with)?.encode(&mut bytes);
+    Protector::decode(&bytes)?;
+    Ok(bytes)
+}
+
+fn header_case(kind: &str) -> Case {
+    case("header", kind, ALGORITHM)
+        .with("copy", 0)
+        .with("sequence", 5)
+        .with("page-size", 512)
+        .with("state", "encrypted")
+        .with("created", 1_700_000_000u64)
+}
+
+fn sealed(protectors: &[Vec<u8>]) -> Result<Vec<u8>> {
+    encoded(&Header { protectors: protectors.to_vec(), ..header(&dek(), FILE_ID, ALGORITHM)? })
+}
+
+fn encoded(header: &Header) -> Result<Vec<u8>> {
+    Ok(header.encode(&HeaderKey::derive(&dek(), &header.file_id)?)?.to_vec())
+}
+
+/// Changes bytes and makes both sums right again, as somebody who has the DEK could.
+fn patched(copy: &[u8], change: impl FnOnce(&mut [u8])) -> Result<Vec<u8>> {
+    let mut copy = copy.to_vec();
+    change(&mut copy);
+    let mac = HeaderKey::derive(&dek(), &FILE_ID)?.sign(&[&copy[..COPY_BYTES - 64]]);
+    copy[COPY_BYTES - 64..COPY_BYTES - 32].copy_from_slice(&mac);
+    Ok(with_checksum(copy))
+}
+
+/// Makes the checksum right, which takes no key.
+fn with_checksum(mut copy: Vec<u8>) -> Vec<u8> {
+    let sum = digest::digest(&digest::SHA256, &copy[..COPY_BYTES - 32]);
+    copy[COPY_BYTES - 32..].copy_from_slice(sum.as_ref());
+    copy
+}
+
+fn with_certificate(case: Case, certificate: &Certificate) -> Case {
+    case.with_bytes("certificate", certificate.public().der())
+        .with_bytes("private-key", certificate.private_key())
+}
+
+pub fn cases() -> Result<Vec<Case>> {
+    let key_file = KeyFile::parse(&key_bytes(64)).unwrap();
+    let by_key_file = wrapped(&dek(), &FILE_ID, &Wrapping::KeyFile(&key_file))?;
+    let passphrase = Passphrase::new(PASSPHRASE.as_bytes());
+    let by_passphrase = wrapped(&dek(), &FILE_ID, &Wrapping::Passphrase(&passphrase, CHEAP))?;
+    let certificate = Certificate::generate("app", &CertificateRequest::new("Vectors", 365))?;
+    let by_certificate = wrapped(&dek(), &FILE_ID, &Wrapping::Certificate(&certificate))?;
+    let recovery = wrapped(&dek(), &FILE_ID, &Wrapping::Recovery(certificate.public()))?;
+
+    let good = header_case("key-file")
+        .with_bytes("key-file", &key_bytes(64))
+        .with_body(&sealed(std::slice::from_ref(&by_key_file))?);
+    let digits = pellucid::hash::hex(&key_bytes(64)) + "\n";
+    let with_passphrase = header_case("passphrase")
+        .with("passphrase", PASSPHRASE)
+        .with_body(&sealed(std::slice::from_ref(&by_passphrase))?);
+    let with_cert = with_certificate(header_case("certificate"), &certificate)
+        .with_body(&sealed(std::slice::from_ref(&by_certificate))?);
+    let with_recovery = with_certificate(header_case("recovery"), &certificate)
+        .with("allow-recovery", "yes")
+        .with_body(&sealed(std::slice::from_ref(&recovery))?);
+    let several = sealed(&[by_passphrase.clone(), by_certificate.clone(), by_key_file.clone()])?;
+    let mut cases = vec![
+        good.clone(),
+        good.clone().with("kind", "key-file-hexadecimal").with_bytes("key-file", digits.as_bytes()),
+        with_passphrase.clone(),
+        with_cert.clone(),
+        with_recovery.clone(),
+        good.clone().with("kind", "several").with_body(&several),
+        with_passphrase
+            .failing("wrong-passphrase", "missing-key", "wrong passphrase")
+            .with("passphrase", "correct horse battery stable"),
+        with_recovery
+            .failing("recovery-not-asked-for", "missing-key", "is for recovery")
+            .with("allow-recovery", "no"),
+    ];
+    let other = Certificate::generate("other", &CertificateRequest::new("Somebody", 365))?;
+    cases.push(with_certificate(
+        with_cert.failing("missing-certificate", "missing-key", "is not in the keyring"),
+        &other,
+    ));
+    let mut escape = by_certificate.clone();
+    escape[5] = 0x1b;
+    cases.push(
+        with_cert
+            .failing("control-character-in-name", "corrupt", "a protector's fields do not fit")
+            .with_body(&sealed(&[escape])?),
+    );
+    cases.extend(substitutions(&with_cert, &certificate, &good, &key_file)?);
+    cases.extend(older_dek(&good, &by_key_file)?);
+    cases.extend(structure(&good, &with_passphrase, &by_key_file)?);
+    Ok(cases)
+}
+
+/// Somebody who has no key, only public halves and headers of other files.
+fn substitutions(
+    with_cert: &Case,
+    certificate: &Certificate,
+    good: &Case,
+    key_file: &KeyFile,
+) -> Result<Vec<Case>> {
+    let mut unsigned = wrapped(&dek(), &FILE_ID, &Wrapping::Recovery(certificate.public()))?;
+    unsigned[1] = 0;
+    let foreign = Dek::from_secret(Secret32::new(&mut key_bytes(32)));
+    let other_file = wrapped(&dek(), &OTHER_ID, &Wrapping::KeyFile(key_file))?;
+    // Made for the header's commitment, so that the tag is right and only the DEK is another.
+    let commitment = commitment(&dek(), &FILE_ID)?;
+    let binding = Binding {
+        purpose: Purpose::Database,
+        id: &FILE_ID,
+        algorithm: ALGORITHM,
+        commitment: &commitment,
+    };
+    let mut committed = Vec::new();
+    protector::wrap(&foreign, &binding, &Wrapping::KeyFile(key_file))?.encode(&mut committed);
+    Ok(vec![
+        with_cert
+            .failing("substituted-certificate", "unauthentic", "was not made by this certificate")
+            .with_body(&sealed(&[unsigned])?),
+        good.failing("substituted-dek", "unauthentic", "brings another key than the header's")
+            .with_body(&sealed(&[committed])?),
+        good.failing("protector-of-another-file", "missing-key", "wrong key")
+            .with_body(&sealed(&[other_file])?),
+    ])
+}
+
+fn older_dek(good: &Case, by_key_file: &[u8]) -> Result<Vec<Case>> {
+    let older = Dek::from_secret(Secret32::new(&mut key_bytes(32)));
+    let mut nonces = Fixed(0);
+    let row = DekRow::wrap_older(&older, 1..=2, Algorithm::Aes128, &dek(), &FILE_ID, &mut nonces)?;
+    let mut header = header(&dek(), FILE_ID, ALGORITHM)?;
+    header.deks[0].first_generation = GENERATION;
+    header.deks.insert(0, row);
+    header.protectors = vec![by_key_file.to_vec()];
+    let kind = FileKind::Database;
+    let cipher = generation_cipher(&older, &FILE_ID, 2, Algorithm::Aes128, kind)?;
+    let mut page = [0; 512];
+    let plain = [0x5a; 480];
+    unit::seal(&cipher, 2, &NONCE, &Place::page(&FILE_ID, 7), &plain, &mut page)?;
+    let with_older = good
+        .clone()
+        .with("kind", "older-dek")
+        .with_bytes("older-dek", &key_bytes(32))
+        .with_bytes("nonce", &NONCE)
+        .with_bytes("older-page", &page)
+        .with_bytes("plaintext", &plain)
+        .with_body(&encoded(&header)?);
+    let flipped = patched(&with_older.body, |copy| copy[128 + 44 + 20] ^= 1)?;
+    // The same while the container gets another file id: what is older is bound to the one before.
+    header.scan.older_id = Some(OTHER_ID);
+    header.deks[0].commitment = commitment(&older, &OTHER_ID)?;
+    let cipher = generation_cipher(&older, &OTHER_ID, 2, Algorithm::Aes128, kind)?;
+    unit::seal(&cipher, 2, &NONCE, &Place::page(&OTHER_ID, 7), &plain, &mut page)?;
+    let renamed = with_older
+        .clone()
+        .with("kind", "another-file-id")
+        .with_bytes("older-file-id", &OTHER_ID)
+        .with_bytes("older-page", &page)
+        .with_body(&encoded(&header)?);
+    let unflagged = patched(&renamed.body, |copy| copy[128 + 9] ^= 4)?;
+    Ok(vec![
+        renamed
+            .failing("another-file-id-unflagged", "corrupt", "older file id do not fit")
+            .with_body(&unflagged),
+        renamed,
+        with_older
+            .failing("flipped-older-dek", "unauthentic", "an older DEK does not unwrap")
+            .with_body(&flipped),
+        with_older,
+    ])
+}
+
+/// What is wrong with the bytes of a copy.
+fn structure(good: &Case, with_passphrase: &Case, by_key_file: &[u8]) -> Result<Vec<Case>> {
+    let mut torn = good.body.clone();
+    torn[512..].fill(0);
+    let mut forged = good.body.clone();
+    forged[24 + 7] = 9;
+    let costly = |copy: &mut [u8]| copy[128 + 104 + 4..][..4].copy_from_slice(&[0, 0x20, 0, 0]);
+    let lanes = |copy: &mut [u8]| copy[128 + 104 + 12..][..4].copy_from_slice(&[0x80, 0, 0, 0]);
+    let patch = |at: usize, value: u8| patched(&good.body, |copy| copy[at] = value);
+    let unknown = [&[9, 0, 0, 2][..], &[1, 2]].concat();
+    Ok(vec![
+        good.failing("torn", "corrupt", "header copy 0: torn or damaged").with_body(&torn),
+        flip(good.failing("not-a-header", "corrupt", "header copy 1: not a header"), 0)
+            .with("copy", 1),
+        good.failing("forged", "unauthentic", "header copy 0: authentication tag does not match")
+            .with_body(&with_checksum(forged)),
+        good.failing("newer-version", "unsupported", "format version 2 is newer than 1")
+            .with_body(&patch(19, 2)?),
+        good.failing("incompatible-flag", "unsupported", "incompatible flags 0x0100 are not known")
+            .with_body(&patch(120, 1)?),
+        good.clone()
+            .with("kind", "read-only-flag")
+            .with_bytes("flags", &[0, 0, 0, 4, 0, 0])
+            .with_body(&patch(123, 4)?),
+        good.clone()
+            .with("kind", "compatible-flag")
+            .with_bytes("flags", &[0, 0, 0, 0, 2, 0])
+            .with_body(&patch(124, 2)?),
+        good.failing("byte-in-use", "unsupported", "byte 69 is not zero").with_body(&patch(69, 1)?),
+        good.failing("padding-in-use", "unsupported", "byte 7103 is not zero")
+            .with_body(&patch(COPY_BYTES - 65, 9)?),
+        good.failing("row-in-use", "unsupported", "byte 138 is not zero")
+            .with_body(&patch(128 + 10, 1)?),
+        good.failing("current-dek-wrapped", "unsupported", "byte 231 is not zero")
+            .with_body(&patch(128 + 103, 1)?),
+        good.failing("ends-elsewhere", "corrupt", "its fields end elsewhere than it says")
+            .with_body(&patch(22, good.body[22] + 1)?),
+        good.failing("reserved-algorithm", "unsupported", "algorithm 5 is reserved")
+            .with_body(&patch(128 + 8, Algorithm::RESERVED_ID)?),
+        good.failing("reserved-protector-4", "unsupported", "protector type 4 is reserved")
+            .with_body(&patch(128 + 104, 4)?),
+        good.failing("reserved-protector-5", "unsupported", "protector type 5 is reserved")
+            .with_body(&patch(128 + 104, 5)?),
+        good.failing("unknown-algorithm", "unsupported", "algorithm 77 is not known")
+            .with_body(&patch(128 + 8, 77)?),
+        good.failing("unknown-state", "unsupported", "encryption state 7 is not known")
+            .with_body(&patch(52, 7)?),
+        good.failing("unknown-protector", "unsupported", "protector type 9 is not known")
+            .with_body(&sealed(&[by_key_file.to_vec(), unknown])?),
+        good.failing("too-many-protectors", "limit", "9 protectors, more than 8")
+            .with_body(&patch(53, 9)?),
+        good.failing("protector-runs-over", "corrupt", "its fields run over its end")
+            .with_body(&patched(&good.body, |copy| copy[128 + 104 + 2..][..2].fill(255))?),
+        good.failing("no-protector", "missing-key", "the header has no protector")
+            .with_body(&sealed(&[])?),
+        with_passphrase
+            .failing("argon2-cost-too-high", "unsupported", "asks for 2097152 KiB")
+            .with_body(&patched(&with_passphrase.body, costly)?),
+        with_passphrase
+            .failing("argon2-lanes-too-many", "unsupported", "2147483648 lanes of Argon2id")
+            .with_body(&patched(&with_passphrase.body, lanes)?),
+        good.failing("no-key", "missing-key", "it needs its key file").with("key-file", ""),
+        good.failing("wrong-key", "missing-key", "wrong key")
+            .with_bytes("key-file", &key_bytes(65)),
+    ])
+}

@@ -1,0 +1,425 @@
+//! "Key envelopes" of docs/format.md: protectors and the keyring.
+
+use std::os::unix::fs::MetadataExt;
+
+use aws_lc_rs::signature::{UnparsedPublicKey, RSA_PSS_2048_8192_SHA256};
+use pellucid::certificate::{Certificate, CertificateRequest, RSA_BITS};
+use pellucid::cipher::Cipher;
+use pellucid::derive::commitment;
+use pellucid::hash::hex;
+use pellucid::protector::{
+    self, Argon2Cost, Binding, KeyFile, Passphrase, Protector, Purpose, Wrapping,
+};
+use pellucid::{Algorithm, Error};
+use pellucid_keyring::policy::Policy;
+use pellucid_keyring::{DatabaseMemory, Keyring, DEFAULT_CERTIFICATE};
+use pellucid_tests::container::{dek, FILE_ID};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::doc::{hkdf_sha256, literal, numbered, Doc, Table};
+
+const CHEAP: Argon2Cost = Argon2Cost { memory_kib: 64, passes: 2, lanes: 3 };
+
+fn wrap(with: &Wrapping<'_>) -> Vec<u8> {
+    let commitment = commitment(&dek(), &FILE_ID).unwrap();
+    let binding = Binding {
+        purpose: Purpose::Database,
+        id: &FILE_ID,
+        algorithm: Algorithm::Aes256,
+        commitment: &commitment,
+    };
+    let mut bytes = Vec::new();
+    protector::wrap(&dek(), &binding, with).unwrap().encode(&mut bytes);
+    bytes
+}
+
+/// The binding the page describes.
+fn binding(section: &Doc) -> Vec<u8> {
+    let layout = section.table(1);
+    let mut bytes = vec![0; layout.is_without_gaps()];
+    assert_eq!(layout.field("purpose"), "purpose: 1 database, 2 backup, 3 bundle");
+    assert_eq!((Purpose::Database as u8, Purpose::Backup as u8), (1, 2));
+    bytes[layout.at("purpose")].copy_from_slice(&[1]);
+    bytes[layout.at("file id")].copy_from_slice(&FILE_ID);
+    bytes[layout.at("algorithm")].copy_from_slice(&[Algorithm::Aes256.id()]);
+    let commitment = commitment(&dek(), &FILE_ID).unwrap();
+    bytes[layout.at("key commitment")].copy_from_slice(&commitment);
+    bytes
+}
+
+/// Payload of a protector whose type and length are as the page says.
+fn payload<'a>(section: &Doc, name: &str, flags: u8, bytes: &'a [u8]) -> &'a [u8] {
+    let layout = section.table(0);
+    let types = numbered(layout.field("type: ").strip_prefix("type: ").unwrap());
+    let (kind, _) = types.iter().find(|(_, found)| found == name).unwrap();
+    assert_eq!(layout.of("type", bytes), [*kind]);
+    assert_eq!(layout.of("flags", bytes), [flags]);
+    let begin = layout.at("length of the payload").end;
+    assert_eq!(layout.rows[3][0], begin.to_string());
+    let length = layout.of("length of the payload", bytes);
+    assert_eq!(length, ((bytes.len() - begin) as u16).to_be_bytes());
+    &bytes[begin..]
+}
+
+fn unwraps(section: &Doc, kek: &[u8], kind: u8, wrapped: &[u8]) {
+    let layout = section.from("**Wrapped DEK** of both").table(0);
+    assert_eq!(layout.is_without_gaps(), wrapped.len());
+    let aad = [&[kind], &binding(section)[..]].concat();
+    let mut plain = [0; 32];
+    Cipher::new(Algorithm::Aes256, kek)
+        .unwrap()
+        .open(
+            layout.of("nonce", wrapped).try_into().unwrap(),
+            &aad,
+            layout.of("DEK", wrapped),
+            layout.of("tag", wrapped).try_into().unwrap(),
+            &mut plain,
+        )
+        .unwrap();
+    assert_eq!(&plain, dek().expose());
+}
+
+fn states_length(section: &Doc, begin: &str, table: &Table, payload: &[u8]) {
+    assert_eq!(table.is_without_gaps(), payload.len());
+    section.from(begin).says(&format!("Payload, {} bytes", payload.len()));
+}
+
+#[test]
+fn key_file_protectors() {
+    let section = Doc::read().section("### Protectors");
+    let bytes = wrap(&Wrapping::KeyFile(&KeyFile::parse(&[5; 32]).unwrap()));
+    let payload = payload(&section, "key file", 0, &bytes);
+    let layout = section.from("**Key file.**").table(0);
+    states_length(&section, "**Key file.**", &layout, payload);
+    let info = section.info("KEK of a key file");
+    let kek = hkdf_sha256(&[5; 32], layout.of("salt", payload), &[info.as_bytes()], 32);
+    unwraps(&section, &kek, 1, layout.of("wrapped DEK", payload));
+    assert!(KeyFile::parse(&[b'0'; 64]).is_some() && KeyFile::parse(&[0; 31]).is_none());
+}
+
+#[test]
+fn passphrase_protectors() {
+    let section = Doc::read().section("### Protectors");
+    let passphrase = Passphrase::new(b"correct horse\r\n");
+    assert_eq!(passphrase.expose(), b"correct horse");
+    let bytes = wrap(&Wrapping::Passphrase(&passphrase, CHEAP));
+    let payload = payload(&section, "passphrase", 0, &bytes);
+    let layout = section.from("**Passphrase.**").table(0);
+    states_length(&section, "**Passphrase.**", &layout, payload);
+    assert_eq!(layout.of("memory, KiB", payload), 64u32.to_be_bytes());
+    assert_eq!(layout.of("passes", payload), 2u32.to_be_bytes());
+    assert_eq!(layout.of("lanes", payload), 3u32.to_be_bytes());
+    let params = argon2::Params::new(64, 2, 3, Some(32)).unwrap();
+    let mut kek = [0; 32];
+    argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params)
+        .hash_password_into(b"correct horse", layout.of("salt", payload), &mut kek)
+        .unwrap();
+    section.says("version 0x13, 32 bytes");
+    unwraps(&section, &kek, 2, layout.of("wrapped DEK", payload));
+
+    let default = Argon2Cost::default();
+    section.says(&format!(
+        "The default is {} KiB, {} passes, {} lanes",
+        default.memory_kib, default.passes, default.lanes
+    ));
+    section.says("More than 1048576 KiB, 16 passes or 16 lanes are refused");
+    section.says("less than 8 KiB a lane");
+    let (memory_kib, passes, lanes) = (1 << 20, 16, 16);
+    let refused = [
+        Argon2Cost { memory_kib: memory_kib + 1, ..CHEAP },
+        Argon2Cost { passes: passes + 1, ..CHEAP },
+        Argon2Cost { lanes: lanes + 1, memory_kib: 1024, ..CHEAP },
+        Argon2Cost { memory_kib: 23, ..CHEAP },
+        Argon2Cost { passes: 0, ..CHEAP },
+        Argon2Cost { lanes: 0, ..CHEAP },
+    ];
+    for cost in refused {
+        let told = cost.stretch(&passphrase, &[0; 16]);
+        assert!(matches!(told, Err(Error::Unsupported { .. })), "{cost:?}");
+    }
+    for cost in [Argon2Cost { memory_kib: 24, ..CHEAP }, Argon2Cost { passes, ..CHEAP }] {
+        cost.stretch(&passphrase, &[0; 16]).unwrap();
+    }
+    Argon2Cost { memory_kib: 128, lanes, passes: 1 }.stretch(&passphrase, &[0; 16]).unwrap();
+}
+
+#[test]
+fn certificate_protectors() {
+    let section = Doc::read().section("### Protectors");
+    section.says(&format!("an RSA key of {} to {} bits", RSA_BITS.start(), RSA_BITS.end()));
+    let certificate = Certificate::generate("app", &CertificateRequest::new("App", 1)).unwrap();
+    let public = certificate.public();
+    let rsa_bytes = public.rsa_bits() / 8;
+    let signed = wrap(&Wrapping::Certificate(&certificate));
+    let recovery = wrap(&Wrapping::Recovery(public));
+    let table = section.from("**Certificate.**").table(0);
+    let begin = payload(&section, "certificate", 0, &signed);
+    for (flags, bytes, signature) in [(0, &signed, rsa_bytes), (1, &recovery, 0)] {
+        let payload = payload(&section, "certificate", flags, bytes);
+        let layout = table.clone().with(&[("n", 3), ("w", rsa_bytes), ("s", signature)]);
+        assert_eq!(layout.is_without_gaps(), payload.len());
+        assert_eq!(layout.of("n, length", payload), [3]);
+        assert_eq!(layout.of("s, length", payload), (signature as u16).to_be_bytes());
+        assert_eq!(layout.of("name the certificate had", payload), b"app");
+        assert_eq!(layout.of("SHA-256 thumbprint", payload), public.thumbprint());
+        assert_eq!(layout.of("w, length", payload), (rsa_bytes as u16).to_be_bytes());
+        let Protector::Certificate(read) = Protector::decode(bytes).unwrap().0 else { panic!() };
+        assert_eq!(read.is_recovery(), flags == 1);
+    }
+    let layout = table.with(&[("n", 3), ("w", rsa_bytes), ("s", rsa_bytes)]);
+    let prefix = section.info("signature of a certificate");
+    let message = [
+        prefix.as_bytes(),
+        &binding(&section),
+        public.thumbprint(),
+        layout.of("wrapped DEK", begin),
+    ]
+    .concat();
+    let parsed = X509Certificate::from_der(public.der()).unwrap().1;
+    UnparsedPublicKey::new(&RSA_PSS_2048_8192_SHA256, parsed.public_key().raw)
+        .verify(&message, layout.of("signature", begin))
+        .unwrap();
+    section.says("`RSA-OAEP(public key, DEK; label = \"pellucid/1\" ‖ purpose ‖ id)`");
+}
+
+/// Content of a sealed file, opened as the page describes.
+fn open_file(section: &Doc, parent: &[u8], kind: u8, name: &str, file: &[u8]) -> Vec<u8> {
+    let table = section.from("**Sealed file**").table(0);
+    let layout = table.with(&[("n", file.len() - 64)]);
+    assert_eq!(layout.is_without_gaps(), file.len());
+    assert_eq!(layout.of("`Pellucid key", file), literal(layout.field("`Pellucid key")));
+    assert_eq!(layout.of("version", file), 1u16.to_be_bytes());
+    assert_eq!(layout.field("version"), "version, 1");
+    assert_eq!(layout.of("kind", file), [kind]);
+    assert_eq!(
+        layout.field("kind"),
+        "kind: 1 master key, 2 certificate, 3 database, 4 settings, 5 history"
+    );
+    let info = section.info("check value");
+    let check = hkdf_sha256(parent, b"", &[info.as_bytes()], 16);
+    assert_eq!(layout.of("check value", file), check);
+    let info = section.info("file key");
+    let key = hkdf_sha256(parent, b"", &[info.as_bytes(), &[kind]], 32);
+    section.says("AAD = bytes 0-47 ‖ NAME");
+    let aad = [&file[..layout.at("nonce").end], name.as_bytes()].concat();
+    let ciphertext = layout.of("content", file);
+    let mut content = vec![0; ciphertext.len()];
+    Cipher::new(Algorithm::Aes256, &key)
+        .unwrap()
+        .open(
+            layout.of("nonce", file).try_into().unwrap(),
+            &aad,
+            ciphertext,
+            layout.of("tag", file).try_into().unwrap(),
+            &mut content,
+        )
+        .unwrap();
+    content
+}
+
+#[test]
+fn keyring_files() {
+    let section = Doc::read().section("### Keyring");
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let (certificate, _) = keyring.ensure_default_certificate().unwrap();
+    let memory = DatabaseMemory {
+        sequence: 0x0102_0304,
+        sealed: true,
+        certificates: vec![[0xc1; 32], [0xc2; 32]],
+        path: "/srv/app.db".into(),
+    };
+    keyring.remember_database(&FILE_ID, &memory).unwrap();
+    let limit = Policy::RekeyAfter.parse("365d").unwrap();
+    keyring.set_policy(Policy::RekeyAfter, Some(limit)).unwrap();
+    keyring.ensure_history_key().unwrap();
+    let id = hex(&FILE_ID);
+    let files: Vec<Vec<u8>> = section
+        .table(0)
+        .rows
+        .iter()
+        .map(|row| {
+            let path = String::from_utf8(literal(&row[0])).unwrap();
+            let path = path.replace("NAME", DEFAULT_CERTIFICATE).replace("FILE-ID", &id);
+            std::fs::read(home.path().join(path)).unwrap()
+        })
+        .collect();
+    let [service, master, sealed_certificate, database, settings, history] = &files[..] else {
+        panic!("6 files")
+    };
+    assert_eq!(service.len(), 32);
+    let mode = std::fs::metadata(home.path().join("service.key")).unwrap().mode() & 0o7777;
+    section.says(&format!("mode {mode:04o} | service master key, {} raw bytes", service.len()));
+    let master = open_file(&section, service, 1, "", master);
+    assert_eq!(master.len(), 32);
+
+    let content = open_file(&section, &master, 2, DEFAULT_CERTIFICATE, sealed_certificate);
+    let der = certificate.public().der();
+    let layout = section.from("A certificate's content is").table(0).with(&[("d", der.len())]);
+    assert_eq!(layout.of("when its private key was last backed up", &content), [0; 8]);
+    assert_eq!(layout.of("d, length", &content), (der.len() as u32).to_be_bytes());
+    assert_eq!(layout.of("certificate, DER", &content), der);
+    let (fields, key_at) = layout.before("private key");
+    assert_eq!(fields.is_without_gaps(), key_at);
+    assert_eq!(&content[key_at..], certificate.private_key());
+
+    let content = open_file(&section, &master, 3, &id, database);
+    let layout = section.from("A database's").table(0).with(&[("t", 64)]);
+    let (fields, path_at) = layout.before("where it lay");
+    assert_eq!(fields.is_without_gaps(), path_at);
+    assert_eq!(&content[path_at..], b"/srv/app.db");
+    assert_eq!(layout.of("number of certificates", &content), [2]);
+    assert_eq!(
+        layout.of("their SHA-256 thumbprints", &content),
+        memory.certificates.as_flattened()
+    );
+    assert_eq!(layout.of("header sequence", &content), 0x0102_0304u64.to_be_bytes());
+    assert_eq!(layout.of("1 if it was encrypted", &content), [1]);
+
+    section.says("`policy NAME LIMIT`");
+    let content = open_file(&section, &master, 4, "settings", settings);
+    assert_eq!(content, b"policy rekey-after 365d\n");
+    assert_eq!(open_file(&section, &master, 5, "history", history).len(), 32);
+
+    let path = home.path().join("keyring/master.key");
+    std::fs::write(path, vec![0; 65537]).unwrap();
+    section.says("No file is longer than 65536 bytes");
+    let told = Keyring::open(home.path()).unwrap_err().to_string();
+    assert!(told.contains("longer"), "{told}");
+}
+
+#[test]
+fn bundles() {
+    let section = Doc::read().section("### Bundle");
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(&home.path().join("keys")).unwrap();
+    keyring.ensure_default_certificate().unwrap();
+    keyring.remember_database(&FILE_ID, &DatabaseMemory::default()).unwrap();
+    let path = home.path().join("bundle");
+    let password = Passphrase::new(b"a Pa55word");
+    keyring.export_instance(&path, &Wrapping::Passphrase(&password, CHEAP)).unwrap();
+    let file = std::fs::read(&path).unwrap();
+
+    let p = usize::from(u16::from_be_bytes([file[18], file[19]]));
+    let n = file.len() - p - 136;
+    let layout = section.table(0).with(&[("p", p), ("n", n)]);
+    assert_eq!(layout.is_without_gaps(), file.len());
+    assert_eq!(layout.of("`Pellucid bundle", &file), literal(layout.field("`Pellucid bundle")));
+    assert_eq!(layout.of("version, 1", &file), 1u16.to_be_bytes());
+    assert_eq!(layout.of("p, length of the protector", &file), (p as u16).to_be_bytes());
+    let (id, committed) =
+        (layout.of("bundle id", &file), layout.of("key commitment", &file).try_into().unwrap());
+    let protector = layout.of("protector of the bundle's key", &file);
+    let (Protector::Passphrase(_), read) = Protector::decode(protector).unwrap() else { panic!() };
+    assert_eq!(read, p);
+    struct Password([Passphrase; 1]);
+    impl pellucid::protector::KeySource for Password {
+        fn key_files(&self) -> &[KeyFile] {
+            &[]
+        }
+        fn passphrases(&self) -> &[Passphrase] {
+            &self.0
+        }
+        fn certificate(&self, _: &[u8; 32]) -> pellucid::Result<Option<Certificate>> {
+            Ok(None)
+        }
+    }
+    let binding = Binding {
+        purpose: Purpose::Bundle,
+        id: id.try_into().unwrap(),
+        algorithm: Algorithm::Aes256,
+        commitment: &committed,
+    };
+    assert_eq!(Purpose::Bundle as u8, 3);
+    let protector = [Protector::decode(protector).unwrap().0];
+    let key = pellucid::protector::unwrap(&protector, &binding, &Password([password])).unwrap();
+    section.says("`HKDF(bundle's key, bundle id; \"pellucid/1 bundle\")`, AAD = all before it");
+    let own = hkdf_sha256(key.expose(), id, &[b"pellucid/1 bundle"], 32);
+    let sealed = layout.of("entries, encrypted", &file);
+    let mut content = vec![0; n];
+    Cipher::new(Algorithm::Aes256, &own)
+        .unwrap()
+        .open(
+            layout.of("nonce", &file).try_into().unwrap(),
+            &file[..layout.at("nonce").end],
+            sealed,
+            layout.of("tag", &file).try_into().unwrap(),
+            &mut content,
+        )
+        .unwrap();
+    let sum = layout.at("SHA-256 of all before");
+    assert_eq!(&file[sum.clone()], hash(&file[..sum.start]));
+    section.says(&format!("longer than {} bytes", pellucid_keyring::BUNDLE_BYTES_MOST));
+
+    let kinds = "kind: 1 database master key, 2 password of it, 3 certificate, 4 database";
+    let names = ["", DEFAULT_CERTIFICATE, &hex(&FILE_ID)];
+    let mut rest = &content[..];
+    for (kind, name) in [1u8, 3, 4].into_iter().zip(names) {
+        let m = usize::from(rest[1]);
+        let c = u32::from_be_bytes(rest[m + 2..m + 6].try_into().unwrap()) as usize;
+        let layout = section.table(1).with(&[("m", m), ("c", c)]);
+        assert_eq!(layout.field("kind"), kinds);
+        assert_eq!(layout.of("kind", rest), [kind]);
+        assert_eq!(layout.of("name of its file", rest), name.as_bytes());
+        assert_eq!(layout.of("m, length", rest), [m as u8]);
+        assert_eq!(layout.of("content", rest).len(), c);
+        rest = &rest[layout.is_without_gaps()..];
+    }
+    assert!(rest.is_empty());
+}
+
+#[test]
+fn password_files() {
+    let section = Doc::read().section("### Keyring");
+    let home = tempfile::tempdir().unwrap();
+    let (keyring, _) = Keyring::open_or_create(home.path()).unwrap();
+    let path = home.path().join("master.backup");
+    let password = Passphrase::new(b"a Pa55word");
+    keyring.back_up_database_key(&path, &password).unwrap();
+    let file = std::fs::read(&path).unwrap();
+
+    let section = section.from("**Password file**");
+    let layout = section.table(0);
+    assert_eq!(layout.is_without_gaps(), file.len());
+    section.says(&format!("{} bytes; AES-256-GCM", file.len()));
+    assert_eq!(layout.of("`Pellucid secret", &file), literal(layout.field("`Pellucid secret")));
+    assert_eq!(layout.of("version, 1", &file), 1u16.to_be_bytes());
+    assert_eq!(layout.field("kind"), "kind: 1 service master key, 2 database master key");
+    assert_eq!(layout.of("kind", &file), [2]);
+    let number = |field| u32::from_be_bytes(layout.of(field, &file).try_into().unwrap());
+    let cost = Argon2Cost {
+        memory_kib: number("memory"),
+        passes: number("passes"),
+        lanes: number("lanes"),
+    };
+    assert_eq!(cost, Argon2Cost::default());
+    section.says("`Argon2id(password, salt; memory, passes, lanes)`, AAD = bytes 0-75");
+    let kek = cost.stretch(&password, layout.of("salt", &file).try_into().unwrap()).unwrap();
+    let mut key = [0; 32];
+    Cipher::new(Algorithm::Aes256, kek.expose())
+        .unwrap()
+        .open(
+            layout.of("nonce", &file).try_into().unwrap(),
+            &file[..layout.at("nonce").end],
+            layout.of("key, encrypted", &file),
+            layout.of("tag", &file).try_into().unwrap(),
+            &mut key,
+        )
+        .unwrap();
+    let master = std::fs::read(home.path().join("keyring/master.key")).unwrap();
+    let service = std::fs::read(home.path().join("service.key")).unwrap();
+    let section = Doc::read().section("### Keyring");
+    assert_eq!(open_file(&section, &service, 1, "", &master), key);
+    let info = section.info("check value");
+    let check = hkdf_sha256(&key, b"", &[info.as_bytes()], 16);
+    assert_eq!(layout.of("check value", &file), check);
+    let sum = layout.at("SHA-256 of bytes 0-123");
+    assert_eq!(sum.start, 124);
+    assert_eq!(&file[sum], hash(&file[..124]));
+}
+
+fn hash(bytes: &[u8]) -> [u8; 32] {
+    let mut hash = pellucid::hash::Sha256::new();
+    hash.update(bytes);
+    hash.finish()
+}

@@ -1,0 +1,380 @@
+//! How each kind of object in `vectors/` is opened, compared, and sealed again.
+
+use std::os::unix::fs::PermissionsExt;
+
+use aws_lc_rs::hkdf;
+use pellucid::certificate::Certificate;
+use pellucid::cipher::{Cipher, NONCE_BYTES};
+use pellucid::derive::commitment;
+use pellucid::header::{DekRow, EncryptionState, Header};
+use pellucid::journal::{self, JournalHeader};
+use pellucid::keys::{ContainerKeys, HeaderKey, TemporaryKey};
+use pellucid::nonce::NonceSource;
+use pellucid::protector::{KeyFile, KeySource, Passphrase};
+use pellucid::secret::Secret32;
+use pellucid::sector::{SectorZero, Wear};
+use pellucid::unit::{self, FileKind, Place, TAIL_BYTES};
+use pellucid::wal::{self, WalHeader};
+use pellucid::{Algorithm, Dek, Error, Result, Subject};
+use pellucid_keyring::{Bundle, DatabaseMemory, Keyring};
+
+use super::case::Case;
+
+/// Gives the nonces of the case, in order.
+struct Nonces(Vec<u8>);
+
+impl NonceSource for Nonces {
+    fn next_nonce(&mut self) -> Result<[u8; NONCE_BYTES]> {
+        Ok(self.0.drain(..NONCE_BYTES).as_slice().try_into().unwrap())
+    }
+}
+
+/// Opens the case; a success is compared with what the case says.
+pub fn run(case: &Case) -> Result<()> {
+    match case.text("object") {
+        "unit" | "page" => page(case),
+        "wal-header" => wal_header(case),
+        "wal-frame" => wal_frame(case),
+        "journal-header" => journal_header(case),
+        "journal-record" => journal_record(case),
+        "temporary-block" => temporary_block(case),
+        "sector-0" => sector_zero(case),
+        "wear" => wear(case),
+        "header" => header(case),
+        "keyring" => keyring(case),
+        "bundle" => bundle(case),
+        "media" => super::media::media(case),
+        object => panic!("no object is called `{object}`"),
+    }
+}
+
+fn dek(case: &Case) -> Dek {
+    Dek::from_secret(Secret32::new(&mut case.array("dek")))
+}
+
+fn algorithm(case: &Case) -> Algorithm {
+    case.text("algorithm").parse().unwrap()
+}
+
+fn nonces(case: &Case) -> Nonces {
+    Nonces(case.bytes("nonce"))
+}
+
+fn container(case: &Case) -> Result<ContainerKeys> {
+    let (dek, file_id) = (dek(case), case.array("file-id"));
+    let row = DekRow {
+        first_generation: 1,
+        last_generation: u32::MAX,
+        algorithm: algorithm(case),
+        commitment: commitment(&dek, &file_id)?,
+        plain: false,
+        wrapped: None,
+    };
+    let header = Header {
+        sequence: 1,
+        file_id,
+        page_size: 512,
+        state: EncryptionState::Encrypted,
+        generation: case.number("generation") as u32,
+        created: 0,
+        scan: pellucid::scan::Scan::default(),
+        flags: pellucid::flags::Flags::default(),
+        deks: vec![row],
+        protectors: vec![],
+    };
+    ContainerKeys::new(&header, &dek)
+}
+
+fn page(case: &Case) -> Result<()> {
+    let keys = container(case)?;
+    let page = case.number("position") as u32;
+    let place = Place::page(keys.file_id(), page);
+    let mut plain = vec![0xAA; case.body.len() - TAIL_BYTES];
+    let opened =
+        keys.open(FileKind::Database, &place, &case.body, &mut plain, || Subject::Page(page));
+    if opened.is_err() {
+        assert!(plain.iter().all(|byte| *byte == 0), "plaintext of a refused unit");
+        return opened;
+    }
+    assert_eq!(plain, case.bytes("plaintext"));
+    if unit::generation(&case.body) == Some(keys.generation()) {
+        let mut sealed = vec![0; case.body.len()];
+        keys.seal(FileKind::Database, &place, &mut nonces(case), &plain, &mut sealed)?;
+        assert_eq!(sealed, case.body, "sealed again");
+    }
+    if case.get("aad").is_some() {
+        intermediate_values(case);
+    }
+    Ok(())
+}
+
+/// The key and AAD a case states are those that open it.
+fn intermediate_values(case: &Case) {
+    struct Length(usize);
+    impl hkdf::KeyType for Length {
+        fn len(&self) -> usize {
+            self.0
+        }
+    }
+    let algorithm = algorithm(case);
+    let generation = (case.number("generation") as u32).to_be_bytes();
+    let mut key = vec![0; Cipher::key_bytes(algorithm)];
+    hkdf::Salt::new(hkdf::HKDF_SHA256, &case.bytes("file-id"))
+        .extract(&case.bytes("dek"))
+        .expand(
+            &[b"pellucid/1 unit", &generation, &[algorithm.id(), 1]],
+            Length(Cipher::key_bytes(algorithm)),
+        )
+        .and_then(|okm| okm.fill(&mut key))
+        .unwrap();
+    assert_eq!(key, case.bytes("generation-key"));
+    let (ciphertext, tail) = case.body.split_at(case.body.len() - TAIL_BYTES);
+    let mut plain = vec![0; ciphertext.len()];
+    Cipher::new(algorithm, &key)
+        .unwrap()
+        .open(
+            tail.first_chunk().unwrap(),
+            &case.bytes("aad"),
+            ciphertext,
+            tail.last_chunk().unwrap(),
+            &mut plain,
+        )
+        .unwrap();
+    assert_eq!(plain, case.bytes("plaintext"));
+}
+
+/// A WAL header gives no error but for a later version: what is not ours is handed to SQLite so that it finds no log.
+fn wal_header(case: &Case) -> Result<()> {
+    let sealed: [u8; wal::HEADER_BYTES] = case.body.clone().try_into().unwrap();
+    let mut handed = sealed;
+    wal::unmark_header(&mut handed);
+    // Who does not ask, still finds no log.
+    wal::refuse_newer(&sealed).inspect_err(|_| assert_eq!(WalHeader::parse(&handed), None))?;
+    assert_eq!(handed, case.array("sqlite"), "as handed to SQLite");
+    if !WalHeader::parse(&sealed).is_some_and(|header| header.sealed) {
+        assert_eq!(WalHeader::parse(&handed), None, "SQLite would accept it");
+        return Err(Error::corrupt(Subject::WalHeader, "not of a sealed WAL, or damaged"));
+    }
+    wal::mark_header(&mut handed);
+    assert_eq!(handed, sealed, "marked again");
+    Ok(())
+}
+
+fn wal_frame(case: &Case) -> Result<()> {
+    let keys = container(case)?;
+    let number = case.number("frame") as u32;
+    let mut frame = vec![0xAA; case.body.len()];
+    let opened = wal::open_frame(&keys, number, &case.body, &mut frame);
+    if opened.is_err() {
+        assert!(frame[wal::FRAME_CLEAR_BYTES..].iter().all(|byte| *byte == 0));
+        return opened;
+    }
+    assert_eq!(frame, case.bytes("sqlite"));
+    let mut sealed = vec![0; frame.len()];
+    wal::seal_frame(&keys, &mut nonces(case), number, &frame, &mut sealed)?;
+    assert_eq!(sealed, case.body, "sealed again");
+    Ok(())
+}
+
+fn journal_header(case: &Case) -> Result<()> {
+    let keys = container(case)?;
+    let offset = case.number("offset");
+    let (header, damaged) = JournalHeader::open(&keys, &case.body, offset)?;
+    journal::check_rest(&case.body, offset)?;
+    assert_eq!(header.fields.to_vec(), case.bytes("sqlite"));
+    assert_eq!(header.id, case.array("journal-id"));
+    assert_eq!(damaged, case.text("damaged") == "yes");
+    let sealed = header.seal(&keys, &mut nonces(case), offset)?;
+    assert_eq!(sealed[..] == case.body, !damaged, "sealed again");
+    Ok(())
+}
+
+fn journal_record(case: &Case) -> Result<()> {
+    let keys = container(case)?;
+    let (id, offset) = (case.array("journal-id"), case.number("offset"));
+    let mut record = vec![0xAA; case.body.len()];
+    let opened = journal::open_record(&keys, &id, offset, &case.body, &mut record);
+    if opened.is_err() {
+        assert!(record[4..].iter().all(|byte| *byte == 0));
+        return opened;
+    }
+    assert_eq!(record, case.bytes("sqlite"));
+    let mut sealed = vec![0; record.len()];
+    journal::seal_record(&keys, &mut nonces(case), &id, offset, &mut record, &mut sealed)?;
+    assert_eq!(sealed, case.body, "sealed again");
+    Ok(())
+}
+
+fn temporary_block(case: &Case) -> Result<()> {
+    let key = TemporaryKey::from_secret(&Secret32::new(&mut case.array("key")))?;
+    let block = case.number("position");
+    let mut plain = vec![0xAA; case.body.len() - TAIL_BYTES];
+    key.open(block, &case.body, &mut plain)?;
+    assert_eq!(plain, case.bytes("plaintext"));
+    let mut sealed = vec![0; case.body.len()];
+    key.seal(block, &mut nonces(case), &plain, &mut sealed)?;
+    assert_eq!(sealed, case.body, "sealed again");
+    Ok(())
+}
+
+fn sector_zero(case: &Case) -> Result<()> {
+    let parsed = SectorZero::parse(&case.body)?;
+    let expected = match case.text("says") {
+        "sealed" => Some(SectorZero::Sealed { file_id: case.array("file-id") }),
+        "laying" => Some(SectorZero::LayingPlain {
+            file_id: case.array("file-id"),
+            copy_bytes: case.number("copy-bytes"),
+            copy_sha256: case.array("copy-sha256"),
+        }),
+        _ => None,
+    };
+    assert_eq!(parsed, expected);
+    if let Some(parsed) = parsed {
+        assert_eq!(parsed.encode(case.number("page-size") as u32).to_vec(), case.body);
+    }
+    Ok(())
+}
+
+fn wear(case: &Case) -> Result<()> {
+    let key = HeaderKey::derive(&dek(case), &case.array("file-id"))?;
+    let bytes = case.body.clone().try_into().unwrap();
+    let wear = Wear::parse(&bytes, &key, case.number("offset"))?;
+    let expected =
+        Wear { generation: case.number("generation") as u32, reserved: case.number("reserved") };
+    assert_eq!(wear, expected);
+    assert_eq!(wear.encode(&key, case.number("offset")), bytes);
+    Ok(())
+}
+
+/// What a case has at hand.
+struct Keys<'a> {
+    key_files: Vec<KeyFile>,
+    passphrases: Vec<Passphrase>,
+    case: &'a Case,
+}
+
+impl<'a> Keys<'a> {
+    fn of(case: &'a Case) -> Self {
+        let key_file = case.get("key-file").map(|_| case.bytes("key-file"));
+        Self {
+            key_files: key_file.iter().filter_map(|bytes| KeyFile::parse(bytes)).collect(),
+            passphrases: case
+                .get("passphrase")
+                .map(|text| Passphrase::new(text.as_bytes()))
+                .into_iter()
+                .collect(),
+            case,
+        }
+    }
+}
+
+impl KeySource for Keys<'_> {
+    fn key_files(&self) -> &[KeyFile] {
+        &self.key_files
+    }
+
+    fn passphrases(&self) -> &[Passphrase] {
+        &self.passphrases
+    }
+
+    fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {
+        if self.case.get("certificate").is_none() {
+            return Ok(None);
+        }
+        let (der, key) = (self.case.bytes("certificate"), self.case.bytes("private-key"));
+        let certificate = Certificate::from_parts("app", &der, &key, None)?;
+        Ok(Some(certificate).filter(|c| c.public().thumbprint() == thumbprint_sha256))
+    }
+
+    fn allow_recovery(&self) -> bool {
+        self.case.get("allow-recovery") == Some("yes")
+    }
+}
+
+fn header(case: &Case) -> Result<()> {
+    let copy = case.number("copy") as u8;
+    let header = Header::parse(&case.body, copy)?;
+    let dek = header.unwrap(&Keys::of(case))?;
+    let header_key = HeaderKey::derive(&dek, &header.file_id)?;
+    Header::authenticate(&case.body, &header_key, copy)?;
+    let keys = ContainerKeys::new(&header, &dek)?;
+
+    assert_eq!(dek.expose()[..], case.bytes("dek"));
+    assert_eq!(header.sequence, case.number("sequence"));
+    assert_eq!(header.file_id, case.array("file-id"));
+    let older_id = case.get("older-file-id").map(|_| case.array("older-file-id"));
+    assert_eq!(header.scan.older_id, older_id);
+    assert_eq!(u64::from(header.page_size), case.number("page-size"));
+    assert_eq!(header.state.name(), case.text("state"));
+    assert_eq!(u64::from(header.generation), case.number("generation"));
+    assert_eq!(header.created, case.number("created"));
+    assert_eq!(header.algorithm()?, algorithm(case));
+    let flags = case.get("flags").map_or([0; 6], |_| case.array("flags"));
+    assert_eq!(header.flags.encode(), flags);
+    let again = header.encode(&header_key);
+    match flags[2..4] == [0; 2] {
+        true => assert_eq!(again?[..], case.body, "encoded again"),
+        false => {
+            let told = again.expect_err("a read-only flag, and written").to_string();
+            assert!(told.contains("read-only flags"), "{told}");
+        }
+    }
+    if case.get("older-page").is_some() {
+        let unit = case.bytes("older-page");
+        let place = Place::page(keys.file_id(), 7);
+        let mut plain = vec![0; unit.len() - TAIL_BYTES];
+        keys.open(FileKind::Database, &place, &unit, &mut plain, || Subject::Page(7))?;
+        assert_eq!(plain, case.bytes("plaintext"));
+    }
+    Ok(())
+}
+
+fn keyring(case: &Case) -> Result<()> {
+    let home = tempfile::tempdir().unwrap();
+    let put = |name: &str, bytes: &[u8]| {
+        let path = home.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    put("service.key", &case.bytes("service-key"));
+    if case.get("master-key-file").is_some() {
+        put("keyring/master.key", &case.bytes("master-key-file"));
+    }
+    let path = case.text("path");
+    put(path, &case.body);
+    let keyring = Keyring::open(home.path())?;
+    if let Some(name) = path.strip_prefix("keyring/certificates/") {
+        let found = keyring.certificate(name)?;
+        assert_eq!(found.public().der(), case.bytes("certificate"));
+        assert_eq!(found.private_key(), case.bytes("private-key"));
+        assert_eq!(found.backed_up(), Some(case.number("backed-up")).filter(|time| *time != 0));
+        found.check_pair()?;
+    } else if path.starts_with("keyring/databases/") {
+        let memory = DatabaseMemory {
+            sequence: case.number("sequence"),
+            sealed: case.text("sealed") == "yes",
+            ..Default::default()
+        };
+        assert_eq!(keyring.recall_database(&case.array("file-id"))?, Some(memory));
+    }
+    Ok(())
+}
+
+/// Opened, and taken into an instance of its own.
+fn bundle(case: &Case) -> Result<()> {
+    let bundle = Bundle::open(&case.body, &Keys::of(case))?;
+    assert_eq!(bundle.made(), case.number("made"));
+    assert_eq!(bundle.proves_origin(), case.get("allow-recovery").is_none());
+    let home = tempfile::tempdir().unwrap();
+    bundle.import(home.path(), "bundle".as_ref())?;
+    let keyring = Keyring::open(home.path())?;
+    let found = keyring.certificate("app")?;
+    assert_eq!(found.public().der(), case.bytes("app-certificate"));
+    assert_eq!(found.private_key(), case.bytes("app-private-key"));
+    let memory = keyring.recall_database(&case.array("file-id"))?.expect("the database");
+    assert_eq!((memory.sequence, memory.sealed), (case.number("sequence"), true));
+    assert_eq!(memory.certificates, [*found.public().thumbprint()]);
+    assert_eq!(memory.path.to_str(), case.get("database-path"));
+    Ok(())
+}

@@ -1,0 +1,295 @@
+//! Goal: `check` says where a damaged frame of the log takes whole commits with it, and says nothing of what a crash leaves.
+//!
+//! Method: a log of known commits, as a killed process leaves it, is damaged in one place: in each part of a frame, in the
+//! header, frames missing. Then what is ordinary: a torn end, frames that a rollback of a spilled transaction or an earlier
+//! recovery left, an older log behind a new one, padding, a transaction that was written only in part. The power cuts of
+//! tests/crash look at the same with synchronous=FULL.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Once;
+
+use pellucid_engine::audit::{audit, Options};
+use rusqlite::Connection;
+
+use pellucid_tests::content;
+
+const PAGE: usize = 1024;
+const FRAME: usize = PAGE + 24;
+/// Commits of one frame each.
+const COMMITS: usize = 12;
+
+struct Bench {
+    directory: tempfile::TempDir,
+}
+
+/// The files as a killed process leaves them.
+struct Left {
+    database: Vec<u8>,
+    log: Vec<u8>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        pellucid_bundled::register().unwrap();
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        // One for all of them, which `check` finds in the environment.
+        static KEY: Once = Once::new();
+        KEY.call_once(|| {
+            let place = Box::leak(Box::new(tempfile::tempdir().unwrap()));
+            let key = place.path().join("key");
+            fs::write(&key, [7; 32]).unwrap();
+            fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+            std::env::set_var("PELLUCID_KEY_FILE", key);
+            std::env::set_var("PELLUCID_ENCRYPT_NEW", "1");
+        });
+        Self { directory }
+    }
+
+    fn path(&self, end: &str) -> PathBuf {
+        self.directory.path().join(format!("a.db{end}"))
+    }
+
+    fn open(&self, parameters: &str) -> Connection {
+        let uri = format!("file:{}?vfs=pellucid{parameters}", self.path("").display());
+        let connection = content::open(&uri).unwrap();
+        connection.execute_batch("PRAGMA wal_autocheckpoint=0; PRAGMA synchronous=FULL").unwrap();
+        connection
+    }
+
+    /// An empty log behind a table of one page.
+    fn begin(&self, parameters: &str) -> Connection {
+        let connection = self.open(parameters);
+        connection
+            .execute_batch(&format!(
+                "PRAGMA page_size={PAGE}; CREATE TABLE payment(a); CREATE TABLE big(b);
+                 PRAGMA journal_mode=WAL; PRAGMA wal_checkpoint(TRUNCATE);"
+            ))
+            .unwrap();
+        connection
+    }
+
+    fn pay(connection: &Connection, count: usize) {
+        for number in 0..count {
+            connection.execute("INSERT INTO payment VALUES(?)", [number as i64]).unwrap();
+        }
+    }
+
+    fn left(&self) -> Left {
+        Left {
+            database: fs::read(self.path("")).unwrap(),
+            log: fs::read(self.path("-wal")).unwrap(),
+        }
+    }
+
+    fn put(&self, left: &Left, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut log = left.log.clone();
+        change(&mut log);
+        fs::write(self.path(""), &left.database).unwrap();
+        fs::write(self.path("-wal"), log).unwrap();
+        let _ = fs::remove_file(self.path("-shm"));
+    }
+
+    /// What `check` finds; the log has to be there afterwards as it was.
+    fn found(&self) -> Vec<(u32, String)> {
+        let before = fs::read(self.path("-wal")).unwrap();
+        let options = Options { physical_only: true, cores: 1 };
+        let found = audit(&self.path(""), options, &mut |_, _, _| ()).unwrap();
+        assert!(found.damaged_pages.is_empty(), "{found:?}");
+        assert!(fs::read(self.path("-wal")).unwrap() == before, "check has changed the log");
+        found.damaged_frames
+    }
+
+    fn is_quiet(&self, what: &str) {
+        let found = self.found();
+        assert!(found.is_empty(), "{what}: {found:?}");
+    }
+}
+
+fn start(frame: usize) -> usize {
+    32 + (frame - 1) * FRAME
+}
+
+/// A database whose log has [`COMMITS`] commits of a frame each.
+fn commits() -> (Bench, Left) {
+    let bench = Bench::new();
+    let connection = bench.begin("");
+    Bench::pay(&connection, COMMITS);
+    let left = bench.left();
+    assert_eq!(left.log.len(), 32 + COMMITS * FRAME);
+    drop(connection);
+    (bench, left)
+}
+
+#[test]
+fn each_part_of_a_frame_with_commits_behind_it() {
+    let (bench, left) = commits();
+    bench.put(&left, |_| ());
+    bench.is_quiet("nothing");
+    let places = [0, 3, 5, 9, 14, 17, 22, 24, 500, PAGE - 10, PAGE + 4, PAGE + 23];
+    for frame in [1, 2, 7, COMMITS - 1] {
+        for place in places {
+            for bit in [2, 6] {
+                bench.put(&left, |log| log[start(frame) + place] ^= 1 << bit);
+                let found = bench.found();
+                let what = format!("frame {frame}, byte {place}, bit {bit}");
+                assert_eq!(found.len(), 1, "{what}: {found:?}");
+                assert_eq!(found[0].0 as usize, frame, "{what}");
+                let commits = match COMMITS - frame {
+                    1 => "one whole commit".to_owned(),
+                    more => format!("{more} whole commits"),
+                };
+                assert!(found[0].1.contains(&commits), "{what}: {}", found[0].1);
+                assert!(found[0].1.contains("Copy the database and its `-wal`"), "{what}");
+            }
+        }
+    }
+    for range in [1..=1, 1..=3, 4..=5, 9..=10] {
+        bench.put(&left, |log| log[start(*range.start())..start(range.end() + 1)].fill(0));
+        let found = bench.found();
+        assert_eq!((found.len(), found[0].0), (1, *range.start() as u32), "{range:?}: {found:?}");
+    }
+}
+
+#[test]
+fn each_byte_of_the_header() {
+    let (bench, left) = commits();
+    for byte in 0..32 {
+        bench.put(&left, |log| log[byte] ^= 1);
+        let found = bench.found();
+        assert_eq!((found.len(), found[0].0), (1, 0), "byte {byte}: {found:?}");
+        let told = format!("WAL header: damaged: {COMMITS} whole commits");
+        assert!(found[0].1.starts_with(&told), "byte {byte}: {}", found[0].1);
+    }
+    bench.put(&left, |log| log[..32].fill(0));
+    assert_eq!(bench.found().len(), 1);
+}
+
+#[test]
+fn what_a_crash_leaves_is_no_damage() {
+    let (bench, left) = commits();
+    for length in 0..FRAME {
+        if length % 97 == 0 {
+            bench.put(&left, |log| log.truncate(start(COMMITS) + length));
+            bench.is_quiet(&format!("the last frame cut at {length}"));
+            bench.put(&left, |log| log[start(COMMITS) + length..].fill(0));
+            bench.is_quiet(&format!("the last frame torn at {length}"));
+        }
+    }
+    for length in [0, 1, 31, 32] {
+        bench.put(&left, |log| log.truncate(length));
+        bench.is_quiet(&format!("a log of {length} bytes"));
+    }
+}
+
+/// A transaction of several frames may lack any of them, and have its last: nobody was told that it is committed.
+#[test]
+fn the_only_transaction_behind_may_have_been_written_in_part() {
+    let bench = Bench::new();
+    let connection = bench.begin("");
+    Bench::pay(&connection, 2);
+    let fill = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 30)
+                INSERT INTO big SELECT zeroblob(400) FROM c";
+    connection.execute_batch(fill).unwrap();
+    let left = bench.left();
+    drop(connection);
+    let frames = (left.log.len() - 32) / FRAME;
+    assert!(frames > 8);
+    for frame in 3..frames {
+        bench.put(&left, |log| log[start(frame)..start(frame + 1)].fill(0));
+        bench.is_quiet(&format!("frame {frame} of {frames} is missing"));
+        bench.put(&left, |log| log[start(frame) + 512..start(frame + 1)].fill(0));
+        bench.is_quiet(&format!("frame {frame} of {frames} is torn"));
+    }
+}
+
+#[test]
+fn what_a_rollback_or_a_recovery_leaves_behind_the_end_is_no_damage() {
+    let bench = Bench::new();
+    let connection = bench.begin("");
+    Bench::pay(&connection, 3);
+    connection
+        .execute_batch(
+            "PRAGMA cache_size=2; BEGIN;
+             WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 40)
+             INSERT INTO big SELECT zeroblob(700) FROM c;",
+        )
+        .unwrap();
+    let spilled = bench.left();
+    connection.execute_batch("ROLLBACK").unwrap();
+    let rolled_back = bench.left();
+    assert!(rolled_back.log.len() > 32 + 10 * FRAME);
+    Bench::pay(&connection, 2);
+    let gone_on = bench.left();
+    drop(connection);
+    for (what, left) in
+        [("spilled", &spilled), ("rolled back", &rolled_back), ("gone on", &gone_on)]
+    {
+        bench.put(left, |_| ());
+        bench.is_quiet(what);
+        // What the transaction has spilled may still be held back.
+        for frame in (4..8).filter(|frame| start(frame + 1) <= left.log.len()) {
+            bench.put(left, |log| log[start(frame)..start(frame) + 600].fill(0));
+            if what != "gone on" || frame > 5 {
+                bench.is_quiet(&format!("{what}, and frame {frame} torn"));
+            }
+        }
+    }
+    // Commits that a recovery did not count, and a commit of later over the first of them.
+    let (bench, left) = commits();
+    bench.put(&left, |log| log[start(3)..start(4)].fill(0));
+    assert_eq!(bench.found().len(), 1, "not yet gone on");
+    let connection = bench.open("");
+    Bench::pay(&connection, 1);
+    let gone_on = bench.left();
+    assert_eq!(gone_on.log.len(), left.log.len());
+    drop(connection);
+    bench.put(&gone_on, |_| ());
+    bench.is_quiet("gone on after a recovery");
+}
+
+#[test]
+fn an_older_log_behind_a_new_one_is_no_damage() {
+    let bench = Bench::new();
+    let connection = bench.begin("");
+    Bench::pay(&connection, COMMITS);
+    connection.execute_batch("PRAGMA wal_checkpoint(RESTART)").unwrap();
+    Bench::pay(&connection, 3);
+    let left = bench.left();
+    drop(connection);
+    assert_eq!(left.log.len(), 32 + COMMITS * FRAME);
+    bench.put(&left, |_| ());
+    bench.is_quiet("an older log");
+    for torn in 1..=3 {
+        bench.put(&left, |log| log[start(torn) + 100] ^= 1);
+        // Whether the second is padding of the first cannot be told of so few.
+        assert_eq!(bench.found().len(), usize::from(torn < 2), "frame {torn}");
+    }
+}
+
+/// Without powersafe overwrite a commit is followed by frames that repeat its last: one commit all the same.
+#[test]
+fn padding_is_no_commit_of_its_own() {
+    let bench = Bench::new();
+    let connection = bench.begin("&psow=0");
+    Bench::pay(&connection, 1);
+    connection
+        .execute_batch(
+            "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 9)
+             INSERT INTO big SELECT zeroblob(400) FROM c",
+        )
+        .unwrap();
+    let left = bench.left();
+    drop(connection);
+    let commit = |frame: usize| left.log[start(frame) + 4..start(frame) + 8] != [0; 4];
+    let frames = (left.log.len() - 32) / FRAME;
+    let first = (1..frames).rev().find(|frame| !commit(*frame)).unwrap();
+    assert!(
+        first + 2 <= frames && (first + 1..=frames).all(commit),
+        "no padding in {frames} frames"
+    );
+    bench.put(&left, |log| log[start(first) + 512..start(first + 1)].fill(0));
+    bench.is_quiet("torn before a padded commit");
+}

@@ -1,0 +1,668 @@
+//! The file object SQLite sees: recover it, call a safe method inside a panic guard, give the code.
+//!
+//! Memory: [`ShimFile`] first, the lower VFS's file right behind it. Locks, shared memory and device
+//! promises are the lower VFS's; promises are only ever removed.
+
+use std::cell::RefCell;
+use std::ffi::{c_char, c_int, c_void};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use pellucid_host::api::Api;
+use pellucid_host::code::{note, Code, Outcome};
+use pellucid_host::ffi;
+use pellucid_host::ffi::{Connection, File, IoMethods};
+
+use crate::journal_file::JournalFile;
+use crate::link::Link;
+use crate::lower::{Lower, ReadEnd};
+use crate::main_file::MainFile;
+use crate::registry;
+use crate::registry::Partner;
+use crate::seal_request::Request;
+use crate::temp_file::TempStore;
+use crate::wal_file::WalFile;
+use crate::wal_index::REGION_BYTES;
+
+/// Asks a file object for the shim's own one, through whatever other shims lie above it.
+const FCNTL_SELF: c_int = 0x5045_4c01;
+
+/// Bytes of the shim's part of a file object, a multiple of every alignment.
+pub const HEAD_BYTES: usize = std::mem::size_of::<ShimFile>().next_multiple_of(16);
+
+#[repr(C)]
+struct ShimFile {
+    base: File,
+    state: *mut State,
+}
+
+struct State {
+    kind: Kind,
+    lower: Lower,
+    name: *const c_char,
+    /// SQLite's own pointer to the connection, from `SQLITE_FCNTL_PDB`.
+    connection: *mut *mut Connection,
+}
+
+enum Kind {
+    /// Handed through: plain journals and WALs, super-journals.
+    Through,
+    Main(Box<MainFile>),
+    Wal(Rc<RefCell<WalFile>>, Rc<Link>),
+    Journal(Rc<RefCell<JournalFile>>, Rc<Link>),
+    Temp(Box<TempStore<Lower>>),
+}
+
+/// The lower file behind the shim's head.
+///
+/// # Safety
+/// `file` has the memory the shim's VFS asks for.
+pub unsafe fn lower_of(file: *mut File) -> *mut File {
+    // SAFETY: by contract.
+    unsafe { file.cast::<u8>().add(HEAD_BYTES).cast() }
+}
+
+/// Closes a lower file whose open failed but which has methods all the same.
+///
+/// # Safety
+/// `lower` was passed to the lower VFS's open.
+pub unsafe fn discard(lower: *mut File) {
+    // SAFETY: methods mean that close is to be called (sqlite3_vfs.xOpen).
+    unsafe {
+        if let Some(methods) = (*lower).methods.as_ref() {
+            if let Some(close) = methods.close {
+                close(lower);
+            }
+        }
+    }
+}
+
+/// Decides what an opened file is and gives it its methods; `granted` says afterwards what the connection may do.
+///
+/// # Safety
+/// `file` has the shim's memory; the lower file behind it is open; `name` is SQLite's.
+pub unsafe fn open(
+    file: *mut File,
+    name: *const c_char,
+    path: Option<PathBuf>,
+    flags: c_int,
+    granted: &mut c_int,
+    request: Request,
+) -> c_int {
+    // SAFETY: by contract; the handle lives in `State`, which close drops.
+    let lower = unsafe { Lower::new(lower_of(file)) };
+    let kind = match path {
+        None => TempStore::new(lower)
+            .map(|store| Kind::Temp(Box::new(store)))
+            .map_err(|_| Code(ffi::NOMEM)),
+        Some(path) if flags & ffi::OPEN_MAIN_DB != 0 => {
+            let read_only = *granted & ffi::OPEN_READONLY != 0;
+            MainFile::open(path, lower, read_only, request).map(|main| {
+                if !read_only && main.link().check_writable().is_err() {
+                    *granted =
+                        *granted & !(ffi::OPEN_READWRITE | ffi::OPEN_CREATE) | ffi::OPEN_READONLY;
+                }
+                registry::enter(name, main.link());
+                Kind::Main(Box::new(main))
+            })
+        }
+        Some(path) if flags & ffi::OPEN_WAL != 0 => {
+            // SAFETY: SQLite's name of a WAL.
+            unsafe { partner(name, &path) }.map(|link| {
+                link.map_or(Kind::Through, |link| {
+                    let wal = Rc::new(RefCell::new(WalFile::new(link.clone(), lower, path)));
+                    *link.wal.borrow_mut() = Some(wal.clone());
+                    Kind::Wal(wal, link)
+                })
+            })
+        }
+        Some(path) if flags & ffi::OPEN_MAIN_JOURNAL != 0 => {
+            // SAFETY: SQLite's name of a main journal.
+            unsafe { partner(name, &path) }.map(|link| {
+                link.map_or(Kind::Through, |link| {
+                    let found = (flags & ffi::OPEN_CREATE == 0).then_some(path);
+                    let journal = JournalFile::new(link.clone(), lower, found);
+                    let journal = Rc::new(RefCell::new(journal));
+                    *link.journal.borrow_mut() = Some(journal.clone());
+                    Kind::Journal(journal, link)
+                })
+            })
+        }
+        // A temporary file that has a name holds content all the same.
+        Some(_) if flags & TEMPORARY != 0 => TempStore::new(lower)
+            .map(|store| Kind::Temp(Box::new(store)))
+            .map_err(|_| Code(ffi::NOMEM)),
+        Some(_) => Ok(Kind::Through),
+    };
+    let kind = match kind {
+        Ok(kind) => kind,
+        Err(Code(code)) => {
+            lower.close();
+            return code;
+        }
+    };
+    let version = lower.version().clamp(1, 3);
+    let state = State { kind, lower, name, connection: std::ptr::null_mut() };
+    // SAFETY: `file` has room for a `ShimFile`.
+    unsafe {
+        (*file.cast::<ShimFile>()).state = Box::into_raw(Box::new(state));
+        (*file).methods = &METHODS[version as usize - 1];
+    }
+    ffi::OK
+}
+
+const TEMPORARY: c_int =
+    ffi::OPEN_TEMP_DB | ffi::OPEN_TRANSIENT_DB | ffi::OPEN_TEMP_JOURNAL | ffi::OPEN_SUBJOURNAL;
+
+/// The lower file and the link behind an open main database; none unless it is sealed.
+///
+/// # Safety
+/// `file` is the file object of an open connection, and is not closed while the handle is used.
+pub unsafe fn lower_of_open(file: *mut File) -> Option<(Lower, Rc<Link>)> {
+    // SAFETY: by contract.
+    let state = unsafe { state_of_open(file) }?;
+    match &state.kind {
+        Kind::Main(main) if main.link().is_born() => Some((state.lower, main.link().clone())),
+        _ => None,
+    }
+}
+
+/// The lower file of an open main database of the shim's, whatever it holds.
+///
+/// # Safety
+/// As [`lower_of_open`].
+pub unsafe fn lower_of_main(file: *mut File) -> Option<Lower> {
+    // SAFETY: by contract.
+    let state = unsafe { state_of_open(file) }?;
+    matches!(state.kind, Kind::Main(_)).then_some(state.lower)
+}
+
+/// The lower file and the link of an open main database of the shim's, whatever it holds.
+///
+/// # Safety
+/// As [`lower_of_open`].
+pub unsafe fn link_of_main(file: *mut File) -> Option<(Lower, Rc<Link>)> {
+    // SAFETY: by contract.
+    let state = unsafe { state_of_open(file) }?;
+    match &state.kind {
+        Kind::Main(main) => Some((state.lower, main.link().clone())),
+        _ => None,
+    }
+}
+
+/// The lower file of the WAL that an open sealed database has; none if it has none.
+///
+/// # Safety
+/// As [`lower_of_open`].
+pub unsafe fn wal_of_open(file: *mut File) -> Option<Lower> {
+    // SAFETY: by contract.
+    let (_, link) = unsafe { lower_of_open(file) }?;
+    let wal = link.wal.borrow();
+    wal.as_ref().map(|wal| wal.borrow().lower())
+}
+
+/// # Safety
+/// As [`lower_of_open`].
+unsafe fn state_of_open<'a>(file: *mut File) -> Option<&'a State> {
+    let mut found: *mut File = std::ptr::null_mut();
+    // SAFETY: by contract; the control is answered by the shim alone and writes one pointer.
+    unsafe {
+        let control = file.as_ref()?.methods.as_ref()?.file_control?;
+        if control(file, FCNTL_SELF, std::ptr::addr_of_mut!(found).cast()) != ffi::OK {
+            return None;
+        }
+        (!found.is_null()).then(|| &*(*found.cast::<ShimFile>()).state)
+    }
+}
+
+/// The link of the database that a journal or WAL belongs to; none if that is plain.
+///
+/// # Safety
+/// `name` is the filename object SQLite opens a main journal or WAL with.
+unsafe fn partner(name: *const c_char, path: &Path) -> Outcome<Option<Rc<Link>>> {
+    let api = Api::get().ok_or(Code(ffi::CANTOPEN))?;
+    // SAFETY: by contract.
+    let database = unsafe { api.filename_database()(name) };
+    match registry::find(database, path) {
+        Partner::Found(link) => Ok(Some(link).filter(|link| link.is_sealing())),
+        Partner::Unknown => Ok(None),
+        Partner::Ambiguous => {
+            note(ffi::CANTOPEN, path, "it cannot be told which connection this belongs to");
+            Err(Code(ffi::CANTOPEN))
+        }
+    }
+}
+
+/// Recovers the state behind a file object and runs `call` on it; a panic becomes `SQLITE_IOERR`.
+///
+/// # Safety
+/// `file` was opened by [`open`] and is not closed; SQLite makes one call at a time on it.
+unsafe fn with(file: *mut File, call: impl FnOnce(&mut State) -> c_int) -> c_int {
+    // SAFETY: by contract the state is alive and not aliased.
+    let state = unsafe { &mut *(*file.cast::<ShimFile>()).state };
+    catch_unwind(AssertUnwindSafe(|| call(state))).unwrap_or(ffi::IOERR)
+}
+
+fn code(outcome: Outcome<()>) -> c_int {
+    match outcome {
+        Ok(()) => ffi::OK,
+        Err(Code(code)) => code,
+    }
+}
+
+static METHODS: [IoMethods; 3] = [methods(1), methods(2), methods(3)];
+
+const fn methods(version: c_int) -> IoMethods {
+    IoMethods {
+        version,
+        close: Some(close),
+        read: Some(read),
+        write: Some(write),
+        truncate: Some(truncate),
+        sync: Some(sync),
+        file_size: Some(file_size),
+        lock: Some(lock),
+        unlock: Some(unlock),
+        check_reserved_lock: Some(check_reserved_lock),
+        file_control: Some(file_control),
+        sector_size: Some(sector_size),
+        device_characteristics: Some(device_characteristics),
+        shm_map: Some(shm_map),
+        shm_lock: Some(shm_lock),
+        shm_barrier: Some(shm_barrier),
+        shm_unmap: Some(shm_unmap),
+        fetch: Some(fetch),
+        unfetch: Some(unfetch),
+    }
+}
+
+unsafe extern "C" fn close(file: *mut File) -> c_int {
+    // SAFETY: SQLite closes an open file once; the state was boxed by `open`.
+    let state = unsafe { Box::from_raw((*file.cast::<ShimFile>()).state) };
+    // SAFETY: as above; without methods SQLite calls nothing more.
+    unsafe { (*file).methods = std::ptr::null() };
+    let lower = state.lower;
+    let closed = catch_unwind(AssertUnwindSafe(|| {
+        let mut state = state;
+        state.close()
+    }));
+    let flushed = closed.unwrap_or(ffi::IOERR);
+    match lower.close() {
+        ffi::OK => flushed,
+        code => code,
+    }
+}
+
+impl State {
+    fn close(&mut self) -> c_int {
+        match &mut self.kind {
+            Kind::Through | Kind::Temp(_) => ffi::OK,
+            Kind::Main(main) => {
+                registry::leave(self.name, main.link());
+                code(main.close())
+            }
+            Kind::Wal(wal, link) => {
+                let flushed = wal.borrow_mut().flush();
+                link.wal.borrow_mut().take();
+                code(flushed)
+            }
+            Kind::Journal(journal, link) => {
+                let flushed = journal.borrow_mut().flush();
+                link.journal.borrow_mut().take();
+                code(flushed)
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        match &mut self.kind {
+            Kind::Through => self.lower.read(buffer, offset),
+            Kind::Main(main) => main.read(buffer, offset),
+            Kind::Wal(wal, _) => wal.borrow_mut().read(buffer, offset),
+            Kind::Journal(journal, _) => journal.borrow_mut().read(buffer, offset),
+            Kind::Temp(store) => store.read(buffer, offset),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        match &mut self.kind {
+            Kind::Through => self.lower.write(bytes, offset),
+            Kind::Main(main) => main.write(bytes, offset),
+            Kind::Wal(wal, _) => wal.borrow_mut().write(bytes, offset),
+            Kind::Journal(journal, _) => journal.borrow_mut().write(bytes, offset),
+            Kind::Temp(store) => store.write(bytes, offset),
+        }
+    }
+
+    fn truncate(&mut self, size: u64) -> Outcome<()> {
+        match &mut self.kind {
+            Kind::Through => self.lower.truncate(size),
+            Kind::Main(main) => main.truncate(size),
+            Kind::Wal(wal, _) => wal.borrow_mut().truncate(size),
+            Kind::Journal(journal, _) => journal.borrow_mut().truncate(size),
+            Kind::Temp(store) => store.truncate(size),
+        }
+    }
+
+    fn sync(&mut self, flags: c_int) -> Outcome<()> {
+        match &mut self.kind {
+            Kind::Through => self.lower.sync(flags),
+            Kind::Main(main) => main.sync(flags),
+            Kind::Wal(wal, _) => wal.borrow_mut().sync(flags),
+            Kind::Journal(journal, _) => journal.borrow_mut().sync(flags),
+            Kind::Temp(_) => Ok(()),
+        }
+    }
+
+    fn size(&mut self) -> Outcome<u64> {
+        match &mut self.kind {
+            Kind::Through => self.lower.size(),
+            Kind::Main(main) => main.size(),
+            Kind::Wal(wal, _) => wal.borrow_mut().size(),
+            Kind::Journal(journal, _) => journal.borrow_mut().size(),
+            Kind::Temp(store) => Ok(store.size()),
+        }
+    }
+}
+
+unsafe extern "C" fn read(file: *mut File, out: *mut c_void, bytes: c_int, offset: i64) -> c_int {
+    let (Ok(length), Ok(offset)) = (usize::try_from(bytes), u64::try_from(offset)) else {
+        return ffi::IOERR_READ;
+    };
+    // SAFETY: SQLite gives `bytes` of writable memory; the file is open.
+    unsafe {
+        let buffer = std::slice::from_raw_parts_mut(out.cast::<u8>(), length);
+        with(file, |state| match state.read(buffer, offset) {
+            Ok(ReadEnd::Full) => ffi::OK,
+            Ok(ReadEnd::Short) => ffi::IOERR_SHORT_READ,
+            Err(Code(code)) => code,
+        })
+    }
+}
+
+unsafe extern "C" fn write(
+    file: *mut File,
+    data: *const c_void,
+    bytes: c_int,
+    offset: i64,
+) -> c_int {
+    let (Ok(length), Ok(offset)) = (usize::try_from(bytes), u64::try_from(offset)) else {
+        return ffi::IOERR_WRITE;
+    };
+    // SAFETY: SQLite gives `bytes` of readable memory; the file is open.
+    unsafe {
+        let data = std::slice::from_raw_parts(data.cast::<u8>(), length);
+        with(file, |state| code(state.write(data, offset)))
+    }
+}
+
+unsafe extern "C" fn truncate(file: *mut File, size: i64) -> c_int {
+    let Ok(size) = u64::try_from(size) else { return ffi::IOERR };
+    // SAFETY: the file is open.
+    unsafe { with(file, |state| code(state.truncate(size))) }
+}
+
+unsafe extern "C" fn sync(file: *mut File, flags: c_int) -> c_int {
+    // SAFETY: the file is open.
+    unsafe { with(file, |state| code(state.sync(flags))) }
+}
+
+unsafe extern "C" fn file_size(file: *mut File, out: *mut i64) -> c_int {
+    // SAFETY: the file is open and `out` is valid for a write.
+    unsafe {
+        with(file, |state| match state.size() {
+            Ok(size) => {
+                *out = size as i64;
+                ffi::OK
+            }
+            Err(Code(code)) => code,
+        })
+    }
+}
+
+unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
+    let mut empty = None;
+    // SAFETY: the file is open.
+    let locked = unsafe {
+        with(file, |state| match &mut state.kind {
+            Kind::Main(main) => match main.lock(level) {
+                Ok(needs_reserve) => {
+                    empty = needs_reserve.then_some((state.name, state.connection));
+                    ffi::OK
+                }
+                Err(Code(code)) => {
+                    // A VACUUM that finds the database busy fixes its page size all the same, and after
+                    // that an empty one could no longer be given its reserve.
+                    let first = level == ffi::LOCK_SHARED && main.is_sealing();
+                    empty = first.then_some((state.name, state.connection));
+                    code
+                }
+            },
+            _ => code(state.lower.lock(level)),
+        })
+    };
+    if let Some((name, connection)) = empty {
+        // SAFETY: no borrow of the state is left; see `set_reserve`.
+        let _ = catch_unwind(AssertUnwindSafe(|| unsafe { set_reserve(name, connection) }));
+    }
+    locked
+}
+
+/// Gives a new database the room for tails: `SQLITE_FCNTL_RESERVE_BYTES`, on the connection that
+/// `SQLITE_FCNTL_PDB` told. That reaches main, attached and `VACUUM INTO` databases alike.
+///
+/// # Safety
+/// Called inside `xLock` of the database named `name`; `connection` is null or SQLite's pointer to
+/// the connection, whose mutex SQLite holds.
+unsafe fn set_reserve(name: *const c_char, connection: *mut *mut Connection) {
+    const MOST_DATABASES: c_int = 128;
+    let Some(api) = Api::get() else { return };
+    // SAFETY: by contract; the names live across the calls, and the mutex is recursive.
+    unsafe {
+        let Some(db) = connection.as_ref().copied().filter(|db| !db.is_null()) else { return };
+        for n in 0..MOST_DATABASES {
+            let Some(schema) = api.db_name(db, n) else { return };
+            if api.db_filename()(db, schema.as_ptr()) == name {
+                let mut reserve = pellucid::unit::TAIL_BYTES as c_int;
+                let argument = std::ptr::addr_of_mut!(reserve).cast();
+                api.file_control()(db, schema.as_ptr(), ffi::FCNTL_RESERVE_BYTES, argument);
+                return;
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn unlock(file: *mut File, level: c_int) -> c_int {
+    // SAFETY: the file is open.
+    unsafe {
+        with(file, |state| match &mut state.kind {
+            Kind::Main(main) => code(main.unlock(level)),
+            _ => code(state.lower.unlock(level)),
+        })
+    }
+}
+
+unsafe extern "C" fn check_reserved_lock(file: *mut File, out: *mut c_int) -> c_int {
+    // SAFETY: the file is open and `out` is valid for a write.
+    unsafe { with(file, |state| state.lower.check_reserved_lock(&mut *out)) }
+}
+
+unsafe extern "C" fn file_control(file: *mut File, op: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: the file is open; each arm uses `argument` as its operation defines it.
+    unsafe {
+        with(file, |state| {
+            if op == FCNTL_SELF {
+                *argument.cast::<*mut File>() = file;
+                return ffi::OK;
+            }
+            state.control(op, argument)
+        })
+    }
+}
+
+impl State {
+    /// # Safety
+    /// `argument` is what `op` requires.
+    unsafe fn control(&mut self, op: c_int, argument: *mut c_void) -> c_int {
+        if let Kind::Main(main) = &mut self.kind {
+            match op {
+                ffi::FCNTL_PDB => self.connection = argument.cast(),
+                ffi::FCNTL_SYNC | ffi::FCNTL_COMMIT_PHASETWO => {
+                    if let Err(Code(code)) = main.settle() {
+                        return code;
+                    }
+                }
+                ffi::FCNTL_RESET_CACHE => main.forget(),
+                // A hint would be off by the header region, and what it saves is not worth a hole.
+                ffi::FCNTL_SIZE_HINT | ffi::FCNTL_CHUNK_SIZE if main.is_sealing() => {
+                    return ffi::OK
+                }
+                ffi::FCNTL_BEGIN_ATOMIC_WRITE if main.is_sealing() => return ffi::NOTFOUND,
+                _ => {}
+            }
+        }
+        let through = match &self.kind {
+            Kind::Through => true,
+            Kind::Main(main) => !main.is_sealing(),
+            _ => false,
+        };
+        match op {
+            // A mapping below would be read around the shim.
+            ffi::FCNTL_MMAP_SIZE if !through => {
+                // SAFETY: the argument of this operation is an `sqlite3_int64 *`.
+                unsafe { *argument.cast::<i64>() = 0 };
+                ffi::OK
+            }
+            ffi::FCNTL_SIZE_HINT | ffi::FCNTL_CHUNK_SIZE if !through => ffi::OK,
+            ffi::FCNTL_VFSNAME => {
+                // SAFETY: by contract; the argument is a `char **`.
+                unsafe { self.vfs_name(argument.cast()) }
+            }
+            // SAFETY: by contract.
+            _ => unsafe { self.lower.file_control(op, argument) },
+        }
+    }
+
+    /// Puts the shim's name before the lower one's: `pellucid/unix`.
+    ///
+    /// # Safety
+    /// `out` is the `char **` of `SQLITE_FCNTL_VFSNAME`.
+    unsafe fn vfs_name(&self, out: *mut *mut c_char) -> c_int {
+        let Some(api) = Api::get() else { return ffi::NOTFOUND };
+        // SAFETY: by contract; names from SQLite are terminated and allocated by it.
+        unsafe {
+            let code = self.lower.file_control(ffi::FCNTL_VFSNAME, out.cast());
+            if code != ffi::OK || (*out).is_null() {
+                return code;
+            }
+            let below = std::ffi::CStr::from_ptr(*out).to_bytes();
+            let mut name = b"pellucid/".to_vec();
+            name.extend_from_slice(below);
+            name.push(0);
+            let copy = api.malloc64()(name.len() as u64).cast::<u8>();
+            if copy.is_null() {
+                return ffi::NOMEM;
+            }
+            std::ptr::copy_nonoverlapping(name.as_ptr(), copy, name.len());
+            api.free()((*out).cast());
+            *out = copy.cast();
+        }
+        ffi::OK
+    }
+}
+
+unsafe extern "C" fn sector_size(file: *mut File) -> c_int {
+    // SAFETY: the file is open.
+    let state = unsafe { &*(*file.cast::<ShimFile>()).state };
+    let below = state.lower.sector_size();
+    match &state.kind {
+        Kind::Through => below,
+        // A journal's header needs room; a larger sector only removes a promise.
+        _ => below.max(pellucid::sector::SECTOR_BYTES as c_int),
+    }
+}
+
+unsafe extern "C" fn device_characteristics(file: *mut File) -> c_int {
+    // SAFETY: the file is open.
+    let state = unsafe { &*(*file.cast::<ShimFile>()).state };
+    let promises = state.lower.device_characteristics();
+    match &state.kind {
+        Kind::Through => promises,
+        _ => promises & !ffi::IOCAP_REMOVED,
+    }
+}
+
+unsafe extern "C" fn shm_map(
+    file: *mut File,
+    region: c_int,
+    bytes: c_int,
+    extend: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: the file is open; `out` is SQLite's. What the lower VFS gives stays mapped until `shm_unmap`.
+    unsafe {
+        with(file, |state| {
+            let code = state.lower.shm_map(region, bytes, extend, out);
+            let mapped = matches!(code, ffi::OK | ffi::READONLY) && !(*out).is_null();
+            let whole = usize::try_from(bytes) == Ok(REGION_BYTES);
+            if let (Kind::Main(main), Ok(region), true) =
+                (&state.kind, usize::try_from(region), mapped && whole)
+            {
+                main.link().index.map(region, *out);
+            }
+            code
+        })
+    }
+}
+
+unsafe extern "C" fn shm_lock(file: *mut File, first: c_int, count: c_int, flags: c_int) -> c_int {
+    // SAFETY: the file is open.
+    unsafe {
+        with(file, |state| match &mut state.kind {
+            Kind::Main(main) => main.shm_lock(first, count, flags),
+            _ => state.lower.shm_lock(first, count, flags),
+        })
+    }
+}
+
+unsafe extern "C" fn shm_barrier(file: *mut File) {
+    // SAFETY: the file is open.
+    unsafe {
+        with(file, |state| {
+            if let Kind::Main(main) = &mut state.kind {
+                main.barrier();
+            }
+            state.lower.shm_barrier();
+            ffi::OK
+        });
+    }
+}
+
+unsafe extern "C" fn shm_unmap(file: *mut File, delete: c_int) -> c_int {
+    // SAFETY: the file is open.
+    unsafe {
+        with(file, |state| {
+            if let Kind::Main(main) = &state.kind {
+                main.link().index.unmap();
+            }
+            state.lower.shm_unmap(delete)
+        })
+    }
+}
+
+/// Declined: SQLite must never see the sealed bytes.
+unsafe extern "C" fn fetch(
+    _file: *mut File,
+    _offset: i64,
+    _bytes: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: `out` is valid for a write.
+    unsafe { *out = std::ptr::null_mut() };
+    ffi::OK
+}
+
+unsafe extern "C" fn unfetch(_file: *mut File, _offset: i64, _page: *mut c_void) -> c_int {
+    ffi::OK
+}

@@ -1,0 +1,608 @@
+//! The rollback journal of a sealed database: header sectors marked, each record one sealed unit.
+//!
+//! SQLite writes a record in three pieces and parts of headers alone; the shim gathers a record
+//! before it seals it, and holds sealed records until something could make them needed. The trailing
+//! super-journal record stays as SQLite writes it. Layout: docs/format.md, "Rollback journal".
+
+use std::ffi::c_int;
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use pellucid::journal::{
+    check_rest, open_record, page_number, record_bytes, seal_record, JournalHeader, FIELDS_BYTES,
+    SECTOR_LEAST, SECTOR_PART_BYTES, SECTOR_READ_BYTES,
+};
+use pellucid::sqlite::lock_page;
+use pellucid::unit::TAIL_BYTES;
+use pellucid::{Error, Subject};
+use pellucid_files::paths::directory_of;
+use pellucid_host::code::{Code, Outcome};
+use pellucid_host::ffi;
+
+use crate::held::Held;
+use crate::link::Link;
+use crate::lower::{Lower, ReadEnd};
+use crate::pool::WearKind;
+use crate::super_journal;
+use crate::super_journal::{Named, END_BYTES};
+
+/// No record is written yet.
+const NOTHING: Range<u64> = 0..0;
+
+/// The sealed side of a rollback journal.
+#[derive(Debug)]
+pub struct JournalFile {
+    link: Rc<Link>,
+    lower: Lower,
+    /// Headers known by offset, in ascending order: written here or read.
+    headers: Vec<(u64, JournalHeader)>,
+    /// The identity of the header at offset 0; later headers and all records carry it.
+    id: Option<[u8; 16]>,
+    sector_bytes: u64,
+    page_bytes: usize,
+    /// The record SQLite is writing piece by piece.
+    gathering: Option<(u64, usize)>,
+    record: Vec<u8>,
+    /// From here on SQLite writes the super-journal record, in clear.
+    clear_from: Option<u64>,
+    /// A super-journal's name and what follows it, once it is believed, and where that ends. SQLite is given these very
+    /// bytes: those in the file may change meanwhile.
+    super_journal: Option<(Vec<u8>, u64)>,
+    held: Held,
+    unit: Vec<u8>,
+    /// The record opened last and its offset.
+    opened: Vec<u8>,
+    opened_at: Option<u64>,
+    /// Records in here were written by this handle and have to open again. What lies behind may be of
+    /// an earlier use of the file: a rollback in PERSIST mode reads on until a record does not match.
+    written: Range<u64>,
+    /// What is held could not be written.
+    failed: bool,
+    /// Where the journal was found; none if this handle made it, or once its name is on disk.
+    found: Option<PathBuf>,
+    /// The tail of the journal's first record, if this handle wrote it.
+    first_tail: Option<[u8; TAIL_BYTES]>,
+    /// Zeros are over its first header.
+    ended: bool,
+}
+
+impl JournalFile {
+    /// The sealed side of the journal behind `lower`.
+    ///
+    /// `found` is where it lies, if it was not made by this handle.
+    pub fn new(link: Rc<Link>, lower: Lower, found: Option<PathBuf>) -> Self {
+        Self {
+            link,
+            lower,
+            headers: Vec::new(),
+            id: None,
+            sector_bytes: 0,
+            page_bytes: 0,
+            gathering: None,
+            record: Vec::new(),
+            clear_from: None,
+            super_journal: None,
+            held: Held::default(),
+            unit: Vec::new(),
+            opened: Vec::new(),
+            opened_at: None,
+            written: NOTHING,
+            failed: false,
+            found,
+            first_tail: None,
+            ended: false,
+        }
+    }
+
+    /// Writes a piece of the journal.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        if self.failed {
+            match ends_or_begins(bytes, offset) {
+                true => self.give_up_held(),
+                false => self.flush()?,
+            }
+        }
+        self.opened_at = None;
+        self.super_journal = None;
+        if self.clear_from.is_some_and(|from| offset >= from) {
+            return self.lower.write(bytes, offset);
+        }
+        if self.gathering.is_some_and(|(at, filled)| offset == at + filled as u64) {
+            return self.gather(bytes);
+        }
+        self.gathering = None;
+        if self.is_record_start(bytes, offset) {
+            return self.begin_record(bytes, offset);
+        }
+        self.flush()?;
+        if offset % SECTOR_LEAST == 0 {
+            return self.write_header(bytes, offset);
+        }
+        if self.headers.iter().any(|(at, _)| offset > *at && offset < at + self.sector_bytes) {
+            // The rest of a header sector repeats the header (`writeJournalHdr`); it carries nothing.
+            return self.lower.write(&vec![0; bytes.len()], offset);
+        }
+        self.link.note(ffi::IOERR_WRITE, &format!("journal write of unknown shape at {offset}"));
+        Err(Code(ffi::IOERR_WRITE))
+    }
+
+    /// A record begins with a write of 4 bytes right behind a header sector or another record.
+    fn is_record_start(&self, bytes: &[u8], offset: u64) -> bool {
+        bytes.len() == 4
+            && self.segment(offset).is_some_and(|(at, _)| {
+                let behind = offset.checked_sub(at + self.sector_bytes);
+                let records = |b: u64| b % record_bytes(self.page_bytes) as u64 == 0;
+                behind.is_some_and(|b| records(b) || offset % SECTOR_LEAST == 0)
+            })
+    }
+
+    fn is_lock_page(&self, bytes: &[u8]) -> bool {
+        self.page_bytes != 0 && page_number(bytes) == lock_page(self.page_bytes)
+    }
+
+    fn begin_record(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        self.record.resize(record_bytes(self.page_bytes), 0);
+        self.record[..4].copy_from_slice(bytes);
+        if self.is_lock_page(bytes) {
+            // No record keeps the lock page: this number begins the super-journal record.
+            return self.begin_clear(offset);
+        }
+        self.gathering = Some((offset, 4));
+        Ok(())
+    }
+
+    /// Writes the page number that begins the super-journal record, in clear as all behind it.
+    fn begin_clear(&mut self, offset: u64) -> Outcome<()> {
+        self.flush()?;
+        self.clear_from = Some(offset);
+        self.lower.write(&self.record[..4], offset)
+    }
+
+    fn gather(&mut self, bytes: &[u8]) -> Outcome<()> {
+        let Some((at, filled)) = self.gathering else { return Err(Code(ffi::IOERR_WRITE)) };
+        if filled == 4 && bytes.len() != self.page_bytes {
+            // Not a page: a super-journal's name, under an SQLite whose lock page was moved
+            // (SQLITE_TESTCTRL_PENDING_BYTE).
+            self.gathering = None;
+            self.begin_clear(at)?;
+            return self.lower.write(bytes, at + 4);
+        }
+        let end = filled + bytes.len();
+        let Some(place) = self.record.get_mut(filled..end) else {
+            return Err(Code(ffi::IOERR_WRITE));
+        };
+        place.copy_from_slice(bytes);
+        if end < self.record.len() {
+            self.gathering = Some((at, end));
+            return Ok(());
+        }
+        self.gathering = None;
+        self.emit(at)
+    }
+
+    fn emit(&mut self, offset: u64) -> Outcome<()> {
+        let length = self.record.len();
+        let tail = length - 4 - TAIL_BYTES..length - 4;
+        if self.record[tail].iter().any(|byte| *byte != 0) {
+            self.link.note(ffi::PERM, "journal record: the reserved bytes of its page are in use");
+            return Err(Code(ffi::PERM));
+        }
+        let id = self.id.ok_or(Code(ffi::IOERR_WRITE))?;
+        if !self.held.takes(offset, length) {
+            self.flush()?;
+        }
+        self.link.holds();
+        let (record, sealed) = (&mut self.record, self.held.add(offset, length));
+        let outcome = self.link.seal_with(WearKind::Log, |keys, nonces| {
+            seal_record(keys, nonces, &id, offset, record, sealed)
+        });
+        if let Err(code) = outcome {
+            self.held.take_back(length);
+            return Err(code);
+        }
+        if offset == self.sector_bytes {
+            self.first_tail = sealed.last_chunk().copied();
+        }
+        let before = if self.written.is_empty() { offset..offset } else { self.written.clone() };
+        self.written = before.start.min(offset)..before.end.max(offset + length as u64);
+        Ok(())
+    }
+
+    /// Header sectors: a whole header, its count alone (12 bytes), or zeros that end the journal.
+    fn write_header(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        let zeros = bytes.iter().all(|byte| *byte == 0);
+        if zeros && bytes.len() <= FIELDS_BYTES {
+            self.headers.retain(|(at, _)| *at != offset);
+            self.ended |= offset == 0;
+            return self.lower.write(&[0; SECTOR_PART_BYTES], offset);
+        }
+        let known = self.headers.iter().position(|(at, _)| *at == offset);
+        if bytes.len() < FIELDS_BYTES {
+            let Some(known) = known else { return Err(Code(ffi::IOERR_WRITE)) };
+            self.headers[known].1.fields[..bytes.len()].copy_from_slice(bytes);
+            return self.seal_header(known, SECTOR_PART_BYTES);
+        }
+        if known.is_none() && self.inside_header_sector(offset) {
+            return self.lower.write(&vec![0; bytes.len()], offset);
+        }
+        let mut header = JournalHeader { id: [0; 16], fields: [0; FIELDS_BYTES] };
+        header.fields.copy_from_slice(&bytes[..FIELDS_BYTES]);
+        let sizes = (header.sector_size(), header.page_size());
+        let (Some(sector_bytes), Some(page_bytes)) = sizes else {
+            return Err(Code(ffi::IOERR_WRITE));
+        };
+        if u64::from(sector_bytes) < SECTOR_LEAST {
+            self.link.note(ffi::IOERR_WRITE, "journal sectors below 512 bytes have no room");
+            return Err(Code(ffi::IOERR_WRITE));
+        }
+        self.sector_bytes = u64::from(sector_bytes);
+        self.page_bytes = page_bytes as usize;
+        if offset == 0 {
+            if header.is_synced() {
+                self.settle_end()?;
+            }
+            let mut id = [0; 16];
+            pellucid::secret::fill_random(&mut id).map_err(|error| self.link.report(&error))?;
+            self.id = Some(id);
+            self.headers.clear();
+            self.clear_from = None;
+            self.written = NOTHING;
+            self.first_tail = None;
+            self.ended = false;
+        }
+        header.id = self.id.ok_or(Code(ffi::IOERR_WRITE))?;
+        self.headers.retain(|(at, _)| *at < offset);
+        self.headers.push((offset, header));
+        self.seal_header(self.headers.len() - 1, bytes.len().max(SECTOR_PART_BYTES))
+    }
+
+    /// Before the records of an ended journal (`journal_mode=PERSIST`) are written over, its end has to be on
+    /// disk. Who ended it may have been killed before its sync; a power cut would then bring the old header
+    /// back over a part of the old records, and a part of a commit would be undone, as with plain SQLite.
+    ///
+    /// The tail of its first record tells an end of this connection, which has been synced.
+    fn settle_end(&self) -> Outcome<()> {
+        let settled = self.link.journal_end.take();
+        let end = self.sector_bytes + record_bytes(self.page_bytes) as u64;
+        if self.lower.size()? < end {
+            return Ok(());
+        }
+        let mut tail = [0; TAIL_BYTES];
+        self.lower.read(&mut tail, end - TAIL_BYTES as u64)?;
+        if settled == Some(tail) {
+            return Ok(());
+        }
+        self.lower.sync(ffi::SYNC_NORMAL)
+    }
+
+    fn inside_header_sector(&self, offset: u64) -> bool {
+        self.headers.iter().any(|(at, _)| offset > *at && offset < at + self.sector_bytes)
+    }
+
+    fn seal_header(&mut self, known: usize, length: usize) -> Outcome<()> {
+        let (offset, header) = &self.headers[known];
+        let part = self
+            .link
+            .seal_with(WearKind::Log, |keys, nonces| header.seal(keys, nonces, *offset))?;
+        let mut sector = vec![0; length];
+        sector[..SECTOR_PART_BYTES].copy_from_slice(&part);
+        self.lower.write(&sector, *offset)
+    }
+
+    /// Writes what is held. It stays held until it is written, and each call tries again: a connection
+    /// that keeps its lock goes back by this very journal once the file can be written.
+    ///
+    /// # Errors
+    /// The lower VFS's code.
+    pub fn flush(&mut self) -> Outcome<()> {
+        if !self.held.is_empty() {
+            let written = self.held.write(self.lower);
+            self.failed = written.is_err();
+            written?;
+            self.held.clear();
+        }
+        Ok(())
+    }
+
+    /// The transaction whose records could not be written is over.
+    fn give_up_held(&mut self) {
+        self.held.clear();
+        self.gathering = None;
+        self.failed = false;
+    }
+
+    /// After a failed write a rollback reads what was held: SQLite has changed those pages in its cache
+    /// since, and has nothing else to change them back by.
+    fn flush_unless_failed(&mut self) -> Outcome<()> {
+        match self.failed {
+            true => Ok(()),
+            false => self.flush(),
+        }
+    }
+
+    /// Reads a piece of the journal, as SQLite wrote it.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR_DATA` for a record of this handle's own that does not authenticate. One found at
+    /// recovery comes out as page 0, which ends the playback there, as a torn one does.
+    pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        self.flush_unless_failed()?;
+        if let Some(end) = self.read_clear(buffer, offset)? {
+            return Ok(end);
+        }
+        if let Some(end) = self.read_record_part(buffer, offset)? {
+            return Ok(end);
+        }
+        self.read_header_part(buffer, offset)
+    }
+
+    /// The super-journal record at the end, if there is one that is believed; zeros where SQLite looks for it and there is
+    /// none.
+    fn read_clear(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<Option<ReadEnd>> {
+        let size = self.lower.size()?;
+        let end_at = size.checked_sub(END_BYTES as u64).filter(|at| *at >= SECTOR_LEAST);
+        let behind = self.clear_from.is_some_and(|from| offset >= from);
+        let Some(end_at) = end_at else {
+            return match behind {
+                true => self.lower.read(buffer, offset).map(Some),
+                false => Ok(None),
+            };
+        };
+        if offset == end_at && (behind || self.headers.is_empty()) {
+            // What SQLite reads first of it.
+            self.super_journal = self.look_for_super_journal(size)?;
+        }
+        if let Some((record, _)) = self.super_journal.as_ref().filter(|(_, end)| *end == size) {
+            let within =
+                offset.checked_sub(size - record.len() as u64).map(|within| within as usize);
+            let there = within.and_then(|within| record.get(within..within + buffer.len()));
+            if let Some(there) = there {
+                buffer.copy_from_slice(there);
+                return Ok(Some(ReadEnd::Full));
+            }
+        } else if offset >= end_at && buffer.len() <= 8 && (behind || self.headers.is_empty()) {
+            buffer.fill(0);
+            return Ok(Some(ReadEnd::Full));
+        }
+        match behind {
+            true => self.lower.read(buffer, offset).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn look_for_super_journal(&self, size: u64) -> Outcome<Option<(Vec<u8>, u64)>> {
+        let mut journal = self.link.path().as_os_str().to_owned();
+        journal.push("-journal");
+        let mut failed = None;
+        let found = super_journal::look(size, Path::new(&journal), |bytes, at| {
+            let read = self.lower.read(bytes, at).map(|_| ());
+            read.map_err(|code| {
+                failed = Some(code);
+                std::io::ErrorKind::Other.into()
+            })
+        });
+        match (found, failed) {
+            (_, Some(code)) => Err(code),
+            (Ok(Named::Nothing), _) => Ok(None),
+            (Ok(Named::Gone(record) | Named::There(record)), _) => Ok(Some((record, size))),
+            (Ok(Named::Another(what)), _) => {
+                let line =
+                    format!("{what}; the journal is played back, and nothing else is touched");
+                self.link.note(ffi::OK, &line);
+                Ok(None)
+            }
+            (Err(error), _) => {
+                let line = format!(
+                    "whether the super-journal that its journal names is there, and so whether that transaction is \
+                     committed, cannot be told: {error}; let this account look there"
+                );
+                self.link.note(ffi::IOERR, &line);
+                Err(Code(ffi::IOERR))
+            }
+        }
+    }
+
+    fn segment(&self, offset: u64) -> Option<(u64, &JournalHeader)> {
+        self.headers.iter().rev().find(|(at, _)| *at <= offset).map(|(at, header)| (*at, header))
+    }
+
+    /// A piece of a record, if `offset` lies in one.
+    fn read_record_part(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<Option<ReadEnd>> {
+        let Some((segment, header)) = self.segment(offset) else { return Ok(None) };
+        let Some(behind) = offset.checked_sub(segment + self.sector_bytes) else {
+            return Ok(None);
+        };
+        let id = header.id;
+        let length = record_bytes(self.page_bytes);
+        let within = (behind % length as u64) as usize;
+        let at = offset - within as u64;
+        // No part of a record is 8 bytes long: SQLite looks for another header here.
+        let probes_header = offset % SECTOR_LEAST == 0 && buffer.len() == 8;
+        if probes_header || within + buffer.len() > length {
+            return Ok(None);
+        }
+        if self.opened_at != Some(at) {
+            if self.read_unit(at, length)? == ReadEnd::Short {
+                return self.logical_size().map(|size| {
+                    // Part of a record: SQLite's own short read.
+                    buffer.fill(0);
+                    Some(if size >= offset + buffer.len() as u64 {
+                        ReadEnd::Full
+                    } else {
+                        ReadEnd::Short
+                    })
+                });
+            }
+            self.open_at(at, &id)?;
+        }
+        buffer.copy_from_slice(&self.opened[within..within + buffer.len()]);
+        Ok(Some(ReadEnd::Full))
+    }
+
+    /// A record as it lies on disk, or as it would if it could have been written.
+    fn read_unit(&mut self, at: u64, length: usize) -> Outcome<ReadEnd> {
+        self.unit.resize(length, 0);
+        if let Some(held) = self.held.unit(at, length) {
+            self.unit.copy_from_slice(held);
+            return Ok(ReadEnd::Full);
+        }
+        self.lower.read(&mut self.unit, at)
+    }
+
+    fn open_at(&mut self, at: u64, id: &[u8; 16]) -> Outcome<()> {
+        let keys = self.link.keys()?;
+        self.opened.resize(self.unit.len(), 0);
+        if let Err(error) = open_record(&keys, id, at, &self.unit, &mut self.opened) {
+            if self.written.contains(&at) {
+                return Err(self.link.report(&error));
+            }
+            // Behind its own records a handle finds what an earlier transaction left, as a matter of course.
+            if self.written.is_empty() {
+                let line = format!("{error}; playback of the journal ends before it");
+                self.link.note(ffi::OK, &line);
+            }
+            // Page number 0 ends the playback (`pager_playback_one_page`), as a checksum that does not
+            // match would.
+            self.opened.fill(0);
+        }
+        self.opened_at = Some(at);
+        Ok(())
+    }
+
+    /// A piece of a header sector, or a probe for one.
+    fn read_header_part(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        let at = offset - offset % SECTOR_LEAST;
+        let within = (offset - at) as usize;
+        let size = self.lower.size()?;
+        let short = size < offset + buffer.len() as u64;
+        buffer.fill(0);
+        let known = self.headers.iter().any(|(known, _)| *known == at);
+        if !short && (known || self.probe(at, size)?) {
+            let found = self.headers.iter().find(|(known, _)| *known == at);
+            if let Some((_, header)) = found {
+                let fields = header.fields.get(within..).unwrap_or_default();
+                let there = fields.len().min(buffer.len());
+                buffer[..there].copy_from_slice(&fields[..there]);
+            }
+        }
+        Ok(if short { ReadEnd::Short } else { ReadEnd::Full })
+    }
+
+    /// Looks for a header at `at`; one of an earlier use of the file has another identity and counts
+    /// as none.
+    fn probe(&mut self, at: u64, size: u64) -> Outcome<bool> {
+        if size < at + SECTOR_PART_BYTES as u64 {
+            return Ok(false);
+        }
+        let mut sector = [0; SECTOR_READ_BYTES];
+        self.lower.read(&mut sector, at)?;
+        if sector[..SECTOR_PART_BYTES].iter().all(|byte| *byte == 0) {
+            return Ok(false);
+        }
+        let keys = self.link.keys()?;
+        let (header, damaged) = match JournalHeader::open(&keys, &sector, at) {
+            Ok(found) => found,
+            Err(error) if at == 0 => {
+                self.link.note(ffi::OK, &format!("{error}; the journal counts as ended"));
+                return Ok(false);
+            }
+            Err(_) => return Ok(false),
+        };
+        if at != 0 && self.id != Some(header.id) {
+            return Ok(false);
+        }
+        if header.was_whole(damaged) {
+            check_rest(&sector, at).map_err(|error| self.link.report(&error))?;
+        }
+        if damaged {
+            self.link.note(ffi::OK, "a copy of the journal header is damaged; using the other");
+        }
+        let sizes = (header.sector_size(), header.page_size());
+        if let (Some(sector_bytes), Some(page_bytes)) = sizes {
+            self.sector_bytes = u64::from(sector_bytes);
+            self.page_bytes = page_bytes as usize;
+        }
+        if at == 0 {
+            self.id = Some(header.id);
+            self.headers.clear();
+        }
+        let place = self.headers.partition_point(|(known, _)| *known < at);
+        self.headers.insert(place, (at, header));
+        Ok(true)
+    }
+
+    /// Bytes of the journal.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn size(&mut self) -> Outcome<u64> {
+        self.flush_unless_failed()?;
+        self.logical_size()
+    }
+
+    /// Bytes of the journal, with those that could not be written.
+    fn logical_size(&self) -> Outcome<u64> {
+        let held_to = match self.held.is_empty() {
+            true => 0,
+            false => self.held.end(),
+        };
+        Ok(self.lower.size()?.max(held_to))
+    }
+
+    /// Cuts the journal.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn truncate(&mut self, size: u64) -> Outcome<()> {
+        self.gathering = None;
+        self.opened_at = None;
+        self.super_journal = None;
+        if size == 0 {
+            self.give_up_held();
+        }
+        self.flush_unless_failed()?;
+        self.headers.retain(|(at, _)| *at < size);
+        if self.clear_from.is_some_and(|from| from >= size) {
+            self.clear_from = None;
+        }
+        self.lower.truncate(size)
+    }
+
+    /// Forces the journal to disk.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
+        self.flush()?;
+        self.lower.sync(flags)?;
+        if self.ended {
+            self.link.journal_end.set(self.first_tail);
+        }
+        self.sync_name()
+    }
+
+    /// SQLite syncs a hot journal before it plays it back, but not its name: who made it may have been
+    /// killed before. Plain pages come out of a playback as they were then; a page sealed again does not,
+    /// and torn by a power cut it can only be taken back by this journal.
+    fn sync_name(&mut self) -> Outcome<()> {
+        let Some(path) = self.found.take() else { return Ok(()) };
+        // A directory that cannot be opened is let pass, as SQLite does (`openDirectory`).
+        let Ok(directory) = File::open(directory_of(&path)) else { return Ok(()) };
+        directory.sync_all().map_err(|error| {
+            let error = Error::io(Subject::File(path.clone()), error);
+            self.found = Some(path);
+            self.link.report(&error)
+        })
+    }
+}
+
+/// Whether a write ends the journal or begins it anew: zeros over its header, or a whole header.
+fn ends_or_begins(bytes: &[u8], offset: u64) -> bool {
+    let ends = bytes.len() <= FIELDS_BYTES && bytes.iter().all(|byte| *byte == 0);
+    offset == 0 && (ends || bytes.len() >= FIELDS_BYTES)
+}

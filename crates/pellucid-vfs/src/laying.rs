@@ -1,0 +1,296 @@
+//! Laying a copy over its database, and rolling an interrupted one forward.
+//!
+//! The order of writes is the crash safety: sector 0, sync, the rest, sync, what makes the file whole
+//! again, sync, then the copy is removed. Described in docs/format.md, "Laying".
+
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
+use pellucid::sector::{SectorZero, SECTOR_BYTES};
+use pellucid::{Error, Result, Subject};
+use pellucid_files::paths::copy_path;
+use pellucid_host::code::{note, report, Code, Outcome};
+use pellucid_host::ffi;
+
+use crate::copy::CopyFile;
+use crate::lower::{Lower, CALL_BYTES};
+use crate::open_file::OpenFile;
+
+/// Where a copy is to be laid, and which kind it is.
+#[derive(Debug)]
+pub struct Laying {
+    copy: CopyFile,
+    bytes: u64,
+    sealed: bool,
+}
+
+impl Laying {
+    /// Of a copy that is whole. Dropped without the copy being needed, it removes it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read.
+    pub fn of(copy: CopyFile, sealed: bool) -> Result<Self> {
+        let io = |error| Error::io(Subject::File(copy.path().to_owned()), error);
+        let bytes = copy.file().metadata().map_err(io)?.len();
+        Ok(Self { copy, bytes, sealed })
+    }
+
+    /// That whoever finishes this laying if it is interrupted finds the copy under its name.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`].
+    pub fn assert_named(&self) -> Result<()> {
+        self.copy.assert_named()
+    }
+
+    /// From here on the copy is all there is of the database.
+    pub fn begin(&mut self) {
+        self.copy.keep();
+    }
+
+    /// Lays everything behind sector 0, which says already what is going on.
+    ///
+    /// # Errors
+    /// A code; the file can be rolled forward then.
+    pub fn lay(&self, file: OpenFile<'_>, progress: &mut dyn FnMut(u64, u64)) -> Outcome<()> {
+        let lower = file.lower();
+        let last = if self.sealed { REGION_BYTES } else { SECTOR_BYTES as u64 };
+        if self.sealed {
+            self.copy_range(lower, SECTOR_BYTES as u64, COPY_OFFSETS[0], &mut |_, _| ())?;
+        }
+        self.copy_range(lower, last, self.bytes, progress)?;
+        lower.truncate(self.bytes)?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        if self.sealed {
+            for offset in COPY_OFFSETS {
+                self.copy_range(lower, offset, offset + COPY_BYTES as u64, &mut |_, _| ())?;
+                lower.sync(ffi::SYNC_NORMAL)?;
+            }
+        } else {
+            let mut sector = [0; SECTOR_BYTES];
+            self.copy.file().read_exact_at(&mut sector, 0).map_err(|_| Code(ffi::IOERR_READ))?;
+            replace_sector_zero(file, &sector).map_err(|unwritten| unwritten.code)?;
+            lower.sync(ffi::SYNC_NORMAL)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the copy, which is not needed any more.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn remove(self) -> Result<()> {
+        self.copy.remove()
+    }
+
+    fn copy_range(
+        &self,
+        lower: Lower,
+        from: u64,
+        to: u64,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Outcome<()> {
+        let mut buffer = vec![0; CALL_BYTES];
+        let mut at = from;
+        while at < to {
+            let part = (to - at).min(CALL_BYTES as u64) as usize;
+            let read = self.copy.file().read_exact_at(&mut buffer[..part], at);
+            read.map_err(|_| Code(ffi::IOERR_READ))?;
+            lower.write(&buffer[..part], at)?;
+            at += part as u64;
+            progress(at, to);
+        }
+        Ok(())
+    }
+}
+
+/// A sector 0 that could not be written.
+#[derive(Debug)]
+pub struct Unwritten {
+    pub code: Code,
+    /// Whether the sector before it is there again. Else there may be a part of each.
+    pub put_back: bool,
+}
+
+/// Writes another sector 0, or leaves the one there is.
+///
+/// # Errors
+/// [`Unwritten`].
+pub fn replace_sector_zero(
+    file: OpenFile<'_>,
+    sector: &[u8; SECTOR_BYTES],
+) -> std::result::Result<(), Unwritten> {
+    let lower = file.lower();
+    let mut before = [0; SECTOR_BYTES];
+    lower.read(&mut before, 0).map_err(|code| Unwritten { code, put_back: true })?;
+    lower.write(sector, 0).map_err(|code| {
+        let put_back = lower.write(&before, 0).and_then(|()| lower.sync(ffi::SYNC_NORMAL));
+        Unwritten { code, put_back: put_back.is_ok() }
+    })
+}
+
+/// The sector that begins the way back to a plain database.
+///
+/// # Errors
+/// [`Error::Io`] if the copy cannot be read.
+pub fn plain_sector(file_id: [u8; 16], copy: &CopyFile) -> Result<SectorZero> {
+    let (copy_bytes, copy_sha256) = digest(copy)?;
+    Ok(SectorZero::LayingPlain { file_id, copy_bytes, copy_sha256 })
+}
+
+fn digest(copy: &CopyFile) -> Result<(u64, [u8; 32])> {
+    let io = |error| Error::io(Subject::File(copy.path().to_owned()), error);
+    let mut hash = pellucid::hash::Sha256::new();
+    let mut buffer = vec![0; CALL_BYTES];
+    let mut bytes = 0;
+    loop {
+        let read = match copy.file().read_at(&mut buffer, bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            read => read.map_err(io)?,
+        };
+        if read == 0 {
+            return Ok((bytes, hash.finish()));
+        }
+        hash.update(&buffer[..read]);
+        bytes += read as u64;
+    }
+}
+
+/// What an unfinished laying needs.
+enum Unfinished {
+    Sealed([u8; 16]),
+    Plain(SectorZero),
+}
+
+/// Whether a laying was begun over the file and not finished.
+///
+/// # Errors
+/// The lower VFS's code.
+pub fn is_unfinished(lower: Lower, path: &Path) -> Outcome<bool> {
+    Ok(unfinished(lower)?.is_some_and(|kind| match kind {
+        Unfinished::Plain(_) => true,
+        Unfinished::Sealed(_) => copy_path(path).exists() || may_be_laying(lower),
+    }))
+}
+
+/// A file that is longer than an interrupted birth leaves.
+fn may_be_laying(lower: Lower) -> bool {
+    lower.size().is_ok_and(|size| size > REGION_BYTES)
+}
+
+fn unfinished(lower: Lower) -> Outcome<Option<Unfinished>> {
+    let mut region = vec![0; REGION_BYTES as usize];
+    lower.read(&mut region, 0)?;
+    match SectorZero::parse(&region[..SECTOR_BYTES]) {
+        Ok(Some(SectorZero::Sealed { file_id })) => {
+            let whole = COPY_OFFSETS.iter().enumerate().any(|(copy, offset)| {
+                let bytes = &region[*offset as usize..*offset as usize + COPY_BYTES];
+                !matches!(Header::parse(bytes, copy as u8), Err(Error::Corrupt { .. }))
+            });
+            Ok((!whole).then_some(Unfinished::Sealed(file_id)))
+        }
+        Ok(Some(sector @ SectorZero::LayingPlain { .. })) => Ok(Some(Unfinished::Plain(sector))),
+        _ => Ok(None),
+    }
+}
+
+/// Whether the copy of a conversion or a restore lies beside a database: if that cannot be read, whoever may write finishes it
+/// first. Asked without a descriptor on the database, which another connection of this process may have open.
+pub fn is_copy_beside(path: &Path) -> bool {
+    copy_path(&pellucid_files::paths::own_name(path))
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_file())
+}
+
+/// Finishes an interrupted laying under EXCLUSIVE.
+///
+/// # Errors
+/// `SQLITE_BUSY` while another connection is at it; a code after a line in the log naming the copy if
+/// that is missing, is another one, or may not be laid because the file is read-only.
+pub fn roll_forward(lower: Lower, path: &Path, read_only: bool) -> Outcome<()> {
+    if read_only {
+        let error = match copy_path(path).exists() {
+            true => blocked(path, "by whoever opens it and may write; this connection may not"),
+            false => headless(path),
+        };
+        return Err(report(path, &error));
+    }
+    lower.lock(ffi::LOCK_SHARED)?;
+    let finished = lower
+        .lock(ffi::LOCK_RESERVED)
+        .and_then(|()| lower.lock(ffi::LOCK_EXCLUSIVE))
+        .and_then(|()| finish(lower, path));
+    let unlocked = lower.unlock(ffi::LOCK_NONE);
+    finished?;
+    unlocked
+}
+
+fn finish(lower: Lower, path: &Path) -> Outcome<()> {
+    let typed = |error: Error| report(path, &error);
+    // Somebody else may have finished it while this connection waited for the lock.
+    let Some(kind) = unfinished(lower)? else { return Ok(()) };
+    // What was checked is what is laid, whatever has its name by then.
+    let copy = CopyFile::left(copy_path(path), path).map_err(typed)?;
+    let (copy, sealed) = match kind {
+        Unfinished::Sealed(file_id) => {
+            let copy = copy.ok_or_else(|| typed(headless(path)))?;
+            check_sealed_copy(path, &copy, file_id).map_err(typed)?;
+            (copy, true)
+        }
+        Unfinished::Plain(sector) => {
+            let copy = copy.ok_or_else(|| typed(blocked(path, "which is not there")))?;
+            check_plain_copy(path, &copy, &sector).map_err(typed)?;
+            (copy, false)
+        }
+    };
+    note(ffi::OK, path, "an encryption or decryption was interrupted; finishing it");
+    // Who wrote sector 0 may not have lived to sync it; nothing may be laid before it is on disk.
+    lower.sync(ffi::SYNC_NORMAL)?;
+    let laying = Laying::of(copy, sealed).map_err(typed)?;
+    laying.lay(OpenFile::within(lower), &mut |_, _| ())?;
+    laying.remove().map_err(typed)
+}
+
+fn check_sealed_copy(path: &Path, copy: &CopyFile, file_id: [u8; 16]) -> Result<()> {
+    let mut sector = [0; SECTOR_BYTES];
+    if copy.file().read_exact_at(&mut sector, 0).is_err() {
+        return Err(headless(path));
+    }
+    match SectorZero::parse(&sector) {
+        Ok(Some(SectorZero::Sealed { file_id: found })) if found == file_id => Ok(()),
+        _ => Err(blocked(path, "and the one there belongs to another database")),
+    }
+}
+
+fn check_plain_copy(path: &Path, copy: &CopyFile, sector: &SectorZero) -> Result<()> {
+    let SectorZero::LayingPlain { copy_bytes, copy_sha256, .. } = sector else { return Ok(()) };
+    match digest(copy) {
+        Ok((bytes, sum)) if bytes == *copy_bytes && sum == *copy_sha256 => Ok(()),
+        Ok(_) => Err(blocked(path, "and the one there is another or damaged")),
+        Err(_) => Err(blocked(path, "which cannot be read")),
+    }
+}
+
+/// Damage to both header copies and a conversion whose copy was deleted look the same.
+fn headless(path: &Path) -> Error {
+    Error::corrupt(
+        Subject::Container,
+        format!(
+            "both copies of its header are damaged or missing, and there is no copy of an \
+             interrupted conversion beside it (`{}`)",
+            copy_path(path).display()
+        ),
+    )
+}
+
+fn blocked(path: &Path, why: &str) -> Error {
+    Error::corrupt(
+        Subject::Container,
+        format!(
+            "its header is missing: an encryption or decryption was interrupted and is finished \
+             from the copy `{}`, {why}",
+            copy_path(path).display()
+        ),
+    )
+}

@@ -1,0 +1,962 @@
+//! What the files of one sealed database share: keys, header, nonces, and who holds back writes.
+//!
+//! The database file owns a [`Link`]; its WAL and journal hold it too. SQLite serialises all calls of
+//! one connection, so plain `Rc` and `RefCell` are enough; no borrow is held across a call that could
+//! come back into the shim.
+
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
+use pellucid::keys::{ContainerKeys, GENERATION_WRITES};
+use pellucid::sector::{
+    SectorZero, Wear, SECTOR_BYTES, SQLITE_MAGIC, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET,
+};
+use pellucid::unit::{FileKind, Place, TAIL_BYTES};
+use pellucid::{Dek, Error, Result, Subject};
+use pellucid_files::paths::copy_path;
+use pellucid_host::code::{note, report, Code, Outcome};
+use pellucid_host::ffi;
+
+use crate::journal_file::JournalFile;
+use crate::laying;
+use crate::lower::{Lower, ReadEnd};
+use crate::pool::{Pool, WearKind};
+use crate::seal_request::{check_state, Birth, Credentials};
+use crate::wal_file::WalFile;
+use crate::wal_index::WalIndex;
+
+/// The first bytes of header copy 0, compared whenever a lock is taken: magic, version, sequence and the file id, because a
+/// file may have become plain and a container of its own since.
+const HEAD_BYTES: usize = 48;
+/// Bytes of sector 0 that say what it is.
+const MAGIC_BYTES: usize = 16;
+/// How often a header that somebody is writing is read again.
+const ATTEMPTS: usize = 4;
+/// What is wrong where the wal-index and the tag of a frame do not say the same, and the way out.
+pub const INDEX_CHANGED: &str = "the wal-index (the file `-shm`) was changed by somebody else than SQLite; close every \
+                                 connection to the database, and the next one makes the index anew from the log";
+const RESERVE_FIRST: u64 = 64;
+const RESERVE_MOST: u64 = 65536;
+
+/// What a database file is.
+#[derive(Debug)]
+pub enum Phase {
+    /// A plain database, or a file SQLite will refuse: handed through.
+    Plain,
+    /// Nothing there yet; it becomes a container with its first write.
+    Unborn(Box<Birth>),
+    /// A container.
+    Sealed,
+}
+
+/// The container as last read.
+#[derive(Debug)]
+struct Container {
+    phase: Phase,
+    keys: Option<Arc<ContainerKeys>>,
+    header: Option<Header>,
+    head: [u8; HEAD_BYTES],
+    /// Header copy 0 is damaged and to be written again when that is allowed.
+    mend: bool,
+    /// Header copy 1 is not what copy 0 is: a change was interrupted between them.
+    behind: bool,
+}
+
+/// Shared by the files of one database in one connection.
+#[derive(Debug)]
+pub struct Link {
+    path: PathBuf,
+    credentials: Credentials,
+    container: RefCell<Container>,
+    pool: RefCell<Pool>,
+    reserve_next: Cell<[u64; 2]>,
+    /// Whether [`Link::flush`] has anything to do.
+    holding: Cell<bool>,
+    lower: Cell<Option<Lower>>,
+    /// Pages opened so far.
+    opened: Cell<u64>,
+    /// Locks held by this connection: the file lock's level, and the WAL index's exclusive ones.
+    pub lock_level: Cell<i32>,
+    pub shm_exclusive: Cell<i32>,
+    pub wal: RefCell<Option<Rc<RefCell<WalFile>>>>,
+    /// The wal-index, as far as SQLite has it mapped.
+    pub index: WalIndex,
+    pub journal: RefCell<Option<Rc<RefCell<JournalFile>>>>,
+    /// Tail of the first record of the journal that this connection ended last, the end being on disk.
+    pub journal_end: Cell<Option<[u8; TAIL_BYTES]>>,
+    /// This connection reads a moment of which every page is there: what it asks for and does not find was cut off.
+    pub is_whole: Cell<bool>,
+    /// Such a page was asked for.
+    pub was_cut: Cell<bool>,
+}
+
+impl Link {
+    /// A link for the database `path`, whose lower file is open.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if no memory can be had for the pool.
+    pub fn new(
+        path: PathBuf,
+        lower: Lower,
+        credentials: Credentials,
+        phase: Phase,
+    ) -> Result<Self> {
+        let keys = match &phase {
+            Phase::Unborn(birth) => Some(birth.keys()?),
+            _ => None,
+        };
+        Ok(Self {
+            path,
+            credentials,
+            container: RefCell::new(Container {
+                phase,
+                keys,
+                header: None,
+                head: [0; HEAD_BYTES],
+                mend: false,
+                behind: false,
+            }),
+            pool: RefCell::new(Pool::new()?),
+            reserve_next: Cell::new([RESERVE_FIRST; 2]),
+            holding: Cell::new(false),
+            lower: Cell::new(Some(lower)),
+            opened: Cell::new(0),
+            lock_level: Cell::new(0),
+            shm_exclusive: Cell::new(0),
+            wal: RefCell::new(None),
+            index: WalIndex::default(),
+            journal: RefCell::new(None),
+            journal_end: Cell::new(None),
+            is_whole: Cell::new(false),
+            was_cut: Cell::new(false),
+        })
+    }
+
+    /// The database's file name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Forgets the lower file, which is about to be closed.
+    pub fn close(&self) {
+        self.lower.set(None);
+    }
+
+    /// Logs an error about the database and gives SQLite's code.
+    pub fn report(&self, error: &Error) -> Code {
+        report(&self.path, error)
+    }
+
+    /// Logs a line about the database.
+    pub fn note(&self, code: i32, what: &str) {
+        note(code, &self.path, what);
+    }
+
+    /// Whether units are sealed: a container, or one about to be born.
+    pub fn is_sealing(&self) -> bool {
+        !matches!(self.container.borrow().phase, Phase::Plain)
+    }
+
+    /// Whether the container is on disk.
+    pub fn is_born(&self) -> bool {
+        matches!(self.container.borrow().phase, Phase::Sealed)
+    }
+
+    /// Whether the file waits for its first write to become a container.
+    pub fn is_unborn(&self) -> bool {
+        matches!(self.container.borrow().phase, Phase::Unborn(_))
+    }
+
+    /// The page size the header states; none before birth and for plain files.
+    pub fn page_size(&self) -> Option<usize> {
+        self.container.borrow().header.as_ref().map(|header| header.page_size as usize)
+    }
+
+    /// The keys of the container.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR` if there are none: the file is plain.
+    pub fn keys(&self) -> Outcome<Arc<ContainerKeys>> {
+        self.container.borrow().keys.clone().ok_or(Code(ffi::IOERR))
+    }
+
+    /// Which keys this connection brings.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// The header as last read.
+    pub fn header(&self) -> Option<Header> {
+        self.container.borrow().header.clone()
+    }
+
+    /// Whether this version may write the container: a newer one may have said in the header that it may not.
+    ///
+    /// # Errors
+    /// `SQLITE_READONLY` after a line in the log that names what is not known.
+    pub fn check_writable(&self) -> Outcome<()> {
+        let flags = self.container.borrow().header.as_ref().map(|header| header.flags);
+        let checked = flags.map_or(Ok(()), |flags| flags.check_writable(Subject::Container));
+        checked.map_err(|error| {
+            self.note(ffi::READONLY, &error.to_string());
+            Code(ffi::READONLY)
+        })
+    }
+
+    fn lower(&self) -> Outcome<Lower> {
+        self.lower.get().ok_or(Code(ffi::IOERR))
+    }
+
+    /// Whether a unit's generation is one that the header as last read does not know yet.
+    pub fn is_newer(&self, generation: u32) -> bool {
+        self.container.borrow().keys.as_ref().is_some_and(|keys| generation > keys.generation())
+    }
+
+    /// Seals one unit, having counted it.
+    ///
+    /// # Errors
+    /// A code; nothing was sealed then.
+    pub fn seal_with<T>(
+        &self,
+        kind: WearKind,
+        seal: impl FnOnce(&ContainerKeys, &mut Pool) -> Result<T>,
+    ) -> Outcome<T> {
+        if !self.pool.borrow_mut().take_reserved(kind) {
+            self.reserve(kind)?;
+            self.pool.borrow_mut().take_reserved(kind);
+        }
+        let container = self.container.borrow();
+        let keys = container.keys.as_ref().ok_or(Code(ffi::IOERR))?;
+        seal(keys, &mut self.pool.borrow_mut()).map_err(|error| self.report(&error))
+    }
+
+    /// Opens page `page` from its unit into `content`, which is shorter by the tail.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR_DATA` after a line in the log.
+    pub fn open_page(&self, page: u32, unit: &[u8], content: &mut [u8]) -> Outcome<()> {
+        let opened = self.try_open_page(page, unit, content);
+        opened.map_err(|error| self.report(&error))
+    }
+
+    /// As [`Link::open_page`], with the typed error and no line in the log.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] naming the page.
+    pub fn try_open_page(&self, page: u32, unit: &[u8], content: &mut [u8]) -> Result<()> {
+        let container = self.container.borrow();
+        let Some(keys) = container.keys.as_ref() else {
+            return Err(Error::misuse(Subject::Container, "no keys"));
+        };
+        self.opened.set(self.opened.get() + 1);
+        let place = Place::page(keys.file_id(), page);
+        keys.open(FileKind::Database, &place, unit, content, || Subject::Page(page))
+    }
+
+    /// How many pages were opened so far, for whoever looks on.
+    pub fn opened(&self) -> u64 {
+        self.opened.get()
+    }
+
+    /// Whether this connection is in a write transaction of a WAL.
+    pub fn writes_wal(&self) -> bool {
+        self.shm_exclusive.get() & (1 << ffi::WAL_WRITE_LOCK) != 0
+    }
+
+    /// Draws nonces before the write lock is taken.
+    pub fn draw_nonces(&self) {
+        self.pool.borrow_mut().draw_ahead();
+    }
+
+    /// Drops what must not outlive the write or checkpoint lock.
+    pub fn drop_nonces(&self) {
+        self.pool.borrow_mut().drop_nonces();
+    }
+
+    /// Writes out what the WAL and the journal hold back, and hands an error to SQLite.
+    ///
+    /// # Errors
+    /// The failed write's code.
+    pub fn flush(&self) -> Outcome<()> {
+        let flushed = self.flush_untold();
+        if let (Err(_), Some(wal)) = (flushed, self.wal.borrow().as_ref()) {
+            if let Ok(mut wal) = wal.try_borrow_mut() {
+                wal.tell();
+            }
+        }
+        flushed
+    }
+
+    /// The same where SQLite takes no error; the next call has to tell it.
+    ///
+    /// # Errors
+    /// The failed write's code, again and again until SQLite was told or the transaction is over.
+    pub fn flush_untold(&self) -> Outcome<()> {
+        if !self.holding.get() {
+            return Ok(());
+        }
+        self.flush_journal()?;
+        if let Some(wal) = self.wal.borrow().as_ref() {
+            // The WAL itself is at work, and calls for its keys.
+            let Ok(mut wal) = wal.try_borrow_mut() else { return Ok(()) };
+            wal.flush()?;
+        }
+        self.holding.set(self.journal.borrow().as_ref().is_some_and(|j| j.try_borrow().is_err()));
+        Ok(())
+    }
+
+    /// The WAL or the journal holds something back, or may have an error to tell.
+    pub fn holds(&self) {
+        self.holding.set(true);
+    }
+
+    /// Writes out what the journal holds back; due before anything changes in the database file.
+    ///
+    /// # Errors
+    /// The failed write's code.
+    pub fn flush_journal(&self) -> Outcome<()> {
+        if !self.holding.get() {
+            return Ok(());
+        }
+        match self.journal.borrow().as_ref() {
+            Some(journal) => journal.try_borrow_mut().map_or(Ok(()), |mut journal| journal.flush()),
+            None => Ok(()),
+        }
+    }
+
+    /// Forgets a failed flush: the transaction it belonged to is over.
+    pub fn end_transaction(&self) {
+        if let Some(wal) = self.wal.borrow().as_ref() {
+            if let Ok(mut wal) = wal.try_borrow_mut() {
+                wal.end_transaction();
+            }
+        }
+    }
+
+    /// While its log is open SQLite writes to the database file by a checkpoint alone: a page goes where its frame, which
+    /// was read right before, belongs by its tag. The wal-index, which says so too, is anybody's to write.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR_DATA` after a line in the log; nothing is to be written then.
+    pub fn check_checkpoint(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        let wal = self.wal.borrow();
+        let Some(wal) = wal.as_ref() else { return Ok(()) };
+        let page_bytes = self.page_size().ok_or(Code(ffi::IOERR_WRITE))? as u64;
+        let number = u32::try_from(offset / page_bytes + 1).unwrap_or(0);
+        let is_place = offset % page_bytes == 0 && bytes.len() as u64 == page_bytes;
+        if is_place && wal.try_borrow().is_ok_and(|wal| wal.opened_last(number, bytes)) {
+            return Ok(());
+        }
+        Err(self.report(&Error::unauthentic(
+            Subject::Page(number),
+            format!("a checkpoint would write what no frame of it has: {INDEX_CHANGED}"),
+        )))
+    }
+
+    /// Refuses a wal-index that says another page size than the log's. SQLite finds frames by it.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR_DATA` after a line in the log.
+    pub fn check_index(&self, page_bytes: usize) -> Outcome<()> {
+        match self.index.page_bytes() {
+            Some(stated) if stated != page_bytes => {
+                let cause = format!("pages of {stated} bytes in its log: {INDEX_CHANGED}");
+                Err(self.report(&Error::unauthentic(Subject::Container, cause)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A lock of the WAL index changes: what was read ahead of the log may be stale.
+    pub fn forget_log(&self) {
+        if let Some(wal) = self.wal.borrow().as_ref() {
+            if let Ok(mut wal) = wal.try_borrow_mut() {
+                wal.forget();
+            }
+        }
+    }
+
+    /// The WAL's write lock was given back: begins to write the log out.
+    pub fn begin_write_out(&self) {
+        if let Some(wal) = self.wal.borrow().as_ref() {
+            if let Ok(mut wal) = wal.try_borrow_mut() {
+                wal.begin_write_out();
+            }
+        }
+    }
+
+    /// As [`Link::refresh`], after a look at the same bytes through `mapped`, which says whether it could
+    /// copy them. They decide only that nothing changed; anything else is read.
+    ///
+    /// # Errors
+    /// As [`Link::refresh`].
+    pub fn refresh_mapped(&self, mapped: impl Fn(&mut [u8], u64) -> bool) -> Outcome<()> {
+        let unchanged = {
+            let container = self.container.borrow();
+            let (mut magic, mut head) = ([0; MAGIC_BYTES], [0; HEAD_BYTES]);
+            matches!(container.phase, Phase::Sealed)
+                && mapped(&mut magic, 0)
+                && mapped(&mut head, COPY_OFFSETS[0])
+                && !SectorZero::begins_laying(&magic)
+                && head == container.head
+        };
+        if unchanged {
+            return Ok(());
+        }
+        self.refresh()
+    }
+
+    /// Looks at the header again, because a lock was taken; cheap when nothing changed.
+    ///
+    /// # Errors
+    /// A code if the file is no longer what it was or its header cannot be opened.
+    pub fn refresh(&self) -> Outcome<()> {
+        let lower = self.lower()?;
+        match self.container.borrow().phase {
+            Phase::Sealed => {
+                // One call for both: what a killed decryption began must not be written to.
+                let mut start = [0; COPY_OFFSETS[0] as usize + HEAD_BYTES];
+                lower.read(&mut start, 0)?;
+                if SectorZero::begins_laying(&start) {
+                    return Err(self.report(&was_decrypted()));
+                }
+                if start[COPY_OFFSETS[0] as usize..] == self.container.borrow().head {
+                    return Ok(());
+                }
+            }
+            Phase::Plain | Phase::Unborn(_) => {
+                let mut sector = [0; SECTOR_BYTES];
+                if lower.read(&mut sector, 0)? == ReadEnd::Short && lower.size()? == 0 {
+                    return Ok(());
+                }
+                match SectorZero::parse(&sector) {
+                    Ok(None) if self.is_unborn() && is_unfinished_birth(lower, &sector)? => {
+                        return Ok(())
+                    }
+                    Ok(None) if self.is_unborn() => return self.refuse_plain(),
+                    Ok(None) => return Ok(()),
+                    Ok(Some(_)) => {}
+                    Err(error) => return Err(self.report(&error)),
+                }
+            }
+        }
+        self.load()
+    }
+
+    fn refuse_plain(&self) -> Outcome<()> {
+        Err(self.report(&Error::misuse(
+            Subject::Container,
+            "another program made a plain database here while a sealed one was asked for; encrypt \
+             it with `pellucid encrypt`",
+        )))
+    }
+
+    /// Reads and authenticates the header.
+    ///
+    /// # Errors
+    /// A code after a line in the log.
+    pub fn load(&self) -> Outcome<()> {
+        let lower = self.lower()?;
+        self.load_from(lower).map_err(|failure| match failure {
+            Failure::Code(code) => code,
+            Failure::Typed(error) => self.report(&error),
+        })
+    }
+
+    fn load_from(&self, lower: Lower) -> std::result::Result<(), Failure> {
+        let known = self.container.borrow().keys.clone();
+        let mut read = self.read_whole_header(lower)?;
+        let mut attempt = 0;
+        let keys = loop {
+            self.refuse_older(&read.header)?;
+            let keys =
+                self.credentials.unlock(&read.header, &read.bytes, read.copy, known.as_ref());
+            attempt += 1;
+            match keys {
+                // The keyring was asked after the header was read: somebody may have changed both in between.
+                Err(error) if attempt < ATTEMPTS => {
+                    let again = self.read_whole_header(lower)?;
+                    if again.bytes == read.bytes {
+                        return Err(error.into());
+                    }
+                    read = again;
+                }
+                keys => break keys?,
+            }
+        };
+        if read.first_damaged {
+            self.note(ffi::CORRUPT, "header copy 0 is damaged; using copy 1");
+        }
+        if read.sector_damaged {
+            self.note(ffi::CORRUPT, "sector 0 is damaged; the header behind it is whole");
+        }
+        let mut container = self.container.borrow_mut();
+        let same = container
+            .keys
+            .as_ref()
+            .is_some_and(|k| k.generation() == keys.generation() && k.file_id() == keys.file_id());
+        if !same {
+            self.pool.borrow_mut().drop_reserved();
+        }
+        container.phase = Phase::Sealed;
+        container.keys = Some(keys);
+        container.header = Some(read.header);
+        container.head = read.head;
+        container.mend = read.first_damaged;
+        container.behind = read.second_behind;
+        Ok(())
+    }
+
+    /// Looks at what is remembered again, before this connection writes: an older header may have been put back while it
+    /// was idle, the very one that it knows. Costs nothing where units are sealed.
+    ///
+    /// # Errors
+    /// A code after a line in the log.
+    pub fn check_remembered(&self) -> Outcome<()> {
+        match &self.container.borrow().header {
+            Some(header) => check_state(header).map_err(|error| self.report(&error)),
+            None => Ok(()),
+        }
+    }
+
+    fn read_whole_header(&self, lower: Lower) -> std::result::Result<ReadHeader, Failure> {
+        let mut attempt = 0;
+        loop {
+            let read = self.read_header(lower)?;
+            attempt += 1;
+            // Somebody may be writing the copy right now.
+            if !read.first_damaged || attempt == ATTEMPTS {
+                return Ok(read);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    fn read_header(&self, lower: Lower) -> std::result::Result<ReadHeader, Failure> {
+        match ReadHeader::read(lower) {
+            Err(Failure::Typed(error)) => {
+                let mut magic = [0; 16];
+                lower.read(&mut magic, 0)?;
+                if magic == *SQLITE_MAGIC {
+                    return Err(was_decrypted().into());
+                }
+                // Without its copy it is damage.
+                let has_copy = copy_path(self.path()).exists();
+                if has_copy && laying::is_unfinished(lower, self.path())? {
+                    return Err(was_interrupted().into());
+                }
+                Err(error.into())
+            }
+            read => read,
+        }
+    }
+
+    /// The header of one container never goes back while a connection is open.
+    fn refuse_older(&self, header: &Header) -> Result<()> {
+        let container = self.container.borrow();
+        let known = container.header.as_ref().filter(|known| known.file_id == header.file_id);
+        match known {
+            Some(known) if known.sequence > header.sequence => Err(Error::unauthentic(
+                Subject::Container,
+                format!(
+                    "header {} was put back after header {} was seen",
+                    header.sequence, known.sequence
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the container: the header region before the first page, its sector 0 last.
+    ///
+    /// # Errors
+    /// A code; the file is still empty or an unfinished birth then.
+    pub fn give_birth(&self, page_size: u32) -> Outcome<()> {
+        let lower = self.lower()?;
+        let (header, keys) = {
+            let container = self.container.borrow();
+            let (Phase::Unborn(birth), Some(keys)) = (&container.phase, &container.keys) else {
+                return Ok(());
+            };
+            let header = birth.header(page_size);
+            (header.map_err(|error| self.report(&error))?, keys.clone())
+        };
+        let encoded = header.encode(keys.header_key()).map_err(|error| self.report(&error))?;
+        let mut region = vec![0; REGION_BYTES as usize];
+        let sector = SectorZero::Sealed { file_id: header.file_id }.encode(page_size);
+        region[..SECTOR_BYTES].copy_from_slice(&sector);
+        for offset in [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET] {
+            let wear = Wear { generation: header.generation, reserved: RESERVE_MOST };
+            let at = offset as usize;
+            region[at..at + 64].copy_from_slice(&wear.encode(keys.header_key(), offset));
+        }
+        for offset in COPY_OFFSETS {
+            region[offset as usize..offset as usize + COPY_BYTES].copy_from_slice(&encoded[..]);
+        }
+        crate::seal_request::remember(&header, &self.path);
+        // Sector 0 last: without it the file still counts as empty, wherever this is interrupted.
+        lower.write(&region[SECTOR_BYTES..], SECTOR_BYTES as u64)?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        lower.write(&region[..SECTOR_BYTES], 0)?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        self.credentials.remember(&encoded, &keys);
+        self.adopt(header, keys, &encoded[..HEAD_BYTES]);
+        Ok(())
+    }
+
+    fn adopt(&self, header: Header, keys: Arc<ContainerKeys>, head: &[u8]) {
+        let mut container = self.container.borrow_mut();
+        container.phase = Phase::Sealed;
+        container.keys = Some(keys);
+        container.header = Some(header);
+        container.head.copy_from_slice(head);
+        container.mend = false;
+        container.behind = false;
+    }
+
+    /// Changes the header under the locks that allow it; the DEK stays.
+    ///
+    /// # Errors
+    /// As [`Link::write_header`].
+    pub fn change_header(&self, change: impl FnOnce(&mut Header)) -> Outcome<()> {
+        let mut header = self.header().ok_or(Code(ffi::IOERR))?;
+        change(&mut header);
+        let keys = self.keys()?;
+        self.write_header(header, keys.dek().ok_or(Code(ffi::IOERR))?)
+    }
+
+    /// Makes `header` the next one, under `dek` and the locks that allow it: copy 0, sync, copy 1, sync. If
+    /// copy 1 is behind, it first becomes what copy 0 is: while copy 0 is being written, the other has to be
+    /// whole and the last word.
+    ///
+    /// # Errors
+    /// A code; one copy is whole and the last word then.
+    pub fn write_header(&self, mut header: Header, dek: &Dek) -> Outcome<()> {
+        let lower = self.lower()?;
+        let typed = |error: Error| self.report(&error);
+        self.refuse_stale(lower)?;
+        self.bring_up_second_copy(lower)?;
+        self.name_in_sector_zero(lower)?;
+        header.sequence += 1;
+        let keys = Arc::new(ContainerKeys::new(&header, dek).map_err(typed)?);
+        let encoded = header.encode(keys.header_key()).map_err(typed)?;
+        let rekeyed = self.keys()?.dek() != Some(dek);
+        if let Err(code) = lower.write(&encoded[..], COPY_OFFSETS[0]) {
+            // Part of it may be there; copy 1 is the last word.
+            self.container.borrow_mut().mend = true;
+            return Err(code);
+        }
+        // From here on everybody goes by copy 0, synced or not, so this connection does too.
+        self.credentials.remember(&encoded, &keys);
+        self.adopt(header, keys.clone(), &encoded[..HEAD_BYTES]);
+        self.pool.borrow_mut().drop_reserved();
+        self.container.borrow_mut().behind = true;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        lower.write(&encoded[..], COPY_OFFSETS[1])?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        self.container.borrow_mut().behind = false;
+        if rekeyed {
+            self.begin_wear(lower, &keys)?;
+        }
+        self.name_in_sector_zero(lower)
+    }
+
+    /// A header is made from the one before, which has to be the one on disk: of a newer one the keys would be lost.
+    fn refuse_stale(&self, lower: Lower) -> Outcome<()> {
+        let mut head = [0; HEAD_BYTES];
+        lower.read(&mut head, COPY_OFFSETS[0])?;
+        let container = self.container.borrow();
+        // What a failed write of this connection left of copy 0 may be anything.
+        if container.mend || head == container.head {
+            return Ok(());
+        }
+        self.note(ffi::IOERR, "the header changed since it was read, and is left as it is");
+        Err(Code(ffi::IOERR))
+    }
+
+    /// While a scan gives the container another file id: sector 0 names it too, once both header copies do. Until then
+    /// the header says which one sector 0 may name, so this comes before every change that makes it forget.
+    fn name_in_sector_zero(&self, lower: Lower) -> Outcome<()> {
+        let Some(header) = self.header().filter(|header| header.scan.older_id.is_some()) else {
+            return Ok(());
+        };
+        let mut sector = [0; SECTOR_BYTES];
+        lower.read(&mut sector, 0)?;
+        let named = SectorZero::Sealed { file_id: header.file_id }.encode(header.page_size);
+        if sector == named {
+            return Ok(());
+        }
+        lower.write(&named, 0)?;
+        lower.sync(ffi::SYNC_NORMAL)
+    }
+
+    /// What a change that was interrupted between the copies left behind.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn bring_up_second_copy(&self, lower: Lower) -> Outcome<()> {
+        let (header, keys) = {
+            let container = self.container.borrow();
+            match (&container.header, &container.keys) {
+                (Some(_), Some(_)) if !container.behind => return Ok(()),
+                (Some(header), Some(keys)) => (header.clone(), keys.clone()),
+                _ => return Err(Code(ffi::IOERR)),
+            }
+        };
+        // Who wrote copy 0 may not have lived to sync it, and copy 1 is the only one on disk.
+        lower.sync(ffi::SYNC_NORMAL)?;
+        let encoded = header.encode(keys.header_key()).map_err(|error| self.report(&error))?;
+        lower.write(&encoded[..], COPY_OFFSETS[1])?;
+        lower.sync(ffi::SYNC_NORMAL)?;
+        self.container.borrow_mut().behind = false;
+        Ok(())
+    }
+
+    /// Counts that were signed under another DEK do not authenticate and would cost a generation each.
+    fn begin_wear(&self, lower: Lower, keys: &ContainerKeys) -> Outcome<()> {
+        let wear = Wear { generation: keys.generation(), reserved: 0 };
+        for offset in [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET] {
+            lower.write(&wear.encode(keys.header_key(), offset), offset)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a damaged header copy again; called when the lock for it is held.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn mend_header(&self) -> Outcome<()> {
+        let due = self.container.borrow().mend;
+        if !due {
+            return Ok(());
+        }
+        self.note(ffi::OK, "writing the damaged header copy again");
+        self.change_header(|_| ())
+    }
+
+    /// Reserves writes of the current generation on disk, or moves to the next generation.
+    fn reserve(&self, kind: WearKind) -> Outcome<()> {
+        if !self.is_born() {
+            // Birth itself writes the count for this.
+            self.pool.borrow_mut().add_reserved(kind, RESERVE_MOST);
+            return Ok(());
+        }
+        let lower = self.lower()?;
+        if self.container.borrow().behind {
+            // Who changed the header may not have lived to sync it; nothing may be sealed under a
+            // generation that is not on disk.
+            lower.sync(ffi::SYNC_NORMAL)?;
+        }
+        let keys = self.keys()?;
+        let offset = match kind {
+            WearKind::Pages => WEAR_PAGES_OFFSET,
+            WearKind::Log => WEAR_LOG_OFFSET,
+        };
+        let mut bytes = [0; 64];
+        lower.read(&mut bytes, offset)?;
+        let mut next = self.reserve_next.get();
+        let limit = generation_writes();
+        let block = next[kind as usize].min((limit / 4).max(1));
+        // What cannot be read counts as worn out. A count of a later generation means that an older header came back, by
+        // a disk that lost a write or by somebody's hand: no generation that was in use is gone through a second time.
+        let (reserved, known) = match Wear::parse(&bytes, keys.header_key(), offset) {
+            Ok(wear) if wear.generation == keys.generation() => (wear.reserved, wear.generation),
+            Ok(wear) if wear.generation < keys.generation() => (0, keys.generation()),
+            Ok(wear) => (limit, wear.generation),
+            Err(_) => (limit, keys.generation()),
+        };
+        let worn = reserved.saturating_add(block) > limit;
+        let rolled = worn && self.with_header_locks(lower, || self.roll_generation(known))?;
+        let (keys, used) = if rolled { (self.keys()?, 0) } else { (keys, reserved) };
+        let wear = Wear { generation: keys.generation(), reserved: used + block };
+        lower.write(&wear.encode(keys.header_key(), offset), offset)?;
+        next[kind as usize] = (block * 2).min(RESERVE_MOST);
+        self.reserve_next.set(next);
+        self.pool.borrow_mut().add_reserved(kind, block);
+        Ok(())
+    }
+
+    fn roll_generation(&self, from: u32) -> Outcome<()> {
+        if from >= u32::MAX - 1 {
+            return Err(self.report(&Error::limit(Subject::Container, "no generation is left")));
+        }
+        self.note(ffi::OK, "moving to the next generation of keys");
+        self.change_header(|header| header.generation = from + 1)
+    }
+
+    /// Runs `change` if the header may be written: under EXCLUSIVE, or with the WAL's write and
+    /// checkpoint locks together, of which a missing one is taken. False if it may not now; the
+    /// distance between 2^30 and 2^32 writes allows to put it off.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn with_header_locks(
+        &self,
+        lower: Lower,
+        change: impl FnOnce() -> Outcome<()>,
+    ) -> Outcome<bool> {
+        if self.lock_level.get() == ffi::LOCK_EXCLUSIVE {
+            change()?;
+            return Ok(true);
+        }
+        let held = self.shm_exclusive.get();
+        let has = |lock: i32| held & (1 << lock) != 0;
+        let missing = match (has(ffi::WAL_WRITE_LOCK), has(ffi::WAL_CKPT_LOCK)) {
+            (true, true) => None,
+            (true, false) => Some(ffi::WAL_CKPT_LOCK),
+            (false, true) => Some(ffi::WAL_WRITE_LOCK),
+            (false, false) => return Ok(false),
+        };
+        let Some(missing) = missing else {
+            change()?;
+            return Ok(true);
+        };
+        match lower.shm_lock(missing, 1, ffi::SHM_LOCK | ffi::SHM_EXCLUSIVE) {
+            ffi::OK => {}
+            ffi::BUSY => return Ok(false),
+            code => return Err(Code(code)),
+        }
+        let changed = change();
+        let given_back = lower.shm_lock(missing, 1, ffi::SHM_UNLOCK | ffi::SHM_EXCLUSIVE);
+        changed?;
+        Code::check(given_back)?;
+        Ok(true)
+    }
+}
+
+/// Whether a birth was interrupted before its sector 0: the file holds no page then.
+///
+/// # Errors
+/// The lower VFS's code.
+pub fn is_unfinished_birth(lower: Lower, first: &[u8]) -> Outcome<bool> {
+    let blank = first[..SECTOR_BYTES].iter().all(|byte| *byte == 0);
+    Ok(blank && (1..=REGION_BYTES).contains(&lower.size()?))
+}
+
+/// Whether a birth left anything behind the blank sector 0. A plain database, too, can begin with zeros:
+/// its first page was torn by a power cut, and its journal takes that back.
+///
+/// # Errors
+/// The lower VFS's code.
+pub fn has_trace_of_birth(lower: Lower) -> Outcome<bool> {
+    let mut region = vec![0; REGION_BYTES as usize];
+    lower.read(&mut region, 0)?;
+    let begins = |offset: u64, magic: &[u8]| region[offset as usize..].starts_with(magic);
+    let wear = [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET];
+    Ok(wear.iter().any(|offset| begins(*offset, pellucid::sector::MAGIC_WEAR))
+        || COPY_OFFSETS.iter().any(|offset| begins(*offset, pellucid::header::MAGIC)))
+}
+
+fn was_interrupted() -> Error {
+    Error::misuse(
+        Subject::Container,
+        "an encryption of it was interrupted while this connection was open; open it again",
+    )
+}
+
+fn was_decrypted() -> Error {
+    Error::misuse(
+        Subject::Container,
+        "it was decrypted while this connection was open; open it again",
+    )
+}
+
+fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Corrupt { .. })
+}
+
+/// Writes allowed under a generation; the environment may only lower it.
+fn generation_writes() -> u64 {
+    std::env::var("PELLUCID_GENERATION_WRITES")
+        .ok()
+        .and_then(|limit| limit.parse::<u64>().ok())
+        .map_or(GENERATION_WRITES, |limit| limit.min(GENERATION_WRITES))
+}
+
+/// A code from below, or an error of our own.
+#[derive(Debug)]
+pub enum Failure {
+    /// The lower VFS said so.
+    Code(Code),
+    /// A typed error, not yet logged.
+    Typed(Error),
+}
+
+impl From<Code> for Failure {
+    fn from(code: Code) -> Self {
+        Failure::Code(code)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Typed(error)
+    }
+}
+
+/// The newest whole header copy of a file.
+#[derive(Debug)]
+pub struct ReadHeader {
+    pub header: Header,
+    pub bytes: Box<[u8; COPY_BYTES]>,
+    pub copy: u8,
+    pub first_damaged: bool,
+    /// Copy 0 is the last word, and copy 1 is damaged or another.
+    pub second_behind: bool,
+    pub sector_damaged: bool,
+    pub head: [u8; HEAD_BYTES],
+}
+
+impl ReadHeader {
+    /// Reads sector 0 and both copies.
+    ///
+    /// # Errors
+    /// What is wrong with sector 0 or, if no copy is whole, with copy 0.
+    pub fn read(lower: Lower) -> std::result::Result<Self, Failure> {
+        let mut region = vec![0; REGION_BYTES as usize];
+        lower.read(&mut region, 0)?;
+        Ok(Self::from_region(&region)?)
+    }
+
+    /// The same from the bytes of the header region.
+    ///
+    /// # Errors
+    /// As [`ReadHeader::read`].
+    pub fn from_region(region: &[u8]) -> Result<Self> {
+        let sector = SectorZero::parse(&region[..SECTOR_BYTES]);
+        let copies = COPY_OFFSETS.map(|at| &region[at as usize..at as usize + COPY_BYTES]);
+        let parsed = [Header::parse(copies[0], 0), Header::parse(copies[1], 1)];
+        let first_damaged = matches!(parsed[0], Err(Error::Corrupt { .. }));
+        let (header, copy) = match parsed {
+            [Ok(first), Ok(second)] if second.sequence > first.sequence => (second, 1),
+            [Ok(first), Ok(_) | Err(Error::Corrupt { .. })] => (first, 0),
+            [Err(Error::Corrupt { .. }), Ok(second)] => (second, 1),
+            // A whole copy that this version cannot read ends it, whatever the other one says.
+            [Err(Error::Corrupt { .. }), Err(error)] if !is_damage(&error) => return Err(error),
+            [Ok(_), Err(error)] | [Err(error), _] => return Err(error),
+        };
+        let sector_damaged = match sector {
+            Ok(Some(SectorZero::Sealed { file_id })) => {
+                // A scan that gives it another one names it in the header first.
+                if file_id != header.file_id && Some(file_id) != header.scan.older_id {
+                    return Err(Error::corrupt(
+                        Subject::SectorZero,
+                        "it names another file id than the header",
+                    ));
+                }
+                false
+            }
+            Err(error @ Error::Unsupported { .. }) => return Err(error),
+            _ => true,
+        };
+        let second_behind = copy == 0 && copies[0] != copies[1];
+        let mut bytes = Box::new([0; COPY_BYTES]);
+        bytes.copy_from_slice(copies[usize::from(copy)]);
+        let mut head = [0; HEAD_BYTES];
+        head.copy_from_slice(&copies[0][..HEAD_BYTES]);
+        Ok(Self { header, bytes, copy, first_damaged, second_behind, sector_damaged, head })
+    }
+}

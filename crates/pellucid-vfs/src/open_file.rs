@@ -1,0 +1,142 @@
+//! A file of an open connection, as work on databases reaches it: past SQLite, by SQLite's own file object, with its locks. It
+//! borrows the connection, so that no file object is used after SQLite has closed it.
+
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+
+use pellucid_host::code::{Code, Outcome};
+use pellucid_host::connection::Handle;
+use pellucid_host::{ffi, DatabaseError};
+
+use crate::lower::{Lower, ReadEnd};
+
+/// A file of an open connection.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenFile<'a> {
+    lower: Lower,
+    _open: PhantomData<&'a ()>,
+}
+
+impl<'a> OpenFile<'a> {
+    /// The main database of `handle` as its VFS gives it: by the shim pages in clear, by another VFS the file.
+    ///
+    /// # Errors
+    /// SQLite's, if the connection has no file.
+    pub fn of(handle: &'a Handle<'_>) -> Result<Self, DatabaseError> {
+        // SAFETY: the file object of an open connection, which the result borrows.
+        Ok(Self::within(unsafe { Lower::new(handle.file()?) }))
+    }
+
+    /// A file that is open for as long as the caller says.
+    pub(crate) fn within(lower: Lower) -> Self {
+        Self { lower, _open: PhantomData }
+    }
+
+    pub(crate) fn lower(self) -> Lower {
+        self.lower
+    }
+
+    /// As [`Lower::read`].
+    ///
+    /// # Errors
+    /// The lower VFS's code.
+    pub fn read(&self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        self.lower.read(buffer, offset)
+    }
+
+    /// As [`Lower::write`].
+    ///
+    /// # Errors
+    /// The lower VFS's code.
+    pub fn write(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        self.lower.write(bytes, offset)
+    }
+
+    /// As [`Lower::truncate`].
+    ///
+    /// # Errors
+    /// The lower VFS's code.
+    pub fn truncate(&self, size: u64) -> Outcome<()> {
+        self.lower.truncate(size)
+    }
+
+    /// As [`Lower::sync`].
+    ///
+    /// # Errors
+    /// The lower VFS's code.
+    pub fn sync(&self, flags: c_int) -> Outcome<()> {
+        self.lower.sync(flags)
+    }
+
+    /// As [`Lower::size`].
+    ///
+    /// # Errors
+    /// The lower VFS's code.
+    pub fn size(&self) -> Outcome<u64> {
+        self.lower.size()
+    }
+
+    /// As [`Lower::lock`].
+    ///
+    /// # Errors
+    /// The lower VFS's code, `SQLITE_BUSY` among them.
+    pub fn lock(&self, level: c_int) -> Outcome<()> {
+        self.lower.lock(level)
+    }
+
+    /// As [`Lower::unlock`].
+    ///
+    /// # Errors
+    /// The lower VFS's code.
+    pub fn unlock(&self, level: c_int) -> Outcome<()> {
+        self.lower.unlock(level)
+    }
+
+    /// Whether somebody holds RESERVED, as far as that can be told.
+    pub fn is_reserved(&self) -> bool {
+        let mut reserved: c_int = 0;
+        self.lower.check_reserved_lock(&mut reserved) == ffi::OK && reserved != 0
+    }
+
+    /// As [`Lower::drop_mapping`].
+    pub fn drop_mapping(&self) {
+        self.lower.drop_mapping();
+    }
+
+    /// How many frames of the WAL SQLite counts, from the index that all connections share (SQLite's WAL-mode file
+    /// format, 2.1). A connection in a transaction is refused every checkpoint, even one that only counts.
+    ///
+    /// # Errors
+    /// The lower VFS's code; `SQLITE_BUSY` if the index changes all the time.
+    pub fn frames_counted(&self) -> Outcome<u32> {
+        const REGION: c_int = 32 * 1024;
+        const COPY_BYTES: usize = 48;
+        const FRAMES: usize = 16;
+        let mut index: *mut c_void = std::ptr::null_mut();
+        // SAFETY: `index` takes a pointer, and nothing is extended: the region is there or the call says so.
+        let code = unsafe { self.lower.shm_map(0, REGION, 0, &mut index) };
+        if index.is_null() || !matches!(code, ffi::OK | ffi::READONLY) {
+            return Err(Code(if code == ffi::OK { ffi::IOERR } else { code }));
+        }
+        for _ in 0..1000 {
+            let mut copies = [[0u8; COPY_BYTES]; 2];
+            for (number, copy) in copies.iter_mut().enumerate() {
+                // SAFETY: both copies of the header lie in the mapped region, which stays mapped while the file is
+                // open. Others may write to it: bytes are read, and used only if both copies are the same.
+                unsafe {
+                    let from = index.cast::<u8>().add(number * COPY_BYTES);
+                    for (at, byte) in copy.iter_mut().enumerate() {
+                        *byte = from.add(at).read_volatile();
+                    }
+                }
+                self.lower.shm_barrier();
+            }
+            if copies[0] == copies[1] {
+                let frames = &copies[0][FRAMES..FRAMES + 4];
+                return Ok(u32::from_ne_bytes([frames[0], frames[1], frames[2], frames[3]]));
+            }
+            std::thread::yield_now();
+        }
+        Err(Code(ffi::BUSY))
+    }
+}

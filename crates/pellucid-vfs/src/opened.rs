@@ -1,0 +1,191 @@
+//! The files that an open connection has: its main database below the shim, its log, and what they share.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::rc::Rc;
+
+use pellucid_host::code::{Code, Outcome};
+use pellucid_host::connection::Handle;
+use pellucid_host::ffi::{self, File, Vfs};
+use pellucid_host::DatabaseError;
+
+use crate::file::{discard, link_of_main, lower_of_main, lower_of_open, wal_of_open};
+use crate::link::Link;
+use crate::lower::Lower;
+use crate::open_file::OpenFile;
+use crate::vfs::lower_vfs;
+
+/// What the files of one open database share: header, keys, locks.
+#[derive(Debug)]
+pub struct OpenLink<'a> {
+    link: Rc<Link>,
+    _open: PhantomData<&'a ()>,
+}
+
+impl Deref for OpenLink<'_> {
+    type Target = Link;
+
+    fn deref(&self) -> &Link {
+        &self.link
+    }
+}
+
+impl OpenLink<'_> {
+    /// As [`Link::with_header_locks`], of the link's own main database.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn with_header_locks(
+        &self,
+        file: OpenFile<'_>,
+        change: impl FnOnce() -> Outcome<()>,
+    ) -> Outcome<bool> {
+        self.link.with_header_locks(file.lower(), change)
+    }
+}
+
+/// The main database of `handle` below the shim, with its link, if it is sealed.
+///
+/// # Errors
+/// SQLite's, if the connection has no file.
+pub fn sealed<'a>(
+    handle: &'a Handle<'_>,
+) -> Result<Option<(OpenFile<'a>, OpenLink<'a>)>, DatabaseError> {
+    // SAFETY: the file object of an open connection, which the result borrows.
+    let found = unsafe { lower_of_open(handle.file()?) };
+    Ok(found.map(|(lower, link)| (OpenFile::within(lower), OpenLink { link, _open: PhantomData })))
+}
+
+/// The main database of `handle` below the shim, with its link, sealed or plain; none of another VFS.
+///
+/// # Errors
+/// SQLite's, if the connection has no file.
+pub fn main<'a>(
+    handle: &'a Handle<'_>,
+) -> Result<Option<(OpenFile<'a>, OpenLink<'a>)>, DatabaseError> {
+    // SAFETY: the file object of an open connection, which the result borrows.
+    let found = unsafe { link_of_main(handle.file()?) };
+    Ok(found.map(|(lower, link)| (OpenFile::within(lower), OpenLink { link, _open: PhantomData })))
+}
+
+/// The write-ahead log of `handle`, if its main database is sealed and has one open.
+///
+/// # Errors
+/// SQLite's, if the connection has no file.
+pub fn wal<'a>(handle: &'a Handle<'_>) -> Result<Option<OpenFile<'a>>, DatabaseError> {
+    // SAFETY: the file object of an open connection, which the result borrows.
+    Ok(unsafe { wal_of_open(handle.file()?) }.map(OpenFile::within))
+}
+
+/// The main database of `handle` as it lies on disk, by whichever VFS it was opened.
+///
+/// # Errors
+/// SQLite's, if the connection has no file.
+pub fn on_disk<'a>(handle: &'a Handle<'_>) -> Result<OpenFile<'a>, DatabaseError> {
+    match below(handle, c"main")? {
+        Some(below) => Ok(below),
+        None => OpenFile::of(handle),
+    }
+}
+
+/// The database `schema` of `handle` as it lies on disk below the shim; none of another VFS.
+///
+/// # Errors
+/// SQLite's, if the database has no file.
+pub fn below<'a>(
+    handle: &'a Handle<'_>,
+    schema: &CStr,
+) -> Result<Option<OpenFile<'a>>, DatabaseError> {
+    // SAFETY: the file object of an open connection, which the result borrows.
+    Ok(unsafe { lower_of_main(handle.file_of(schema)?) }.map(OpenFile::within))
+}
+
+/// A connection with its sealed main database.
+#[derive(Debug)]
+pub struct OpenContainer {
+    lower: Lower,
+    link: Rc<Link>,
+    handle: Handle<'static>,
+}
+
+impl OpenContainer {
+    /// Keeps `handle` open; none if its main database is not sealed.
+    ///
+    /// # Errors
+    /// SQLite's, if the connection has no file.
+    pub fn of(handle: Handle<'static>) -> Result<Option<Self>, DatabaseError> {
+        // SAFETY: the file object of an open connection, which is kept beside what points into it.
+        let found = unsafe { lower_of_open(handle.file()?) };
+        Ok(found.map(|(lower, link)| Self { lower, link, handle }))
+    }
+
+    /// The connection.
+    pub fn handle(&self) -> &Handle<'static> {
+        &self.handle
+    }
+
+    /// The database as it lies on disk.
+    pub fn file(&self) -> OpenFile<'_> {
+        OpenFile::within(self.lower)
+    }
+
+    /// What its files share.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+}
+
+/// A file that is opened by the VFS below the shim to be read, and closed on drop. SQLite keeps its locks.
+#[derive(Debug)]
+pub struct ReadFile {
+    lower: Lower,
+    /// What the file object lies in, and its name: both as long as it is open.
+    _memory: (Vec<u128>, Vec<u8>),
+}
+
+impl ReadFile {
+    /// Opens the file `path`, where the shim is registered.
+    ///
+    /// # Errors
+    /// The lower VFS's code.
+    pub fn open(path: &Path) -> Outcome<Self> {
+        let vfs: *mut Vfs = lower_vfs().ok_or(Code(ffi::CANTOPEN))?;
+        // SAFETY: a registered VFS stays valid.
+        let (bytes, open) = unsafe { ((*vfs).file_bytes, (*vfs).open) };
+        let open = open.ok_or(Code(ffi::CANTOPEN))?;
+        let bytes = usize::try_from(bytes).map_err(|_| Code(ffi::CANTOPEN))?;
+        let mut memory = vec![0u128; bytes.div_ceil(size_of::<u128>())];
+        // A name of SQLite's has zeros before it and behind it, where no parameters of a URI follow.
+        const ZEROS: [u8; 4] = [0; 4];
+        let name = [&ZEROS[..], path.as_os_str().as_bytes(), &ZEROS].concat();
+        let file: *mut File = memory.as_mut_ptr().cast();
+        let mut granted = 0;
+        // SAFETY: the memory is as large as the VFS asks for, aligned for anything and zero, so without methods; the
+        // name is terminated, and like the memory it lives until the file is closed.
+        unsafe {
+            let start = name.as_ptr().add(ZEROS.len()).cast();
+            let flags = ffi::OPEN_READONLY | ffi::OPEN_MAIN_DB;
+            if let Err(code) = Code::check(open(vfs, start, file, flags, &mut granted)) {
+                discard(file);
+                return Err(code);
+            }
+            Ok(Self { lower: Lower::new(file), _memory: (memory, name) })
+        }
+    }
+}
+
+impl ReadFile {
+    /// The file, as long as it is open.
+    pub fn file(&self) -> OpenFile<'_> {
+        OpenFile::within(self.lower)
+    }
+}
+
+impl Drop for ReadFile {
+    fn drop(&mut self) {
+        self.lower.close();
+    }
+}

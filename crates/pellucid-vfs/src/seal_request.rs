@@ -1,0 +1,628 @@
+//! Which keys a connection brings, and what a new database is to be sealed with.
+//!
+//! Both come from URI parameters, the environment and the keyring; never from arguments.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use pellucid::certificate::{Certificate, PublicCertificate};
+use pellucid::derive::commitment;
+use pellucid::header::{DekRow, EncryptionState, Header, COPY_BYTES};
+use pellucid::keys::{ContainerKeys, HeaderKey};
+use pellucid::protector::{Binding, KeyFile, KeySource, Passphrase, Protector};
+use pellucid::{Algorithm, Dek, Error, Result, Subject};
+use pellucid_keyring::{DatabaseMemory, Keyring};
+
+/// Keys a connection may open protectors with.
+#[derive(Debug, Default)]
+pub struct Credentials {
+    key_files: Vec<KeyFile>,
+    passphrases: Vec<Passphrase>,
+    recovery: bool,
+    /// Distinguishes sets of credentials in the cache of opened headers.
+    identity: Vec<u8>,
+}
+
+/// Keys the program itself offers to every connection it opens, from a prompt or a descriptor.
+static OFFERED: Mutex<Vec<Offer>> = Mutex::new(Vec::new());
+
+/// A key from a prompt or a descriptor.
+#[derive(Debug, Clone)]
+pub enum Offer {
+    /// The content of a key file.
+    KeyFile(KeyFile),
+    /// A passphrase.
+    Passphrase(Passphrase),
+    /// Leave to use recovery protectors.
+    Recovery,
+}
+
+/// Offers a key to every connection this process opens from now on.
+pub fn offer(key: Offer) {
+    OFFERED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(key);
+}
+
+/// What was asked for in the URI of one database; names and paths, no secrets.
+#[derive(Debug, Default, Clone)]
+pub struct Request {
+    pub certificate: Option<String>,
+    pub key_file: Option<PathBuf>,
+    pub passphrase_file: Option<PathBuf>,
+    pub algorithm: Option<String>,
+    /// A token of [`prepare_birth`].
+    pub birth: Option<String>,
+    /// `require=sealed`, or `PELLUCID_REQUIRE=1`.
+    pub require: bool,
+    /// `pellucid_copy=1`: nothing but the copy that a conversion in this process is filling.
+    pub copy: bool,
+    /// It is one with its pages in clear, whatever the environment says.
+    pub plain: bool,
+    /// `pellucid_mmap=0`, or `PELLUCID_MMAP=0`: pages are not read by way of a mapping.
+    pub unmapped: bool,
+}
+
+impl Request {
+    /// Whether the URI itself says how a new database is to be sealed.
+    pub fn names_a_key(&self) -> bool {
+        self.certificate.is_some()
+            || self.key_file.is_some()
+            || self.passphrase_file.is_some()
+            || self.birth.is_some()
+    }
+
+    /// Whether a new database would be a plain one where that is refused.
+    pub fn forbids_birth(&self) -> bool {
+        self.require && !self.names_a_key() && !flag("PELLUCID_ENCRYPT_NEW")
+    }
+}
+
+impl Credentials {
+    /// Reads the key files and passphrases the request and the environment name.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a file that others can read, [`Error::Io`] for one that cannot be read.
+    pub fn gather(request: &Request) -> Result<Self> {
+        let mut credentials = Self { recovery: flag("PELLUCID_RECOVERY"), ..Self::default() };
+        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let key_files = [request.key_file.clone(), variable("PELLUCID_KEY_FILE")];
+        for path in key_files.into_iter().flatten() {
+            let key = pellucid_files::secrets::key_file(&path)?;
+            credentials.identity.extend_from_slice(&key.identity());
+            credentials.key_files.push(key);
+        }
+        let files = [request.passphrase_file.clone(), variable("PELLUCID_PASSPHRASE_FILE")];
+        for path in files.into_iter().flatten() {
+            credentials.add_passphrase(pellucid_files::secrets::passphrase(&path)?);
+        }
+        let offered = OFFERED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        for offer in offered {
+            match offer {
+                Offer::KeyFile(key) => {
+                    credentials.identity.extend_from_slice(&key.identity());
+                    credentials.key_files.push(key);
+                }
+                Offer::Passphrase(passphrase) => credentials.add_passphrase(passphrase),
+                Offer::Recovery => credentials.recovery = true,
+            }
+        }
+        Ok(credentials)
+    }
+
+    fn add_passphrase(&mut self, passphrase: Passphrase) {
+        self.identity.extend_from_slice(&passphrase.identity());
+        self.passphrases.push(passphrase);
+    }
+
+    /// The keys behind `header`, authenticated; `bytes` is the header copy it came from.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if no protector opens, [`Error::Unauthentic`] if the header was not
+    /// written with the DEK, or says that pages are plain although the keyring knows better.
+    pub fn unlock(
+        &self,
+        header: &Header,
+        bytes: &[u8; COPY_BYTES],
+        copy: u8,
+        known: Option<&Arc<ContainerKeys>>,
+    ) -> Result<Arc<ContainerKeys>> {
+        let cache_key = self.cache_key(bytes);
+        if let Some(keys) = cache().get(&cache_key) {
+            // What is remembered may have come since.
+            check_state(header)?;
+            return Ok(keys);
+        }
+        let dek = match known.and_then(|keys| known_dek(keys, header, bytes)) {
+            Some(dek) => dek,
+            None => header.unwrap(self)?,
+        };
+        let header_key = HeaderKey::derive(&dek, &header.file_id)?;
+        Header::authenticate(bytes, &header_key, copy)?;
+        check_state(header)?;
+        let keys = Arc::new(ContainerKeys::new(header, &dek)?);
+        cache().insert(cache_key, keys.clone());
+        Ok(keys)
+    }
+
+    /// Keeps the keys of a header this process has written itself.
+    pub fn remember(&self, bytes: &[u8; COPY_BYTES], keys: &Arc<ContainerKeys>) {
+        cache().insert(self.cache_key(bytes), keys.clone());
+    }
+
+    /// A header's checksum and the credentials it was opened with: other credentials have to open it
+    /// themselves.
+    fn cache_key(&self, bytes: &[u8; COPY_BYTES]) -> CacheKey {
+        (bytes[COPY_BYTES - 32..].to_vec(), self.identity.clone())
+    }
+}
+
+impl KeySource for Credentials {
+    fn key_files(&self) -> &[KeyFile] {
+        &self.key_files
+    }
+
+    fn passphrases(&self) -> &[Passphrase] {
+        &self.passphrases
+    }
+
+    fn allow_recovery(&self) -> bool {
+        self.recovery
+    }
+
+    fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {
+        let path = Keyring::locate()?;
+        // Not there is no trouble, another protector may open; not allowed to look is.
+        if !Keyring::is_at(&path) {
+            return Ok(None);
+        }
+        Keyring::open(&path)
+            .and_then(|keyring| keyring.certificate_by_thumbprint(thumbprint_sha256))
+            .map_err(|error| keyring_trouble(&path, error))
+    }
+
+    fn public_certificate(
+        &self,
+        thumbprint_sha256: &[u8; 32],
+    ) -> Result<Option<PublicCertificate>> {
+        let path = Keyring::locate()?;
+        if !Keyring::is_at(&path) {
+            return Ok(None);
+        }
+        let stored = Keyring::open(&path)?.certificates()?;
+        let mut own = stored.iter().map(pellucid_keyring::Stored::public);
+        Ok(own.find(|public| public.thumbprint() == thumbprint_sha256).cloned())
+    }
+}
+
+/// A keyring that may not be read, or is damaged, is a key that is not at hand. The database has no part in it, and is not
+/// to be called unreadable or damaged for it.
+fn keyring_trouble(home: &Path, error: Error) -> Error {
+    let unreadable = match &error {
+        Error::Io { source, .. } => source.kind() == std::io::ErrorKind::PermissionDenied,
+        Error::Corrupt { .. } | Error::Unauthentic { .. } => true,
+        _ => false,
+    };
+    match unreadable {
+        true => Error::missing_key(
+            Subject::Container,
+            format!("the keyring in `{}` cannot be read: {error}", home.display()),
+        ),
+        false => error,
+    }
+}
+
+/// The DEK this connection has already, if it wrote `bytes` too.
+fn known_dek(keys: &ContainerKeys, header: &Header, bytes: &[u8]) -> Option<Dek> {
+    let same = keys.file_id() == &header.file_id;
+    let dek = keys.dek().filter(|_| same)?;
+    Header::authenticate(bytes, keys.header_key(), 0).ok().map(|()| dek.clone())
+}
+
+/// A header that lets plain units pass may be an old one, put back by somebody; the keyring knows.
+///
+/// # Errors
+/// [`Error::Unauthentic`] if it is; [`Error::MissingKey`] if there is a memory of the database, or may be, and it cannot be
+/// read.
+pub fn check_state(header: &Header) -> Result<()> {
+    use EncryptionState::*;
+    header.check_state()?;
+    let switching_on = match header.state {
+        Encrypted | KeyChange => return Ok(()),
+        ProtectionChange => {
+            return Err(Error::unsupported(
+                Subject::Container,
+                format!("state `{}` needs a newer version", header.state.name()),
+            ))
+        }
+        Encrypting => true,
+        Unencrypted | Decrypting => false,
+    };
+    let put_back = recall(header)?.is_some_and(|memory| {
+        let same = header.sequence == memory.sequence && !switching_on;
+        memory.sealed && (header.sequence < memory.sequence || same)
+    });
+    if put_back {
+        return Err(Error::unauthentic(
+            Subject::Container,
+            format!(
+                "the header says `{}`, but the keyring knows this database as encrypted: an older \
+                 header was put back",
+                header.state.name()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// What the keyring remembers of the database. Where there is no place for a keyring, nothing is.
+fn recall(header: &Header) -> Result<Option<DatabaseMemory>> {
+    let Ok(home) = Keyring::locate() else { return Ok(None) };
+    Keyring::recall_at(&home, &header.file_id).map_err(|error| {
+        let cause = format!(
+            "whether it was switched off by an older header is said by the keyring, which cannot be read: {error}; put that \
+             file back, or let this account read it"
+        );
+        Error::missing_key(Subject::Container, cause)
+    })
+}
+
+/// The sequence that a header made from `header` has to come after, so that nobody refuses it for what is remembered:
+/// `header` may be an older one that an administrator took back on purpose.
+///
+/// # Errors
+/// As [`check_state`] where the header to be is one that it asks the memory for.
+pub fn later_sequence(header: &Header) -> Result<u64> {
+    match recall(header) {
+        Ok(memory) => Ok(memory.map_or(0, |memory| memory.sequence).max(header.sequence)),
+        Err(error) if header.is_switched_off() => Err(error),
+        Err(_) => Ok(header.sequence),
+    }
+}
+
+type CacheKey = (Vec<u8>, Vec<u8>);
+
+/// Opened headers of this process, so that a second open pays no private-key operation.
+struct Cache(Mutex<HashMap<CacheKey, Arc<ContainerKeys>>>);
+
+const CACHED: usize = 64;
+
+fn cache() -> &'static Cache {
+    static CACHE: OnceLock<Cache> = OnceLock::new();
+    CACHE.get_or_init(|| Cache(Mutex::new(HashMap::new())))
+}
+
+impl Cache {
+    fn get(&self, key: &CacheKey) -> Option<Arc<ContainerKeys>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get(key).cloned()
+    }
+
+    fn insert(&self, key: CacheKey, keys: Arc<ContainerKeys>) {
+        let mut map = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if map.len() >= CACHED {
+            map.clear();
+        }
+        map.insert(key, keys);
+    }
+}
+
+/// How a new container is to be sealed: a fresh DEK with its protectors.
+#[derive(Debug, Clone)]
+pub struct Birth {
+    dek: Dek,
+    header: Header,
+}
+
+/// What protects the DEK of a new container.
+#[derive(Debug, Clone)]
+pub enum Protection {
+    /// A certificate of the keyring, by name; none for the keyring's own default.
+    Certificate(Option<String>),
+    /// A certificate without its private key, which opens only when recovery is asked for.
+    Recovery(Box<PublicCertificate>),
+    /// The content of a key file.
+    KeyFile(KeyFile),
+    /// A passphrase.
+    Passphrase(Passphrase),
+}
+
+impl Birth {
+    /// A fresh DEK under the given protections.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if a certificate is not in the keyring.
+    pub fn new(algorithm: Algorithm, protections: &[Protection]) -> Result<Self> {
+        Self::protected(algorithm, |dek, binding| {
+            protections.iter().map(|protection| protection.wrap(dek, binding)).collect()
+        })
+    }
+
+    /// A fresh DEK under the protectors that `protect` makes for it.
+    ///
+    /// # Errors
+    /// What `protect` says.
+    pub fn protected(
+        algorithm: Algorithm,
+        protect: impl FnOnce(&Dek, &Binding<'_>) -> Result<Vec<Protector>>,
+    ) -> Result<Self> {
+        let dek = Dek::random()?;
+        let mut file_id = [0; 16];
+        pellucid::secret::fill_random(&mut file_id)?;
+        let row = DekRow {
+            first_generation: 1,
+            last_generation: u32::MAX,
+            algorithm,
+            plain: false,
+            commitment: commitment(&dek, &file_id)?,
+            wrapped: None,
+        };
+        let protectors = protect(&dek, &row.binding(&file_id))?;
+        let header = Header {
+            sequence: 1,
+            file_id,
+            page_size: 4096,
+            state: EncryptionState::Encrypted,
+            generation: 1,
+            created: pellucid::clock::now(),
+            scan: pellucid::scan::Scan::default(),
+            flags: pellucid::flags::Flags::default(),
+            deks: vec![row],
+            protectors: protectors.iter().map(Protector::encoded).collect(),
+        };
+        Ok(Self { dek, header })
+    }
+
+    /// A fresh DEK under what protects the container of `header`, and which of its protectors could not be made again,
+    /// because their keys are not at hand.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if none could.
+    pub fn like(header: &Header, credentials: &Credentials) -> Result<(Self, Vec<Error>)> {
+        let mut birth = Self::new(header.algorithm()?, &[])?;
+        let old = header.current_dek()?.binding(&header.file_id);
+        let row = birth.header.current_dek()?;
+        let new = row.binding(&birth.header.file_id);
+        let (mut made, mut missing) = (Vec::new(), Vec::new());
+        for (index, bytes) in header.protectors.iter().enumerate() {
+            let (protector, _) = Protector::decode(bytes)?;
+            match protector.again(&old, &new, &birth.dek, credentials) {
+                Ok(protector) => {
+                    let mut encoded = Vec::new();
+                    protector.encode(&mut encoded);
+                    made.push(encoded);
+                }
+                Err(Error::MissingKey { cause, .. }) => {
+                    missing.push(Error::missing_key(Subject::Protector(index + 1), cause));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if made.is_empty() {
+            let none = || Error::missing_key(Subject::Container, "nothing protects it");
+            return Err(missing.into_iter().next().unwrap_or_else(none));
+        }
+        birth.header.protectors = made;
+        Ok((birth, missing))
+    }
+
+    /// The identity of the container to come.
+    pub fn file_id(&self) -> &[u8; 16] {
+        &self.header.file_id
+    }
+
+    /// Its keys.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn keys(&self) -> Result<Arc<ContainerKeys>> {
+        ContainerKeys::new(&self.header, &self.dek).map(Arc::new)
+    }
+
+    /// Its first header. The keyring remembers that the database is sealed.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the keyring cannot remember it.
+    pub fn header(&self, page_size: u32) -> Result<Header> {
+        Ok(Header { page_size, ..self.header.clone() })
+    }
+
+    /// What a request and the environment ask a new database to be sealed with; none if nothing does.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] or [`Error::Misuse`] naming what is missing.
+    pub fn requested(request: &Request) -> Result<Option<Self>> {
+        if let Some(token) = &request.birth {
+            return take_birth(token).map(Some);
+        }
+        let mut protections = Vec::new();
+        if let Some(name) = &request.certificate {
+            protections.push(Protection::Certificate(Some(name.clone())));
+        }
+        if let Some(path) = &request.key_file {
+            protections.push(Protection::KeyFile(pellucid_files::secrets::key_file(path)?));
+        }
+        if let Some(path) = &request.passphrase_file {
+            protections.push(Protection::Passphrase(pellucid_files::secrets::passphrase(path)?));
+        }
+        if protections.is_empty() && flag("PELLUCID_ENCRYPT_NEW") {
+            protections = Protection::from_environment()?;
+        }
+        if protections.is_empty() {
+            return Ok(None);
+        }
+        let algorithm = request.algorithm.as_deref().unwrap_or("AES_256").parse()?;
+        Self::new(algorithm, &protections).map(Some)
+    }
+}
+
+impl Protection {
+    /// What `PELLUCID_ENCRYPT_NEW=1` stands for: the key file or passphrase the environment names,
+    /// else the keyring's default certificate.
+    pub fn from_environment() -> Result<Vec<Self>> {
+        let mut protections = Vec::new();
+        if let Some(path) = std::env::var_os("PELLUCID_KEY_FILE") {
+            protections
+                .push(Protection::KeyFile(pellucid_files::secrets::key_file(path.as_ref())?));
+        }
+        if let Some(path) = std::env::var_os("PELLUCID_PASSPHRASE_FILE") {
+            protections
+                .push(Protection::Passphrase(pellucid_files::secrets::passphrase(path.as_ref())?));
+        }
+        if protections.is_empty() {
+            protections.push(Protection::Certificate(None));
+        }
+        Ok(protections)
+    }
+
+    /// Wraps a DEK.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] if a certificate is not in the keyring.
+    pub fn wrap(&self, dek: &Dek, binding: &Binding<'_>) -> Result<Protector> {
+        use pellucid::protector::{wrap, Argon2Cost, Wrapping};
+        match self {
+            Protection::Recovery(public) => wrap(dek, binding, &Wrapping::Recovery(public)),
+            Protection::KeyFile(key) => wrap(dek, binding, &Wrapping::KeyFile(key)),
+            Protection::Passphrase(passphrase) => {
+                wrap(dek, binding, &Wrapping::Passphrase(passphrase, Argon2Cost::default()))
+            }
+            Protection::Certificate(name) => {
+                let path = Keyring::locate()?;
+                let certificate = match name {
+                    Some(name) => Keyring::open(&path)?.certificate(name)?,
+                    None => {
+                        let (keyring, _) = Keyring::open_or_create(&path)?;
+                        keyring.ensure_default_certificate()?.0
+                    }
+                };
+                wrap(dek, binding, &Wrapping::Certificate(&certificate))
+            }
+        }
+    }
+}
+
+/// SHA-256 thumbprints of the certificates among a header's protectors.
+fn certificates_of(header: &Header) -> Vec<[u8; 32]> {
+    let thumbprint = |bytes: &Vec<u8>| match Protector::decode(bytes) {
+        Ok((Protector::Certificate(protector), _)) => Some(*protector.thumbprint()),
+        _ => None,
+    };
+    header.protectors.iter().filter_map(thumbprint).collect()
+}
+
+/// Whether the keyring remembers the database, or may: it may have been under one of its certificates before.
+fn is_known(header: &Header) -> bool {
+    !matches!(recall(header), Ok(None))
+}
+
+/// The keyring remembers that the database is sealed, so that an older header cannot switch it off, and which of its
+/// certificates it needs. A keyring that may only be read does not keep anybody from encrypting.
+pub fn remember(header: &Header, path: &Path) {
+    let certificates = certificates_of(header);
+    if certificates.is_empty() && !is_known(header) {
+        return;
+    }
+    let memory = DatabaseMemory {
+        sequence: header.sequence,
+        sealed: !header.is_switched_off(),
+        certificates,
+        path: pellucid_files::paths::original_path(path),
+    };
+    let remembered = Keyring::locate()
+        .and_then(|home| Keyring::open(&home))
+        .and_then(|keyring| keyring.remember_database(&header.file_id, &memory));
+    if let Err(error) = remembered {
+        let what = format!("the keyring does not remember the database: {error}");
+        pellucid_host::code::note(pellucid_host::ffi::OK, path, &what);
+    }
+}
+
+/// A database that came from elsewhere, and opens under a certificate of this keyring, is this keyring's to look after
+/// from now on. One that it knows stays where it is known, as long as it is there: a copy has the same identity.
+pub fn adopt(header: &Header, path: &Path) {
+    let known = || -> Result<bool> {
+        let keyring = Keyring::open(&Keyring::locate()?)?;
+        let own = |print: &[u8; 32]| Ok(keyring.certificate_by_thumbprint(print)?.is_some());
+        let under_own = certificates_of(header).iter().map(own).collect::<Result<Vec<bool>>>()?;
+        let memory = keyring.recall_database(&header.file_id)?;
+        Ok(memory.is_some_and(|memory| memory.path.exists()) || !under_own.contains(&true))
+    };
+    // What a keyring cannot do, or may not be written, is no trouble of whoever looks at a database.
+    if matches!(known(), Ok(false)) {
+        remember(header, path);
+    }
+}
+
+/// The database is plain now. Of a copy that lies elsewhere than what is known nothing is forgotten.
+pub fn forget(header: &Header, path: &Path) {
+    if certificates_of(header).is_empty() && !is_known(header) {
+        return;
+    }
+    let forgotten = || -> Result<()> {
+        let keyring = Keyring::open(&Keyring::locate()?)?;
+        let memory = keyring.recall_database(&header.file_id)?;
+        let elsewhere = |memory: DatabaseMemory| {
+            memory.path != pellucid_files::paths::original_path(path) && memory.path.exists()
+        };
+        match memory.is_some_and(elsewhere) {
+            true => Ok(()),
+            false => keyring.forget_database(&header.file_id),
+        }
+    };
+    if let Err(error) = forgotten() {
+        let what = format!("the keyring still remembers the database as encrypted: {error}");
+        pellucid_host::code::note(pellucid_host::ffi::OK, path, &what);
+    }
+}
+
+/// The database at `path` has another file id from now on. What is known under the older one stays, should a header of
+/// before be put back; where that one lies is not known any more.
+pub fn leave(older: &[u8; 16], path: &Path) {
+    let left = || -> Result<()> {
+        let home = Keyring::locate()?;
+        if !Keyring::is_at(&home) {
+            return Ok(());
+        }
+        let keyring = Keyring::open(&home)?;
+        match keyring.recall_database(older)? {
+            Some(memory) if memory.path == pellucid_files::paths::original_path(path) => {
+                let memory =
+                    DatabaseMemory { certificates: Vec::new(), path: PathBuf::new(), ..memory };
+                keyring.remember_database(older, &memory)
+            }
+            _ => Ok(()),
+        }
+    };
+    if let Err(error) = left() {
+        let what = format!("the keyring still knows the database by its older file id: {error}");
+        pellucid_host::code::note(pellucid_host::ffi::OK, path, &what);
+    }
+}
+
+/// Whether an environment variable is set to 1.
+pub fn flag(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| value == "1")
+}
+
+static PREPARED: Mutex<Vec<(String, Birth)>> = Mutex::new(Vec::new());
+
+/// Keeps a birth for one database that this process is about to create; the token goes into its URI
+/// as `pellucid_birth=`, so that no secret has to.
+///
+/// # Errors
+/// [`Error::Io`] if no randomness can be had.
+pub fn prepare_birth(birth: Birth) -> Result<String> {
+    let mut random = [0; 16];
+    pellucid::secret::fill_random(&mut random)?;
+    let token = format!("{:032x}", u128::from_ne_bytes(random));
+    let mut prepared = PREPARED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    prepared.push((token.clone(), birth));
+    Ok(token)
+}
+
+fn take_birth(token: &str) -> Result<Birth> {
+    let mut prepared = PREPARED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let at = prepared.iter().position(|(known, _)| known == token).ok_or_else(|| {
+        Error::misuse(Subject::Option("pellucid_birth".into()), "not known in this process")
+    })?;
+    Ok(prepared.swap_remove(at).1)
+}

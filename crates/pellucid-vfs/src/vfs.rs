@@ -1,0 +1,360 @@
+//! The VFS `pellucid`: registered over the platform's VFS, hands everything but `xOpen` through.
+
+use std::ffi::{c_char, c_int, c_void, CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pellucid_host::api::Api;
+use pellucid_host::code::{note, report};
+use pellucid_host::connection::never_a_database;
+use pellucid_host::ffi;
+use pellucid_host::ffi::{File, Opaque, Vfs};
+
+use crate::copy;
+use crate::file;
+use crate::lower::Lower;
+use crate::main_file::plain_where_sealed_is_required;
+use crate::seal_request::{flag, Request};
+
+/// The name to open databases under: `file:app.db?vfs=pellucid`.
+pub const NAME: &CStr = c"pellucid";
+
+/// The registered VFS; made once and never freed, because SQLite keeps the pointer.
+static SHIM: AtomicPtr<Vfs> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Registers the VFS over the host's default one.
+///
+/// # Safety
+/// `table` is the `sqlite3_api_routines` pointer SQLite gave to an extension's entry point.
+pub unsafe fn register(table: *const c_void, make_default: bool) -> c_int {
+    let registered = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: by contract.
+        let Some(api) = (unsafe { Api::install(table) }) else { return ffi::ERROR };
+        register_over_default(api, make_default)
+    }));
+    registered.unwrap_or(ffi::ERROR)
+}
+
+/// Makes the VFS the default again, after `sqlite3_shutdown` undid it. Nothing happens before
+/// [`register`].
+pub fn make_default() -> c_int {
+    match Api::get() {
+        Some(api) => register_over_default(api, true),
+        None => ffi::OK,
+    }
+}
+
+/// The VFS that the shim stands before; none before [`register`].
+pub fn lower_vfs() -> Option<*mut Vfs> {
+    let shim = SHIM.load(Ordering::Acquire);
+    (!shim.is_null()).then(|| below(shim).0)
+}
+
+fn register_over_default(api: Api, make_default: bool) -> c_int {
+    // SAFETY: the name is terminated; null asks for the default.
+    let (known, default) =
+        unsafe { (api.vfs_find()(NAME.as_ptr()), api.vfs_find()(std::ptr::null())) };
+    if default.is_null() {
+        return ffi::ERROR;
+    }
+    let mut shim = SHIM.load(Ordering::Acquire);
+    if shim.is_null() {
+        let made = Box::into_raw(Box::new(shim_over(default)));
+        let raced =
+            SHIM.compare_exchange(std::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
+        shim = match raced {
+            Ok(_) => made,
+            Err(first) => first,
+        };
+    }
+    if known == shim && (!make_default || default == shim) {
+        return ffi::OK;
+    }
+    // SAFETY: the structure lives for ever and its lower VFS is one SQLite has registered.
+    unsafe { api.vfs_register()(shim, c_int::from(make_default)) }
+}
+
+fn shim_over(lower: *mut Vfs) -> Vfs {
+    // SAFETY: SQLite gave the pointer; a registered VFS stays valid.
+    let below = unsafe { &*lower };
+    let has = |version: c_int| below.version >= version;
+    Vfs {
+        version: below.version.clamp(1, 3),
+        file_bytes: file::HEAD_BYTES as c_int + below.file_bytes,
+        max_pathname: below.max_pathname,
+        next: std::ptr::null_mut(),
+        name: NAME.as_ptr(),
+        app_data: lower.cast(),
+        open: Some(open),
+        delete: Some(delete),
+        access: Some(access),
+        full_pathname: Some(full_pathname),
+        dl_open: Some(dl_open),
+        dl_error: Some(dl_error),
+        dl_sym: Some(dl_sym),
+        dl_close: Some(dl_close),
+        randomness: Some(randomness),
+        sleep: Some(sleep),
+        current_time: Some(current_time),
+        get_last_error: Some(get_last_error),
+        current_time_int64: below
+            .current_time_int64
+            .filter(|_| has(2))
+            .map(|_| current_time_int64 as unsafe extern "C" fn(*mut Vfs, *mut i64) -> c_int),
+        set_system_call: Some(set_system_call),
+        get_system_call: Some(get_system_call),
+        next_system_call: Some(next_system_call),
+    }
+}
+
+/// The lower VFS of the shim.
+fn below<'a>(vfs: *mut Vfs) -> (*mut Vfs, &'a Vfs) {
+    // SAFETY: SQLite calls with the structure it was given (`register_over_default`), whose
+    // `app_data` is a registered VFS.
+    unsafe {
+        let lower: *mut Vfs = (*vfs).app_data.cast();
+        (lower, &*lower)
+    }
+}
+
+/// What the URI of a main database asks for.
+///
+/// # Safety
+/// `name` is a filename SQLite passed to `xOpen` with `SQLITE_OPEN_MAIN_DB`.
+unsafe fn request_of(name: *const c_char) -> Request {
+    let Some(api) = Api::get() else { return Request::default() };
+    let text = |key: &CStr| {
+        // SAFETY: by contract `name` is one of SQLite's filename objects; the value it returns
+        // lives as long as that.
+        let value = unsafe { api.uri_parameter()(name, key.as_ptr()) };
+        // SAFETY: SQLite's values are terminated.
+        (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes().to_vec())
+    };
+    let string = |key: &CStr| text(key).and_then(|bytes| String::from_utf8(bytes).ok());
+    let path = |key: &CStr| text(key).map(|bytes| PathBuf::from(OsStr::from_bytes(&bytes)));
+    Request {
+        certificate: string(c"certificate"),
+        key_file: path(c"key_file"),
+        passphrase_file: path(c"passphrase_file"),
+        algorithm: string(c"algorithm"),
+        birth: string(c"pellucid_birth"),
+        require: string(c"require").is_some_and(|value| value == "sealed")
+            || flag("PELLUCID_REQUIRE"),
+        copy: string(c"pellucid_copy").is_some(),
+        plain: false,
+        unmapped: string(c"pellucid_mmap").is_some_and(|value| value == "0")
+            || std::env::var_os("PELLUCID_MMAP").is_some_and(|value| value == "0"),
+    }
+}
+
+unsafe extern "C" fn open(
+    vfs: *mut Vfs,
+    name: *const c_char,
+    file: *mut File,
+    flags: c_int,
+    out_flags: *mut c_int,
+) -> c_int {
+    let (lower_vfs, lower) = below(vfs);
+    // SAFETY: SQLite gives `file_bytes` of memory.
+    unsafe { (*file).methods = std::ptr::null() };
+    let opened = catch_unwind(AssertUnwindSafe(|| {
+        let path = if name.is_null() {
+            None
+        } else {
+            // SAFETY: SQLite's names are terminated.
+            Some(PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes())))
+        };
+        let mut request = if flags & ffi::OPEN_MAIN_DB != 0 && path.is_some() {
+            // SAFETY: a main database's name is one of SQLite's filename objects.
+            unsafe { request_of(name) }
+        } else {
+            Request::default()
+        };
+        // SAFETY: a name is terminated.
+        let (copy, is_log) = match unsafe { lent(name) } {
+            Some(copy::Name::Copy(copy)) => (Some(copy), false),
+            Some(copy::Name::Log) => (None, true),
+            None => (None, false),
+        };
+        if copy.as_ref().is_some_and(copy::Opening::is_plain) {
+            request = Request { plain: true, ..Request::default() };
+        } else if request.copy && copy.is_none() {
+            return ffi::CANTOPEN;
+        }
+        let (name, path, flags) = match is_log {
+            true => (std::ptr::null(), None, NAMELESS),
+            false => (name, path, flags),
+        };
+        if let Some(path) = path.as_ref().filter(|_| flags & ffi::OPEN_CREATE != 0) {
+            // What would be refused as soon as it is there is not made.
+            if request.forbids_birth() && !path.exists() {
+                return report(path, &plain_where_sealed_is_required()).0;
+            }
+        }
+        // A FIFO under a database's or a log's name would make it wait.
+        if let Some(path) = path.as_ref() {
+            if std::fs::metadata(path).is_ok_and(|found| never_a_database(&found)) {
+                note(ffi::CANTOPEN, path, "not a regular file");
+                return ffi::CANTOPEN;
+            }
+        }
+        let Some(open) = lower.open else { return ffi::CANTOPEN };
+        let mut granted = flags;
+        // SAFETY: the memory behind the shim's head has room for the lower file; the name is handed
+        // down as the same pointer, because URI parameters follow it in memory.
+        unsafe {
+            let lower_file = file::lower_of(file);
+            (*lower_file).methods = std::ptr::null();
+            let code = open(lower_vfs, name, lower_file, flags, &mut granted);
+            if !out_flags.is_null() {
+                *out_flags = granted;
+            }
+            if code != ffi::OK {
+                file::discard(lower_file);
+                return code;
+            }
+            if let (Some(copy), Some(path)) = (copy, path.as_ref()) {
+                if let Err(error) = copy.prove(Lower::new(lower_file)) {
+                    file::discard(lower_file);
+                    let code = report(path, &error).0;
+                    return if is_full(&error) { ffi::FULL } else { code };
+                }
+            }
+            let code = file::open(file, name, path, flags, &mut granted, request);
+            if !out_flags.is_null() {
+                *out_flags = granted;
+            }
+            code
+        }
+    }));
+    opened.unwrap_or_else(|_| {
+        // SAFETY: no methods: SQLite will not call into the half-open file.
+        unsafe { (*file).methods = std::ptr::null() };
+        ffi::ERROR
+    })
+}
+
+fn is_full(error: &pellucid::Error) -> bool {
+    matches!(error, pellucid::Error::Io { source, .. }
+        if source.kind() == std::io::ErrorKind::StorageFull)
+}
+
+/// A journal of no name, sealed as a temporary file is.
+const NAMELESS: c_int = ffi::OPEN_READWRITE
+    | ffi::OPEN_CREATE
+    | ffi::OPEN_EXCLUSIVE
+    | ffi::OPEN_DELETEONCLOSE
+    | ffi::OPEN_TEMP_JOURNAL;
+
+/// Whether a name belongs to a copy that a conversion in this process is filling.
+///
+/// # Safety
+/// `name` is null or terminated.
+unsafe fn lent(name: *const c_char) -> Option<copy::Name> {
+    // SAFETY: by contract.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }).and_then(copy::lookup)
+}
+
+unsafe extern "C" fn access(
+    vfs: *mut Vfs,
+    name: *const c_char,
+    flags: c_int,
+    out: *mut c_int,
+) -> c_int {
+    // SAFETY: SQLite's name, and its `out` is valid for a write.
+    unsafe {
+        if matches!(lent(name), Some(copy::Name::Log)) {
+            *out = 0;
+            return ffi::OK;
+        }
+    }
+    let (lower_vfs, lower) = below(vfs);
+    match lower.access {
+        // SAFETY: SQLite's arguments go through unchanged.
+        Some(call) => unsafe { call(lower_vfs, name, flags, out) },
+        None => ffi::IOERR,
+    }
+}
+
+unsafe extern "C" fn full_pathname(
+    vfs: *mut Vfs,
+    name: *const c_char,
+    bytes: c_int,
+    out: *mut c_char,
+) -> c_int {
+    // SAFETY: SQLite's name, and `out` has room for `bytes` bytes.
+    unsafe {
+        // Whole already, and a symbolic link that has taken the name is not followed.
+        if matches!(lent(name), Some(copy::Name::Copy(_))) {
+            let whole = CStr::from_ptr(name).to_bytes_with_nul();
+            if whole.len() > bytes.max(0) as usize {
+                return ffi::CANTOPEN;
+            }
+            std::ptr::copy_nonoverlapping(whole.as_ptr().cast(), out, whole.len());
+            return ffi::OK;
+        }
+    }
+    let (lower_vfs, lower) = below(vfs);
+    match lower.full_pathname {
+        // SAFETY: SQLite's arguments go through unchanged.
+        Some(call) => unsafe { call(lower_vfs, name, bytes, out) },
+        None => ffi::CANTOPEN,
+    }
+}
+
+/// Functions that only hand their call to the lower VFS.
+macro_rules! forward {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $missing:expr;)*) => {
+        $(unsafe extern "C" fn $name(vfs: *mut Vfs, $($argument: $type),*) -> $result {
+            let (lower_vfs, lower) = below(vfs);
+            match lower.$name {
+                // SAFETY: SQLite's arguments go through unchanged.
+                Some(call) => unsafe { call(lower_vfs, $($argument),*) },
+                None => $missing,
+            }
+        })*
+    };
+}
+
+/// As the lower VFS, but for the log of a later version: SQLite deletes a log beside a database without pages unseen.
+unsafe extern "C" fn delete(vfs: *mut Vfs, name: *const c_char, sync: c_int) -> c_int {
+    // SAFETY: SQLite's name. What lies under the name of a log that a copy never had is somebody else's.
+    if matches!(unsafe { lent(name) }, Some(copy::Name::Log)) {
+        return ffi::OK;
+    }
+    let (lower_vfs, lower) = below(vfs);
+    let refused = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: SQLite's names are terminated.
+        let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+        let path = Path::new(OsStr::from_bytes(name));
+        if !name.ends_with(b"-wal") {
+            return None;
+        }
+        crate::wal_file::refuse_newer_at(path).err().map(|error| report(path, &error).0)
+    }));
+    match (refused, lower.delete) {
+        (Ok(None), Some(call)) => {
+            // SAFETY: SQLite's arguments go through unchanged.
+            unsafe { call(lower_vfs, name, sync) }
+        }
+        (Ok(Some(code)), _) => code,
+        (Err(_), _) | (_, None) => ffi::IOERR,
+    }
+}
+
+forward! {
+    dl_open(name: *const c_char) -> *mut c_void = std::ptr::null_mut();
+    dl_error(bytes: c_int, out: *mut c_char) -> () = ();
+    dl_sym(library: *mut c_void, symbol: *const c_char) -> Opaque = None;
+    dl_close(library: *mut c_void) -> () = ();
+    randomness(bytes: c_int, out: *mut c_char) -> c_int = 0;
+    sleep(microseconds: c_int) -> c_int = 0;
+    current_time(out: *mut f64) -> c_int = ffi::ERROR;
+    get_last_error(bytes: c_int, out: *mut c_char) -> c_int = 0;
+    current_time_int64(out: *mut i64) -> c_int = ffi::ERROR;
+    set_system_call(name: *const c_char, call: Opaque) -> c_int = ffi::NOTFOUND;
+    get_system_call(name: *const c_char) -> Opaque = None;
+    next_system_call(name: *const c_char) -> *const c_char = std::ptr::null();
+}
