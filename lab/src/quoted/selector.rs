@@ -57,48 +57,15 @@ impl<'a> Quote<'a> {
     /// [`Error::Invalid`] for a selector that names no figure, or none alone, and for a figure that is not written as
     /// one.
     pub fn check(&self, root: &Path) -> Result<Option<String>> {
-        let fields = match &self.evidence {
-            Evidence::Record(fields) => fields.as_slice(),
+        let selector = match &self.evidence {
+            Evidence::Record(fields) => Selector::new(fields)?,
             Evidence::Source(source) if root.join(source).is_file() => return Ok(None),
             Evidence::Source(source) => {
                 return Err(Error::invalid(format!("there is no `{source}`")));
             }
             Evidence::Unrecorded => return Ok(None),
         };
-        let [records, experiment, cell, what, options @ ..] = fields else {
-            return Err(Error::invalid("a figure names RECORDS | EXPERIMENT | CELL | WHAT"));
-        };
-        let option = |name: &str| {
-            let prefix = format!("{name}=");
-            options
-                .iter()
-                .find_map(|option| option.strip_prefix(prefix.as_str()).map(str::to_string))
-        };
-        for option in options {
-            let known = ["side=", "session=", "statistic=", "not="];
-            if !known.iter().any(|name| option.starts_with(name)) {
-                return Err(Error::invalid(format!(
-                    "`{option}` is not side=, session=, statistic= or not="
-                )));
-            }
-        }
-        let side = option("side").unwrap_or_else(|| "sealed".into());
-        let found: Vec<Paired> = figures(&Records::read(&[root.join(records)])?)
-            .into_iter()
-            .filter(|figure| figure.scenario == *experiment && figure.what == *what)
-            .filter(|figure| like(&figure.cell, cell) && figure.side == side)
-            .filter(|figure| option("not").is_none_or(|name| !like(&figure.cell, &name)))
-            .filter(|figure| option("session").is_none_or(|name| figure.session == name))
-            .collect();
-        if found.is_empty() {
-            return Err(Error::invalid(format!("{what} of `{cell}`, {side}, is not in {records}")));
-        }
-        if found.len() > 1 && !cell.contains('*') {
-            return Err(Error::invalid(format!(
-                "`{cell}` is in {records} more than once: session=NAME"
-            )));
-        }
-        let recomputed = recompute(&found, option("statistic").as_deref().unwrap_or("mean"))?;
+        let recomputed = recompute(&selector.figures(root)?, selector.statistic)?;
         let (mean, rest) = Written::read(self.rest)
             .ok_or_else(|| Error::invalid("no number stands at its place"))?;
         let percent = percent(rest);
@@ -118,7 +85,73 @@ impl<'a> Quote<'a> {
             texts.collect::<Vec<_>>().join(", ")
         };
         let (quoted, recorded) = (say(|pair| pair.0.value), say(|pair| pair.1));
+        let Selector { records, cell, what, .. } = selector;
         Ok(Some(format!("{what} of `{cell}`: quoted {quoted}; {records} says {recorded}")))
+    }
+}
+
+/// Which figures of which records.
+struct Selector<'f> {
+    records: &'f str,
+    experiment: &'f str,
+    cell: &'f str,
+    what: &'f str,
+    side: &'f str,
+    session: Option<&'f str>,
+    statistic: &'f str,
+    not: Option<&'f str>,
+}
+
+impl<'f> Selector<'f> {
+    fn new(fields: &'f [String]) -> Result<Self> {
+        let [records, experiment, cell, what, options @ ..] = fields else {
+            return Err(Error::invalid("a figure names RECORDS | EXPERIMENT | CELL | WHAT"));
+        };
+        let mut selector = Self {
+            records,
+            experiment,
+            cell,
+            what,
+            side: "sealed",
+            session: None,
+            statistic: "mean",
+            not: None,
+        };
+        for option in options {
+            match option.split_once('=') {
+                Some(("side", name)) => selector.side = name,
+                Some(("session", name)) => selector.session = Some(name),
+                Some(("statistic", name)) => selector.statistic = name,
+                Some(("not", name)) => selector.not = Some(name),
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "`{option}` is not side=, session=, statistic= or not="
+                    )));
+                }
+            }
+        }
+        Ok(selector)
+    }
+
+    /// The figures that are like it; more than one only for a cell with `*`.
+    fn figures(&self, root: &Path) -> Result<Vec<Paired>> {
+        let Self { records, cell, what, side, .. } = self;
+        let found: Vec<Paired> = figures(&Records::read(&[root.join(records)])?)
+            .into_iter()
+            .filter(|figure| figure.scenario == self.experiment && figure.what == *what)
+            .filter(|figure| like(&figure.cell, cell) && figure.side == *side)
+            .filter(|figure| self.not.is_none_or(|name| !like(&figure.cell, name)))
+            .filter(|figure| self.session.is_none_or(|name| figure.session == name))
+            .collect();
+        if found.is_empty() {
+            return Err(Error::invalid(format!("{what} of `{cell}`, {side}, is not in {records}")));
+        }
+        if found.len() > 1 && !cell.contains('*') {
+            return Err(Error::invalid(format!(
+                "`{cell}` is in {records} more than once: session=NAME"
+            )));
+        }
+        Ok(found)
     }
 }
 
