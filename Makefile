@@ -2,7 +2,7 @@
 #
 #   make demo [DB=path]     encrypt Northwind (or a copy of DB) and look at it
 #   make test               build and run every test that belongs to each change
-#   make check              formatting, rules between crates and modules, lints, licences
+#   make check              formatting, rules between crates and modules, rules of prose, lints, licences
 #   make bench              what encryption costs here, with peers and verdict: hours; says how many first
 #   make peers              SQLCipher and SQLite3 Multiple Ciphers, for `pellucid lab peers`: minutes; needs libssl-dev and npm
 #   make campaign NAME=..   one of the long tests; without NAME, lists them

@@ -12,7 +12,7 @@ make --no-print-directory -s install PREFIX=/usr DESTDIR="$work" >/dev/null
 gzip -9n "$work"/usr/share/man/man1/*.1
 install -D -m 644 LICENSE-MIT "$work/usr/share/doc/pellucid/copyright"
 cat LICENSE-APACHE >>"$work/usr/share/doc/pellucid/copyright"
-for page in docs/{guide,how-it-works,design,format,glossary}.md docs/guide/*.md docs/pictures/*.svg; do
+for page in docs/{guide,how-it-works,design,format,glossary}.md docs/{design,guide}/*.md docs/pictures/*.svg; do
   install -D -m 644 "$page" "$work/usr/share/doc/pellucid/${page#docs/}"
 done
 install -D -m 644 packaging/pellucid.service.example "$work/usr/share/doc/pellucid/examples/pellucid.service"

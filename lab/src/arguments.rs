@@ -88,10 +88,10 @@ pub enum Other {
     },
     /// Recomputes the figures that documents quote from records; exit 1 if one differs.
     Figures {
-        /// Documents with `<!-- figure: RECORDS | EXPERIMENT | CELL | WHAT -->` before each figure.
+        /// Documents whose figures `docs/figures.toml` leads to their records.
         #[arg(required = true, value_name = "DOCUMENT")]
         documents: Vec<PathBuf>,
-        /// Where the records' names start from.
+        /// Where `docs/figures.toml` and the names of pages and records start from.
         #[arg(long, value_name = "DIR", default_value = ".")]
         root: PathBuf,
     },

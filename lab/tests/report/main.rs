@@ -638,78 +638,88 @@ fn figures_of_documents_are_recomputed() {
     made.cell("4/3/3", "elapsed_s", 0.0, sealed)
         .cell("4/3/3-DELETE", "elapsed_s", 0.0, |place| [1.0, 2.0][place])
         .write(dir.path(), "r.jsonl");
-    let check = |quoted: &str| {
+    let check = |quoted: &str, entries: &str| {
         let document = dir.path().join("README.md");
         std::fs::write(&document, quoted).unwrap();
+        std::fs::create_dir_all(dir.path().join("docs")).unwrap();
+        let entries = format!("\"README.md\" = [\n{entries}\n]\n");
+        std::fs::write(dir.path().join("docs/figures.toml"), entries).unwrap();
         let root = dir.path().to_str().unwrap();
         let output = lab(&["figures", "--root", root, document.to_str().unwrap()]);
         (output.status.code().unwrap(), text(&output))
     };
-    let comment = "<!-- figure: r.jsonl | hummer | 4/3/3 | elapsed_s -->";
+    let behind = |of: &str| format!("{{ after = \"It is \", of = \"{of}\" }}");
+    let figure = behind("r.jsonl | hummer | 4/3/3 | elapsed_s");
     for right in ["1.100", "1.1", "+10 %", "**+10.0 %** (+10.0 to +10.0)", "1.10 (1.10..1.10)", "1"]
     {
-        assert_eq!(check(&format!("It is {comment}{right}, so.")).0, 0, "{right}");
+        assert_eq!(check(&format!("It is {right}, so."), &figure).0, 0, "{right}");
     }
-    let several = "<!-- figure: r.jsonl | hummer | 4* | elapsed_s";
-    assert_eq!(check(&format!("{several} | not=*-DELETE -->1.100")).0, 0);
-    assert_eq!(check(&format!("{several} -->1.483")).0, 0, "the geometric mean of both");
+    let several = "r.jsonl | hummer | 4* | elapsed_s";
+    let without = behind(&format!("{several} | not=*-DELETE"));
+    assert_eq!(check("It is 1.100", &without).0, 0);
+    assert_eq!(check("It is 1.483", &behind(several)).0, 0, "the geometric mean of both");
     for wrong in ["1.101", "1.2", "+9 %", "−10 %", "1.10 (1.05..1.10)"] {
-        let (code, (out, _)) = check(&format!("one\nIt is {comment}{wrong}, so."));
+        let (code, (out, _)) = check(&format!("one\nIt is {wrong}, so."), &figure);
         assert!(
             code == 1 && out.contains("README.md:2: elapsed_s of `4/3/3`: quoted"),
             "{wrong}: {out}"
         );
     }
-    for (text, said) in [
-        ("nothing", "no figure in these documents"),
-        ("<!-- figure: r.jsonl | hummer | 9/9/9 | elapsed_s -->1", "is not in r.jsonl"),
-        ("<!-- figure: r.jsonl | hummer -->1", "names RECORDS"),
-        ("<!-- figure: r.jsonl | hummer | 4/3/3 | elapsed_s -->about", "no number"),
-        ("<!-- figure: r.jsonl | hummer | 4/3/3 | elapsed_s | x -->1", "is not side="),
+    let table = "## T\n\n| | x | y |\n|---|---|---|\n| 4/3/3 | +10.0 % | 3 |\n| 4/3/3-DELETE | +100 % | |\n";
+    let cells = |more: &str| {
+        format!("{{ under = \"T\", {more}, of = \"r.jsonl | hummer | {{1}} | elapsed_s\" }}")
+    };
+    assert_eq!(check(table, &cells("column = \"x\"")).0, 0);
+    assert_eq!(check(table, &cells("row = \"4/3/3-DELETE\"")).0, 0);
+    let (code, (out, _)) = check(table, &cells("table = 1"));
+    assert!(code == 1 && out.contains("README.md:5: elapsed_s of `4/3/3`: quoted 3;"), "{out}");
+    let sourced = "{ after = \"It is \", source = \"r.jsonl\" }";
+    assert_eq!(check("It is 95 KiB (94..97)", sourced).0, 0, "a figure that no record has alone");
+    let by_hand = "{ after = \"It is \", unrecorded = \"by hand\" }";
+    assert_eq!(check("It is +1.0 % (0.0 to +2.0 %)", by_hand).0, 0, "a figure without a record");
+    for (quoted, entries, said) in [
+        ("nothing", "", "no figure in these documents"),
+        ("It is 1", &*behind("r.jsonl | hummer | 9/9/9 | elapsed_s"), "is not in r.jsonl"),
+        ("It is 1", &*behind("r.jsonl | hummer"), "names RECORDS"),
+        ("It is about", &*figure, "no number"),
+        ("It was 1", &*figure, "`It is ` stands there 0 times"),
+        ("It is 1. It is 1.1", &*figure, "`It is ` stands there 2 times"),
+        ("It is 1", &*behind("r.jsonl | hummer | 4/3/3 | elapsed_s | x"), "is not side="),
+        ("It is 1", "{ after = \"It is \" }", "has `of`, `source` or `unrecorded`"),
+        ("It is 1", "{ of = \"r.jsonl\" }", "has `after`, or `under`"),
+        ("It is 1", "{ after = \"It is \", source = \"gone.jsonl\" }", "there is no `gone.jsonl`"),
+        (table, &*cells("row = \"9/9/9\""), "no figure at"),
+        (table, &*cells("table = 2"), "there is no table 2 under `T`"),
     ] {
-        let (code, (_, error)) = check(text);
-        assert!(code == 1 && error.contains(said), "{text}: {error}");
+        let (code, (_, error)) = check(quoted, entries);
+        assert!(code == 1 && error.contains(said), "{quoted}: {error}");
     }
+    let bare = "It is 1.1. And +3.5 % (+0.6 to +6.4 %)";
+    let (code, (out, _)) = check(bare, &figure);
+    assert!(code == 1 && out.contains("README.md:1: `(+0.6 to +6.4 %)` has no entry"), "{out}");
+    std::fs::write(dir.path().join("docs/figures.toml"), "\"gone.md\" = []\n").unwrap();
+    let output = lab(&["figures", "--root", dir.path().to_str().unwrap(), "Cargo.toml"]);
+    assert!(text(&output).1.contains("`gone.md`, which is not there"), "{output:?}");
 }
 
 /// The figures that the project's own documents quote.
 #[test]
 fn documents_quote_what_the_records_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let documents = ["README.md", "lab/README.md", "docs/measuring.md", "docs/what-it-costs.md"];
-    let documents = documents.map(|name| root.join(name));
-    let mut arguments = vec!["figures", "--root", root.to_str().unwrap()];
-    arguments.extend(documents.iter().map(|path| path.to_str().unwrap()));
-    let output = lab(&arguments);
+    let entries = std::fs::read_to_string(root.join("docs/figures.toml")).unwrap();
+    let documents: toml::Table = entries.parse().unwrap();
+    let quoted = ["README.md", "docs/costs.md", "docs/five-articles.md", "docs/design/speed.md"];
+    for page in quoted {
+        assert!(documents[page].as_array().is_some_and(|page| !page.is_empty()), "{page}");
+    }
+    let mut arguments = vec!["figures".to_owned(), "--root".into(), root.display().to_string()];
+    let pages = documents.keys().map(String::as_str).chain(["lab/README.md"]);
+    arguments.extend(pages.map(|page| root.join(page).display().to_string()));
+    let output = lab(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(output.status.success(), "{:?}", text(&output));
-    let readme = std::fs::read_to_string(&documents[0]).unwrap();
-    assert!(readme.contains("<!-- figure: lab/records/"), "README says what it costs");
-    for document in &documents[..2] {
-        let bare = intervals_without_record(&std::fs::read_to_string(document).unwrap());
-        assert_eq!(bare, Vec::<String>::new(), "{}", document.display());
+    for page in arguments.iter().skip(3) {
+        assert!(!std::fs::read_to_string(page).unwrap().contains("<!-- figure"), "{page}");
     }
-    let quoted = "+3.5 % (+0.6 to +6.4 %)";
-    assert_eq!(intervals_without_record(&format!("<!-- figure: x -->{quoted}")).len(), 0);
-    for bare in [quoted, "0.967 (0.940..0.994)", "<!-- figure: x -->1, then 0.9 (0.8..1.0)"] {
-        assert_eq!(intervals_without_record(bare).len(), 1, "{bare}");
-    }
-}
-
-/// Numbers with an interval behind them, and no comment directly before them.
-fn intervals_without_record(text: &str) -> Vec<String> {
-    let signs = ['+', '-', '−', ' ', '%', '*'];
-    let number = |c: char| c.is_ascii_digit() || c == '.' || signs.contains(&c);
-    let is_number = |part: &str| !part.trim_matches(signs).is_empty() && part.chars().all(number);
-    let mut bare = Vec::new();
-    for (at, _) in text.match_indices('(') {
-        let within = text[at + 1..].split(')').next().unwrap();
-        let ends = within.split_once("..").or(within.split_once(" to "));
-        let interval = ends.is_some_and(|(low, high)| is_number(low) && is_number(high));
-        if interval && !text[..at].trim_end_matches(number).ends_with("-->") {
-            bare.push(within.to_string());
-        }
-    }
-    bare
 }
 
 /// A real browser: no error on its console, and a DOM with the records' numbers.

@@ -1,6 +1,6 @@
 //! Goal: no claim of the threat model stands without its test.
 //!
-//! Method: every test that the table of docs/design.md names has to be in the file it is said to be in, as
+//! Method: every test that the table of docs/design/threats.md names has to be in the file it is said to be in, as
 //! a test.
 
 use std::path::Path;
@@ -30,9 +30,9 @@ fn is_test(source: &str, name: &str) -> bool {
 #[test]
 fn every_test_that_a_claim_names_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let design = std::fs::read_to_string(root.join("docs/design.md")).unwrap();
-    let section = design.split("## Threat model and its tests").nth(1).unwrap();
-    let section = section.split("The risks that remain").next().unwrap();
+    let design = std::fs::read_to_string(root.join("docs/design/threats.md")).unwrap();
+    let section = design.split("## Claims").nth(1).unwrap();
+    let section = section.split("## Risks that remain").next().unwrap();
     let rows: Vec<_> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
     assert!(rows.len() > 10, "{rows:?}");
     for row in rows {

@@ -1,7 +1,7 @@
 //! Brings the WAL into the database on a thread of its own while an exclusive scan writes on.
 //!
 //! A checkpoint opens each frame, seals each page once more and waits for the disk twice: a third of the time of a scan on
-//! one thread (docs/measuring.md, "A scan with nobody else there"). It is SQLite's own, over a connection of its own, as if
+//! one thread (docs/design/speed.md, "A scan with nobody else there"). It is SQLite's own, over a connection of its own, as if
 //! another process made it (sqlite.org/wal.html, 2.1): what is safe then is safe here.
 //!
 //! It only helps. What it fails to do, the scan does by itself: there an error is met again, and told.

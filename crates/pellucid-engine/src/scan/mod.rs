@@ -5,7 +5,7 @@
 //! What is left to do is read off the pages themselves: each names the generation it was sealed under. A scan
 //! that was killed therefore goes on by beginning again. From the moment of the switch (`switch`) nobody
 //! seals under an older key, so the number of older units only falls; when none is left anywhere (`proof`)
-//! the older key is dropped. Described in docs/design.md, "State and scan".
+//! the older key is dropped. Described in docs/design/scan.md, "State and scan".
 
 mod checkpointer;
 mod pace;

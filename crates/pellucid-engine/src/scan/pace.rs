@@ -11,7 +11,7 @@ const MOST: usize = 4096;
 const EXCLUSIVE: usize = 2048;
 
 /// How long the lock is left free, in times of how long it was held. In rollback mode the end of a batch keeps readers
-/// out too, so there are more to let through before the next (docs/measuring.md, "A scan under load").
+/// out too, so there are more to let through before the next (docs/design/speed.md, "A scan under load, first look").
 const FREE_WAL: u32 = 1;
 const FREE_ROLLBACK: u32 = 4;
 
