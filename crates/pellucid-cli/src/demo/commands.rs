@@ -38,6 +38,7 @@ pub enum Program {
 }
 
 impl Program {
+    /// Each of them.
     pub const ALL: [Program; 2] = [Program::Sqlite3, Program::Python3];
 
     /// Its name; also that of the Debian package that brings it.

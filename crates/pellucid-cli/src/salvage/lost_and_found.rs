@@ -33,6 +33,7 @@ pub struct Found<'a> {
 }
 
 impl<'a> LostAndFound<'a> {
+    /// For rows that go into `target`, under a name that nothing of `map` has.
     pub fn new(target: &'a Target, map: &Map) -> Self {
         let name = Target::free_name(map, "lost_and_found");
         Self { target, encoding: map.encoding, name, values: None, rows: 0 }

@@ -21,6 +21,7 @@ pub enum Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
+    /// A value as it is bound to a statement.
     pub fn new(value: Value<'a>, encoding: Encoding) -> Self {
         match value {
             Value::Text(text) if encoding != Encoding::Utf8 => Bound::Text(encoding.text(text)),
@@ -53,6 +54,7 @@ pub struct Copier<'a> {
 }
 
 impl<'a> Copier<'a> {
+    /// Copies from `pages` to `target`.
     pub fn new(
         target: &'a Target,
         pages: &'a Pages,
