@@ -2,11 +2,10 @@
 #![forbid(unsafe_code)]
 
 use aws_lc_rs::digest;
-use pellucid::certificate::Certificate;
 use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header};
 use pellucid::keys::ContainerKeys;
-use pellucid::protector::{KeyFile, KeySource, Passphrase};
+use pellucid::protector::{KeyFile, KeySource};
 use pellucid::scan::Scan;
 use pellucid::secret::Secret32;
 use pellucid::{Algorithm, Dek, Result};
