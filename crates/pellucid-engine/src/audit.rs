@@ -132,7 +132,7 @@ pub fn audit_with(
     let mut audit = Audit::default();
     let (handle, began) = begin(path, load, &mut audit)?;
     // No damage, and nothing can be said of what is in it.
-    pellucid_vfs::wal_file::refuse_newer_at(&pellucid_files::paths::beside(path, "-wal"))?;
+    pellucid_vfs::refuse_newer_at(&pellucid_files::paths::beside(path, "-wal"))?;
     let (lower, link) = opened::sealed(&handle)?.ok_or_else(|| {
         pellucid::Error::misuse(
             pellucid::Subject::File(path.to_owned()),

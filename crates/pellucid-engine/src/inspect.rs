@@ -15,7 +15,7 @@ use pellucid::sector::{
 use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::{copy_path, own_name};
 use pellucid_vfs::link::ReadHeader;
-use pellucid_vfs::main_file::truncated;
+use pellucid_vfs::truncated_file;
 
 /// What was found.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ pub fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
     let ours = region.starts_with(b"Pellucid ");
     if region.len() < REGION_BYTES as usize {
         return if ours {
-            Kind::Damaged(truncated(region.len() as u64))
+            Kind::Damaged(truncated_file(region.len() as u64))
         } else {
             Kind::NotADatabase
         };

@@ -12,11 +12,11 @@ use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::DatabaseError;
-use pellucid_vfs::database::truncated;
 use pellucid_vfs::link::Link;
 use pellucid_vfs::lower::ReadEnd;
 use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened;
+use pellucid_vfs::truncated_page;
 
 use super::{io, Audit, DamagedPage, Doing, Watch};
 use crate::units::catch_up;
@@ -156,7 +156,7 @@ fn look(
             // The file was cut meanwhile: there is no such page any more.
             0 => Ok(()),
             there if there < page_bytes as u64 => {
-                Err(truncated(number, there, page_bytes).to_string())
+                Err(truncated_page(number, there, page_bytes).to_string())
             }
             _ => Err(format!("page {number}: it is being written")),
         };
