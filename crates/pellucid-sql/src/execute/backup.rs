@@ -9,16 +9,16 @@ use pellucid_sqlite::backup::{
     back_up, open_family, Done as BackedUp, Existing, Files, Job, Rules,
 };
 use pellucid_sqlite::seal_request::Protection;
+use pellucid_tsql::ast::{
+    Backup, BackupFlag, BackupKind, BackupOption, CompressionAlgorithm, CompressionLevel,
+    Encryptor, FileSelection, MediaFlag, OrVariable, StringLiteral,
+};
 use rusqlite::OptionalExtension;
 
 use super::device::{told, Doing};
 use super::media_option::{self, MediaOptions};
 use super::request::Request;
 use super::{Done, Raised};
-use crate::ast::{
-    Backup, BackupFlag, BackupKind, BackupOption, CompressionAlgorithm, CompressionLevel,
-    Encryptor, FileSelection, MediaFlag, OrVariable, StringLiteral,
-};
 use crate::instance::{FileKind, Known, MASTER, MSDB};
 use crate::message::{product, Message};
 use crate::session::{Report, Session};
@@ -32,8 +32,8 @@ const WAIT: Duration = Duration::from_secs(60);
 struct Options {
     flags: Vec<BackupFlag>,
     media: MediaOptions,
-    compression: Option<Option<crate::ast::Compression>>,
-    encryption: Option<(crate::ast::Algorithm, Encryptor)>,
+    compression: Option<Option<pellucid_tsql::ast::Compression>>,
+    encryption: Option<(pellucid_tsql::ast::Algorithm, Encryptor)>,
     name: String,
     description: String,
     media_description: String,
@@ -114,7 +114,10 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn database_name(&mut self, name: &crate::ast::NameOrVariable) -> Done<String> {
+    pub(super) fn database_name(
+        &mut self,
+        name: &pellucid_tsql::ast::NameOrVariable,
+    ) -> Done<String> {
         match name {
             OrVariable::Given(name) => Ok(name.as_str().to_owned()),
             OrVariable::Variable(variable) => {

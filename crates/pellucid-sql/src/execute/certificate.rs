@@ -10,14 +10,14 @@ use pellucid::keyring::{Keyring, Stored};
 use pellucid::message as known;
 use pellucid_sqlite::history::History;
 use pellucid_sqlite::inspect::{inspect, Kind};
+use pellucid_tsql::ast::{
+    BackupCertificate, CertificateFormat, CertificateSource, CertificateStatement,
+    CreateCertificate, PrivateKey, PrivateKeySource,
+};
 use zeroize::Zeroizing;
 
 use super::master_key::passphrase;
 use super::Done;
-use crate::ast::{
-    BackupCertificate, CertificateFormat, CertificateSource, CertificateStatement,
-    CreateCertificate, PrivateKey, PrivateKeySource,
-};
 use crate::instance::paths::Folder;
 use crate::instance::MASTER;
 use crate::message::product::{self, not_written};

@@ -16,10 +16,10 @@ use pellucid_sqlite::inspect::{inspect, Kind, SealedHeader};
 use pellucid_sqlite::protectors;
 use pellucid_sqlite::scan::{self, Target};
 use pellucid_sqlite::seal_request::Protection;
+use pellucid_tsql::ast::{DatabaseEncryptionKeyStatement, EncryptionAction, Encryptor};
 
 use super::master_key::asymmetric_key;
 use super::{state_of_process, Done, Raised};
-use crate::ast::{DatabaseEncryptionKeyStatement, EncryptionAction, Encryptor};
 use crate::instance::{Known, PendingKey};
 use crate::message::Message;
 use crate::session::Session;
@@ -225,8 +225,12 @@ impl Session {
         }
     }
 
-    fn algorithm_of(&self, known: &Known, algorithm: crate::ast::Algorithm) -> Done<Algorithm> {
-        if algorithm == crate::ast::Algorithm::TripleDes3Key
+    fn algorithm_of(
+        &self,
+        known: &Known,
+        algorithm: pellucid_tsql::ast::Algorithm,
+    ) -> Done<Algorithm> {
+        if algorithm == pellucid_tsql::ast::Algorithm::TripleDes3Key
             && known.compatibility_level > LEVEL_OF_3DES
         {
             return Err(Message::new(

@@ -10,11 +10,11 @@ use pellucid::Algorithm;
 use pellucid_sqlite::backup::{open_media, refuse_looked_at, Believe, Chain};
 use pellucid_sqlite::history::{files_of, History, SetRecord};
 use pellucid_sqlite::seal_request::{Credentials, Request};
+use pellucid_tsql::ast::{Inspect, InspectKind, RestoreFlag};
 
 use super::device::{told, Doing};
 use super::restore::{position, Options};
 use super::Done;
-use crate::ast::{Inspect, InspectKind, RestoreFlag};
 use crate::convert::{read_stored, Value};
 use crate::message::{product, Message};
 use crate::session::Session;

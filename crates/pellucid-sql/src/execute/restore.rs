@@ -12,6 +12,9 @@ use pellucid_sqlite::backup::{
 use pellucid_sqlite::convert::{belongs_beside, ConvertError, BELONGS_BESIDE};
 use pellucid_sqlite::inspect::Kind as Found;
 use pellucid_sqlite::seal_request::{Credentials, Request as KeyRequest};
+use pellucid_tsql::ast::{
+    BackupKind, FileSelection, Restore, RestoreFlag, RestoreOption, RestoreSource,
+};
 
 use super::backup::{
     no_log, percent, percent_processed, processed, successfully_processed, workers, Stats,
@@ -20,7 +23,6 @@ use super::device::{told, Doing};
 use super::media_option::{self, MediaOptions};
 use super::request::Request;
 use super::{Done, Raised};
-use crate::ast::{BackupKind, FileSelection, Restore, RestoreFlag, RestoreOption, RestoreSource};
 use crate::instance::files;
 use crate::instance::paths::{canonical, Folder};
 use crate::instance::{Known, State};
@@ -571,7 +573,7 @@ impl Session {
 }
 
 /// The list of PAGE, if it is one.
-fn pages_of(files: &[FileSelection]) -> Done<Option<crate::ast::Text>> {
+fn pages_of(files: &[FileSelection]) -> Done<Option<pellucid_tsql::ast::Text>> {
     match files {
         [] => Ok(None),
         [FileSelection::Page(text)] => Ok(Some(text.clone())),

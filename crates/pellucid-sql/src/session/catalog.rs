@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use pellucid_sqlite::inspect::{inspect, Kind};
 use pellucid_sqlite::seal_request::{Credentials, Request};
+use pellucid_tsql::ast::{Name, ObjectName};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::objects::Object;
 use super::server::DatabaseProperties;
 use super::{declared_type, Frame, Shared};
-use crate::ast::{Name, ObjectName};
 use crate::execute::{access, recovery_model};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
