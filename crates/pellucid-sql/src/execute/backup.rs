@@ -490,11 +490,13 @@ pub(super) struct Stats {
 }
 
 impl Stats {
+    /// Says every `every` percent; nothing where the statement has no STATS.
     pub fn new(every: Option<u64>) -> Self {
         let every = every.map(|every| every.clamp(1, 100));
         Self { every, next: every.unwrap_or(0) }
     }
 
+    /// Tells each step up to `percent` that has not been told.
     pub fn until(&mut self, percent: f64, tell: &mut dyn FnMut(Message)) {
         let Some(every) = self.every else { return };
         while self.next as f64 <= percent && self.next < 100 {

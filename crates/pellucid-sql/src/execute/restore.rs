@@ -43,6 +43,7 @@ pub(super) struct Options {
 }
 
 impl Options {
+    /// Whether WITH names the flag.
     pub fn has(&self, flag: RestoreFlag) -> bool {
         self.flags.contains(&flag)
     }

@@ -50,6 +50,7 @@ impl std::fmt::Debug for Databases {
 }
 
 impl Databases {
+    /// Sets up the connection: what waits and what is checked. The session is in master.
     pub fn new(connection: Connection, instance: Instance, shared: Arc<Shared>) -> Result<Self> {
         connection.busy_timeout(WAIT)?;
         connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = OFF")?;

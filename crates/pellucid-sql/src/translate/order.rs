@@ -28,6 +28,7 @@ pub(super) struct Selected {
 }
 
 impl Selected {
+    /// It as a column of the result.
     pub fn column(&self) -> Column {
         Column {
             name: self.name.clone(),
