@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pellucid_sql::{parse, secret::redact};
+use pellucid_tsql::{parse, secret::redact};
+use pellucid_tsql_testing::ToSql;
 
 fuzz_target!(|bytes: &[u8]| {
     let batch = String::from_utf8_lossy(bytes);

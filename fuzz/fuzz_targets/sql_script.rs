@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use pellucid_sql::batch::{Item, NoFiles, Script, Variables};
+use pellucid_tsql::batch::{Item, NoFiles, Script, Variables};
 
 fuzz_target!(|bytes: &[u8]| {
     let script = Script::new("fuzz", Cursor::new(bytes.to_vec()), NoFiles, Variables::new());

@@ -1,5 +1,6 @@
 //! Keys of the fuzz targets, and the checksum that a fuzzer cannot guess.
 #![forbid(unsafe_code)]
+#![cfg(feature = "core")]
 
 use aws_lc_rs::digest;
 use pellucid::derive::commitment;

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use pellucid_sql::batch::{Script, Variables};
 use pellucid_sql::session::{Options, Session};
+use pellucid_tsql::batch::{Script, Variables};
 use zeroize::Zeroizing;
 
 use crate::exit;

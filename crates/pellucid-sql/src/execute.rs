@@ -20,9 +20,10 @@ mod statistics;
 mod transaction;
 mod worker;
 
-use crate::ast::{SessionStatement, SessionSwitch, Statement, StatementKind};
+use pellucid_tsql::ast::{SessionStatement, SessionSwitch, Statement, StatementKind};
+use pellucid_tsql::parse;
+
 use crate::message::Message;
-use crate::parser::parse;
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
@@ -146,7 +147,7 @@ fn is_allowed_when_doomed(statement: &StatementKind) -> bool {
         | StatementKind::Session(_)
         | StatementKind::Inspect(_) => true,
         StatementKind::Transaction(transaction) => {
-            matches!(transaction, crate::ast::TransactionStatement::Rollback { name: None })
+            matches!(transaction, pellucid_tsql::ast::TransactionStatement::Rollback { name: None })
         }
         _ => false,
     }

@@ -3,8 +3,9 @@
 //! A message that a function raises while SQLite executes goes through SQLite as text, marked, and is read back from
 //! the error that SQLite gives ([`Message::from`]). Texts: Microsoft's list of database engine errors.
 
+use pellucid_tsql::ParseError;
+
 use crate::types::SqlType;
-use crate::ParseError;
 
 pub mod product;
 mod server;

@@ -126,7 +126,7 @@ pub struct Session {
     /// The name of the outermost one, and of savepoints.
     pub(crate) savepoints: Vec<String>,
     /// What OPEN MASTER KEY was given.
-    pub(crate) open_master_key: Option<crate::secret::Secret>,
+    pub(crate) open_master_key: Option<pellucid_tsql::secret::Secret>,
 }
 
 impl std::fmt::Debug for Session {

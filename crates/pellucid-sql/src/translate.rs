@@ -25,12 +25,12 @@ mod select;
 mod special;
 mod visit;
 
-use crate::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Update};
 use crate::message::Result;
 use crate::types::SqlType;
 
 pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
+use pellucid_tsql::ast::{Condition, Delete, Expression, Insert, ObjectName, Query, Update};
 pub(crate) use scope::object_text;
 use scope::{Typed, View};
 

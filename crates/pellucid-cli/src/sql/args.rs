@@ -144,7 +144,7 @@ impl SqlArgs {
 
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a variable is given as NAME=VALUE")?;
-    match pellucid_sql::batch::Variables::is_name(name) {
+    match pellucid_tsql::batch::Variables::is_name(name) {
         true => Ok((name.to_owned(), value.to_owned())),
         false => Err("its name is made of letters, digits, `_` and `-`".to_owned()),
     }

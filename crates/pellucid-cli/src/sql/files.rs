@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::PathBuf;
 
-use pellucid_sql::batch::{Files, Variables};
+use pellucid_tsql::batch::{Files, Variables};
 use zeroize::Zeroizing;
 
 use super::drives;
@@ -95,7 +95,7 @@ fn verbatim(line: &[u8]) -> Zeroizing<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pellucid_sql::batch::{Item, Script};
+    use pellucid_tsql::batch::{Item, Script};
 
     #[test]
     fn without_variables_a_script_is_as_it_is_written() {

@@ -10,10 +10,10 @@ use std::io::{self, BufRead, Cursor, Read};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use pellucid_sql::batch::{Script, Variables};
-use pellucid_sql::lexer::{Lexer, Token, TokenKind};
-use pellucid_sql::secret::redact;
-use pellucid_sql::ErrorKind;
+use pellucid_tsql::batch::{Script, Variables};
+use pellucid_tsql::lexer::{Lexer, Token, TokenKind};
+use pellucid_tsql::secret::redact;
+use pellucid_tsql::ErrorKind;
 use rustyline::config::{Config, Configurer};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;

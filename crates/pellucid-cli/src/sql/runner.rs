@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use pellucid_sql::batch::{Batch, Files, Item, Script, ScriptError};
-use pellucid_sql::secret::redact;
 use pellucid_sql::session::Session;
+use pellucid_tsql::batch::{Batch, Files, Item, Script, ScriptError};
+use pellucid_tsql::secret::redact;
 use serde_json::json;
 
 use super::interrupt::Interrupts;

@@ -1,7 +1,7 @@
 //! Whether a text shows a secret: a literal behind PASSWORD or SECRET that is not a scripting variable.
 
-use pellucid_sql::batch::Variables;
-use pellucid_sql::secret::redact;
+use pellucid_tsql::batch::Variables;
+use pellucid_tsql::secret::redact;
 use zeroize::Zeroizing;
 
 /// Whether it does. `'$(NAME)'` shows none.

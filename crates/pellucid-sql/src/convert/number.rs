@@ -1,10 +1,11 @@
 //! Conversion to numbers.
 
+use pellucid_tsql::secret::redact;
+
 use super::{decimal_of, moment_of, Value};
 use crate::decimal::{Decimal, Rounding};
 use crate::message::{Message, Result};
 use crate::moment::TICKS_DAY;
-use crate::secret::redact;
 use crate::types::{Family, SqlType};
 
 pub(super) fn to_integer(value: Value, from: SqlType, to: SqlType) -> Result<i64> {

@@ -8,16 +8,16 @@ use pellucid::message as known;
 use pellucid_backup::job::{
     back_up, open_family, Done as BackedUp, Existing, Files, Job, JobError, Retention, Rules,
 };
+use pellucid_tsql::ast::{
+    Backup, BackupFlag, BackupKind, BackupOption, CompressionAlgorithm, CompressionLevel,
+    Encryptor, FileSelection, MediaFlag, OrVariable, StringLiteral,
+};
 use rusqlite::OptionalExtension;
 
 use super::device::{told, Doing};
 use super::media_option::{self, MediaOptions};
 use super::request::Request;
 use super::{Done, Raised};
-use crate::ast::{
-    Backup, BackupFlag, BackupKind, BackupOption, CompressionAlgorithm, CompressionLevel,
-    Encryptor, FileSelection, MediaFlag, OrVariable, StringLiteral,
-};
 use crate::instance::{FileKind, Known, MASTER, MSDB};
 use crate::message::{product, Message};
 use crate::session::{Report, Session};
@@ -30,8 +30,8 @@ const WAIT: Duration = Duration::from_secs(60);
 struct Options {
     flags: Vec<BackupFlag>,
     media: MediaOptions,
-    compression: Option<Option<crate::ast::Compression>>,
-    encryption: Option<(crate::ast::Algorithm, Encryptor)>,
+    compression: Option<Option<pellucid_tsql::ast::Compression>>,
+    encryption: Option<(pellucid_tsql::ast::Algorithm, Encryptor)>,
     name: String,
     description: String,
     media_description: String,
@@ -113,7 +113,10 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn database_name(&mut self, name: &crate::ast::NameOrVariable) -> Done<String> {
+    pub(super) fn database_name(
+        &mut self,
+        name: &pellucid_tsql::ast::NameOrVariable,
+    ) -> Done<String> {
         match name {
             OrVariable::Given(name) => Ok(name.as_str().to_owned()),
             OrVariable::Variable(variable) => {
@@ -466,11 +469,13 @@ pub(super) struct Stats {
 }
 
 impl Stats {
+    /// Says every `every` percent; nothing where the statement has no STATS.
     pub fn new(every: Option<u64>) -> Self {
         let every = every.map(|every| every.clamp(1, 100));
         Self { every, next: every.unwrap_or(0) }
     }
 
+    /// Tells each step up to `percent` that has not been told.
     pub fn until(&mut self, percent: f64, tell: &mut dyn FnMut(Message)) {
         let Some(every) = self.every else { return };
         while self.next as f64 <= percent && self.next < 100 {

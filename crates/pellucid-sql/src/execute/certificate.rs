@@ -9,14 +9,14 @@ use pellucid_backup::history::History;
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_exchange::{import, FILE_BYTES_MOST, PEM};
 use pellucid_keyring::{Keyring, Stored};
+use pellucid_tsql::ast::{
+    BackupCertificate, CertificateFormat, CertificateSource, CertificateStatement,
+    CreateCertificate, PrivateKey, PrivateKeySource,
+};
 use zeroize::Zeroizing;
 
 use super::master_key::passphrase;
 use super::Done;
-use crate::ast::{
-    BackupCertificate, CertificateFormat, CertificateSource, CertificateStatement,
-    CreateCertificate, PrivateKey, PrivateKeySource,
-};
 use crate::instance::paths::Folder;
 use crate::instance::MASTER;
 use crate::message::product::{self, not_written};

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Done, Flow, Raised};
-use crate::ast::{
+use pellucid_tsql::ast::{
     Control, Declaration, Expression, OrVariable, RaiseError, Statement, StatementKind, Text,
     Throw, WaitKind,
 };
+
+use super::{Done, Flow, Raised};
 use crate::convert::Value;
 use crate::message::Message;
 use crate::session::{Caught, Session};

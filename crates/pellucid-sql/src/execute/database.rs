@@ -2,13 +2,13 @@
 
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::{belongs_beside, BELONGS_BESIDE};
-use rusqlite::{Connection, OpenFlags};
-
-use super::{Done, Raised};
-use crate::ast::{
+use pellucid_tsql::ast::{
     AlterDatabase, Attach, ByteUnit, CreateDatabase, DatabaseAccess, DatabaseOption,
     DatabaseStatement, FileSize, FileSpec, MaxSize, Name, PageVerify, RecoveryModel, SizeUnit,
 };
+use rusqlite::{Connection, OpenFlags};
+
+use super::{Done, Raised};
 use crate::instance::files;
 use crate::instance::paths::{canonical, Folder};
 use crate::instance::{uri, DatabaseFile, FileKind, Known, State};
@@ -303,7 +303,7 @@ impl Session {
                 instance.set_option(known, "TARGET_RECOVERY_SECONDS", seconds)?;
             }
             DatabaseOption::DelayedDurability(how) => {
-                if !matches!(how, crate::ast::DelayedDurability::Disabled) {
+                if !matches!(how, pellucid_tsql::ast::DelayedDurability::Disabled) {
                     return Err(Message::unsupported(format!("DELAYED_DURABILITY = {how}")).into());
                 }
             }

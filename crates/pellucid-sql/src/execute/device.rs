@@ -8,9 +8,9 @@ use pellucid::media::MediaHeader;
 use pellucid::Error;
 use pellucid_backup::job::open_family;
 use pellucid_host::DatabaseError;
+use pellucid_tsql::ast::{Device, DeviceKind, OrVariable, StringLiteral};
 
 use super::{Done, Raised};
-use crate::ast::{Device, DeviceKind, OrVariable, StringLiteral};
 use crate::instance::paths::Folder;
 use crate::message::Message;
 use crate::session::Session;

@@ -16,11 +16,11 @@ use pellucid_engine::protectors;
 use pellucid_engine::scan;
 use pellucid_engine::scan::Target;
 use pellucid_host::{DatabaseError, Options};
+use pellucid_tsql::ast::{DatabaseEncryptionKeyStatement, EncryptionAction, Encryptor};
 use pellucid_vfs::seal_request::Protection;
 
 use super::master_key::asymmetric_key;
 use super::{state_of_process, Done, Raised};
-use crate::ast::{DatabaseEncryptionKeyStatement, EncryptionAction, Encryptor};
 use crate::instance::{Known, PendingKey};
 use crate::message::Message;
 use crate::session::Session;
@@ -226,8 +226,12 @@ impl Session {
         }
     }
 
-    fn algorithm_of(&self, known: &Known, algorithm: crate::ast::Algorithm) -> Done<Algorithm> {
-        if algorithm == crate::ast::Algorithm::TripleDes3Key
+    fn algorithm_of(
+        &self,
+        known: &Known,
+        algorithm: pellucid_tsql::ast::Algorithm,
+    ) -> Done<Algorithm> {
+        if algorithm == pellucid_tsql::ast::Algorithm::TripleDes3Key
             && known.compatibility_level > LEVEL_OF_3DES
         {
             return Err(Message::new(

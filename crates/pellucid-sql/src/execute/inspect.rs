@@ -9,12 +9,12 @@ use pellucid::Algorithm;
 use pellucid_backup::history::{files_of, History, SetRecord};
 use pellucid_backup::job::{open_media, refuse_looked_at, Believe, Chain};
 use pellucid_backup::restore::{verify_checksums, FamilySet, Media};
+use pellucid_tsql::ast::{Inspect, InspectKind, RestoreFlag};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::device::{told, Doing};
 use super::restore::{position, Options};
 use super::Done;
-use crate::ast::{Inspect, InspectKind, RestoreFlag};
 use crate::convert::{read_stored, Value};
 use crate::message::{product, Message};
 use crate::session::Session;

@@ -2,13 +2,13 @@
 
 use pellucid_engine::audit::{audit, Audit, Options as AuditOptions, OrphanRow};
 use pellucid_engine::inspect::Kind;
-use rusqlite::OptionalExtension;
-
-use super::{Done, Raised};
-use crate::ast::{
+use pellucid_tsql::ast::{
     DbccArgument, DbccOption, IndexAction, Literal, MaintenanceStatement, Name, ObjectName,
     Partition,
 };
+use rusqlite::OptionalExtension;
+
+use super::{Done, Raised};
 use crate::instance::Known;
 use crate::message::{product, Message};
 use crate::session::{sqlite_name, Session};

@@ -4,14 +4,14 @@ use pellucid::message as known;
 use pellucid::protector::Passphrase;
 use pellucid::Error;
 use pellucid_keyring::{back_up_service_key, read_key_backup, Change, Keyring, MasterKey};
+use pellucid_tsql::ast::{MasterKeyEncryption, MasterKeyStatement, ProviderStatement};
+use pellucid_tsql::secret::Secret;
 
 use super::Done;
-use crate::ast::{MasterKeyEncryption, MasterKeyStatement, ProviderStatement};
 use crate::instance::paths::Folder;
 use crate::instance::MASTER;
 use crate::message::product::not_written;
 use crate::message::Message;
-use crate::secret::Secret;
 use crate::session::Session;
 
 const NAME: &str = "master key";

@@ -1,8 +1,9 @@
 //! Options that BACKUP and RESTORE share.
 
+use pellucid_tsql::ast::{MediaFlag, MediaOption};
+
 use super::device::check_block_size;
 use super::Done;
-use crate::ast::{MediaFlag, MediaOption};
 use crate::message::Message;
 use crate::session::Session;
 

@@ -2,15 +2,15 @@
 //!
 //! They become SQLite's own, readable by every program: only what SQLite says as well is taken, the rest is 50001.
 
-use rusqlite::OptionalExtension;
-
-use super::Done;
-use crate::ast::{
+use pellucid_tsql::ast::{
     AlterTable, Column, ColumnConstraint, ColumnProperty, CreateIndex, CreateTable, DataType,
     DropIndex, Expression, FunctionArguments, Identity, IndexColumn, Key, Literal, Niladic,
     ObjectName, ObjectStatement, References, ReferentialAction, TableConstraint, TableElement,
     TableRule, TypeSize, UnaryOperator,
 };
+use rusqlite::OptionalExtension;
+
+use super::Done;
 use crate::convert::to_hex;
 use crate::instance::files::FILES_TABLE;
 use crate::message::Message;

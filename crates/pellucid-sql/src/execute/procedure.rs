@@ -7,11 +7,12 @@ mod registry;
 
 pub(crate) use files::{access, log_path, size_kb};
 
-use super::{Done, Flow, Raised};
-use crate::ast::{
+use pellucid_tsql::ast::{
     Argument, ArgumentValue, Execute, Expression, Literal, OrVariable, ProcedureName,
     StringLiteral, UnaryOperator, Variable,
 };
+
+use super::{Done, Flow, Raised};
 use crate::convert::{convert, natural_type, Value};
 use crate::message::Message;
 use crate::session::{Frame, Session};
@@ -314,13 +315,14 @@ fn parameters(text: &str) -> Done<Vec<Parameter>> {
         let last = part.rsplit(char::is_whitespace).next().unwrap_or_default();
         let is_output = ["OUTPUT", "OUT"].iter().any(|word| word.eq_ignore_ascii_case(last));
         let declared = if is_output { &part[..part.len() - last.len()] } else { part };
-        let parsed = crate::parser::parse(&format!("DECLARE {declared}")).map_err(Message::from)?;
+        let parsed = pellucid_tsql::parse(&format!("DECLARE {declared}")).map_err(Message::from)?;
         let declarations = match parsed.into_iter().next().map(|statement| statement.kind) {
-            Some(crate::ast::StatementKind::Declare(declarations)) => declarations,
+            Some(pellucid_tsql::ast::StatementKind::Declare(declarations)) => declarations,
             _ => Vec::new(),
         };
         for declaration in declarations {
-            if let crate::ast::Declaration::Scalar { variable, data_type, .. } = declaration {
+            if let pellucid_tsql::ast::Declaration::Scalar { variable, data_type, .. } = declaration
+            {
                 let data_type = SqlType::declared(&data_type, 1)?;
                 parameters.push(Parameter { name: variable.0, data_type, is_output });
             }

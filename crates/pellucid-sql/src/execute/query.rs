@@ -1,9 +1,10 @@
 //! SELECT, INSERT, UPDATE, DELETE, and values of expressions.
 
-use super::{Done, Raised};
-use crate::ast::{
+use pellucid_tsql::ast::{
     ChangeTarget, Condition, Delete, Expression, Insert, ObjectName, Query, TableElement, Update,
 };
+
+use super::{Done, Raised};
 use crate::convert::Value;
 use crate::message::{Message, Result};
 use crate::session::{declared_type, Frame, Names, Session, TableVariable};

@@ -17,6 +17,7 @@ pub(super) struct Request<'i> {
 }
 
 impl<'i> Request<'i> {
+    /// Writes the row of a statement that begins.
     pub fn begin(instance: &'i Instance, shared: &Shared, command: &str, database: &str) -> Self {
         let session = shared.session_id();
         // Nobody waits for it: a session that cannot tell goes on.
@@ -29,6 +30,7 @@ impl<'i> Request<'i> {
         Self { instance, session, begun: now, told: now }
     }
 
+    /// Writes how far the statement is, twice a second at most.
     pub fn progress(&mut self, percent: f64) {
         if self.told.elapsed() < TELL_EVERY {
             return;

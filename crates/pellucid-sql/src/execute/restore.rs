@@ -12,6 +12,9 @@ use pellucid_backup::restore::{not_sealed, Media, OpenSet};
 use pellucid_engine::inspect::Kind as Found;
 use pellucid_files::paths::{belongs_beside, BELONGS_BESIDE};
 use pellucid_host::DatabaseError;
+use pellucid_tsql::ast::{
+    BackupKind, FileSelection, Restore, RestoreFlag, RestoreOption, RestoreSource,
+};
 use pellucid_vfs::seal_request::{Credentials, Request as KeyRequest};
 
 use super::backup::{no_log, percent, percent_processed, processed, successfully_processed, Stats};
@@ -19,7 +22,6 @@ use super::device::{told, Doing};
 use super::media_option::{self, MediaOptions};
 use super::request::Request;
 use super::{Done, Raised};
-use crate::ast::{BackupKind, FileSelection, Restore, RestoreFlag, RestoreOption, RestoreSource};
 use crate::instance::files;
 use crate::instance::paths::{canonical, Folder};
 use crate::instance::{Known, State};
@@ -40,6 +42,7 @@ pub(super) struct Options {
 }
 
 impl Options {
+    /// Whether WITH names the flag.
     pub fn has(&self, flag: RestoreFlag) -> bool {
         self.flags.contains(&flag)
     }
@@ -570,7 +573,7 @@ impl Session {
 }
 
 /// The list of PAGE, if it is one.
-fn pages_of(files: &[FileSelection]) -> Done<Option<crate::ast::Text>> {
+fn pages_of(files: &[FileSelection]) -> Done<Option<pellucid_tsql::ast::Text>> {
     match files {
         [] => Ok(None),
         [FileSelection::Page(text)] => Ok(Some(text.clone())),

@@ -1,10 +1,11 @@
 //! USE and SET.
 
-use super::{Done, Raised};
-use crate::ast::{
+use pellucid_tsql::ast::{
     AssignmentOperator, BinaryOperator, Expression, OrVariable, SessionSetting, SessionStatement,
     SessionSwitch, SettingValue, StatisticsKind,
 };
+
+use super::{Done, Raised};
 use crate::message::Message;
 use crate::session::Session;
 use crate::translate::{VariableTypes, Variables};

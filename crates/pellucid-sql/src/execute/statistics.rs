@@ -13,6 +13,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Starts to measure: the clock, and the processor time of the process.
     pub fn start() -> Self {
         Self { begun: Instant::now(), processor: processor_time() }
     }

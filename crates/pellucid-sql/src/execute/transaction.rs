@@ -1,7 +1,8 @@
 //! BEGIN, COMMIT, ROLLBACK, SAVE TRANSACTION.
 
+use pellucid_tsql::ast::{Name, OrVariable, StringLiteral, TransactionStatement};
+
 use super::Done;
-use crate::ast::{Name, OrVariable, StringLiteral, TransactionStatement};
 use crate::message::Message;
 use crate::session::Session;
 use crate::translate::quoted;

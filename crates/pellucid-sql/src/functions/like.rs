@@ -40,6 +40,7 @@ fn folded(letter: char) -> char {
 }
 
 impl Pattern {
+    /// Reads a pattern of LIKE; the letter behind `escape` stands for itself.
     pub fn new(pattern: &str, escape: Option<char>, sensitive: bool) -> Self {
         let fold = |letter| if sensitive { letter } else { folded(letter) };
         let letters: Vec<char> = pattern.chars().collect();

@@ -1,7 +1,9 @@
 //! Operators and conversions: `tsql_add(a, type, b, type)` and its like.
 
+use pellucid_tsql::ast::BinaryOperator;
+use pellucid_tsql::secret::redact;
+
 use super::{int, scalar, type_at, unexpected, value_at, with_nulls, Scalar};
-use crate::ast::BinaryOperator;
 use crate::convert::Value;
 use crate::convert::{
     convert, decimal_of, decimal_value, is_same, moment_of, read_stored, write_stored,
@@ -9,7 +11,6 @@ use crate::convert::{
 use crate::decimal::{Decimal, Rounding};
 use crate::message::{Message, Result};
 use crate::moment::{Moment, TICKS_DAY};
-use crate::secret::redact;
 use crate::types::{arithmetic, Family, Length, SqlType};
 
 pub(super) const SCALARS: &[Scalar] = &[

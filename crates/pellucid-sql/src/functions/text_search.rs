@@ -1,10 +1,11 @@
 //! LIKE, CHARINDEX, PATINDEX and REPLACE, which compare text as the default collation does: without case.
 
+use pellucid_tsql::secret::redact;
+
 use super::like::{letters, Pattern};
 use super::{bounded, int, scalar, text_at, text_value, Scalar};
 use crate::convert::Value;
 use crate::message::{Message, Result};
-use crate::secret::redact;
 
 /// Flag of `tsql_like`: upper and lower case differ.
 pub(crate) const SENSITIVE: i64 = 1;

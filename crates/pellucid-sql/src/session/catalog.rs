@@ -7,13 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_tsql::ast::{Name, ObjectName};
 use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::objects::Object;
 use super::server::DatabaseProperties;
 use super::{declared_type, Frame, Shared};
-use crate::ast::{Name, ObjectName};
 use crate::execute::{access, recovery_model};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
@@ -50,6 +50,7 @@ impl std::fmt::Debug for Databases {
 }
 
 impl Databases {
+    /// Sets up the connection: what waits and what is checked. The session is in master.
     pub fn new(connection: Connection, instance: Instance, shared: Arc<Shared>) -> Result<Self> {
         connection.busy_timeout(WAIT)?;
         connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = OFF")?;

@@ -58,6 +58,7 @@ struct State {
 }
 
 impl Shared {
+    /// What a session has that begins now: the names of this machine and user, and its number.
     pub fn new(application: String) -> Self {
         let uname = rustix::system::uname();
         let user = nix::unistd::User::from_uid(nix::unistd::Uid::effective()).ok().flatten();
@@ -88,14 +89,17 @@ impl Shared {
         }
     }
 
+    /// The name of this machine: `@@SERVERNAME`.
     pub fn server_name(&self) -> &str {
         &self.server_name
     }
 
+    /// The name of the user who runs the process: `SUSER_SNAME()`.
     pub fn user(&self) -> &str {
         &self.user
     }
 
+    /// The number of the session: `@@SPID`.
     pub fn session_id(&self) -> i64 {
         self.session_id
     }
@@ -105,16 +109,19 @@ impl Shared {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// Forgets what CATCH blocks and procedures of the last batch left.
     pub fn begin_batch(&self) {
         let mut state = self.state();
         state.caught.clear();
         state.nesting = 0;
     }
 
+    /// Takes the time, which is the same for all of a statement.
     pub fn begin_statement(&self) {
         self.state().now = now();
     }
 
+    /// Takes what a statement leaves: `@@ROWCOUNT`, if it counts rows, and `@@ERROR`.
     pub fn end_statement(&self, rows: Option<u64>, error: u32) {
         let mut state = self.state();
         if let Some(rows) = rows {
@@ -128,28 +135,34 @@ impl Shared {
         self.state().error
     }
 
+    /// Sets `@@ROWCOUNT`.
     pub fn set_row_count(&self, rows: u64) {
         self.state().row_count = i64::try_from(rows).unwrap_or(i64::MAX);
     }
 
+    /// Sets `@@IDENTITY`.
     pub fn set_identity(&self, identity: i64) {
         self.state().identity = Some(identity);
     }
 
+    /// Sets `@@TRANCOUNT`, and whether the transaction can only be rolled back (`XACT_STATE()`).
     pub fn set_transactions(&self, transactions: u32, doomed: bool) {
         let mut state = self.state();
         state.transactions = transactions;
         state.doomed = doomed;
     }
 
+    /// Sets the database that the session is in: `DB_ID()` and `DB_NAME()`.
     pub fn set_database(&self, id: i64, name: &str) {
         self.state().database = (id, name.to_owned());
     }
 
+    /// Sets `@@NESTLEVEL`.
     pub fn set_nesting(&self, nesting: usize) {
         self.state().nesting = nesting as i64;
     }
 
+    /// Sets what functions find by name: databases, certificates, and the folders that SERVERPROPERTY gives.
     pub fn set_names(
         &self,
         databases: Vec<(i64, String)>,
@@ -162,24 +175,29 @@ impl Shared {
         state.folders = folders;
     }
 
+    /// Sets what DATABASEPROPERTYEX gives.
     pub fn set_properties(&self, properties: Vec<DatabaseProperties>) {
         self.state().properties = properties;
     }
 
+    /// Sets the objects and files that OBJECT_ID, FILE_NAME and their like find.
     pub fn set_objects(&self, objects: Vec<Object>, files: Vec<(i64, String)>) {
         let mut state = self.state();
         state.objects = objects;
         state.files = files;
     }
 
+    /// The error of the innermost CATCH block: `ERROR_NUMBER()` and its like.
     pub fn caught(&self) -> Option<Caught> {
         self.state().caught.last().cloned()
     }
 
+    /// Enters a CATCH block.
     pub fn push_caught(&self, caught: Caught) {
         self.state().caught.push(caught);
     }
 
+    /// Leaves a CATCH block.
     pub fn pop_caught(&self) {
         self.state().caught.pop();
     }

@@ -1,6 +1,7 @@
 //! Declared types of SQLite's columns as types of T-SQL.
 
-use crate::ast::{DataType, Name, TypeSize};
+use pellucid_tsql::ast::{DataType, Name, TypeSize};
+
 use crate::types::{Length, SqlType};
 
 /// The type of a column that is declared so. What SQLite alone knows gets the type that holds all of it.

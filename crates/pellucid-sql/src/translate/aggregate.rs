@@ -1,10 +1,11 @@
 //! Aggregates, alone and over windows.
 
+use pellucid_tsql::ast::{Expression, FunctionArguments, FunctionCall};
+
 use super::function::{counted, most_text};
 use super::order::order_key;
 use super::scope::Clause;
 use super::{typed, Typed, View, Work};
-use crate::ast::{Expression, FunctionArguments, FunctionCall};
 use crate::message::{Message, Result};
 use crate::types::{average, sum, Family, SqlType};
 

@@ -1,7 +1,8 @@
 //! Whether two expressions are the same to GROUP BY, although they are written differently.
 
+use pellucid_tsql::ast::{Expression, FunctionArguments, FunctionCall};
+
 use super::scope::{same, View};
-use crate::ast::{Expression, FunctionArguments, FunctionCall};
 use crate::functions::DatePart;
 
 /// The same but for the case of names, a table left out before a column, and the name of a date part.

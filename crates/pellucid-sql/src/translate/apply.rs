@@ -4,13 +4,14 @@
 //! expressions of the left side; a query of one table or join becomes that join with its WHERE as condition; a query
 //! of one row at most becomes a sub-query for each column. What else there is, is not supported.
 
+use pellucid_tsql::ast::{
+    Expression, JoinKind, Query, QueryBody, Select, TableAlias, TablePrimary, TableSource,
+};
+
 use super::from::{add, named_columns};
 use super::scope::{Clause, Level, Relation, ScopeColumn, ScopeTable};
 use super::select::Parts;
 use super::{visit, Typed, View, Work};
-use crate::ast::{
-    Expression, JoinKind, Query, QueryBody, Select, TableAlias, TablePrimary, TableSource,
-};
 use crate::message::{Message, Result};
 
 impl Work<'_> {

@@ -3,12 +3,14 @@
 //! What a step needs of its row is a column of the query; what depends on a variable that the same SELECT assigns is
 //! computed by the step, after the rows before have been.
 
+use pellucid_tsql::ast::{
+    AssignmentOperator, BinaryOperator, Expression, Query, QueryBody, SelectItem,
+};
 use rusqlite::types::Value;
 use rusqlite::Connection;
 
 use super::order::Selected;
 use super::{Assignment, Assignments, Parameter, ResultColumn, Statement, Typed, View, Work};
-use crate::ast::{AssignmentOperator, BinaryOperator, Expression, Query, QueryBody, SelectItem};
 use crate::message::{Message, Result};
 use crate::types::SqlType;
 

@@ -3,12 +3,13 @@
 //! What stands in a FROM clause finds the rows first, by what identifies them; the change goes by that. Where several
 //! joined rows belong to one row, UPDATE takes any of them, as SQL Server does.
 
-use super::scope::{called, same, Clause, Level, Typed, View};
-use super::{quoted, Stored, Table, TableColumn, Work};
-use crate::ast::{
+use pellucid_tsql::ast::{
     ChangeTarget, ColumnName, Condition, Delete, Insert, InsertSource, Name, ObjectName, SetTarget,
     TablePrimary, TableSource, Top, Update,
 };
+
+use super::scope::{called, same, Clause, Level, Typed, View};
+use super::{quoted, Stored, Table, TableColumn, Work};
 use crate::message::{Message, Result};
 use crate::types::{Family, Length};
 

@@ -3,10 +3,11 @@
 //! Text is compared without case of the letters A to Z (SQLite's NOCASE) and without spaces at its end; under a
 //! collation with `_CS` or `_BIN` exactly.
 
+use pellucid_tsql::ast::{Comparison, Condition, Expression, InList, Quantifier, Query};
+
 use super::convert::operand_type;
 use super::scope::{Clause, Relation};
 use super::{balanced, Typed, View, Work};
-use crate::ast::{Comparison, Condition, Expression, InList, Quantifier, Query};
 use crate::functions::{NATIONAL, SENSITIVE};
 use crate::message::{Message, Result};
 use crate::types::{unify, Family, Length, SqlType};

@@ -1,16 +1,17 @@
 //! Values.
 
+use pellucid_tsql::ast::{
+    Case, CaseBranches, Comparison, Condition, Convert, Expression, Iif, Literal, Niladic, Query,
+};
+use pellucid_tsql::keyword::Word;
+
 use super::alike::alike;
 use super::convert::{decimal_literal, literal, literal_as};
 use super::scope::Clause;
 use super::{typed, Parameter, Typed, View, Work};
-use crate::ast::{
-    Case, CaseBranches, Comparison, Condition, Convert, Expression, Iif, Literal, Niladic, Query,
-};
 use crate::convert::{parse_float, to_hex, Value};
 use crate::decimal::Decimal;
 use crate::functions::server_function;
-use crate::keyword::Word;
 use crate::message::{Message, Result};
 use crate::types::{literal_numeric, Length, SqlType};
 

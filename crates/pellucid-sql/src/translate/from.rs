@@ -1,11 +1,12 @@
 //! FROM: tables, derived tables, joins.
 
-use super::scope::{called, same, Clause, Column, Level, Relation, ScopeColumn, ScopeTable};
-use super::{quoted, typed, Stored, Table, Typed, View, Work};
-use crate::ast::{
+use pellucid_tsql::ast::{
     Expression, FunctionArguments, FunctionCall, Join, JoinKind, Name, ObjectName, TableAlias,
     TablePrimary, TableSource,
 };
+
+use super::scope::{called, same, Clause, Column, Level, Relation, ScopeColumn, ScopeTable};
+use super::{quoted, typed, Stored, Table, Typed, View, Work};
 use crate::message::{Message, Result};
 use crate::types::{Family, SqlType};
 

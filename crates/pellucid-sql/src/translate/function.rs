@@ -1,7 +1,8 @@
 //! Calls of functions: those of one form here, the others in `special.rs` and `aggregate.rs`.
 
+use pellucid_tsql::ast::{Expression, FunctionArguments, FunctionCall};
+
 use super::{typed, Typed, View, Work};
-use crate::ast::{Expression, FunctionArguments, FunctionCall};
 use crate::functions::{builtin, server_function, Builtin, Parameter, ResultType};
 use crate::message::{Message, Result};
 use crate::types::{Family, Length, SqlType};

@@ -1,9 +1,10 @@
 //! `+ - * / % & | ^` and signs.
 
+use pellucid_tsql::ast::{BinaryOperator, Chain, UnaryOperator};
+
 use super::budget::too_complex;
 use super::convert::operand_type;
 use super::{balanced, typed, Typed, View, Work};
-use crate::ast::{BinaryOperator, Chain, UnaryOperator};
 use crate::message::{Message, Result};
 use crate::types::{arithmetic, Family, Length, SqlType};
 

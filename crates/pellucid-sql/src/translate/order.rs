@@ -1,8 +1,9 @@
 //! ORDER BY, TOP and OFFSET. NULLs come first where it ascends, in SQLite as in T-SQL.
 
+use pellucid_tsql::ast::{Expression, Literal, Offset, OrderItem, Top};
+
 use super::scope::Column;
 use super::{Typed, View, Work};
-use crate::ast::{Expression, Literal, Offset, OrderItem, Top};
 use crate::message::{Message, Result};
 use crate::types::{Family, SqlType};
 
@@ -27,6 +28,7 @@ pub(super) struct Selected {
 }
 
 impl Selected {
+    /// It as a column of the result.
     pub fn column(&self) -> Column {
         Column {
             name: self.name.clone(),

@@ -1,11 +1,12 @@
 //! OVER, and the functions that need it.
 
+use pellucid_tsql::ast::{
+    Expression, Frame, FrameBound, FrameUnit, FunctionArguments, FunctionCall, Literal, Over,
+};
+
 use super::function::counted;
 use super::order::order_key;
 use super::{typed, Typed, View, Work};
-use crate::ast::{
-    Expression, Frame, FrameBound, FrameUnit, FunctionArguments, FunctionCall, Literal, Over,
-};
 use crate::message::{Message, Result};
 use crate::types::SqlType;
 

@@ -1,11 +1,12 @@
 //! WITH, set operators, and what stands behind them.
 
+use pellucid_tsql::ast::{Query, QueryBody, QueryOption, SetChain, SetOperator};
+
 use super::from::named_columns;
 use super::order::{named, order_key, Selected};
 use super::scope::{Clause, Column, CommonTable, Level, Relation};
 use super::select::order_text;
 use super::{Typed, View, Work};
-use crate::ast::{Query, QueryBody, QueryOption, SetChain, SetOperator};
 use crate::message::{Message, Result};
 use crate::types::{unify, Family, SqlType};
 
@@ -75,7 +76,7 @@ impl Work<'_> {
     /// `WITH ..`, or nothing. The tables are added to `level`.
     pub(super) fn with(
         &mut self,
-        tables: &[crate::ast::CommonTable],
+        tables: &[pellucid_tsql::ast::CommonTable],
         level: &mut Level,
         outer: View<'_>,
     ) -> Result<String> {

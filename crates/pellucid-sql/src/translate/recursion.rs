@@ -2,10 +2,11 @@
 //!
 //! A recursive one gets a column `d` that counts its levels, so that MAXRECURSION holds.
 
+use pellucid_tsql::ast::{Query, QueryBody, SetOperator, TablePrimary, TableSource};
+
 use super::from::named_columns;
 use super::scope::{Clause, Column, CommonTable, Level, Relation};
 use super::{View, Work};
-use crate::ast::{Query, QueryBody, SetOperator, TablePrimary, TableSource};
 use crate::message::{Message, Result};
 use crate::types::Family;
 
@@ -13,7 +14,7 @@ impl Work<'_> {
     /// What a common table expression stands for, and the name of its hidden column.
     pub(super) fn common(
         &mut self,
-        table: &crate::ast::CommonTable,
+        table: &pellucid_tsql::ast::CommonTable,
         sqlite: &str,
         level: &mut Level,
         outer: View<'_>,

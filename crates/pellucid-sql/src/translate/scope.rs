@@ -2,7 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::ast::{ColumnName, Expression, ObjectName};
+use pellucid_tsql::ast::{ColumnName, Expression, ObjectName};
+
 use crate::message::{Message, Result};
 use crate::types::SqlType;
 
@@ -244,12 +245,12 @@ fn find(level: &Level, wanted: &ColumnName) -> Result<Option<(usize, usize)>> {
 
 /// Whether a table is called so. What is not written is not asked for.
 pub(super) fn called(table: &ScopeTable, name: &ObjectName) -> bool {
-    let part =
-        |table: &Option<crate::ast::Name>, name: &Option<crate::ast::Name>| match (table, name) {
-            (_, None) => true,
-            (Some(table), Some(name)) => same(table.as_str(), name.as_str()),
-            (None, Some(name)) => same(name.as_str(), "dbo"),
-        };
+    let part = |table: &Option<pellucid_tsql::ast::Name>,
+                name: &Option<pellucid_tsql::ast::Name>| match (table, name) {
+        (_, None) => true,
+        (Some(table), Some(name)) => same(table.as_str(), name.as_str()),
+        (None, Some(name)) => same(name.as_str(), "dbo"),
+    };
     same(table.name.object.as_str(), name.object.as_str())
         && part(&table.name.schema, &name.schema)
         && match (&table.name.database, &name.database) {

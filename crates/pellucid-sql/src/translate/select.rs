@@ -1,9 +1,12 @@
 //! One SELECT.
 
+use pellucid_tsql::ast::{
+    Expression, Literal, ObjectName, Offset, OrderItem, Select, SelectItem, Top,
+};
+
 use super::order::{order_key, Selected};
 use super::scope::{called, Clause, Column, Grouped, Level, Relation, ScopeTable};
 use super::{visit, View, Work};
-use crate::ast::{Expression, Literal, ObjectName, Offset, OrderItem, Select, SelectItem, Top};
 use crate::message::{Message, Result};
 use crate::types::{Family, SqlType};
 
@@ -198,9 +201,9 @@ impl Work<'_> {
             for column in &table.columns {
                 if view.grouped.is_some() {
                     // Each has to be grouped by.
-                    let name = crate::ast::ColumnName {
+                    let name = pellucid_tsql::ast::ColumnName {
                         table: Some(table.name.clone()),
-                        column: crate::ast::Name::new(column.name.clone())
+                        column: pellucid_tsql::ast::Name::new(column.name.clone())
                             .ok_or_else(|| Message::unknown_column(&column.name))?,
                     };
                     view.column(&name)?;

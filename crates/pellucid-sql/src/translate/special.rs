@@ -1,9 +1,10 @@
 //! Functions that are more than one call: COALESCE, ISNULL, DATEADD and their like.
 
+use pellucid_tsql::ast::Expression;
+
 use super::expression::now;
 use super::function::{counted, most_text};
 use super::{typed, Typed, View, Work};
-use crate::ast::Expression;
 use crate::functions::{DatePart, Parameter};
 use crate::message::{Message, Result};
 use crate::types::{Family, SqlType};
@@ -127,7 +128,7 @@ impl Work<'_> {
             joined = Some(match joined {
                 None => text.data_type,
                 Some(so_far) => crate::types::arithmetic(
-                    crate::ast::BinaryOperator::Add,
+                    pellucid_tsql::ast::BinaryOperator::Add,
                     so_far,
                     text.data_type,
                 )?,
@@ -201,7 +202,7 @@ impl Work<'_> {
     fn format(&mut self, arguments: &[Expression], values: Vec<Typed>) -> Result<Typed> {
         if let Some(culture) = arguments.get(2) {
             let english = |text: &str| text.to_lowercase().starts_with("en-us");
-            let is_english = matches!(culture, Expression::Literal(crate::ast::Literal::String(s))
+            let is_english = matches!(culture, Expression::Literal(pellucid_tsql::ast::Literal::String(s))
                 if english(&s.text));
             if !is_english {
                 return Err(Message::unsupported("FORMAT with a culture other than 'en-US'"));

@@ -1,9 +1,10 @@
 //! What a select list holds, sub-queries left aside.
 
-use super::aggregate::is_aggregate;
-use crate::ast::{
+use pellucid_tsql::ast::{
     CaseBranches, Condition, Expression, FunctionArguments, InList, Select, SelectItem,
 };
+
+use super::aggregate::is_aggregate;
 
 /// Whether a SELECT without GROUP BY is of one group all the same.
 pub(super) fn aggregates(select: &Select) -> bool {

@@ -2,8 +2,9 @@
 //!
 //! Source: Microsoft's "Precision, scale, and length", "+ (Addition)", "SUM" and "AVG".
 
+use pellucid_tsql::ast::BinaryOperator;
+
 use super::{Family, Length, SqlType, PRECISION_MOST};
-use crate::ast::BinaryOperator;
 use crate::message::{Message, Result};
 
 /// The type of `left operator right`.

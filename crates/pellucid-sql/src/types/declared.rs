@@ -1,7 +1,8 @@
 //! Types as statements write them.
 
+use pellucid_tsql::ast::{DataType, TypeSize};
+
 use super::{Length, SqlType, PRECISION_MOST};
-use crate::ast::{DataType, TypeSize};
 use crate::message::{Message, Result};
 
 /// Characters of varchar and bytes of varbinary, without `max`.

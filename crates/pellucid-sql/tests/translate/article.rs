@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use crate::common::batches;
 use crate::server::{Session, NVARCHAR_MAX};
-use pellucid_sql::ast::StatementKind;
 use pellucid_sql::convert::Value;
-use pellucid_sql::parse;
 use pellucid_sql::translate::{execute_assignments, Selection};
 use pellucid_sql::types::SqlType;
+use pellucid_tsql::ast::StatementKind;
+use pellucid_tsql::parse;
+use pellucid_tsql_testing::batches;
 
 fn file(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/articles").join(name);

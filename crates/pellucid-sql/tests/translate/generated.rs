@@ -1,27 +1,16 @@
 //! Goal: whatever query there is, it translates or fails with a message, and SQLite takes what translates. Method:
-//! trees of `common/generate*.rs` from seeded random bytes, over a catalog that has every name.
-
-#![allow(dead_code)]
-
-#[path = "../common/generate.rs"]
-mod generate;
-#[path = "../common/generate_objects.rs"]
-mod generate_objects;
-#[path = "../common/generate_queries.rs"]
-mod generate_queries;
-#[path = "../common/generate_statements.rs"]
-mod generate_statements;
+//! trees of `pellucid-tsql-testing` from seeded random bytes, over a catalog that has every name.
 
 use std::collections::HashMap;
 
-use generate::Choices;
-use pellucid_sql::ast::{Expression, ObjectName, OrderItem, QueryBody, SelectItem, StatementKind};
 use pellucid_sql::message::{Message, Result};
-use pellucid_sql::parse;
 use pellucid_sql::translate::{Catalog, Selection, Table, TableColumn, Translator, VariableTypes};
 use pellucid_sql::types::SqlType;
+use pellucid_tsql::ast::{Expression, ObjectName, OrderItem, QueryBody, SelectItem, StatementKind};
+use pellucid_tsql::parse;
 
-use crate::common::Random;
+use pellucid_tsql_testing::{Choices, Random};
+
 use crate::server::Session;
 
 const SEED: u64 = 0x5eed_0017;
@@ -50,7 +39,7 @@ impl Catalog for Everything {
     }
 
     fn table_variable(&self, _: &str) -> Option<Table> {
-        self.table(&pellucid_sql::ast::Name::new("x")?.into()).ok().flatten()
+        self.table(&pellucid_tsql::ast::Name::new("x")?.into()).ok().flatten()
     }
 }
 

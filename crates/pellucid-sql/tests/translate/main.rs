@@ -4,9 +4,6 @@
 mod article;
 mod assignments;
 mod changes;
-#[allow(dead_code)]
-#[path = "../common/mod.rs"]
-mod common;
 mod dates;
 mod errors;
 mod functions;

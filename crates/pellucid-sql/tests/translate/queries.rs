@@ -1,10 +1,10 @@
 //! Goal: queries give what SQL Server gives. Method: small tables, rows typed by hand.
 
 use crate::server::Session;
-use pellucid_sql::ast::{Control, StatementKind};
 use pellucid_sql::convert::Value;
-use pellucid_sql::parse;
 use pellucid_sql::types::SqlType;
+use pellucid_tsql::ast::{Control, StatementKind};
+use pellucid_tsql::parse;
 
 fn session() -> Session {
     let mut session = Session::new();

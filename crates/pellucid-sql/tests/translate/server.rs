@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pellucid_sql::ast::{ObjectName, StatementKind};
 use pellucid_sql::convert::Value;
 use pellucid_sql::decimal::Decimal;
 use pellucid_sql::functions::{register, Server};
 use pellucid_sql::message::{Message, Result};
 use pellucid_sql::moment::Moment;
-use pellucid_sql::parse;
 use pellucid_sql::translate::{
     execute_assignments, Catalog, Selection, Statement, Table, TableColumn, Translator,
     VariableTypes, Variables,
 };
 use pellucid_sql::types::{Family, Length, SqlType};
+use pellucid_tsql::ast::{ObjectName, StatementKind};
+use pellucid_tsql::parse;
 use rusqlite::Connection;
 
 /// 2014-10-03, a Friday, 14:05:09.1234567.

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use pellucid_sql::keyword::Keyword;
 use pellucid_sql::session::Session;
+use pellucid_tsql::keyword::Keyword;
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
