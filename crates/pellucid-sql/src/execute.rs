@@ -27,7 +27,6 @@ use crate::message::Message;
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
-pub(crate) use device::system;
 pub(crate) use procedure::{access, log_path, size_kb};
 pub(crate) use worker::state_of_process;
 

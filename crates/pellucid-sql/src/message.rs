@@ -12,6 +12,8 @@ mod server;
 mod sqlite;
 mod texts;
 
+pub(crate) use server::system_error;
+
 /// Number of what SQL Server knows and Pellucid does not do.
 pub const UNSUPPORTED: u32 = 50_001;
 /// Number of what SQLite says and SQL Server has no message for.
