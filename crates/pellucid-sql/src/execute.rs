@@ -65,6 +65,12 @@ pub(crate) struct Raised {
 /// What executing gives.
 pub(crate) type Done<T = ()> = Result<T, Raised>;
 
+impl From<crate::values::Error> for Raised {
+    fn from(error: crate::values::Error) -> Self {
+        Message::from(error).into()
+    }
+}
+
 impl From<Message> for Raised {
     fn from(message: Message) -> Self {
         Self::of(vec![message])

@@ -5,7 +5,8 @@
 
 use pellucid_tsql::ParseError;
 
-use crate::types::SqlType;
+use crate::values::types::SqlType;
+use crate::values::Error;
 
 pub mod product;
 mod server;
@@ -50,6 +51,13 @@ impl Message {
     /// Whether it only informs.
     pub fn informs(&self) -> bool {
         self.severity <= 10
+    }
+}
+
+impl From<Error> for Message {
+    fn from(error: Error) -> Self {
+        let (number, severity, state) = (error.number(), error.severity(), error.state());
+        Self { number, severity, state, text: error.to_string() }
     }
 }
 
