@@ -27,7 +27,6 @@ use crate::message::Message;
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
-pub(crate) use device::system;
 pub(crate) use procedure::{access, log_path, size_kb};
 pub(crate) use worker::state_of_process;
 
@@ -65,6 +64,12 @@ pub(crate) struct Raised {
 
 /// What executing gives.
 pub(crate) type Done<T = ()> = Result<T, Raised>;
+
+impl From<crate::values::Error> for Raised {
+    fn from(error: crate::values::Error) -> Self {
+        Message::from(error).into()
+    }
+}
 
 impl From<Message> for Raised {
     fn from(message: Message) -> Self {

@@ -1,7 +1,7 @@
 //! Functions that SQLite lacks, as functions of a connection: names `tsql_..`, called by translated statements only.
 //!
-//! Arguments come in the forms of [`crate::types`]; where a function takes several types it is told which by
-//! [`SqlType::code`](crate::types::SqlType::code). Errors are [`Message`]s.
+//! Arguments come in the forms of [`crate::values::types`]; where a function takes several types it is told which by
+//! [`SqlType::code`](crate::values::types::SqlType::code). Errors are [`Message`]s.
 
 mod aggregate;
 mod builtin;
@@ -23,10 +23,10 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use rusqlite::Connection;
 
-use crate::convert::Value;
 use crate::message::{Message, Result, OF_SQLITE};
-use crate::moment::Moment;
-use crate::types::SqlType;
+use crate::values::convert::Value;
+use crate::values::moment::Moment;
+use crate::values::types::SqlType;
 
 pub(crate) use builtin::{builtin, Builtin, Parameter, ResultType};
 pub(crate) use date_part::DatePart;

@@ -6,14 +6,11 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
-pub mod convert;
-pub mod decimal;
 mod execute;
 pub mod functions;
 mod instance;
 pub mod message;
-pub mod moment;
 pub mod session;
 pub mod translate;
-pub mod types;
+pub mod values;
 mod views;

@@ -5,12 +5,15 @@
 
 use pellucid_tsql::ParseError;
 
-use crate::types::SqlType;
+use crate::values::types::SqlType;
+use crate::values::Error;
 
 pub mod product;
 mod server;
 mod sqlite;
 mod texts;
+
+pub(crate) use server::system_error;
 
 /// Number of what SQL Server knows and Pellucid does not do.
 pub const UNSUPPORTED: u32 = 50_001;
@@ -48,6 +51,13 @@ impl Message {
     /// Whether it only informs.
     pub fn informs(&self) -> bool {
         self.severity <= 10
+    }
+}
+
+impl From<Error> for Message {
+    fn from(error: Error) -> Self {
+        let (number, severity, state) = (error.number(), error.severity(), error.state());
+        Self { number, severity, state, text: error.to_string() }
     }
 }
 

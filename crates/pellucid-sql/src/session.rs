@@ -5,7 +5,7 @@
 //! # struct Terminal;
 //! # impl pellucid_sql::session::Sink for Terminal {
 //! #     fn columns(&mut self, _: &[pellucid_sql::translate::ResultColumn]) {}
-//! #     fn row(&mut self, _: Vec<pellucid_sql::convert::Value>) {}
+//! #     fn row(&mut self, _: Vec<pellucid_sql::values::convert::Value>) {}
 //! #     fn done(&mut self, _: Option<u64>) {}
 //! #     fn message(&mut self, _: &pellucid_sql::session::Report) {}
 //! # }
@@ -41,7 +41,7 @@ pub(crate) use objects::{object_id, split};
 pub(crate) use server::{Caught, Shared};
 pub(crate) use types::declared_type;
 
-use crate::convert::Value;
+use crate::values::convert::Value;
 
 /// How a session is opened.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +60,7 @@ pub struct Options {
 pub trait Sink {
     /// A result begins.
     fn columns(&mut self, columns: &[ResultColumn]);
-    /// A row of it: values in the forms of [`crate::types`].
+    /// A row of it: values in the forms of [`crate::values::types`].
     fn row(&mut self, values: Vec<Value>);
     /// A result has ended, or a statement has changed so many rows; nothing is counted under NOCOUNT.
     fn done(&mut self, rows: Option<u64>);

@@ -1,7 +1,7 @@
 //! Queries of T-SQL as statements of SQLite, with the names and types of their columns.
 //!
 //! Every table gets an alias `t1`, `t2`, .., every selected column a name `c1`, `c2`, ..: names of T-SQL appear only
-//! where a table of SQLite's has them, so none can clash. Types are inferred ([`crate::types`]), and every conversion
+//! where a table of SQLite's has them, so none can clash. Types are inferred ([`crate::values::types`]), and every conversion
 //! is written down as a call of a function of [`crate::functions`]. What is not supported is message 50001.
 
 mod aggregate;
@@ -26,7 +26,7 @@ mod special;
 mod visit;
 
 use crate::message::Result;
-use crate::types::SqlType;
+use crate::values::types::SqlType;
 
 pub(crate) use assign::binary as operator_of;
 pub use assign::{execute_assignments, Variables};
@@ -95,7 +95,7 @@ impl TableColumn {
 pub enum Stored {
     /// As SQLite's applications write them: numerics as numbers or text, dates as text or as seconds since 1970.
     Plain,
-    /// In the forms of [`crate::types`]; nothing is converted, so indexes serve every comparison.
+    /// In the forms of [`crate::values::types`]; nothing is converted, so indexes serve every comparison.
     AsTyped,
 }
 
@@ -333,7 +333,7 @@ pub fn quoted(name: &str) -> String {
 fn text_literal(text: &str) -> String {
     match text.contains('\0') {
         false => format!("'{}'", text.replace('\'', "''")),
-        true => format!("CAST(X'{}' AS TEXT)", crate::convert::to_hex(text.as_bytes())),
+        true => format!("CAST(X'{}' AS TEXT)", crate::values::convert::to_hex(text.as_bytes())),
     }
 }
 

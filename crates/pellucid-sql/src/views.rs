@@ -8,10 +8,10 @@ mod database;
 mod key;
 mod request;
 
-use crate::convert::Value;
 use crate::message::Result;
 use crate::session::Databases;
-use crate::types::SqlType;
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
 
 /// A column: name and type.
 pub(crate) type Column = (&'static str, SqlType);

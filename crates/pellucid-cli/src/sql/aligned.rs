@@ -3,10 +3,10 @@
 //! Widths are ODBC's display sizes of the types. A value that is longer than its type allows, as SQLite lets it be, is
 //! shown whole; only -y and -Y cut.
 
-use pellucid_sql::convert::Value;
 use pellucid_sql::session::Report;
 use pellucid_sql::translate::ResultColumn;
-use pellucid_sql::types::{Family, Length, SqlType};
+use pellucid_sql::values::convert::Value;
+use pellucid_sql::values::types::{Family, Length, SqlType};
 
 use super::form::Form;
 use super::value;

@@ -1,9 +1,9 @@
 //! Goal: results stand as sqlcmd prints them. Method: expected lines are typed by hand, from sqlcmd's own output.
 
 use super::*;
-use pellucid_sql::convert::decimal_value;
-use pellucid_sql::decimal::Decimal;
 use pellucid_sql::message::Message;
+use pellucid_sql::values::convert::decimal_value;
+use pellucid_sql::values::decimal::Decimal;
 
 fn layout() -> Layout {
     Layout {

@@ -1,8 +1,8 @@
 //! How results and messages are written: aligned for people, JSON for programs.
 
-use pellucid_sql::convert::Value;
 use pellucid_sql::session::Report;
 use pellucid_sql::translate::ResultColumn;
+use pellucid_sql::values::convert::Value;
 
 /// A way to write them. Each function appends to `out` what is to be written.
 pub trait Form {

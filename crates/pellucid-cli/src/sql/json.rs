@@ -3,10 +3,10 @@
 //! A result is written as its rows come: `{"columns":[..],"rows":[[..],..],"rows_affected":n}`. What is said meanwhile
 //! stands behind it. Numbers keep all of their digits, as in SQL Server's own JSON.
 
-use pellucid_sql::convert::Value;
 use pellucid_sql::session::Report;
 use pellucid_sql::translate::ResultColumn;
-use pellucid_sql::types::{Family, SqlType};
+use pellucid_sql::values::convert::Value;
+use pellucid_sql::values::types::{Family, SqlType};
 use serde_json::json;
 
 use super::form::Form;
@@ -106,9 +106,9 @@ fn is_number(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pellucid_sql::convert::decimal_value;
-    use pellucid_sql::decimal::Decimal;
     use pellucid_sql::message::Message;
+    use pellucid_sql::values::convert::decimal_value;
+    use pellucid_sql::values::decimal::Decimal;
 
     #[test]
     fn a_result_is_one_line_and_what_is_said_meanwhile_follows() {

@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
 
-use pellucid_sql::convert::Value;
 use pellucid_sql::session::{Cancel, Report, Sink};
 use pellucid_sql::translate::ResultColumn;
+use pellucid_sql::values::convert::Value;
 
 use super::form::Form;
 

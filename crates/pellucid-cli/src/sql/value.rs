@@ -1,7 +1,7 @@
 //! Values as text: what sqlcmd shows of each type.
 
-use pellucid_sql::convert::{convert, to_hex, Value};
-use pellucid_sql::types::{Family, SqlType};
+use pellucid_sql::values::convert::{convert, to_hex, Value};
+use pellucid_sql::values::types::{Family, SqlType};
 
 /// Digits that tell every float from every other, and those that sqlcmd shows of a real.
 const FLOAT_DIGITS: usize = 17;
@@ -73,8 +73,8 @@ fn float(value: f64, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pellucid_sql::convert::decimal_value;
-    use pellucid_sql::decimal::Decimal;
+    use pellucid_sql::values::convert::decimal_value;
+    use pellucid_sql::values::decimal::Decimal;
 
     #[test]
     fn floats_are_written_as_the_driver_does() {

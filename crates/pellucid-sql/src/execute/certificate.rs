@@ -21,8 +21,8 @@ use crate::instance::paths::Folder;
 use crate::instance::MASTER;
 use crate::message::product::{self, not_written};
 use crate::message::Message;
-use crate::moment::Moment;
 use crate::session::Session;
+use crate::values::moment::Moment;
 
 const DAY_SECONDS: i64 = 86_400;
 /// Days from 1900 to 1970.
@@ -108,7 +108,8 @@ impl Session {
                     &self.databases.instance.file(&path.text, Folder::Backup)?,
                 )?)),
                 Some(PrivateKeySource::Binary(secret)) => {
-                    let bytes = crate::convert::from_hex(secret.reveal().trim_start_matches("0x"));
+                    let bytes =
+                        crate::values::convert::from_hex(secret.reveal().trim_start_matches("0x"));
                     Some(Zeroizing::new(bytes.ok_or_else(|| Message::from(known::FILE_NOT_VALID))?))
                 }
                 // A PFX file has both.

@@ -8,11 +8,11 @@ use pellucid_tsql::ast::{
 };
 
 use super::{Done, Flow, Raised};
-use crate::convert::Value;
 use crate::message::Message;
 use crate::session::{Caught, Session};
 use crate::translate::Variables;
-use crate::types::SqlType;
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
 
 /// Bytes of what PRINT and RAISERROR show.
 const PRINT_CHARS_MOST: usize = 4000;

@@ -12,7 +12,7 @@ use pellucid_tsql::ast::{Device, DeviceKind, OrVariable, StringLiteral};
 
 use super::{Done, Raised};
 use crate::instance::paths::Folder;
-use crate::message::Message;
+use crate::message::{system_error, Message};
 use crate::session::Session;
 
 /// What a real SQL Server backup begins with: a tape header of Microsoft Tape Format.
@@ -95,7 +95,7 @@ pub(super) fn told(error: DatabaseError, files: &[PathBuf], doing: Doing) -> Rai
             let named =
                 files.iter().find(|file| *file == path || beside(file, path)).unwrap_or(path);
             let named = named.display();
-            let why = system(source);
+            let why = system_error(source);
             let message = match (source.kind(), doing) {
                 (
                     ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory,
@@ -197,18 +197,6 @@ fn beside(file: &std::path::Path, path: &std::path::Path) -> bool {
             path.file_name()
                 .is_some_and(|other| other.to_string_lossy().contains(&*name.to_string_lossy()))
         })
-}
-
-/// `2(No such file or directory)`, as SQL Server writes it.
-pub(crate) fn system(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    match error.raw_os_error() {
-        Some(number) => {
-            let text = text.split(" (os error").next().unwrap_or(&text);
-            format!("{number}({text})")
-        }
-        None => text,
-    }
 }
 
 /// SQL Server's sizes of blocks: a power of 2.

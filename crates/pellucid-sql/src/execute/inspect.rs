@@ -15,11 +15,11 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use super::device::{told, Doing};
 use super::restore::{position, Options};
 use super::Done;
-use crate::convert::{read_stored, Value};
 use crate::message::{product, Message};
 use crate::session::Session;
 use crate::translate::ResultColumn;
-use crate::types::{Length, SqlType};
+use crate::values::convert::{read_stored, Value};
+use crate::values::types::{Length, SqlType};
 
 /// Pellucid's number as a vendor of backup software; Microsoft's is 4608.
 const VENDOR: i64 = 0;
@@ -278,7 +278,7 @@ impl Session {
                 .into_iter()
                 .zip(columns)
                 .map(|(value, (_, data_type))| read_stored(value, *data_type))
-                .collect::<crate::message::Result<_>>()?;
+                .collect::<crate::values::Result<_>>()?;
             self.sink.row(typed);
         }
         self.count(count);

@@ -11,12 +11,12 @@ use pellucid_tsql::ast::{
 use rusqlite::OptionalExtension;
 
 use super::Done;
-use crate::convert::to_hex;
 use crate::instance::files::FILES_TABLE;
 use crate::message::Message;
 use crate::session::{sqlite_name, Session};
 use crate::translate::{object_text, quoted};
-use crate::types::{Family, SqlType};
+use crate::values::convert::to_hex;
+use crate::values::types::{Family, SqlType};
 
 /// Indexes that SQLite has no need for, so that their names are known: a clustered columnstore is the table itself.
 pub(super) const INDEXES_TABLE: &str = "pellucid_indexes";

@@ -13,11 +13,11 @@ use pellucid_tsql::ast::{
 };
 
 use super::{Done, Flow, Raised};
-use crate::convert::{convert, natural_type, Value};
 use crate::message::Message;
 use crate::session::{Frame, Session};
 use crate::translate::{VariableTypes, Variables};
-use crate::types::SqlType;
+use crate::values::convert::{convert, natural_type, Value};
+use crate::values::types::SqlType;
 
 /// An argument: its value, and the variable that OUTPUT names.
 #[derive(Debug, Clone)]
@@ -228,7 +228,7 @@ impl Session {
             return Err(Message::undeclared(variable).into());
         };
         let from = natural_type(&value);
-        let value = match (&value, data_type.family() == crate::types::Family::Decimal) {
+        let value = match (&value, data_type.family() == crate::values::types::Family::Decimal) {
             // Already in the form of its type: the parameter had the same.
             (Value::Blob(_), true) => value,
             _ => convert(value, from, data_type, None)?,
@@ -265,11 +265,13 @@ impl Session {
                 };
                 let value = values[found].value.clone();
                 let from = natural_type(&value);
-                let value =
-                    match (&value, parameter.data_type.family() == crate::types::Family::Decimal) {
-                        (Value::Blob(_), true) => value,
-                        _ => convert(value, from, parameter.data_type, None)?,
-                    };
+                let value = match (
+                    &value,
+                    parameter.data_type.family() == crate::values::types::Family::Decimal,
+                ) {
+                    (Value::Blob(_), true) => value,
+                    _ => convert(value, from, parameter.data_type, None)?,
+                };
                 if !frame.declare(&parameter.name, parameter.data_type, value) {
                     return Err(Message::declared_twice(&parameter.name).into());
                 }

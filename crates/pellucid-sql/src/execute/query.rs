@@ -5,13 +5,13 @@ use pellucid_tsql::ast::{
 };
 
 use super::{Done, Raised};
-use crate::convert::Value;
 use crate::message::{Message, Result};
 use crate::session::{declared_type, Frame, Names, Session, TableVariable};
 use crate::translate::{
     execute_assignments, Selection, Statement, Stored, Table, TableColumn, Translator,
 };
-use crate::types::SqlType;
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
 
 impl Session {
     /// Translates with the names and variables of the frame at hand.

@@ -8,10 +8,10 @@ use rusqlite::Connection;
 
 use super::operator::fitted;
 use super::{arguments, int, type_at, unexpected, value_at};
-use crate::convert::{decimal_of, Value};
-use crate::decimal::{Decimal, Rounding};
 use crate::message::{Message, Result};
-use crate::types::{average, sum};
+use crate::values::convert::{decimal_of, Value};
+use crate::values::decimal::{Decimal, Rounding};
+use crate::values::types::{average, sum};
 
 type Scalar = fn(&[Value]) -> Result<Value>;
 
@@ -102,7 +102,7 @@ impl Aggregate<Summed, Value> for Sum {
 }
 
 fn finished(total: Decimal, count: i64, code: i64, averaged: bool) -> Result<Value> {
-    let of = crate::types::SqlType::of_code(code).ok_or_else(|| unexpected(1))?;
+    let of = crate::values::types::SqlType::of_code(code).ok_or_else(|| unexpected(1))?;
     if !averaged {
         return fitted(Some(total), sum(of)?, Rounding::Truncate);
     }

@@ -1,6 +1,6 @@
 //! The functions of T-SQL that are one function here: what they take and give.
 
-use crate::types::SqlType;
+use crate::values::types::SqlType;
 
 /// What an argument is converted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ const BUILTINS: &[Builtin] = &[
         "tsql_hashbytes",
         (2, 2),
         &[T, B],
-        Is(SqlType::VarBinary(crate::types::Length::Of(8000))),
+        Is(SqlType::VarBinary(crate::values::types::Length::Of(8000))),
     ),
     f("ISDATE", "tsql_isdate", (1, 1), &[Y], INT),
     f("ISNUMERIC", "tsql_isnumeric", (1, 1), &[Y], INT),

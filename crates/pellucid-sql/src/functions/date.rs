@@ -3,10 +3,10 @@
 use super::date_part::DatePart;
 use super::format::format;
 use super::{int, scalar, text_at, text_value, type_at, unexpected, value_at, with_nulls, Scalar};
-use crate::convert::{convert, moment_of, Value};
 use crate::message::{Message, Result};
-use crate::moment::Moment;
-use crate::types::SqlType;
+use crate::values::convert::{convert, moment_of, Value};
+use crate::values::moment::Moment;
+use crate::values::types::SqlType;
 
 pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_dateadd", date_add),

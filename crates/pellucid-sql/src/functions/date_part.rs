@@ -3,8 +3,8 @@
 //! Source: Microsoft's "DATEDIFF", "DATEADD", "DATEPART", "DATENAME". Weeks begin on Sunday (DATEFIRST 7).
 
 use crate::message::{Message, Result};
-use crate::moment::{Moment, DAYS, MONTHS, TICKS_DAY, TICKS_SECOND};
-use crate::types::SqlType;
+use crate::values::moment::{Moment, DAYS, MONTHS, TICKS_DAY, TICKS_SECOND};
+use crate::values::types::SqlType;
 
 macro_rules! parts {
     ($($part:ident = $($name:literal)+;)+) => {

@@ -4,11 +4,11 @@
 //! .NET refuses gives NULL.
 
 use super::format_number::format_number;
-use crate::convert::{decimal_of, moment_of, Value};
-use crate::decimal::Decimal;
 use crate::message::{Message, Result};
-use crate::moment::{Moment, DAYS, MONTHS, TICKS_SECOND};
-use crate::types::{Family, SqlType};
+use crate::values::convert::{decimal_of, moment_of, Value};
+use crate::values::decimal::Decimal;
+use crate::values::moment::{Moment, DAYS, MONTHS, TICKS_SECOND};
+use crate::values::types::{Family, SqlType};
 
 /// Characters of a pattern at most: those of nvarchar(4000). No width is larger.
 const PATTERN_MOST: usize = 4000;

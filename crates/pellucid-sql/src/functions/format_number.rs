@@ -1,8 +1,8 @@
 //! FORMAT of numbers: `N2`, `C`, `P1`, `#,##0.00`.
 
-use crate::convert::grouped;
-use crate::decimal::{Decimal, Rounding};
-use crate::types::{Family, SqlType};
+use crate::values::convert::grouped;
+use crate::values::decimal::{Decimal, Rounding};
+use crate::values::types::{Family, SqlType};
 
 pub(super) fn format_number(number: Decimal, data_type: SqlType, pattern: &str) -> Option<String> {
     let mut letters = pattern.chars();

@@ -3,8 +3,8 @@
 use sha2::Digest;
 
 use super::{scalar, text_at, unexpected, value_at, Scalar};
-use crate::convert::{to_hex, Value};
 use crate::message::{Message, Result, OF_SQLITE};
+use crate::values::convert::{to_hex, Value};
 
 pub(super) const SCALARS: &[Scalar] = &[scalar("tsql_hashbytes", hash_bytes)];
 

@@ -3,10 +3,10 @@
 //! Source: Microsoft's "Mathematical Functions (Transact-SQL)".
 
 use super::{float, int, scalar, type_at, value_at, Scalar};
-use crate::convert::{convert, decimal_of, decimal_value, parse_float, Value};
-use crate::decimal::{Decimal, Rounding};
 use crate::message::{Message, Result};
-use crate::types::{Family, SqlType, PRECISION_MOST};
+use crate::values::convert::{convert, decimal_of, decimal_value, parse_float, Value};
+use crate::values::decimal::{Decimal, Rounding};
+use crate::values::types::{Family, SqlType, PRECISION_MOST};
 
 pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_abs", abs),

@@ -4,14 +4,14 @@ use pellucid_tsql::ast::BinaryOperator;
 use pellucid_tsql::secret::redact;
 
 use super::{int, scalar, type_at, unexpected, value_at, with_nulls, Scalar};
-use crate::convert::Value;
-use crate::convert::{
+use crate::message::{Message, Result};
+use crate::values::convert::Value;
+use crate::values::convert::{
     convert, decimal_of, decimal_value, is_same, moment_of, read_stored, write_stored,
 };
-use crate::decimal::{Decimal, Rounding};
-use crate::message::{Message, Result};
-use crate::moment::{Moment, TICKS_DAY};
-use crate::types::{arithmetic, Family, Length, SqlType};
+use crate::values::decimal::{Decimal, Rounding};
+use crate::values::moment::{Moment, TICKS_DAY};
+use crate::values::types::{arithmetic, Family, Length, SqlType};
 
 pub(super) const SCALARS: &[Scalar] = &[
     scalar("tsql_add", |a| binary(BinaryOperator::Add, a)),
@@ -27,8 +27,8 @@ pub(super) const SCALARS: &[Scalar] = &[
     with_nulls("tsql_nullif", null_if),
     with_nulls("tsql_convert", converted),
     with_nulls("tsql_try_convert", |a| converted_or_null(a, converted)),
-    scalar("tsql_stored", |a| read_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)),
-    scalar("tsql_store", |a| write_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)),
+    scalar("tsql_stored", |a| Ok(read_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)?)),
+    scalar("tsql_store", |a| Ok(write_stored(value_at(a, 0)?.clone(), type_at(a, 1)?)?)),
     scalar("tsql_fitting", fitting),
     scalar("tsql_rows", rows),
     scalar("tsql_guid_key", guid_key),
@@ -45,7 +45,7 @@ fn converted(arguments: &[Value]) -> Result<Value> {
         Some(Value::Null) => return Ok(Value::Null),
         Some(_) => Some(int(arguments, 3)?),
     };
-    convert(value, type_at(arguments, 1)?, type_at(arguments, 2)?, style)
+    Ok(convert(value, type_at(arguments, 1)?, type_at(arguments, 2)?, style)?)
 }
 
 /// `tsql_nullif(a, type, b, type, as, sensitive)`: NULL if both are equal as values of the type `as`.
@@ -56,7 +56,7 @@ fn null_if(arguments: &[Value]) -> Result<Value> {
         if is_same(from, to) {
             Ok(value)
         } else {
-            convert(value, from, to, None)
+            Ok(convert(value, from, to, None)?)
         }
     };
     let equal = match (side(0)?, side(2)?) {
@@ -100,7 +100,7 @@ fn fitting(arguments: &[Value]) -> Result<Value> {
             // Masked before it is cut: a part of a statement would not show that a secret follows.
             let shown = match value {
                 Value::Text(text) => redact(text),
-                Value::Blob(bytes) => format!("0x{}", crate::convert::to_hex(bytes)).into(),
+                Value::Blob(bytes) => format!("0x{}", crate::values::convert::to_hex(bytes)).into(),
                 _ => "".into(),
             };
             let cut: String = shown.chars().take(most.into()).collect();
@@ -113,7 +113,7 @@ fn fitting(arguments: &[Value]) -> Result<Value> {
                 ),
             ))
         }
-        _ => convert(value.clone(), from, to, None),
+        _ => Ok(convert(value.clone(), from, to, None)?),
     }
 }
 
@@ -164,7 +164,7 @@ fn binary(operator: BinaryOperator, arguments: &[Value]) -> Result<Value> {
                 BinaryOperator::Multiply => a * b,
                 _ => a / b,
             };
-            convert(Value::Real(number), SqlType::Float, result, None)
+            Ok(convert(Value::Real(number), SqlType::Float, result, None)?)
         }
         Family::Decimal => decimals(operator, (left, left_type), (right, right_type), result),
         Family::Moment => moments(operator, (left, left_type), (right, right_type), result),
@@ -180,7 +180,7 @@ fn as_type(value: &Value, from: SqlType, to: SqlType) -> Result<Value> {
     match (value, from.family(), to.family()) {
         (Value::Integer(_), Family::Integer, Family::Integer)
         | (Value::Real(_), Family::Float, Family::Float) => Ok(value.clone()),
-        _ => convert(value.clone(), from, to, None),
+        _ => Ok(convert(value.clone(), from, to, None)?),
     }
 }
 

@@ -7,9 +7,9 @@ use rusqlite::Connection;
 
 use super::builtin::Parameter;
 use super::{arguments, unexpected, Server};
-use crate::convert::{read_stored, Value};
 use crate::message::{Message, Result};
-use crate::types::{Length, SqlType};
+use crate::values::convert::{read_stored, Value};
+use crate::values::types::{Length, SqlType};
 
 /// A function of the server's.
 #[derive(Debug, Clone, Copy)]
@@ -165,7 +165,7 @@ fn call(server: &dyn Server, arguments: &[Value]) -> Result<Value> {
     let value = server.call(name, arguments)?;
     match function.result {
         SqlType::Variant => Ok(value),
-        result => read_stored(value, result),
+        result => Ok(read_stored(value, result)?),
     }
 }
 

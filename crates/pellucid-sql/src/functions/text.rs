@@ -5,9 +5,9 @@
 use super::{
     bounded, float, int, scalar, text_at, text_value, type_at, value_at, with_nulls, Scalar,
 };
-use crate::convert::{decimal_of, utf16_bytes, Value};
 use crate::message::{Message, Result};
-use crate::types::{Family, Length, SqlType};
+use crate::values::convert::{decimal_of, utf16_bytes, Value};
+use crate::values::types::{Family, Length, SqlType};
 
 /// Bytes that a function makes at most where its type is not `max`.
 const BYTES_MOST: usize = 8000;
@@ -150,7 +150,7 @@ fn str(arguments: &[Value]) -> Result<Value> {
     let (width, mut digits) = (width as usize, digits.min(16) as usize);
     // Halves go away from zero, not to the even one.
     let shown = |digits: usize| {
-        crate::decimal::Decimal::of_float(number, digits as u8)
+        crate::values::decimal::Decimal::of_float(number, digits as u8)
             .map_or_else(|| format!("{number:.digits$}"), |decimal| decimal.to_string())
     };
     let mut text = shown(digits);

@@ -4,8 +4,8 @@ use pellucid_tsql::secret::redact;
 
 use super::like::{letters, Pattern};
 use super::{bounded, int, scalar, text_at, text_value, Scalar};
-use crate::convert::Value;
 use crate::message::{Message, Result};
+use crate::values::convert::Value;
 
 /// Flag of `tsql_like`: upper and lower case differ.
 pub(crate) const SENSITIVE: i64 = 1;

@@ -114,7 +114,7 @@ impl Message {
 
     /// 5133
     pub fn no_directory(path: &std::path::Path, why: &std::io::Error) -> Self {
-        let (path, why) = (path.display(), crate::execute::system(why));
+        let (path, why) = (path.display(), system_error(why));
         Self::new(
             5133,
             16,
@@ -369,5 +369,17 @@ impl Message {
     /// 0
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(0, 0, text)
+    }
+}
+
+/// An error of the system as SQL Server writes it: `2(No such file or directory)`.
+pub(crate) fn system_error(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => {
+            let text = text.split(" (os error").next().unwrap_or(&text);
+            format!("{number}({text})")
+        }
+        None => text,
     }
 }

@@ -1,7 +1,8 @@
 //! Texts of the messages that queries meet.
 
 use super::{type_name, Message};
-use crate::types::SqlType;
+use crate::values::types::SqlType;
+use crate::values::Error;
 
 impl Message {
     /// 127
@@ -59,17 +60,7 @@ impl Message {
 
     /// 206
     pub fn type_clash(left: SqlType, right: SqlType) -> Self {
-        let mut message = Self::new(
-            206,
-            16,
-            format!(
-                "Operand type clash: {} is incompatible with {}",
-                type_name(left),
-                type_name(right)
-            ),
-        );
-        message.state = 2;
-        message
+        Error::TypeClash(left, right).into()
     }
 
     /// 207
@@ -92,46 +83,14 @@ impl Message {
         Self::new(4104, 16, format!("The multi-part identifier \"{name}\" could not be bound."))
     }
 
-    /// 243
-    pub fn unknown_type(name: &str) -> Self {
-        Self::new(243, 16, format!("Type {name} is not a defined system type."))
-    }
-
     /// 241
     pub fn not_a_date() -> Self {
-        Self::new(
-            241,
-            16,
-            "Conversion failed when converting date and/or time from character string.",
-        )
+        Error::NotADate.into()
     }
 
     /// 242
     pub fn date_out_of_range(from: SqlType, to: SqlType) -> Self {
-        let mut message = Self::new(
-            242,
-            16,
-            format!(
-                "The conversion of a {} data type to a {} data type resulted in an out-of-range value.",
-                type_name(from),
-                type_name(to)
-            ),
-        );
-        message.state = 3;
-        message
-    }
-
-    /// 245
-    pub fn not_convertible(from: SqlType, value: &str, to: SqlType) -> Self {
-        Self::new(
-            245,
-            16,
-            format!(
-                "Conversion failed when converting the {} value '{value}' to data type {}.",
-                type_name(from),
-                type_name(to)
-            ),
-        )
+        Error::DateOutOfRange(from, to).into()
     }
 
     /// 257
@@ -152,63 +111,17 @@ impl Message {
 
     /// 529
     pub fn no_conversion(from: SqlType, to: SqlType) -> Self {
-        let mut message = Self::new(
-            529,
-            16,
-            format!(
-                "Explicit conversion from data type {} to {} is not allowed.",
-                type_name(from),
-                type_name(to)
-            ),
-        );
-        message.state = 2;
-        message
-    }
-
-    /// 281
-    pub fn bad_style(style: i64, from: SqlType) -> Self {
-        Self::new(
-            281,
-            16,
-            format!(
-                "{style} is not a valid style number when converting from {} to a character string.",
-                type_name(from)
-            ),
-        )
-    }
-
-    /// 8114
-    pub fn error_converting(from: SqlType, to: SqlType) -> Self {
-        let mut message = Self::new(
-            8114,
-            16,
-            format!("Error converting data type {} to {}.", type_name(from), type_name(to)),
-        );
-        message.state = 5;
-        message
+        Error::NoConversion(from, to).into()
     }
 
     /// 8115
-    pub fn overflow(from: &str, to: &str) -> Self {
-        let mut message = Self::new(
-            8115,
-            16,
-            format!("Arithmetic overflow error converting {from} to data type {to}."),
-        );
-        message.state = 2;
-        message
+    pub fn overflow(from: &'static str, to: &'static str) -> Self {
+        Error::Overflow(from, to).into()
     }
 
     /// 8117
     pub fn bad_operand(data_type: SqlType, operator: &str) -> Self {
-        Self::new(
-            8117,
-            16,
-            format!(
-                "Operand data type {} is invalid for {operator} operator.",
-                type_name(data_type)
-            ),
-        )
+        Error::BadOperand(data_type, operator.to_owned()).into()
     }
 
     /// 8116
@@ -220,19 +133,6 @@ impl Message {
                 "Argument data type {} is invalid for argument {number} of {} function.",
                 type_name(data_type),
                 function.to_lowercase()
-            ),
-        )
-    }
-
-    /// 402
-    pub fn incompatible(left: SqlType, right: SqlType, operator: &str) -> Self {
-        Self::new(
-            402,
-            16,
-            format!(
-                "The data types {} and {} are incompatible in the {operator} operator.",
-                type_name(left),
-                type_name(right)
             ),
         )
     }

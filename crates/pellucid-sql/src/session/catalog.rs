@@ -21,7 +21,7 @@ use crate::instance::registry::text;
 use crate::instance::{uri, Instance, Known, State, MASTER, MSDB};
 use crate::message::{Message, Result};
 use crate::translate::{quoted, Catalog, Stored, Table, TableColumn};
-use crate::types::Family;
+use crate::values::types::Family;
 use crate::views;
 
 /// Databases attached at once: SQLite's limit is 10, and `msdb` is one.

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::convert::Value;
 use crate::translate::{Table, VariableTypes, Variables};
-use crate::types::SqlType;
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
 
 /// Variables and place of a batch.
 #[derive(Debug, Default)]

@@ -3,10 +3,10 @@
 use std::sync::{Mutex, MutexGuard};
 
 use super::objects::Object;
-use crate::convert::Value;
 use crate::functions::Server;
 use crate::message::{Message, Result};
-use crate::moment::Moment;
+use crate::values::convert::Value;
+use crate::values::moment::Moment;
 
 /// The version of SQL Server whose statements are spoken; its build is nobody's.
 const VERSION: (i64, &str) = (16, "16.0.0.0");

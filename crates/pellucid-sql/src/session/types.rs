@@ -2,7 +2,7 @@
 
 use pellucid_tsql::ast::{DataType, Name, TypeSize};
 
-use crate::types::{Length, SqlType};
+use crate::values::types::{Length, SqlType};
 
 /// The type of a column that is declared so. What SQLite alone knows gets the type that holds all of it.
 pub(crate) fn declared_type(declared: &str) -> SqlType {

@@ -7,7 +7,7 @@ use super::order::order_key;
 use super::scope::Clause;
 use super::{typed, Typed, View, Work};
 use crate::message::{Message, Result};
-use crate::types::{average, sum, Family, SqlType};
+use crate::values::types::{average, sum, Family, SqlType};
 
 /// Whether a function, in capitals, is an aggregate.
 pub(super) fn is_aggregate(name: &str) -> bool {

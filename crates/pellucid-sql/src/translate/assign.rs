@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::order::Selected;
 use super::{Assignment, Assignments, Parameter, ResultColumn, Statement, Typed, View, Work};
 use crate::message::{Message, Result};
-use crate::types::SqlType;
+use crate::values::types::SqlType;
 
 /// The steps under way.
 #[derive(Debug, Default)]
@@ -201,7 +201,7 @@ pub(crate) fn binary(operator: AssignmentOperator) -> Option<BinaryOperator> {
     })
 }
 
-/// The values of a batch's variables, in the forms of [`crate::types`]. Names come in lower case.
+/// The values of a batch's variables, in the forms of [`crate::values::types`]. Names come in lower case.
 pub trait Variables {
     /// What `@name` holds.
     fn get(&self, name: &str) -> Value;

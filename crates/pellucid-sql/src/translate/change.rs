@@ -11,7 +11,7 @@ use pellucid_tsql::ast::{
 use super::scope::{called, same, Clause, Level, Typed, View};
 use super::{quoted, Stored, Table, TableColumn, Work};
 use crate::message::{Message, Result};
-use crate::types::{Family, Length};
+use crate::values::types::{Family, Length};
 
 /// The rows that are changed.
 struct Target {
@@ -277,7 +277,7 @@ impl Work<'_> {
         let to = column.data_type;
         let from = value.data_type;
         let bounded = matches!(to.length(), Some(Length::Of(_)));
-        if bounded && from.family() == to.family() && !crate::convert::is_same(from, to) {
+        if bounded && from.family() == to.family() && !crate::values::convert::is_same(from, to) {
             return Ok(format!(
                 "tsql_fitting({}, {}, {}, {}, {})",
                 value.sql,

@@ -10,7 +10,7 @@ use super::scope::{Clause, Relation};
 use super::{balanced, Typed, View, Work};
 use crate::functions::{NATIONAL, SENSITIVE};
 use crate::message::{Message, Result};
-use crate::types::{unify, Family, Length, SqlType};
+use crate::values::types::{unify, Family, Length, SqlType};
 
 impl Work<'_> {
     pub(super) fn condition(&mut self, condition: &Condition, view: View<'_>) -> Result<String> {

@@ -1,9 +1,9 @@
 //! Conversions, written down only where they do something.
 
 use super::{text_literal, Typed, Work};
-use crate::convert::{convert, decimal_value, is_same, to_hex, Value};
 use crate::message::{Message, Result};
-use crate::types::{implicit, unify, Family, SqlType};
+use crate::values::convert::{convert, decimal_value, is_same, to_hex, Value};
+use crate::values::types::{implicit, unify, Family, SqlType};
 
 impl Work<'_> {
     /// `value` as a value of type `to`, whatever it takes.
@@ -24,7 +24,7 @@ impl Work<'_> {
         if implicit(value.data_type, to) {
             return Ok(self.converted(value, to));
         }
-        match crate::convert::allowed(value.data_type, to) {
+        match crate::values::convert::allowed(value.data_type, to) {
             true => Err(Message::no_implicit_conversion(value.data_type, to)),
             false => Err(Message::type_clash(value.data_type, to)),
         }
@@ -75,6 +75,6 @@ pub(super) fn literal(value: &Value) -> String {
 }
 
 /// A decimal as a constant of SQLite's.
-pub(super) fn decimal_literal(decimal: crate::decimal::Decimal) -> String {
+pub(super) fn decimal_literal(decimal: crate::values::decimal::Decimal) -> String {
     literal(&decimal_value(decimal))
 }

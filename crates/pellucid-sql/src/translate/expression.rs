@@ -9,11 +9,11 @@ use super::alike::alike;
 use super::convert::{decimal_literal, literal, literal_as};
 use super::scope::Clause;
 use super::{typed, Parameter, Typed, View, Work};
-use crate::convert::{parse_float, to_hex, Value};
-use crate::decimal::Decimal;
 use crate::functions::server_function;
 use crate::message::{Message, Result};
-use crate::types::{literal_numeric, Length, SqlType};
+use crate::values::convert::{parse_float, to_hex, Value};
+use crate::values::decimal::Decimal;
+use crate::values::types::{literal_numeric, Length, SqlType};
 
 impl Work<'_> {
     /// A value and its type.
@@ -180,7 +180,7 @@ impl Work<'_> {
         let to = SqlType::declared(&call.data_type, LENGTH_DEFAULT)?;
         let operand = self.expression(&call.operand, view)?;
         let from = operand.data_type;
-        if from != SqlType::Null && !crate::convert::allowed(from, to) {
+        if from != SqlType::Null && !crate::values::convert::allowed(from, to) {
             return Err(Message::no_conversion(from, to));
         }
         let name = if call.or_null { "tsql_try_convert" } else { "tsql_convert" };

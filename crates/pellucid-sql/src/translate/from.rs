@@ -8,7 +8,7 @@ use pellucid_tsql::ast::{
 use super::scope::{called, same, Clause, Column, Level, Relation, ScopeColumn, ScopeTable};
 use super::{quoted, typed, Stored, Table, Typed, View, Work};
 use crate::message::{Message, Result};
-use crate::types::{Family, SqlType};
+use crate::values::types::{Family, SqlType};
 
 impl Work<'_> {
     /// ` FROM ..`, or nothing. The tables are added to `level`.

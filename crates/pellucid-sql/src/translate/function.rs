@@ -5,7 +5,7 @@ use pellucid_tsql::ast::{Expression, FunctionArguments, FunctionCall};
 use super::{typed, Typed, View, Work};
 use crate::functions::{builtin, server_function, Builtin, Parameter, ResultType};
 use crate::message::{Message, Result};
-use crate::types::{Family, Length, SqlType};
+use crate::values::types::{Family, Length, SqlType};
 
 impl Work<'_> {
     pub(super) fn function(&mut self, call: &FunctionCall, view: View<'_>) -> Result<Typed> {

@@ -6,7 +6,7 @@ use super::budget::too_complex;
 use super::convert::operand_type;
 use super::{balanced, typed, Typed, View, Work};
 use crate::message::{Message, Result};
-use crate::types::{arithmetic, Family, Length, SqlType};
+use crate::values::types::{arithmetic, Family, Length, SqlType};
 
 /// Texts that are joined: kept apart, so that a sum of any length stays a tree of little depth.
 struct Joined {

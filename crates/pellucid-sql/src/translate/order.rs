@@ -5,7 +5,7 @@ use pellucid_tsql::ast::{Expression, Literal, Offset, OrderItem, Top};
 use super::scope::Column;
 use super::{Typed, View, Work};
 use crate::message::{Message, Result};
-use crate::types::{Family, SqlType};
+use crate::values::types::{Family, SqlType};
 
 /// What a value is ordered, grouped and told apart by.
 pub(super) fn order_key(value: &Typed) -> String {

@@ -8,7 +8,7 @@ use super::function::counted;
 use super::order::order_key;
 use super::{typed, Typed, View, Work};
 use crate::message::{Message, Result};
-use crate::types::SqlType;
+use crate::values::types::SqlType;
 
 /// Whether a function, in capitals, needs OVER.
 pub(super) fn is_ranking(name: &str) -> bool {

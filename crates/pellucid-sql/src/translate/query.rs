@@ -8,7 +8,7 @@ use super::scope::{Clause, Column, CommonTable, Level, Relation};
 use super::select::order_text;
 use super::{Typed, View, Work};
 use crate::message::{Message, Result};
-use crate::types::{unify, Family, SqlType};
+use crate::values::types::{unify, Family, SqlType};
 
 impl Work<'_> {
     /// A query; `nested` if it is part of another one.

@@ -8,7 +8,7 @@ use super::from::named_columns;
 use super::scope::{Clause, Column, CommonTable, Level, Relation};
 use super::{View, Work};
 use crate::message::{Message, Result};
-use crate::types::Family;
+use crate::values::types::Family;
 
 impl Work<'_> {
     /// What a common table expression stands for, and the name of its hidden column.

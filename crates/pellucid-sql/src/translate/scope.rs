@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use pellucid_tsql::ast::{ColumnName, Expression, ObjectName};
 
 use crate::message::{Message, Result};
-use crate::types::SqlType;
+use crate::values::types::SqlType;
 
 /// An expression of SQLite's and its type.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::order::{order_key, Selected};
 use super::scope::{called, Clause, Column, Grouped, Level, Relation, ScopeTable};
 use super::{visit, View, Work};
 use crate::message::{Message, Result};
-use crate::types::{Family, SqlType};
+use crate::values::types::{Family, SqlType};
 
 /// The clauses of a SELECT of SQLite's.
 pub(super) struct Parts {

@@ -7,7 +7,7 @@ use super::function::{counted, most_text};
 use super::{typed, Typed, View, Work};
 use crate::functions::{DatePart, Parameter};
 use crate::message::{Message, Result};
-use crate::types::{Family, SqlType};
+use crate::values::types::{Family, SqlType};
 
 impl Work<'_> {
     /// `None`: it is none of these.
@@ -127,7 +127,7 @@ impl Work<'_> {
             sensitive |= text.sensitive;
             joined = Some(match joined {
                 None => text.data_type,
-                Some(so_far) => crate::types::arithmetic(
+                Some(so_far) => crate::values::types::arithmetic(
                     pellucid_tsql::ast::BinaryOperator::Add,
                     so_far,
                     text.data_type,
@@ -138,7 +138,7 @@ impl Work<'_> {
         let data_type = joined.unwrap_or(SqlType::varchar(1));
         let sql = super::balanced(&parts, "||");
         let sql = match data_type.length() {
-            Some(crate::types::Length::Of(most)) => format!("tsql_left({sql}, {most})"),
+            Some(crate::values::types::Length::Of(most)) => format!("tsql_left({sql}, {most})"),
             _ => sql,
         };
         Ok(Typed { sql, data_type, sensitive, constant: None })
@@ -170,7 +170,7 @@ impl Work<'_> {
                 let at = usize::from(name == "CHARINDEX");
                 list.insert(2, flag);
                 match types.get(at).and_then(|t| t.length()) {
-                    Some(crate::types::Length::Max) => SqlType::BigInt,
+                    Some(crate::values::types::Length::Max) => SqlType::BigInt,
                     _ => SqlType::Int,
                 }
             }
@@ -178,7 +178,7 @@ impl Work<'_> {
                 list.push(flag);
                 let national = types.iter().any(|t| t.is_national());
                 match (most_text(first), national) {
-                    (SqlType::VarChar(crate::types::Length::Of(_)), true) => {
+                    (SqlType::VarChar(crate::values::types::Length::Of(_)), true) => {
                         SqlType::nvarchar(4000)
                     }
                     (other, _) => other,

@@ -3,10 +3,10 @@
 use sha2::{Digest, Sha256};
 
 use super::{Column, Row};
-use crate::convert::{from_hex, Value};
 use crate::message::Result;
 use crate::session::Databases;
-use crate::types::{Length, SqlType};
+use crate::values::convert::{from_hex, Value};
+use crate::values::types::{Length, SqlType};
 
 const N128: SqlType = SqlType::nvarchar(128);
 const LSN: SqlType = SqlType::numeric(25, 0);

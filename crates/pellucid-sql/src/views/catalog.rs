@@ -3,12 +3,12 @@
 use rusqlite::OptionalExtension;
 
 use super::{flag, text, Column, Row};
-use crate::convert::Value;
 use crate::instance::{Known, SETTINGS};
 use crate::message::Result;
 use crate::session::{declared_type, object_id, split, Databases};
 use crate::translate::quoted;
-use crate::types::{Length, SqlType};
+use crate::values::convert::Value;
+use crate::values::types::{Length, SqlType};
 
 const DESC: SqlType = SqlType::nvarchar(60);
 

@@ -1,12 +1,12 @@
 //! sys.databases, sysdatabases, sys.master_files, sys.database_files
 
 use super::{flag, text, Column, Row};
-use crate::convert::Value;
 use crate::execute::{access, log_path, recovery_model, size_kb};
 use crate::instance::{DatabaseFile, FileKind, Known, MASTER};
 use crate::message::Result;
 use crate::session::{shown, Databases};
-use crate::types::{Length, SqlType};
+use crate::values::convert::Value;
+use crate::values::types::{Length, SqlType};
 
 const DESC: SqlType = SqlType::nvarchar(60);
 

@@ -7,12 +7,12 @@ use pellucid_engine::inspect::{Kind, SealedHeader};
 use pellucid_files::paths::copy_path;
 
 use super::{optional, text, time, Column, Row};
-use crate::convert::{from_hex, Value};
 use crate::execute::state_of_process;
 use crate::instance::{Known, PendingKey};
 use crate::message::Result;
 use crate::session::{object_id, Databases};
-use crate::types::{Length, SqlType};
+use crate::values::convert::{from_hex, Value};
+use crate::values::types::{Length, SqlType};
 
 const DESC: SqlType = SqlType::nvarchar(60);
 const THUMBPRINT: SqlType = SqlType::VarBinary(Length::Of(32));

@@ -3,11 +3,11 @@
 use pellucid_keyring::Run;
 
 use super::{text, Column, Row};
-use crate::convert::Value;
 use crate::execute::state_of_process;
 use crate::message::Result;
 use crate::session::Databases;
-use crate::types::SqlType;
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
 
 /// Source: Microsoft's "sys.dm_exec_requests".
 pub(super) const REQUESTS: [Column; 11] = [

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use crate::server::{Session, NVARCHAR_MAX};
-use pellucid_sql::convert::Value;
 use pellucid_sql::translate::{execute_assignments, Selection};
-use pellucid_sql::types::SqlType;
+use pellucid_sql::values::convert::Value;
+use pellucid_sql::values::types::SqlType;
 use pellucid_tsql::ast::StatementKind;
 use pellucid_tsql::parse;
 use pellucid_tsql_testing::batches;

@@ -1,8 +1,8 @@
 //! Goal: a SELECT that assigns does so row for row, in order. Method: executed, variables read afterwards.
 
 use crate::server::{Session, NVARCHAR_MAX};
-use pellucid_sql::convert::Value;
-use pellucid_sql::types::SqlType;
+use pellucid_sql::values::convert::Value;
+use pellucid_sql::values::types::SqlType;
 
 fn session() -> Session {
     let mut session = Session::new();

@@ -1,7 +1,7 @@
 //! Goal: INSERT, UPDATE and DELETE change the rows that SQL Server would. Method: executed and read back.
 
 use crate::server::Session;
-use pellucid_sql::types::SqlType;
+use pellucid_sql::values::types::SqlType;
 
 fn session() -> Session {
     let mut session = Session::new();

@@ -2,7 +2,7 @@
 //! of database engine errors.
 
 use crate::server::Session;
-use pellucid_sql::types::SqlType;
+use pellucid_sql::values::types::SqlType;
 
 fn session() -> Session {
     let mut session = Session::new();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use pellucid_sql::message::{Message, Result};
 use pellucid_sql::translate::{Catalog, Selection, Table, TableColumn, Translator, VariableTypes};
-use pellucid_sql::types::SqlType;
+use pellucid_sql::values::types::SqlType;
 use pellucid_tsql::ast::{Expression, ObjectName, OrderItem, QueryBody, SelectItem, StatementKind};
 use pellucid_tsql::parse;
 
@@ -29,7 +29,7 @@ const COLUMNS: &[(&str, SqlType)] = &[
     ("select", SqlType::VARCHAR_MAX),
     ("name", SqlType::nvarchar(20)),
     ("N", SqlType::Money),
-    ("größe", SqlType::VarBinary(pellucid_sql::types::Length::Of(20))),
+    ("größe", SqlType::VarBinary(pellucid_sql::values::types::Length::Of(20))),
 ];
 
 impl Catalog for Everything {

@@ -2,7 +2,7 @@
 //! chained far beyond what anybody writes; a bound that were missing would not let the test end.
 
 use crate::server::Session;
-use pellucid_sql::moment::Moment;
+use pellucid_sql::values::moment::Moment;
 
 const TOO_COMPLEX: u32 = 8623;
 

@@ -1,8 +1,8 @@
 //! Goal: queries give what SQL Server gives. Method: small tables, rows typed by hand.
 
 use crate::server::Session;
-use pellucid_sql::convert::Value;
-use pellucid_sql::types::SqlType;
+use pellucid_sql::values::convert::Value;
+use pellucid_sql::values::types::SqlType;
 use pellucid_tsql::ast::{Control, StatementKind};
 use pellucid_tsql::parse;
 

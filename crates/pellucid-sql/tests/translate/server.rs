@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pellucid_sql::convert::Value;
-use pellucid_sql::decimal::Decimal;
 use pellucid_sql::functions::{register, Server};
 use pellucid_sql::message::{Message, Result};
-use pellucid_sql::moment::Moment;
 use pellucid_sql::translate::{
     execute_assignments, Catalog, Selection, Statement, Table, TableColumn, Translator,
     VariableTypes, Variables,
 };
-use pellucid_sql::types::{Family, Length, SqlType};
+use pellucid_sql::values::convert::Value;
+use pellucid_sql::values::decimal::Decimal;
+use pellucid_sql::values::moment::Moment;
+use pellucid_sql::values::types::{Family, Length, SqlType};
 use pellucid_tsql::ast::{ObjectName, StatementKind};
 use pellucid_tsql::parse;
 use rusqlite::Connection;
@@ -203,7 +203,7 @@ fn shown(value: Value, data_type: SqlType) -> String {
         Value::Blob(bytes) if data_type.family() == Family::Decimal => {
             Decimal::of_key(&bytes, data_type.scale()).unwrap().to_string()
         }
-        Value::Blob(bytes) => format!("0x{}", pellucid_sql::convert::to_hex(&bytes)),
+        Value::Blob(bytes) => format!("0x{}", pellucid_sql::values::convert::to_hex(&bytes)),
     }
 }
 

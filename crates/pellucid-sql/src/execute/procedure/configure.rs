@@ -1,12 +1,12 @@
 //! sp_configure
 
 use super::Arguments;
-use crate::convert::Value;
 use crate::execute::{Done, Raised};
 use crate::instance::{Setting, SETTINGS};
 use crate::message::Message;
 use crate::session::Session;
-use crate::types::SqlType;
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
 
 const COLUMNS: [(&str, SqlType); 5] = [
     ("name", SqlType::nvarchar(35)),

@@ -3,13 +3,13 @@
 use std::os::unix::fs::DirBuilderExt;
 
 use super::Arguments;
-use crate::convert::Value;
 use crate::execute::{Done, Raised};
 use crate::instance::paths::Folder;
 use crate::instance::{DatabaseFile, FileKind, Known};
 use crate::message::Message;
 use crate::session::{shown, Session};
-use crate::types::SqlType;
+use crate::values::convert::Value;
+use crate::values::types::SqlType;
 
 /// Source: Microsoft's "sp_helpfile".
 const FILES: [(&str, SqlType); 8] = [

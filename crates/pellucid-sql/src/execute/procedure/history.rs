@@ -1,12 +1,12 @@
 //! sp_delete_backuphistory, sp_delete_database_backuphistory, sp_readerrorlog
 
 use super::Arguments;
-use crate::convert::Value;
 use crate::execute::Done;
 use crate::message::Message;
-use crate::moment::Moment;
 use crate::session::Session;
-use crate::types::SqlType;
+use crate::values::convert::Value;
+use crate::values::moment::Moment;
+use crate::values::types::SqlType;
 
 /// What goes with the sets that are named; media go once nothing of them is left.
 const FORGET: &str = "

@@ -4,12 +4,12 @@
 //! (`Software\Pellucid\Drives`) have a meaning; others are only kept.
 
 use super::Given;
-use crate::convert::{convert, natural_type, Value};
 use crate::execute::Done;
 use crate::instance::paths::registry_name;
 use crate::message::Message;
 use crate::session::Session;
-use crate::types::SqlType;
+use crate::values::convert::{convert, natural_type, Value};
+use crate::values::types::SqlType;
 
 impl Session {
     pub(super) fn registry_write(&mut self, given: &[Given]) -> Done {

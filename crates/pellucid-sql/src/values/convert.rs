@@ -10,10 +10,10 @@ mod text;
 
 pub use rusqlite::types::Value;
 
-use crate::decimal::Decimal;
-use crate::message::{Message, Result};
-use crate::moment::Moment;
-use crate::types::{Family, SqlType};
+use crate::values::decimal::Decimal;
+use crate::values::moment::Moment;
+use crate::values::types::{Family, SqlType};
+use crate::values::{Error, Result};
 
 pub use binary::{from_hex, to_hex, utf16_bytes};
 pub(crate) use number::parse_float;
@@ -23,7 +23,7 @@ pub(crate) use text::grouped;
 /// Whether a conversion is ever allowed, asked for or not.
 pub fn allowed(from: SqlType, to: SqlType) -> bool {
     use Family as F;
-    if crate::types::implicit(from, to) {
+    if crate::values::types::implicit(from, to) {
         return true;
     }
     match (from.family(), to.family()) {
@@ -54,7 +54,7 @@ pub fn convert(value: Value, from: SqlType, to: SqlType, style: Option<i64>) -> 
         other => other,
     };
     if !allowed(from, to) {
-        return Err(Message::no_conversion(from, to));
+        return Err(Error::NoConversion(from, to));
     }
     match to.family() {
         Family::Null => Ok(value),
@@ -110,7 +110,7 @@ pub fn natural_type(value: &Value) -> SqlType {
         Value::Integer(_) => SqlType::BigInt,
         Value::Real(_) => SqlType::Float,
         Value::Text(_) => SqlType::NVARCHAR_MAX,
-        Value::Blob(_) => SqlType::VarBinary(crate::types::Length::Max),
+        Value::Blob(_) => SqlType::VarBinary(crate::values::types::Length::Max),
     }
 }
 
@@ -128,45 +128,45 @@ pub fn decimal_of(value: &Value, data_type: SqlType) -> Result<Decimal> {
         Value::Real(number) => Decimal::of_float(*number, data_type.scale()),
         Value::Null => None,
     };
-    decimal.ok_or_else(|| Message::overflow("expression", data_type.name()))
+    decimal.ok_or_else(|| Error::Overflow("expression", data_type.name()))
 }
 
 /// The date or time in a value of such a type.
 pub fn moment_of(value: &Value, data_type: SqlType) -> Result<Moment> {
     match value {
-        Value::Text(text) => Moment::parse(text, 0).ok_or_else(Message::not_a_date),
+        Value::Text(text) => Moment::parse(text, 0).ok_or(Error::NotADate),
         _ => to_moment(value, data_type, SqlType::DateTime, 0),
     }
 }
 
 fn to_moment(value: &Value, from: SqlType, to: SqlType, style: i64) -> Result<Moment> {
-    let out_of_range = || Message::date_out_of_range(from, to);
+    let out_of_range = || Error::DateOutOfRange(from, to);
     let moment = match (from.family(), value) {
         (Family::Text, Value::Text(text)) => {
             check_style(style, from)?;
             Moment::parse(text, style).ok_or_else(|| match looks_like_date(text) {
                 true => out_of_range(),
-                false => Message::not_a_date(),
+                false => Error::NotADate,
             })?
         }
-        (_, Value::Text(text)) => Moment::parse(text, 0).ok_or_else(Message::not_a_date)?,
+        (_, Value::Text(text)) => Moment::parse(text, 0).ok_or(Error::NotADate)?,
         (Family::Integer, Value::Integer(days)) => {
-            Moment::of_days(*days, 0).ok_or_else(|| Message::overflow("expression", to.name()))?
+            Moment::of_days(*days, 0).ok_or_else(|| Error::Overflow("expression", to.name()))?
         }
         (Family::Decimal | Family::Float, value) => {
             let days = match value {
                 Value::Real(days) => *days,
                 value => decimal_of(value, from)?.to_float(),
             };
-            let ticks = (days.fract() * crate::moment::TICKS_DAY as f64).round();
+            let ticks = (days.fract() * crate::values::moment::TICKS_DAY as f64).round();
             Moment::of_days(days.trunc() as i64, ticks as i64)
-                .ok_or_else(|| Message::overflow("expression", to.name()))?
+                .ok_or_else(|| Error::Overflow("expression", to.name()))?
         }
-        _ => return Err(Message::no_conversion(from, to)),
+        _ => return Err(Error::NoConversion(from, to)),
     };
     match (from, to) {
         (SqlType::Time(_), SqlType::Date) | (SqlType::Date, SqlType::Time(_)) => {
-            Err(Message::no_conversion(from, to))
+            Err(Error::NoConversion(from, to))
         }
         _ => moment.rounded(to).ok_or_else(out_of_range),
     }
@@ -175,9 +175,9 @@ fn to_moment(value: &Value, from: SqlType, to: SqlType, style: i64) -> Result<Mo
 /// Whether CONVERT between text and dates takes the style; 130 and 131, of the Hijri calendar, are not done.
 fn check_style(style: i64, from: SqlType) -> Result<()> {
     match style {
-        130 | 131 => Err(Message::unsupported(format!("CONVERT style {style}"))),
-        style if crate::moment::is_style(style) => Ok(()),
-        style => Err(Message::bad_style(style, from)),
+        130 | 131 => Err(Error::Unsupported(format!("CONVERT style {style}"))),
+        style if crate::values::moment::is_style(style) => Ok(()),
+        style => Err(Error::BadStyle(style, from)),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use num_bigint::{BigInt, Sign};
 
-use crate::types::PRECISION_MOST;
+use crate::values::types::PRECISION_MOST;
 
 /// Bytes of a number within SQLite.
 pub const KEY_BYTES: usize = 16;

@@ -5,7 +5,7 @@ mod styles;
 
 use time::{Date, Month};
 
-use crate::types::SqlType;
+use crate::values::types::SqlType;
 
 pub(crate) use styles::is_style;
 

@@ -5,7 +5,7 @@
 use pellucid_tsql::ast::BinaryOperator;
 
 use super::{Family, Length, SqlType, PRECISION_MOST};
-use crate::message::{Message, Result};
+use crate::values::{Error, Result};
 
 /// The type of `left operator right`.
 ///
@@ -14,13 +14,13 @@ use crate::message::{Message, Result};
 pub fn arithmetic(operator: BinaryOperator, left: SqlType, right: SqlType) -> Result<SqlType> {
     use Family as F;
     let name = operator_name(operator);
-    let clash = || Message::incompatible(left, right, name);
+    let clash = || Error::Incompatible(left, right, name);
     let families = (left.family(), right.family());
     if let (F::Xml | F::Variant | F::Guid, _) = families {
-        return Err(Message::bad_operand(left, name));
+        return Err(Error::BadOperand(left, name.to_owned()));
     }
     if let (_, F::Xml | F::Variant | F::Guid) = families {
-        return Err(Message::bad_operand(right, name));
+        return Err(Error::BadOperand(right, name.to_owned()));
     }
     match operator {
         BinaryOperator::BitAnd | BinaryOperator::BitOr | BinaryOperator::BitXor => {
@@ -46,7 +46,7 @@ pub fn arithmetic(operator: BinaryOperator, left: SqlType, right: SqlType) -> Re
             for (operand, family) in [(left, families.0), (right, families.1)] {
                 let both = matches!(families, (F::Text, F::Text | F::Null) | (F::Null, F::Text));
                 if family == F::Text && both {
-                    return Err(Message::bad_operand(operand, name));
+                    return Err(Error::BadOperand(operand, name.to_owned()));
                 }
             }
         }
@@ -103,8 +103,8 @@ fn moments(operator: BinaryOperator, left: SqlType, right: SqlType) -> Result<Sq
     for t in [left, right] {
         if t.family() == Family::Moment && !old(t) {
             return Err(match sum {
-                true => Message::type_clash(left, right),
-                false => Message::bad_operand(t, operator_name(operator)),
+                true => Error::TypeClash(left, right),
+                false => Error::BadOperand(t, operator_name(operator).to_owned()),
             });
         }
     }
@@ -115,7 +115,7 @@ fn moments(operator: BinaryOperator, left: SqlType, right: SqlType) -> Result<Sq
         true => Ok(SqlType::DateTime),
         false => {
             let operand = if old(left) { left } else { right };
-            Err(Message::bad_operand(operand, operator_name(operator)))
+            Err(Error::BadOperand(operand, operator_name(operator).to_owned()))
         }
     }
 }
@@ -128,7 +128,7 @@ fn decimals(operator: BinaryOperator, left: SqlType, right: SqlType) -> Result<S
         return Ok(money);
     }
     let (Some((p1, s1)), Some((p2, s2))) = (left.as_numeric(), right.as_numeric()) else {
-        return Err(Message::incompatible(left, right, operator_name(operator)));
+        return Err(Error::Incompatible(left, right, operator_name(operator)));
     };
     let [p1, s1, p2, s2] = [p1, s1, p2, s2].map(i32::from);
     let most = i32::from(PRECISION_MOST);
@@ -177,7 +177,7 @@ pub fn sum(data_type: SqlType) -> Result<SqlType> {
         SqlType::Numeric { scale, .. } => Ok(SqlType::numeric(PRECISION_MOST, scale)),
         SqlType::Money | SqlType::SmallMoney => Ok(SqlType::Money),
         SqlType::Float | SqlType::Real => Ok(SqlType::Float),
-        _ => Err(Message::bad_operand(data_type, "sum")),
+        _ => Err(Error::BadOperand(data_type, "sum".to_owned())),
     }
 }
 
@@ -188,7 +188,7 @@ pub fn sum(data_type: SqlType) -> Result<SqlType> {
 pub fn average(data_type: SqlType) -> Result<SqlType> {
     match data_type {
         SqlType::Numeric { scale, .. } => Ok(SqlType::numeric(PRECISION_MOST, scale.max(6))),
-        _ => sum(data_type).map_err(|_| Message::bad_operand(data_type, "avg")),
+        _ => sum(data_type).map_err(|_| Error::BadOperand(data_type, "avg".to_owned())),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Conversion to binary types and to uniqueidentifier.
 
 use super::{decimal_of, Value};
-use crate::message::{Message, Result};
-use crate::types::{Family, Length, SqlType};
+use crate::values::types::{Family, Length, SqlType};
+use crate::values::{Error, Result};
 
 /// Bytes as hexadecimal digits in capitals.
 pub fn to_hex(bytes: &[u8]) -> String {
@@ -32,7 +32,7 @@ pub(super) fn to_binary(
     to: SqlType,
     style: Option<i64>,
 ) -> Result<Vec<u8>> {
-    let failed = || Message::error_converting(from, to);
+    let failed = || Error::ErrorConverting(from, to);
     let mut from_left = true;
     let mut bytes = match (from.family(), value) {
         (Family::Binary, Value::Blob(bytes)) => bytes,
@@ -44,7 +44,7 @@ pub(super) fn to_binary(
                 digits.and_then(from_hex).ok_or_else(failed)?
             }
             2 => from_hex(&text).ok_or_else(failed)?,
-            style => return Err(Message::bad_style(style, from)),
+            style => return Err(Error::BadStyle(style, from)),
         },
         (Family::Integer, Value::Integer(number)) => {
             from_left = false;
@@ -78,7 +78,7 @@ pub(super) fn to_binary(
             }
         }
         (Family::Guid, Value::Text(text)) => guid_bytes(&text).ok_or_else(failed)?,
-        _ => return Err(Message::no_conversion(from, to)),
+        _ => return Err(Error::NoConversion(from, to)),
     };
     if let Some(Length::Of(most)) = to.length() {
         let most = usize::from(most);
@@ -126,15 +126,7 @@ fn guid_text(bytes: &[u8]) -> String {
 }
 
 pub(super) fn to_guid(value: Value, from: SqlType) -> Result<String> {
-    let failed = || {
-        let mut message = Message::new(
-            8169,
-            16,
-            "Conversion failed when converting from a character string to uniqueidentifier.",
-        );
-        message.state = 2;
-        message
-    };
+    let failed = || Error::NotAGuid;
     match value {
         Value::Blob(bytes) => Ok(guid_text(&bytes)),
         Value::Text(text) => {
@@ -148,6 +140,6 @@ pub(super) fn to_guid(value: Value, from: SqlType) -> Result<String> {
             });
             fits.then(|| text.to_ascii_uppercase()).ok_or_else(failed)
         }
-        _ => Err(Message::no_conversion(from, SqlType::UniqueIdentifier)),
+        _ => Err(Error::NoConversion(from, SqlType::UniqueIdentifier)),
     }
 }

@@ -3,10 +3,10 @@
 use pellucid_tsql::secret::redact;
 
 use super::{decimal_of, moment_of, Value};
-use crate::decimal::{Decimal, Rounding};
-use crate::message::{Message, Result};
-use crate::moment::TICKS_DAY;
-use crate::types::{Family, SqlType};
+use crate::values::decimal::{Decimal, Rounding};
+use crate::values::moment::TICKS_DAY;
+use crate::values::types::{Family, SqlType};
+use crate::values::{Error, Result};
 
 pub(super) fn to_integer(value: Value, from: SqlType, to: SqlType) -> Result<i64> {
     let wide = match (from.family(), &value) {
@@ -38,7 +38,7 @@ pub(super) fn to_integer(value: Value, from: SqlType, to: SqlType) -> Result<i64
                 _ => Rounding::Truncate,
             };
             let whole = decimal.with_scale(0, rounding).map(Decimal::unscaled);
-            whole.ok_or_else(|| Message::overflow(from.name(), to.name()))?
+            whole.ok_or_else(|| Error::Overflow(from.name(), to.name()))?
         }
         (Family::Moment, value) => {
             let moment = moment_of(value, from)?;
@@ -65,7 +65,7 @@ pub(super) fn to_integer(value: Value, from: SqlType, to: SqlType) -> Result<i64
         (_, Value::Integer(number)) => i128::from(*number),
         (_, Value::Real(number)) => *number as i128,
         (_, Value::Text(text)) => return integer_of_text(text, SqlType::NVARCHAR_MAX, to),
-        _ => return Err(Message::error_converting(from, to)),
+        _ => return Err(Error::ErrorConverting(from, to)),
     };
     if to == SqlType::Bit {
         return Ok((wide != 0).into());
@@ -74,23 +74,17 @@ pub(super) fn to_integer(value: Value, from: SqlType, to: SqlType) -> Result<i64
     match i64::try_from(wide) {
         Ok(number) if (low..=high).contains(&number) => Ok(number),
         _ => Err(match (from.family(), to) {
-            (Family::Integer, SqlType::TinyInt | SqlType::SmallInt) => Message::new(
-                220,
-                16,
-                format!("Arithmetic overflow error for data type {}, value = {wide}.", to.name()),
-            ),
-            (Family::Decimal, _) => Message::overflow(from.name(), to.name()),
-            _ => Message::overflow("expression", to.name()),
+            (Family::Integer, SqlType::TinyInt | SqlType::SmallInt) => {
+                Error::IntegerOverflow(to, wide)
+            }
+            (Family::Decimal, _) => Error::Overflow(from.name(), to.name()),
+            _ => Error::Overflow("expression", to.name()),
         }),
     }
 }
 
-fn float_overflow(to: SqlType, value: f64) -> Message {
-    Message::new(
-        232,
-        16,
-        format!("Arithmetic overflow error for type {}, value = {value:.6}.", to.name()),
-    )
+fn float_overflow(to: SqlType, value: f64) -> Error {
+    Error::FloatOverflow(to, format!("{value:.6}"))
 }
 
 fn integer_of_text(text: &str, from: SqlType, to: SqlType) -> Result<i64> {
@@ -110,8 +104,8 @@ fn integer_of_text(text: &str, from: SqlType, to: SqlType) -> Result<i64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number {
         return Err(match to {
-            SqlType::BigInt => Message::error_converting(from, to),
-            _ => Message::not_convertible(from, &redact(text), to),
+            SqlType::BigInt => Error::ErrorConverting(from, to),
+            _ => Error::NotConvertible(from, redact(text).into_owned(), to),
         });
     }
     let number = trimmed.parse::<i64>().ok();
@@ -120,41 +114,28 @@ fn integer_of_text(text: &str, from: SqlType, to: SqlType) -> Result<i64> {
     }
     let (low, high) = to.integer_range().unwrap_or((i64::MIN, i64::MAX));
     number.filter(|number| (low..=high).contains(number)).ok_or_else(|| match to {
-        SqlType::Int => Message::new(
-            248,
-            16,
-            format!(
-                "The conversion of the {} value '{}' overflowed an int column.",
-                from.name(),
-                redact(text)
-            ),
-        ),
-        SqlType::BigInt => Message::overflow("expression", to.name()),
-        _ => Message::new(
-            244,
-            16,
-            format!(
-                "The conversion of the {} value '{}' overflowed an {} column. Use a larger integer column.",
-                from.name(),
-                redact(text),
-                if to == SqlType::SmallInt { "INT2" } else { "INT1" }
-            ),
+        SqlType::Int => Error::OverflowedInt(from, redact(text).into_owned()),
+        SqlType::BigInt => Error::Overflow("expression", to.name()),
+        _ => Error::OverflowedSmall(
+            from,
+            redact(text).into_owned(),
+            if to == SqlType::SmallInt { "INT2" } else { "INT1" },
         ),
     })
 }
 
 pub(super) fn to_decimal(value: Value, from: SqlType, to: SqlType) -> Result<Decimal> {
     let (precision, scale) = to.as_numeric().unwrap_or((38, 0));
-    let overflow = || Message::overflow(from.name(), to.name());
+    let overflow = || Error::Overflow(from.name(), to.name());
     let money = matches!(to, SqlType::Money | SqlType::SmallMoney);
     let exact = match (from.family(), &value) {
-        (Family::Text, Value::Text(text)) if money => money_of_text(text, from, to)?,
+        (Family::Text, Value::Text(text)) if money => money_of_text(text, to)?,
         (Family::Text, Value::Text(text)) => {
             let trimmed = text.trim();
             // A numeric takes no exponent.
             let plain = !trimmed.contains(['e', 'E']);
             let decimal = Decimal::parse(trimmed).filter(|_| plain);
-            decimal.ok_or_else(|| Message::error_converting(from, to))?
+            decimal.ok_or(Error::ErrorConverting(from, to))?
         }
         (_, Value::Real(number)) => Decimal::of_float(*number, scale).ok_or_else(overflow)?,
         (Family::Moment, value) => {
@@ -176,7 +157,7 @@ pub(super) fn to_decimal(value: Value, from: SqlType, to: SqlType) -> Result<Dec
     fitted.filter(|d| (low..=high).contains(&d.unscaled())).ok_or_else(overflow)
 }
 
-fn money_of_text(text: &str, from: SqlType, to: SqlType) -> Result<Decimal> {
+fn money_of_text(text: &str, to: SqlType) -> Result<Decimal> {
     let mut digits: String =
         text.trim().chars().filter(|letter| !matches!(letter, ',' | ' ')).collect();
     if let Some(at) = digits.find(['$', '€', '£', '¥']) {
@@ -185,22 +166,9 @@ fn money_of_text(text: &str, from: SqlType, to: SqlType) -> Result<Decimal> {
     if digits.is_empty() || digits == "-" || digits == "+" {
         return Ok(Decimal::ZERO);
     }
-    Decimal::parse(&digits).filter(|_| !digits.contains(['e', 'E'])).ok_or_else(|| match to {
-        SqlType::SmallMoney => Message::new(
-            293,
-            16,
-            "Cannot convert a char value to smallmoney. The char value has incorrect syntax.",
-        ),
-        _ if from.is_national() => Message::new(
-            235,
-            16,
-            "Cannot convert a char value to money. The char value has incorrect syntax.",
-        ),
-        _ => Message::new(
-            235,
-            16,
-            "Cannot convert a char value to money. The char value has incorrect syntax.",
-        ),
+    Decimal::parse(&digits).filter(|_| !digits.contains(['e', 'E'])).ok_or(match to {
+        SqlType::SmallMoney => Error::NotSmallMoney,
+        _ => Error::NotMoney,
     })
 }
 
@@ -219,7 +187,7 @@ pub(crate) fn parse_float(text: &str) -> Option<f64> {
 pub(super) fn to_float(value: Value, from: SqlType, to: SqlType) -> Result<f64> {
     let number = match (from.family(), &value) {
         (Family::Text, Value::Text(text)) => {
-            parse_float(text).ok_or_else(|| Message::error_converting(from, to))?
+            parse_float(text).ok_or(Error::ErrorConverting(from, to))?
         }
         (_, Value::Real(number)) => *number,
         (_, Value::Integer(number)) => *number as f64,
@@ -228,7 +196,7 @@ pub(super) fn to_float(value: Value, from: SqlType, to: SqlType) -> Result<f64> 
             moment.days() as f64 + moment.ticks as f64 / TICKS_DAY as f64
         }
         (Family::Decimal, value) => decimal_of(value, from)?.to_float(),
-        _ => return Err(Message::no_conversion(from, to)),
+        _ => return Err(Error::NoConversion(from, to)),
     };
     let number = match to {
         SqlType::Real => f64::from(number as f32),
@@ -236,6 +204,6 @@ pub(super) fn to_float(value: Value, from: SqlType, to: SqlType) -> Result<f64> 
     };
     match number.is_finite() {
         true => Ok(number),
-        false => Err(Message::overflow("expression", to.name())),
+        false => Err(Error::Overflow("expression", to.name())),
     }
 }

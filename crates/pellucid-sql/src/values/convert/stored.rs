@@ -3,9 +3,9 @@
 //! A plain SQLite database may hold anything in any column, numbers as INTEGER, REAL or TEXT, dates in several forms.
 
 use super::{convert, decimal_of, decimal_value, natural_type, Value};
-use crate::message::{Message, Result};
-use crate::moment::Moment;
-use crate::types::{Family, SqlType};
+use crate::values::moment::Moment;
+use crate::values::types::{Family, SqlType};
+use crate::values::{Error, Result};
 
 /// What a column of this type holds, as a value in a statement.
 ///
@@ -15,28 +15,28 @@ pub fn read_stored(value: Value, data_type: SqlType) -> Result<Value> {
     match (data_type.family(), &value) {
         (_, Value::Null) => Ok(value),
         (Family::Decimal, Value::Blob(_)) => {
-            Err(Message::error_converting(natural_type(&value), data_type))
+            Err(Error::ErrorConverting(natural_type(&value), data_type))
         }
         (Family::Decimal, Value::Text(_)) => {
             let decimal = decimal_of(&value, data_type)
-                .map_err(|_| Message::error_converting(SqlType::NVARCHAR_MAX, data_type))?;
+                .map_err(|_| Error::ErrorConverting(SqlType::NVARCHAR_MAX, data_type))?;
             let (precision, scale) = data_type.as_numeric().unwrap_or((38, 0));
             decimal
-                .fit(precision, scale, crate::decimal::Rounding::Nearest)
+                .fit(precision, scale, crate::values::decimal::Rounding::Nearest)
                 .map(decimal_value)
-                .ok_or_else(|| Message::overflow("numeric", data_type.name()))
+                .ok_or_else(|| Error::Overflow("numeric", data_type.name()))
         }
         // Seconds since 1970, as SQLite's date functions have them.
         (Family::Moment, Value::Integer(seconds)) => Moment::of_days(25_567, 0)
             .and_then(|epoch| {
                 Moment::of_days(
                     epoch.days() + seconds.div_euclid(86_400),
-                    seconds.rem_euclid(86_400) * crate::moment::TICKS_SECOND,
+                    seconds.rem_euclid(86_400) * crate::values::moment::TICKS_SECOND,
                 )
             })
             .and_then(|moment| moment.rounded(data_type))
             .map(|moment| Value::Text(moment.to_iso(data_type)))
-            .ok_or_else(|| Message::date_out_of_range(SqlType::BigInt, data_type)),
+            .ok_or(Error::DateOutOfRange(SqlType::BigInt, data_type)),
         (Family::Guid, Value::Blob(_)) => {
             convert(value, natural_type(&Value::Blob(Vec::new())), data_type, None)
         }

@@ -3,7 +3,7 @@
 //! Source: Microsoft's "Data type precedence" and "Precision, scale, and length".
 
 use super::{Family, Length, SqlType, PRECISION_MOST};
-use crate::message::{Message, Result};
+use crate::values::{Error, Result};
 
 /// The type that values of both become: of CASE, COALESCE, UNION and comparisons.
 ///
@@ -19,7 +19,7 @@ pub fn unify(left: SqlType, right: SqlType) -> Result<SqlType> {
     };
     let loses = if wins == left { right } else { left };
     if !implicit(loses, wins) {
-        return Err(Message::type_clash(left, right));
+        return Err(Error::TypeClash(left, right));
     }
     Ok(match (wins.family(), loses.family()) {
         (Family::Text, Family::Text) => unify_texts(left, right),

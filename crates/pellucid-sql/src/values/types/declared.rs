@@ -3,7 +3,7 @@
 use pellucid_tsql::ast::{DataType, TypeSize};
 
 use super::{Length, SqlType, PRECISION_MOST};
-use crate::message::{Message, Result};
+use crate::values::{Error, Result};
 
 /// Characters of varchar and bytes of varbinary, without `max`.
 const LENGTH_MOST: u32 = 8000;
@@ -23,7 +23,7 @@ impl SqlType {
             && written.name.database.is_none()
             && schema.as_deref().is_none_or(|schema| schema == "sys");
         if !system {
-            return Err(Message::unknown_type(&type_text(written)));
+            return Err(Error::UnknownType(type_text(written)));
         }
         let size = written.size;
         let chars = |most: u32| length(&name, size, default_length, most);
@@ -65,19 +65,13 @@ impl SqlType {
             "sql_variant" => Self::Variant,
             "datetimeoffset" | "rowversion" | "timestamp" | "hierarchyid" | "geometry"
             | "geography" | "cursor" | "table" | "json" | "vector" => {
-                return Err(Message::unsupported(name))
+                return Err(Error::Unsupported(name))
             }
-            _ => return Err(Message::unknown_type(&type_text(written))),
+            _ => return Err(Error::UnknownType(type_text(written))),
         };
         match size {
             TypeSize::Default => Ok(found),
-            _ => Err(Message::new(
-                2716,
-                16,
-                format!(
-                    "Column, parameter, or variable #1: Cannot specify a column width on data type {name}."
-                ),
-            )),
+            _ => Err(Error::WidthRefused(name)),
         }
     }
 }
@@ -89,14 +83,8 @@ fn type_text(written: &DataType) -> String {
     }
 }
 
-fn too_large(given: u32, name: &str, most: u32) -> Message {
-    Message::new(
-        131,
-        15,
-        format!(
-            "The size ({given}) given to the type '{name}' exceeds the maximum allowed for any data type ({most})."
-        ),
-    )
+fn too_large(given: u32, name: &str, most: u32) -> Error {
+    Error::SizeTooLarge(given, name.to_owned(), most)
 }
 
 fn length(name: &str, size: TypeSize, default: u16, most: u32) -> Result<Length> {
@@ -104,9 +92,7 @@ fn length(name: &str, size: TypeSize, default: u16, most: u32) -> Result<Length>
         TypeSize::Default => Ok(Length::Of(default)),
         TypeSize::Max => Ok(Length::Max),
         TypeSize::One(n) if (1..=most).contains(&n) => Ok(Length::Of(n as u16)),
-        TypeSize::One(0) => {
-            Err(Message::new(1001, 15, "Line 1: Length or precision specification 0 is invalid."))
-        }
+        TypeSize::One(0) => Err(Error::SizeZero),
         TypeSize::One(n) | TypeSize::Two(n, _) => Err(too_large(n, name, most)),
     }
 }
@@ -114,12 +100,7 @@ fn length(name: &str, size: TypeSize, default: u16, most: u32) -> Result<Length>
 fn fixed(name: &str, length: Length) -> Result<u16> {
     match length {
         Length::Of(n) => Ok(n),
-        Length::Max => {
-            Err(Message::new(102, 15, "Incorrect syntax near 'max'.")).map_err(|mut message| {
-                message.text = format!("Incorrect syntax near '{name}'.");
-                message
-            })
-        }
+        Length::Max => Err(Error::Max(name.to_owned())),
     }
 }
 
@@ -134,11 +115,7 @@ fn numeric(name: &str, size: TypeSize) -> Result<SqlType> {
         return Err(too_large(precision, name, PRECISION_MOST.into()));
     }
     if scale > precision {
-        return Err(Message::new(
-            192,
-            15,
-            "The scale must be less than or equal to the precision.",
-        ));
+        return Err(Error::ScaleAbovePrecision);
     }
     Ok(SqlType::numeric(precision as u8, scale as u8))
 }
@@ -157,9 +134,7 @@ fn digits(name: &str, size: TypeSize) -> Result<u8> {
     match size {
         TypeSize::Default => Ok(FRACTION_MOST as u8),
         TypeSize::One(n) if n <= FRACTION_MOST => Ok(n as u8),
-        TypeSize::One(n) | TypeSize::Two(n, _) => {
-            Err(Message::new(1002, 15, format!("Line 1: Specified scale {n} is invalid.")))
-        }
+        TypeSize::One(n) | TypeSize::Two(n, _) => Err(Error::BadScale(n)),
         TypeSize::Max => Err(too_large(0, name, FRACTION_MOST)),
     }
 }

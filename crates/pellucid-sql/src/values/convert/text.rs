@@ -1,9 +1,9 @@
 //! Conversion to text.
 
 use super::{binary, decimal_of, moment_of, natural_type, Value};
-use crate::decimal::{Decimal, Rounding};
-use crate::message::{Message, Result};
-use crate::types::{Family, Length, SqlType};
+use crate::values::decimal::{Decimal, Rounding};
+use crate::values::types::{Family, Length, SqlType};
+use crate::values::{Error, Result};
 
 pub(super) fn to_text(
     value: Value,
@@ -22,7 +22,7 @@ pub(super) fn to_text(
             if text.len() > room {
                 // An integer that does not fit is a star, unless the text is national.
                 return match to.is_national() {
-                    true => Err(Message::overflow("expression", to.name())),
+                    true => Err(Error::Overflow("expression", to.name())),
                     false => Ok(padded("*".to_owned(), to)),
                 };
             }
@@ -32,7 +32,7 @@ pub(super) fn to_text(
             let decimal = decimal_of(value, from)?;
             let text = match from {
                 SqlType::Money | SqlType::SmallMoney => {
-                    money_text(decimal, number).ok_or_else(|| Message::bad_style(number, from))?
+                    money_text(decimal, number).ok_or(Error::BadStyle(number, from))?
                 }
                 _ => decimal.to_string(),
             };
@@ -49,7 +49,7 @@ pub(super) fn to_text(
             };
             let number = style.unwrap_or(default);
             super::check_style(number, from)?;
-            moment.styled(from, number).ok_or_else(|| Message::bad_style(number, from))?
+            moment.styled(from, number).ok_or(Error::BadStyle(number, from))?
         }
         (Family::Binary, Value::Blob(bytes)) => match number {
             0 if to.is_national() => {
@@ -62,15 +62,11 @@ pub(super) fn to_text(
             0 => String::from_utf8_lossy(bytes).into_owned(),
             1 => format!("0x{}", binary::to_hex(bytes)),
             2 => binary::to_hex(bytes),
-            _ => return Err(Message::bad_style(number, from)),
+            _ => return Err(Error::BadStyle(number, from)),
         },
         (Family::Guid, Value::Text(text)) => {
             if room < 36 {
-                return Err(Message::new(
-                    8170,
-                    16,
-                    "Insufficient result space to convert uniqueidentifier value to char.",
-                ));
+                return Err(Error::NoRoomForGuid);
             }
             text.clone()
         }
@@ -81,7 +77,7 @@ pub(super) fn to_text(
         // A column of a plain SQLite database that holds another type than it is declared as.
         (_, other) => match natural_type(other) {
             found if found.family() == Family::Text => {
-                return Err(Message::error_converting(from, to))
+                return Err(Error::ErrorConverting(from, to))
             }
             found => return to_text(value, found, to, style),
         },
@@ -111,8 +107,8 @@ fn padded(mut text: String, to: SqlType) -> String {
 fn fitting(text: String, room: usize, from: SqlType, to: SqlType) -> Result<String> {
     match text.len() <= room {
         true => Ok(text),
-        false if from.family() == Family::Float => Err(Message::overflow("expression", to.name())),
-        false => Err(Message::overflow(from.name(), to.name())),
+        false if from.family() == Family::Float => Err(Error::Overflow("expression", to.name())),
+        false => Err(Error::Overflow(from.name(), to.name())),
     }
 }
 
@@ -197,9 +193,9 @@ pub(super) fn to_xml(value: Value, from: SqlType) -> Result<String> {
     match value {
         Value::Text(text) if from == SqlType::Xml => Ok(text),
         Value::Text(text) if text.contains(['<', '&']) => {
-            Err(Message::unsupported("conversion of markup to xml"))
+            Err(Error::Unsupported("conversion of markup to xml".to_owned()))
         }
         Value::Text(text) => Ok(text.replace("\r\n", "\n").replace('>', "&gt;")),
-        _ => Err(Message::no_conversion(from, SqlType::Xml)),
+        _ => Err(Error::NoConversion(from, SqlType::Xml)),
     }
 }

@@ -3,7 +3,7 @@
 //! Source: Microsoft's "CAST and CONVERT", table of date and time styles.
 
 use super::{Moment, MONTHS, TICKS_SECOND};
-use crate::types::SqlType;
+use crate::values::types::SqlType;
 
 /// Whether CONVERT knows the style for dates and times.
 pub(crate) fn is_style(style: i64) -> bool {

@@ -5,7 +5,7 @@
 //! | Type | In SQLite |
 //! |---|---|
 //! | bit, tinyint .. bigint | INTEGER |
-//! | numeric, money | BLOB of 16 bytes, see [`crate::decimal`] |
+//! | numeric, money | BLOB of 16 bytes, see [`crate::values::decimal`] |
 //! | float, real | REAL |
 //! | char .. nvarchar, xml | TEXT |
 //! | date .. datetime2 | TEXT as in ISO 8601, as many digits as the type has |
