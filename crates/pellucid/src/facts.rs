@@ -1,7 +1,7 @@
 //! What a header says of a database's key, for every part that shows it: in the names and numbers
 //! of SQL Server's `sys.dm_database_encryption_keys`, and the protectors in words.
 //!
-//! No key is needed, and nothing here is authenticated: whoever can write to the file can make it say anything.
+//! No key is needed, and nothing here is authenticated: a program that can write the file can make it say anything.
 
 use crate::algorithm::Algorithm;
 use crate::error::Error;
