@@ -1,9 +1,10 @@
-//! Authenticates every page of a sealed database, its WAL and what a hot journal keeps, then has SQLite check the
-//! structure and the foreign keys.
+//! Authenticates every page of a sealed database, its WAL and its hot journal, then lets SQLite
+//! check the structure and the foreign keys.
 //!
-//! Pages are read without a lock, so that writers go on; one that does not open is read again, under a read
-//! transaction, before it counts as damaged: somebody may have been writing it, or the log may have it whole.
-//! SQLite's own checks run in one read transaction, over one state of the database.
+//! Pages are read without a lock, so that writers go on. A page that does not open is read again
+//! under a read transaction before it counts as damaged: another process may have been writing it,
+//! or the log may have it whole. SQLite's own checks run in one read transaction, over one state of
+//! the database.
 
 mod logs;
 mod memory;
@@ -24,37 +25,37 @@ use crate::convert::schema::is_of_the_application;
 pub use memory::available;
 pub use owners::Owner;
 
-/// How to go about it.
+/// The options of an audit.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Leave SQLite's checks out.
+    /// Leaves SQLite's checks out.
     pub physical_only: bool,
-    /// So many threads authenticate pages.
+    /// The number of threads that authenticate pages.
     pub cores: usize,
 }
 
-/// What is being done, for whoever looks on.
+/// The step of an audit, to show its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
     /// Authenticating pages.
     Authenticating,
-    /// SQLite's check of the structure; how far it is is only about right.
+    /// SQLite checks the structure. The progress of this step is an estimate.
     Structure,
-    /// SQLite's check of the foreign keys.
+    /// SQLite checks the foreign keys.
     ForeignKeys,
 }
 
-/// Told now and then: what, bytes done, bytes in all.
+/// The progress callback, called now and then with the step, the bytes done and the bytes in all.
 pub type Watch<'a> = dyn FnMut(Doing, u64, u64) + 'a;
 
-/// What was found.
+/// The findings of an audit.
 #[derive(Debug, Default)]
 pub struct Audit {
     /// Pages read.
     pub pages: u64,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// How long that took.
+    /// How long the reading of the pages took.
     pub took: Duration,
     /// Frames authenticated.
     pub frames: u64,
@@ -62,16 +63,17 @@ pub struct Audit {
     pub records: u64,
     /// Damaged pages.
     pub damaged_pages: Vec<DamagedPage>,
-    /// Damaged frames: number and cause. One behind those authenticated has commits behind it that no longer count; 0 is the
-    /// log's header.
+    /// Damaged frames: number and cause. A number behind the authenticated frames means that
+    /// commits behind it no longer count; 0 is the log's header.
     pub damaged_frames: Vec<(u32, String)>,
-    /// What is damaged of a hot journal; it was not played back then.
+    /// Damaged parts of a hot journal. The journal was not played back then.
     pub damaged_records: Vec<String>,
-    /// What SQLite's check found; empty if it was left out or all is well.
+    /// Findings of SQLite's check. Empty if it was left out or found nothing.
     pub integrity: Vec<String>,
     /// Rows whose parent is missing.
     pub orphans: Vec<OrphanRow>,
-    /// What SQLite could not check, because the schema needs what only the application has: SQLite's words for each.
+    /// The parts that SQLite could not check, because the schema needs collations or functions that
+    /// only the application has: SQLite's words for each.
     pub unchecked: Vec<String>,
 }
 
@@ -80,13 +82,13 @@ pub struct Audit {
 pub struct DamagedPage {
     /// Its number.
     pub page: u32,
-    /// What is wrong with it.
+    /// The cause of the damage.
     pub cause: String,
-    /// What it belongs to, if that can be told.
+    /// The table or index that it belongs to, if that can be found.
     pub owner: Option<Owner>,
 }
 
-/// A row that names a parent which is not there.
+/// A row whose foreign key names a missing parent.
 #[derive(Debug, PartialEq, Eq)]
 pub struct OrphanRow {
     /// Its table.
@@ -98,12 +100,12 @@ pub struct OrphanRow {
 }
 
 impl Audit {
-    /// Whether nothing is wrong, as far as it was checked.
+    /// Whether the audit found nothing wrong in the parts that it checked.
     pub fn is_clean(&self) -> bool {
         !self.is_damaged() && self.integrity.is_empty() && self.orphans.is_empty()
     }
 
-    /// Whether anything does not authenticate.
+    /// Whether a page, frame or record does not authenticate.
     pub fn is_damaged(&self) -> bool {
         !self.damaged_pages.is_empty()
             || !self.damaged_frames.is_empty()
@@ -119,10 +121,10 @@ pub fn audit(path: &Path, options: Options, watch: &mut Watch<'_>) -> Result<Aud
     audit_with(path, options, &[], watch)
 }
 
-/// The same with extensions that have what the schema needs.
+/// Like [`audit`], with extensions that have the collations and functions that the schema needs.
 ///
 /// # Errors
-/// As [`audit`], also for an extension that cannot be loaded.
+/// Those of [`audit`], and one for an extension that cannot be loaded.
 pub fn audit_with(
     path: &Path,
     options: Options,
@@ -131,7 +133,7 @@ pub fn audit_with(
 ) -> Result<Audit, DatabaseError> {
     let mut audit = Audit::default();
     let (handle, began) = begin(path, load, &mut audit)?;
-    // No damage, and nothing can be said of what is in it.
+    // The log of a later version is no damage, and its content is unknown.
     pellucid_vfs::refuse_newer_at(&pellucid_files::paths::beside(path, "-wal"))?;
     let (lower, link) = opened::sealed(&handle)?.ok_or_else(|| {
         pellucid::Error::misuse(
@@ -167,10 +169,11 @@ fn read_transaction(handle: &Handle<'_>) -> Outcome {
     handle.run("BEGIN").and_then(|()| handle.run("SELECT 1 FROM sqlite_schema"))
 }
 
-/// A connection in a read transaction. The schema may be unreadable; its damage is found later, page by page.
+/// Opens a connection in a read transaction. The schema may be unreadable; its damage is found
+/// later, page by page.
 ///
-/// A transaction that was interrupted is rolled back first, as by any program that opens the database; but not by a
-/// journal that is damaged, which would take only a part of it back.
+/// An interrupted transaction is rolled back first, as by any program that opens the database. A
+/// damaged journal is not played back, because it would restore only a part of the pages.
 fn begin<'a>(
     path: &Path,
     load: &[PathBuf],
@@ -188,7 +191,7 @@ fn begin<'a>(
     let mut opened = open(ffi::OPEN_READONLY);
     if !matches!(opened, Ok((_, Ok(())))) && is_copy_beside(path) {
         drop(opened);
-        // A conversion or a restore that was interrupted: this finishes it.
+        // This connection finishes an interrupted conversion or restore.
         let (finisher, finished) = open(ffi::OPEN_READWRITE)?;
         finished?;
         drop(finisher);
@@ -207,7 +210,7 @@ fn begin<'a>(
     Ok((handle, began))
 }
 
-/// SQLite's checks. What they have read so far, against what there is to read, says about how far they are.
+/// Runs SQLite's checks. The pages that they have read so far give their approximate progress.
 fn check_content(
     handle: &Handle<'_>,
     link: &pellucid_vfs::link::Link,
@@ -249,7 +252,7 @@ fn check_content(
         Err(error) if is_of_the_application(&error) => {
             audit.unchecked.push(format!("foreign keys: {}", words(&error)));
         }
-        // A key whose parent has no such index: SQLite says which.
+        // A foreign key whose parent has no unique index: SQLite's message names it.
         Err(error) => audit.integrity.push(format!("foreign keys: {error}")),
     }
 }
@@ -258,8 +261,8 @@ fn rows_of_check(handle: &Handle<'_>, sql: &str, found: &mut Vec<String>) -> Out
     handle.rows(sql, |row| found.extend(Some(row.text(0)).filter(|line| line != "ok")))
 }
 
-/// Where one table needs a name that SQLite does not know, the check of all does not begin: table by table, and of such a
-/// table what goes without its indexes.
+/// Checks table by table. If one table needs a name that SQLite does not know, the check of all
+/// tables does not begin. Of such a table this checks the parts that need no index.
 fn check_tables(handle: &Handle<'_>, audit: &mut Audit) -> Outcome {
     let mut tables = Vec::new();
     handle.rows("SELECT name FROM sqlite_schema WHERE type = 'table'", |row| {
@@ -286,7 +289,7 @@ fn check_tables(handle: &Handle<'_>, audit: &mut Audit) -> Outcome {
     Ok(())
 }
 
-/// SQLite's own, without the file that they are about.
+/// SQLite's message, without the file that it is about.
 fn words(error: &DatabaseError) -> String {
     match error {
         DatabaseError::Sqlite { message, .. } => message.clone(),

@@ -15,10 +15,10 @@ use pellucid_vfs::{named_file, opened};
 
 use crate::convert::encrypt::encrypt;
 
-/// How long other connections may take to give way.
+/// How long to wait for other connections.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The functions.
+/// The functions that the extension defines.
 pub static FUNCTIONS: [Function; 2] = [
     Function { name: c"pellucid_encrypt", arguments: 0, call: pellucid_encrypt },
     Function { name: c"pellucid_encrypt", arguments: 1, call: pellucid_encrypt },
@@ -34,7 +34,7 @@ fn encrypt_main(lender: Lender<'_>, certificate: Option<String>) -> Result<Strin
     if !own.autocommit() {
         return Err(refuse("the connection is inside a transaction; commit or roll it back").into());
     }
-    // An SQLite that has not opened its file yet has none.
+    // SQLite has no file object before it has opened the file.
     own.number("SELECT count(*) FROM main.sqlite_schema")?;
     let path = named_file::of(&own, c"main").ok_or_else(|| {
         refuse(
@@ -55,14 +55,15 @@ fn encrypt_main(lender: Lender<'_>, certificate: Option<String>) -> Result<Strin
         Options { timeout: TIMEOUT, load: Vec::new(), lender: Some(lender.clone()), was_wal };
     let encrypted = encrypt(&path, birth, &options, &mut |_, _, _| ());
     if encrypted.is_err() && was_wal {
-        // Nothing was changed; the journal mode is given back as it was.
+        // The database was not changed; the journal mode becomes what it was.
         let _ = own.text("PRAGMA main.journal_mode=WAL");
     }
     encrypted?;
     Ok("encrypted; open it again through the VFS pellucid".to_owned())
 }
 
-/// The connection itself would be in its own way: in WAL mode it keeps a lock while it is open.
+/// Leaves WAL mode on the calling connection. In WAL mode the connection keeps a lock while it is
+/// open, so the conversion would wait for it.
 fn leave_wal(own: &Handle<'_>, path: &std::path::Path) -> Result<bool, DatabaseError> {
     if own.text("PRAGMA main.journal_mode")? != "wal" {
         return Ok(false);

@@ -1,5 +1,5 @@
-//! The next header of a database that is in use, by whoever administers it: made first, which may take a
-//! while (Argon2, RSA), and then written under the locks that allow it.
+//! The next header of a database that is in use. It is made first, which may take a while (Argon2,
+//! RSA), and then written under the locks that a header change needs.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use pellucid_vfs::link::Link;
 use pellucid_vfs::opened;
 use pellucid_vfs::seal_request::{later_sequence, remember};
 
-/// How long to wait for the short moment that a change takes.
+/// How long to wait for the locks of a header change, which are held for a short moment.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
-/// How often to look whether a checkpoint is over.
+/// The pause between two looks whether a checkpoint is over.
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(2);
 
-/// What a header is to become.
+/// The next header of a database.
 #[derive(Debug)]
 pub struct Next {
-    /// The header; its sequence is counted up when it is written.
+    /// The header. Its sequence number is counted up when it is written.
     pub header: Header,
-    /// The DEK it is under; none if that stays.
+    /// The DEK it is under; `None` keeps the present one.
     pub dek: Option<Dek>,
 }
 
@@ -36,11 +36,14 @@ impl From<Header> for Next {
     }
 }
 
-/// Changes the header of the database at `path`. `make` is called again if somebody else changed it meanwhile;
-/// none says that nothing is to be changed. `commit` is called before it is written, and may refuse.
+/// Changes the header of the database at `path`.
+///
+/// `make` makes the next header, or `None` if nothing is to be changed. It is called again if
+/// another process changed the header meanwhile. `commit` is called before the header is written,
+/// and may refuse.
 ///
 /// # Errors
-/// [`DatabaseError`]; nothing was changed then.
+/// [`DatabaseError`]; the header was not changed then.
 pub fn change(
     path: &Path,
     mut make: impl FnMut(&Link, &Header, &ContainerKeys) -> Result<Option<Next>>,
@@ -49,7 +52,7 @@ pub fn change(
     let handle =
         Handle::open(path, &uri(path, "vfs=pellucid&require=sealed"), ffi::OPEN_READWRITE)?;
     handle.busy_timeout(TIMEOUT.as_millis() as std::ffi::c_int);
-    // The first statement reads the header, and takes back what was interrupted.
+    // The first statement reads the header and rolls back an interrupted transaction.
     handle.run("SELECT 1 FROM sqlite_schema")?;
     let (lower, link) = opened::sealed(&handle)?.ok_or_else(|| {
         Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
@@ -60,7 +63,8 @@ pub fn change(
         let keys = link.keys().map_err(failed)?;
         header.flags.check_writable(Subject::File(path.to_owned()))?;
         let Some(next) = make(&link, &header, &keys)? else { return Ok(header) };
-        // In rollback mode EXCLUSIVE, in WAL mode the writer's lock; the checkpoint's is taken below.
+        // This is EXCLUSIVE in rollback mode, and the write lock in WAL mode; the checkpoint lock
+        // is taken below.
         handle.begin("BEGIN EXCLUSIVE", TIMEOUT).map_err(|error| in_use(path, error))?;
         if link.header().is_some_and(|now| now.sequence == header.sequence) {
             break next;
@@ -69,7 +73,7 @@ pub fn change(
     };
     let keys = link.keys().map_err(failed)?;
     let dek = next.dek.as_ref().or(keys.dek()).ok_or(failed(Code(ffi::IOERR)))?;
-    // An earlier look, for a typed error: too many protectors.
+    // Encodes the header once before, for a typed error: too many protectors.
     next.header.encode(keys.header_key())?;
     next.header.sequence = later_sequence(&next.header)?;
     commit()?;
@@ -84,7 +88,8 @@ pub fn change(
         }
     }
     let header = link.header().ok_or(failed(Code(ffi::IOERR)))?;
-    // By its whole path: the caller's own name for it means something else in another directory.
+    // Remembered by its whole path, because the caller's name for it means another file in another
+    // directory.
     remember(&header, link.path());
     handle.run("COMMIT")?;
     Ok(header)
@@ -98,7 +103,7 @@ fn cannot_write(path: &Path, code: Code) -> DatabaseError {
     }
 }
 
-/// An error of SQLite's, or who keeps the database locked.
+/// Turns SQLite's busy error into one that names the processes that hold locks.
 pub fn in_use(path: &Path, error: DatabaseError) -> DatabaseError {
     match Handle::is_busy(&error) {
         true => busy(path),
@@ -106,7 +111,7 @@ pub fn in_use(path: &Path, error: DatabaseError) -> DatabaseError {
     }
 }
 
-/// Others hold locks on it.
+/// Makes the error for a file on which other processes hold locks.
 pub fn busy(path: &Path) -> DatabaseError {
     DatabaseError::InUse { file: path.display().to_string(), holders: holders::find(path) }
 }

@@ -1,4 +1,4 @@
-//! What a file is, without a key and without SQLite.
+//! Finds out what a file is, without a key and without SQLite.
 //!
 //! Reads the file directly, so it must not be called while this process has the file open through
 //! SQLite: closing the descriptor would drop SQLite's locks (howtocorrupt.html, 2.2).
@@ -17,26 +17,26 @@ use pellucid_files::paths::{copy_path, own_name};
 use pellucid_vfs::link::ReadHeader;
 use pellucid_vfs::truncated_file;
 
-/// What was found.
+/// The result of an inspection.
 #[derive(Debug)]
 pub struct Inspection {
     /// The file.
     pub path: PathBuf,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// What it is.
+    /// The kind of the file.
     pub kind: Kind,
-    /// A copy of a conversion lies beside it.
+    /// The copy of a conversion, if one lies beside it.
     pub copy: Option<PathBuf>,
-    /// A WAL or journal lies beside it, with its bytes.
+    /// The WAL and journal that lie beside it, with their sizes in bytes.
     pub logs: Vec<(PathBuf, u64)>,
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Nothing in it.
+    /// An empty file.
     Empty,
     /// A plain SQLite database.
     Plain,
@@ -44,37 +44,38 @@ pub enum Kind {
     Sealed(Box<SealedHeader>),
     /// A conversion was interrupted; opening it for writing finishes it.
     Unfinished,
-    /// Neither.
+    /// None of these.
     NotADatabase,
     /// A container that cannot be read.
     Damaged(Error),
 }
 
-/// A container's header and how whole its copies are.
+/// A container's header, and which of its copies are damaged.
 #[derive(Debug)]
 pub struct SealedHeader {
     /// The header.
     pub header: Header,
-    /// Copy 0 is damaged.
+    /// Whether copy 0 is damaged.
     pub first_copy_damaged: bool,
-    /// Sector 0 is damaged.
+    /// Whether sector 0 is damaged.
     pub sector_damaged: bool,
-    /// How far a scan says it is; not authenticated either.
+    /// The progress that a scan wrote. It is not authenticated either.
     pub progress: Option<Progress>,
-    /// What is counted as sealed under a generation, in database pages and in logs; not authenticated either.
+    /// The wear counts of database pages and of logs. They are not authenticated either.
     pub wear: [Option<Wear>; 2],
-    /// Whether a process is scanning it; none where that cannot be known.
+    /// Whether a process is scanning it. `None` if the system cannot say.
     pub is_scanned: Option<bool>,
 }
 
 impl SealedHeader {
-    /// How much of [`GENERATION_WRITES`] the present generation has used: of the fuller of its two counts.
+    /// The units sealed under the present generation, of [`GENERATION_WRITES`]: the larger of its
+    /// two counts.
     pub fn generation_writes(&self) -> u64 {
         self.reserved().max().unwrap_or(0)
     }
 
-    /// How much was sealed under the present DEK, rounded up: blocks are reserved, and a generation that was left counts
-    /// as full.
+    /// The units sealed under the present DEK, rounded up: blocks are reserved, and an earlier
+    /// generation counts as full.
     pub fn key_writes(&self) -> u64 {
         let first = self.header.current_dek().map_or(0, |row| row.first_generation);
         let left = u64::from(self.header.generation.saturating_sub(first));
@@ -89,23 +90,24 @@ impl SealedHeader {
 }
 
 impl SealedHeader {
-    /// How far its scan is, 0 to 100, if one is under way.
+    /// The progress of its scan in percent, if one is under way.
     pub fn percent(&self) -> Option<f32> {
-        // Nothing was kept yet, or it is of an earlier scan.
+        // A progress with an older generation is of an earlier scan.
         let own = self.progress.filter(|progress| progress.generation >= self.header.generation);
         let under_way = self.header.scan.state.is_under_way();
         under_way.then(|| own.map_or(0.0, |progress| progress.percent()))
     }
 }
 
-/// Looks at `path`.
+/// Inspects the file at `path`.
 ///
 /// # Errors
-/// [`Error::Io`] if it cannot be read.
+/// [`Error::Io`] if the file cannot be read.
 pub fn inspect(path: &Path) -> Result<Inspection> {
     let found = look(path)?;
     match found.kind {
-        // Its beginning may have been read while a conversion was laid, which was over, and its copy gone, a moment later.
+        // The beginning may have been read during a laying that was over, and its copy gone, a
+        // moment later. So a damaged file is read again.
         Kind::Damaged(_) => look(path),
         _ => Ok(found),
     }
@@ -136,7 +138,7 @@ fn look(path: &Path) -> Result<Inspection> {
     Ok(Inspection { path: path.to_owned(), bytes: metadata.len(), kind, copy, logs })
 }
 
-/// What begins with `region`. `is_whole`: nothing lies behind it.
+/// The kind of a file that begins with `region`. With `is_whole` nothing lies behind the region.
 pub fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
     // An interrupted birth leaves zeros in sector 0 and no page.
     let unborn = is_whole && region.iter().take(SECTOR_BYTES).all(|byte| *byte == 0);

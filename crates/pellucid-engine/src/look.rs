@@ -1,4 +1,5 @@
-//! A look at a database that others may be using: read-only, and past what killed processes have left.
+//! Read-only connections to a database that other processes may use. They roll back what a killed
+//! process left.
 
 use std::ffi::c_int;
 use std::path::Path;
@@ -8,18 +9,21 @@ use pellucid_host::{ffi, DatabaseError, Options};
 use pellucid_vfs::laying::is_copy_beside;
 
 const ANY_READ: &str = "PRAGMA schema_version";
-/// So many transactions of killed processes are taken back, one after the other, before a database can be looked at.
+/// The most interrupted transactions that are rolled back, one after the other, before a look gives
+/// up.
 const RECOVERIES: u32 = 20;
 
-/// Opens `uri` to look at it, in a read transaction: what is read of it is of one state, and no process that is killed
-/// meanwhile leaves a journal that would have to be played back before the next read. Read-only, because a connection
-/// that may write checkpoints when it closes; one that may is opened only to take back a transaction that was
-/// interrupted, or to finish a conversion or a restore that was.
+/// Opens `uri` read-only, in a read transaction, after interrupted transactions were rolled back.
+///
+/// In the transaction all reads are of one state, and no process that is killed meanwhile leaves a
+/// journal that would have to be played back before the next read. The connection is read-only
+/// because one that may write checkpoints when it closes. One that may write is opened only to roll
+/// back an interrupted transaction, or to finish an interrupted conversion or restore.
 pub fn look<'a>(file: &Path, uri: &str, options: &Options) -> Result<Handle<'a>, DatabaseError> {
     look_by(file, options, |flags| Handle::open(file, uri, flags))
 }
 
-/// The same by connections that `connect` opens with the flags it is given.
+/// Like [`look`], over connections that `connect` opens with the flags it gets.
 pub fn look_by<'a>(
     file: &Path,
     options: &Options,
@@ -40,7 +44,7 @@ pub fn look_by<'a>(
         open(ffi::OPEN_READWRITE)?.number(ANY_READ)?;
         looked = look();
     }
-    // Between a recovery and the next look another process may be killed.
+    // Another process may be killed between a rollback and the next try.
     for _ in 0..RECOVERIES {
         match &looked {
             Err(error) if wants_a_writer(error) => {}
@@ -52,7 +56,7 @@ pub fn look_by<'a>(
     looked
 }
 
-/// Whether an interrupted transaction has to be taken back first.
+/// Whether an interrupted transaction has to be rolled back first.
 fn wants_a_writer(error: &DatabaseError) -> bool {
     matches!(error, DatabaseError::Sqlite { code: ffi::READONLY_ROLLBACK, .. })
 }

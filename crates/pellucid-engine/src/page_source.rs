@@ -1,9 +1,10 @@
-//! Authenticated pages of a sealed database, in the state SQLite would give them, and without SQLite: what is damaged
-//! costs itself only.
+//! Authenticated pages of a sealed database, in the state in which SQLite would read them, but
+//! without SQLite: a damaged page costs only itself.
 //!
-//! A page is the WAL's, as far as that counts; else what a hot journal keeps of it; else the file's. Nothing is written,
-//! not even what an interrupted transaction left to be taken back. While it is open, locks keep the pages as they are:
-//! a read transaction where others may be using a WAL, else SHARED.
+//! A page comes from the WAL if a frame of it counts, else from a hot journal, else from the file.
+//! Nothing is written: an interrupted transaction is not rolled back either. While it is open,
+//! locks keep the pages as they are: a read transaction if other processes may use a WAL, else
+//! SHARED.
 
 mod journal;
 mod log;
@@ -34,13 +35,14 @@ use crate::units::catch_up;
 pub(crate) use journal::HotJournal;
 use log::Log;
 
-/// How long to wait for somebody who has the database for himself.
+/// How long to wait for a connection that has the database locked for itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
-/// A page may be half written while it is read.
+/// Reads of a page before it counts as damaged, because it may be half written while it is read.
 const ATTEMPTS: usize = 5;
-/// Of a file that was cut off, what is gone is told page by page, as long as the file has an eighth of its pages or there
-/// are no more than so many: a count that is damaged must not cost memory for 2^32 pages.
+/// The multiple of the file's pages up to which the missing pages of a cut file are listed one by
+/// one. Up to [`COUNTED_LEAST`] pages they always are. A damaged count must not cost memory for
+/// 2^32 pages.
 const BEHIND: u32 = 8;
 const COUNTED_LEAST: u32 = 65_536;
 
@@ -54,7 +56,7 @@ pub struct Pages {
     log: Option<Log>,
     journal: Option<HotJournal>,
     damage: RefCell<BTreeMap<u32, String>>,
-    /// Pages that the last commit counts, where those are too many to be looked for.
+    /// The page count of the last commit, if it is too large for the missing pages to be listed.
     too_many: Option<u32>,
 }
 
@@ -62,7 +64,8 @@ impl Pages {
     /// Opens the sealed database at `path` to read its pages one by one.
     ///
     /// # Errors
-    /// [`DatabaseError`]: no key, no whole header, or somebody has it for himself.
+    /// [`DatabaseError`] if there is no key or no whole header, or another connection has the
+    /// database for itself.
     pub fn open(path: &Path) -> Result<Self, DatabaseError> {
         let handle =
             Handle::open(path, &uri(path, "vfs=pellucid&require=sealed"), ffi::OPEN_READONLY)?;
@@ -75,7 +78,7 @@ impl Pages {
         if !in_transaction {
             lock(path, lower)?;
         }
-        // Pages are read where they lie, not out of a mapping that SQLite's own reads may have made.
+        // Reads must not use a mapping that SQLite's own reads may have made.
         lower.drop_mapping();
         let page_bytes = link.page_size().unwrap_or(4096);
         let failed = |code: Code| io(path, code);
@@ -105,19 +108,20 @@ impl Pages {
         Ok(found)
     }
 
-    /// How many pages the file has room for.
+    /// The number of pages that the file has room for.
     fn in_file(&self) -> Outcome<u32> {
         let size = self.container.file().size()?.saturating_sub(REGION_BYTES);
         Ok(size.div_ceil(self.page_bytes as u64).min(u64::from(u32::MAX - 1)) as u32)
     }
 
-    /// How many pages the database has: as its last commit says, or as the file is long.
+    /// The number of pages of the database: from its last commit, or from the length of the file.
     fn count(&self, in_file: u32) -> u32 {
         let committed = self.log.as_ref().and_then(Log::pages);
         if let Some(pages) = committed.or(self.journal.as_ref().map(HotJournal::pages)) {
             return pages;
         }
-        // In the header: the size that goes with this change counter (SQLite file format, 1.3.8).
+        // The count in SQLite's header is valid if it has this change counter (SQLite file format,
+        // 1.3.8).
         let Ok(first) = self.read(1) else { return in_file };
         let word = |at: usize| first.get(at..at + 4).and_then(|b| b.try_into().ok());
         let number = |at| word(at).map_or(0, u32::from_be_bytes);
@@ -128,28 +132,30 @@ impl Pages {
         }
     }
 
-    /// The header, which the key has authenticated.
+    /// The header, authenticated under the key.
     ///
     /// # Errors
-    /// [`DatabaseError`] in practice never.
+    /// [`DatabaseError`], in practice never.
     pub fn header(&self) -> Result<Header, DatabaseError> {
         self.container.link().header().ok_or_else(|| io(&self.path, Code(ffi::IOERR)))
     }
 
-    /// Another container under what protects this one, and which of its protectors could not be made again.
+    /// Makes the birth of another container under the same protectors. Returns also an error for
+    /// each protector that could not be made again.
     ///
     /// # Errors
-    /// [`DatabaseError`] if none could.
+    /// [`DatabaseError`] if no protector could be made.
     pub fn birth(&self) -> Result<(Birth, Vec<Error>), DatabaseError> {
         Ok(Birth::like(&self.header()?, self.container.link().credentials())?)
     }
 
-    /// The pages that were asked for and are damaged, each with its cause.
+    /// The damaged pages among those that were read, each with its cause.
     pub fn damage(&self) -> BTreeMap<u32, String> {
         self.damage.borrow().clone()
     }
 
-    /// What of WAL or journal is damaged so that commits are lost; and a number of pages that cannot be right.
+    /// Remarks about damage of the WAL or the journal that loses commits, and about a page count
+    /// that cannot be right.
     pub fn remarks(&self) -> Vec<String> {
         let log = self.log.as_ref().and_then(Log::remark);
         let journal = self.journal.iter().flat_map(HotJournal::remarks);
@@ -227,7 +233,7 @@ impl Source for Pages {
     }
 }
 
-/// Whether a read transaction could be begun; a page that it needs may be damaged.
+/// Whether a read transaction can be begun. A page that it needs may be damaged.
 fn begins(handle: &Handle<'_>) -> Result<bool, DatabaseError> {
     match handle.run("BEGIN").and_then(|()| handle.run("SELECT 1 FROM sqlite_schema")) {
         Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! Protectors of a sealed database, added, dropped and exchanged while it is in use: only its header changes.
+//! Adds, drops and exchanges the protectors of a sealed database in use. Only its header changes.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use pellucid_vfs::seal_request::{Credentials, Protection};
 use crate::header_change;
 use crate::header_change::Next;
 
-/// Adds a protector; what opened the database before opens it still.
+/// Adds a protector. The present protectors stay.
 ///
 /// # Errors
-/// [`DatabaseError`]; nothing was changed then.
+/// [`DatabaseError`]; the header was not changed then.
 pub fn add(path: &Path, protection: &Protection) -> std::result::Result<(), DatabaseError> {
     change(path, Action::Added, |header, dek| {
         header.protectors.push(wrap(header, dek, protection)?);
@@ -29,7 +29,7 @@ pub fn add(path: &Path, protection: &Protection) -> std::result::Result<(), Data
 /// Drops the protector at `index`, from 0.
 ///
 /// # Errors
-/// [`Error::Misuse`] if there is none there, or it is the last one.
+/// [`Error::Misuse`] if there is none at `index`, or it is the last one.
 pub fn drop(path: &Path, index: usize) -> std::result::Result<(), DatabaseError> {
     change(path, Action::Dropped, |header, _| {
         let refuse = |why: &'static str| Err(Error::misuse(Subject::Protector(index), why));
@@ -44,11 +44,11 @@ pub fn drop(path: &Path, index: usize) -> std::result::Result<(), DatabaseError>
     })
 }
 
-/// Protects the DEK by `protection` instead of by the certificate with the SHA-256 thumbprint `old`, or by
-/// anything else if none is named. The pages are not touched.
+/// Exchanges the certificate with the SHA-256 thumbprint `old`, or all protectors if `old` is
+/// `None`, for `protection`. The pages are not touched.
 ///
 /// # Errors
-/// [`Error::Misuse`] if no protector is of that certificate.
+/// [`Error::Misuse`] if no protector has that certificate.
 pub fn exchange(
     path: &Path,
     old: Option<&[u8; 32]>,
@@ -98,10 +98,12 @@ fn change(
     .map(|_| ())
 }
 
-/// The protectors of `header`, each wrapping `dek` instead, of which `row` is the row, in the container `file_id`.
+/// Makes each protector of `header` again for the new DEK `dek` with the row `row`, in the
+/// container `file_id`.
 ///
 /// # Errors
-/// [`Error::MissingKey`] naming the protector whose key is not at hand: it could not be made again.
+/// [`Error::MissingKey`], which names a protector that could not be made again because its key is
+/// not at hand.
 pub fn of_new_dek(
     header: &Header,
     dek: &Dek,

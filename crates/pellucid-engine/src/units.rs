@@ -1,10 +1,12 @@
-//! Units that are read while others write: a header that is older than a unit is read again first.
+//! Units that are read while other processes write. If a unit is newer than the known header, the
+//! header is read again first.
 
 use pellucid::unit::generation;
 use pellucid_vfs::link::Link;
 
-/// Reads the header again where `unit` names a generation that it did not have when it was read last. A header that cannot
-/// be read again opens nothing either, and the unit says so then.
+/// Reads the header again if `unit` names a generation that the known header does not have. An
+/// error is not returned: without a new header the unit does not open either, and its error says
+/// so.
 pub fn catch_up(link: &Link, unit: &[u8]) {
     if generation(unit).is_some_and(|named| link.is_newer(named)) {
         let _ = link.refresh();

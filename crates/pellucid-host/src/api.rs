@@ -1,4 +1,4 @@
-//! SQLite's functions, taken from the table that SQLite hands to an extension.
+//! The functions of the host's SQLite, taken from the table that SQLite hands to an extension.
 //!
 //! The table (`sqlite3_api_routines`, sqlite3ext.h) only ever grows at its end, so a slot's number is
 //! fixed; a slot beyond the host's version is never touched.
@@ -105,7 +105,7 @@ slots! {
 }
 
 impl Api {
-    /// Takes over the table of the host. None if its SQLite is too old.
+    /// Takes the host's table. `None` if its SQLite is too old.
     ///
     /// # Safety
     /// `table` is the `sqlite3_api_routines` pointer SQLite gave to an extension's entry point.
@@ -122,7 +122,7 @@ impl Api {
         Some(api)
     }
 
-    /// The table taken over before.
+    /// Returns the table that was taken before.
     pub fn get() -> Option<Self> {
         let table = TABLE.load(Ordering::Acquire);
         (!table.is_null()).then_some(Self(table.cast_const().cast()))
@@ -134,14 +134,14 @@ impl Api {
         unsafe { self.libversion_number()() }
     }
 
-    /// A line in the host's error log (errlog.html).
+    /// Writes a line to the host's error log (errlog.html).
     pub fn log(self, code: c_int, line: &str) {
         let Ok(line) = CString::new(line) else { return };
         // SAFETY: both strings are terminated and live across the call; "%s" takes exactly one.
         unsafe { self.log_raw()(code, c"%s".as_ptr(), line.as_ptr()) };
     }
 
-    /// The schema name of the n-th database of a connection; none past the end.
+    /// Returns the schema name of the n-th database of a connection. `None` past the end.
     ///
     /// # Safety
     /// `db` is an open connection whose mutex the caller holds.

@@ -1,12 +1,13 @@
-//! Locks on one byte of a file that belong to the open file and not to the process (fcntl_locking(2), open file description
-//! locks): no close of another descriptor gives them back, and the kernel does so with the process, however that ends.
+//! Locks on one byte of a file that belong to the open file and not to the process
+//! (fcntl_locking(2), open file description locks). Closing another descriptor does not release
+//! them, and the kernel releases them when the process ends in any way.
 
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 
-/// Takes the lock on byte `at` for `file`; false if somebody else has it. Where the file system has no such locks, nobody
-/// ever has.
+/// Takes the lock on byte `at` for `file`. False if another open file has it. On a file system
+/// without such locks it always succeeds.
 ///
 /// # Errors
 /// The system's.
@@ -14,7 +15,7 @@ pub fn take(file: &File, at: i64) -> std::io::Result<bool> {
     set(file, libc::F_WRLCK, at)
 }
 
-/// Gives the lock on byte `at` back.
+/// Releases the lock on byte `at`.
 ///
 /// # Errors
 /// The system's.
@@ -35,7 +36,7 @@ fn set(file: &File, kind: libc::c_int, at: i64) -> std::io::Result<bool> {
     }
 }
 
-/// Whether somebody has locked byte `at`; none where that cannot be known.
+/// Whether another open file has locked byte `at`. `None` if the system cannot say.
 pub fn is_taken(file: &File, at: i64) -> Option<bool> {
     let mut range = range(libc::F_WRLCK, at);
     // SAFETY: the descriptor is open, and the range lives across the call.
@@ -56,7 +57,7 @@ fn range(kind: libc::c_int, at: i64) -> libc::flock {
         l_whence: libc::SEEK_SET as i16,
         l_start: at,
         l_len: 1,
-        // Open file description locks ask for a zero.
+        // Open file description locks require a zero.
         l_pid: 0,
     }
 }

@@ -1,4 +1,4 @@
-//! Result codes: the one table from typed errors to SQLite's codes, and the log line that goes along.
+//! Result codes: the table from typed errors to SQLite's codes, and the log line of each error.
 //!
 //! The same table stands in docs/guide/errors.md; a test compares them.
 
@@ -14,11 +14,11 @@ use crate::ffi;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code(pub c_int);
 
-/// Result of everything that ends in SQLite.
+/// The result of a function whose error goes to SQLite.
 pub type Outcome<T> = Result<T, Code>;
 
 impl Code {
-    /// `SQLITE_OK` becomes `Ok`.
+    /// Turns `SQLITE_OK` into `Ok`.
     ///
     /// # Errors
     /// Any other code.
@@ -30,7 +30,7 @@ impl Code {
     }
 }
 
-/// The code SQLite gets for an error, whatever the file.
+/// Returns the code that SQLite gets for an error, whatever the file.
 pub fn code_of(error: &Error) -> Code {
     Code(match error {
         Error::Io { .. } => ffi::IOERR,
@@ -44,7 +44,7 @@ pub fn code_of(error: &Error) -> Code {
     })
 }
 
-/// Logs `error` about `file` and gives the code for SQLite.
+/// Logs `error` about `file` and returns the code for SQLite.
 pub fn report(file: &Path, error: &Error) -> Code {
     let code = code_of(error);
     note(code.0, file, &error.to_string());
@@ -56,7 +56,7 @@ pub fn report(file: &Path, error: &Error) -> Code {
     code
 }
 
-/// The last line logged: SQLite itself hands on no more than a number.
+/// The last logged line. SQLite itself returns only a number.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// SQLite's result code.
@@ -71,12 +71,13 @@ thread_local! {
     static LAST: std::cell::RefCell<Option<Report>> = const { std::cell::RefCell::new(None) };
 }
 
-/// Takes the last line this thread logged, for a program that wants to tell more than SQLite does.
+/// Takes the last line that this thread logged, for a program that reports more than SQLite does.
 pub fn last_report() -> Option<Report> {
     LAST.with_borrow_mut(Option::take)
 }
 
-/// One line about `file` in SQLite's log and, as `PELLUCID_LOG` says, on standard error or in syslog.
+/// Writes one line about `file` to SQLite's log and, as `PELLUCID_LOG` says, to standard error or
+/// to syslog.
 pub fn note(code: c_int, file: &Path, what: &str) {
     let line = format!("pellucid: {}: {what}", file.display());
     if let Some(api) = Api::get() {
@@ -88,14 +89,14 @@ pub fn note(code: c_int, file: &Path, what: &str) {
     });
     let to = std::env::var_os("PELLUCID_LOG").unwrap_or_default();
     if to == "stderr" {
-        // A closed standard error is no reason to fail the caller's statement.
+        // An error of a closed standard error must not fail the caller's statement.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
     } else if to == "syslog" {
         syslog(&line);
     }
 }
 
-/// By the host's own connection to syslog and under its name; the facility is the user's.
+/// Writes to syslog by the host's own connection and under its name. The facility is the user's.
 fn syslog(line: &str) {
     // A path may have any byte but NUL; what it was read from had none.
     let Ok(line) = std::ffi::CString::new(line) else { return };

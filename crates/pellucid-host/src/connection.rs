@@ -1,4 +1,4 @@
-//! A connection of the shim's own, over the host's API table.
+//! A connection of the shim's own, over the host's function table.
 
 use std::ffi::{c_int, c_void, CStr, CString};
 use std::path::Path;
@@ -14,15 +14,16 @@ use crate::statement::{Prepared, Row};
 use crate::DatabaseError;
 
 const FCNTL_FILE_POINTER: c_int = 7;
-/// Statements' steps between two calls of a progress handler.
+/// Steps of a statement between two calls of a progress handler.
 const PROGRESS_STEPS: c_int = 20_000;
-/// How long SQLite is left to wait for a lock, and how long then, again and again.
+/// How long SQLite waits for a lock in one long try, and how long in each short one.
 const LONG_ASK: Duration = Duration::from_secs(1);
 const SHORT_ASK: Duration = Duration::from_millis(100);
-/// So many short ones between two long ones, which keep new readers out for as long as they wait.
+/// The number of short tries between two long ones. A long one keeps new readers out for as long as
+/// it waits.
 const SHORT_ASKS: u32 = 10;
 
-/// An open connection, closed on drop unless it is somebody else's.
+/// An open connection, closed on drop unless it is the application's.
 pub struct Handle<'a> {
     api: Api,
     db: *mut Connection,
@@ -43,7 +44,7 @@ impl<'a> Handle<'a> {
         let api = Api::get().ok_or_else(|| {
             Error::misuse(Subject::Container, "the VFS is not registered in this process")
         })?;
-        // SQLite would wait for whoever opens the other end of a FIFO.
+        // SQLite would wait for a program that opens the other end of a FIFO.
         for suffix in ["", "-journal", "-wal"] {
             let mut name = pellucid_files::paths::own_name(file).into_os_string();
             name.push(suffix);
@@ -66,17 +67,20 @@ impl<'a> Handle<'a> {
         }
     }
 
-    /// How long a busy statement waits.
+    /// Sets how long a busy statement waits.
     pub fn busy_timeout(&self, milliseconds: c_int) {
         // SAFETY: the connection is open.
         unsafe { self.api.busy_timeout()(self.db, milliseconds) };
     }
 
-    /// Begins a transaction within `patience`. SQLite's own waits grow to 100 ms, and whoever commits one transaction after
-    /// the other leaves the lock free for a moment in between: so it is asked anew, and its waits are short again.
+    /// Begins a transaction within `patience`.
+    ///
+    /// SQLite's own waits grow to 100 ms, and a connection that commits one transaction after the
+    /// other leaves the lock free only for a moment in between. So this tries again and again, and
+    /// each try's waits are short again.
     pub fn begin(&self, begin: &str, patience: Duration) -> Result<(), DatabaseError> {
         let milliseconds = |wait: Duration| wait.as_millis().try_into().unwrap_or(c_int::MAX);
-        // SQLite waits itself.
+        // SQLite itself waits during a try.
         let waiting = Patience::new(patience, Duration::ZERO);
         let mut asks = 0;
         let begun = loop {
@@ -126,21 +130,21 @@ impl<'a> Handle<'a> {
         self.rows(sql, |_| ())
     }
 
-    /// The first column of the first row, as text.
+    /// Runs a statement and returns the first column of its first row, as text.
     pub fn text(&self, sql: &str) -> Result<String, DatabaseError> {
         let mut found = String::new();
         self.rows(sql, |row| found = row.text(0))?;
         Ok(found)
     }
 
-    /// The first column of the first row, as a number.
+    /// Runs a statement and returns the first column of its first row, as a number.
     pub fn number(&self, sql: &str) -> Result<i64, DatabaseError> {
         let mut found = 0;
         self.rows(sql, |row| found = row.number(0))?;
         Ok(found)
     }
 
-    /// Runs one statement and shows each row.
+    /// Runs one statement and calls `each` with each row.
     pub fn rows(&self, sql: &str, mut each: impl FnMut(&Row)) -> Result<(), DatabaseError> {
         let statement = self.prepare(sql)?;
         let row = Row::of(self.api, statement);
@@ -157,7 +161,7 @@ impl<'a> Handle<'a> {
         outcome
     }
 
-    /// A connection of somebody else's, which must not be closed.
+    /// Borrows the application's connection, which must not be closed.
     ///
     /// # Safety
     /// `db` is an open connection of the SQLite behind `api` until this is dropped, and the caller may use it.
@@ -175,30 +179,30 @@ impl<'a> Handle<'a> {
         Self { api, db, borrowed: true, file, progress: None }
     }
 
-    /// The function table that it was opened by.
+    /// The function table that the connection was opened by.
     pub fn api(&self) -> Api {
         self.api
     }
 
-    /// SQLite's pointer.
+    /// SQLite's pointer to the connection.
     pub fn raw(&self) -> *mut Connection {
         self.db
     }
 
-    /// Whether no transaction was begun.
+    /// Whether the connection is in no transaction.
     pub fn autocommit(&self) -> bool {
         // SAFETY: the connection is open.
         unsafe { self.api.get_autocommit()(self.db) != 0 }
     }
 
-    /// The names of its databases: `main`, `temp`, and what is attached.
+    /// Returns the names of its databases: `main`, `temp` and the attached ones.
     pub fn schemas(&self) -> Vec<CString> {
         // SAFETY: the connection is open.
         let name = |index| unsafe { self.api.db_name(self.db, index) };
         (0..).map_while(name).collect()
     }
 
-    /// A collation of that name that compares nothing: good for parsing a schema, for nothing else.
+    /// Defines a collation of that name that compares nothing. It serves to parse a schema only.
     pub fn make_up_collation(&self, name: &str) -> Result<(), DatabaseError> {
         let name = terminated(name)?;
         // SAFETY: the connection is open, the name terminated; no data goes with the collation.
@@ -215,7 +219,7 @@ impl<'a> Handle<'a> {
         self.check(code)
     }
 
-    /// A function of that name, with any number of arguments, that gives NULL.
+    /// Defines a function of that name, with any number of arguments, that returns NULL.
     pub fn make_up_function(&self, name: &str) -> Result<(), DatabaseError> {
         let name = terminated(name)?;
         // SAFETY: as above.
@@ -242,7 +246,7 @@ impl<'a> Handle<'a> {
         }
     }
 
-    /// A statement, which the caller finalizes.
+    /// Prepares a statement, which the caller finalizes.
     pub fn prepare(&self, sql: &str) -> Result<*mut ffi::Statement, DatabaseError> {
         let text = terminated(sql)?;
         let mut statement = std::ptr::null_mut();
@@ -256,14 +260,15 @@ impl<'a> Handle<'a> {
         Ok(statement)
     }
 
-    /// A statement that is run again and again.
+    /// Prepares a statement that is run many times.
     pub fn prepared(&self, sql: &str) -> Result<Prepared<'_>, DatabaseError> {
         Ok(Prepared::of(self, self.prepare(sql)?))
     }
 
     /// Loads an extension with its default entry point.
     pub fn load(&self, extension: &Path) -> Result<(), DatabaseError> {
-        // As SQLite looks for it; a bare name is the dynamic linker's to find, in the system's directories.
+        // The path is made as SQLite makes it. The dynamic linker finds a bare name in the system's
+        // directories.
         if extension.components().count() > 1 {
             pellucid_files::trusted::check(extension)?;
             let mut longer = extension.as_os_str().to_owned();
@@ -291,7 +296,7 @@ impl<'a> Handle<'a> {
         Err(DatabaseError::Sqlite { file: extension.display().to_string(), code, message: told })
     }
 
-    /// The file object of the main database.
+    /// Returns the file object of the main database.
     ///
     /// # Errors
     /// SQLite's, if it has none.
@@ -299,7 +304,8 @@ impl<'a> Handle<'a> {
         self.file_of(c"main")
     }
 
-    /// The file object of the database `schema`, which is open as long as this connection and the database is attached.
+    /// Returns the file object of the database `schema`. It is open as long as this connection is
+    /// and the database is attached.
     ///
     /// # Errors
     /// SQLite's, if it has none.
@@ -315,12 +321,12 @@ impl<'a> Handle<'a> {
         Ok(file)
     }
 
-    /// Whether an error means that others hold locks.
+    /// Whether an error means that other connections hold locks.
     pub fn is_busy(error: &DatabaseError) -> bool {
         matches!(error, DatabaseError::Sqlite { code, .. } if matches!(code & 0xff, ffi::BUSY | 6))
     }
 
-    /// What SQLite said last.
+    /// Makes an error out of SQLite's last message.
     pub fn error(&self, code: c_int) -> DatabaseError {
         if self.db.is_null() {
             let message = "out of memory".to_owned();
@@ -381,11 +387,12 @@ unsafe extern "C" fn call_borrowed(argument: *mut c_void) -> c_int {
     c_int::from(told.is_err())
 }
 
-/// Neither a file nor a directory, of which SQLite says what it is, nor a disk. `/dev/null` is what programs name on purpose,
-/// as `.backup /dev/null` to read everything: it waits for nothing and keeps nothing.
+/// Whether a file is neither a regular file, nor a directory (for which SQLite has an error of its
+/// own), nor a disk. `/dev/null` does not count: programs name it on purpose, as `.backup
+/// /dev/null` to read everything, and it neither blocks nor keeps anything.
 pub fn never_a_database(found: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    /// Its major and minor number (null(4)).
+    /// The device number of `/dev/null` (null(4)).
     const NULL_DEVICE: u64 = libc::makedev(1, 3);
     let kind = found.file_type();
     let is_device = kind.is_char_device() && found.rdev() != NULL_DEVICE;
@@ -397,8 +404,8 @@ fn terminated(text: &str) -> Result<CString, DatabaseError> {
         .map_err(|_| Error::misuse(Subject::Container, "a zero byte in a name or statement").into())
 }
 
-/// A path as the `file:` part of a URI. A whole one has an empty authority in front: two slashes at its own beginning would
-/// be taken for one (uri.html, 3.1).
+/// Writes a path as the `file:` part of a URI. An absolute path gets an empty authority in front:
+/// two slashes at its own beginning would be taken for one (uri.html, 3.1).
 pub fn uri(path: &Path, query: &str) -> String {
     use std::os::unix::ffi::OsStrExt;
     let mut uri = String::from(if path.is_absolute() { "file://" } else { "file:" });
@@ -415,12 +422,12 @@ pub fn uri(path: &Path, query: &str) -> String {
     uri
 }
 
-/// A text as an SQL string literal.
+/// Writes a text as an SQL string literal.
 pub fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A name as SQL quotes it.
+/// Writes a name as a quoted SQL name.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,19 +1,19 @@
-//! What is wrong with a database that was used through the host's SQLite.
+//! Errors of a database that was used through the host's SQLite.
 
 use pellucid::Error;
 
 use crate::holders;
 
-/// What went wrong, and what state the file is in.
+/// The error, and the state of the file after it.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// An error of ours.
+    /// An error of this project's own.
     #[error(transparent)]
     Typed(#[from] Error),
     /// SQLite refused; nothing was changed.
     #[error("`{file}`: {message} (SQLite code {code})")]
     Sqlite {
-        /// Which file.
+        /// The file.
         file: String,
         /// SQLite's extended result code.
         code: i32,
@@ -23,29 +23,29 @@ pub enum DatabaseError {
     /// Other connections did not give way in time; nothing was changed.
     #[error("`{file}` is in use{}", holders::describe(holders))]
     InUse {
-        /// Which file.
+        /// The file.
         file: String,
-        /// Who holds locks on it.
+        /// The processes that hold locks on it.
         holders: Vec<holders::Holder>,
     },
     /// Another process scans it.
     #[error("`{file}`: a scan of it is running already")]
     Scanned {
-        /// Which file.
+        /// The file.
         file: String,
     },
     /// The schema needs collations or functions of an application; nothing was changed.
     #[error("the schema of `{file}` needs what only the application has: {}", missing.join(", "))]
     Schema {
-        /// Which file.
+        /// The file.
         file: String,
-        /// What SQLite said about each object.
+        /// SQLite's message about each object.
         missing: Vec<String>,
     },
     /// Not enough room; nothing was changed.
     #[error("`{file}`: {needed} bytes are needed beside it and {free} are free")]
     Space {
-        /// Which file.
+        /// The file.
         file: String,
         /// Bytes needed.
         needed: u64,

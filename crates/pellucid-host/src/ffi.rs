@@ -156,7 +156,7 @@ pub const OK: c_int = 0;
 pub const ERROR: c_int = 1;
 /// Access was refused.
 pub const PERM: c_int = 3;
-/// A lock is held by somebody else.
+/// Another connection holds a lock.
 pub const BUSY: c_int = 5;
 /// Out of memory.
 pub const NOMEM: c_int = 7;
@@ -224,25 +224,25 @@ pub const OPEN_WAL: c_int = 0x80000;
 
 /// No lock.
 pub const LOCK_NONE: c_int = 0;
-/// Others may read.
+/// Other connections may read.
 pub const LOCK_SHARED: c_int = 1;
-/// Others may read; this connection is going to write.
+/// Other connections may read; this connection is going to write.
 pub const LOCK_RESERVED: c_int = 2;
-/// Nobody else may read or write.
+/// No other connection may read or write.
 pub const LOCK_EXCLUSIVE: c_int = 4;
 
 /// An ordinary sync.
 pub const SYNC_NORMAL: c_int = 2;
 
-/// Give a lock of the WAL index back.
+/// Release a lock of the wal-index.
 pub const SHM_UNLOCK: c_int = 1;
-/// Take a lock of the WAL index.
+/// Take a lock of the wal-index.
 pub const SHM_LOCK: c_int = 2;
-/// The lock keeps everybody else out.
+/// The lock keeps every other connection out.
 pub const SHM_EXCLUSIVE: c_int = 8;
-/// The writer's lock byte of a WAL index (walformat.html, 2.3.1).
+/// The write lock byte of a wal-index (walformat.html, 2.3.1).
 pub const WAL_WRITE_LOCK: c_int = 0;
-/// The checkpointer's.
+/// The checkpoint lock byte of a wal-index.
 pub const WAL_CKPT_LOCK: c_int = 1;
 
 /// How large the file is going to be.

@@ -1,5 +1,6 @@
-//! The directory that a backup's file gets its name in. It is opened once, and all that happens to names in it goes by that:
-//! whoever owns a directory above it may put another one in its place meanwhile.
+//! A directory by its descriptor, in which a backup's file gets its name. It is opened once, and
+//! all changes of names go by the descriptor: the owner of a directory above may put another one in
+//! its place meanwhile.
 
 use std::ffi::{c_int, CString, OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -15,11 +16,11 @@ use rustix::fs::{openat, statat, AtFlags, Mode, OFlags, CWD};
 #[derive(Debug)]
 pub struct Folder(File);
 
-/// Which file something is.
+/// The identity of a file: device and inode.
 pub type Identity = (u64, u64);
 
 impl Folder {
-    /// That of `path`.
+    /// Opens the directory that `path` lies in.
     ///
     /// # Errors
     /// The system's.
@@ -28,7 +29,7 @@ impl Folder {
         Ok(Self(openat(CWD, directory_of(path), flags, Mode::empty())?.into()))
     }
 
-    /// A file that nothing has the name of yet; only its owner may read it.
+    /// Makes a file under a name that no file has yet. Only its owner may read it.
     ///
     /// # Errors
     /// The system's.
@@ -43,7 +44,8 @@ impl Folder {
         Ok(unsafe { File::from_raw_fd(descriptor) })
     }
 
-    /// Which file has a name; a link is one itself unless it is followed.
+    /// Returns the identity of the file that has a name. A link is a file itself unless it is
+    /// followed.
     ///
     /// # Errors
     /// The system's.
@@ -53,7 +55,7 @@ impl Folder {
         Ok((found.st_dev, found.st_ino))
     }
 
-    /// Removes a name that `file` has, and no other file's.
+    /// Removes a name, if `file` has it and no other file.
     ///
     /// # Errors
     /// The system's.
@@ -64,7 +66,7 @@ impl Folder {
         done(unsafe { libc::unlinkat(self.raw(), name.as_ptr(), 0) })
     }
 
-    /// Gives a file another name that nothing has; it keeps the first.
+    /// Gives a file another name that no file has. It keeps the first one.
     ///
     /// # Errors
     /// The system's.
@@ -75,7 +77,7 @@ impl Folder {
         done(unsafe { libc::linkat(self.raw(), from.as_ptr(), self.raw(), to.as_ptr(), 0) })
     }
 
-    /// Gives a file another name in the place of what has it.
+    /// Renames a file, and replaces the file that has the name.
     ///
     /// # Errors
     /// The system's.
@@ -86,7 +88,7 @@ impl Folder {
         done(unsafe { libc::renameat(self.raw(), from.as_ptr(), self.raw(), to.as_ptr()) })
     }
 
-    /// Forces names to disk.
+    /// Forces the names to disk.
     ///
     /// # Errors
     /// The system's.
@@ -98,7 +100,7 @@ impl Folder {
         self.0.as_raw_fd()
     }
 
-    /// What is under the name is not what was there: whoever put it there keeps it.
+    /// Checks that `file` has the name. If another file has it, that file stays.
     fn assert_is(&self, name: &OsStr, file: &File) -> io::Result<()> {
         match self.identity(name, false)? == identity(file)? {
             true => Ok(()),
@@ -107,8 +109,8 @@ impl Folder {
     }
 }
 
-/// What a call of the C library's says. By way of the library and not of the system, so that tests can stop a program
-/// before each change (tests/tools/killat.c).
+/// Turns the result of a call of the C library into an error. The calls go by the library and not
+/// by the system, so that tests can stop a program before each change (tests/tools/killat.c).
 fn done(code: c_int) -> io::Result<()> {
     if code < 0 {
         return Err(io::Error::last_os_error());
@@ -120,7 +122,7 @@ fn terminated(name: &OsStr) -> io::Result<CString> {
     Ok(CString::new(name.as_bytes())?)
 }
 
-/// Which file is open.
+/// Returns the identity of an open file.
 ///
 /// # Errors
 /// The system's.
@@ -128,7 +130,7 @@ pub fn identity(file: &File) -> io::Result<Identity> {
     identity_of(&file.metadata()?)
 }
 
-/// Which file it is that was looked at.
+/// Returns the identity in a file's metadata.
 ///
 /// # Errors
 /// None.
@@ -137,13 +139,12 @@ pub fn identity_of(found: &Metadata) -> io::Result<Identity> {
     Ok((found.dev(), found.ino()))
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 pub fn name_of(path: &Path) -> OsString {
     path.file_name().unwrap_or(path.as_os_str()).to_owned()
 }
 
-/// A file of media that is to be appended to. A link that somebody has put there as its name is gone through once, and
-/// not again.
+/// Opens a file of media to append to it. A link under its name is followed once, and not again.
 ///
 /// # Errors
 /// The system's.

@@ -1,4 +1,4 @@
-//! SQL functions: what an application calls on its connection.
+//! SQL functions that an application calls on its connection.
 
 use std::ffi::{c_int, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -8,17 +8,18 @@ use crate::ffi::{self, Connection, Context, Value};
 use crate::lending::Lender;
 use crate::table::{self, View};
 
-/// Callable by the application only, never by a schema (`SQLITE_DIRECTONLY`), and in UTF-8.
+/// The flags of a function: callable by the application only, never by a schema
+/// (`SQLITE_DIRECTONLY`), and in UTF-8.
 const FLAGS: c_int = 1 | 0x8_0000;
 
-/// A function: what it is called, how many arguments it takes, what it does.
+/// A function: its name, its number of arguments, its code.
 #[derive(Debug)]
 pub struct Function {
     /// Its name.
     pub name: &'static CStr,
     /// How many arguments it takes.
     pub arguments: c_int,
-    /// Gives its result, or why there is none.
+    /// Returns its result or its error message.
     pub call: fn(&Call<'_>) -> Result<String, String>,
 }
 
@@ -31,7 +32,7 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// An argument as text; none if there are not so many.
+    /// Returns an argument as text. `None` if there are fewer.
     pub fn text(&self, index: usize) -> Option<String> {
         let value = *self.arguments.get(index)?;
         // SAFETY: SQLite gave the value for this call; its text is terminated and lives across it.
@@ -46,7 +47,7 @@ impl Call<'_> {
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Runs `work` with what lends collations and functions of the calling connection, and its connection.
+    /// Runs `work` with the calling connection, and with a lender of its collations and functions.
     pub fn lending<T>(&self, work: impl FnOnce(Lender<'_>) -> T) -> T {
         // SAFETY: the context of a running function has a connection, and no lender outlives this call: the work gets one of any
         // lifetime, and so can keep none.
@@ -54,7 +55,7 @@ impl Call<'_> {
     }
 }
 
-/// Gives a connection its functions and tables.
+/// Defines functions and tables on a connection.
 ///
 /// # Safety
 /// `db` is the connection that an entry point was called with, after the function table was set, or null.

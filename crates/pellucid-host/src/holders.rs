@@ -1,4 +1,4 @@
-//! Who holds locks on a file: `/proc/locks`, by inode.
+//! The processes that hold locks on a file: `/proc/locks`, by inode.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 pub struct Holder {
     /// Its process id.
     pub pid: u32,
-    /// Its command's name; empty if it is gone or not ours to see.
+    /// Its command's name. Empty if the process is gone or not visible to this user.
     pub command: String,
 }
 
-/// Where the locks of readers and writers end in a WAL index; behind it is one of every connection (os_unix.c,
-/// `UNIX_SHM_DMS`).
+/// The byte of a wal-index where the locks of readers and writers end. The byte behind it is locked
+/// by every connection (os_unix.c, `UNIX_SHM_DMS`).
 const EVERYBODY: u64 = 128;
 
-/// Other processes with locks on `database` or its WAL index; empty where there is no `/proc`.
+/// Finds the other processes with locks on `database` or its wal-index. Empty without `/proc`.
 pub fn find(database: &Path) -> Vec<Holder> {
     let inodes = [inode(database), inode(&index(database))];
     with_locks(|lock| inodes.contains(&Some(lock.inode)))
 }
 
-/// Those of them that are in a transaction.
+/// Finds those of them that are in a transaction.
 pub fn in_transaction(database: &Path) -> Vec<Holder> {
-    // In WAL mode an idle connection has a lock on the database file, too.
+    // In WAL mode an idle connection has a lock on the database file too.
     match inode(&index(database)) {
         Some(index) => with_locks(|lock| lock.inode == index && lock.start < EVERYBODY),
         None => find(database),
@@ -63,7 +63,8 @@ struct Lock {
     start: u64,
 }
 
-/// `1: POSIX  ADVISORY  READ 1234 08:01:5678 0 EOF` (proc(5)). The locks of open files have no process.
+/// Parses a line such as `1: POSIX  ADVISORY  READ 1234 08:01:5678 0 EOF` (proc(5)). Locks of open
+/// files have no process.
 fn parse(line: &str) -> Option<Lock> {
     let mut fields =
         line.split_whitespace().skip_while(|field| *field != "READ" && *field != "WRITE");
@@ -73,7 +74,7 @@ fn parse(line: &str) -> Option<Lock> {
     Some(Lock { pid, inode, start })
 }
 
-/// `: held by python3 (1234), app (77)`, or nothing if nobody was found.
+/// Describes holders as `: held by python3 (1234), app (77)`. Empty if none was found.
 pub fn describe(holders: &[Holder]) -> String {
     if holders.is_empty() {
         return String::new();
@@ -81,7 +82,7 @@ pub fn describe(holders: &[Holder]) -> String {
     format!(": held by {}", names(holders))
 }
 
-/// `python3 (1234), app (77)`.
+/// Lists holders as `python3 (1234), app (77)`.
 pub fn names(holders: &[Holder]) -> String {
     let names: Vec<String> = holders
         .iter()

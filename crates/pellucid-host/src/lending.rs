@@ -1,7 +1,8 @@
 //! Collations and functions that only the application's connection has, lent to connections of the shim's own.
 //!
-//! SQLite hands out no pointers to what an application defined, but it names it (`PRAGMA collation_list`,
-//! `PRAGMA function_list`) and the application's connection can run it: each call is answered by a statement there.
+//! SQLite gives out no pointers to an application's collations and functions, but it names them
+//! (`PRAGMA collation_list`, `PRAGMA function_list`), and the application's connection can run
+//! them. So each call is answered by a statement there.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void, CStr, CString};
@@ -16,7 +17,8 @@ use crate::ffi::{Connection, Context, Statement, Value};
 use crate::DatabaseError;
 
 const UTF8: c_int = 1;
-/// Usable in indexes and in schemas that are not trusted: it is lent to read one schema, no other.
+/// The flags of a lent function: usable in indexes and in untrusted schemas, because it is lent to
+/// read one schema and no other.
 const FUNCTION_FLAGS: c_int = UTF8 | 0x800 | 0x20_0000;
 
 /// The application's connection, in the middle of a call that came from it.
@@ -38,7 +40,8 @@ impl std::fmt::Debug for Lender<'_> {
 struct Loan {
     lender: Lender<'static>,
     name: String,
-    /// Prepared on the application's connection; null for functions, whose number of arguments varies.
+    /// Prepared on the application's connection. Null for functions, whose number of arguments
+    /// varies.
     statement: *mut Statement,
 }
 
@@ -50,7 +53,8 @@ impl Lender<'_> {
         Self { api, db, failed: Rc::default(), _call: PhantomData }
     }
 
-    /// Whether a collation could not be asked: then an order may be wrong, and nothing made with it is used.
+    /// Whether a call of a collation failed. An order may be wrong then, and nothing that was made
+    /// with it is used.
     pub fn failed(&self) -> bool {
         self.failed.get()
     }
@@ -61,8 +65,8 @@ impl Lender<'_> {
         unsafe { Handle::borrowed(self.api, self.db) }
     }
 
-    /// Gives `borrower` the collations and scalar functions of the application. SQLite's own NOCASE and RTRIM are lent
-    /// too, because an application may have replaced them.
+    /// Defines the application's collations and scalar functions on `borrower`. SQLite's own NOCASE
+    /// and RTRIM are lent too, because an application may have replaced them.
     ///
     /// # Errors
     /// SQLite's.
@@ -80,7 +84,8 @@ impl Lender<'_> {
         Ok(())
     }
 
-    /// The same for a loan, which SQLite ends when the borrower closes: within the call, by the contract of `new`.
+    /// Makes the lender of a loan. SQLite ends the loan when the borrower closes, which is within
+    /// the call by the contract of `new`.
     fn for_ever(&self) -> Lender<'static> {
         Lender { api: self.api, db: self.db, failed: self.failed.clone(), _call: PhantomData }
     }
@@ -150,8 +155,9 @@ impl Lender<'_> {
     }
 }
 
-/// Name and number of arguments of each scalar function that is not SQLite's own. By the pragma itself, which reads no
-/// schema: SQLite resolves the schema's functions once, when it reads it.
+/// Returns name and number of arguments of each scalar function that is not SQLite's own. Uses the
+/// pragma itself, which reads no schema: SQLite resolves the schema's functions once, when it reads
+/// the schema.
 fn functions(handle: &Handle<'_>) -> Result<Vec<(String, i64)>, DatabaseError> {
     let mut found = Vec::new();
     handle.rows("PRAGMA function_list", |row| {

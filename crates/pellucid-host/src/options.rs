@@ -1,4 +1,4 @@
-//! What a connection of the library's own is given along.
+//! The options of the library's own connections.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,31 +6,32 @@ use std::time::Duration;
 use crate::connection::Handle;
 use crate::{lending, DatabaseError};
 
-/// What both directions take.
+/// The options of encryption and decryption.
 #[derive(Debug, Clone)]
 pub struct Options<'call> {
     /// How long to wait for other connections to give way.
     pub timeout: Duration,
     /// Extensions to load first, for collations and functions the schema needs.
     pub load: Vec<PathBuf>,
-    /// The application's connection, where it is that which asks.
+    /// The application's connection, if the application itself asks.
     pub lender: Option<lending::Lender<'call>>,
-    /// The database is to be in WAL mode afterwards, although it is not now.
+    /// Whether the database is to be in WAL mode afterwards, although it is not now.
     pub was_wal: bool,
 }
 
 impl Options<'_> {
-    /// What a program takes that has no connection of its own.
+    /// Makes the options of a program without a connection of its own.
     pub fn new(timeout: Duration, load: Vec<PathBuf>) -> Self {
         Self { timeout, load, lender: None, was_wal: false }
     }
 
-    /// The timeout as SQLite takes it.
+    /// The timeout in milliseconds, as SQLite takes it.
     pub fn timeout_ms(&self) -> std::ffi::c_int {
         self.timeout.as_millis().try_into().unwrap_or(std::ffi::c_int::MAX)
     }
 
-    /// Gives a connection what the schema may need besides SQLite's own: the extensions, and what the application lends.
+    /// Gives a connection the collations and functions that the schema may need: the extensions,
+    /// and those that the application lends.
     ///
     /// # Errors
     /// SQLite's.

@@ -1,8 +1,8 @@
-//! Waiting for others to give way, until a deadline.
+//! Waiting until a deadline for other processes to give way.
 
 use std::time::{Duration, Instant};
 
-/// How long is left to wait, and how long to sleep between two tries.
+/// The time left to wait, and the pause between two tries.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     deadline: Instant,
@@ -10,17 +10,17 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// For `time` from now, with a sleep of `pause` between two tries.
+    /// Makes the patience of `time` from now, with a sleep of `pause` between two tries.
     pub fn new(time: Duration, pause: Duration) -> Self {
         Self { deadline: Instant::now() + time, pause }
     }
 
-    /// What is left of it.
+    /// Returns the time that is left.
     pub fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Sleeps before the next try; false, without sleep, if the time is up.
+    /// Sleeps before the next try. False, without sleep, if the time is up.
     pub fn wait(&self) -> bool {
         let goes_on = !self.left().is_zero();
         if goes_on {

@@ -1,4 +1,4 @@
-//! A statement that is run again and again, and a row of a running one.
+//! A statement that is run many times, and a row of a running one.
 
 use std::ffi::{c_int, CStr};
 
@@ -15,7 +15,7 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Of a statement of `handle`'s, which nobody else finalizes.
+    /// Takes a statement of `handle`, which no other code finalizes.
     pub(super) fn of(handle: &'a Handle<'a>, statement: *mut ffi::Statement) -> Self {
         Self { handle, statement }
     }
@@ -77,12 +77,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// Of a statement that is stepped while this is looked at.
+    /// Makes the row of a statement that its caller steps.
     pub(super) fn of(api: Api, statement: *mut ffi::Statement) -> Self {
         Self { api, statement }
     }
 
-    /// A column as text; empty for NULL.
+    /// Returns a column as text; empty for NULL.
     pub fn text(&self, column: c_int) -> String {
         // SAFETY: the statement stands on a row; the text lives until the next step.
         unsafe {
@@ -100,7 +100,7 @@ impl Row {
         unsafe { self.api.column_text()(self.statement, column).is_null() }
     }
 
-    /// A column as a number.
+    /// Returns a column as a number.
     pub fn number(&self, column: c_int) -> i64 {
         // SAFETY: the statement stands on a row.
         unsafe { self.api.column_int64()(self.statement, column) }

@@ -1,5 +1,5 @@
-//! SQLite's side of the tables: eponymous virtual tables that are only read. A cursor has its rows made once, at its first
-//! use, so that a statement sees one state however often it goes through them.
+//! Eponymous virtual tables that are only read. A cursor makes its rows once, at its first use, so
+//! that a statement sees one state however often it reads them.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -10,14 +10,14 @@ use crate::connection::Handle;
 use crate::ffi;
 use crate::ffi::{Connection, Context, Module, Value, VirtualTable};
 
-/// A table: what it is called, its columns, where its rows come from.
+/// A table: its name, its columns, the source of its rows.
 #[derive(Debug)]
 pub struct View {
     /// Its name.
     pub name: &'static CStr,
     /// Its columns, as `CREATE TABLE x(..)`.
     pub schema: &'static CStr,
-    /// Makes its rows, by the connection that asks.
+    /// Makes its rows, over the connection that reads it.
     pub rows: fn(&Handle<'_>) -> Vec<Row>,
 }
 
@@ -40,24 +40,25 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// As it is displayed.
+    /// Makes the cell of a value as it is displayed.
     pub fn text(value: impl ToString) -> Self {
         Cell::Text(value.to_string())
     }
 
-    /// A path, for people.
+    /// Makes the cell of a path, for people.
     pub fn path(path: &Path) -> Self {
         Cell::Text(path.display().to_string())
     }
 
-    /// Seconds since 1970 as SQLite writes a date and a time: `YYYY-MM-DD HH:MM:SS`, UTC.
+    /// Makes the cell of a time in seconds since 1970, as SQLite writes it: `YYYY-MM-DD HH:MM:SS`,
+    /// UTC.
     pub fn time(seconds: i64) -> Self {
         let Ok(at) = time::OffsetDateTime::from_unix_timestamp(seconds) else { return Cell::Null };
         let (hour, minute, second) = at.to_hms();
         Cell::Text(format!("{} {hour:02}:{minute:02}:{second:02}", at.date()))
     }
 
-    /// The same; NULL for 0, which stands for never.
+    /// Like [`Cell::time`]; NULL for 0, which stands for never.
     pub fn time_unless_never(seconds: u64) -> Self {
         match i64::try_from(seconds) {
             Ok(seconds) if seconds > 0 => Self::time(seconds),
@@ -83,7 +84,8 @@ struct Cursor {
     at: usize,
 }
 
-/// Without a way to create one: it is there, once for each connection, under the name of its module.
+/// The module has no function to create a table. The table exists once for each connection, under
+/// the module's name.
 static MODULE: Module = Module {
     version: 1,
     create: None,
@@ -127,7 +129,7 @@ unsafe extern "C" fn connect(
         let view: &'static View = unsafe { &*data.cast_const().cast() };
         // SAFETY: SQLite is connecting the table; the text is terminated, and the option takes no argument.
         let declared = unsafe {
-            // Like `pellucid_encrypt`: not for a schema that came with a file.
+            // Like `pellucid_encrypt`, it is not for a schema that came with a file.
             api.vtab_config()(db, ffi::VTAB_DIRECTONLY);
             api.declare_vtab()(db, view.schema.as_ptr())
         };
@@ -144,7 +146,7 @@ unsafe extern "C" fn connect(
 }
 
 unsafe extern "C" fn best_index(_: *mut VirtualTable, _: *mut c_void) -> c_int {
-    // There is one way to go, through all rows, and what it costs is what SQLite takes for granted.
+    // There is one plan, through all rows, and SQLite's default cost is right for it.
     ffi::OK
 }
 
@@ -224,7 +226,7 @@ unsafe extern "C" fn column(
     context: *mut Context,
     column: c_int,
 ) -> c_int {
-    /// Has SQLite copy what it is given.
+    /// Lets SQLite copy the value.
     const TRANSIENT: isize = -1;
     // SAFETY: as `with` asks; the context is SQLite's, and texts and blobs go with their lengths.
     unsafe {
@@ -233,7 +235,7 @@ unsafe extern "C" fn column(
             let cell = cursor.row().and_then(|row| row.get(usize::try_from(column).ok()?));
             let length = |bytes: &[u8]| c_int::try_from(bytes.len()).unwrap_or(0);
             match cell {
-                // A column that is given nothing is NULL.
+                // A column without a value is NULL.
                 None | Some(Cell::Null) => {}
                 Some(Cell::Integer(value)) => api.result_int64()(context, *value),
                 Some(Cell::Real(value)) => api.result_double()(context, *value),

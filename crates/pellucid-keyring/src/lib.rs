@@ -2,6 +2,29 @@
 //!
 //! Layout: docs/format.md, "Keyring". Reading never writes. Opening a database needs no other
 //! database and no lock.
+//!
+//! # Where is what
+//!
+//! In the order in which to read it:
+//!
+//! 1. `instance.rs`: the instance directory, where it is and who may read it. `sealed_file.rs`: one
+//!    sealed file, replaced atomically.
+//! 2. `provider.rs` and `service_key.rs`: the service master key. `master.rs`: both master keys,
+//!    their change, backup and passwords, with `password_file.rs`.
+//! 3. `certificates.rs`: the certificates. `databases.rs`: what the keyring remembers of databases.
+//! 4. `policy.rs` and `settings.rs`: policies, and the instance's other settings. `events.rs`: the
+//!    event log. `runs.rs`: the scans that run. `history.rs`: the key of the backup history.
+//! 5. `bundle.rs` and `moving.rs`: an instance in one file, and its move to another instance.
+//!    `description.rs` and `found.rs` show what is there.
+//!
+//! # A crash, and locks
+//!
+//! Each file is replaced by a rename, so a crash leaves the old file or the new one. While a master
+//! key changes, the new key lies beside the old one until every file below is sealed under it, so
+//! each file opens under one of the two.
+//!
+//! A change holds `keyring/lock` (`lock.rs`), so that there is one writer at a time. Readers take
+//! no lock: they try the next key if a file does not open under the present one.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
@@ -48,7 +71,7 @@ use pellucid::message;
 use pellucid::secret::Secret32;
 use sealed_file::{Kind, SealedFile};
 
-/// The name of the certificate that is made when none is there.
+/// The name of the certificate that is made if the keyring has none.
 pub const DEFAULT_CERTIFICATE: &str = "pellucid";
 
 const SMK: Subject = Subject::Key("service master key");

@@ -1,13 +1,15 @@
 //! The copy that a conversion lays: one file, held by the descriptor that made it.
 //!
-//! Whoever may write the directory can give the copy's name to another file at any moment. So it is hashed, finished,
-//! given away, laid and removed by its descriptor, or after a look whether the name is still its own. SQLite opens by name:
-//! while a copy is being filled, what the shim opens under its name has to prove that it is this file before anything is
-//! written, and its journal has no name at all (`vfs.rs`).
+//! A process that may write the directory can give the copy's name to another file at any moment.
+//! So the copy is hashed, finished, given to its owner, laid and removed by its descriptor, or
+//! after a check that the name is still its own. SQLite opens by name: while a copy is being
+//! filled, the file that the shim opens under its name has to prove that it is this copy before
+//! anything is written. The copy's journal has no name at all (`vfs.rs`).
 //!
-//! Beside a copy lies its record, a symbolic link that leads nowhere: its text says which inode is a copy of which. A link is
-//! made whole or not at all, and nobody reads through it by mistake. By the record the next conversion knows what a killed one
-//! has left from somebody else's file of that name, which it never removes.
+//! Beside a copy lies its record, a symbolic link that leads nowhere. Its text says which inode is
+//! a copy of which. A link is made completely or not at all, and no program reads through it by
+//! mistake. By the record the next conversion distinguishes the copy of a killed conversion from
+//! another file of that name, which it never removes.
 
 use std::ffi::{CStr, OsStr};
 use std::fs::{File, Metadata, OpenOptions, Permissions};
@@ -33,10 +35,12 @@ pub struct CopyFile {
 }
 
 impl CopyFile {
-    /// Makes the copy of `database`, whose RESERVED lock is held, at `path`, with the mode of a secret.
+    /// Makes the copy of `database` at `path`, with the mode of a secret. The caller holds the
+    /// RESERVED lock of `database`.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if there is anything that no killed conversion of this database has left; [`Error::Io`].
+    /// [`Error::Misuse`] if a file is there that no killed conversion of this database has left;
+    /// [`Error::Io`].
     pub fn create(path: PathBuf, database: &Path) -> Result<Self> {
         clear(&path, database)?;
         let io = |error| Error::io(Subject::File(path.clone()), error);
@@ -49,27 +53,30 @@ impl CopyFile {
         Ok(copy)
     }
 
-    /// Says under which name this is going to be the copy of `database`.
+    /// Writes the record that this file is the copy of `database` under `name`.
     fn record(&self, name: &Path, database: &Path) -> Result<()> {
         let io = |error| Error::io(Subject::File(record_path(name)), error);
         let text = Record::of(&self.file.metadata().map_err(io)?).of_database(database)?;
         match std::os::unix::fs::symlink(text, record_path(name)) {
-            // Not every file system has links: then what a kill leaves has to be moved away by hand.
+            // Not every file system has links. There an administrator has to move away the copy
+            // that a kill leaves.
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Ok(()),
             made => made.map_err(io),
         }
     }
 
-    /// Takes over a file that was made at `path`.
+    /// Makes the copy of a file that the caller made at `path`.
     pub fn made(file: File, path: PathBuf) -> Self {
         Self { file: Arc::new(file), path, is_needed: false }
     }
 
-    /// What an interrupted conversion of the database at `database` has left at `path`; none if there is nothing.
+    /// Opens the copy that an interrupted conversion of `database` left at `path`. `None` if no
+    /// file is there.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if it is something else: a link, no file, one with other names, or a stranger's. The file's content
-    /// becomes the database's, so it has to be of somebody who may decide that.
+    /// [`Error::Misuse`] if it is something else: a link, no regular file, a file with other names,
+    /// or one that belongs to another user than root, the database's owner and this process's user.
+    /// The copy's content becomes the database's, so its owner has to be allowed to decide that.
     pub fn left(path: PathBuf, database: &Path) -> Result<Option<Self>> {
         let io = |error| Error::io(Subject::File(path.clone()), error);
         let foreign = |why: String| Err(Error::misuse(Subject::File(path.clone()), why));
@@ -97,28 +104,30 @@ impl CopyFile {
         Ok(Some(Self { file: Arc::new(file), path, is_needed: true }))
     }
 
-    /// Its descriptor.
+    /// The copy's descriptor.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// The name that it was given.
+    /// The name that the copy was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// From here on only [`CopyFile::remove`] removes it.
+    /// Keeps the copy on drop: from here on only [`CopyFile::remove`] removes it.
     pub fn keep(&mut self) {
         self.is_needed = true;
     }
 
-    /// Gives it owner and group of the original: another user's opener has to be able to finish an interrupted switch.
+    /// Gives the copy the owner and group of the original, so that another user who opens the
+    /// database can finish an interrupted laying.
     pub fn give_to_owner_of(&self, original: &Metadata) {
-        // Only root can give a file away, and an own file has the right owner already.
+        // Only root can give a file away, and a file made by its owner has the right owner already.
         let _ = fchown(&*self.file, Some(original.uid()), Some(original.gid()));
     }
 
-    /// Gives it the name of the copy of `database`, whose RESERVED lock is held.
+    /// Renames the file to the copy of `database`. The caller holds the RESERVED lock of
+    /// `database`.
     ///
     /// # Errors
     /// As [`CopyFile::create`]; [`Error::Misuse`] also if another file has taken one of the names.
@@ -136,7 +145,7 @@ impl CopyFile {
         self.assert_named()
     }
 
-    /// Gives it one more name, which nothing has yet.
+    /// Gives the copy the additional name `to`, which no file has yet.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Misuse`] if another file has taken its name.
@@ -147,7 +156,8 @@ impl CopyFile {
         self.assert_named()?;
         let held = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         match linkat(CWD, &held, CWD, to, AtFlags::SYMLINK_FOLLOW) {
-            // Where there is no /proc, or not this file in it, by its name.
+            // Without /proc, or if /proc is not of this file system, the link is made by the copy's
+            // name.
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::XDEV) => {
                 std::fs::hard_link(&self.path, to).map_err(io)?;
             }
@@ -159,7 +169,7 @@ impl CopyFile {
         }
     }
 
-    /// That the name is still this file's.
+    /// Checks that the copy's name still leads to this file.
     ///
     /// # Errors
     /// [`Error::Misuse`].
@@ -174,7 +184,8 @@ impl CopyFile {
         same(self.path.symlink_metadata(), self.file.metadata())
     }
 
-    /// Removes it, which nobody needs any more. Another file that has its name by now stays.
+    /// Removes the copy, which is no longer needed. If another file has its name by now, that file
+    /// stays.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -197,7 +208,8 @@ impl CopyFile {
         }
     }
 
-    /// Lets SQLite fill it under its name for as long as the result lives. `plain`: with pages in clear.
+    /// Lets SQLite fill the copy by its name for as long as the result lives. If `plain`, its pages
+    /// are in clear.
     pub fn lend(&self, plain: bool) -> Lent {
         let (path, file) = (self.path.clone(), self.file.clone());
         lent().push(Loan { path: path.clone(), file, plain });
@@ -214,15 +226,17 @@ impl Drop for CopyFile {
     }
 }
 
-/// The mode of a copy that has no record yet. No other file has it, and such a copy is empty.
+/// The mode of a copy that has no record yet. No other file has this mode, and such a copy is
+/// empty.
 const UNRECORDED: u32 = 0o1600;
 const WORDS: &str = "pellucid: inode";
 
-/// What is said of a copy.
+/// The text of a copy's record.
 struct Record(String);
 
 impl Record {
-    /// With the time at which the inode was made, where the file system knows it: numbers are given again.
+    /// Begins the text, with the time at which the inode was made if the file system knows it:
+    /// inode numbers are used again.
     fn of(copy: &Metadata) -> Self {
         Self(format!("{WORDS} {} is the copy of ", identity(copy)))
     }
@@ -253,7 +267,7 @@ fn read_record(path: &Path) -> Option<String> {
     std::fs::read_link(path).ok()?.into_os_string().into_string().ok()
 }
 
-/// Removes what a killed conversion of `database` has left under the name of its copy, and nothing else.
+/// Removes the copy and the record that a killed conversion of `database` left, and nothing else.
 fn clear(copy: &Path, database: &Path) -> Result<()> {
     let record = record_path(copy);
     let io = |error| Error::io(Subject::File(copy.to_owned()), error);
@@ -317,7 +331,7 @@ fn lent() -> MutexGuard<'static, Vec<Loan>> {
     LENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Ends a loan on drop.
+/// A loan of a copy to SQLite; its drop ends the loan.
 #[derive(Debug)]
 pub struct Lent(PathBuf);
 
@@ -330,16 +344,17 @@ impl Drop for Lent {
     }
 }
 
-/// What the shim's VFS needs to know of a name.
+/// What a file name that SQLite opens means for a copy.
 #[derive(Debug)]
 pub enum Name {
-    /// A copy that is being filled.
+    /// The name of a copy that is being filled.
     Copy(Opening),
-    /// Its journal or WAL, which it does not need: it is rubbish until it is whole.
+    /// The name of a copy's journal or WAL. A copy needs neither, because an incomplete copy is
+    /// thrown away.
     Log,
 }
 
-/// Looks whether `name` belongs to a copy that is being filled.
+/// Looks up whether `name` belongs to a copy that is being filled.
 pub fn lookup(name: &CStr) -> Option<Name> {
     let name = Path::new(OsStr::from_bytes(name.to_bytes()));
     let is_log = |loan: &Loan| {
@@ -357,16 +372,16 @@ pub fn lookup(name: &CStr) -> Option<Name> {
 pub struct Opening(Loan);
 
 impl Opening {
-    /// Whether its pages are in clear.
+    /// Whether the copy's pages are in clear.
     pub fn is_plain(&self) -> bool {
         self.0.plain
     }
 
-    /// Shows that what was opened is the copy: what is written by the copy's descriptor behind its end, and nobody knows
-    /// beforehand, is read there.
+    /// Proves that the file that SQLite opened is the copy: writes random bytes behind the copy's
+    /// end by its own descriptor and reads them by the opened file.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if it is another file, of which nothing but those bytes was read.
+    /// [`Error::Misuse`] if it is another file. Nothing but those bytes was read from it.
     pub fn prove(&self, opened: Lower) -> Result<()> {
         let Loan { path, file, .. } = &self.0;
         let io = |error| Error::io(Subject::File(path.clone()), error);

@@ -1,7 +1,8 @@
-//! The database file: pages shifted by the header region, each sealed.
+//! The database file: the pages lie behind the header region, each one sealed.
 //!
-//! SQLite sees logical offsets; a page lies 16 KiB further on disk. Any range may be read: every page
-//! it touches is opened whole and the part copied. Layout: docs/format.md, "Database page".
+//! SQLite sees logical offsets; a page lies 16 KiB further on disk. Any range may be read: every
+//! page that it touches is opened whole and the part copied. Layout: docs/format.md, "Database
+//! page".
 
 mod page_size;
 
@@ -21,11 +22,12 @@ use crate::overlay::Overlay;
 use crate::pool::WearKind;
 use crate::read_ahead::ReadAhead;
 
-/// SQLite's own view of page 1 that is read at each transaction: change counter and version.
+/// The offset in page 1 of the byte that states the reserved bytes of each page (SQLite file
+/// format, 1.3.4).
 const RESERVED_AT: usize = 20;
 
-/// In WAL mode page 1 may be read while a checkpoint writes it; SQLite asks for 16 bytes, the shim
-/// needs the whole page, so it looks again before it calls the page damaged.
+/// Reads of page 1 before it counts as damaged. In WAL mode a checkpoint may write page 1 while it
+/// is read; SQLite asks for 16 bytes of it, and the shim needs the whole page.
 const FIRST_PAGE_ATTEMPTS: usize = 16;
 
 /// The sealed side of a database file.
@@ -33,38 +35,43 @@ const FIRST_PAGE_ATTEMPTS: usize = 16;
 pub struct Database {
     link: Rc<Link>,
     lower: Lower,
-    /// Bytes on disk, while a lock is held under which only this connection changes them.
+    /// The file's size in bytes on disk. Kept while this connection holds a lock under which it
+    /// alone changes the size.
     size: Option<u64>,
     /// One page as it lies on disk.
     unit: Vec<u8>,
     /// One page as SQLite sees it, for reads of a part.
     page: Vec<u8>,
     first: FirstPage,
-    /// Dropped whenever a lock changes; of what is written, that page.
+    /// Pages read ahead. Cleared when a lock changes. Writing a page removes that page.
     ahead: ReadAhead,
     mapped: Mapped,
     overlay: Option<Overlay>,
 }
 
-/// Reads by way of the lower VFS's mapping, which saves a system call for each page.
+/// Reads through the lower VFS's mapping of the file, which saves a system call for each page.
 #[derive(Debug, Default)]
 struct Mapped {
-    /// Reads that the mapping did not reach; so many and it is made anew.
+    /// Reads that the mapping did not reach. After [`MISSES_BEFORE_REMAP`] of them the mapping is
+    /// made again.
     missed: u32,
+    /// Whether pages are read by the mapping. `None` until the first sealed page is read.
     wanted: Option<bool>,
-    /// How long the file was when it was last looked at.
+    /// The file's size in bytes when it was looked at last.
     reach: u64,
-    /// It was looked at under the present locks.
+    /// Whether the size was looked at under the present locks.
     looked: bool,
 }
 
-/// After so many reads beyond its end the mapping is made anew, as long as the file then is.
+/// Reads beyond the end of the mapping after which it is made again, in the length that the file
+/// then has.
 const MISSES_BEFORE_REMAP: u32 = 256;
-/// As much as SQLite ever maps (SQLITE_MAX_MMAP_SIZE).
+/// The most bytes that SQLite ever maps (SQLITE_MAX_MMAP_SIZE).
 const MOST_MAPPED: i64 = 0x7fff_0000;
 
 impl Mapped {
-    /// Asked for with the first sealed page: a plain file is left as SQLite has it.
+    /// Asks the lower VFS for a mapping. Called at the first read of a sealed page, so that a plain
+    /// file's mapping stays as SQLite set it.
     fn begin(&mut self, lower: Lower) -> bool {
         let wanted = lower.version() >= 3;
         if wanted {
@@ -74,8 +81,9 @@ impl Mapped {
         wanted
     }
 
-    /// Drops the mapping of a file that another program cut: what is mapped behind its end is a SIGBUS, and the platform's
-    /// VFS reads by its mapping as well. Once under the same locks, which keep SQLite from cutting it.
+    /// Drops the mapping if another program cut the file. An access behind the file's end is a
+    /// SIGBUS, and the lower VFS reads by its mapping as well. Once under the same locks is enough,
+    /// because they keep SQLite from cutting the file.
     fn look(&mut self, lower: Lower) -> Outcome<()> {
         if self.wanted != Some(true) || self.looked {
             return Ok(());
@@ -106,8 +114,8 @@ impl Mapped {
     }
 }
 
-/// Page 1, kept opened and keyed by its tail on disk: SQLite asks for 16 bytes of it at the start of
-/// each read transaction.
+/// Page 1, kept opened, with its tail on disk as the key. SQLite asks for 16 bytes of it at the
+/// start of each read transaction.
 #[derive(Debug, Default)]
 struct FirstPage {
     tail: [u8; TAIL_BYTES],
@@ -115,7 +123,7 @@ struct FirstPage {
 }
 
 impl Database {
-    /// The sealed side of the file behind `lower`, which is mapped only if it may be.
+    /// Makes the sealed side of the file that `lower` opened. It is mapped only if `may_map`.
     pub fn new(link: Rc<Link>, lower: Lower, may_map: bool) -> Self {
         Self {
             link,
@@ -184,7 +192,7 @@ impl Database {
         }
     }
 
-    /// Reads a whole page into `page`, its tail zero.
+    /// Reads a whole page into `page`; its last 32 bytes, the tail's place, become zero.
     fn read_page(&mut self, number: u32, page: &mut [u8]) -> Outcome<ReadEnd> {
         let page_bytes = page.len();
         let content = page_bytes - TAIL_BYTES;
@@ -202,9 +210,10 @@ impl Database {
         let start = disk_offset(number, page_bytes);
         let there = start + page_bytes as u64 <= self.size_to_read()?;
         if !there {
-            // Another connection may have cut the file since it was mapped. The lower VFS reads out of its
-            // mapping too, and behind the end that is zeros, or SIGBUS. SQLite does read there: a page
-            // that its transaction added, or page 1 in a page size that is no longer the file's.
+            // Another connection may have cut the file since it was mapped. The lower VFS reads by
+            // its mapping too, and behind the file's end such a read gives zeros or a SIGBUS.
+            // SQLite does read there: a page that its transaction added, or page 1 in a page size
+            // that is no longer the file's.
             self.lower.drop_mapping();
         }
         if !(there && self.mapped.read(self.lower, &mut self.unit, start)?)
@@ -222,8 +231,8 @@ impl Database {
         Ok(ReadEnd::Full)
     }
 
-    /// Opens a unit just read. Another process may have moved on to a generation we have not seen
-    /// yet; then the header is read again first.
+    /// Opens a unit that was just read. If its generation is newer than the known header, another
+    /// process changed the header, which is read again first.
     fn open_unit(&self, number: u32, unit: &[u8], content: &mut [u8]) -> Outcome<()> {
         if number == lock_page(unit.len()) && unit.iter().all(|byte| *byte == 0) {
             content.fill(0);
@@ -236,7 +245,7 @@ impl Database {
         self.link.open_page(number, unit, content)
     }
 
-    /// After a short read: whether the page is there after all. Part of a page is damage.
+    /// Whether the page is in the file after all, after a short read. A part of a page is damage.
     fn page_is_whole(&mut self, number: u32, page_bytes: usize) -> Outcome<bool> {
         let size = self.lower.size()?;
         let start = disk_offset(number, page_bytes);
@@ -249,11 +258,13 @@ impl Database {
         Ok(true)
     }
 
-    /// Reads up to `most` pages ahead, from page `number` on; not if it is one.
+    /// Reads up to `most` pages ahead, from page `number` on. Does nothing if that is only one
+    /// page.
     ///
-    /// Never where the lower VFS may read out of its mapping. SQLite asks for no page behind the end of its transaction's
-    /// state, and those stay; what lies behind that end another process's checkpoint may cut off at any moment, and
-    /// then a read by the mapping is a SIGBUS.
+    /// Never reads ahead where the lower VFS may read by its mapping. SQLite asks for no page
+    /// behind the end of its transaction's state, and the pages before that end stay. Another
+    /// process's checkpoint may cut off the pages behind it at any moment, and a read of them by
+    /// the mapping is then a SIGBUS.
     fn fill_ahead(&mut self, number: u32, most: usize, page_bytes: usize) -> Outcome<()> {
         let start = disk_offset(number, page_bytes);
         let mapped = self.mapped.wanted == Some(true) && start < MOST_MAPPED as u64;
@@ -265,14 +276,14 @@ impl Database {
         if pages >= 2 {
             let lower = self.lower;
             let read = |units: &mut [u8]| Ok(lower.read(units, start)? == ReadEnd::Full);
-            // The error of a page behind it is none of this one, which is then read alone.
+            // An error of a later page must not fail this one, which is then read alone.
             let _ = self.ahead.fill(number.into(), pages, page_bytes, read);
         }
         Ok(())
     }
 
-    /// SQLite's reads of its file header: at open, before any lock (100 bytes at 0), and at each
-    /// transaction (16 bytes at 24).
+    /// Reads a part of SQLite's file header. SQLite reads 100 bytes at 0 when it opens the file,
+    /// before any lock, and 16 bytes at 24 at the start of each transaction.
     fn read_header_part(&mut self, buffer: &mut [u8], offset: usize) -> Outcome<ReadEnd> {
         let page_bytes = self.unit.len();
         let content = page_bytes - TAIL_BYTES;
@@ -300,7 +311,7 @@ impl Database {
         page[content..].fill(0);
         for _ in 0..FIRST_PAGE_ATTEMPTS {
             if self.lower.read(&mut self.unit, start)? == ReadEnd::Short {
-                // Without a lock part of a page may be what a hot journal is about to take back.
+                // Without a lock a partial page may be one that a hot journal is about to restore.
                 if unlocked && self.lower.size()? > start {
                     continue;
                 }
@@ -315,8 +326,8 @@ impl Database {
         if !unlocked {
             return self.read_page(1, page);
         }
-        // Without a lock the page may be half written, by a live writer or by one that was killed
-        // and left a hot journal. SQLite reads it again under its lock; until then it gets a header
+        // Without a lock the page may be half written, by a live writer or by a killed one that
+        // left a hot journal. SQLite reads it again under its lock. Until then it gets a header
         // that says no more than the container's own.
         page.fill(0);
         page[..16].copy_from_slice(pellucid::sector::SQLITE_MAGIC);
@@ -354,10 +365,11 @@ impl Database {
         outcome.map(|()| end)
     }
 
-    /// Writes `bytes` at the logical `offset`: whole pages, or what a change of the page size brings.
+    /// Writes `bytes` at the logical `offset`: one whole page, or a piece of a file whose page size
+    /// changes.
     ///
     /// # Errors
-    /// A code; a page that cannot be sealed is refused, never written plain.
+    /// A code; a page that cannot be sealed is refused, and never written in clear.
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         self.link.flush_journal()?;
         self.link.check_checkpoint(bytes, offset)?;
@@ -376,7 +388,8 @@ impl Database {
         self.write_page(number, bytes)
     }
 
-    /// Birth, and a new page size while no page exists.
+    /// Prepares the header for a write: makes the container at the first one, mends a damaged
+    /// header copy under EXCLUSIVE, and changes the page size while the file has no page.
     fn prepare(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         let possible = bytes.len().is_power_of_two() && (512..=65536).contains(&bytes.len());
         let aligned = possible && offset % bytes.len() as u64 == 0;
@@ -401,8 +414,8 @@ impl Database {
         Ok(())
     }
 
-    /// Whether the write is one sealable page. Page 1 must carry the reserve; a database that has
-    /// none is refused, because SQLite would go on writing pages that have no room for a tail.
+    /// Whether the write is one page that can be sealed. Refuses a page 1 without the reserved
+    /// bytes, because SQLite would then write pages that have no room for a tail.
     fn fits_pages(&self, bytes: &[u8], offset: u64, page_bytes: usize) -> Outcome<bool> {
         if offset == 0 && bytes.len() > RESERVED_AT {
             let plain = bytes[..16] == pellucid::sector::SQLITE_MAGIC[..];
@@ -425,6 +438,7 @@ impl Database {
         Ok(whole && bytes[page_bytes - TAIL_BYTES..].iter().all(|byte| *byte == 0))
     }
 
+    /// Seals one page and writes it.
     fn write_page(&mut self, number: u32, page: &[u8]) -> Outcome<()> {
         let content = page.len() - TAIL_BYTES;
         let unit = &mut self.unit;
@@ -444,8 +458,8 @@ impl Database {
         Ok(())
     }
 
-    /// Sealed zero pages from the end of the file up to page `number`, so that every page that can be
-    /// read was written by somebody who has the key. SQLite leaves such gaps (`sqlite3PagerDontWrite`).
+    /// Writes sealed zero pages from the end of the file up to page `number`, so that every page in
+    /// the file was written under the key. SQLite leaves such gaps (`sqlite3PagerDontWrite`).
     fn fill_gap(&mut self, number: u32, page_bytes: usize) -> Outcome<()> {
         let size = self.disk_size()?.saturating_sub(REGION_BYTES);
         let mut next = (size / page_bytes as u64) as u32 + 1;
@@ -463,8 +477,9 @@ impl Database {
         Ok(())
     }
 
-    /// Bytes on disk up to which pages can be there. A checkpoint by another connection may cut the file
-    /// in the middle of this one's transaction, behind every page but those that the transaction added.
+    /// The size on disk in bytes up to which pages can be read. In a write transaction of a WAL the
+    /// size is read again: another connection's checkpoint may cut the file then, behind every page
+    /// but those that this transaction added.
     fn size_to_read(&mut self) -> Outcome<u64> {
         if self.link.writes_wal() {
             self.size = None;
@@ -481,7 +496,7 @@ impl Database {
         Ok(size)
     }
 
-    /// Logical bytes of the file.
+    /// The size of the file in bytes as SQLite sees it.
     ///
     /// # Errors
     /// The lower VFS's code.
@@ -523,7 +538,7 @@ impl Database {
         self.lower.truncate(size + REGION_BYTES)
     }
 
-    /// Settles what is open and forces the file to disk.
+    /// Settles a change of the page size and forces the file to disk.
     ///
     /// # Errors
     /// A code.
@@ -532,14 +547,16 @@ impl Database {
         self.lower.sync(flags)
     }
 
-    /// A lock was taken or given back: what was read ahead and the size known may be stale.
+    /// Drops the pages read ahead and the known size. They may be stale after a lock was taken or
+    /// released.
     pub fn forget(&mut self) {
         self.size = None;
         self.ahead.drop_units();
         self.mapped.looked = false;
     }
 
-    /// Looks at the header again, because a lock was taken; by way of the mapping where there is one.
+    /// Reads the header again if it changed, because a lock was taken. Compares it by the mapping
+    /// if there is one.
     ///
     /// # Errors
     /// The lower VFS's code, and as [`Link::refresh`].
@@ -559,7 +576,7 @@ impl FirstPage {
     }
 }
 
-/// The file ends inside the page.
+/// Makes the error for a file that ends inside page `number`.
 pub fn truncated(number: u32, there: u64, page_bytes: usize) -> Error {
     Error::corrupt(
         Subject::Page(number),

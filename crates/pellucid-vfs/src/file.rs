@@ -1,7 +1,8 @@
-//! The file object SQLite sees: recover it, call a safe method inside a panic guard, give the code.
+//! The file object that SQLite calls: each function finds its state, calls a safe method inside a
+//! panic guard and returns the code.
 //!
-//! Memory: [`ShimFile`] first, the lower VFS's file right behind it. Locks, shared memory and device
-//! promises are the lower VFS's; promises are only ever removed.
+//! Memory: [`ShimFile`] comes first, the lower VFS's file right behind it. Locks, shared memory and
+//! the device's promises are the lower VFS's; the shim only ever removes promises.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
@@ -25,10 +26,11 @@ use crate::temp_file::TempStore;
 use crate::wal_file::WalFile;
 use crate::wal_index::REGION_BYTES;
 
-/// Asks a file object for the shim's own one, through whatever other shims lie above it.
+/// The file control that asks a file object for the shim's own one, through other shims that may
+/// lie above it.
 const FCNTL_SELF: c_int = 0x5045_4c01;
 
-/// Bytes of the shim's part of a file object, a multiple of every alignment.
+/// Bytes of the shim's part of a file object; a multiple of every alignment.
 pub const HEAD_BYTES: usize = std::mem::size_of::<ShimFile>().next_multiple_of(16);
 
 #[repr(C)]
@@ -46,7 +48,7 @@ struct State {
 }
 
 enum Kind {
-    /// Handed through: plain journals and WALs, super-journals.
+    /// A plain journal or WAL, or a super-journal: its calls go to the lower VFS unchanged.
     Through,
     Main(Box<MainFile>),
     Wal(Rc<RefCell<WalFile>>, Rc<Link>),
@@ -54,7 +56,7 @@ enum Kind {
     Temp(Box<TempStore<Lower>>),
 }
 
-/// The lower file behind the shim's head.
+/// Returns the lower file, which lies behind the shim's head.
 ///
 /// # Safety
 /// `file` has the memory the shim's VFS asks for.
@@ -63,7 +65,7 @@ pub unsafe fn lower_of(file: *mut File) -> *mut File {
     unsafe { file.cast::<u8>().add(HEAD_BYTES).cast() }
 }
 
-/// Closes a lower file whose open failed but which has methods all the same.
+/// Closes a lower file whose open failed but which has methods nevertheless.
 ///
 /// # Safety
 /// `lower` was passed to the lower VFS's open.
@@ -78,7 +80,8 @@ pub unsafe fn discard(lower: *mut File) {
     }
 }
 
-/// Decides what an opened file is and gives it its methods; `granted` says afterwards what the connection may do.
+/// Decides what kind an opened file is and gives it its methods. Afterwards `granted` says what the
+/// connection may do.
 ///
 /// # Safety
 /// `file` has the shim's memory; the lower file behind it is open; `name` is SQLite's.
@@ -129,7 +132,7 @@ pub unsafe fn open(
                 })
             })
         }
-        // A temporary file that has a name holds content all the same.
+        // A temporary file with a name has content too.
         Some(_) if flags & TEMPORARY != 0 => TempStore::new(lower)
             .map(|store| Kind::Temp(Box::new(store)))
             .map_err(|_| Code(ffi::NOMEM)),
@@ -155,7 +158,7 @@ pub unsafe fn open(
 const TEMPORARY: c_int =
     ffi::OPEN_TEMP_DB | ffi::OPEN_TRANSIENT_DB | ffi::OPEN_TEMP_JOURNAL | ffi::OPEN_SUBJOURNAL;
 
-/// The lower file and the link behind an open main database; none unless it is sealed.
+/// The lower file and the link of an open main database. `None` unless it is sealed.
 ///
 /// # Safety
 /// `file` is the file object of an open connection, and is not closed while the handle is used.
@@ -168,7 +171,7 @@ pub unsafe fn lower_of_open(file: *mut File) -> Option<(Lower, Rc<Link>)> {
     }
 }
 
-/// The lower file of an open main database of the shim's, whatever it holds.
+/// The lower file of an open main database of the shim, sealed or plain.
 ///
 /// # Safety
 /// As [`lower_of_open`].
@@ -178,7 +181,7 @@ pub unsafe fn lower_of_main(file: *mut File) -> Option<Lower> {
     matches!(state.kind, Kind::Main(_)).then_some(state.lower)
 }
 
-/// The lower file and the link of an open main database of the shim's, whatever it holds.
+/// The lower file and the link of an open main database of the shim, sealed or plain.
 ///
 /// # Safety
 /// As [`lower_of_open`].
@@ -191,7 +194,7 @@ pub unsafe fn link_of_main(file: *mut File) -> Option<(Lower, Rc<Link>)> {
     }
 }
 
-/// The lower file of the WAL that an open sealed database has; none if it has none.
+/// The lower file of the WAL of an open sealed database. `None` if it has no WAL open.
 ///
 /// # Safety
 /// As [`lower_of_open`].
@@ -216,7 +219,8 @@ unsafe fn state_of_open<'a>(file: *mut File) -> Option<&'a State> {
     }
 }
 
-/// The link of the database that a journal or WAL belongs to; none if that is plain.
+/// Finds the link of the database that a journal or WAL belongs to. `None` if that database is
+/// plain.
 ///
 /// # Safety
 /// `name` is the filename object SQLite opens a main journal or WAL with.
@@ -234,7 +238,7 @@ unsafe fn partner(name: *const c_char, path: &Path) -> Outcome<Option<Rc<Link>>>
     }
 }
 
-/// Recovers the state behind a file object and runs `call` on it; a panic becomes `SQLITE_IOERR`.
+/// Finds the state behind a file object and runs `call` on it. A panic becomes `SQLITE_IOERR`.
 ///
 /// # Safety
 /// `file` was opened by [`open`] and is not closed; SQLite makes one call at a time on it.
@@ -432,8 +436,8 @@ unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
                     ffi::OK
                 }
                 Err(Code(code)) => {
-                    // A VACUUM that finds the database busy fixes its page size all the same, and after
-                    // that an empty one could no longer be given its reserve.
+                    // A VACUUM that finds the database busy fixes its page size nevertheless, and
+                    // after that an empty database could no longer be given its reserved bytes.
                     let first = level == ffi::LOCK_SHARED && main.is_sealing();
                     empty = first.then_some((state.name, state.connection));
                     code
@@ -449,8 +453,8 @@ unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
     locked
 }
 
-/// Gives a new database the room for tails: `SQLITE_FCNTL_RESERVE_BYTES`, on the connection that
-/// `SQLITE_FCNTL_PDB` told. That reaches main, attached and `VACUUM INTO` databases alike.
+/// Reserves the room for tails in a new database: `SQLITE_FCNTL_RESERVE_BYTES` on the connection
+/// that `SQLITE_FCNTL_PDB` named. This works for main, attached and `VACUUM INTO` databases alike.
 ///
 /// # Safety
 /// Called inside `xLock` of the database named `name`; `connection` is null or SQLite's pointer to
@@ -514,7 +518,8 @@ impl State {
                     }
                 }
                 ffi::FCNTL_RESET_CACHE => main.forget(),
-                // A hint would be off by the header region, and what it saves is not worth a hole.
+                // SQLite's sizes lack the header region, and a hint saves too little to correct
+                // them.
                 ffi::FCNTL_SIZE_HINT | ffi::FCNTL_CHUNK_SIZE if main.is_sealing() => {
                     return ffi::OK
                 }
@@ -528,7 +533,7 @@ impl State {
             _ => false,
         };
         match op {
-            // A mapping below would be read around the shim.
+            // SQLite would read the sealed bytes through a mapping of the lower file.
             ffi::FCNTL_MMAP_SIZE if !through => {
                 // SAFETY: the argument of this operation is an `sqlite3_int64 *`.
                 unsafe { *argument.cast::<i64>() = 0 };
@@ -544,7 +549,7 @@ impl State {
         }
     }
 
-    /// Puts the shim's name before the lower one's: `pellucid/unix`.
+    /// Puts the shim's name before the lower VFS's: `pellucid/unix`.
     ///
     /// # Safety
     /// `out` is the `char **` of `SQLITE_FCNTL_VFSNAME`.
@@ -578,7 +583,7 @@ unsafe extern "C" fn sector_size(file: *mut File) -> c_int {
     let below = state.lower.sector_size();
     match &state.kind {
         Kind::Through => below,
-        // A journal's header needs room; a larger sector only removes a promise.
+        // A journal's header needs the room, and a larger sector only removes a promise.
         _ => below.max(pellucid::sector::SECTOR_BYTES as c_int),
     }
 }
@@ -651,7 +656,7 @@ unsafe extern "C" fn shm_unmap(file: *mut File, delete: c_int) -> c_int {
     }
 }
 
-/// Declined: SQLite must never see the sealed bytes.
+/// Declines to map a page, because SQLite must never see the sealed bytes.
 unsafe extern "C" fn fetch(
     _file: *mut File,
     _offset: i64,

@@ -1,13 +1,14 @@
 //! Headers of the frames that this transaction has written.
 //!
-//! SQLite writes a page that it spills again over the frame that has it, without the header (`sqlite3WalFrames`). The
-//! unit takes both; whoever keeps the headers need not read and open the frame for 24 bytes of it.
+//! If SQLite writes a page that it spills again, it overwrites the page's frame without the header
+//! (`sqlite3WalFrames`). A sealed unit needs both. With the kept headers the shim need not read and
+//! open the frame for its 24 bytes of header.
 
 use pellucid::wal::FRAME_HEADER_BYTES;
 
-/// Frames whose headers are kept, 6 MiB of them; behind them a frame is read for its header.
+/// The most headers kept, 6 MiB. A later frame is read for its header.
 const MOST: usize = 1 << 18;
-/// Room for so many stays, 96 KiB, when a larger transaction is over.
+/// Headers for which the memory is kept when a larger transaction is over, 96 KiB.
 const ROOM: usize = 1 << 12;
 
 /// One frame's header, as SQLite sees it.
@@ -26,7 +27,7 @@ impl FrameHeaders {
         self.kept.get(number.checked_sub(self.first)? as usize)
     }
 
-    /// Keeps the header of frame `number`, which was written now.
+    /// Keeps the header of frame `number`, which was just written.
     pub fn keep(&mut self, number: u32, header: &Header) {
         let index = number.checked_sub(self.first).map(|index| index as usize);
         match index.filter(|_| !self.kept.is_empty()) {

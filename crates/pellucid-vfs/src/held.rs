@@ -7,29 +7,30 @@ use crate::lower::{Lower, CALL_BYTES};
 /// Units that lie one behind the other in the file.
 #[derive(Debug, Default)]
 pub struct Held {
-    /// Never shorter than it was, so that no unit's room is filled with zeros before it is sealed into.
+    /// The units' bytes. The buffer never becomes shorter, so that no unit's room is filled with
+    /// zeros before it is sealed.
     buffer: Vec<u8>,
     length: usize,
     at: u64,
 }
 
 impl Held {
-    /// Whether nothing is held.
+    /// Whether no unit is held.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Where the first unit belongs.
+    /// The offset of the first unit in the file.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// Where the last unit ends.
+    /// The offset where the last unit ends.
     pub fn end(&self) -> u64 {
         self.at + self.length as u64
     }
 
-    /// The units.
+    /// The bytes of all units.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
@@ -44,7 +45,7 @@ impl Held {
         self.bytes().get(self.range(offset, length)?)
     }
 
-    /// The same, to be sealed anew.
+    /// The unit of `length` bytes at `offset`, to be sealed again, if it is held.
     pub fn unit_mut(&mut self, offset: u64, length: usize) -> Option<&mut [u8]> {
         let range = self.range(offset, length)?;
         self.buffer[..self.length].get_mut(range)
@@ -60,7 +61,8 @@ impl Held {
         self.is_empty() || self.end() == offset && self.length + length <= CALL_BYTES
     }
 
-    /// Room for a unit that [`Held::takes`]; what is in it has no meaning.
+    /// Returns the room for a unit that [`Held::takes`]. Its bytes have no meaning before it is
+    /// sealed.
     pub fn add(&mut self, offset: u64, length: usize) -> &mut [u8] {
         if self.is_empty() {
             self.at = offset;
@@ -73,7 +75,7 @@ impl Held {
         &mut self.buffer[start..self.length]
     }
 
-    /// Takes back the unit added last, which could not be sealed.
+    /// Removes the unit added last, which could not be sealed.
     pub fn take_back(&mut self, length: usize) {
         self.length -= length;
     }
@@ -83,7 +85,7 @@ impl Held {
         self.length = 0;
     }
 
-    /// Writes every unit; they are still held then.
+    /// Writes every unit. They stay held until [`Held::clear`].
     ///
     /// # Errors
     /// The lower VFS's code.

@@ -1,8 +1,10 @@
-//! The rollback journal of a sealed database: header sectors marked, each record one sealed unit.
+//! The rollback journal of a sealed database: header sectors are marked, each record is one sealed
+//! unit.
 //!
-//! SQLite writes a record in three pieces and parts of headers alone; the shim gathers a record
-//! before it seals it, and holds sealed records until something could make them needed. The trailing
-//! super-journal record stays as SQLite writes it. Layout: docs/format.md, "Rollback journal".
+//! SQLite writes a record in three pieces and parts of headers alone. The shim gathers a record
+//! before it seals it, and holds sealed records until a later call could make them needed. The
+//! trailing super-journal record stays as SQLite writes it. Layout: docs/format.md, "Rollback
+//! journal".
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -28,7 +30,7 @@ use crate::pool::WearKind;
 use crate::super_journal;
 use crate::super_journal::{Named, END_BYTES};
 
-/// No record is written yet.
+/// The range of written records before the first one.
 const NOTHING: Range<u64> = 0..0;
 
 /// The sealed side of a rollback journal.
@@ -36,42 +38,43 @@ const NOTHING: Range<u64> = 0..0;
 pub struct JournalFile {
     link: Rc<Link>,
     lower: Lower,
-    /// Headers known by offset, in ascending order: written here or read.
+    /// The headers that were written here or read, with their offsets, in ascending order.
     headers: Vec<(u64, JournalHeader)>,
     /// The identity of the header at offset 0; later headers and all records carry it.
     id: Option<[u8; 16]>,
     sector_bytes: u64,
     page_bytes: usize,
-    /// The record SQLite is writing piece by piece.
+    /// The record that SQLite is writing piece by piece: its offset and the bytes that have come.
     gathering: Option<(u64, usize)>,
     record: Vec<u8>,
-    /// From here on SQLite writes the super-journal record, in clear.
+    /// The offset from which on SQLite writes the super-journal record, in clear.
     clear_from: Option<u64>,
-    /// A super-journal's name and what follows it, once it is believed, and where that ends. SQLite is given these very
-    /// bytes: those in the file may change meanwhile.
+    /// A checked super-journal record (the name and what follows it) and the offset where it ends.
+    /// SQLite gets these very bytes, because those in the file may change after the check.
     super_journal: Option<(Vec<u8>, u64)>,
     held: Held,
     unit: Vec<u8>,
-    /// The record opened last and its offset.
+    /// The record opened last; `opened_at` is its offset.
     opened: Vec<u8>,
     opened_at: Option<u64>,
-    /// Records in here were written by this handle and have to open again. What lies behind may be of
-    /// an earlier use of the file: a rollback in PERSIST mode reads on until a record does not match.
+    /// The range of the records that this handle wrote. A record in it that does not open is an
+    /// error. Records behind it may be of an earlier use of the file: a rollback in PERSIST mode
+    /// reads on until a record does not match.
     written: Range<u64>,
-    /// What is held could not be written.
+    /// Whether the last write of the held records failed.
     failed: bool,
-    /// Where the journal was found; none if this handle made it, or once its name is on disk.
+    /// The path of a journal that was found at open. `None` if this handle made the journal, or
+    /// once its name is on disk.
     found: Option<PathBuf>,
     /// The tail of the journal's first record, if this handle wrote it.
     first_tail: Option<[u8; TAIL_BYTES]>,
-    /// Zeros are over its first header.
+    /// Whether zeros were written over the first header, which ends the journal.
     ended: bool,
 }
 
 impl JournalFile {
-    /// The sealed side of the journal behind `lower`.
-    ///
-    /// `found` is where it lies, if it was not made by this handle.
+    /// Makes the sealed side of the journal that `lower` opened. `found` is its path, if this
+    /// handle did not make it.
     pub fn new(link: Rc<Link>, lower: Lower, found: Option<PathBuf>) -> Self {
         Self {
             link,
@@ -124,14 +127,15 @@ impl JournalFile {
             return self.write_header(bytes, offset);
         }
         if self.headers.iter().any(|(at, _)| offset > *at && offset < at + self.sector_bytes) {
-            // The rest of a header sector repeats the header (`writeJournalHdr`); it carries nothing.
+            // The rest of a header sector repeats the header (`writeJournalHdr`) and has no
+            // information.
             return self.lower.write(&vec![0; bytes.len()], offset);
         }
         self.link.note(ffi::IOERR_WRITE, &format!("journal write of unknown shape at {offset}"));
         Err(Code(ffi::IOERR_WRITE))
     }
 
-    /// A record begins with a write of 4 bytes right behind a header sector or another record.
+    /// Whether a write begins a record: 4 bytes right behind a header sector or another record.
     fn is_record_start(&self, bytes: &[u8], offset: u64) -> bool {
         bytes.len() == 4
             && self.segment(offset).is_some_and(|(at, _)| {
@@ -149,14 +153,15 @@ impl JournalFile {
         self.record.resize(record_bytes(self.page_bytes), 0);
         self.record[..4].copy_from_slice(bytes);
         if self.is_lock_page(bytes) {
-            // No record keeps the lock page: this number begins the super-journal record.
+            // The lock page has no record: its number begins the super-journal record.
             return self.begin_clear(offset);
         }
         self.gathering = Some((offset, 4));
         Ok(())
     }
 
-    /// Writes the page number that begins the super-journal record, in clear as all behind it.
+    /// Writes the page number that begins the super-journal record. It and all bytes behind it are
+    /// in clear.
     fn begin_clear(&mut self, offset: u64) -> Outcome<()> {
         self.flush()?;
         self.clear_from = Some(offset);
@@ -166,7 +171,7 @@ impl JournalFile {
     fn gather(&mut self, bytes: &[u8]) -> Outcome<()> {
         let Some((at, filled)) = self.gathering else { return Err(Code(ffi::IOERR_WRITE)) };
         if filled == 4 && bytes.len() != self.page_bytes {
-            // Not a page: a super-journal's name, under an SQLite whose lock page was moved
+            // This is no page but a super-journal's name, under an SQLite whose lock page was moved
             // (SQLITE_TESTCTRL_PENDING_BYTE).
             self.gathering = None;
             self.begin_clear(at)?;
@@ -213,7 +218,8 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Header sectors: a whole header, its count alone (12 bytes), or zeros that end the journal.
+    /// Writes to a header sector: a whole header, its record count alone (12 bytes), or zeros that
+    /// end the journal.
     fn write_header(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         let zeros = bytes.iter().all(|byte| *byte == 0);
         if zeros && bytes.len() <= FIELDS_BYTES {
@@ -261,11 +267,15 @@ impl JournalFile {
         self.seal_header(self.headers.len() - 1, bytes.len().max(SECTOR_PART_BYTES))
     }
 
-    /// Before the records of an ended journal (`journal_mode=PERSIST`) are written over, its end has to be on
-    /// disk. Who ended it may have been killed before its sync; a power cut would then bring the old header
-    /// back over a part of the old records, and a part of a commit would be undone, as with plain SQLite.
+    /// Forces the end of an ended journal (`journal_mode=PERSIST`) to disk before its records are
+    /// overwritten.
     ///
-    /// The tail of its first record tells an end of this connection, which has been synced.
+    /// The process that ended the journal may have been killed before its sync. A power cut would
+    /// then bring the old header back over a part of the old records, and undo a part of a commit,
+    /// as with plain SQLite.
+    ///
+    /// If the first record's tail is the one that this connection ended and synced, no sync is
+    /// needed.
     fn settle_end(&self) -> Outcome<()> {
         let settled = self.link.journal_end.take();
         let end = self.sector_bytes + record_bytes(self.page_bytes) as u64;
@@ -294,8 +304,8 @@ impl JournalFile {
         self.lower.write(&sector, *offset)
     }
 
-    /// Writes what is held. It stays held until it is written, and each call tries again: a connection
-    /// that keeps its lock goes back by this very journal once the file can be written.
+    /// Writes the held records. They stay held until they are written, and each call tries again: a
+    /// connection that keeps its lock rolls back by this very journal once the file can be written.
     ///
     /// # Errors
     /// The lower VFS's code.
@@ -309,15 +319,15 @@ impl JournalFile {
         Ok(())
     }
 
-    /// The transaction whose records could not be written is over.
+    /// Drops the held records, because their transaction is over.
     fn give_up_held(&mut self) {
         self.held.clear();
         self.gathering = None;
         self.failed = false;
     }
 
-    /// After a failed write a rollback reads what was held: SQLite has changed those pages in its cache
-    /// since, and has nothing else to change them back by.
+    /// Writes the held records, unless a write of them failed. After that a rollback reads them
+    /// from memory: SQLite has changed those pages in its cache and has no other copy to restore.
     fn flush_unless_failed(&mut self) -> Outcome<()> {
         match self.failed {
             true => Ok(()),
@@ -328,8 +338,9 @@ impl JournalFile {
     /// Reads a piece of the journal, as SQLite wrote it.
     ///
     /// # Errors
-    /// `SQLITE_IOERR_DATA` for a record of this handle's own that does not authenticate. One found at
-    /// recovery comes out as page 0, which ends the playback there, as a torn one does.
+    /// `SQLITE_IOERR_DATA` if a record that this handle wrote does not authenticate. A record found
+    /// at recovery comes out as page 0 instead, which ends the playback there, as a torn record
+    /// does.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
         self.flush_unless_failed()?;
         if let Some(end) = self.read_clear(buffer, offset)? {
@@ -341,8 +352,8 @@ impl JournalFile {
         self.read_header_part(buffer, offset)
     }
 
-    /// The super-journal record at the end, if there is one that is believed; zeros where SQLite looks for it and there is
-    /// none.
+    /// Reads from the super-journal record at the end, if there is a checked one. Gives zeros where
+    /// SQLite looks for one that is not there.
     fn read_clear(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<Option<ReadEnd>> {
         let size = self.lower.size()?;
         let end_at = size.checked_sub(END_BYTES as u64).filter(|at| *at >= SECTOR_LEAST);
@@ -354,7 +365,7 @@ impl JournalFile {
             };
         };
         if offset == end_at && (behind || self.headers.is_empty()) {
-            // What SQLite reads first of it.
+            // SQLite reads this part of the record first.
             self.super_journal = self.look_for_super_journal(size)?;
         }
         if let Some((record, _)) = self.super_journal.as_ref().filter(|(_, end)| *end == size) {
@@ -411,7 +422,7 @@ impl JournalFile {
         self.headers.iter().rev().find(|(at, _)| *at <= offset).map(|(at, header)| (*at, header))
     }
 
-    /// A piece of a record, if `offset` lies in one.
+    /// Reads a piece of a record, if `offset` lies in one.
     fn read_record_part(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<Option<ReadEnd>> {
         let Some((segment, header)) = self.segment(offset) else { return Ok(None) };
         let Some(behind) = offset.checked_sub(segment + self.sector_bytes) else {
@@ -421,7 +432,7 @@ impl JournalFile {
         let length = record_bytes(self.page_bytes);
         let within = (behind % length as u64) as usize;
         let at = offset - within as u64;
-        // No part of a record is 8 bytes long: SQLite looks for another header here.
+        // No piece of a record is 8 bytes long: SQLite looks for another header here.
         let probes_header = offset % SECTOR_LEAST == 0 && buffer.len() == 8;
         if probes_header || within + buffer.len() > length {
             return Ok(None);
@@ -429,7 +440,7 @@ impl JournalFile {
         if self.opened_at != Some(at) {
             if self.read_unit(at, length)? == ReadEnd::Short {
                 return self.logical_size().map(|size| {
-                    // Part of a record: SQLite's own short read.
+                    // A part of a record is there: SQLite gets the short read that it expects.
                     buffer.fill(0);
                     Some(if size >= offset + buffer.len() as u64 {
                         ReadEnd::Full
@@ -444,7 +455,7 @@ impl JournalFile {
         Ok(Some(ReadEnd::Full))
     }
 
-    /// A record as it lies on disk, or as it would if it could have been written.
+    /// Reads a record as it lies on disk, or out of the held ones that could not be written.
     fn read_unit(&mut self, at: u64, length: usize) -> Outcome<ReadEnd> {
         self.unit.resize(length, 0);
         if let Some(held) = self.held.unit(at, length) {
@@ -461,20 +472,21 @@ impl JournalFile {
             if self.written.contains(&at) {
                 return Err(self.link.report(&error));
             }
-            // Behind its own records a handle finds what an earlier transaction left, as a matter of course.
+            // Behind its own records a handle always finds those of an earlier transaction, so only
+            // a recovery logs it.
             if self.written.is_empty() {
                 let line = format!("{error}; playback of the journal ends before it");
                 self.link.note(ffi::OK, &line);
             }
-            // Page number 0 ends the playback (`pager_playback_one_page`), as a checksum that does not
-            // match would.
+            // Page number 0 ends the playback (`pager_playback_one_page`), as a wrong checksum
+            // would.
             self.opened.fill(0);
         }
         self.opened_at = Some(at);
         Ok(())
     }
 
-    /// A piece of a header sector, or a probe for one.
+    /// Reads a piece of a header sector, or looks for a header at `offset`.
     fn read_header_part(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
         let at = offset - offset % SECTOR_LEAST;
         let within = (offset - at) as usize;
@@ -493,8 +505,8 @@ impl JournalFile {
         Ok(if short { ReadEnd::Short } else { ReadEnd::Full })
     }
 
-    /// Looks for a header at `at`; one of an earlier use of the file has another identity and counts
-    /// as none.
+    /// Looks for a header at `at`. A header of an earlier use of the file has another identity and
+    /// does not count.
     fn probe(&mut self, at: u64, size: u64) -> Outcome<bool> {
         if size < at + SECTOR_PART_BYTES as u64 {
             return Ok(false);
@@ -536,7 +548,7 @@ impl JournalFile {
         Ok(true)
     }
 
-    /// Bytes of the journal.
+    /// The size of the journal in bytes.
     ///
     /// # Errors
     /// A code.
@@ -545,7 +557,7 @@ impl JournalFile {
         self.logical_size()
     }
 
-    /// Bytes of the journal, with those that could not be written.
+    /// The size of the journal in bytes, with the records that could not be written.
     fn logical_size(&self) -> Outcome<u64> {
         let held_to = match self.held.is_empty() {
             true => 0,
@@ -554,7 +566,7 @@ impl JournalFile {
         Ok(self.lower.size()?.max(held_to))
     }
 
-    /// Cuts the journal.
+    /// Cuts the journal to `size` bytes.
     ///
     /// # Errors
     /// A code.
@@ -573,7 +585,7 @@ impl JournalFile {
         self.lower.truncate(size)
     }
 
-    /// Forces the journal to disk.
+    /// Writes the held records and forces the journal to disk.
     ///
     /// # Errors
     /// A code.
@@ -586,12 +598,15 @@ impl JournalFile {
         self.sync_name()
     }
 
-    /// SQLite syncs a hot journal before it plays it back, but not its name: who made it may have been
-    /// killed before. Plain pages come out of a playback as they were then; a page sealed again does not,
-    /// and torn by a power cut it can only be taken back by this journal.
+    /// Forces the name of a journal that was found at open to disk.
+    ///
+    /// SQLite syncs a hot journal before it plays it back, but not its directory, and the process
+    /// that made the journal may have been killed before it did so. A playback of plain pages
+    /// writes the bytes that were there before. A page that is sealed again has other bytes, and if
+    /// a power cut tears it, only this journal can restore it.
     fn sync_name(&mut self) -> Outcome<()> {
         let Some(path) = self.found.take() else { return Ok(()) };
-        // A directory that cannot be opened is let pass, as SQLite does (`openDirectory`).
+        // A directory that cannot be opened is no error, as in SQLite (`openDirectory`).
         let Ok(directory) = File::open(directory_of(&path)) else { return Ok(()) };
         directory.sync_all().map_err(|error| {
             let error = Error::io(Subject::File(path.clone()), error);
@@ -601,7 +616,8 @@ impl JournalFile {
     }
 }
 
-/// Whether a write ends the journal or begins it anew: zeros over its header, or a whole header.
+/// Whether a write ends the journal (zeros over its first header) or begins it again (a whole
+/// header at 0).
 fn ends_or_begins(bytes: &[u8], offset: u64) -> bool {
     let ends = bytes.len() <= FIELDS_BYTES && bytes.iter().all(|byte| *byte == 0);
     offset == 0 && (ends || bytes.len() >= FIELDS_BYTES)

@@ -1,7 +1,8 @@
-//! Laying a copy over its database, and rolling an interrupted one forward.
+//! Laying a copy over its database, and finishing a laying that was interrupted.
 //!
-//! The order of writes is the crash safety: sector 0, sync, the rest, sync, what makes the file whole
-//! again, sync, then the copy is removed. Described in docs/format.md, "Laying".
+//! The order of the writes makes it safe against a crash: sector 0, sync, the rest, sync, the bytes
+//! that make the file whole again, sync; then the copy is removed. Layout: docs/format.md,
+//! "Laying".
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -17,7 +18,7 @@ use crate::copy::CopyFile;
 use crate::lower::{Lower, CALL_BYTES};
 use crate::open_file::OpenFile;
 
-/// Where a copy is to be laid, and which kind it is.
+/// A copy that is to be laid over its database, and whether it is sealed.
 #[derive(Debug)]
 pub struct Laying {
     copy: CopyFile,
@@ -26,17 +27,19 @@ pub struct Laying {
 }
 
 impl Laying {
-    /// Of a copy that is whole. Dropped without the copy being needed, it removes it.
+    /// Makes the laying of a complete copy. A drop before [`Laying::begin`] removes a new copy, but
+    /// never one that an interrupted conversion left.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be read.
+    /// [`Error::Io`] if the copy cannot be read.
     pub fn of(copy: CopyFile, sealed: bool) -> Result<Self> {
         let io = |error| Error::io(Subject::File(copy.path().to_owned()), error);
         let bytes = copy.file().metadata().map_err(io)?.len();
         Ok(Self { copy, bytes, sealed })
     }
 
-    /// That whoever finishes this laying if it is interrupted finds the copy under its name.
+    /// Checks that the copy still has its name, by which another process finds it to finish an
+    /// interrupted laying.
     ///
     /// # Errors
     /// [`Error::Misuse`].
@@ -44,15 +47,16 @@ impl Laying {
         self.copy.assert_named()
     }
 
-    /// From here on the copy is all there is of the database.
+    /// Keeps the copy on drop: from here on the database is in the copy alone.
     pub fn begin(&mut self) {
         self.copy.keep();
     }
 
-    /// Lays everything behind sector 0, which says already what is going on.
+    /// Lays everything behind sector 0, which was written before and says that a laying is under
+    /// way.
     ///
     /// # Errors
-    /// A code; the file can be rolled forward then.
+    /// A code; [`roll_forward`] can finish the laying then.
     pub fn lay(&self, file: OpenFile<'_>, progress: &mut dyn FnMut(u64, u64)) -> Outcome<()> {
         let lower = file.lower();
         let last = if self.sealed { REGION_BYTES } else { SECTOR_BYTES as u64 };
@@ -76,7 +80,7 @@ impl Laying {
         Ok(())
     }
 
-    /// Removes the copy, which is not needed any more.
+    /// Removes the copy, which is no longer needed.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -105,18 +109,18 @@ impl Laying {
     }
 }
 
-/// A sector 0 that could not be written.
+/// The error of a sector 0 that could not be written.
 #[derive(Debug)]
 pub struct Unwritten {
     pub code: Code,
-    /// Whether the sector before it is there again. Else there may be a part of each.
+    /// Whether the old sector 0 was restored. If not, the sector may have a part of each.
     pub put_back: bool,
 }
 
-/// Writes another sector 0, or leaves the one there is.
+/// Writes another sector 0. Restores the old one if the write fails.
 ///
 /// # Errors
-/// [`Unwritten`].
+/// [`Unwritten`], which says whether the old sector is there again.
 pub fn replace_sector_zero(
     file: OpenFile<'_>,
     sector: &[u8; SECTOR_BYTES],
@@ -130,7 +134,8 @@ pub fn replace_sector_zero(
     })
 }
 
-/// The sector that begins the way back to a plain database.
+/// Makes the sector 0 that begins the laying of a plain copy: the file id, the copy's size and its
+/// hash.
 ///
 /// # Errors
 /// [`Error::Io`] if the copy cannot be read.
@@ -157,13 +162,13 @@ fn digest(copy: &CopyFile) -> Result<(u64, [u8; 32])> {
     }
 }
 
-/// What an unfinished laying needs.
+/// The kind of an unfinished laying, with what its copy has to match.
 enum Unfinished {
     Sealed([u8; 16]),
     Plain(SectorZero),
 }
 
-/// Whether a laying was begun over the file and not finished.
+/// Whether a laying over the file was begun and not finished.
 ///
 /// # Errors
 /// The lower VFS's code.
@@ -174,7 +179,7 @@ pub fn is_unfinished(lower: Lower, path: &Path) -> Outcome<bool> {
     }))
 }
 
-/// A file that is longer than an interrupted birth leaves.
+/// Whether the file is longer than an interrupted birth leaves it.
 fn may_be_laying(lower: Lower) -> bool {
     lower.size().is_ok_and(|size| size > REGION_BYTES)
 }
@@ -195,8 +200,11 @@ fn unfinished(lower: Lower) -> Outcome<Option<Unfinished>> {
     }
 }
 
-/// Whether the copy of a conversion or a restore lies beside a database: if that cannot be read, whoever may write finishes it
-/// first. Asked without a descriptor on the database, which another connection of this process may have open.
+/// Whether the copy of a conversion or a restore lies beside a database. If the database cannot be
+/// read, the next process that opens it and may write finishes the laying first.
+///
+/// This opens no descriptor on the database, which another connection of this process may have
+/// open.
 pub fn is_copy_beside(path: &Path) -> bool {
     copy_path(&pellucid_files::paths::own_name(path))
         .symlink_metadata()
@@ -206,8 +214,9 @@ pub fn is_copy_beside(path: &Path) -> bool {
 /// Finishes an interrupted laying under EXCLUSIVE.
 ///
 /// # Errors
-/// `SQLITE_BUSY` while another connection is at it; a code after a line in the log naming the copy if
-/// that is missing, is another one, or may not be laid because the file is read-only.
+/// `SQLITE_BUSY` while another connection finishes it. A code after a line in the log that names
+/// the copy, if the copy is missing or another one, or may not be laid because the file is
+/// read-only.
 pub fn roll_forward(lower: Lower, path: &Path, read_only: bool) -> Outcome<()> {
     if read_only {
         let error = match copy_path(path).exists() {
@@ -228,9 +237,9 @@ pub fn roll_forward(lower: Lower, path: &Path, read_only: bool) -> Outcome<()> {
 
 fn finish(lower: Lower, path: &Path) -> Outcome<()> {
     let typed = |error: Error| report(path, &error);
-    // Somebody else may have finished it while this connection waited for the lock.
+    // Another process may have finished it while this connection waited for the lock.
     let Some(kind) = unfinished(lower)? else { return Ok(()) };
-    // What was checked is what is laid, whatever has its name by then.
+    // The checked file itself is laid, by its descriptor, whichever file has its name by then.
     let copy = CopyFile::left(copy_path(path), path).map_err(typed)?;
     let (copy, sealed) = match kind {
         Unfinished::Sealed(file_id) => {
@@ -245,7 +254,8 @@ fn finish(lower: Lower, path: &Path) -> Outcome<()> {
         }
     };
     note(ffi::OK, path, "an encryption or decryption was interrupted; finishing it");
-    // Who wrote sector 0 may not have lived to sync it; nothing may be laid before it is on disk.
+    // The process that wrote sector 0 may have been killed before its sync. Sector 0 has to be on
+    // disk before anything is laid.
     lower.sync(ffi::SYNC_NORMAL)?;
     let laying = Laying::of(copy, sealed).map_err(typed)?;
     laying.lay(OpenFile::within(lower), &mut |_, _| ())?;
@@ -272,7 +282,8 @@ fn check_plain_copy(path: &Path, copy: &CopyFile, sector: &SectorZero) -> Result
     }
 }
 
-/// Damage to both header copies and a conversion whose copy was deleted look the same.
+/// Makes the error for a container without a whole header. Damage to both header copies and a
+/// conversion whose copy was deleted look the same, so it names both.
 fn headless(path: &Path) -> Error {
     Error::corrupt(
         Subject::Container,

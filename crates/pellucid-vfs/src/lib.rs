@@ -1,7 +1,62 @@
-//! The VFS shim: what stands between SQLite and the files of a sealed database.
+//! The VFS shim: it stands between SQLite and the files of a sealed database, and seals what SQLite
+//! writes.
 //!
-//! SQLite's calls come in by `vfs` and `file`; behind them are the kinds of files (main, WAL, journal, temporary), the
-//! [`link::Link`] that those of one database share, and the file of the VFS below ([`lower::Lower`]).
+//! # Where is what
+//!
+//! In the order in which to read it. docs/how-it-works.md has the pictures, docs/format.md says
+//! what each byte means.
+//!
+//! 1. `vfs` registers the VFS and opens files. `file` has the functions that SQLite calls on an
+//!    open file.
+//! 2. `main_file`: whether a file is plain or sealed, and the locks that SQLite takes (`lock`,
+//!    `unlock`, `shm_lock`).
+//! 3. `database`: a page is sealed in `write_page` and opened in `open_unit`.
+//!    `database/page_size.rs` and `overlay` change the page size.
+//! 4. `wal_file` seals a frame in `emit`, `journal_file` a record in its `emit`, `temp_file`
+//!    a block in `seal`.
+//! 5. [`link`]: the state that the files of one database share: keys, header, wear, held locks.
+//!    Every seal of a page, frame or record goes through `Link::seal_with`.
+//! 6. `pool`: nonces, drawn before the write lock, wiped when it is released and in a forked
+//!    child.
+//! 7. [`seal_request`]: the keys that may open a database, and the keys and protectors of a new
+//!    one.
+//! 8. [`copy`] is the copy that a conversion fills; [`laying`] lays it over the original.
+//! 9. `lower`: a file of the VFS below, where bytes reach the system. `held` gathers units for
+//!    one call of it.
+//! 10. [`opened`] and [`open_file`]: the files of an open connection, for the other crates.
+//!
+//! Smaller parts: `read_ahead`, `frame_headers`, `wal_index` and `write_out` serve the WAL;
+//! [`super_journal`] the journal; `registry` finds the database of a journal or WAL;
+//! [`named_file`] checks that a name leads to an open file; [`memory`] keeps keys out of core
+//! dumps.
+//!
+//! # What a crash can do
+//!
+//! The shim adds no write-ahead of its own: it keeps SQLite's order of writes and syncs, and what
+//! it holds was never promised to SQLite.
+//!
+//! - A page of the database file: old, new or torn. A torn page does not open; SQLite restores it
+//!   from the WAL or the journal.
+//! - Frames: `held` keeps at most 64 KiB. The frame with the commit is written together with all
+//!   held ones, so a crash before it leaves a log that recovery ends before the transaction.
+//! - Journal records: written before any write to the database file (`Link::flush_journal`).
+//! - The header: copy 0, sync, copy 1, sync (`Link::write_header`), so one copy is always whole. A
+//!   new container gets its sector 0 last (`Link::give_birth`).
+//! - A laying: sector 0 says that it is under way, and the next connection that may write finishes
+//!   it (`laying::roll_forward`).
+//!
+//! # Who holds which lock
+//!
+//! All locks are SQLite's own, passed to the lower VFS.
+//!
+//! - A page is written under EXCLUSIVE or, by a checkpoint, under the wal-index's checkpoint lock.
+//! - A frame is written under the wal-index's write lock, or under EXCLUSIVE in an exclusive
+//!   locking mode.
+//! - The header changes under EXCLUSIVE, or under the write and checkpoint locks together
+//!   (`Link::with_header_locks`). A reader of the header takes no lock: it checks the HMAC and the
+//!   sequence number, and reads again.
+//! - A copy is made under RESERVED and laid under EXCLUSIVE.
+//! - A scan holds byte 2^62 of the file, in the crate `pellucid-engine`.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 

@@ -1,8 +1,9 @@
-//! What the files of one sealed database share: keys, header, nonces, and who holds back writes.
+//! The state that the files of one sealed database share in one connection: keys, header, nonces,
+//! locks.
 //!
-//! The database file owns a [`Link`]; its WAL and journal hold it too. SQLite serialises all calls of
-//! one connection, so plain `Rc` and `RefCell` are enough; no borrow is held across a call that could
-//! come back into the shim.
+//! The database file owns a [`Link`]; its WAL and its journal hold the same one. SQLite serialises
+//! all calls of one connection, so plain `Rc` and `RefCell` are enough. No borrow is held across a
+//! call that could come back into the shim.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -28,44 +29,47 @@ use crate::seal_request::{check_state, Birth, Credentials};
 use crate::wal_file::WalFile;
 use crate::wal_index::WalIndex;
 
-/// The first bytes of header copy 0, compared whenever a lock is taken: magic, version, sequence and the file id, because a
-/// file may have become plain and a container of its own since.
+/// Bytes of header copy 0 that are compared whenever a lock is taken: magic, version, sequence and
+/// file id. The file id is among them because a container may have become plain and then another
+/// container.
 const HEAD_BYTES: usize = 48;
-/// Bytes of sector 0 that say what it is.
+/// Bytes at the start of sector 0 that name its kind.
 const MAGIC_BYTES: usize = 16;
-/// How often a header that somebody is writing is read again.
+/// Reads of the header before it counts as damaged: another process may be writing it.
 const ATTEMPTS: usize = 4;
-/// What is wrong where the wal-index and the tag of a frame do not say the same, and the way out.
+/// The error's text if the wal-index and a frame's tag disagree: the cause and what to do.
 pub const INDEX_CHANGED: &str = "the wal-index (the file `-shm`) was changed by somebody else than SQLite; close every \
                                  connection to the database, and the next one makes the index anew from the log";
 const RESERVE_FIRST: u64 = 64;
 const RESERVE_MOST: u64 = 65536;
 
-/// What a database file is.
+/// What kind of file the database file is.
 #[derive(Debug)]
 pub enum Phase {
-    /// A plain database, or a file SQLite will refuse: handed through.
+    /// A plain database, or a file that SQLite will refuse. Its calls go to the lower VFS
+    /// unchanged.
     Plain,
-    /// Nothing there yet; it becomes a container with its first write.
+    /// An empty file that becomes a container with its first write.
     Unborn(Box<Birth>),
-    /// A container.
+    /// A container with its header on disk.
     Sealed,
 }
 
-/// The container as last read.
+/// The container's state as last read from its header.
 #[derive(Debug)]
 struct Container {
     phase: Phase,
     keys: Option<Arc<ContainerKeys>>,
     header: Option<Header>,
     head: [u8; HEAD_BYTES],
-    /// Header copy 0 is damaged and to be written again when that is allowed.
+    /// Header copy 0 is damaged. [`Link::mend_header`] writes it again once a lock allows it.
     mend: bool,
-    /// Header copy 1 is not what copy 0 is: a change was interrupted between them.
+    /// Header copy 1 differs from copy 0, because a header change was interrupted between the two
+    /// writes.
     behind: bool,
 }
 
-/// Shared by the files of one database in one connection.
+/// The state shared by the files of one database in one connection.
 #[derive(Debug)]
 pub struct Link {
     path: PathBuf,
@@ -73,28 +77,33 @@ pub struct Link {
     container: RefCell<Container>,
     pool: RefCell<Pool>,
     reserve_next: Cell<[u64; 2]>,
-    /// Whether [`Link::flush`] has anything to do.
+    /// Whether the WAL or the journal may hold unwritten units or an error, so that [`Link::flush`]
+    /// has work.
     holding: Cell<bool>,
     lower: Cell<Option<Lower>>,
     /// Pages opened so far.
     opened: Cell<u64>,
-    /// Locks held by this connection: the file lock's level, and the WAL index's exclusive ones.
+    /// The level of the file lock that this connection holds.
     pub lock_level: Cell<i32>,
+    /// The exclusive locks of the wal-index that this connection holds, one bit each.
     pub shm_exclusive: Cell<i32>,
+    /// The open WAL.
     pub wal: RefCell<Option<Rc<RefCell<WalFile>>>>,
-    /// The wal-index, as far as SQLite has it mapped.
+    /// The wal-index, as far as SQLite has mapped it.
     pub index: WalIndex,
+    /// The open rollback journal.
     pub journal: RefCell<Option<Rc<RefCell<JournalFile>>>>,
-    /// Tail of the first record of the journal that this connection ended last, the end being on disk.
+    /// The tail of the first record in the journal that this connection ended last and synced.
     pub journal_end: Cell<Option<[u8; TAIL_BYTES]>>,
-    /// This connection reads a moment of which every page is there: what it asks for and does not find was cut off.
+    /// Whether this connection reads a state of which every page is in the file. A missing page was
+    /// cut off then.
     pub is_whole: Cell<bool>,
-    /// Such a page was asked for.
+    /// Whether SQLite asked for a page that was cut off.
     pub was_cut: Cell<bool>,
 }
 
 impl Link {
-    /// A link for the database `path`, whose lower file is open.
+    /// Makes the link for the database `path`, whose lower file is open.
     ///
     /// # Errors
     /// [`Error::Io`] if no memory can be had for the pool.
@@ -140,12 +149,12 @@ impl Link {
         &self.path
     }
 
-    /// Forgets the lower file, which is about to be closed.
+    /// Forgets the lower file, which the caller closes next.
     pub fn close(&self) {
         self.lower.set(None);
     }
 
-    /// Logs an error about the database and gives SQLite's code.
+    /// Logs an error about the database and returns SQLite's code for it.
     pub fn report(&self, error: &Error) -> Code {
         report(&self.path, error)
     }
@@ -155,12 +164,13 @@ impl Link {
         note(code, &self.path, what);
     }
 
-    /// Whether units are sealed: a container, or one about to be born.
+    /// Whether this file's pages are sealed: it is a container, or becomes one with its first
+    /// write.
     pub fn is_sealing(&self) -> bool {
         !matches!(self.container.borrow().phase, Phase::Plain)
     }
 
-    /// Whether the container is on disk.
+    /// Whether the container's header is on disk.
     pub fn is_born(&self) -> bool {
         matches!(self.container.borrow().phase, Phase::Sealed)
     }
@@ -170,7 +180,7 @@ impl Link {
         matches!(self.container.borrow().phase, Phase::Unborn(_))
     }
 
-    /// The page size the header states; none before birth and for plain files.
+    /// The page size that the header states. `None` before birth and for a plain file.
     pub fn page_size(&self) -> Option<usize> {
         self.container.borrow().header.as_ref().map(|header| header.page_size as usize)
     }
@@ -178,12 +188,12 @@ impl Link {
     /// The keys of the container.
     ///
     /// # Errors
-    /// `SQLITE_IOERR` if there are none: the file is plain.
+    /// `SQLITE_IOERR` if there are none, because the file is plain.
     pub fn keys(&self) -> Outcome<Arc<ContainerKeys>> {
         self.container.borrow().keys.clone().ok_or(Code(ffi::IOERR))
     }
 
-    /// Which keys this connection brings.
+    /// The keys, or the ways to keys, that this connection was opened with.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
     }
@@ -193,10 +203,11 @@ impl Link {
         self.container.borrow().header.clone()
     }
 
-    /// Whether this version may write the container: a newer one may have said in the header that it may not.
+    /// Refuses to write if the header has a flag that forbids it to this version. Newer versions
+    /// set such flags.
     ///
     /// # Errors
-    /// `SQLITE_READONLY` after a line in the log that names what is not known.
+    /// `SQLITE_READONLY` after a line in the log that names the unknown flag.
     pub fn check_writable(&self) -> Outcome<()> {
         let flags = self.container.borrow().header.as_ref().map(|header| header.flags);
         let checked = flags.map_or(Ok(()), |flags| flags.check_writable(Subject::Container));
@@ -210,15 +221,16 @@ impl Link {
         self.lower.get().ok_or(Code(ffi::IOERR))
     }
 
-    /// Whether a unit's generation is one that the header as last read does not know yet.
+    /// Whether `generation` is newer than the header as last read, so that the header has to be
+    /// read again.
     pub fn is_newer(&self, generation: u32) -> bool {
         self.container.borrow().keys.as_ref().is_some_and(|keys| generation > keys.generation())
     }
 
-    /// Seals one unit, having counted it.
+    /// Counts one unit against its generation, then seals it with `seal`.
     ///
     /// # Errors
-    /// A code; nothing was sealed then.
+    /// A code; no unit was sealed then.
     pub fn seal_with<T>(
         &self,
         kind: WearKind,
@@ -233,7 +245,7 @@ impl Link {
         seal(keys, &mut self.pool.borrow_mut()).map_err(|error| self.report(&error))
     }
 
-    /// Opens page `page` from its unit into `content`, which is shorter by the tail.
+    /// Opens page `page` from `unit` into `content`, which is shorter than the unit by its tail.
     ///
     /// # Errors
     /// `SQLITE_IOERR_DATA` after a line in the log.
@@ -242,10 +254,10 @@ impl Link {
         opened.map_err(|error| self.report(&error))
     }
 
-    /// As [`Link::open_page`], with the typed error and no line in the log.
+    /// Like [`Link::open_page`], but returns the typed error and writes no line in the log.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] naming the page.
+    /// [`Error::Unauthentic`], which names the page.
     pub fn try_open_page(&self, page: u32, unit: &[u8], content: &mut [u8]) -> Result<()> {
         let container = self.container.borrow();
         let Some(keys) = container.keys.as_ref() else {
@@ -256,27 +268,28 @@ impl Link {
         keys.open(FileKind::Database, &place, unit, content, || Subject::Page(page))
     }
 
-    /// How many pages were opened so far, for whoever looks on.
+    /// Counts the pages opened so far, for a caller that measures progress.
     pub fn opened(&self) -> u64 {
         self.opened.get()
     }
 
-    /// Whether this connection is in a write transaction of a WAL.
+    /// Whether this connection holds the WAL's write lock.
     pub fn writes_wal(&self) -> bool {
         self.shm_exclusive.get() & (1 << ffi::WAL_WRITE_LOCK) != 0
     }
 
-    /// Draws nonces before the write lock is taken.
+    /// Draws nonces ahead. Called before the write lock is taken, so that the draw does not
+    /// lengthen the lock.
     pub fn draw_nonces(&self) {
         self.pool.borrow_mut().draw_ahead();
     }
 
-    /// Drops what must not outlive the write or checkpoint lock.
+    /// Drops the drawn nonces, which must not outlive the write or checkpoint lock.
     pub fn drop_nonces(&self) {
         self.pool.borrow_mut().drop_nonces();
     }
 
-    /// Writes out what the WAL and the journal hold back, and hands an error to SQLite.
+    /// Writes the units that the WAL and the journal hold. The caller returns an error to SQLite.
     ///
     /// # Errors
     /// The failed write's code.
@@ -290,17 +303,19 @@ impl Link {
         flushed
     }
 
-    /// The same where SQLite takes no error; the next call has to tell it.
+    /// Like [`Link::flush`], for callers that cannot return an error to SQLite (unlock, barrier).
+    /// The WAL keeps the error, and the transaction's next call returns it.
     ///
     /// # Errors
-    /// The failed write's code, again and again until SQLite was told or the transaction is over.
+    /// The failed write's code, in each call until SQLite was given the error or the transaction is
+    /// over.
     pub fn flush_untold(&self) -> Outcome<()> {
         if !self.holding.get() {
             return Ok(());
         }
         self.flush_journal()?;
         if let Some(wal) = self.wal.borrow().as_ref() {
-            // The WAL itself is at work, and calls for its keys.
+            // The WAL is borrowed if it is at work itself and asks for its keys.
             let Ok(mut wal) = wal.try_borrow_mut() else { return Ok(()) };
             wal.flush()?;
         }
@@ -308,12 +323,13 @@ impl Link {
         Ok(())
     }
 
-    /// The WAL or the journal holds something back, or may have an error to tell.
+    /// Marks that the WAL or the journal holds a unit, or may have an error to return.
     pub fn holds(&self) {
         self.holding.set(true);
     }
 
-    /// Writes out what the journal holds back; due before anything changes in the database file.
+    /// Writes the records that the journal holds. They have to be in the file before the database
+    /// file changes.
     ///
     /// # Errors
     /// The failed write's code.
@@ -327,7 +343,7 @@ impl Link {
         }
     }
 
-    /// Forgets a failed flush: the transaction it belonged to is over.
+    /// Forgets the WAL's failed write, because its transaction is over.
     pub fn end_transaction(&self) {
         if let Some(wal) = self.wal.borrow().as_ref() {
             if let Ok(mut wal) = wal.try_borrow_mut() {
@@ -336,11 +352,15 @@ impl Link {
         }
     }
 
-    /// While its log is open SQLite writes to the database file by a checkpoint alone: a page goes where its frame, which
-    /// was read right before, belongs by its tag. The wal-index, which says so too, is anybody's to write.
+    /// Checks that a checkpoint writes a page to the place that the page's frame is authenticated
+    /// for.
+    ///
+    /// While the log is open SQLite writes to the database file by a checkpoint alone, and reads
+    /// each frame right before it writes its page. The wal-index says the place too, but any
+    /// process with access to it can change it.
     ///
     /// # Errors
-    /// `SQLITE_IOERR_DATA` after a line in the log; nothing is to be written then.
+    /// `SQLITE_IOERR_DATA` after a line in the log; the page must not be written then.
     pub fn check_checkpoint(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
         let wal = self.wal.borrow();
         let Some(wal) = wal.as_ref() else { return Ok(()) };
@@ -356,7 +376,8 @@ impl Link {
         )))
     }
 
-    /// Refuses a wal-index that says another page size than the log's. SQLite finds frames by it.
+    /// Refuses a wal-index that states another page size than the log. SQLite computes the places
+    /// of frames from it.
     ///
     /// # Errors
     /// `SQLITE_IOERR_DATA` after a line in the log.
@@ -370,7 +391,8 @@ impl Link {
         }
     }
 
-    /// A lock of the WAL index changes: what was read ahead of the log may be stale.
+    /// Drops what was read from the log. Called when a lock of the wal-index changes, because the
+    /// log may have changed too.
     pub fn forget_log(&self) {
         if let Some(wal) = self.wal.borrow().as_ref() {
             if let Ok(mut wal) = wal.try_borrow_mut() {
@@ -379,7 +401,7 @@ impl Link {
         }
     }
 
-    /// The WAL's write lock was given back: begins to write the log out.
+    /// Starts the kernel's write-out of the log. Called after the WAL's write lock was released.
     pub fn begin_write_out(&self) {
         if let Some(wal) = self.wal.borrow().as_ref() {
             if let Ok(mut wal) = wal.try_borrow_mut() {
@@ -388,8 +410,10 @@ impl Link {
         }
     }
 
-    /// As [`Link::refresh`], after a look at the same bytes through `mapped`, which says whether it could
-    /// copy them. They decide only that nothing changed; anything else is read.
+    /// Like [`Link::refresh`], but compares the bytes by `mapped` first, which saves a system call.
+    /// `mapped` copies bytes of the lower VFS's mapping and returns false if it cannot. The
+    /// comparison decides only that nothing changed; in every other case the header is read from
+    /// the file.
     ///
     /// # Errors
     /// As [`Link::refresh`].
@@ -409,15 +433,17 @@ impl Link {
         self.refresh()
     }
 
-    /// Looks at the header again, because a lock was taken; cheap when nothing changed.
+    /// Reads the header again if it changed. Called after a lock was taken; one short read if
+    /// nothing changed.
     ///
     /// # Errors
-    /// A code if the file is no longer what it was or its header cannot be opened.
+    /// A code if the file is no longer of the kind it was, or its header cannot be opened.
     pub fn refresh(&self) -> Outcome<()> {
         let lower = self.lower()?;
         match self.container.borrow().phase {
             Phase::Sealed => {
-                // One call for both: what a killed decryption began must not be written to.
+                // One read for both. A file whose decryption was killed in the middle must not be
+                // written to.
                 let mut start = [0; COPY_OFFSETS[0] as usize + HEAD_BYTES];
                 lower.read(&mut start, 0)?;
                 if SectorZero::begins_laying(&start) {
@@ -476,7 +502,8 @@ impl Link {
                 self.credentials.unlock(&read.header, &read.bytes, read.copy, known.as_ref());
             attempt += 1;
             match keys {
-                // The keyring was asked after the header was read: somebody may have changed both in between.
+                // The keyring was read after the header; another process may have changed both in
+                // between.
                 Err(error) if attempt < ATTEMPTS => {
                     let again = self.read_whole_header(lower)?;
                     if again.bytes == read.bytes {
@@ -510,8 +537,9 @@ impl Link {
         Ok(())
     }
 
-    /// Looks at what is remembered again, before this connection writes: an older header may have been put back while it
-    /// was idle, the very one that it knows. Costs nothing where units are sealed.
+    /// Compares the header with the remembered state again before this connection writes. While the
+    /// connection was idle, the header it knows may have become an older one that was put back.
+    /// Costs nothing while units are being sealed.
     ///
     /// # Errors
     /// A code after a line in the log.
@@ -527,7 +555,7 @@ impl Link {
         loop {
             let read = self.read_header(lower)?;
             attempt += 1;
-            // Somebody may be writing the copy right now.
+            // Another process may be writing the copy right now.
             if !read.first_damaged || attempt == ATTEMPTS {
                 return Ok(read);
             }
@@ -543,7 +571,8 @@ impl Link {
                 if magic == *SQLITE_MAGIC {
                     return Err(was_decrypted().into());
                 }
-                // Without its copy it is damage.
+                // An unfinished laying has a sealed copy beside it; without that the file is
+                // damaged.
                 let has_copy = copy_path(self.path()).exists();
                 if has_copy && laying::is_unfinished(lower, self.path())? {
                     return Err(was_interrupted().into());
@@ -554,7 +583,8 @@ impl Link {
         }
     }
 
-    /// The header of one container never goes back while a connection is open.
+    /// Refuses a header with a lower sequence number than one this connection has read from the
+    /// same container.
     fn refuse_older(&self, header: &Header) -> Result<()> {
         let container = self.container.borrow();
         let known = container.header.as_ref().filter(|known| known.file_id == header.file_id);
@@ -570,10 +600,11 @@ impl Link {
         }
     }
 
-    /// Makes the container: the header region before the first page, its sector 0 last.
+    /// Makes the container: writes and syncs the header region without sector 0, then sector 0. The
+    /// first page follows.
     ///
     /// # Errors
-    /// A code; the file is still empty or an unfinished birth then.
+    /// A code; the file is then still empty or an unfinished birth.
     pub fn give_birth(&self, page_size: u32) -> Outcome<()> {
         let lower = self.lower()?;
         let (header, keys) = {
@@ -597,7 +628,8 @@ impl Link {
             region[offset as usize..offset as usize + COPY_BYTES].copy_from_slice(&encoded[..]);
         }
         crate::seal_request::remember(&header, &self.path);
-        // Sector 0 last: without it the file still counts as empty, wherever this is interrupted.
+        // Sector 0 last: without it the file counts as empty, so a birth can be interrupted
+        // anywhere.
         lower.write(&region[SECTOR_BYTES..], SECTOR_BYTES as u64)?;
         lower.sync(ffi::SYNC_NORMAL)?;
         lower.write(&region[..SECTOR_BYTES], 0)?;
@@ -617,7 +649,7 @@ impl Link {
         container.behind = false;
     }
 
-    /// Changes the header under the locks that allow it; the DEK stays.
+    /// Changes the header and keeps the DEK. The caller holds the locks that a header change needs.
     ///
     /// # Errors
     /// As [`Link::write_header`].
@@ -628,12 +660,14 @@ impl Link {
         self.write_header(header, keys.dek().ok_or(Code(ffi::IOERR))?)
     }
 
-    /// Makes `header` the next one, under `dek` and the locks that allow it: copy 0, sync, copy 1, sync. If
-    /// copy 1 is behind, it first becomes what copy 0 is: while copy 0 is being written, the other has to be
-    /// whole and the last word.
+    /// Writes `header` as the next one, under `dek`: copy 0, sync, copy 1, sync. The caller holds
+    /// the locks that a header change needs.
+    ///
+    /// If copy 1 differs from copy 0, it is first made equal. While copy 0 is being written, copy 1
+    /// is the only whole one and has to be the newest.
     ///
     /// # Errors
-    /// A code; one copy is whole and the last word then.
+    /// A code; one copy is then whole and the newest.
     pub fn write_header(&self, mut header: Header, dek: &Dek) -> Outcome<()> {
         let lower = self.lower()?;
         let typed = |error: Error| self.report(&error);
@@ -645,11 +679,11 @@ impl Link {
         let encoded = header.encode(keys.header_key()).map_err(typed)?;
         let rekeyed = self.keys()?.dek() != Some(dek);
         if let Err(code) = lower.write(&encoded[..], COPY_OFFSETS[0]) {
-            // Part of it may be there; copy 1 is the last word.
+            // Copy 0 may be half written, so copy 1 is the newest whole one.
             self.container.borrow_mut().mend = true;
             return Err(code);
         }
-        // From here on everybody goes by copy 0, synced or not, so this connection does too.
+        // Every connection now reads copy 0, synced or not, so this one uses it too.
         self.credentials.remember(&encoded, &keys);
         self.adopt(header, keys.clone(), &encoded[..HEAD_BYTES]);
         self.pool.borrow_mut().drop_reserved();
@@ -664,12 +698,13 @@ impl Link {
         self.name_in_sector_zero(lower)
     }
 
-    /// A header is made from the one before, which has to be the one on disk: of a newer one the keys would be lost.
+    /// Refuses to change a header that is no longer the one on disk: a newer header may have keys
+    /// that would be lost.
     fn refuse_stale(&self, lower: Lower) -> Outcome<()> {
         let mut head = [0; HEAD_BYTES];
         lower.read(&mut head, COPY_OFFSETS[0])?;
         let container = self.container.borrow();
-        // What a failed write of this connection left of copy 0 may be anything.
+        // Copy 0 may be anything after this connection's failed write.
         if container.mend || head == container.head {
             return Ok(());
         }
@@ -677,8 +712,9 @@ impl Link {
         Err(Code(ffi::IOERR))
     }
 
-    /// While a scan gives the container another file id: sector 0 names it too, once both header copies do. Until then
-    /// the header says which one sector 0 may name, so this comes before every change that makes it forget.
+    /// Writes the container's new file id into sector 0, once both header copies name it. A scan
+    /// that changes the file id needs this. Until then the header names the older id that sector 0
+    /// may have, so this comes before every header change that makes the header forget that id.
     fn name_in_sector_zero(&self, lower: Lower) -> Outcome<()> {
         let Some(header) = self.header().filter(|header| header.scan.older_id.is_some()) else {
             return Ok(());
@@ -693,7 +729,8 @@ impl Link {
         lower.sync(ffi::SYNC_NORMAL)
     }
 
-    /// What a change that was interrupted between the copies left behind.
+    /// Makes header copy 1 equal to copy 0. They differ when a header change was interrupted
+    /// between the two writes.
     ///
     /// # Errors
     /// A code.
@@ -706,7 +743,8 @@ impl Link {
                 _ => return Err(Code(ffi::IOERR)),
             }
         };
-        // Who wrote copy 0 may not have lived to sync it, and copy 1 is the only one on disk.
+        // The process that wrote copy 0 may have been killed before its sync; then only copy 1 is
+        // on disk.
         lower.sync(ffi::SYNC_NORMAL)?;
         let encoded = header.encode(keys.header_key()).map_err(|error| self.report(&error))?;
         lower.write(&encoded[..], COPY_OFFSETS[1])?;
@@ -715,7 +753,8 @@ impl Link {
         Ok(())
     }
 
-    /// Counts that were signed under another DEK do not authenticate and would cost a generation each.
+    /// Writes both wear counts as 0 for a new DEK. The old counts do not authenticate under it, and
+    /// each would cost a generation.
     fn begin_wear(&self, lower: Lower, keys: &ContainerKeys) -> Outcome<()> {
         let wear = Wear { generation: keys.generation(), reserved: 0 };
         for offset in [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET] {
@@ -724,7 +763,8 @@ impl Link {
         Ok(())
     }
 
-    /// Writes a damaged header copy again; called when the lock for it is held.
+    /// Writes the damaged header copy 0 again. The caller holds the locks that a header change
+    /// needs.
     ///
     /// # Errors
     /// A code.
@@ -737,17 +777,18 @@ impl Link {
         self.change_header(|_| ())
     }
 
-    /// Reserves writes of the current generation on disk, or moves to the next generation.
+    /// Reserves writes of the current generation in the wear count on disk. Moves to the next
+    /// generation if this one is worn.
     fn reserve(&self, kind: WearKind) -> Outcome<()> {
         if !self.is_born() {
-            // Birth itself writes the count for this.
+            // The birth writes the count that covers these.
             self.pool.borrow_mut().add_reserved(kind, RESERVE_MOST);
             return Ok(());
         }
         let lower = self.lower()?;
         if self.container.borrow().behind {
-            // Who changed the header may not have lived to sync it; nothing may be sealed under a
-            // generation that is not on disk.
+            // The process that changed the header may have been killed before its sync. No unit may
+            // be sealed under a generation that is not on disk.
             lower.sync(ffi::SYNC_NORMAL)?;
         }
         let keys = self.keys()?;
@@ -760,8 +801,9 @@ impl Link {
         let mut next = self.reserve_next.get();
         let limit = generation_writes();
         let block = next[kind as usize].min((limit / 4).max(1));
-        // What cannot be read counts as worn out. A count of a later generation means that an older header came back, by
-        // a disk that lost a write or by somebody's hand: no generation that was in use is gone through a second time.
+        // A count that cannot be read counts as worn out. A count of a later generation means that
+        // an older header came back: a disk lost a write, or somebody put the header back. No
+        // generation that was in use is used again from its start.
         let (reserved, known) = match Wear::parse(&bytes, keys.header_key(), offset) {
             Ok(wear) if wear.generation == keys.generation() => (wear.reserved, wear.generation),
             Ok(wear) if wear.generation < keys.generation() => (0, keys.generation()),
@@ -787,9 +829,12 @@ impl Link {
         self.change_header(|header| header.generation = from + 1)
     }
 
-    /// Runs `change` if the header may be written: under EXCLUSIVE, or with the WAL's write and
-    /// checkpoint locks together, of which a missing one is taken. False if it may not now; the
-    /// distance between 2^30 and 2^32 writes allows to put it off.
+    /// Runs `change` if this connection may write the header: under EXCLUSIVE, or with the WAL's
+    /// write and checkpoint locks together. If it holds one of those two, it takes the other for
+    /// the change.
+    ///
+    /// Returns false if the locks cannot be had now. The change of a generation can wait, because
+    /// the generation changes at 2^30 writes and the limit is 2^32.
     ///
     /// # Errors
     /// A code.
@@ -827,7 +872,7 @@ impl Link {
     }
 }
 
-/// Whether a birth was interrupted before its sector 0: the file holds no page then.
+/// Whether a birth was interrupted before it wrote sector 0. The file has no page then.
 ///
 /// # Errors
 /// The lower VFS's code.
@@ -836,8 +881,9 @@ pub fn is_unfinished_birth(lower: Lower, first: &[u8]) -> Outcome<bool> {
     Ok(blank && (1..=REGION_BYTES).contains(&lower.size()?))
 }
 
-/// Whether a birth left anything behind the blank sector 0. A plain database, too, can begin with zeros:
-/// its first page was torn by a power cut, and its journal takes that back.
+/// Whether a wear sector or a header copy follows the blank sector 0, as a birth leaves it. A plain
+/// database can begin with zeros too, if a power cut tore its first page; its journal restores that
+/// page.
 ///
 /// # Errors
 /// The lower VFS's code.
@@ -868,7 +914,7 @@ fn is_damage(error: &Error) -> bool {
     matches!(error, Error::Corrupt { .. })
 }
 
-/// Writes allowed under a generation; the environment may only lower it.
+/// Writes allowed under one generation. `PELLUCID_GENERATION_WRITES` can only lower the number.
 fn generation_writes() -> u64 {
     std::env::var("PELLUCID_GENERATION_WRITES")
         .ok()
@@ -876,12 +922,12 @@ fn generation_writes() -> u64 {
         .map_or(GENERATION_WRITES, |limit| limit.min(GENERATION_WRITES))
 }
 
-/// A code from below, or an error of our own.
+/// A code of the lower VFS, or a typed error of this project.
 #[derive(Debug)]
 pub enum Failure {
-    /// The lower VFS said so.
+    /// The lower VFS returned this code.
     Code(Code),
-    /// A typed error, not yet logged.
+    /// A typed error that is not in the log yet.
     Typed(Error),
 }
 
@@ -904,24 +950,24 @@ pub struct ReadHeader {
     pub bytes: Box<[u8; COPY_BYTES]>,
     pub copy: u8,
     pub first_damaged: bool,
-    /// Copy 0 is the last word, and copy 1 is damaged or another.
+    /// Copy 0 is the newest, and copy 1 is damaged or differs from it.
     pub second_behind: bool,
     pub sector_damaged: bool,
     pub head: [u8; HEAD_BYTES],
 }
 
 impl ReadHeader {
-    /// Reads sector 0 and both copies.
+    /// Reads sector 0 and both header copies from the file.
     ///
     /// # Errors
-    /// What is wrong with sector 0 or, if no copy is whole, with copy 0.
+    /// The fault of sector 0 or, if no copy is whole, of copy 0.
     pub fn read(lower: Lower) -> std::result::Result<Self, Failure> {
         let mut region = vec![0; REGION_BYTES as usize];
         lower.read(&mut region, 0)?;
         Ok(Self::from_region(&region)?)
     }
 
-    /// The same from the bytes of the header region.
+    /// Parses sector 0 and both header copies from the bytes of the header region.
     ///
     /// # Errors
     /// As [`ReadHeader::read`].
@@ -934,13 +980,13 @@ impl ReadHeader {
             [Ok(first), Ok(second)] if second.sequence > first.sequence => (second, 1),
             [Ok(first), Ok(_) | Err(Error::Corrupt { .. })] => (first, 0),
             [Err(Error::Corrupt { .. }), Ok(second)] => (second, 1),
-            // A whole copy that this version cannot read ends it, whatever the other one says.
+            // A whole copy that this version cannot read is an error, whatever the other copy says.
             [Err(Error::Corrupt { .. }), Err(error)] if !is_damage(&error) => return Err(error),
             [Ok(_), Err(error)] | [Err(error), _] => return Err(error),
         };
         let sector_damaged = match sector {
             Ok(Some(SectorZero::Sealed { file_id })) => {
-                // A scan that gives it another one names it in the header first.
+                // A scan that changes the file id names the older one in the header first.
                 if file_id != header.file_id && Some(file_id) != header.scan.older_id {
                     return Err(Error::corrupt(
                         Subject::SectorZero,

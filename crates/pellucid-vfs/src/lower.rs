@@ -15,12 +15,12 @@ pub enum ReadEnd {
     Short,
 }
 
-/// An open file of the lower VFS. Copies are handles on the same object, which lives inside the
-/// shim's own file object; whoever keeps one drops it when the shim's file closes.
+/// An open file of the lower VFS. Copies are handles on the same object, which lies inside the
+/// shim's own file object. An owner of a handle drops it when the shim's file closes.
 #[derive(Debug, Clone, Copy)]
 pub struct Lower(*mut File);
 
-/// One call moves at most this many bytes: the Unix VFS keeps only 17 bits of a size.
+/// The most bytes that one call moves: SQLite's `unix` VFS keeps only 17 bits of a size.
 pub const CALL_BYTES: usize = 64 * 1024;
 
 impl Lower {
@@ -41,7 +41,7 @@ impl Lower {
         self.methods().version
     }
 
-    /// Reads; what lies behind the end comes as zeros.
+    /// Reads at `offset`. Bytes behind the file's end come as zeros.
     ///
     /// # Errors
     /// The lower VFS's code.
@@ -62,8 +62,8 @@ impl Lower {
         Ok(end)
     }
 
-    /// Copies from the lower VFS's own mapping, if it has one that reaches so far. Never more than a
-    /// copy: what lies in a shared mapping may change between authentication and use.
+    /// Copies from the lower VFS's mapping, if it has one that reaches so far. Always a copy,
+    /// because bytes in a shared mapping may change between authentication and use.
     pub fn read_mapped(&self, buffer: &mut [u8], offset: u64) -> bool {
         let (Some(fetch), Some(unfetch)) = (self.methods().fetch, self.methods().unfetch) else {
             return false;
@@ -93,7 +93,7 @@ impl Lower {
         }
     }
 
-    /// Drops the mapping, so that the next read maps the file as long as it is then.
+    /// Drops the mapping, so that the next read maps the file in its length at that time.
     pub fn drop_mapping(&self) {
         if let Some(unfetch) = self.methods().unfetch.filter(|_| self.version() >= 3) {
             // SAFETY: a null page asks for just that (`sqlite3_io_methods.xUnfetch`).
@@ -137,7 +137,7 @@ impl Lower {
         Code::check(unsafe { sync(self.0, flags) })
     }
 
-    /// Bytes of the file on disk.
+    /// The size of the file on disk in bytes.
     ///
     /// # Errors
     /// The lower VFS's code.
@@ -159,7 +159,7 @@ impl Lower {
         Code::check(unsafe { lock(self.0, level) })
     }
 
-    /// Gives a lock of the database file back.
+    /// Releases a lock of the database file.
     ///
     /// # Errors
     /// The lower VFS's code.
@@ -169,7 +169,7 @@ impl Lower {
         Code::check(unsafe { unlock(self.0, level) })
     }
 
-    /// Whether somebody holds RESERVED; the raw call.
+    /// Whether another connection holds RESERVED; the raw call.
     pub fn check_reserved_lock(&self, out: &mut c_int) -> c_int {
         match self.methods().check_reserved_lock {
             // SAFETY: `out` is valid for the call; the file is open.
@@ -190,7 +190,7 @@ impl Lower {
         }
     }
 
-    /// Bytes that reach the disk together.
+    /// The sector size in bytes: the bytes that reach the disk together.
     pub fn sector_size(&self) -> c_int {
         match self.methods().sector_size {
             // SAFETY: the file is open.
@@ -199,7 +199,7 @@ impl Lower {
         }
     }
 
-    /// What the device promises.
+    /// The device characteristics: what the device promises about its writes.
     pub fn device_characteristics(&self) -> c_int {
         match self.methods().device_characteristics {
             // SAFETY: the file is open.
@@ -226,7 +226,7 @@ impl Lower {
         }
     }
 
-    /// Takes or gives back locks of the WAL index; the raw call.
+    /// Takes or releases locks of the wal-index; the raw call.
     pub fn shm_lock(&self, first: c_int, count: c_int, flags: c_int) -> c_int {
         match self.methods().shm_lock {
             // SAFETY: the file is open.
@@ -243,12 +243,12 @@ impl Lower {
         }
     }
 
-    /// Whether the file can have a WAL index.
+    /// Whether the file can have a wal-index.
     pub fn has_shared_memory(&self) -> bool {
         self.methods().shm_map.is_some()
     }
 
-    /// Leaves the WAL index; the raw call.
+    /// Unmaps the wal-index; the raw call.
     pub fn shm_unmap(&self, delete: c_int) -> c_int {
         match self.methods().shm_unmap {
             // SAFETY: the file is open.

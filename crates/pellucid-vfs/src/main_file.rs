@@ -1,4 +1,5 @@
-//! A main database file: plain and handed through, or sealed, and how one becomes the other.
+//! A main database file: a plain one, whose calls go to the lower VFS, or a sealed one; and the
+//! locks of both.
 
 use std::ffi::c_int;
 use std::path::PathBuf;
@@ -27,7 +28,8 @@ pub struct MainFile {
 }
 
 impl MainFile {
-    /// Looks at the file behind `lower` and decides what it is.
+    /// Opens the file behind `lower`: finishes an interrupted laying, decides whether the file is
+    /// plain or sealed, and loads the header of a sealed one.
     ///
     /// # Errors
     /// A code after a line in the log: no key, damage, or a plain file where a sealed one is required.
@@ -75,18 +77,21 @@ impl MainFile {
         Ok(Self { link, lower, database, require: request.require })
     }
 
-    /// What this file shares with its journal and WAL.
+    /// The state that this file shares with its journal and its WAL.
     pub fn link(&self) -> &Rc<Link> {
         &self.link
     }
 
-    /// Whether pages are sealed or will be.
+    /// Whether this file's pages are sealed, or will be from its first write on.
     pub fn is_sealing(&self) -> bool {
         self.link.is_sealing()
     }
 
-    /// Reads at SQLite's offset. SQLite takes what is not there for zeros: rightly of pages that a transaction is about to
-    /// add, never of those of a snapshot.
+    /// Reads at SQLite's offset.
+    ///
+    /// SQLite takes bytes behind the file's end for zeros. That is right for pages that a
+    /// transaction is about to add. It is wrong for pages of a snapshot, so a short read of a
+    /// snapshot is an error.
     ///
     /// # Errors
     /// A code.
@@ -140,7 +145,7 @@ impl MainFile {
         self.database.sync(flags)
     }
 
-    /// Bytes as SQLite counts them.
+    /// The size of the file in bytes as SQLite sees it.
     ///
     /// # Errors
     /// A code.
@@ -152,10 +157,11 @@ impl MainFile {
         self.database.logical_size()
     }
 
-    /// Takes a lock; true if the database is empty and must be given its reserve.
+    /// Takes a lock and then reads the header again. True if the database is empty and SQLite must
+    /// be given its reserved bytes.
     ///
     /// # Errors
-    /// A code; the lock is given back if the file is no longer what it was.
+    /// A code; the lock is released if the file is no longer of the kind it was.
     pub fn lock(&mut self, level: c_int) -> Outcome<bool> {
         let before = self.link.lock_level.get();
         self.lower.lock(level)?;
@@ -164,14 +170,15 @@ impl MainFile {
         }
         self.database.forget();
         self.link.lock_level.set(level);
-        // Under RESERVED nobody else changes the header. In WAL mode there is none: a connection that closes, or keeps the
-        // database for itself, comes from SHARED, and may have looked last long ago.
+        // Under RESERVED no other connection changes the header. WAL mode has no RESERVED: a
+        // connection that closes, or takes the database for itself alone, comes from SHARED and may
+        // have read the header long ago.
         if before >= ffi::LOCK_RESERVED {
             return Ok(false);
         }
         let looked = self.look_under_lock(level);
         if looked.is_err() {
-            // What cannot be trusted is not left locked.
+            // A file that cannot be trusted does not stay locked.
             let unlocked = if before == ffi::LOCK_NONE { before } else { ffi::LOCK_SHARED };
             self.lower.unlock(unlocked)?;
             self.link.lock_level.set(unlocked);
@@ -192,7 +199,8 @@ impl MainFile {
         Ok(shared && self.database.logical_size()? == 0)
     }
 
-    /// An empty plain file that another process filled in the meantime may be refused here.
+    /// Refuses a plain file where a sealed one is required. Another process may have filled a file
+    /// that was empty at open.
     fn check_required(&self) -> Outcome<()> {
         if self.require && !self.link.is_sealing() {
             return Err(self.link.report(&plain_where_sealed_is_required()));
@@ -200,7 +208,7 @@ impl MainFile {
         Ok(())
     }
 
-    /// Gives a lock back. Whatever is held back goes out first.
+    /// Writes the held units, then releases a lock.
     ///
     /// # Errors
     /// A code.
@@ -213,12 +221,16 @@ impl MainFile {
         }
         self.lower.unlock(level)?;
         self.link.lock_level.set(level.min(self.link.lock_level.get()));
-        // A journal's failed write was told when it happened; the lock has to go all the same.
+        // SQLite got the error of a journal's failed write when it happened, and the lock has to be
+        // released all the same.
         flushed.or(Ok(()))?;
         settled
     }
 
-    /// Takes or gives back locks of the WAL index; the raw code.
+    /// Takes or releases locks of the wal-index, and returns SQLite's code.
+    ///
+    /// Before the write lock the shim draws nonces; after it, or after the checkpoint lock, it
+    /// reads the header again, because this connection may seal then.
     pub fn shm_lock(&mut self, first: c_int, count: c_int, flags: c_int) -> c_int {
         if !self.link.is_sealing() {
             return self.lower.shm_lock(first, count, flags);
@@ -254,16 +266,19 @@ impl MainFile {
             held.set(held.get() | mask);
         }
         if to_write {
-            // In an exclusive locking mode no lock was given back at the end of the one before.
+            // In an exclusive locking mode no lock was released at the end of the transaction
+            // before.
             self.link.end_transaction();
         }
-        // A reader needs no fresh header: a generation it has not seen makes it look again
-        // (`Database`, `WalFile`), and a WAL database cannot change its page size or become plain
-        // while this connection is open. Who may seal looks before anything else.
+        // A reader needs no fresh header. A generation that it does not know makes it read the
+        // header again (`Database`, `WalFile`), and a WAL database cannot change its page size or
+        // become plain while this connection is open. A connection that may seal reads the header
+        // before anything else.
         let seals = exclusive && mask & (WRITE_MASK | CKPT_MASK) != 0;
         let looked = match seals {
             true => self.database.refresh().and_then(|()| self.link.check_remembered()),
-            // A reader that has its mark compares the index's header with the copy that it goes by (`walTryBeginRead`).
+            // A reader with a read mark compares the index's header with the copy that it uses
+            // (`walTryBeginRead`).
             false if exclusive => Ok(()),
             false => self.link.page_size().map_or(Ok(()), |bytes| self.link.check_index(bytes)),
         };
@@ -292,13 +307,14 @@ impl MainFile {
         }
     }
 
-    /// Flushes before other processes may see the WAL index. Nothing that a commit needs is held
-    /// then (`WalFile`), so a failure here is told by the next call of the transaction.
+    /// Writes the held units before other processes may see the wal-index. No unit that a commit
+    /// needs is held then (`WalFile`), so the transaction's next call returns an error of this
+    /// write.
     pub fn barrier(&mut self) {
         let _ = self.link.flush_untold();
     }
 
-    /// Seals a database whose page size changed.
+    /// Seals the database again if its page size changed.
     ///
     /// # Errors
     /// A code.
@@ -306,12 +322,12 @@ impl MainFile {
         self.database.settle()
     }
 
-    /// What is known of the file may be stale.
+    /// Drops what is known of the file, because it may be stale.
     pub fn forget(&mut self) {
         self.database.forget();
     }
 
-    /// Last calls before the lower file closes.
+    /// Writes the held units before the lower file is closed.
     ///
     /// # Errors
     /// A code.
@@ -325,10 +341,11 @@ impl MainFile {
 const WRITE_MASK: c_int = 1 << ffi::WAL_WRITE_LOCK;
 const CKPT_MASK: c_int = 1 << ffi::WAL_CKPT_LOCK;
 
+/// What a file is by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileClass {
     Empty,
-    /// A plain database, or something SQLite itself will refuse.
+    /// A plain database, or a file that SQLite itself will refuse.
     Plain,
     Sealed,
 }
@@ -341,13 +358,14 @@ fn classify(lower: Lower, size: u64, first: &[u8]) -> Result<FileClass, Error> {
         return Ok(FileClass::Plain);
     }
     let sector = SectorZero::parse(first);
-    // Birth writes the whole region with one call. What is shorter was cut, and its pages with it: it
-    // must not pass for an empty database.
+    // A birth writes the whole header region before sector 0. A shorter file was cut, and its pages
+    // with it, so it must not pass for an empty database.
     let whole = size >= REGION_BYTES;
     if whole && matches!(sector, Ok(Some(_))) {
         return Ok(FileClass::Sealed);
     }
-    // Not a sector 0 of ours, or a damaged one: the header copies behind it still tell, and those of a newer version do.
+    // Sector 0 is of another kind or damaged. The header copies behind it still say what the file
+    // is, those of a newer version too.
     if whole {
         match crate::link::ReadHeader::read(lower) {
             Ok(_) => return Ok(FileClass::Sealed),
@@ -364,7 +382,7 @@ fn classify(lower: Lower, size: u64, first: &[u8]) -> Result<FileClass, Error> {
     Ok(FileClass::Plain)
 }
 
-/// The file ends inside its header region.
+/// Makes the error for a file that ends inside its header region.
 pub fn truncated(size: u64) -> Error {
     Error::corrupt(
         Subject::Container,
@@ -372,7 +390,7 @@ pub fn truncated(size: u64) -> Error {
     )
 }
 
-/// `require=sealed` or `PELLUCID_REQUIRE`, and a database that is not.
+/// Makes the error for a plain database under `require=sealed` or `PELLUCID_REQUIRE`.
 pub fn plain_where_sealed_is_required() -> Error {
     Error::misuse(Subject::Container, "a plain database, where a sealed one is required")
 }

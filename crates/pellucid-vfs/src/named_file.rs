@@ -1,7 +1,8 @@
-//! Whether a database of a connection is the file that SQLite names it by.
+//! Whether a database of a connection is the file that its name leads to.
 //!
-//! `sqlite3_db_filename` gives whatever the VFS was opened with: of a deserialized database `x`, of one in `memdb` any path,
-//! of another VFS a name that only that VFS understands. None of these may be taken for a file of the system's.
+//! `sqlite3_db_filename` returns whatever the VFS was opened with: `x` for a deserialized database,
+//! any path for one in `memdb`, and for another VFS a name that only that VFS understands. None of
+//! these may be taken for a file of the system.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void, CStr, OsStr};
@@ -20,12 +21,15 @@ use crate::vfs::NAME;
 const FCNTL_HAS_MOVED: c_int = 20;
 const FCNTL_VFS_POINTER: c_int = 27;
 const FCNTL_FILE_POINTER: c_int = 7;
-/// SQLite's own VFSes that hand a name to the system as it is, and keep the inode of what they have open (os_unix.c).
+/// SQLite's VFSes that pass a name to the system unchanged and keep the inode of each open file
+/// (os_unix.c).
 const SYSTEM: [&[u8]; 2] = [b"unix", b"unix-excl"];
 
-/// The file of the database `schema`, if it is one: named by the system's VFS, below the shim or without it, open in this
-/// process, and still what the name leads to. That is known of files with SQLite's locks alone: without them
-/// (`nolock=1`) the VFS does not keep the inode, nor has it any shared memory.
+/// The path of the database `schema`, if it is a file: opened by the system's VFS, below the shim
+/// or without it, open in this process, and still the file that the path leads to.
+///
+/// This is known only of files with SQLite's locks. Without them (`nolock=1`) the VFS does not keep
+/// the inode and has no shared memory.
 pub fn of(handle: &Handle<'_>, schema: &CStr) -> Option<PathBuf> {
     let (api, db) = (handle.api(), handle.raw());
     // SAFETY: the connection is open; the name is SQLite's, terminated, and lives as long as the database is attached. Each control
@@ -41,7 +45,8 @@ pub fn of(handle: &Handle<'_>, schema: &CStr) -> Option<PathBuf> {
         let mut vfs: *mut Vfs = std::ptr::null_mut();
         control(FCNTL_VFS_POINTER, std::ptr::addr_of_mut!(vfs).cast())?;
         let opener = CStr::from_ptr(vfs.as_ref()?.name).to_bytes();
-        // And what the file object is of, which says how it came there: `pellucid/unix`.
+        // And the VFSes of the file object, which say how the name reached the system:
+        // `pellucid/unix`.
         let mut stack: *mut c_char = std::ptr::null_mut();
         control(ffi::FCNTL_VFSNAME, std::ptr::addr_of_mut!(stack).cast())?;
         let of = (!stack.is_null()).then(|| CStr::from_ptr(stack).to_bytes().to_vec());
@@ -64,7 +69,7 @@ pub fn of(handle: &Handle<'_>, schema: &CStr) -> Option<PathBuf> {
     }
 }
 
-/// Whether this process has the very file open that the path leads to now.
+/// Whether this process has the file open that the path leads to now.
 fn is_open_here(path: &Path) -> bool {
     let Ok(named) = path.metadata() else { return false };
     named.is_file() && open_files().values().any(|file| *file == (named.dev(), named.ino()))
@@ -73,8 +78,10 @@ fn is_open_here(path: &Path) -> bool {
 /// Device and inode.
 pub type Identity = (u64, u64);
 
-/// The regular files that this process has open, by descriptor. Where there is no `/proc`, those below the lowest number that
-/// is free: a new descriptor gets the lowest (open(2)), so that what was opened last is among them.
+/// The regular files that this process has open, by descriptor.
+///
+/// Without `/proc` it looks at the descriptors below the lowest free number. A new descriptor gets
+/// the lowest free number (open(2)), so the file opened last is among them.
 pub fn open_files() -> BTreeMap<c_int, Identity> {
     let numbers: Vec<c_int> = match std::fs::read_dir("/proc/self/fd") {
         Ok(open) => {

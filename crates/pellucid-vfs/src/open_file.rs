@@ -1,5 +1,6 @@
-//! A file of an open connection, as work on databases reaches it: past SQLite, by SQLite's own file object, with its locks. It
-//! borrows the connection, so that no file object is used after SQLite has closed it.
+//! A file of an open connection, for work on databases: reached past SQLite through SQLite's own
+//! file object, under SQLite's locks. It borrows the connection, so that no file object is used
+//! after SQLite has closed it.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -18,16 +19,17 @@ pub struct OpenFile<'a> {
 }
 
 impl<'a> OpenFile<'a> {
-    /// The main database of `handle` as its VFS gives it: by the shim pages in clear, by another VFS the file.
+    /// The main database of `handle` as its VFS reads it: by the shim pages in clear, by another
+    /// VFS the bytes of the file.
     ///
     /// # Errors
-    /// SQLite's, if the connection has no file.
+    /// SQLite's error, if the connection has no file.
     pub fn of(handle: &'a Handle<'_>) -> Result<Self, DatabaseError> {
         // SAFETY: the file object of an open connection, which the result borrows.
         Ok(Self::within(unsafe { Lower::new(handle.file()?) }))
     }
 
-    /// A file that is open for as long as the caller says.
+    /// Makes the file of `lower`, which the caller keeps open.
     pub(crate) fn within(lower: Lower) -> Self {
         Self { lower, _open: PhantomData }
     }
@@ -92,7 +94,7 @@ impl<'a> OpenFile<'a> {
         self.lower.unlock(level)
     }
 
-    /// Whether somebody holds RESERVED, as far as that can be told.
+    /// Whether another connection holds RESERVED. False if the lower VFS cannot say.
     pub fn is_reserved(&self) -> bool {
         let mut reserved: c_int = 0;
         self.lower.check_reserved_lock(&mut reserved) == ffi::OK && reserved != 0
@@ -103,11 +105,12 @@ impl<'a> OpenFile<'a> {
         self.lower.drop_mapping();
     }
 
-    /// How many frames of the WAL SQLite counts, from the index that all connections share (SQLite's WAL-mode file
-    /// format, 2.1). A connection in a transaction is refused every checkpoint, even one that only counts.
+    /// The number of frames in the WAL that SQLite counts, from the wal-index that all connections
+    /// share (SQLite's WAL-mode file format, 2.1). A checkpoint would return it too, but SQLite
+    /// refuses every checkpoint to a connection in a transaction, even one that only counts.
     ///
     /// # Errors
-    /// The lower VFS's code; `SQLITE_BUSY` if the index changes all the time.
+    /// The lower VFS's code; `SQLITE_BUSY` if the index keeps changing.
     pub fn frames_counted(&self) -> Outcome<u32> {
         const REGION: c_int = 32 * 1024;
         const COPY_BYTES: usize = 48;

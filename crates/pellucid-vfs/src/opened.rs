@@ -1,4 +1,5 @@
-//! The files that an open connection has: its main database below the shim, its log, and what they share.
+//! The files of an open connection: its main database below the shim, its log, and the state that
+//! they share.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -18,7 +19,7 @@ use crate::lower::Lower;
 use crate::open_file::OpenFile;
 use crate::vfs::lower_vfs;
 
-/// What the files of one open database share: header, keys, locks.
+/// The state that the files of one open database share: header, keys, locks.
 #[derive(Debug)]
 pub struct OpenLink<'a> {
     link: Rc<Link>,
@@ -34,7 +35,7 @@ impl Deref for OpenLink<'_> {
 }
 
 impl OpenLink<'_> {
-    /// As [`Link::with_header_locks`], of the link's own main database.
+    /// Like [`Link::with_header_locks`], for the link's own main database.
     ///
     /// # Errors
     /// A code.
@@ -47,10 +48,10 @@ impl OpenLink<'_> {
     }
 }
 
-/// The main database of `handle` below the shim, with its link, if it is sealed.
+/// The main database of `handle` below the shim, with its link. `None` if it is not sealed.
 ///
 /// # Errors
-/// SQLite's, if the connection has no file.
+/// SQLite's error, if the connection has no file.
 pub fn sealed<'a>(
     handle: &'a Handle<'_>,
 ) -> Result<Option<(OpenFile<'a>, OpenLink<'a>)>, DatabaseError> {
@@ -59,10 +60,11 @@ pub fn sealed<'a>(
     Ok(found.map(|(lower, link)| (OpenFile::within(lower), OpenLink { link, _open: PhantomData })))
 }
 
-/// The main database of `handle` below the shim, with its link, sealed or plain; none of another VFS.
+/// The main database of `handle` below the shim, with its link, sealed or plain. `None` if another
+/// VFS opened it.
 ///
 /// # Errors
-/// SQLite's, if the connection has no file.
+/// SQLite's error, if the connection has no file.
 pub fn main<'a>(
     handle: &'a Handle<'_>,
 ) -> Result<Option<(OpenFile<'a>, OpenLink<'a>)>, DatabaseError> {
@@ -74,16 +76,16 @@ pub fn main<'a>(
 /// The write-ahead log of `handle`, if its main database is sealed and has one open.
 ///
 /// # Errors
-/// SQLite's, if the connection has no file.
+/// SQLite's error, if the connection has no file.
 pub fn wal<'a>(handle: &'a Handle<'_>) -> Result<Option<OpenFile<'a>>, DatabaseError> {
     // SAFETY: the file object of an open connection, which the result borrows.
     Ok(unsafe { wal_of_open(handle.file()?) }.map(OpenFile::within))
 }
 
-/// The main database of `handle` as it lies on disk, by whichever VFS it was opened.
+/// The main database of `handle` as it lies on disk, whichever VFS opened it.
 ///
 /// # Errors
-/// SQLite's, if the connection has no file.
+/// SQLite's error, if the connection has no file.
 pub fn on_disk<'a>(handle: &'a Handle<'_>) -> Result<OpenFile<'a>, DatabaseError> {
     match below(handle, c"main")? {
         Some(below) => Ok(below),
@@ -91,10 +93,11 @@ pub fn on_disk<'a>(handle: &'a Handle<'_>) -> Result<OpenFile<'a>, DatabaseError
     }
 }
 
-/// The database `schema` of `handle` as it lies on disk below the shim; none of another VFS.
+/// The database `schema` of `handle` as it lies on disk below the shim. `None` if another VFS
+/// opened it.
 ///
 /// # Errors
-/// SQLite's, if the database has no file.
+/// SQLite's error, if the database has no file.
 pub fn below<'a>(
     handle: &'a Handle<'_>,
     schema: &CStr,
@@ -112,10 +115,10 @@ pub struct OpenContainer {
 }
 
 impl OpenContainer {
-    /// Keeps `handle` open; none if its main database is not sealed.
+    /// Keeps `handle` open. `None` if its main database is not sealed.
     ///
     /// # Errors
-    /// SQLite's, if the connection has no file.
+    /// SQLite's error, if the connection has no file.
     pub fn of(handle: Handle<'static>) -> Result<Option<Self>, DatabaseError> {
         // SAFETY: the file object of an open connection, which is kept beside what points into it.
         let found = unsafe { lower_of_open(handle.file()?) };
@@ -132,22 +135,23 @@ impl OpenContainer {
         OpenFile::within(self.lower)
     }
 
-    /// What its files share.
+    /// The state that the database's files share.
     pub fn link(&self) -> &Link {
         &self.link
     }
 }
 
-/// A file that is opened by the VFS below the shim to be read, and closed on drop. SQLite keeps its locks.
+/// A file that the VFS below the shim opened for reading, and closes on drop. SQLite keeps its
+/// locks.
 #[derive(Debug)]
 pub struct ReadFile {
     lower: Lower,
-    /// What the file object lies in, and its name: both as long as it is open.
+    /// The memory of the file object and of its name, both kept as long as the file is open.
     _memory: (Vec<u128>, Vec<u8>),
 }
 
 impl ReadFile {
-    /// Opens the file `path`, where the shim is registered.
+    /// Opens the file `path` by the VFS below the shim. The shim has to be registered.
     ///
     /// # Errors
     /// The lower VFS's code.
@@ -158,7 +162,8 @@ impl ReadFile {
         let open = open.ok_or(Code(ffi::CANTOPEN))?;
         let bytes = usize::try_from(bytes).map_err(|_| Code(ffi::CANTOPEN))?;
         let mut memory = vec![0u128; bytes.div_ceil(size_of::<u128>())];
-        // A name of SQLite's has zeros before it and behind it, where no parameters of a URI follow.
+        // A name of SQLite's has zeros before it, and behind it where no parameters of a URI
+        // follow.
         const ZEROS: [u8; 4] = [0; 4];
         let name = [&ZEROS[..], path.as_os_str().as_bytes(), &ZEROS].concat();
         let file: *mut File = memory.as_mut_ptr().cast();

@@ -1,8 +1,8 @@
 //! The new image of a database whose page size is being changed.
 //!
-//! `VACUUM` after `PRAGMA page_size` writes pages of the new size in pieces of the old one, none of
-//! which has room for a tail. They are gathered here, sealed in a temporary file, until page 1 states
-//! the new size and the whole database can be sealed under it.
+//! `VACUUM` after `PRAGMA page_size` writes pages of the new size in pieces of the old one, and no
+//! piece has room for a tail. The overlay gathers them, sealed in a temporary file, until page 1
+//! states the new size and the whole database can be sealed under it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,28 +12,28 @@ use pellucid_host::code::Outcome;
 
 use crate::temp_file::{Scratch, TempStore};
 
-/// Bytes written over a database, and its size with them.
+/// The bytes written over a database, and the database's new size.
 #[derive(Debug)]
 pub struct Overlay {
     store: TempStore<Scratch>,
-    /// Start and end of each range written, not touching one another.
+    /// The start and end of each written range. No two ranges touch.
     ranges: BTreeMap<u64, u64>,
     size: u64,
 }
 
-/// Ranges are copied in pieces of this many bytes.
+/// Bytes of the pieces in which unwritten ranges are given.
 const PIECE_BYTES: u64 = 1 << 20;
 
 impl Overlay {
-    /// Over a database of `size` bytes.
+    /// Makes an empty overlay over a database of `size` bytes.
     ///
     /// # Errors
-    /// [`pellucid::Error::Io`] if no temporary file can be had.
+    /// [`pellucid::Error::Io`] if no temporary file can be made.
     pub fn new(size: u64) -> Result<Self> {
         Ok(Self { store: TempStore::new(Scratch::create()?)?, ranges: BTreeMap::new(), size })
     }
 
-    /// Bytes of the new image.
+    /// The size of the new image in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -68,7 +68,7 @@ impl Overlay {
         before_end.is_some_and(|(_, end)| *end > range.start)
     }
 
-    /// Reads from the image; `base` gives what was not written over.
+    /// Reads from the image. `base` reads the bytes that were not overwritten.
     ///
     /// # Errors
     /// The temporary file's code, or that of `base`.
@@ -97,7 +97,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// Cuts or extends the image; what is added reads as zeros.
+    /// Cuts or extends the image. Added bytes read as zeros.
     ///
     /// # Errors
     /// The temporary file's code.
@@ -114,7 +114,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// What was not written over, in pieces.
+    /// The ranges that were not overwritten, in pieces.
     pub fn missing(&self) -> Vec<Range<u64>> {
         let mut missing = Vec::new();
         let mut at = 0;

@@ -1,13 +1,15 @@
-//! Nonces ahead and writes reserved, in memory that a forked child does not inherit.
+//! The nonces drawn ahead and the writes reserved of one connection, in memory that a forked child
+//! does not inherit.
 //!
-//! A nonce is 96 random bits, the next ones that number counted up: NIST SP 800-38D, 8.2.2, allows both as
-//! the random field. One short call of the system's generator then serves a transaction; it is under the
-//! write lock that others wait for.
+//! A nonce is 96 random bits, and the next ones are that number counted up: NIST SP 800-38D, 8.2.2,
+//! allows both as the random field. So one short call of the system's generator serves a
+//! transaction. Without that, the calls would be made under the write lock, for which other
+//! connections wait.
 //!
-//! Two processes that go on with the same nonces under one key would end GCM's authenticity, and
-//! SQLite's own rule (howtocorrupt.html, 2.6) does not stop a program from forking with a connection
-//! open. So the page is wiped by the kernel in a child (`MADV_WIPEONFORK`, Linux 4.14); where that is
-//! not to be had, the process id is compared at each use.
+//! If two processes used the same nonces under one key, GCM's authenticity would end. SQLite's rule
+//! (howtocorrupt.html, 2.6) does not stop a program from forking with a connection open. So the
+//! kernel wipes the page in a child (`MADV_WIPEONFORK`, Linux 4.14); where it cannot, the process
+//! id is compared at each use.
 
 use std::ptr::NonNull;
 
@@ -16,11 +18,11 @@ use pellucid::nonce::NonceSource;
 use pellucid::secret::fill_random;
 use pellucid::{Error, Result, Subject};
 
-/// So many nonces follow from one draw.
+/// Nonces that follow from one draw.
 const AHEAD: u32 = 64;
 const PAGE_BYTES: usize = 4096;
 
-/// Which count of writes a seal belongs to.
+/// The wear count that a seal belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WearKind {
     /// Pages of the database file.
@@ -55,7 +57,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// An empty pool on a page of its own.
+    /// Makes an empty pool on a page of its own.
     ///
     /// # Errors
     /// [`Error::Io`] if no memory can be mapped.
@@ -83,7 +85,7 @@ impl Pool {
         Ok(Self { page, wiped_on_fork })
     }
 
-    /// Takes one of the writes reserved; false if none is left.
+    /// Takes one of the reserved writes. False if none is left.
     pub fn take_reserved(&mut self, kind: WearKind) -> bool {
         let left = &mut self.contents().reserved[kind as usize];
         let had = *left > 0;
@@ -96,20 +98,21 @@ impl Pool {
         self.contents().reserved[kind as usize] += writes;
     }
 
-    /// Forgets every write reserved: they belong to a generation that is over.
+    /// Forgets every reserved write, because they belong to a generation that is over.
     pub fn drop_reserved(&mut self) {
         self.contents().reserved = [0; 2];
     }
 
-    /// Wipes the nonces ahead; called when the write or checkpoint lock is released, or was not to be had.
+    /// Wipes the nonces drawn ahead. Called when the write or checkpoint lock is released, or could
+    /// not be taken.
     pub fn drop_nonces(&mut self) {
         let contents = self.contents();
         contents.next = [0; NONCE_BYTES];
         contents.left = 0;
     }
 
-    /// Draws nonces before a lock is taken, so that nobody waits for that. A failure is told where one is
-    /// needed.
+    /// Draws nonces before a lock is taken, so that no connection waits for the draw. An error is
+    /// returned where a nonce is needed.
     pub fn draw_ahead(&mut self) {
         let contents = self.contents();
         if contents.left == 0 {
@@ -152,7 +155,7 @@ impl NonceSource for Pool {
     }
 }
 
-/// Adds one, as a big-endian number; past the last comes zero.
+/// Adds one to a nonce as a big-endian number. Zero follows the last number.
 fn count_up(nonce: &mut [u8; NONCE_BYTES]) {
     for byte in nonce.iter_mut().rev() {
         *byte = byte.wrapping_add(1);

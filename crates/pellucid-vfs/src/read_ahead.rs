@@ -1,25 +1,27 @@
-//! Sealed units that lie one behind the other, read with one call when they are asked for in their order.
+//! Reading ahead: successive sealed units are read with one call if they are asked for in their
+//! order.
 //!
-//! Does not know when what it read is stale: whoever reads by it drops it then.
+//! It does not know when its units are stale: the file that reads by it drops them then.
 
 use pellucid_host::code::Outcome;
 
 use crate::lower::CALL_BYTES;
 
-/// So many units in their order before any is read ahead.
+/// Units that have to come in their order before any is read ahead.
 const RUN_LEAST: u32 = 2;
 
-/// Where a forward scan is, and what was read ahead for it.
+/// The place of a forward scan, and the units read ahead for it.
 #[derive(Debug, Default)]
 pub struct ReadAhead {
     /// The unit that would continue a forward scan.
     next: u64,
-    /// How many units in a row came so far.
+    /// The number of units that came in their order so far.
     run: u32,
     first: u64,
     unit_bytes: usize,
     units: Vec<u8>,
-    /// Those before it were read ahead, too, and have changed since, or come before one that has.
+    /// The first unit that is still fresh. The ones before it have changed, or come before one that
+    /// has.
     fresh_from: u64,
 }
 
@@ -34,13 +36,13 @@ impl ReadAhead {
         unit.filter(|unit| !unit.is_empty())
     }
 
-    /// Unit `number` was taken out of what was read ahead.
+    /// Notes that unit `number` was used.
     pub fn took(&mut self, number: u64) {
         self.next = number + 1;
     }
 
-    /// How many units to read from `number` on, which is asked for now: one, or as many as a forward scan that is
-    /// long enough is worth.
+    /// The number of units to read from `number` on, which is asked for now: one, or more if a
+    /// forward scan is long enough.
     pub fn wants(&mut self, number: u64, unit_bytes: usize) -> usize {
         self.run = if number == self.next { self.run + 1 } else { 0 };
         self.next = number + 1;
@@ -50,10 +52,11 @@ impl ReadAhead {
         }
     }
 
-    /// Has `read` fill `count` units from `number` on; nothing is kept unless it says that all were there.
+    /// Lets `read` fill `count` units from `number` on. Keeps them only if `read` returns that all
+    /// were there.
     ///
     /// # Errors
-    /// That of `read`.
+    /// The error of `read`.
     pub fn fill(
         &mut self,
         number: u64,
@@ -64,7 +67,7 @@ impl ReadAhead {
         self.units.resize(count * unit_bytes, 0);
         let outcome = read(&mut self.units);
         if outcome != Ok(true) {
-            // What cannot be read is tried once by each scan that is long enough, not by each of its units.
+            // A scan that is long enough tries an unreadable range once, not at each of its units.
             self.run = 0;
             self.drop_units();
         }
@@ -74,8 +77,8 @@ impl ReadAhead {
         outcome
     }
 
-    /// This connection writes the units from `from` to before `to`: what was read of them is stale. What comes behind
-    /// them is kept, since a scan that changes what it reads goes on there.
+    /// Drops the units from `from` to before `to`, which this connection overwrites. Later units
+    /// are kept, because a scan that changes what it reads goes on there.
     pub fn changed(&mut self, from: u64, to: u64) {
         let end = self.first + (self.units.len() / self.unit_bytes.max(1)) as u64;
         if from < end && to > self.first {
@@ -83,7 +86,7 @@ impl ReadAhead {
         }
     }
 
-    /// Forgets what was read ahead.
+    /// Drops all units that were read ahead.
     pub fn drop_units(&mut self) {
         self.units.clear();
     }

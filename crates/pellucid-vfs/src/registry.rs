@@ -1,9 +1,10 @@
-//! Which database a journal or WAL belongs to: the open main files of this process, by their names.
+//! The open main files of this process by their names, to find the database that a journal or WAL
+//! belongs to.
 //!
 //! SQLite keeps the names of a database, its journal and its WAL in one piece of memory, so the
-//! address of the database's name says which *connection* a journal belongs to. A shim above that makes
-//! names of its own leaves the path alone to go by. `sqlite3_database_file_object` would crash on such
-//! names: it trusts a pointer in front of them.
+//! address of the database's name says which *connection* a journal belongs to. If a shim above
+//! makes names of its own, only the path is left. `sqlite3_database_file_object` would crash on
+//! such names, because it trusts a pointer in front of them.
 
 use std::ffi::{c_char, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -16,20 +17,21 @@ use crate::link::Link;
 struct Entry {
     name: usize,
     path: PathBuf,
-    /// A counted reference, as `Rc::into_raw` gave it.
+    /// A counted reference, as `Rc::into_raw` returned it.
     link: usize,
 }
 
 static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
-/// Who a journal or WAL belongs to.
+/// The database that a journal or WAL belongs to.
 #[derive(Debug)]
 pub enum Partner {
-    /// The connection's own database.
+    /// The database of the same connection.
     Found(Rc<Link>),
-    /// No database of that name is open here: nothing to protect, or nothing to go by.
+    /// No database of that name is open here, so there is nothing to protect and no key.
     Unknown,
-    /// Several are, and the name does not tell which: opening it plain could leak.
+    /// Several databases of that name are open, and the name's address fits none. Opening the file
+    /// plain could leak content.
     Ambiguous,
 }
 
@@ -43,7 +45,7 @@ pub fn enter(name: *const c_char, link: &Rc<Link>) {
     open().push(entry);
 }
 
-/// Takes a main file out that is being closed.
+/// Removes a main file, which is about to be closed.
 pub fn leave(name: *const c_char, link: &Rc<Link>) {
     let at = Rc::as_ptr(link) as usize;
     let mut open = open();

@@ -1,6 +1,6 @@
-//! Which keys a connection brings, and what a new database is to be sealed with.
+//! The keys that a connection brings, and the keys and protectors that a new database gets.
 //!
-//! Both come from URI parameters, the environment and the keyring; never from arguments.
+//! Both come from URI parameters, the environment and the keyring, never from arguments.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Credentials {
     identity: Vec<u8>,
 }
 
-/// Keys the program itself offers to every connection it opens, from a prompt or a descriptor.
+/// Keys from a prompt or a descriptor that the program offers to every connection it opens.
 static OFFERED: Mutex<Vec<Offer>> = Mutex::new(Vec::new());
 
 /// A key from a prompt or a descriptor.
@@ -34,7 +34,7 @@ pub enum Offer {
     KeyFile(KeyFile),
     /// A passphrase.
     Passphrase(Passphrase),
-    /// Leave to use recovery protectors.
+    /// Permission to use recovery protectors.
     Recovery,
 }
 
@@ -43,7 +43,7 @@ pub fn offer(key: Offer) {
     OFFERED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(key);
 }
 
-/// What was asked for in the URI of one database; names and paths, no secrets.
+/// The request in the URI of one database: names and paths, no secrets.
 #[derive(Debug, Default, Clone)]
 pub struct Request {
     pub certificate: Option<String>,
@@ -54,16 +54,16 @@ pub struct Request {
     pub birth: Option<String>,
     /// `require=sealed`, or `PELLUCID_REQUIRE=1`.
     pub require: bool,
-    /// `pellucid_copy=1`: nothing but the copy that a conversion in this process is filling.
+    /// `pellucid_copy=1`: opens only the copy that a conversion in this process is filling.
     pub copy: bool,
-    /// It is one with its pages in clear, whatever the environment says.
+    /// The copy's pages are in clear, whatever the environment says.
     pub plain: bool,
-    /// `pellucid_mmap=0`, or `PELLUCID_MMAP=0`: pages are not read by way of a mapping.
+    /// `pellucid_mmap=0`, or `PELLUCID_MMAP=0`: pages are not read through a mapping.
     pub unmapped: bool,
 }
 
 impl Request {
-    /// Whether the URI itself says how a new database is to be sealed.
+    /// Whether the URI itself names the key of a new database.
     pub fn names_a_key(&self) -> bool {
         self.certificate.is_some()
             || self.key_file.is_some()
@@ -71,14 +71,14 @@ impl Request {
             || self.birth.is_some()
     }
 
-    /// Whether a new database would be a plain one where that is refused.
+    /// Whether a new database would be plain where a plain one is refused.
     pub fn forbids_birth(&self) -> bool {
         self.require && !self.names_a_key() && !flag("PELLUCID_ENCRYPT_NEW")
     }
 }
 
 impl Credentials {
-    /// Reads the key files and passphrases the request and the environment name.
+    /// Reads the key files and passphrases that the request and the environment name.
     ///
     /// # Errors
     /// [`Error::Misuse`] for a file that others can read, [`Error::Io`] for one that cannot be read.
@@ -114,11 +114,13 @@ impl Credentials {
         self.passphrases.push(passphrase);
     }
 
-    /// The keys behind `header`, authenticated; `bytes` is the header copy it came from.
+    /// Unwraps the DEK of `header` and authenticates the header under it. `bytes` is the header
+    /// copy it came from.
     ///
     /// # Errors
-    /// [`Error::MissingKey`] if no protector opens, [`Error::Unauthentic`] if the header was not
-    /// written with the DEK, or says that pages are plain although the keyring knows better.
+    /// [`Error::MissingKey`] if no protector opens. [`Error::Unauthentic`] if the header was not
+    /// written with the DEK, or says that pages are plain although the keyring remembers the
+    /// database as sealed.
     pub fn unlock(
         &self,
         header: &Header,
@@ -128,7 +130,7 @@ impl Credentials {
     ) -> Result<Arc<ContainerKeys>> {
         let cache_key = self.cache_key(bytes);
         if let Some(keys) = cache().get(&cache_key) {
-            // What is remembered may have come since.
+            // The keyring may have remembered the database since the keys were cached.
             check_state(header)?;
             return Ok(keys);
         }
@@ -144,13 +146,13 @@ impl Credentials {
         Ok(keys)
     }
 
-    /// Keeps the keys of a header this process has written itself.
+    /// Caches the keys of a header that this process has written itself.
     pub fn remember(&self, bytes: &[u8; COPY_BYTES], keys: &Arc<ContainerKeys>) {
         cache().insert(self.cache_key(bytes), keys.clone());
     }
 
-    /// A header's checksum and the credentials it was opened with: other credentials have to open it
-    /// themselves.
+    /// The key in the cache: a header's checksum and the credentials it was opened with. Other
+    /// credentials have to open the header themselves.
     fn cache_key(&self, bytes: &[u8; COPY_BYTES]) -> CacheKey {
         (bytes[COPY_BYTES - 32..].to_vec(), self.identity.clone())
     }
@@ -171,7 +173,8 @@ impl KeySource for Credentials {
 
     fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {
         let path = Keyring::locate()?;
-        // Not there is no trouble, another protector may open; not allowed to look is.
+        // A missing keyring is no error, because another protector may open; a keyring that may not
+        // be read is one.
         if !Keyring::is_at(&path) {
             return Ok(None);
         }
@@ -194,8 +197,8 @@ impl KeySource for Credentials {
     }
 }
 
-/// A keyring that may not be read, or is damaged, is a key that is not at hand. The database has no part in it, and is not
-/// to be called unreadable or damaged for it.
+/// Turns an unreadable or damaged keyring into a missing key. The fault is not the database's, so
+/// the message must not call the database unreadable or damaged.
 fn keyring_trouble(home: &Path, error: Error) -> Error {
     let unreadable = match &error {
         Error::Io { source, .. } => source.kind() == std::io::ErrorKind::PermissionDenied,
@@ -211,18 +214,19 @@ fn keyring_trouble(home: &Path, error: Error) -> Error {
     }
 }
 
-/// The DEK this connection has already, if it wrote `bytes` too.
+/// The DEK that this connection already has, if it wrote `bytes` too.
 fn known_dek(keys: &ContainerKeys, header: &Header, bytes: &[u8]) -> Option<Dek> {
     let same = keys.file_id() == &header.file_id;
     let dek = keys.dek().filter(|_| same)?;
     Header::authenticate(bytes, keys.header_key(), 0).ok().map(|()| dek.clone())
 }
 
-/// A header that lets plain units pass may be an old one, put back by somebody; the keyring knows.
+/// Checks a header that allows plain units against the keyring's memory. It may be an old header
+/// that somebody put back.
 ///
 /// # Errors
-/// [`Error::Unauthentic`] if it is; [`Error::MissingKey`] if there is a memory of the database, or may be, and it cannot be
-/// read.
+/// [`Error::Unauthentic`] if the keyring remembers otherwise. [`Error::MissingKey`] if the keyring
+/// remembers the database, or may, and cannot be read.
 pub fn check_state(header: &Header) -> Result<()> {
     use EncryptionState::*;
     header.check_state()?;
@@ -254,7 +258,7 @@ pub fn check_state(header: &Header) -> Result<()> {
     Ok(())
 }
 
-/// What the keyring remembers of the database. Where there is no place for a keyring, nothing is.
+/// What the keyring remembers of the database. `None` if there is no place for a keyring.
 fn recall(header: &Header) -> Result<Option<DatabaseMemory>> {
     let Ok(home) = Keyring::locate() else { return Ok(None) };
     Keyring::recall_at(&home, &header.file_id).map_err(|error| {
@@ -266,11 +270,12 @@ fn recall(header: &Header) -> Result<Option<DatabaseMemory>> {
     })
 }
 
-/// The sequence that a header made from `header` has to come after, so that nobody refuses it for what is remembered:
-/// `header` may be an older one that an administrator took back on purpose.
+/// The sequence number that a header made from `header` has to exceed, so that no keyring refuses
+/// it for what it remembers. `header` may be an older one that an administrator put back on
+/// purpose.
 ///
 /// # Errors
-/// As [`check_state`] where the header to be is one that it asks the memory for.
+/// Those of [`check_state`], if the new header is one that it checks against the keyring.
 pub fn later_sequence(header: &Header) -> Result<u64> {
     match recall(header) {
         Ok(memory) => Ok(memory.map_or(0, |memory| memory.sequence).max(header.sequence)),
@@ -281,7 +286,7 @@ pub fn later_sequence(header: &Header) -> Result<u64> {
 
 type CacheKey = (Vec<u8>, Vec<u8>);
 
-/// Opened headers of this process, so that a second open pays no private-key operation.
+/// The opened headers of this process, so that a second open needs no private-key operation.
 struct Cache(Mutex<HashMap<CacheKey, Arc<ContainerKeys>>>);
 
 const CACHED: usize = 64;
@@ -305,7 +310,7 @@ impl Cache {
     }
 }
 
-/// How a new container is to be sealed: a fresh DEK with its protectors.
+/// The keys of a new container: a fresh DEK with its protectors.
 #[derive(Debug, Clone)]
 pub struct Birth {
     dek: Dek,
@@ -315,7 +320,7 @@ pub struct Birth {
 /// What protects the DEK of a new container.
 #[derive(Debug, Clone)]
 pub enum Protection {
-    /// A certificate of the keyring, by name; none for the keyring's own default.
+    /// A certificate of the keyring, by name; `None` for the keyring's default.
     Certificate(Option<String>),
     /// A certificate without its private key, which opens only when recovery is asked for.
     Recovery(Box<PublicCertificate>),
@@ -326,7 +331,7 @@ pub enum Protection {
 }
 
 impl Birth {
-    /// A fresh DEK under the given protections.
+    /// Makes a fresh DEK under the given protections.
     ///
     /// # Errors
     /// [`Error::MissingKey`] if a certificate is not in the keyring.
@@ -336,10 +341,10 @@ impl Birth {
         })
     }
 
-    /// A fresh DEK under the protectors that `protect` makes for it.
+    /// Makes a fresh DEK under the protectors that `protect` makes for it.
     ///
     /// # Errors
-    /// What `protect` says.
+    /// The error of `protect`.
     pub fn protected(
         algorithm: Algorithm,
         protect: impl FnOnce(&Dek, &Binding<'_>) -> Result<Vec<Protector>>,
@@ -371,11 +376,11 @@ impl Birth {
         Ok(Self { dek, header })
     }
 
-    /// A fresh DEK under what protects the container of `header`, and which of its protectors could not be made again,
-    /// because their keys are not at hand.
+    /// Makes a fresh DEK under the same protectors as the container of `header`. Returns also an
+    /// error for each protector that could not be made again, because its key is not at hand.
     ///
     /// # Errors
-    /// [`Error::MissingKey`] if none could.
+    /// [`Error::MissingKey`] if no protector could be made.
     pub fn like(header: &Header, credentials: &Credentials) -> Result<(Self, Vec<Error>)> {
         let mut birth = Self::new(header.algorithm()?, &[])?;
         let old = header.current_dek()?.binding(&header.file_id);
@@ -404,12 +409,12 @@ impl Birth {
         Ok((birth, missing))
     }
 
-    /// The identity of the container to come.
+    /// The file id of the new container.
     pub fn file_id(&self) -> &[u8; 16] {
         &self.header.file_id
     }
 
-    /// Its keys.
+    /// The keys of the new container.
     ///
     /// # Errors
     /// None in practice.
@@ -417,18 +422,18 @@ impl Birth {
         ContainerKeys::new(&self.header, &self.dek).map(Arc::new)
     }
 
-    /// Its first header. The keyring remembers that the database is sealed.
+    /// The first header of the new container.
     ///
     /// # Errors
-    /// [`Error::Io`] if the keyring cannot remember it.
+    /// None in practice.
     pub fn header(&self, page_size: u32) -> Result<Header> {
         Ok(Header { page_size, ..self.header.clone() })
     }
 
-    /// What a request and the environment ask a new database to be sealed with; none if nothing does.
+    /// The birth that a request and the environment ask for. `None` if neither asks for one.
     ///
     /// # Errors
-    /// [`Error::MissingKey`] or [`Error::Misuse`] naming what is missing.
+    /// [`Error::MissingKey`] or [`Error::Misuse`], which name what is missing.
     pub fn requested(request: &Request) -> Result<Option<Self>> {
         if let Some(token) = &request.birth {
             return take_birth(token).map(Some);
@@ -455,8 +460,8 @@ impl Birth {
 }
 
 impl Protection {
-    /// What `PELLUCID_ENCRYPT_NEW=1` stands for: the key file or passphrase the environment names,
-    /// else the keyring's default certificate.
+    /// The protections that `PELLUCID_ENCRYPT_NEW=1` stands for: the key file or passphrase that
+    /// the environment names, else the keyring's default certificate.
     pub fn from_environment() -> Result<Vec<Self>> {
         let mut protections = Vec::new();
         if let Some(path) = std::env::var_os("PELLUCID_KEY_FILE") {
@@ -473,7 +478,7 @@ impl Protection {
         Ok(protections)
     }
 
-    /// Wraps a DEK.
+    /// Wraps a DEK under this protection.
     ///
     /// # Errors
     /// [`Error::MissingKey`] if a certificate is not in the keyring.
@@ -509,13 +514,15 @@ fn certificates_of(header: &Header) -> Vec<[u8; 32]> {
     header.protectors.iter().filter_map(thumbprint).collect()
 }
 
-/// Whether the keyring remembers the database, or may: it may have been under one of its certificates before.
+/// Whether the keyring remembers the database, or may, because the database may have been under one
+/// of its certificates.
 fn is_known(header: &Header) -> bool {
     !matches!(recall(header), Ok(None))
 }
 
-/// The keyring remembers that the database is sealed, so that an older header cannot switch it off, and which of its
-/// certificates it needs. A keyring that may only be read does not keep anybody from encrypting.
+/// Lets the keyring remember that the database is sealed, and which of the keyring's certificates
+/// it needs. With that memory an older header cannot switch encryption off. A keyring that may only
+/// be read does not prevent an encryption.
 pub fn remember(header: &Header, path: &Path) {
     let certificates = certificates_of(header);
     if certificates.is_empty() && !is_known(header) {
@@ -536,8 +543,11 @@ pub fn remember(header: &Header, path: &Path) {
     }
 }
 
-/// A database that came from elsewhere, and opens under a certificate of this keyring, is this keyring's to look after
-/// from now on. One that it knows stays where it is known, as long as it is there: a copy has the same identity.
+/// Lets the keyring remember a database that came from elsewhere, if it opens under one of the
+/// keyring's certificates.
+///
+/// A database that the keyring knows keeps its remembered path as long as a file is there: a copy
+/// has the same identity.
 pub fn adopt(header: &Header, path: &Path) {
     let known = || -> Result<bool> {
         let keyring = Keyring::open(&Keyring::locate()?)?;
@@ -546,13 +556,15 @@ pub fn adopt(header: &Header, path: &Path) {
         let memory = keyring.recall_database(&header.file_id)?;
         Ok(memory.is_some_and(|memory| memory.path.exists()) || !under_own.contains(&true))
     };
-    // What a keyring cannot do, or may not be written, is no trouble of whoever looks at a database.
+    // A keyring that cannot be read or written is no error for a program that only opens a
+    // database.
     if matches!(known(), Ok(false)) {
         remember(header, path);
     }
 }
 
-/// The database is plain now. Of a copy that lies elsewhere than what is known nothing is forgotten.
+/// Lets the keyring forget a database that is plain now. Does nothing if the remembered file is
+/// another copy that still exists.
 pub fn forget(header: &Header, path: &Path) {
     if certificates_of(header).is_empty() && !is_known(header) {
         return;
@@ -574,8 +586,8 @@ pub fn forget(header: &Header, path: &Path) {
     }
 }
 
-/// The database at `path` has another file id from now on. What is known under the older one stays, should a header of
-/// before be put back; where that one lies is not known any more.
+/// Notes in the keyring that the database at `path` no longer has the file id `older`. The memory
+/// under that id stays, in case an earlier header is put back, but without a path and certificates.
 pub fn leave(older: &[u8; 16], path: &Path) {
     let left = || -> Result<()> {
         let home = Keyring::locate()?;
@@ -605,8 +617,8 @@ pub fn flag(name: &str) -> bool {
 
 static PREPARED: Mutex<Vec<(String, Birth)>> = Mutex::new(Vec::new());
 
-/// Keeps a birth for one database that this process is about to create; the token goes into its URI
-/// as `pellucid_birth=`, so that no secret has to.
+/// Keeps a birth for one database that this process is about to create. Returns the token that goes
+/// into its URI as `pellucid_birth=`, so that no secret has to.
 ///
 /// # Errors
 /// [`Error::Io`] if no randomness can be had.

@@ -1,9 +1,12 @@
-//! The name of a super-journal at the end of a journal: in clear, so that a plain database which shares the transaction
-//! finds it, and therefore anybody's to write. SQLite deletes the file that it names.
+//! The name of a super-journal at the end of a journal.
 //!
-//! Believed is only what SQLite itself writes (`vdbeCommit`, pager.c `writeSuperJournal`). Where it may lie is not limited,
-//! because it is named after the connection's main database, which may be anywhere. So it decides by what is there: nothing,
-//! which is how SQLite commits such a transaction; or a file that lists this very journal, as every super-journal does.
+//! It is in clear, so that a plain database in the same transaction finds it. Therefore any process
+//! with access to the journal can change it, and SQLite deletes the file that it names.
+//!
+//! The shim believes only what SQLite itself writes (`vdbeCommit`, pager.c `writeSuperJournal`).
+//! The file's place is not limited, because it is named after the connection's main database, which
+//! may be anywhere. So the shim looks at the place: either no file is there, which is how SQLite
+//! commits such a transaction, or one that lists this very journal, as every super-journal does.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,32 +20,37 @@ use pellucid_files::paths::is_super_journal;
 
 /// Bytes after a super-journal's name: length, checksum, magic.
 pub const END_BYTES: usize = 16;
-/// The page number before the name.
+/// Bytes of the page number before the name.
 const NUMBER_BYTES: u64 = 4;
-/// A name is a path; SQLite's own limit is 512 on Unix.
+/// The most bytes of a name. It is a path; SQLite's own limit is 512 on Unix.
 const NAME_MOST: u64 = 4096;
-/// `-mj`, six hexadecimal digits, `9` and two more.
+/// Bytes of a name's suffix: `-mj`, six hexadecimal digits, `9` and two more.
 const SUFFIX_BYTES: usize = 12;
-/// A super-journal has a path for each database of a connection, of which there are at most 125.
+/// The most bytes of a super-journal. It has a path for each database of a connection, of which
+/// there are at most 125.
 const LIST_MOST: u64 = 1 << 20;
 
-/// What a journal of `size` bytes says of a super-journal.
+/// The super-journal that a journal names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// Nothing that SQLite would have written: the transaction is this database's own.
+    /// The journal names none that SQLite would have written, so the transaction is this database's
+    /// own.
     Nothing,
-    /// One that is gone: the transaction is committed. The name and what follows it are as they lie in the journal.
+    /// The named file is gone: the transaction is committed. Has the name and what follows it as
+    /// they lie in the journal.
     Gone(Vec<u8>),
-    /// One that is there and lists this journal.
+    /// The named file is there and lists this journal. Has the same bytes.
     There(Vec<u8>),
-    /// Something else has the name: the transaction is not committed, and that is nothing to delete.
+    /// Another file has the name. The transaction is not committed, and that file must not be
+    /// deleted.
     Another(String),
 }
 
-/// Reads the end of a journal by `read`, and looks for what it names. `journal` is the journal's own name.
+/// Reads the end of a journal of `size` bytes by `read`, and looks for the file that it names.
+/// `journal` is the journal's own name.
 ///
 /// # Errors
-/// Those of `read`; and where it cannot be told whether the file is there.
+/// An error of `read`, or one of the look at the file, if it cannot say whether the file is there.
 pub fn look(
     size: u64,
     journal: &Path,
@@ -58,7 +66,8 @@ pub fn look(
     };
     let mut record = vec![0; name_bytes as usize];
     read(&mut record, at)?;
-    // Behind a damaged length lie sealed records, which must not be taken for a name (pager.c, readSuperJournal).
+    // If the length is damaged, sealed records lie in its place and must not be taken for a name
+    // (pager.c, readSuperJournal).
     if !adds_up(&record, page_number(&end[4..])) {
         return Ok(Named::Nothing);
     }
@@ -78,7 +87,8 @@ pub fn look(
     })
 }
 
-/// The name that `vdbeCommit` makes: an absolute path and a suffix. SQLite takes a zero for its end.
+/// Whether `name` has the form that `vdbeCommit` gives it: an absolute path and a suffix. It must
+/// have no zero byte, which SQLite takes for its end.
 fn is_one(name: &[u8]) -> bool {
     let Some((database, _)) = name.split_last_chunk::<SUFFIX_BYTES>() else { return false };
     let named = database.first() == Some(&b'/') && database.last() != Some(&b'/');
@@ -98,14 +108,14 @@ enum Found {
     Another(&'static str),
 }
 
-/// The file is looked at by its descriptor: nothing is waited for, and no link is followed.
+/// Looks at the file by its descriptor, without waiting and without following a link.
 fn what_is_at(path: &Path, journal: &Path) -> std::io::Result<Found> {
     let looked = match path.symlink_metadata() {
         Ok(looked) => looked,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(Found::Nothing)
         }
-        // Nothing can have such a name, so SQLite has committed no transaction by it.
+        // No file can have such a name, so SQLite has committed no transaction by it.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENAMETOOLONG | libc::ELOOP)) => {
             return Ok(Found::Another("a name that no file can have"))
         }
@@ -115,7 +125,7 @@ fn what_is_at(path: &Path, journal: &Path) -> std::io::Result<Found> {
         return Ok(Found::Another("not a regular file"));
     }
     if looked.size() == 0 {
-        // SQLite takes an empty file for none (`unixAccess`), and so deletes none.
+        // SQLite counts an empty file as missing (`unixAccess`), and so does not delete it.
         return Ok(Found::Nothing);
     }
     let opened = File::options()

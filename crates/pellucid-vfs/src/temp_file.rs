@@ -1,9 +1,9 @@
 //! Temporary files: sorter spills, statement journals, temporary and transient databases.
 //!
-//! Sealed in blocks under a random key that exists only in memory; what SQLite reads and writes has
-//! any offset and length. Whole blocks are sealed from SQLite's memory and opened into it; blocks written
-//! in parts are kept opened. Nothing here has to outlive a crash, so sealed blocks wait until a run of
-//! them can be written with one call. Layout: docs/format.md, "Temporary file".
+//! Sealed in blocks under a random key that exists only in memory, while SQLite reads and writes at
+//! any offset and length. Whole blocks are sealed from SQLite's memory and opened into it. Blocks
+//! written in parts are kept opened. No block has to survive a crash, so sealed blocks wait until a
+//! run of them can be written with one call. Layout: docs/format.md, "Temporary file".
 
 mod store;
 
@@ -25,7 +25,7 @@ pub use store::{Scratch, Store};
 /// Plaintext bytes of a block.
 pub const BLOCK_BYTES: usize = pellucid::unit::TEMPORARY_BLOCK_BYTES;
 const UNIT_BYTES: usize = BLOCK_BYTES + TAIL_BYTES;
-/// Blocks kept opened, and sealed when another needs the place.
+/// The number of blocks kept opened. One is sealed when another needs its place.
 const KEPT_BLOCKS: usize = 16;
 
 /// A sealed byte store with any offset and length.
@@ -40,10 +40,10 @@ pub struct TempStore<S> {
 struct Inner {
     pool: Pool,
     size: u64,
-    /// Blocks ever sealed; one that was not reads as zeros.
+    /// One bit for each block that was ever sealed. A block that was not reads as zeros.
     sealed: Vec<u64>,
     kept: Vec<Block>,
-    /// Sealed blocks not written to the store yet; they are newer than what it has.
+    /// Sealed blocks that are not written to the store yet; they are newer than the store's.
     held: Held,
     ahead: ReadAhead,
     clock: u64,
@@ -58,7 +58,7 @@ struct Block {
 }
 
 impl<S: Store> TempStore<S> {
-    /// An empty store with a key of its own.
+    /// Makes an empty store with a key of its own.
     ///
     /// # Errors
     /// [`pellucid::Error::Io`] if no randomness or memory can be had.
@@ -75,7 +75,7 @@ impl<S: Store> TempStore<S> {
         Ok(Self { store, key: TemporaryKey::random()?, inner: RefCell::new(inner) })
     }
 
-    /// Reads; zeros behind the end.
+    /// Reads at `offset`. Bytes behind the file's end come as zeros.
     ///
     /// # Errors
     /// `SQLITE_IOERR_DATA` for a block that does not authenticate, or the store's code.
@@ -100,7 +100,7 @@ impl<S: Store> TempStore<S> {
         Ok(if behind.is_empty() { ReadEnd::Full } else { ReadEnd::Short })
     }
 
-    /// Writes, extending the file where needed.
+    /// Writes at `offset`, and extends the file where needed.
     ///
     /// # Errors
     /// The store's code.
@@ -125,12 +125,12 @@ impl<S: Store> TempStore<S> {
         Ok(())
     }
 
-    /// Logical bytes.
+    /// The size of the file in bytes as SQLite sees it.
     pub fn size(&self) -> u64 {
         self.inner.borrow().size
     }
 
-    /// Cuts or extends the file; what is added reads as zeros.
+    /// Cuts or extends the file. Added bytes read as zeros.
     ///
     /// # Errors
     /// The store's code.
@@ -157,7 +157,7 @@ impl<S: Store> TempStore<S> {
         Ok(())
     }
 
-    /// A block to be read or changed in part.
+    /// Returns an opened block, to read or change a part of it.
     fn block<'a>(&self, inner: &'a mut Inner, number: u64) -> Outcome<&'a mut Block> {
         inner.clock += 1;
         let used = inner.clock;
@@ -174,7 +174,7 @@ impl<S: Store> TempStore<S> {
         Ok(&mut inner.kept[at])
     }
 
-    /// Room for one more block.
+    /// Makes room for one more opened block: seals another if all places are taken.
     fn make_room(&self, inner: &mut Inner) -> Outcome<Vec<u8>> {
         let oldest = inner.kept.iter().enumerate().min_by_key(|(_, block)| block.used);
         let Some((at, _)) = oldest.filter(|_| inner.kept.len() == KEPT_BLOCKS) else {
@@ -212,11 +212,11 @@ impl<S: Store> TempStore<S> {
         Ok(())
     }
 
-    /// Writes what is held; after an error it is still held.
+    /// Writes the held blocks. They stay held after an error.
     fn flush(&self, inner: &mut Inner) -> Outcome<()> {
         if !inner.held.is_empty() {
             self.store.write_units(inner.held.bytes(), inner.held.at())?;
-            // It may have been read ahead as it was before.
+            // An older content of these blocks may have been read ahead.
             let [from, to] = [inner.held.at(), inner.held.end()].map(|at| at / UNIT_BYTES as u64);
             inner.ahead.changed(from, to);
             inner.held.clear();
@@ -224,7 +224,7 @@ impl<S: Store> TempStore<S> {
         Ok(())
     }
 
-    /// Opens a whole block, which is not among those kept, into `bytes`.
+    /// Opens a whole block, which is not among the opened ones, into `bytes`.
     fn open(&self, inner: &mut Inner, number: u64, bytes: &mut [u8]) -> Outcome<()> {
         if !inner.is_sealed(number) {
             bytes.fill(0);
@@ -238,7 +238,7 @@ impl<S: Store> TempStore<S> {
         let unit = unit.ok_or(Code(ffi::IOERR_DATA))?;
         let opened = self.key.open(number, unit, bytes);
         opened.map_err(|error| {
-            // The next try looks at the file again.
+            // The next try reads the block from the file again.
             inner.ahead.drop_units();
             let code = code_of(&error);
             pellucid_host::code::note(
@@ -250,7 +250,8 @@ impl<S: Store> TempStore<S> {
         })
     }
 
-    /// Reads a block from the store, and those behind it if they are about to be asked for.
+    /// Reads a block from the store, and the ones behind it if SQLite reads the blocks in their
+    /// order.
     fn read_ahead(&self, inner: &mut Inner, number: u64) -> Outcome<()> {
         if inner.ahead.unit(number).is_some() {
             inner.ahead.took(number);
@@ -267,7 +268,7 @@ impl<S: Store> TempStore<S> {
             inner.ahead.fill(number, count, UNIT_BYTES, read)
         };
         let filled = match fill(count) {
-            // The error of a block behind it is none of this one, which is then read alone.
+            // An error of a later block must not fail this one, which is then read alone.
             Err(_) if count > 1 => fill(1),
             filled => filled,
         };

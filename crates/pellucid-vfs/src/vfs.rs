@@ -1,4 +1,5 @@
-//! The VFS `pellucid`: registered over the platform's VFS, hands everything but `xOpen` through.
+//! The VFS `pellucid`: registered over the platform's VFS. It opens files; most other calls go to
+//! the lower VFS unchanged.
 
 use std::ffi::{c_char, c_int, c_void, CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -37,7 +38,7 @@ pub unsafe fn register(table: *const c_void, make_default: bool) -> c_int {
     registered.unwrap_or(ffi::ERROR)
 }
 
-/// Makes the VFS the default again, after `sqlite3_shutdown` undid it. Nothing happens before
+/// Makes the VFS the default again, after `sqlite3_shutdown` undid that. Does nothing before
 /// [`register`].
 pub fn make_default() -> c_int {
     match Api::get() {
@@ -46,7 +47,7 @@ pub fn make_default() -> c_int {
     }
 }
 
-/// The VFS that the shim stands before; none before [`register`].
+/// The VFS below the shim. `None` before [`register`].
 pub fn lower_vfs() -> Option<*mut Vfs> {
     let shim = SHIM.load(Ordering::Acquire);
     (!shim.is_null()).then(|| below(shim).0)
@@ -119,7 +120,7 @@ fn below<'a>(vfs: *mut Vfs) -> (*mut Vfs, &'a Vfs) {
     }
 }
 
-/// What the URI of a main database asks for.
+/// Reads the request for a main database from its URI.
 ///
 /// # Safety
 /// `name` is a filename SQLite passed to `xOpen` with `SQLITE_OPEN_MAIN_DB`.
@@ -188,12 +189,12 @@ unsafe extern "C" fn open(
             false => (name, path, flags),
         };
         if let Some(path) = path.as_ref().filter(|_| flags & ffi::OPEN_CREATE != 0) {
-            // What would be refused as soon as it is there is not made.
+            // A file that would be refused as soon as it exists is not made.
             if request.forbids_birth() && !path.exists() {
                 return report(path, &plain_where_sealed_is_required()).0;
             }
         }
-        // A FIFO under a database's or a log's name would make it wait.
+        // A FIFO under the name of a database or a log would make the open wait.
         if let Some(path) = path.as_ref() {
             if std::fs::metadata(path).is_ok_and(|found| never_a_database(&found)) {
                 note(ffi::CANTOPEN, path, "not a regular file");
@@ -241,14 +242,14 @@ fn is_full(error: &pellucid::Error) -> bool {
         if source.kind() == std::io::ErrorKind::StorageFull)
 }
 
-/// A journal of no name, sealed as a temporary file is.
+/// The flags of a journal without a name, which is sealed as a temporary file is.
 const NAMELESS: c_int = ffi::OPEN_READWRITE
     | ffi::OPEN_CREATE
     | ffi::OPEN_EXCLUSIVE
     | ffi::OPEN_DELETEONCLOSE
     | ffi::OPEN_TEMP_JOURNAL;
 
-/// Whether a name belongs to a copy that a conversion in this process is filling.
+/// Looks up whether a name belongs to a copy that a conversion in this process is filling.
 ///
 /// # Safety
 /// `name` is null or terminated.
@@ -286,7 +287,7 @@ unsafe extern "C" fn full_pathname(
 ) -> c_int {
     // SAFETY: SQLite's name, and `out` has room for `bytes` bytes.
     unsafe {
-        // Whole already, and a symbolic link that has taken the name is not followed.
+        // The name is absolute already, and a symbolic link that has taken it must not be followed.
         if matches!(lent(name), Some(copy::Name::Copy(_))) {
             let whole = CStr::from_ptr(name).to_bytes_with_nul();
             if whole.len() > bytes.max(0) as usize {
@@ -318,7 +319,8 @@ macro_rules! forward {
     };
 }
 
-/// As the lower VFS, but for the log of a later version: SQLite deletes a log beside a database without pages unseen.
+/// Deletes a file by the lower VFS, but never the log of a later version: SQLite deletes a log
+/// beside a database without pages, without reading it.
 unsafe extern "C" fn delete(vfs: *mut Vfs, name: *const c_char, sync: c_int) -> c_int {
     // SAFETY: SQLite's name. What lies under the name of a log that a copy never had is somebody else's.
     if matches!(unsafe { lent(name) }, Some(copy::Name::Log)) {

@@ -1,8 +1,9 @@
 //! The WAL of a sealed database: each frame, header and page, is one sealed unit.
 //!
 //! SQLite writes a frame in two or more pieces, rewrites pages in place, and rewrites frame headers
-//! alone; the shim gathers a whole frame before it seals it. Sealed frames of a transaction are held
-//! and written with one call, up to the frame that carries the commit. Layout: docs/format.md, "WAL".
+//! alone. The shim gathers a whole frame before it seals it. It holds the sealed frames of a
+//! transaction and writes them with one call, up to the frame that carries the commit. Layout:
+//! docs/format.md, "WAL".
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -36,49 +37,55 @@ pub struct WalFile {
     gathering: Option<Gathering>,
     /// The buffer of `gathering`, kept between frames.
     frame: Vec<u8>,
-    /// Sealed frames not written yet, and where they belong.
+    /// Sealed frames that are not written yet, and their offset.
     held: Held,
     write_out: WriteOut,
     /// One frame as it lies on disk.
     unit: Vec<u8>,
-    /// A checkpoint of one long transaction takes the frames in their order. Dropped with each change of a lock,
-    /// which keeps them from being written over; of a frame that this connection writes, that one.
+    /// Frames read ahead, because a checkpoint of one long transaction reads the frames in their
+    /// order. Cleared when a lock changes; until then the locks keep other connections from
+    /// overwriting them. Writing a frame removes that frame.
     ahead: ReadAhead,
     /// The frame opened last, as SQLite sees it.
     opened: Vec<u8>,
-    /// Its number, for as long as nobody can have written it since: up to the next change of a lock.
+    /// The number of the frame in `opened`. Cleared when a lock changes: another connection may
+    /// overwrite the frame then.
     opened_number: Option<u32>,
-    /// Whether SQLite has read it, which a checkpoint does right before it writes the page.
+    /// Whether SQLite has read the frame in `opened`. A checkpoint does so right before it writes
+    /// the page.
     opened_for_sqlite: bool,
-    /// Of the frames written in this transaction.
+    /// Headers of the frames written in this transaction.
     headers: FrameHeaders,
-    /// A frame whose header SQLite has just written, over one that looked the same: its page may follow.
+    /// The frame whose header SQLite has just rewritten with the same page and salts. The page may
+    /// follow.
     headed: Option<u32>,
-    /// First frame written in this transaction; those must open again, whatever happens.
+    /// First frame written in this transaction. From it on, a frame that does not open is an error
+    /// even at recovery.
     written_from: u32,
     /// Last frame written in this transaction.
     written_to: u32,
-    /// The salts in the log's header, up to the next change of a lock.
+    /// The salts in the log's header. Cleared when a lock changes.
     salts: Cell<Option<Salts>>,
-    /// A frame that carries a commit, and its salts: it and those before it count, whatever the wal-index says.
+    /// The last frame known to carry a commit, and its salts. That frame and those before it are
+    /// committed, whatever the wal-index says.
     committed: (Salts, u32),
     failed: Option<Failure>,
     torn_noted: bool,
 }
 
-/// Frames that could not be written.
+/// The error of frames that could not be written.
 #[derive(Debug, Clone, Copy)]
 struct Failure {
     code: Code,
-    /// Where the first of them belongs.
+    /// The offset of the first lost frame.
     from: u64,
-    /// SQLite was told, and takes the transaction back.
+    /// SQLite was given the error and rolls the transaction back.
     told: bool,
 }
 
 impl Failure {
-    /// SQLite takes a transaction back for a full disk and an I/O error alone (`pager_error`); a lower VFS may
-    /// answer with anything.
+    /// Makes the failure, with a code for which SQLite ends the transaction. SQLite does so only
+    /// for a full disk and an I/O error (`pager_error`), and a lower VFS may return any code.
     fn new(code: Code, from: u64) -> Self {
         let ends = matches!(code.0 & 0xff, ffi::IOERR | ffi::FULL);
         Self { code: if ends { code } else { Code(ffi::IOERR_WRITE) }, from, told: false }
@@ -91,17 +98,18 @@ struct Gathering {
     filled: usize,
 }
 
-/// What tells the frames of one run of the log from those of the runs before (SQLite file format, 4.1).
+/// The salts of a log, which distinguish the frames of its present run from those of earlier runs
+/// (SQLite file format, 4.1).
 type Salts = [u8; 8];
 
-/// Where a byte range lies in the log.
+/// A place in the log: a frame's number and an offset inside the frame.
 struct Spot {
     number: u32,
     within: usize,
 }
 
 impl WalFile {
-    /// The sealed side of the WAL behind `lower`.
+    /// Makes the sealed side of the WAL that `lower` opened.
     pub fn new(link: Rc<Link>, lower: Lower, path: PathBuf) -> Self {
         Self {
             link,
@@ -135,11 +143,13 @@ impl WalFile {
     /// Writes a piece of the log.
     ///
     /// # Errors
-    /// A code; a failed write of an earlier frame of the transaction is repeated here.
+    /// A code; the code of an earlier frame's failed write in the same transaction is returned
+    /// again.
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         if self.failed.is_some_and(|failure| offset <= failure.from) && self.begins_frame(offset) {
-            // SQLite appends where it failed, or before: its index has none of the lost frames any more.
-            // With an exclusive locking mode no lock tells so.
+            // SQLite appends at the failed offset or before it, so its wal-index has no lost frame
+            // any more: the transaction is over. In an exclusive locking mode no change of a lock
+            // says so.
             self.end_transaction();
         }
         let written = self.write_or_fail(bytes, offset);
@@ -150,7 +160,8 @@ impl WalFile {
         written
     }
 
-    /// SQLite has the error now. Whatever it reads until it writes again was committed before.
+    /// Records that SQLite was given the failed write's error. Until its next write it reads
+    /// committed frames only.
     pub fn tell(&mut self) {
         if let Some(failure) = &mut self.failed {
             failure.told = true;
@@ -211,13 +222,14 @@ impl WalFile {
             } else if let Some(header) = self.headers.get(spot.number).filter(|_| page_alone) {
                 self.frame[..FRAME_HEADER_BYTES].copy_from_slice(header);
                 if !headed {
-                    // SQLite has found the frame by the wal-index.
+                    // SQLite found the frame by the wal-index, so the index has to agree with the
+                    // tag.
                     self.check_place(spot.number, page_and_commit(&self.frame).0)?;
                 }
             } else {
                 self.load_for_change(spot.number)?;
                 if self.frame[spot.within..spot.within + piece.len()] == *piece {
-                    // The rest of a frame that `complete_padding` has written.
+                    // The piece is the rest of a frame that `complete_padding` has written.
                     return Ok(());
                 }
                 if !headed {
@@ -229,7 +241,8 @@ impl WalFile {
         if let Some(gathering) = &mut self.gathering {
             gathering.filled = spot.within + piece.len();
             if gathering.filled == FRAME_HEADER_BYTES && spot.number <= self.written_to {
-                // The last header whose checksum is rewritten is the commit's, and nothing need follow it.
+                // A rewrite of checksums ends with the header that carries the commit, and no write
+                // need follow it.
                 self.resolve_if_rewrite()?;
                 self.headed = self.gathering.is_none().then_some(spot.number);
                 return Ok(());
@@ -242,7 +255,7 @@ impl WalFile {
         self.emit(spot.number)
     }
 
-    /// Brings a written frame back into `frame`, to change a part of it.
+    /// Opens a written frame into `frame`, so that a part of it can be changed.
     fn load_for_change(&mut self, number: u32) -> Outcome<()> {
         self.flush()?;
         self.read_unit(number)?;
@@ -251,9 +264,11 @@ impl WalFile {
         opened.map_err(|error| self.link.report(&error))
     }
 
-    /// Decides about a frame of which only the beginning came: if that is the header of a frame
-    /// already in the log, its checksum was rewritten alone (`walRewriteChecksums`); otherwise the
-    /// rest is still to come, after a sync (`walWriteToLog`).
+    /// Seals a frame of which SQLite wrote only the header, if the frame is already in the log.
+    ///
+    /// SQLite writes a header alone in two cases. It rewrites the checksum of a frame in the log
+    /// (`walRewriteChecksums`), or the rest of the frame comes after a sync (`walWriteToLog`). Any
+    /// other write in between is an error.
     fn resolve(&mut self) -> Outcome<()> {
         let Some(gathering) = self.gathering else { return Ok(()) };
         if !self.is_rewrite(gathering)? {
@@ -266,7 +281,8 @@ impl WalFile {
         self.emit(gathering.number)
     }
 
-    /// Whether the frame being gathered is already in the log; `frame` is complete then.
+    /// Whether the frame being gathered is already in the log. If so, `frame` is filled with its
+    /// page.
     fn is_rewrite(&mut self, gathering: Gathering) -> Outcome<bool> {
         if gathering.filled != FRAME_HEADER_BYTES {
             return Ok(false);
@@ -295,10 +311,12 @@ impl WalFile {
         Ok(true)
     }
 
-    /// Completes a frame of which a sync is to force the beginning to disk. Without powersafe overwrite
-    /// SQLite fills the sector in which a commit ends with frames that repeat its last one, and syncs up to
-    /// the sector's border (`walWriteToLog`). A sealed unit has no beginning of its own, and written later
-    /// it would write to the commit's sector once more.
+    /// Completes and seals a padding frame whose beginning a sync has to force to disk.
+    ///
+    /// Without powersafe overwrite SQLite fills the sector in which a commit ends with frames that
+    /// repeat the last one, and syncs up to the sector's border (`walWriteToLog`), so only the
+    /// beginning of such a frame has come. A sealed unit cannot be written in part, and written
+    /// after the sync it would change the commit's sector once more.
     fn complete_padding(&mut self) -> Outcome<()> {
         let Some(gathering) = self.gathering.filter(|gathering| gathering.number > 1) else {
             return Ok(());
@@ -322,12 +340,13 @@ impl WalFile {
         self.frame.copy_from_slice(&self.opened);
         self.gathering = None;
         self.emit(gathering.number)?;
-        // Its rest is compared with what was written, and not written again.
+        // SQLite's write of the rest is compared with this frame, and not written again.
         self.headers.forget_from(gathering.number);
         Ok(())
     }
 
-    /// Seals the complete `frame` and holds it, or writes it with all that is held.
+    /// Seals the complete `frame` and holds it. Writes all held frames if it carries a commit or is
+    /// large.
     fn emit(&mut self, number: u32) -> Outcome<()> {
         let frame_bytes = self.frame.len();
         let tail = &self.frame[frame_bytes - pellucid::unit::TAIL_BYTES..];
@@ -371,8 +390,9 @@ impl WalFile {
         Ok(())
     }
 
-    /// SQLite appends behind the frame that the wal-index says is the last. That has to carry a commit: this transaction's
-    /// would make one of what was rolled back before it.
+    /// Checks that the frame before an appended one carries a commit. SQLite appends behind the
+    /// frame that the wal-index names as the last; if that frame was rolled back, the new commit
+    /// would commit it too.
     fn check_append(&mut self, number: u32) -> Outcome<()> {
         let of_this = self.written_from <= number && number <= self.written_to.saturating_add(1);
         let before = number - 1;
@@ -391,7 +411,8 @@ impl WalFile {
         self.link.report(&Error::unauthentic(Subject::Frame(number), cause))
     }
 
-    /// Whether a frame is one of this run of the log and carries a commit, which is kept in mind then.
+    /// Whether a frame belongs to this run of the log and carries a commit. If so, `committed`
+    /// remembers it.
     fn carries_commit(&mut self, number: u32) -> Outcome<bool> {
         let salts = self.salts()?;
         if self.read_unit(number)? == ReadEnd::Short {
@@ -425,10 +446,11 @@ impl WalFile {
         Ok(salts)
     }
 
-    /// Writes what is held.
+    /// Writes the held frames.
     ///
     /// # Errors
-    /// The lower VFS's code; writes repeat it until the transaction ends, other calls until SQLite was told.
+    /// The lower VFS's code. Writes return it until the transaction ends, other calls until SQLite
+    /// was given the error.
     pub fn flush(&mut self) -> Outcome<()> {
         match self.failed {
             Some(failure) if failure.told => return Ok(()),
@@ -447,12 +469,12 @@ impl WalFile {
         self.failed.map_or(Ok(()), |failure| Err(failure.code))
     }
 
-    /// Begins to write out what is complete.
+    /// Starts the kernel's write-out of the complete part of the log.
     pub fn begin_write_out(&mut self) {
         self.write_out.begin();
     }
 
-    /// The transaction is over: a new one starts without its failures.
+    /// Ends the transaction: forgets its failed write and its frames.
     pub fn end_transaction(&mut self) {
         if self.failed.take().is_some() {
             self.held.clear();
@@ -470,16 +492,17 @@ impl WalFile {
     /// Reads a piece of the log, as SQLite wrote it.
     ///
     /// # Errors
-    /// `SQLITE_IOERR_DATA` if a page's frame does not authenticate. A frame read with its header is
-    /// being recovered and comes out so that SQLite's own checksum fails instead, which ends the log
-    /// there, as a torn frame does.
+    /// `SQLITE_IOERR_DATA` if a page's frame does not authenticate. A frame read together with its
+    /// header is read by recovery; such a frame comes out as zeros, so that SQLite's recovery ends
+    /// the log there, as it does at a torn frame.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
         match self.failed {
-            // Lost; what lies there is of an older transaction. Once SQLite was told, its index has none of them.
+            // The frames are lost, and an older transaction's lie there. Once SQLite was given the
+            // error, its wal-index has none of the lost ones.
             Some(failure) if !failure.told && offset + buffer.len() as u64 > failure.from => {
                 return Err(failure.code)
             }
-            // What was committed before is still there to be read.
+            // Frames committed before can still be read.
             Some(_) => {}
             None => {
                 self.resolve_if_rewrite()?;
@@ -509,8 +532,9 @@ impl WalFile {
         Ok(end)
     }
 
-    /// Whether SQLite has found by the wal-index what it reads: a page. What it reads with the frame's header goes by the
-    /// page number in that, and a header alone holds no content.
+    /// Whether SQLite found by the wal-index what it reads, as it does for a page alone. A read
+    /// with the frame's header goes by the page number in that header, and a header alone has no
+    /// content.
     fn goes_by_index(&self, spot: Spot, length: usize) -> Outcome<bool> {
         let whole = spot.within == 0 && length % self.frame_bytes() == 0;
         if !self.link.index.is_mapped() || whole || spot.within + length <= FRAME_HEADER_BYTES {
@@ -525,7 +549,8 @@ impl WalFile {
         Ok(true)
     }
 
-    /// Compares the page that a frame is of by its tag with the one that SQLite takes it for.
+    /// Compares the page number under the frame's tag with the one in the wal-index, by which
+    /// SQLite found the frame.
     fn check_place(&self, number: u32, page: u32) -> Outcome<()> {
         if !self.link.index.is_mapped() || self.link.index.page_of(number) == Some(page) {
             return Ok(());
@@ -534,8 +559,8 @@ impl WalFile {
         Err(self.link.report(&Error::unauthentic(Subject::Frame(number), cause)))
     }
 
-    /// Refuses the frame opened last where it is of an earlier run of the log, or of a transaction that has no commit: what
-    /// was rolled back stays in the log until it is written over.
+    /// Refuses the frame opened last if it is of an earlier run of the log or of a transaction
+    /// without a commit. A rolled-back frame stays in the log until it is overwritten.
     fn check_counts(&mut self, number: u32) -> Outcome<()> {
         let (salts, of_log) = (salts_of(&self.opened), self.salts()?);
         if self.written_from <= number && number <= self.written_to {
@@ -555,7 +580,8 @@ impl WalFile {
             self.committed = (of_log, number);
             return Ok(());
         }
-        // No less than when SQLite looked: nobody begins the log anew as long as somebody reads it.
+        // `last` is no less than when SQLite looked: no connection restarts the log while another
+        // one reads it.
         let last = self.link.index.frames().unwrap_or(0);
         if last > number && self.carries_commit(last)? {
             return Ok(());
@@ -563,7 +589,8 @@ impl WalFile {
         Err(self.not_committed(number))
     }
 
-    /// Whether the frame that SQLite read last is one of page `number`, and has that content, and counts.
+    /// Whether the frame that SQLite read last is a committed one of page `number` with this
+    /// content.
     pub fn opened_last(&self, number: u32, content: &[u8]) -> bool {
         let of_it = self.opened_for_sqlite && page_and_commit(&self.opened).0 == number;
         let (salts, last) = self.committed;
@@ -572,7 +599,7 @@ impl WalFile {
         of_it && counts && self.opened[FRAME_HEADER_BYTES..] == *content
     }
 
-    /// Writes what is held if any of it is about to be read from the file.
+    /// Writes the held frames if the read that follows overlaps them.
     fn flush_if_asked_for(&mut self, offset: u64, length: usize) -> Outcome<()> {
         if self.held.overlaps(offset, length) {
             return self.flush();
@@ -647,7 +674,8 @@ impl WalFile {
         Ok(ReadEnd::Full)
     }
 
-    /// Whether a frame was read ahead, or is so now, because frames are asked for in their order.
+    /// Whether a frame is among those read ahead. Reads ahead first if SQLite reads the frames in
+    /// their order.
     fn is_ahead(&mut self, number: u32) -> Outcome<bool> {
         if self.ahead.unit(number.into()).is_some() {
             self.ahead.took(number.into());
@@ -668,11 +696,12 @@ impl WalFile {
             self.flush_if_asked_for(at, count * frame_bytes)?;
         }
         let read = |units: &mut [u8]| Ok(lower.read(units, at)? == ReadEnd::Full);
-        // The error of a frame behind it is none of this one, which is then read alone.
+        // An error of a later frame must not fail this one, which is then read alone.
         Ok(self.ahead.fill(number.into(), count, frame_bytes, read).unwrap_or(false))
     }
 
-    /// A lock was taken or given back, or the log was cut: what was read may be stale.
+    /// Drops frames and salts that were read. They may be stale after a lock was taken or released,
+    /// or the log was cut.
     pub fn forget(&mut self) {
         self.ahead.drop_units();
         self.salts.set(None);
@@ -690,7 +719,7 @@ impl WalFile {
         self.lower.read(&mut self.unit, offset)
     }
 
-    /// Bytes of the log.
+    /// The size of the log in bytes.
     ///
     /// # Errors
     /// A code.
@@ -701,7 +730,7 @@ impl WalFile {
         self.lower.size()
     }
 
-    /// Cuts the log.
+    /// Cuts the log to `size` bytes.
     ///
     /// # Errors
     /// A code.
@@ -715,7 +744,7 @@ impl WalFile {
         self.lower.truncate(size)
     }
 
-    /// Forces the log to disk.
+    /// Completes and writes the frames, then forces the log to disk.
     ///
     /// # Errors
     /// A code.
@@ -729,14 +758,14 @@ impl WalFile {
         self.lower.sync(flags)
     }
 
-    /// Writes everything there is to be synced.
+    /// Completes the gathered frame if it can be, and writes all held frames.
     fn complete(&mut self) -> Outcome<()> {
         self.resolve_if_rewrite()?;
         self.complete_padding()?;
         self.flush()
     }
 
-    /// The log of a later version stays as it is.
+    /// Refuses to change the log of a later version.
     fn refuse_newer(&self) -> Outcome<()> {
         let mut header = [0; HEADER_BYTES];
         self.lower.read(&mut header, 0)?;
@@ -770,7 +799,7 @@ impl WalFile {
         HEADER_BYTES as u64 + u64::from(number - 1) * self.frame_bytes() as u64
     }
 
-    /// Whether the log's header or a frame's begins at `offset`.
+    /// Whether the log's header or a frame begins at `offset`.
     fn begins_frame(&self, offset: u64) -> bool {
         let behind = offset.checked_sub(HEADER_BYTES as u64);
         behind.map_or(offset == 0, |behind| behind % self.frame_bytes() as u64 == 0)
@@ -783,18 +812,18 @@ impl WalFile {
     }
 }
 
-/// Bytes 8 to 15 of a frame, which its tag binds.
+/// Returns the salts of a frame: bytes 8 to 15, which its tag covers.
 fn salts_of(frame: &[u8]) -> Salts {
     let mut salts = Salts::default();
     salts.copy_from_slice(&frame[8..16]);
     salts
 }
 
-/// Refuses if the file at `path` is the log of a later version. What cannot be read is none, nor is a FIFO. SQLite keeps no locks on a
-/// WAL, so closing it drops none.
+/// Refuses if the file at `path` is the log of a later version. A file that cannot be read is no
+/// log, nor is a FIFO. SQLite holds no locks on a WAL, so closing it here drops none.
 ///
 /// # Errors
-/// [`Error::Unsupported`] naming the version.
+/// [`Error::Unsupported`], which names the version.
 pub fn refuse_newer_at(path: &Path) -> pellucid::Result<()> {
     let mut header = [0; HEADER_BYTES];
     match pellucid_files::regular::open(path).and_then(|mut log| log.read_exact(&mut header)) {
@@ -823,7 +852,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
         rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).unwrap();
-        // Who takes it for a file finds a header in it, and does not wait.
+        // A reader that takes the FIFO for a file would find a header in it and not wait.
         let mut held = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
         held.write_all(&header).unwrap();
         refuse_newer_at(&path).unwrap();

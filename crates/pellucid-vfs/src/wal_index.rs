@@ -1,8 +1,10 @@
-//! The wal-index as this connection has it mapped, for a look at which page SQLite takes a frame for.
+//! The wal-index as this connection has it mapped, to look up the page that SQLite takes a frame
+//! for.
 //!
-//! It is a plain file, `-shm`, that everybody who can write the storage can write; SQLite believes it. What is looked up
-//! here is compared with what a frame's tag says, and is never believed instead (SQLite's "WAL-mode file format", 2).
-//! An index that SQLite keeps in memory of its own (an exclusive locking mode from the start) is not here.
+//! The wal-index is a plain file, `-shm`. Any process that can write the storage can change it, and
+//! SQLite believes it. The shim compares it with a frame's tag and never believes it instead of the
+//! tag (SQLite's "WAL-mode file format", 2). An index in SQLite's own memory (an exclusive locking
+//! mode from the start) is not here.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -12,19 +14,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub const REGION_BYTES: usize = 32 * 1024;
 /// Words before the first region's page numbers.
 const HEADER_WORDS: usize = 34;
-/// Of the header: the page size in the word's second half, and how many frames count.
+/// The header's word with the page size in its second half; the next word is the number of frames
+/// that count.
 const SIZE_WORD: usize = 3;
 const FRAMES_WORD: usize = 4;
-/// Page numbers in a region; in the first one its header takes the place of some.
+/// Page numbers in a region. In the first region the header takes the place of some.
 const PAGES: u32 = 4096;
 const PAGES_FIRST: u32 = PAGES - HEADER_WORDS as u32;
 
-/// The regions that SQLite has mapped, by their number; null where it has not.
+/// The start of each region that SQLite has mapped, by number; null if it has not.
 #[derive(Debug, Default)]
 pub struct WalIndex(RefCell<Vec<*const AtomicU32>>);
 
 impl WalIndex {
-    /// SQLite has mapped a region.
+    /// Notes that SQLite has mapped a region.
     ///
     /// # Safety
     /// From `start` on [`REGION_BYTES`] can be read, until [`WalIndex::unmap`]; `start` is a multiple of four, as it is
@@ -37,17 +40,17 @@ impl WalIndex {
         regions[region] = start.cast();
     }
 
-    /// SQLite leaves the index.
+    /// Forgets the regions, because SQLite unmaps the index.
     pub fn unmap(&self) {
         self.0.borrow_mut().clear();
     }
 
-    /// Whether SQLite goes by an index that others can write.
+    /// Whether SQLite uses an index that other processes can change.
     pub fn is_mapped(&self) -> bool {
         self.0.borrow().first().is_some_and(|first| !first.is_null())
     }
 
-    /// The page that a frame is said to be of; none where that part of the index is not mapped.
+    /// The page of `frame` according to the index. `None` if that part of the index is not mapped.
     pub fn page_of(&self, frame: u32) -> Option<u32> {
         match frame.checked_sub(PAGES_FIRST + 1) {
             None => self.word(0, HEADER_WORDS + frame.checked_sub(1)? as usize),
@@ -55,16 +58,17 @@ impl WalIndex {
         }
     }
 
-    /// The page size that the log is said to have, in bytes; none where no frame of it is said to count.
+    /// The page size of the log in bytes according to the index. `None` if the index counts no
+    /// frame.
     pub fn page_bytes(&self) -> Option<usize> {
         let bytes = self.word(0, SIZE_WORD)?.to_ne_bytes();
         let stated = usize::from(u16::from_ne_bytes([bytes[2], bytes[3]]));
         let blank = stated == 0 && self.word(0, FRAMES_WORD)? == 0;
-        // As `sqlite3WalReadFrame` has it.
+        // Decoded as in `sqlite3WalReadFrame`.
         (!blank).then_some((stated & 0xfe00) + ((stated & 1) << 16))
     }
 
-    /// The last frame that is said to count; none where the index is not mapped.
+    /// The last frame that counts according to the index. `None` if the index is not mapped.
     pub fn frames(&self) -> Option<u32> {
         self.word(0, FRAMES_WORD)
     }

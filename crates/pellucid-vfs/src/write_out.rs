@@ -1,43 +1,47 @@
-//! Begins to write a log to disk while the program goes on.
+//! Starts the kernel's write-out of a log while the program goes on.
 //!
-//! A checkpoint first syncs the log, and then waits for megabytes that could have been on their way. The
-//! kernel may write them at any time and in any order, so nothing depends on this, and no error matters.
-//! The descriptor is one of our own: nobody takes POSIX locks on a log, so closing it drops none.
+//! A checkpoint first syncs the log, and would then wait for megabytes that could have been written
+//! before. The kernel may write them at any time and in any order, so nothing depends on this
+//! module and its errors do not matter. It has a descriptor of its own: SQLite takes no POSIX locks
+//! on a log, so closing it drops none.
 //!
-//! Only for a connection that has written alone for a whole log: where several write, one goes on while
-//! another waits for its sync, and beginning early only costs them processor time.
+//! Only a connection that alone has written as much as a whole log does this. Where several write,
+//! one goes on while another waits for its sync, and an early write-out would only cost them
+//! processor time.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// So much is begun at once.
+/// Bytes that one write-out starts with.
 const PIECE_BYTES: u64 = 512 * 1024;
-/// A log between two checkpoints (SQLITE_DEFAULT_WAL_AUTOCHECKPOINT, 1000 frames of 4 KiB).
+/// Bytes of a log between two checkpoints (SQLITE_DEFAULT_WAL_AUTOCHECKPOINT, 1000 frames of 4
+/// KiB).
 const ALONE_BYTES: u64 = 4 << 20;
 
-/// The pieces of a log that are complete and not begun.
+/// The complete pieces of a log whose write-out was not started.
 #[derive(Debug)]
 pub struct WriteOut {
     path: PathBuf,
     file: Option<File>,
     refused: bool,
-    /// Where the last write ended.
+    /// The offset where the last write ended.
     end: u64,
-    /// Bytes written since another connection's frames were seen.
+    /// Bytes written since a write of another connection was noticed.
     alone: u64,
     due: Option<(u64, u64)>,
 }
 
 impl WriteOut {
-    /// For the log at `path`.
+    /// Makes the write-out of the log at `path`.
     pub fn new(path: PathBuf) -> Self {
         Self { path, file: None, refused: false, end: 0, alone: 0, due: None }
     }
 
-    /// Bytes `from..to` were written.
+    /// Notes that bytes `from..to` were written.
     pub fn wrote(&mut self, from: u64, to: u64) {
-        // Further on than where this connection ended: somebody else wrote. Further back: a new log.
+        // A write behind the last end: another connection wrote in between. A write before it: a
+        // new run of the log.
         self.alone = if from > self.end { 0 } else { self.alone + (to - from) };
         self.end = to;
         let (first, last) = (from / PIECE_BYTES, to / PIECE_BYTES);
@@ -47,7 +51,7 @@ impl WriteOut {
         }
     }
 
-    /// Nobody waits for this connection now.
+    /// Starts the write-out of the complete pieces. Called when no connection waits for this one.
     pub fn begin(&mut self) {
         let Some((from, to)) = self.due.take() else { return };
         if self.file.is_none() && !self.refused {
@@ -60,7 +64,8 @@ impl WriteOut {
     }
 }
 
-/// Never waits, and follows no link: the log's place may have been given to something else.
+/// Opens the log without waiting and without following a link, because another file may have its
+/// place by now.
 fn open(path: &Path) -> Option<File> {
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
     OpenOptions::new().read(true).custom_flags(flags).open(path).ok()

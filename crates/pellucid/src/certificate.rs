@@ -1,7 +1,7 @@
 //! X.509 certificates with RSA keys: made here or imported, they wrap DEKs.
 //!
-//! RSA and X.509 are libraries' work (aws-lc-rs, rcgen, x509-parser). A keyring stores them (`pellucid-keyring`), and other
-//! programs' files of them are read and written by `pellucid-exchange`.
+//! Libraries implement RSA and X.509 (aws-lc-rs, rcgen, x509-parser). `pellucid-keyring` stores
+//! certificates, and `pellucid-exchange` reads and writes other programs' files of them.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub const RSA_BITS_DEFAULT: usize = 3072;
 pub const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=4096;
 /// The longest common name (RFC 5280, ub-common-name).
 pub const SUBJECT_CHARS_MOST: usize = 64;
-/// How long a certificate is valid when nothing else is said: a year, as SQL Server's.
+/// Days for which a certificate is valid by default: a year, as SQL Server's.
 pub const VALID_DAYS_DEFAULT: i64 = 365;
 
 /// A certificate without its private key.
@@ -44,7 +44,7 @@ pub struct PublicCertificate {
 }
 
 impl PublicCertificate {
-    /// Reads a certificate from DER.
+    /// Parses a certificate from DER.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is not one; [`Error::Unsupported`] if its key is not RSA of 2048 to
@@ -130,7 +130,7 @@ impl PublicCertificate {
         self.rsa_bits
     }
 
-    /// RSA-OAEP-SHA256 (RFC 8017, 7.1) of `secret`.
+    /// Encrypts `secret` by RSA-OAEP-SHA256 (RFC 8017, 7.1).
     pub(crate) fn encrypt(&self, secret: &[u8], label: &[u8]) -> Result<Vec<u8>> {
         let refused = || self.misuse("its public key refuses to encrypt");
         let key = PublicEncryptingKey::from_der(&self.public_key).map_err(|_| refused())?;
@@ -141,7 +141,8 @@ impl PublicCertificate {
         Ok(out)
     }
 
-    /// Whether `signature` is this certificate's own, RSA-PSS-SHA256 (RFC 8017, 8.1).
+    /// Whether `signature` was made by this certificate's private key, RSA-PSS-SHA256 (RFC 8017,
+    /// 8.1).
     pub(crate) fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&RSA_PSS_2048_8192_SHA256, &self.public_key)
             .verify(message, signature)
@@ -169,7 +170,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// What a new certificate is to be.
+/// The fields of a new certificate.
 #[derive(Debug, Clone)]
 pub struct CertificateRequest {
     /// Its common name.
@@ -183,7 +184,7 @@ pub struct CertificateRequest {
 }
 
 impl CertificateRequest {
-    /// RSA-3072, valid from now for `days`.
+    /// Requests an RSA-3072 certificate, valid from now for `days`.
     pub fn new(subject: &str, days: i64) -> Self {
         let now = time::OffsetDateTime::now_utc().unix_timestamp();
         Self {
@@ -242,10 +243,10 @@ impl Certificate {
         Self::from_parts(name, certificate.der(), &private_key, None)
     }
 
-    /// From DER and PKCS#8 that belong together.
+    /// Makes a certificate from DER and PKCS#8 that belong together.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if the private key is another certificate's; as
+    /// [`Error::Misuse`] if the private key is another certificate's; those of
     /// [`PublicCertificate::from_der`].
     pub fn from_parts(
         name: &str,
@@ -274,18 +275,19 @@ impl Certificate {
         &self.public
     }
 
-    /// The private key, PKCS#8 in DER; to be sealed or exported under a password only.
+    /// The private key, PKCS#8 in DER. The caller may seal it or export it under a password, and
+    /// nothing else.
     pub fn private_key(&self) -> &[u8] {
         &self.private_key
     }
 
-    /// When the private key was last backed up; none means that a lost keyring loses every database
-    /// under it.
+    /// When the private key was last backed up. `None` means that a lost keyring loses every
+    /// database under it.
     pub fn backed_up(&self) -> Option<u64> {
         self.backed_up
     }
 
-    /// The same, its private key backed up just now.
+    /// Returns this certificate, marked as backed up just now.
     pub fn backed_up_now(mut self) -> Self {
         let now = time::OffsetDateTime::now_utc().unix_timestamp();
         self.backed_up = u64::try_from(now).ok();

@@ -1,7 +1,8 @@
 //! Authenticated encryption of one unit: a page, a frame, a record, a block.
 //!
-//! Layout: docs/format.md, "Sealed unit". Does not choose keys, nonces or AAD; [`crate::unit`] does.
-//! The nonce has to be unique for each use of one key; the AAD binds the place of the unit.
+//! Layout: docs/format.md, "Sealed unit". It does not choose keys, nonces or AAD: [`crate::keys`]
+//! and [`crate::unit`] do. The nonce has to be unique for each use of one key; the AAD binds the
+//! place of the unit.
 
 use std::fmt;
 
@@ -30,13 +31,14 @@ pub struct Cipher(Inner);
 
 enum Inner {
     Gcm(Box<LessSafeKey>),
-    /// Content in clear, its tag that of nothing under it as AAD.
+    /// Content in clear. Its tag is that of an empty plaintext with the content as AAD.
     Plain(Box<LessSafeKey>),
-    /// The root of the keys of each single seal, see [`TripleDesKeys::derive`].
+    /// The root from which each single seal derives its keys, see [`TripleDesKeys::derive`].
     TripleDes(Box<hkdf::Prk>),
 }
 
-/// A tag that does not match, or a length no cipher takes. Deliberately says nothing more.
+/// The error of a tag that does not match or a length that no cipher takes. It deliberately says
+/// nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAuthentic;
 
@@ -51,7 +53,7 @@ impl fmt::Debug for Cipher {
 }
 
 impl Cipher {
-    /// Bytes of key that `algorithm` takes.
+    /// Bytes of the key that `algorithm` takes.
     pub const fn key_bytes(algorithm: Algorithm) -> usize {
         match algorithm {
             Algorithm::Aes128 => 16,
@@ -60,7 +62,7 @@ impl Cipher {
         }
     }
 
-    /// A cipher over exactly [`Cipher::key_bytes`] bytes of key.
+    /// Makes a cipher from exactly [`Cipher::key_bytes`] bytes of key.
     ///
     /// # Errors
     /// [`Error::Misuse`] if the length is another.
@@ -82,11 +84,12 @@ impl Cipher {
         Ok(Self(Inner::Gcm(Box::new(LessSafeKey::new(key)))))
     }
 
-    /// A cipher that leaves content in clear and gives it a tag: AES-256-GCM of no plaintext, with AAD and content
-    /// as its AAD. For databases that are switched to unencrypted, and nothing else.
+    /// Makes a cipher that leaves content in clear and gives it a tag: AES-256-GCM of an empty
+    /// plaintext, with AAD and content as its AAD. It is for databases that are switched to
+    /// unencrypted, and nothing else.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if the key is not of 32 bytes.
+    /// [`Error::Misuse`] if the key does not have 32 bytes.
     pub fn plain(key: &[u8]) -> Result<Self> {
         let misuse = |_| Error::misuse(Subject::Key("generation key"), "wrong length");
         let key = UnboundKey::new(&AES_256_GCM, key).map_err(misuse)?;
@@ -142,7 +145,7 @@ impl Cipher {
         }
     }
 
-    /// Seals `data` where it lies and gives its tag.
+    /// Seals `data` in place and returns its tag.
     ///
     /// # Errors
     /// As [`Cipher::seal`]; `data` is meaningless then.
@@ -169,7 +172,7 @@ impl Cipher {
         }
     }
 
-    /// Opens `data` where it lies.
+    /// Opens `data` in place.
     ///
     /// # Errors
     /// [`NotAuthentic`]; `data` is zeroed then.
@@ -218,7 +221,7 @@ impl Cipher {
     }
 }
 
-/// Whether a test has taken authentication away.
+/// Whether a test has switched authentication off.
 #[cfg(feature = "sabotage")]
 fn is_sabotaged() -> bool {
     crate::sabotage::Sabotage::Authentication.is_on()
@@ -229,8 +232,8 @@ const fn is_sabotaged() -> bool {
     false
 }
 
-/// What there would be without authentication: GCM's counter mode alone (NIST SP 800-38D, 7.2), its
-/// key stream being what zeros are sealed to.
+/// Opens without authentication: GCM's counter mode alone (NIST SP 800-38D, 7.2). Its key stream is
+/// the ciphertext of zeros.
 #[cfg(feature = "sabotage")]
 fn open_unchecked(
     key: &LessSafeKey,

@@ -15,7 +15,7 @@ impl hkdf::KeyType for Length {
     }
 }
 
-/// HKDF-SHA256 of `key` with `salt` and the joined `info` into `out` (RFC 5869).
+/// Computes HKDF-SHA256 of `key` with `salt` and the joined `info` into `out` (RFC 5869).
 pub fn hkdf_sha256(key: &[u8], salt: &[u8], info: &[&[u8]], out: &mut [u8]) -> Result<()> {
     let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, salt).extract(key);
     prk.expand(info, Length(out.len()))
@@ -23,7 +23,8 @@ pub fn hkdf_sha256(key: &[u8], salt: &[u8], info: &[&[u8]], out: &mut [u8]) -> R
         .map_err(|_| Error::misuse(Subject::Key("derived key"), "length not possible"))
 }
 
-/// What a header states of its DEK, so that no protector can bring another one.
+/// Computes the commitment to a DEK that a header states, so that no protector can bring another
+/// DEK.
 ///
 /// # Errors
 /// None in practice: the lengths are constant.

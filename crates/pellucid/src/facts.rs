@@ -1,7 +1,7 @@
-//! What a header says of a database's key, for everybody who shows it: in the names and numbers of SQL Server's
-//! `sys.dm_database_encryption_keys`, and what opens it, in words.
+//! What a header says of a database's key, for every part that shows it: in the names and numbers
+//! of SQL Server's `sys.dm_database_encryption_keys`, and the protectors in words.
 //!
-//! No key is needed, and nothing here is authenticated: whoever can write to the file can make it say anything.
+//! No key is needed, and nothing here is authenticated: a program that can write the file can make it say anything.
 
 use crate::algorithm::Algorithm;
 use crate::error::Error;
@@ -16,11 +16,13 @@ pub struct KeyFacts {
     pub state: u8,
     /// `encryption_state_desc`.
     pub state_description: &'static str,
-    /// `create_date` and the others; none of a plain database.
+    /// `create_date` and the others; `None` for a plain database.
     pub dates: Option<Dates>,
-    /// `key_algorithm` and `key_length`; none of a plain database, and of an algorithm that this version does not know.
+    /// `key_algorithm` and `key_length`; `None` for a plain database and for an algorithm that this
+    /// version does not know.
     pub key: Option<(&'static str, u16)>,
-    /// `encryptor_type` and `encryptor_thumbprint`; none if nothing that this version knows protects it.
+    /// `encryptor_type` and `encryptor_thumbprint`; `None` if no protector is of a type that this
+    /// version knows.
     pub encryptor: Option<Encryptor>,
     /// `percent_complete`.
     pub percent: f32,
@@ -32,12 +34,12 @@ pub struct KeyFacts {
     pub openers: Vec<Opener>,
 }
 
-/// What opens the database first and foremost.
+/// The protector that the view shows for the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encryptor {
     /// `CERTIFICATE`, `PASSPHRASE` or `KEY FILE`.
     pub kind: &'static str,
-    /// SHA-256, of a certificate.
+    /// The SHA-256 thumbprint of a certificate.
     pub thumbprint: Option<[u8; 32]>,
 }
 
@@ -46,7 +48,7 @@ pub struct Encryptor {
 pub struct Opener(Result<Protector, Error>);
 
 impl KeyFacts {
-    /// Of a container; `percent` is how far its scan is, if one is under way.
+    /// The facts of a container. `percent` is the progress of its scan, if one is under way.
     pub fn of(header: &Header, percent: Option<f32>) -> Self {
         let openers: Vec<Opener> = header
             .protectors
@@ -66,7 +68,7 @@ impl KeyFacts {
         }
     }
 
-    /// Of a database without a key.
+    /// The facts of a database without a key.
     pub const fn of_plain() -> Self {
         Self {
             state: 0,
@@ -82,7 +84,7 @@ impl KeyFacts {
     }
 }
 
-/// `key_algorithm` and `key_length` of an algorithm.
+/// `key_algorithm` and `key_length` of `algorithm`.
 pub const fn key(algorithm: Algorithm) -> (&'static str, u16) {
     match algorithm {
         Algorithm::Aes128 => ("AES", 128),
@@ -92,8 +94,8 @@ pub const fn key(algorithm: Algorithm) -> (&'static str, u16) {
     }
 }
 
-/// The first certificate, else the first of the others. What is for recovery opens nothing unasked, and counts only where
-/// there is nothing else.
+/// Returns the first certificate, else the first other protector. A recovery protector opens only
+/// on request, so it counts only if there is nothing else.
 fn encryptor(openers: &[Opener]) -> Option<Encryptor> {
     let known = openers.iter().filter_map(|opener| opener.0.as_ref().ok());
     let first = known.min_by_key(|protector| match protector {
@@ -111,17 +113,17 @@ fn encryptor(openers: &[Opener]) -> Option<Encryptor> {
 }
 
 impl Opener {
-    /// Whether it opens the database only when asked to.
+    /// Whether it opens the database only on request.
     pub fn is_recovery(&self) -> bool {
         matches!(&self.0, Ok(Protector::Certificate(found)) if found.is_recovery())
     }
 
-    /// One line with everything, for a list of its own.
+    /// Describes it in one line with all facts, for a list of protectors.
     pub fn describe(&self) -> String {
         self.told(Protector::describe)
     }
 
-    /// One short line, for a column.
+    /// Describes it in one short line, for a column.
     pub fn describe_shortly(&self) -> String {
         self.told(|protector| match protector {
             Protector::Certificate(found) => {

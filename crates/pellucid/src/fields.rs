@@ -1,15 +1,15 @@
 //! Reading and writing big-endian fields one after the other.
 
-/// A cursor over fields; none where the bytes end too early.
+/// A cursor over fields. It returns `None` if the bytes end too early.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// From the first byte on.
+    /// Starts at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// What is not read yet.
+    /// Returns the bytes that are not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.0
     }
@@ -26,7 +26,8 @@ impl<'a> Fields<'a> {
         self.take(N)?.try_into().ok()
     }
 
-    /// Zeros, and nothing else: a later version may give them a meaning.
+    /// Reads `bytes` zeros. `None` for any other byte, because a later version may give it a
+    /// meaning.
     pub fn zeros(&mut self, bytes: usize) -> Option<()> {
         self.take(bytes)?.iter().all(|byte| *byte == 0).then_some(())
     }

@@ -1,4 +1,4 @@
-//! Words of flags: room in an object for what a later version may say of it.
+//! Words of flags, by which a later version can mark an object.
 //!
 //! Layout: docs/format.md, "Flags". This version knows no flag and sets none.
 
@@ -7,12 +7,13 @@ use crate::error::{Error, Result, Subject};
 /// Bytes of the three words.
 pub const FLAGS_BYTES: usize = 6;
 
-/// Bits of the one byte that a file of the keyring has for all three.
+/// The incompatible bits of the single byte that a keyring file has for all three words.
 const BYTE_INCOMPATIBLE: u8 = 0b0000_0111;
 const BYTE_READ_ONLY: u8 = 0b0011_1000;
 const BYTE_COMPATIBLE: u8 = 0b1100_0000;
 
-/// The flags of an object that this version can read. None of them is incompatible: with one it is refused.
+/// The flags of an object that this version can read. None of them is incompatible, because such an
+/// object is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
     read_only: u16,
@@ -20,7 +21,7 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Reads the words `incompatible ‖ read-only ‖ compatible`, 2 bytes each.
+    /// Parses the words `incompatible ‖ read-only ‖ compatible`, 2 bytes each.
     ///
     /// # Errors
     /// [`Error::Unsupported`] naming incompatible flags, all of which are unknown.
@@ -30,21 +31,21 @@ impl Flags {
         Ok(Self { read_only: u16::from_be_bytes([c, d]), compatible: u16::from_be_bytes([e, f]) })
     }
 
-    /// The words, those that are not known among them.
+    /// Encodes the words, unknown flags included.
     pub fn encode(self) -> [u8; FLAGS_BYTES] {
         let ([a, b], [c, d]) = (self.read_only.to_be_bytes(), self.compatible.to_be_bytes());
         [0, 0, a, b, c, d]
     }
 
-    /// Reads the byte of a file of the keyring: three bits of incompatible flags, three of read-only ones, two of compatible
-    /// ones, from the lowest on.
+    /// Parses the byte of a keyring file: from the lowest bit on three incompatible flags, three
+    /// read-only ones, two compatible ones.
     pub fn from_byte(byte: u8, subject: Subject) -> Result<Self> {
         Self::known((byte & BYTE_INCOMPATIBLE).into(), subject)?;
         let word = |bits: u8| u16::from((byte & bits) >> bits.trailing_zeros());
         Ok(Self { read_only: word(BYTE_READ_ONLY), compatible: word(BYTE_COMPATIBLE) })
     }
 
-    /// That byte.
+    /// Encodes the byte of a keyring file.
     pub fn to_byte(self) -> u8 {
         let bits = |word: u16, of: u8| (word as u8) << of.trailing_zeros() & of;
         bits(self.read_only, BYTE_READ_ONLY) | bits(self.compatible, BYTE_COMPATIBLE)
@@ -63,10 +64,10 @@ impl Flags {
         }
     }
 
-    /// Whether this version may write what has these flags.
+    /// Refuses to write an object with read-only flags.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] naming read-only flags, all of which are unknown.
+    /// [`Error::Unsupported`], which names the read-only flags. This version knows none of them.
     pub fn check_writable(self, subject: Subject) -> Result<()> {
         match self.read_only {
             0 => Ok(()),
@@ -81,10 +82,11 @@ impl Flags {
     }
 }
 
-/// The first byte that is not zero in one of `ranges`, where version 1 has nothing.
+/// Refuses an object with a byte in `ranges` that is not zero. Version 1 has nothing there.
 ///
 /// # Errors
-/// [`Error::Unsupported`] naming it. Ask once the bytes are known to be whole: what is damaged is not newer.
+/// [`Error::Unsupported`], which names the first such byte. The caller checks first that the bytes
+/// are whole, because damage is no newer version.
 pub fn check_zeros(
     bytes: &[u8],
     ranges: impl IntoIterator<Item = std::ops::Range<usize>>,

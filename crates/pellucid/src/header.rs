@@ -1,6 +1,7 @@
 //! The container header: two copies after sector 0, readable without a key, authenticated with it.
 //!
-//! Layout: docs/format.md, "Header". Does not unwrap keys ([`crate::protector`]) or do I/O.
+//! Layout: docs/format.md, "Header". It neither unwraps keys ([`crate::protector`] does) nor reads
+//! or writes files.
 
 mod dates;
 mod state;
@@ -20,31 +21,31 @@ pub use state::EncryptionState;
 pub const REGION_BYTES: u64 = 16384;
 /// Bytes of one header copy.
 pub const COPY_BYTES: usize = 7168;
-/// Where the two copies begin.
+/// The offsets of the two copies.
 pub const COPY_OFFSETS: [u64; 2] = [2048, 2048 + COPY_BYTES as u64];
 /// The format version this build writes, and the newest it reads.
 pub const FORMAT_VERSION: u32 = 1;
-/// What the next version of the header will be called; refused by name.
+/// The number of the next header version, which is refused by name.
 pub const RESERVED_VERSION: u32 = 2;
-/// At most so many protectors.
+/// The most protectors of a header.
 pub const MAX_PROTECTORS: usize = 8;
 
-/// What a header copy begins with.
+/// The first 16 bytes of a header copy.
 pub const MAGIC: &[u8; 16] = b"Pellucid header\0";
 const FIXED_BYTES: usize = 68 + scan::FIELDS_BYTES;
 const ROW_BYTES: usize = 104;
 const WRAPPED_BYTES: usize = 60;
-/// Where the words of flags lie, behind the older file id.
+/// The offset of the words of flags, behind the older file id.
 const FLAGS_AT: usize = 120;
-/// Bytes before the DEKs that version 1 has nothing in.
+/// Ranges before the DEKs that are zero in version 1.
 const ZEROS: [std::ops::Range<usize>; 3] = [55..56, 69..72, FLAGS_AT + FLAGS_BYTES..FIXED_BYTES];
-/// The same of a DEK's row.
+/// The range of a DEK's row that is zero in version 1.
 const ROW_ZEROS: std::ops::Range<usize> = 10..12;
-/// Where a row has the wrapped DEK; zeros in the current one's.
+/// The range of a row with the wrapped DEK. It is zero in the current DEK's row.
 const ROW_WRAPPED: std::ops::Range<usize> = 44..ROW_BYTES;
 const FLAG_CURRENT: u8 = 1;
 const FLAG_PLAIN: u8 = 2;
-/// Its units are bound to [`Scan::older_id`].
+/// The flag of a row whose units are bound to [`Scan::older_id`].
 const FLAG_OLDER_ID: u8 = 4;
 const MAC_AT: usize = COPY_BYTES - 64;
 const SUM_AT: usize = COPY_BYTES - 32;
@@ -54,36 +55,37 @@ const SUM_AT: usize = COPY_BYTES - 32;
 pub struct DekRow {
     /// First generation of this DEK.
     pub first_generation: u32,
-    /// Last one; `u32::MAX` while the DEK is current.
+    /// Last generation of this DEK; `u32::MAX` while it is current.
     pub last_generation: u32,
-    /// Algorithm of all its generations.
+    /// The algorithm of all its generations.
     pub algorithm: Algorithm,
-    /// Its units are not sealed: content in clear, with a tag (docs/format.md, "Sealed unit").
+    /// Its units are not sealed but in clear with a tag (docs/format.md, "Sealed unit").
     pub plain: bool,
-    /// What commits to the DEK, so that a protector cannot bring another.
+    /// The commitment to the DEK, so that a protector cannot bring another one.
     pub commitment: [u8; 32],
-    /// An older DEK, wrapped under the current one; none for the current.
+    /// An older DEK, wrapped under the current one; `None` for the current DEK.
     pub wrapped: Option<[u8; WRAPPED_BYTES]>,
 }
 
 /// The fields of a header copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Grows by one with each change.
+    /// The sequence number, which grows by one with each change.
     pub sequence: u64,
     /// The container's random identity.
     pub file_id: [u8; 16],
     /// SQLite's page size, in bytes.
     pub page_size: u32,
-    /// What the pages are.
+    /// The encryption state of the pages.
     pub state: EncryptionState,
-    /// The generation new units are sealed under; from 1.
+    /// The generation that new units are sealed under; generations start at 1.
     pub generation: u32,
     /// When the container was made, in seconds since 1970.
     pub created: u64,
-    /// What the last scan is doing, when the keys changed, and the file id that is being left.
+    /// The last scan's progress state, when the keys changed, and the older file id while units are
+    /// still bound to it.
     pub scan: Scan,
-    /// What a newer version said of it.
+    /// The flags, which a newer version may have set.
     pub flags: Flags,
     /// The DEKs, the current one last.
     pub deks: Vec<DekRow>,
@@ -92,7 +94,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The row of the current DEK.
+    /// Returns the row of the current DEK.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if there is none.
@@ -103,10 +105,10 @@ impl Header {
             .ok_or_else(|| Error::corrupt(Subject::Container, "header lists no current DEK"))
     }
 
-    /// Whether the state is one that its keys allow: plain units only where that is what it says.
+    /// Checks that the state fits the DEKs: plain units only in a state that says so.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if not.
+    /// [`Error::Corrupt`] if it does not.
     pub fn check_state(&self) -> Result<()> {
         use EncryptionState::*;
         let sealing = !self.current_dek()?.plain;
@@ -126,7 +128,7 @@ impl Header {
         }
     }
 
-    /// Whether the units of a row are bound to an older file id, not to the header's.
+    /// Whether the units of a row are bound to an older file id and not to the header's.
     fn has_older_id(&self, row: &DekRow) -> bool {
         row.wrapped.is_some() && self.scan.older_id.is_some()
     }
@@ -139,7 +141,7 @@ impl Header {
         }
     }
 
-    /// The algorithm new pages are sealed with.
+    /// The algorithm that seals new pages.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if there is no current DEK.
@@ -147,11 +149,11 @@ impl Header {
         self.current_dek().map(|row| row.algorithm)
     }
 
-    /// The bytes of a copy, authenticated under `key`.
+    /// Encodes the bytes of a copy, authenticated under `key`.
     ///
     /// # Errors
-    /// [`Error::LimitReached`] if DEKs and protectors do not fit; [`Error::Unsupported`] if only a newer version may
-    /// write it.
+    /// [`Error::LimitReached`] if DEKs and protectors do not fit. [`Error::Unsupported`] if only a
+    /// newer version may write this header.
     pub fn encode(&self, key: &HeaderKey) -> Result<Box<[u8; COPY_BYTES]>> {
         self.flags.check_writable(Subject::Container)?;
         let body = self.encode_body()?;
@@ -211,7 +213,7 @@ impl Header {
         Ok(out)
     }
 
-    /// Reads copy number `copy` without a key. Nothing in it may be trusted before
+    /// Parses copy number `copy` without a key. Nothing in it may be trusted before
     /// [`Header::authenticate`].
     ///
     /// # Errors
@@ -326,10 +328,10 @@ impl Header {
         }))
     }
 
-    /// Whether the copy in `bytes` was written by somebody who has the DEK.
+    /// Checks that the copy in `bytes` was written under the DEK.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] if not.
+    /// [`Error::Unauthentic`] if it was not.
     pub fn authenticate(bytes: &[u8], key: &HeaderKey, copy: u8) -> Result<()> {
         if bytes.len() == COPY_BYTES && key.verify(&[&bytes[..MAC_AT]], &bytes[MAC_AT..SUM_AT]) {
             return Ok(());
@@ -338,7 +340,7 @@ impl Header {
     }
 }
 
-/// A row, and whether it says that its units are bound to an older file id.
+/// Parses a row. The second value says whether its units are bound to an older file id.
 fn parse_row(fields: &mut Fields<'_>) -> Result<Option<(DekRow, bool)>> {
     let mut read = || {
         Some((

@@ -7,25 +7,27 @@ use crate::keys::ContainerKeys;
 use crate::nonce::NonceSource;
 use crate::unit::{FileKind, Place, TAIL_BYTES};
 
-/// Bytes of SQLite's journal header that carry anything (SQLite file format, 3).
+/// Bytes of SQLite's journal header that have information (SQLite file format, 3).
 pub const FIELDS_BYTES: usize = 28;
 /// The first 8 bytes of a journal header, and of the end of a super-journal record.
 pub const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// Bytes at the start of a header sector that the shim reads and writes.
 pub const SECTOR_PART_BYTES: usize = COPY_OFFSETS[1] + COPY_BYTES;
 
-/// Byte 0 is zero, which SQLite reads as "not hot" (`hasHotJournal`).
+/// The mark at the start of a header sector. Its byte 0 is zero, which SQLite reads as "not hot"
+/// (`hasHotJournal`).
 const MARK: &[u8; 8] = b"\0PELJRNL";
-/// Smallest sector a header is aligned to; every header offset is a multiple of it.
+/// Bytes of the smallest sector. Every header offset is a multiple of it.
 pub const SECTOR_LEAST: u64 = 512;
-/// Largest sector SQLite pads a header to (`MAX_SECTOR_SIZE` of its pager.c).
+/// Bytes of the largest sector to which SQLite pads a header (`MAX_SECTOR_SIZE` of its pager.c).
 pub const SECTOR_MOST: u64 = 65536;
 
-/// Bytes of a header sector that are looked at when it is read: with what has to be zero behind the second copy.
+/// Bytes of a header sector that are checked when it is read, with those behind the second copy
+/// that have to be zero.
 pub const SECTOR_READ_BYTES: usize = SECTOR_LEAST as usize;
 
 const COPY_OFFSETS: [usize; 2] = [32, 256];
-/// What is neither mark nor copy.
+/// The ranges of a header sector that are neither mark nor copy.
 const ZEROS: [std::ops::Range<usize>; 3] = [
     MARK.len()..COPY_OFFSETS[0],
     COPY_OFFSETS[0] + COPY_BYTES..COPY_OFFSETS[1],
@@ -33,7 +35,7 @@ const ZEROS: [std::ops::Range<usize>; 3] = [
 ];
 const ID_BYTES: usize = 16;
 const COPY_BYTES: usize = ID_BYTES + FIELDS_BYTES + TAIL_BYTES;
-/// Page numbers no page has (the last is 2^32 - 2), for the two copies of a header.
+/// Page numbers for the two copies of a header. No page has them: the last page is 2^32 - 2.
 const COPY_PAGES: [u32; 2] = [0, u32::MAX];
 
 /// A header as SQLite sees it, and the journal it belongs to.
@@ -46,35 +48,38 @@ pub struct JournalHeader {
 }
 
 impl JournalHeader {
-    /// Sector size in bytes, as the header states it; none if it is not a possible one.
+    /// The sector size in bytes that the header states. `None` if it is not a possible one.
     pub fn sector_size(&self) -> Option<u32> {
         Some(self.word(20)).filter(|n| n.is_power_of_two() && (32..=65536).contains(n))
     }
 
-    /// Page size in bytes; none if it is not a possible one.
+    /// The page size in bytes. `None` if it is not a possible one.
     pub fn page_size(&self) -> Option<u32> {
         Some(self.word(24)).filter(|n| n.is_power_of_two() && (512..=65536).contains(n))
     }
 
-    /// Whether SQLite syncs this journal. Without syncs (`synchronous=OFF`) it does not count records, but
-    /// goes by the length of the file.
+    /// Whether SQLite syncs this journal. Without syncs (`synchronous=OFF`) SQLite does not count
+    /// records and uses the length of the file instead.
     pub fn is_synced(&self) -> bool {
         self.word(8) != u32::MAX
     }
 
-    /// Records behind it; none if the file's length says so.
+    /// The number of records behind the header. `None` if the length of the file says it.
     pub fn records(&self) -> Option<u32> {
         Some(self.word(8)).filter(|_| self.is_synced())
     }
 
-    /// Whether its sector was once written as a whole, so that [`check_rest`] says something. `damaged` is what
-    /// [`JournalHeader::open`] said. A header first counts no records, and a write that fails in its midst, or a power cut,
-    /// leaves the begin of it over what was there before; records are counted once that is synced.
+    /// Whether the header's sector was once written completely, so that [`check_rest`] can be used.
+    /// `damaged` is the second value of [`JournalHeader::open`].
+    ///
+    /// A header first counts no records. If that write fails in the middle, or a power cut tears
+    /// it, its beginning lies over the old content. SQLite counts records only after that write was
+    /// synced.
     pub fn was_whole(&self, damaged: bool) -> bool {
         !damaged && self.records() != Some(0)
     }
 
-    /// Pages of the database before the transaction.
+    /// The number of pages of the database before the transaction.
     pub fn pages_before(&self) -> u32 {
         self.word(16)
     }
@@ -85,11 +90,11 @@ impl JournalHeader {
         u32::from_be_bytes(word)
     }
 
-    /// The first [`SECTOR_PART_BYTES`] of the header sector at `offset`: two sealed copies, so that
-    /// one damaged byte costs nothing.
+    /// Seals the first [`SECTOR_PART_BYTES`] of the header sector at `offset`: two copies, so that
+    /// one damaged byte loses nothing.
     ///
     /// # Errors
-    /// [`Error::Io`] if no nonce can be had.
+    /// [`Error::Io`] if no nonce can be drawn.
     pub fn seal(
         &self,
         keys: &ContainerKeys,
@@ -107,7 +112,7 @@ impl JournalHeader {
         Ok(sector)
     }
 
-    /// Opens a header sector; the second value says that a copy of it is damaged.
+    /// Opens a header sector. The second value says whether one of its copies is damaged.
     ///
     /// # Errors
     /// [`Error::Unauthentic`] if no copy authenticates.
@@ -129,12 +134,15 @@ impl JournalHeader {
     }
 }
 
-/// Whether nothing but the mark and the copies is in a header sector. Nothing authenticates the rest, so this comes once
-/// the header has opened, is one of this journal, and [`JournalHeader::was_whole`]: what is left over from an earlier use may be anything.
+/// Checks that a header sector has zeros outside its mark and its copies.
+///
+/// Nothing authenticates those bytes. So the caller checks them only when the header has opened,
+/// belongs to this journal and [`JournalHeader::was_whole`]; before, they may be of an earlier use
+/// of the file.
 ///
 /// # Errors
-/// [`Error::Corrupt`] naming the byte: damage, or a newer version. Not to play such a journal back would leave half a
-/// transaction in the database.
+/// [`Error::Corrupt`], which names the byte: damage, or a newer version. SQLite gets an error then,
+/// because not to play such a journal back would leave half a transaction in the database.
 pub fn check_rest(sector: &[u8], offset: u64) -> Result<()> {
     let used =
         ZEROS.into_iter().flatten().find(|at| sector.get(*at).is_some_and(|byte| *byte != 0));
@@ -150,7 +158,7 @@ pub fn check_rest(sector: &[u8], offset: u64) -> Result<()> {
     }
 }
 
-/// The generations that the copies in a header sector name, without a key; 0 for one that is not there.
+/// Reads the generations of the copies in a header sector, without a key. 0 for a missing copy.
 pub fn header_generations(sector: &[u8]) -> [u32; 2] {
     COPY_OFFSETS.map(|at| {
         let copy = sector.get(at..at + COPY_BYTES);
@@ -186,7 +194,7 @@ pub const fn record_bytes(page_size: usize) -> usize {
 /// length: `[page number 4][content and checksum, sealed][tail]`.
 ///
 /// # Errors
-/// [`Error::Io`] if no nonce can be had.
+/// [`Error::Io`] if no nonce can be drawn.
 pub fn seal_record(
     keys: &ContainerKeys,
     nonces: &mut dyn NonceSource,
@@ -208,7 +216,8 @@ pub fn seal_record(
 /// Opens a record from disk into `record` of the same length, as SQLite wrote it.
 ///
 /// # Errors
-/// [`Error::Unauthentic`] naming page and offset; `record` is zeroed behind its page number then.
+/// [`Error::Unauthentic`], which names page and offset; `record` is zeroed behind its page number
+/// then.
 pub fn open_record(
     keys: &ContainerKeys,
     journal_id: &[u8; 16],
@@ -230,7 +239,7 @@ pub fn open_record(
     Ok(())
 }
 
-/// The page number a record begins with.
+/// Reads the page number at the start of a record.
 pub fn page_number(record: &[u8]) -> u32 {
     let mut number = [0; 4];
     number.copy_from_slice(&record[..4]);

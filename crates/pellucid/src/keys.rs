@@ -1,7 +1,7 @@
-//! What is derived from a DEK, and the ciphers of one container.
+//! The keys that are derived from a DEK, and the ciphers of one container.
 //!
-//! Derivations: docs/format.md, "Derivations". A [`ContainerKeys`] is one authenticated header turned
-//! into ciphers; a later header needs a new one.
+//! Derivations: docs/format.md, "Derivations". A [`ContainerKeys`] belongs to one authenticated
+//! header; a later header needs a new one.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -17,15 +17,17 @@ use crate::nonce::NonceSource;
 use crate::secret::{Dek, Secret32};
 use crate::unit::{self, FileKind, Place, GENERATION_NONE};
 
-/// Writes under one generation before the header moves to the next: 2^30. Random 96-bit nonces allow
-/// 2^32 (NIST SP 800-38D, 8.3); the distance is for writes of other processes and roll-overs put off.
+/// Writes under one generation before the header moves to the next: 2^30. Random 96-bit nonces
+/// allow 2^32 (NIST SP 800-38D, 8.3). The distance is for writes of other processes and for
+/// generation changes that were put off.
 pub const GENERATION_WRITES: u64 = 1 << 30;
 
-/// What tells the keys of tags over content in clear from those that seal.
+/// Distinguishes the keys of tags over content in clear from the keys that seal.
 const INFO_PLAIN: &[u8] = b"pellucid/1 plain";
 const INFO_UNIT: &[u8] = b"pellucid/1 unit";
 
-/// The cipher of one generation and file kind of a DEK whose units are not sealed.
+/// Derives the cipher of one generation and file kind for a DEK whose units are tagged and not
+/// sealed.
 pub fn plain_cipher(
     dek: &Dek,
     file_id: &[u8; 16],
@@ -39,7 +41,7 @@ pub fn plain_cipher(
     Cipher::plain(&key[..])
 }
 
-/// The cipher of one generation and file kind.
+/// Derives the cipher of one generation and file kind.
 pub fn generation_cipher(
     dek: &Dek,
     file_id: &[u8; 16],
@@ -59,7 +61,7 @@ pub fn generation_cipher(
 pub struct HeaderKey(hmac::Key);
 
 impl HeaderKey {
-    /// Derives it; the key commits to the DEK because HMAC-SHA256 is collision resistant.
+    /// Derives the key. It commits to the DEK because HMAC-SHA256 is collision resistant.
     ///
     /// # Errors
     /// None in practice: the lengths are constant.
@@ -69,12 +71,12 @@ impl HeaderKey {
         Ok(Self::new(&key[..]))
     }
 
-    /// From a key that was derived for a header and nothing else.
+    /// Makes the key from bytes that were derived for a header and nothing else.
     pub(crate) fn new(key: &[u8]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, key))
     }
 
-    /// HMAC-SHA256 over the parts.
+    /// Computes HMAC-SHA256 over the parts.
     pub fn sign(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut context = hmac::Context::with_key(&self.0);
         parts.iter().for_each(|part| context.update(part));
@@ -95,7 +97,7 @@ struct DekRange {
     last: u32,
     algorithm: Algorithm,
     plain: bool,
-    /// What its units are bound to.
+    /// The file id that the DEK's units are bound to.
     file_id: [u8; 16],
     dek: Dek,
 }
@@ -119,7 +121,7 @@ impl std::fmt::Debug for ContainerKeys {
 }
 
 impl ContainerKeys {
-    /// The keys behind `header`, which `dek` must already have authenticated.
+    /// Makes the keys of `header`. The caller has authenticated `header` under `dek`.
     ///
     /// # Errors
     /// [`Error::Unauthentic`] if an older DEK does not unwrap under the current one.
@@ -150,13 +152,13 @@ impl ContainerKeys {
         })
     }
 
-    /// The file id that units are bound to; those of older DEKs may be bound to another one yet, and
-    /// [`ContainerKeys::open`] looks for them there.
+    /// The file id that new units are bound to. Units of older DEKs may still be bound to an older
+    /// id, and [`ContainerKeys::open`] tries that one.
     pub fn file_id(&self) -> &[u8; 16] {
         &self.file_id
     }
 
-    /// The generation new units are sealed under.
+    /// The generation that new units are sealed under.
     pub fn generation(&self) -> u32 {
         self.generation
     }
@@ -166,12 +168,12 @@ impl ContainerKeys {
         &self.header_key
     }
 
-    /// Each DEK with the first generation it is used for.
+    /// Returns each DEK with the first generation it is used for.
     pub fn deks(&self) -> impl Iterator<Item = (u32, &Dek)> {
         self.ranges.iter().map(|range| (range.first, &range.dek))
     }
 
-    /// The current DEK, to seal a changed header or wrap it anew.
+    /// The current DEK, to authenticate a changed header or to wrap it again.
     pub fn dek(&self) -> Option<&Dek> {
         self.range(self.generation).map(|range| &range.dek)
     }
@@ -179,7 +181,7 @@ impl ContainerKeys {
     /// Seals `plaintext` into `unit` under the current generation.
     ///
     /// # Errors
-    /// [`Error::Io`] if no nonce can be had.
+    /// [`Error::Io`] if no nonce can be drawn.
     pub fn seal(
         &self,
         kind: FileKind,
@@ -196,7 +198,7 @@ impl ContainerKeys {
     /// Opens `unit` into `plaintext`.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] naming `subject`; `plaintext` is zeroed then.
+    /// [`Error::Unauthentic`], which names `subject`; `plaintext` is zeroed then.
     pub fn open(
         &self,
         kind: FileKind,
@@ -280,12 +282,12 @@ fn unlisted(generation: u32, unit: &[u8], subject: Subject) -> Error {
     )
 }
 
-/// Random key of one temporary file; exists only in memory.
+/// The random key of one temporary file. It exists only in memory.
 #[derive(Debug)]
 pub struct TemporaryKey(Cipher);
 
 impl TemporaryKey {
-    /// A fresh key.
+    /// Makes a fresh key.
     ///
     /// # Errors
     /// [`Error::Io`] if the generator fails.
@@ -293,7 +295,7 @@ impl TemporaryKey {
         Self::from_secret(&Secret32::random()?)
     }
 
-    /// From a key that was just made, or from a test vector's.
+    /// Takes a key that was just made, or a test vector's.
     ///
     /// # Errors
     /// None in practice: the length is constant.
@@ -304,7 +306,7 @@ impl TemporaryKey {
     /// Seals block `block`.
     ///
     /// # Errors
-    /// [`Error::Io`] if no nonce can be had.
+    /// [`Error::Io`] if no nonce can be drawn.
     pub fn seal(
         &self,
         block: u64,
@@ -318,7 +320,7 @@ impl TemporaryKey {
     /// Opens block `block`.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] naming the block.
+    /// [`Error::Unauthentic`], which names the block.
     pub fn open(&self, block: u64, unit: &[u8], plaintext: &mut [u8]) -> Result<()> {
         if unit::open(&self.0, &Place::temporary(block), unit, plaintext) {
             return Ok(());
@@ -328,14 +330,14 @@ impl TemporaryKey {
 }
 
 impl DekRow {
-    /// Wraps `older`, which sealed the generations `first` to `last`, under `current`: the row that
-    /// stays in the header after a rekey.
+    /// Wraps the DEK `older`, which sealed the generations `first` to `last`, under `current`.
+    /// Returns the row that stays in the header after a rekey.
     ///
     /// The wrapping key serves one file and one current DEK; the nonce is random, because the same
     /// rows are wrapped again whenever the current DEK changes. The AAD binds the first generation.
     ///
     /// # Errors
-    /// [`Error::Io`] if no nonce can be had.
+    /// [`Error::Io`] if no nonce can be drawn.
     pub fn wrap_older(
         older: &Dek,
         generations: std::ops::RangeInclusive<u32>,
@@ -366,7 +368,8 @@ impl DekRow {
         })
     }
 
-    /// The DEK of an older row, unwrapped under the current one; `own_id` is what its units are bound to.
+    /// Unwraps the DEK of an older row under the current one. `own_id` is the file id that the
+    /// older DEK's units are bound to.
     fn unwrap_older(&self, current: &Dek, file_id: &[u8; 16], own_id: &[u8; 16]) -> Result<Dek> {
         let wrapped = self.wrapped.as_ref().ok_or_else(|| {
             Error::misuse(Subject::Container, "the current DEK is wrapped by protectors")
@@ -388,7 +391,7 @@ impl DekRow {
     }
 }
 
-/// What wraps the older DEKs of a file.
+/// Derives the cipher that wraps the older DEKs of a file.
 fn older_cipher(current: &Dek, file_id: &[u8; 16]) -> Result<Cipher> {
     let mut kek = Zeroizing::new([0u8; 32]);
     hkdf_sha256(current.expose(), file_id, &[b"pellucid/1 older DEK"], &mut kek[..])?;

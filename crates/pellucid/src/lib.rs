@@ -1,4 +1,11 @@
-//! Formats, ciphers and keys of Pellucid: bytes in, bytes out. Opens no file, reads no environment, knows no SQLite.
+//! Formats, ciphers and keys of Pellucid: bytes in, bytes out. Opens no file, reads no environment,
+//! knows no SQLite.
+//!
+//! In the order in which to read it: [`unit`] is the sealed unit that every page, frame and record
+//! is, [`keys`] chooses the generation's key and the nonce, [`cipher`] encrypts. [`header`],
+//! [`sector`] and [`scan`] are the header region; [`protector`] wraps the DEK in the header.
+//! [`wal`] and [`journal`] lay out SQLite's logs, [`media`] backups, [`sqlite`] reads SQLite's own
+//! pages. [`error`] and [`message`] have the words.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]

@@ -39,7 +39,8 @@ impl Message {
         }
     }
 
-    /// Whether a longer text tells this message: what comes behind its last argument is its own.
+    /// Whether `text` contains this message: its words before the first argument, and those behind
+    /// the last one.
     pub(crate) fn is_told_by(&self, text: &str) -> bool {
         let end = self.text.rsplit("%s").next().unwrap_or_default();
         let start = self.text.split("%s").next().unwrap_or_default();
@@ -95,7 +96,7 @@ pub const MEDIUM_NOT_EXPIRED: Message =
 /// A certificate that is over does not encrypt backups.
 pub const BACKUP_CERTIFICATE_EXPIRED: Message =
     Message::error(3096, "The Certificate specified for backup encryption has expired.");
-/// Somebody has the database open that is to be replaced.
+/// Another connection has the database open that is to be replaced.
 pub const IN_USE: Message =
     Message::error(3101, "Exclusive access could not be obtained because the database is in use.");
 /// A file that is no database is in the way of one. Arguments: the file, the file.
@@ -304,6 +305,6 @@ pub const SCAN_ABORTED: Message = Message {
            scan.",
 };
 
-/// Messages that are told within an error of ours, behind what it says itself.
+/// Messages that may stand within an error of this project's own, behind its text.
 pub(crate) const TOLD_WITHIN: [Message; 5] =
     [CERTIFICATE_NOT_FOUND, DOES_NOT_EXIST, NOT_USABLE, DECRYPTION_FAILED, KEY_CORRUPTED];

@@ -1,22 +1,23 @@
-//! Where nonces come from.
+//! The source of nonces.
 
 use crate::cipher::NONCE_BYTES;
 use crate::error::Result;
 use crate::secret::fill_random;
 
-/// Gives a nonce that was never given before under the same key.
+/// Draws nonces that were never drawn before under the same key.
 ///
 /// An implementation that prepares nonces ahead has to drop them in a forked child and whenever the
 /// write or checkpoint lock is released: the same nonce twice under one key ends GCM's authenticity.
 pub trait NonceSource {
-    /// The next nonce: 96 random bits, or the one before counted up (NIST SP 800-38D, 8.2.2).
+    /// Returns the next nonce: 96 random bits, or the one before counted up (NIST SP 800-38D,
+    /// 8.2.2).
     ///
     /// # Errors
     /// [`crate::Error::Io`] if the system's generator fails.
     fn next_nonce(&mut self) -> Result<[u8; NONCE_BYTES]>;
 }
 
-/// One call of the system's generator for each nonce; right for rare seals.
+/// A source that calls the system's generator for each nonce; right for rare seals.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SystemNonces;
 

@@ -1,6 +1,7 @@
 //! Protectors: how the DEK of a database is wrapped in its container header.
 //!
-//! Layout: docs/format.md, "Protectors". Several stand side by side; one is enough to open.
+//! Layout: docs/format.md, "Protectors". A header may have several; one is enough to open the
+//! database.
 
 mod again;
 mod certificate;
@@ -21,10 +22,10 @@ use crate::error::{Error, Result, Subject};
 use crate::header::{DekRow, Header};
 use crate::secret::{fill_random, Dek, Secret32};
 
-/// At most so many protectors in a header.
+/// The most protectors of a header.
 pub use crate::header::MAX_PROTECTORS;
 
-/// What a wrapped key is for; a protector of one purpose opens for no other.
+/// The purpose of a wrapped key. A protector of one purpose opens for no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Purpose {
@@ -36,16 +37,16 @@ pub enum Purpose {
     Bundle = 3,
 }
 
-/// What a protector is bound to.
+/// The facts that a protector is bound to.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding<'a> {
-    /// What the key is for.
+    /// The purpose of the key.
     pub purpose: Purpose,
     /// The file id, set id or bundle id.
     pub id: &'a [u8; 16],
     /// The algorithm the key is used with.
     pub algorithm: Algorithm,
-    /// What commits to the key ([`commitment`]).
+    /// The commitment to the key ([`commitment`]).
     pub commitment: &'a [u8; 32],
 }
 
@@ -61,7 +62,7 @@ impl Binding<'_> {
 }
 
 impl DekRow {
-    /// What the protectors of this DEK are bound to, in the database with this file id.
+    /// The binding of this DEK's protectors in the database with this file id.
     pub fn binding<'a>(&'a self, file_id: &'a [u8; 16]) -> Binding<'a> {
         Binding {
             purpose: Purpose::Database,
@@ -73,7 +74,8 @@ impl DekRow {
 }
 
 impl Header {
-    /// The current DEK, by the first protector that opens. It authenticates the header, or does not.
+    /// Unwraps the current DEK by the first protector that opens. The caller has to authenticate
+    /// the header under it.
     ///
     /// # Errors
     /// As [`unwrap`], and [`Protector::decode`].
@@ -88,21 +90,21 @@ impl Header {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protector {
-    /// Under a raw key from a file.
+    /// A DEK under a raw key from a file.
     KeyFile(KeyFileProtector),
-    /// Under a passphrase, by Argon2id.
+    /// A DEK under a passphrase, by Argon2id.
     Passphrase(PassphraseProtector),
-    /// Under a certificate's public key, signed by its private key.
+    /// A DEK under a certificate's public key, signed by its private key.
     Certificate(CertificateProtector),
 }
 
 const TYPE_KEY_FILE: u8 = 1;
 const TYPE_PASSPHRASE: u8 = 2;
 const TYPE_CERTIFICATE: u8 = 3;
-/// Types that no version has given a meaning yet; refused by name.
+/// Type numbers that no version uses yet. They are refused by name.
 pub const RESERVED_TYPES: [u8; 2] = [4, 5];
 
-/// The one flag there is; no tag or signature covers it, so any other is refused.
+/// The only flag. No tag or signature covers the flags, so any other one is refused.
 const FLAG_RECOVERY: u8 = 1;
 
 impl Protector {
@@ -120,14 +122,14 @@ impl Protector {
         out.extend_from_slice(&payload);
     }
 
-    /// Its bytes alone.
+    /// Returns the protector's bytes.
     pub fn encoded(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.encode(&mut bytes);
         bytes
     }
 
-    /// Reads one; the second value is its length.
+    /// Decodes one protector. The second value is its length in bytes.
     ///
     /// # Errors
     /// [`Error::Unsupported`] naming an unknown type or flag, [`Error::Corrupt`] if the fields do not
@@ -155,7 +157,7 @@ impl Protector {
         Ok((protector.ok_or_else(corrupt)?, 4 + length))
     }
 
-    /// `certificate`, `passphrase` or `key file`.
+    /// The kind's name: `certificate`, `passphrase` or `key file`.
     pub fn kind_name(&self) -> &'static str {
         match self {
             Protector::KeyFile(_) => "key file",
@@ -164,7 +166,7 @@ impl Protector {
         }
     }
 
-    /// One line for people; no secret in it.
+    /// Describes the protector in one line for people, without a secret.
     pub fn describe(&self) -> String {
         match self {
             Protector::KeyFile(_) => "a key file".to_owned(),
@@ -174,20 +176,20 @@ impl Protector {
     }
 }
 
-/// With what a DEK is to be wrapped.
+/// The key that a DEK is to be wrapped with.
 #[derive(Debug)]
 pub enum Wrapping<'a> {
     /// A raw key.
     KeyFile(&'a KeyFile),
-    /// A passphrase at a cost.
+    /// A passphrase, with the cost of Argon2id.
     Passphrase(&'a Passphrase, Argon2Cost),
     /// A certificate with its private key.
     Certificate(&'a Certificate),
-    /// The public half alone: a recovery protector, used only when asked for.
+    /// The public half alone: a recovery protector, used only on request.
     Recovery(&'a PublicCertificate),
 }
 
-/// Wraps `dek`.
+/// Wraps `dek` in a new protector.
 ///
 /// # Errors
 /// [`Error::Io`] if no randomness can be had, [`Error::Unsupported`] for a cost above the limits.
@@ -207,7 +209,7 @@ pub fn wrap(dek: &Dek, binding: &Binding<'_>, with: &Wrapping<'_>) -> Result<Pro
     }
 }
 
-/// Where the keys to open a protector come from; what it does not say it has, it does not have.
+/// The source of keys that open protectors. A function that is not implemented has no key.
 pub trait KeySource {
     /// Raw keys at hand.
     fn key_files(&self) -> &[KeyFile] {
@@ -220,7 +222,7 @@ pub trait KeySource {
     /// The certificate with this SHA-256 thumbprint, with its private key.
     ///
     /// # Errors
-    /// What is wrong with the keyring.
+    /// The keyring's error.
     fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {
         let _ = thumbprint_sha256;
         Ok(None)
@@ -228,7 +230,7 @@ pub trait KeySource {
     /// The certificate with this SHA-256 thumbprint, with or without its private key.
     ///
     /// # Errors
-    /// What is wrong with the keyring.
+    /// The keyring's error.
     fn public_certificate(
         &self,
         thumbprint_sha256: &[u8; 32],
@@ -242,19 +244,19 @@ pub trait KeySource {
     }
 }
 
-/// Key files and nothing else.
+/// A source of key files alone.
 impl KeySource for Vec<KeyFile> {
     fn key_files(&self) -> &[KeyFile] {
         self
     }
 }
 
-/// Opens one of the protectors, the cheap kinds first.
+/// Unwraps a DEK by one of the protectors. Tries the cheap kinds first.
 ///
 /// # Errors
-/// [`Error::MissingKey`] saying for each protector what was missing or wrong;
-/// [`Error::Unauthentic`] for a protector that was not made by its certificate. What is wrong with
-/// the keyring itself only if no other protector opens either.
+/// [`Error::MissingKey`], which says for each protector what was missing or wrong.
+/// [`Error::Unauthentic`] for a protector that was not made by its certificate. The keyring's own
+/// error only if no other protector opens either.
 pub fn unwrap(
     protectors: &[Protector],
     binding: &Binding<'_>,
@@ -274,7 +276,7 @@ pub fn unwrap(
             Protector::Certificate(p) => match p.find(keys) {
                 Ok(certificate) => p.unwrap(binding, &certificate),
                 Err(missing @ Error::MissingKey { .. }) => Err(missing),
-                // A broken keyring is what the other protectors are there for.
+                // The other protectors may still open if the keyring is broken.
                 Err(error) => {
                     trouble.get_or_insert(error);
                     continue;

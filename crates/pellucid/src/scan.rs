@@ -1,36 +1,36 @@
-//! What a scan of a container is doing and how far it is, and when its keys changed.
+//! The state and the progress of a container's scan, and when its keys changed.
 //!
-//! Layout: docs/format.md, "Header" and "Progress". A scan rewrites the pages of older generations; what does
-//! that is not here.
+//! Layout: docs/format.md, "Header" and "Progress". A scan rewrites the pages of older generations;
+//! the crate `pellucid-engine` does that.
 
 use crate::error::{Error, Result, Subject};
 use crate::keys::HeaderKey;
 
 /// Bytes of the fields in a header.
 pub const FIELDS_BYTES: usize = 60;
-/// Where the progress of a scan is kept.
+/// The offset of a scan's progress in the header region.
 pub const PROGRESS_OFFSET: u64 = 1536;
-/// Bytes written there.
+/// Bytes of the progress.
 pub const PROGRESS_BYTES: usize = 64;
 
-/// Where the older file id lies in the fields.
+/// The range of the older file id in the fields.
 const OLDER_ID: std::ops::Range<usize> = 36..52;
-/// What the progress has nothing in.
+/// The range of the progress that is zero in version 1.
 const PROGRESS_ZEROS: std::ops::Range<usize> = 20..24;
 const MAGIC_PROGRESS: &[u8; 8] = b"PELSCAN\0";
 
-/// What a scan is doing, as SQL Server's `encryption_scan_state` says it.
+/// The state of a scan, as SQL Server's `encryption_scan_state` has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum ScanState {
-    /// There was none.
+    /// There was no scan.
     #[default]
     None = 0,
-    /// Pages are being rewritten, or would be if whoever does it were running.
+    /// Pages are being rewritten, or would be if a process ran the scan.
     Running = 1,
-    /// Somebody has stopped it until it is resumed.
+    /// The scan is stopped until it is resumed.
     Suspended = 2,
-    /// It met what it cannot rewrite: a damaged page.
+    /// The scan met a damaged page, which it cannot rewrite.
     Aborted = 3,
     /// No page of an older generation is left, and the older keys are gone.
     Complete = 4,
@@ -86,9 +86,9 @@ impl ScanState {
 /// The last scan of a container, and when its keys changed. Times are seconds since 1970, 0 for never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scan {
-    /// What it is doing.
+    /// The scan's state.
     pub state: ScanState,
-    /// When that changed last.
+    /// When the state changed last.
     pub modified: u64,
     /// When the current DEK was made; 0: with the container.
     pub regenerated: u64,
@@ -101,7 +101,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// The fields as they lie in a header.
+    /// Encodes the fields of a header.
     pub fn encode(&self) -> [u8; FIELDS_BYTES] {
         let mut fields = [0; FIELDS_BYTES];
         fields[0] = self.state as u8;
@@ -113,10 +113,10 @@ impl Scan {
         fields
     }
 
-    /// Reads them.
+    /// Parses the fields of a header.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] naming an unknown state.
+    /// [`Error::Unsupported`], which names an unknown state.
     pub fn parse(fields: &[u8; FIELDS_BYTES]) -> Result<Self> {
         let mut older_id = [0; 16];
         older_id.copy_from_slice(&fields[OLDER_ID]);
@@ -131,13 +131,13 @@ impl Scan {
     }
 }
 
-/// How far a scan is. A sector of its own, written in one piece and not synced: a scan knows by the pages
-/// themselves what is left to do, this is for whoever looks on.
+/// The progress of a scan, to show it. It has a sector of its own, which is written in one piece
+/// and not synced: the scan itself sees by the pages what is left to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     /// The generation that the pages are brought to.
     pub generation: u32,
-    /// Pages looked at, from the first.
+    /// Pages that were read, from the first.
     pub done: u32,
     /// Pages in all.
     pub pages: u32,
@@ -146,7 +146,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The bytes of the sector that carry anything.
+    /// Encodes the bytes of the sector.
     pub fn encode(&self, key: &HeaderKey) -> [u8; PROGRESS_BYTES] {
         let mut bytes = [0; PROGRESS_BYTES];
         bytes[..8].copy_from_slice(MAGIC_PROGRESS);
@@ -159,7 +159,7 @@ impl Progress {
         bytes
     }
 
-    /// Reads one without a key, for somebody who looks on; none if there is none. It says nothing to rely on.
+    /// Parses a progress without a key. `None` if there is none. It is not authenticated.
     pub fn parse(bytes: &[u8; PROGRESS_BYTES]) -> Option<Self> {
         let known = bytes[PROGRESS_ZEROS] == [0; 4];
         (known && bytes[..8] == MAGIC_PROGRESS[..]).then(|| Self {
@@ -170,13 +170,13 @@ impl Progress {
         })
     }
 
-    /// The same, if it was written with the key.
+    /// Parses a progress that was written with the key. `None` for any other.
     pub fn authentic(bytes: &[u8; PROGRESS_BYTES], key: &HeaderKey) -> Option<Self> {
         let signed = key.verify(&[&PROGRESS_OFFSET.to_be_bytes(), &bytes[..32]], &bytes[32..]);
         Self::parse(bytes).filter(|_| signed)
     }
 
-    /// How much is done, 0 to 100.
+    /// The progress in percent, 0 to 100.
     pub fn percent(&self) -> f32 {
         match self.pages {
             0 => 0.0,

@@ -17,12 +17,12 @@ pub fn fill_random(bytes: &mut [u8]) -> Result<()> {
         .map_err(|error| Error::io(Subject::Key("random generator"), std::io::Error::other(error)))
 }
 
-/// A value that tells secrets apart within this process and says nothing about them outside of it.
+/// A value that distinguishes secrets within this process and says nothing about them outside it.
 pub(crate) fn identity(secret: &[u8]) -> [u8; 32] {
     static KEY: OnceLock<hmac::Key> = OnceLock::new();
     let key = KEY.get_or_init(|| {
         let mut bytes = Zeroizing::new([0u8; 32]);
-        // Without randomness nothing is sealed or opened anyway.
+        // Without randomness nothing is sealed or opened, so the error is met there.
         let _ = fill_random(&mut bytes[..]);
         hmac::Key::new(hmac::HMAC_SHA256, &bytes[..])
     });
@@ -33,7 +33,8 @@ pub(crate) fn identity(secret: &[u8]) -> [u8; 32] {
 
 /// A 32-byte secret key. `Debug` prints no byte of it; equality takes constant time.
 ///
-/// Boxed, so that a move leaves no copy behind: the key lies once, where the allocator of the program keeps keys.
+/// It is boxed, so that a move leaves no copy behind: the key lies once, where the program's
+/// allocator keeps keys.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Secret32(Box<[u8; 32]>);
 

@@ -10,34 +10,34 @@ use crate::keys::HeaderKey;
 
 /// Bytes of a sector.
 pub const SECTOR_BYTES: usize = 512;
-/// Where the wear of database pages is counted.
+/// The offset of the wear count of database pages.
 pub const WEAR_PAGES_OFFSET: u64 = 512;
-/// Where the wear of WAL frames and journal records is counted.
+/// The offset of the wear count of WAL frames and journal records.
 pub const WEAR_LOG_OFFSET: u64 = 1024;
-/// How an SQLite database begins (SQLite file format, 1.3).
+/// The first 16 bytes of an SQLite database (SQLite file format, 1.3).
 pub const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 const MAGIC_SEALED: &[u8; 16] = b"Pellucid sealed\0";
 const MAGIC_LAYING_PLAIN: &[u8; 16] = b"Pellucid laying\0";
-/// What a wear sector begins with.
+/// The first 8 bytes of a wear sector.
 pub const MAGIC_WEAR: &[u8; 8] = b"PELWEAR\0";
 const SUM_AT: usize = SECTOR_BYTES - 32;
-/// What a wear sector has nothing in.
+/// Ranges of a wear sector that are zero in version 1.
 const WEAR_ZEROS: [std::ops::Range<usize>; 2] = [12..16, 24..32];
 
-/// What the first sector of a file says the file is.
+/// The kind of a file by its first sector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SectorZero {
-    /// A container, or one that is being laid.
+    /// A container, or a file over which a container is being laid.
     Sealed {
         /// The container's random identity.
         file_id: [u8; 16],
     },
-    /// A container that is being laid back to a plain database.
+    /// A container over which a plain copy is being laid.
     LayingPlain {
         /// The container's identity.
         file_id: [u8; 16],
-        /// Bytes of the plain copy beside the file.
+        /// Size in bytes of the plain copy beside the file.
         copy_bytes: u64,
         /// SHA-256 of the plain copy.
         copy_sha256: [u8; 32],
@@ -45,9 +45,11 @@ pub enum SectorZero {
 }
 
 impl SectorZero {
-    /// The 512 bytes. Bytes 16-17 name a page size that is not the database's and byte 20 is zero, so
-    /// that a stock SQLite neither reads nor trusts a page of it; bytes 24-39 differ from any plain
-    /// page 1, so that no cached one stays valid.
+    /// Encodes the 512 bytes.
+    ///
+    /// Bytes 16 and 17 name a page size that is not the database's and byte 20 is zero, so that an
+    /// SQLite without the shim neither reads nor trusts a page of it. Bytes 24 to 39 differ from
+    /// any plain page 1, so that no cached one stays valid.
     pub fn encode(&self, page_size: u32) -> [u8; SECTOR_BYTES] {
         let mut sector = [0; SECTOR_BYTES];
         let (magic, file_id) = match self {
@@ -68,15 +70,16 @@ impl SectorZero {
         sector
     }
 
-    /// Whether a sector begins as one that leads back to a plain database; it may be damaged.
+    /// Whether a sector begins as one of a laying of a plain copy. The rest of it may be damaged.
     pub fn begins_laying(sector: &[u8]) -> bool {
         sector.starts_with(MAGIC_LAYING_PLAIN)
     }
 
-    /// Reads a sector; none if it is not one of ours.
+    /// Parses a sector. `None` if it is not a sector 0 of Pellucid.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is ours and damaged, [`Error::Unsupported`] if it is whole and of a newer version.
+    /// [`Error::Corrupt`] if it is one and damaged, [`Error::Unsupported`] if it is whole and of a
+    /// newer version.
     pub fn parse(sector: &[u8]) -> Result<Option<Self>> {
         if sector.len() < SECTOR_BYTES {
             return Ok(None);
@@ -105,7 +108,7 @@ impl SectorZero {
     }
 }
 
-/// How many writes a generation has had, counted over all processes in reserved blocks.
+/// The wear of a generation: its writes, counted over all processes in reserved blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wear {
     /// The generation that is counted.
@@ -115,7 +118,7 @@ pub struct Wear {
 }
 
 impl Wear {
-    /// The 64 bytes that are written at a wear sector's offset.
+    /// Encodes the 64 bytes at a wear sector's offset.
     pub fn encode(&self, key: &HeaderKey, offset: u64) -> [u8; 64] {
         let mut bytes = [0; 64];
         bytes[..8].copy_from_slice(MAGIC_WEAR);
@@ -126,11 +129,11 @@ impl Wear {
         bytes
     }
 
-    /// Reads one.
+    /// Parses and authenticates a wear count.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] if it was not written with the key, [`Error::Unsupported`] if it was by a newer version; the
-    /// caller moves to a new generation then, because the count is lost.
+    /// [`Error::Unauthentic`] if it was not written with the key, [`Error::Unsupported`] if a newer
+    /// version wrote it. The caller moves to a new generation then, because the count is lost.
     pub fn parse(bytes: &[u8; 64], key: &HeaderKey, offset: u64) -> Result<Self> {
         if !key.verify(&[&offset.to_be_bytes(), &bytes[..32]], &bytes[32..]) {
             return Err(Error::unauthentic(Subject::Wear, "authentication tag does not match"));
@@ -139,7 +142,8 @@ impl Wear {
         Ok(Self::fields(bytes))
     }
 
-    /// Reads one without a key, for somebody who looks on; none if there is none. It says nothing to rely on.
+    /// Reads a wear count without a key, to show it. `None` if there is none. It is not
+    /// authenticated.
     pub fn look(bytes: &[u8; 64]) -> Option<Self> {
         let known = check_zeros(bytes, WEAR_ZEROS, || Subject::Wear).is_ok();
         (known && bytes[..8] == MAGIC_WEAR[..]).then(|| Self::fields(bytes))

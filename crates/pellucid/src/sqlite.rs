@@ -1,8 +1,8 @@
-//! SQLite's own file format, as much of it as a walk over a damaged database needs: b-tree pages, records, and
-//! which page belongs to what.
+//! SQLite's own file format, as far as a walk over a damaged database needs it: b-tree pages,
+//! records, and the owner of each page.
 //!
-//! Sections are those of SQLite's "Database File Format". Everything read here may be damaged: what does not fit is
-//! none, never a panic. Pages come without their reserved bytes.
+//! Sections are those of SQLite's "Database File Format". All bytes read here may be damaged: a
+//! field that does not fit gives `None`, never a panic. Pages come without their reserved bytes.
 
 mod map;
 mod orphans;
@@ -19,19 +19,21 @@ pub use record::{decode, Encoding, Value};
 pub use schema::{Object, SCHEMA};
 pub use walk::payload;
 
-/// Where authenticated pages come from.
+/// A source of authenticated pages.
 pub trait Source {
-    /// Pages of the database.
+    /// The number of pages of the database.
     fn pages(&self) -> u32;
 
     /// Bytes of a page, with its reserved ones.
     fn page_bytes(&self) -> usize;
 
-    /// A page without its reserved bytes; none if it is not there or does not authenticate.
+    /// Returns a page without its reserved bytes. `None` if it is not there or does not
+    /// authenticate.
     fn page(&self, number: u32) -> Option<Vec<u8>>;
 }
 
-/// For each page, from number 0, the first byte of a b-tree page, or 0 for any other. `told` is told each page.
+/// Returns for each page, from number 0, the first byte of a b-tree page, or 0 for any other. Calls
+/// `told` with each page number.
 pub fn kinds(source: &dyn Source, told: &mut dyn FnMut(u32)) -> Vec<u8> {
     let mut kinds = vec![0];
     for number in 1..=source.pages() {
@@ -51,17 +53,17 @@ pub fn lock_page(page_bytes: usize) -> u32 {
     (PENDING_BYTE / page_bytes.max(512) as u64) as u32 + 1
 }
 
-/// Two bytes of a page.
+/// Reads two bytes of a page.
 fn half(page: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(page.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
-/// Four bytes of a page.
+/// Reads four bytes of a page.
 fn word(page: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(page.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// A variable-length integer at `at`, which moves behind it (1.6).
+/// Reads a variable-length integer at `at`, and moves `at` behind it (1.6).
 fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let mut value = 0u64;
     for index in 0..9 {

@@ -1,6 +1,7 @@
-//! From one header to the next when the keys of a container change: which DEKs it lists, which state it says.
+//! The next header when the keys of a container change: the DEKs that it lists, and its state.
 //!
-//! Only the steps that docs/format.md, "Key change", allows. What a scan has to do in between is not here.
+//! It allows only the steps of docs/format.md, "Key change". The scan between two steps is in the
+//! crate `pellucid-engine`.
 
 use crate::algorithm::Algorithm;
 use crate::derive::commitment;
@@ -12,7 +13,7 @@ use crate::nonce::NonceSource;
 use crate::scan::{Scan, ScanState};
 use crate::secret::Dek;
 
-/// Where a database is to go.
+/// The state that a database is to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// Sealed under a new DEK, from sealed.
@@ -24,11 +25,12 @@ pub enum Target {
 }
 
 impl Header {
-    /// This header under another file id. What it lists stays bound to the present one, and becomes older with the
-    /// [`Header::rekeyed`] that has to follow.
+    /// Returns this header under another file id. The DEKs that it lists stay bound to the present
+    /// id, and become older ones with the [`Header::rekeyed`] that has to follow.
     ///
     /// # Errors
-    /// SQL Server's message 33110 in mid-scan, and where encryption is switched off; [`Error::Misuse`] for the same id.
+    /// SQL Server's message 33110 during a scan, and if encryption is switched off;
+    /// [`Error::Misuse`] for the same id.
     pub fn renamed(&self, file_id: [u8; 16]) -> Result<Self> {
         if self.state != EncryptionState::Encrypted {
             return Err(Error::message(message::KEY_DURING_SCAN, ""));
@@ -40,17 +42,17 @@ impl Header {
         Ok(Self { file_id, scan, ..self.clone() })
     }
 
-    /// The row that a new DEK will have.
+    /// Returns the row that a new DEK gets.
     ///
     /// # Errors
-    /// SQL Server's messages 33110, 33107 and 33108 where the state does not allow it; [`Error::LimitReached`] if
-    /// no generation is left.
+    /// SQL Server's messages 33110, 33107 and 33108 if the state does not allow it;
+    /// [`Error::LimitReached`] if no generation is left.
     pub fn next_row(&self, dek: &Dek, target: Target) -> Result<DekRow> {
         use EncryptionState::*;
         let refused = match (target, self.state) {
             (Target::NewKey(_), Encrypted) => None,
             (Target::NewKey(_), _) => Some((message::KEY_DURING_SCAN, "")),
-            // Turning back in mid-scan is allowed, to and fro.
+            // Switching back during a scan is allowed, any number of times.
             (Target::On(_), Unencrypted | Decrypting) => None,
             (Target::On(_), KeyChange) => Some((message::STATE_DURING_SCAN, "enable")),
             (Target::On(_), _) => Some((message::ON_ALREADY, "")),
@@ -78,11 +80,12 @@ impl Header {
         })
     }
 
-    /// This header after a change to `dek`, of which `row` is the row ([`Header::next_row`]): all DEKs are listed, the
-    /// older ones wrapped under the new one, and a scan has begun. `protectors` wrap the new DEK.
+    /// Returns this header after a change to `dek` with the row `row` ([`Header::next_row`]). All
+    /// DEKs are listed, the older ones wrapped under the new one, and a scan has begun.
+    /// `protectors` wrap the new DEK.
     ///
     /// # Errors
-    /// [`Error::Io`] if no nonce can be had.
+    /// [`Error::Io`] if no nonce can be drawn.
     pub fn rekeyed(
         &self,
         keys: &ContainerKeys,
@@ -106,7 +109,7 @@ impl Header {
                 &self.file_id,
                 nonces,
             )?;
-            // What commits to it is bound to its own file id, as its units are.
+            // The commitment to an older DEK is bound to that DEK's own file id, as its units are.
             deks.push(DekRow { plain: older.plain, commitment: older.commitment, ..wrapped });
         }
         let switches = row.plain || deks.iter().any(|older| older.plain);
@@ -134,14 +137,16 @@ impl Header {
         })
     }
 
-    /// This header with its scan in another state; none if no scan is under way, or nothing would change.
+    /// Returns this header with its scan in another state. `None` if no scan is under way, or
+    /// nothing would change.
     pub fn with_scan(&self, state: ScanState, now: u64) -> Option<Self> {
         let changes = self.scan.state.is_under_way() && self.scan.state != state;
         let scan = Scan { state, modified: now, ..self.scan };
         changes.then(|| Self { scan, ..self.clone() })
     }
 
-    /// This header once no unit of an older DEK is left: those are no longer listed.
+    /// Returns this header without the older DEKs. The caller has proved that no unit of them is
+    /// left.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it lists no current DEK.

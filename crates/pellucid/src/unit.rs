@@ -5,7 +5,7 @@
 use crate::cipher::{Cipher, NONCE_BYTES, TAG_BYTES};
 use crate::error::{Error, Result, Subject};
 
-/// Bytes that a unit is longer than its plaintext: nonce 12, generation 4, tag 16.
+/// Bytes by which a unit is longer than its plaintext: nonce 12, generation 4, tag 16.
 pub const TAIL_BYTES: usize = NONCE_BYTES + 4 + TAG_BYTES;
 /// Plaintext bytes of a block of a temporary file.
 pub const TEMPORARY_BLOCK_BYTES: usize = 4096;
@@ -15,7 +15,7 @@ pub const GENERATION_NONE: u32 = 0;
 const EXTRA_BYTES: usize = 20;
 const AAD_BYTES: usize = 4 + 4 + 16 + 8 + EXTRA_BYTES;
 
-/// What kind of file a unit lies in; each kind has its own key.
+/// The kind of file that a unit lies in. Each kind has its own key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FileKind {
@@ -29,7 +29,7 @@ pub enum FileKind {
     Temporary = 4,
 }
 
-/// The place of a unit: everything its tag binds besides the ciphertext.
+/// The place of a unit: all that its tag covers besides the ciphertext.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     kind: FileKind,
@@ -44,14 +44,15 @@ impl Place {
         Self::new(FileKind::Database, file_id, u64::from(page))
     }
 
-    /// A WAL frame; `clear` are bytes 0-15 of its header: page, commit size, salts.
+    /// A WAL frame. `clear` are bytes 0 to 15 of its header: page, commit size, salts.
     pub fn frame(file_id: &[u8; 16], frame: u32, clear: &[u8; 16]) -> Self {
         let mut place = Self::new(FileKind::Wal, file_id, u64::from(frame));
         place.extra[..16].copy_from_slice(clear);
         place
     }
 
-    /// A journal record at `offset` that keeps `page`; headers use page numbers that no page has.
+    /// A journal record at `offset` that keeps `page`. A journal header uses page numbers that no
+    /// page has.
     pub fn journal(file_id: &[u8; 16], journal_id: &[u8; 16], offset: u64, page: u32) -> Self {
         let mut place = Self::new(FileKind::Journal, file_id, offset);
         place.extra[..16].copy_from_slice(journal_id);
@@ -59,12 +60,12 @@ impl Place {
         place
     }
 
-    /// A block of a temporary file, from 0.
+    /// A block of a temporary file. Numbers start at 0.
     pub fn temporary(block: u64) -> Self {
         Self::new(FileKind::Temporary, &[0; 16], block)
     }
 
-    /// The same place in the file of another id.
+    /// The same place in the file with another file id.
     pub(crate) fn of_file(&self, file_id: &[u8; 16]) -> Self {
         Self { file_id: *file_id, ..*self }
     }
@@ -109,14 +110,14 @@ pub fn seal(
     Ok(())
 }
 
-/// The generation a unit names in its tail.
+/// Reads the generation in a unit's tail.
 pub fn generation(unit: &[u8]) -> Option<u32> {
     let at = unit.len().checked_sub(TAG_BYTES + 4)?;
     Some(u32::from_be_bytes(unit.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Opens `unit` into `plaintext`, which is [`TAIL_BYTES`] shorter. False if it does not authenticate;
-/// `plaintext` is zeroed then.
+/// Opens `unit` into `plaintext`, which is [`TAIL_BYTES`] shorter. Returns false if the unit does
+/// not authenticate; `plaintext` is zeroed then.
 #[must_use]
 pub fn open(cipher: &Cipher, place: &Place, unit: &[u8], plaintext: &mut [u8]) -> bool {
     let Some((ciphertext, nonce, generation, tag)) = split(unit, plaintext.len()) else {

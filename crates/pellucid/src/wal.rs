@@ -17,9 +17,10 @@ pub const FRAME_HEADER_BYTES: usize = 24;
 pub const FRAME_CLEAR_BYTES: usize = 16;
 
 const VERSION_SQLITE: u32 = 3_007_000;
-/// What stands in place of the version: SQLite answers CANTOPEN to it and deletes nothing.
+/// The number in place of the WAL's version. SQLite answers CANTOPEN to it and deletes nothing.
 const VERSION_SEALED: u32 = 0x5045_4C01;
-/// The next one. A log of it is refused, never taken for empty: there are commits in it.
+/// The number of the next version. Its log is refused and never taken for empty, because it has
+/// commits.
 pub const RESERVED_VERSION: u32 = 0x5045_4C02;
 const MAGIC: u32 = 0x377f_0682;
 
@@ -33,7 +34,7 @@ pub struct WalHeader {
 }
 
 impl WalHeader {
-    /// Reads a header whose checksum is right; none for anything else.
+    /// Parses a header whose checksum is right. `None` for anything else.
     pub fn parse(header: &[u8; HEADER_BYTES]) -> Option<Self> {
         let magic = word(header, 0);
         let page_size = word(header, 8);
@@ -51,11 +52,12 @@ impl WalHeader {
     }
 }
 
-/// Refuses the log of a later version, which to SQLite would be an empty one and would be overwritten.
+/// Refuses the log of a later version. SQLite would take it for an empty log and overwrite it.
 ///
 /// # Errors
-/// [`Error::Unsupported`] naming the version. Of the reserved one nothing is known, not even how its checksum is made, so
-/// that none is looked at; any other has to be whole, because damage to a header of this version is no later version.
+/// [`Error::Unsupported`], which names the version. Nothing is known of the reserved version, not
+/// even how its checksum is made, so its checksum is not checked. Any other version has to have a
+/// right checksum, because damage to a header of this version is no later version.
 pub fn refuse_newer(header: &[u8; HEADER_BYTES]) -> Result<()> {
     let version = word(header, 4);
     let later = version & !0xff == VERSION_SEALED & !0xff && version > VERSION_SEALED;
@@ -77,8 +79,8 @@ pub fn mark_header(header: &mut [u8; HEADER_BYTES]) {
     set_version(header, VERSION_SEALED);
 }
 
-/// Turns the header on disk into SQLite's. One that is not marked or not whole comes out with a
-/// checksum that does not match, so that SQLite finds no frame behind it.
+/// Turns the header on disk into SQLite's. A header without the mark or with a wrong checksum gets
+/// a checksum that does not match, so that SQLite finds no frame behind it.
 pub fn unmark_header(header: &mut [u8; HEADER_BYTES]) {
     if WalHeader::parse(header).is_some_and(|h| h.sealed) {
         set_version(header, VERSION_SQLITE);
@@ -88,10 +90,11 @@ pub fn unmark_header(header: &mut [u8; HEADER_BYTES]) {
     }
 }
 
-/// Seals a whole frame in place; `scratch` has its length and ends up as the frame on disk.
+/// Seals a whole frame from `frame` into `sealed`, which has the same length and becomes the frame
+/// on disk.
 ///
 /// # Errors
-/// [`crate::Error::Io`] if no nonce can be had.
+/// [`crate::Error::Io`] if no nonce can be drawn.
 pub fn seal_frame(
     keys: &ContainerKeys,
     nonces: &mut dyn NonceSource,
@@ -112,10 +115,11 @@ pub fn seal_frame(
     )
 }
 
-/// Opens a whole frame from disk into `frame` of the same length, its tail zero.
+/// Opens a whole frame from disk into `frame` of the same length. The tail becomes zero.
 ///
 /// # Errors
-/// [`crate::Error::Unauthentic`] naming the frame; `frame` is zeroed behind its clear bytes then.
+/// [`crate::Error::Unauthentic`], which names the frame; `frame` is zeroed behind its clear bytes
+/// then.
 pub fn open_frame(
     keys: &ContainerKeys,
     number: u32,
@@ -155,22 +159,23 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(word)
 }
 
-/// Turns a frame, as SQLite sees it, into the one that repeats it right behind: the same but for the
-/// checksum, which goes on from the frame's own (SQLite file format, 4.2).
+/// Turns a frame, as SQLite sees it, into the frame that repeats it right behind. Only the checksum
+/// differs, which continues the frame's own (SQLite file format, 4.2).
 pub fn repeat_frame(header: &[u8; HEADER_BYTES], frame: &mut [u8]) {
     let (first, second) = frame_checksum(header, (word(frame, 16), word(frame, 20)), frame);
     frame[16..20].copy_from_slice(&first.to_be_bytes());
     frame[20..24].copy_from_slice(&second.to_be_bytes());
 }
 
-/// The checksum of a frame as SQLite sees it, which goes on from the one of the frame before (SQLite file format, 4.2).
+/// Computes the checksum of a frame as SQLite sees it. It continues the checksum of the frame
+/// before (SQLite file format, 4.2).
 fn frame_checksum(header: &[u8; HEADER_BYTES], before: (u32, u32), frame: &[u8]) -> (u32, u32) {
     let summed = sum(header, before, &frame[..8]);
     sum(header, summed, &frame[FRAME_HEADER_BYTES..])
 }
 
-/// Which frames of a WAL count, as SQLite's recovery goes (SQLite file format, 4.3): those of one run of salts and
-/// checksums, from the first on.
+/// Decides which frames of a WAL count, as SQLite's recovery does (SQLite file format, 4.3): those
+/// of one run of salts and checksums, from the first frame on.
 #[derive(Debug)]
 pub struct Chain {
     header: [u8; HEADER_BYTES],
@@ -178,14 +183,15 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Behind `header` as it is on disk.
+    /// Starts behind `header` as it is on disk.
     pub fn new(mut header: [u8; HEADER_BYTES]) -> Self {
         unmark_header(&mut header);
         let sum = (word(&header, 24), word(&header, 28));
         Self { header, sum }
     }
 
-    /// Behind an opened frame, which is believed to be one of the log: what comes before it may be lost.
+    /// Starts behind an opened frame that is taken for one of the log. The frames before it may be
+    /// lost.
     pub fn behind(mut header: [u8; HEADER_BYTES], frame: &[u8]) -> Self {
         header[16..24].copy_from_slice(&frame[8..16]);
         Self { header, sum: (word(frame, 16), word(frame, 20)) }
@@ -203,18 +209,19 @@ impl Chain {
     }
 }
 
-/// Page number and commit size of a frame; the second is 0 unless the frame ends a transaction.
+/// Reads the page number and the commit size of a frame. The commit size is 0 unless the frame ends
+/// a transaction.
 pub fn page_and_commit(frame: &[u8]) -> (u32, u32) {
     (word(frame, 0), word(frame, 4))
 }
 
-/// SQLite's WAL checksum over the first 24 bytes of a header.
+/// Computes SQLite's WAL checksum over the first 24 bytes of a header.
 fn checksum(header: &[u8; HEADER_BYTES]) -> (u32, u32) {
     sum(header, (0, 0), &header[..24])
 }
 
-/// Carries SQLite's WAL checksum on over `bytes` (SQLite file format, 4.2); the last bit of the header's
-/// magic number says in which byte order the words are read.
+/// Continues SQLite's WAL checksum over `bytes` (SQLite file format, 4.2). The last bit of the
+/// header's magic number says in which byte order the words are read.
 fn sum(header: &[u8; HEADER_BYTES], before: (u32, u32), bytes: &[u8]) -> (u32, u32) {
     let big_endian = header[3] & 1 == 1;
     let read = |bytes: &[u8], at: usize| match big_endian {

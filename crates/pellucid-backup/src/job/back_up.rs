@@ -1,4 +1,4 @@
-//! A backup from beginning to end.
+//! A backup from its first look at the media to its entry in the history.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -31,19 +31,19 @@ use crate::restore::OpenSet;
 use crate::set::{write_set, Base, NewSet, Options, PageSource, Spool, Written};
 use crate::snapshot::Snapshot;
 
-/// What a backup is doing.
+/// The step of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Setting pages aside; nobody commits meanwhile.
+    /// Copying pages aside; no connection can commit meanwhile.
     Spooling,
     /// Reading, compressing, sealing, writing.
     Writing,
 }
 
-/// How far a backup is.
+/// The progress of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// What it is doing.
+    /// The step.
     pub phase: Phase,
     /// Pages done.
     pub pages: u32,
@@ -60,31 +60,33 @@ pub struct Progress {
 pub struct Done {
     /// The header of its set.
     pub header: SetHeader,
-    /// What committed it.
+    /// The manifest, which commits the set.
     pub manifest: Manifest,
     /// Mirrors that failed.
     pub fenced: Vec<(PathBuf, std::io::Error)>,
     /// Pages that could not be read.
     pub missing: Vec<(u32, Error)>,
-    /// How long nobody could commit; none in WAL mode.
+    /// How long no connection could commit. `None` in WAL mode.
     pub held: Option<Duration>,
-    /// Why the history does not know of it, if it does not although there is one.
+    /// Why the history has no entry of it, if there is a history and the entry failed.
     pub unrecorded: Option<String>,
 }
 
-/// Makes a backup. `progress` is told how far it is; while it is called the database may be held, so it must not open that:
-/// closing it again would drop the locks (howtocorrupt.html, 2.2).
+/// Makes a backup.
+///
+/// `progress` is called with how far it is. The database may be held during the call, so `progress`
+/// must not open it: closing it again would drop the locks (howtocorrupt.html, 2.2).
 ///
 /// # Errors
-/// [`JobError`]; there is no set then, and what was on the media before is there.
+/// [`JobError`]. The media have no new set then, and are as before.
 pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, JobError> {
     Description::check_given(&job.name, &job.description)?;
     let was_sealed = sealed_header(&job.database)?.is_some();
     let encrypted = was_sealed || !job.protections.is_empty();
     let media_header = new_media(job, encrypted)?;
-    // Names are looked at before anything is touched.
+    // The names are checked before anything is touched.
     media_header.encode()?;
-    // Its logs lie beside the file itself, not beside a symbolic link to it.
+    // The logs lie beside the file itself, not beside a symbolic link to it.
     let database = job.database.canonicalize();
     let database = database.map_err(|e| Error::io(Subject::File(job.database.clone()), e))?;
     job.files.spare(&database, job.rules.existing, job.differential.as_deref())?;
@@ -96,7 +98,8 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     let begun = now_micros();
     let snapshot = Snapshot::begin(&job.database, job.timeout)?;
     let started = Instant::now();
-    // Somebody may have encrypted it since the first look, or changed who opens it. From here on nobody can.
+    // Another process may have encrypted the database since the first look, or changed its
+    // protectors. From here on none can.
     let sealed = snapshot.sealed_header()?;
     if sealed.is_some() != was_sealed {
         return Err(Error::misuse(
@@ -185,17 +188,18 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     })
 }
 
-/// Whoever reads the last page has looked already, but a backup that goes on after errors takes what it hears then for a
-/// page that is damaged.
+/// Checks that the database is still the file that was opened. The read of the last page checks
+/// that too, but a backup that continues after errors takes that error for a damaged page.
 fn assert_same(job: &Job, snapshot: &Snapshot) -> Result<(), DatabaseError> {
     match snapshot.assert_same() {
-        // Each page that is gone was told.
+        // Each missing page was reported.
         Err(_) if job.continue_after_error && !snapshot.has_first() => Ok(()),
         looked => Ok(looked?),
     }
 }
 
-/// About as many as a family gets: all of the database, for chunks go where there is room, and what its WAL may add.
+/// The approximate bytes that a family gets: all of the database, because chunks go where there is
+/// room, and what its WAL may add.
 fn expected_bytes(database: &Path) -> u64 {
     let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     bytes(database) + bytes(&beside(database, "-wal"))
@@ -213,12 +217,13 @@ fn record_set(record: &SetRecord<'_>) -> Result<(), DatabaseError> {
     }
 }
 
-/// The header of a sealed database; none of a plain one. Only before it is held.
+/// Returns the header of a sealed database, `None` for a plain one. Only used before the database
+/// is held.
 fn sealed_header(database: &Path) -> Result<Option<Header>, DatabaseError> {
     let misuse =
         |what: &'static str| Err(Error::misuse(Subject::File(database.to_owned()), what).into());
     match inspect(database)?.kind {
-        // Its pages are in clear, but it is a database that somebody means to have encrypted.
+        // The pages are in clear during a switch, but the database is meant to be encrypted.
         Found::Sealed(sealed) => Ok(Some(sealed.header)),
         Found::Plain => Ok(None),
         Found::Empty => Err(empty(database)),
@@ -230,7 +235,7 @@ fn sealed_header(database: &Path) -> Result<Option<Header>, DatabaseError> {
     }
 }
 
-/// The last full set of the media that a differential is based on.
+/// Finds the last full set on the media that a differential is based on.
 fn base(
     job: &Job,
     sealed: bool,
@@ -251,7 +256,7 @@ fn base(
         .into());
     };
     let set = OpenSet::open(&media, full, credentials).map_err(|error| match error {
-        // It may be under what the database was under before a rotation.
+        // The set may be under the protectors that the database had before a rotation.
         Error::MissingKey { subject, cause } => {
             let names: Vec<String> =
                 paths.iter().map(|path| format!("`{}`", path.display())).collect();
@@ -270,7 +275,7 @@ fn base(
     Ok(Some((set.header().clone(), base)))
 }
 
-/// A full backup that the differential does not go with.
+/// Makes the error for a full backup that the differential does not fit.
 fn unfit(error: Error) -> JobError {
     match error {
         misuse @ Error::Misuse { .. } => JobError::FullBackupNeeded(misuse),
@@ -278,7 +283,8 @@ fn unfit(error: Error) -> JobError {
     }
 }
 
-/// Whether the pages of a set have room for what a sealed page has behind its content (SQLite file format, 1.3.4).
+/// Whether the pages of a set have room for a tail behind their content (SQLite file format,
+/// 1.3.4).
 fn has_room(set: &OpenSet<'_>) -> Result<bool, Error> {
     let first = page_of(set, 1, set.header().page_size as usize)?;
     Ok(first.is_some_and(|page| page.get(20).copied() == Some(TAIL_BYTES as u8)))
@@ -351,16 +357,16 @@ fn description(job: &Job) -> Description {
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         server: job.server.clone(),
     }
-    // What the system says may have control characters; what somebody gave was looked at.
+    // A name from the system may have control characters; a name from the caller was checked.
     .readable()
 }
 
-/// A database's name: that of its file without the last extension.
+/// Makes a database's name: that of its file without the last extension.
 fn database_name(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Pages set aside in the directory of the first file, where there has to be room anyway.
+/// Makes the spool of pages in the directory of the first file, which needs room anyway.
 fn spool(
     job: &Job,
     snapshot: &Snapshot,
@@ -377,7 +383,7 @@ fn spool(
     Ok(Spool::fill(&mut source, page_size, pages, directory, go_on, progress)?)
 }
 
-/// Reads the set's header again from the media: what was to be sealed is.
+/// Reads the set's header again from the media, and checks that it is sealed if it should be.
 fn assert_written(files: &[FamilyFile], header: &SetHeader) -> Result<(), DatabaseError> {
     let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
     let media = open_media(&paths)?;

@@ -1,4 +1,4 @@
-//! The backup sets that one moment of a database takes: a full one, and perhaps a differential of it.
+//! The backup sets of one state of a database: a full one, and perhaps a differential of it.
 
 use pellucid::media::{ChunkKind, Kind, SetHeader, PAGE_HASH_BYTES};
 use pellucid::protector::KeySource;
@@ -15,10 +15,10 @@ pub struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    /// Opens the set at `position`; the full set of a differential is looked for on `base`.
+    /// Opens the set at `position`. The full set of a differential is looked for on `base`.
     ///
     /// # Errors
-    /// As [`OpenSet::open`]; [`Error::Misuse`] if the full set is not there.
+    /// Those of [`OpenSet::open`]; [`Error::Misuse`] if the full set is not there.
     pub fn open(
         media: &'a Media,
         base: &'a Media,
@@ -28,12 +28,14 @@ impl<'a> Chain<'a> {
         Self::open_with(media, base, position, keys, Believe::default())
     }
 
-    /// The same. A set in clear may be believed where sealed ones belong, and a differential that is not encrypted may be of
-    /// an encrypted full set of a plain database: such were made once, and nothing tells whether somebody else has put it
-    /// there.
+    /// Like [`Chain::open`], with sets that the caller believes.
+    ///
+    /// `believe` may accept a set in clear where sealed ones belong, and an unencrypted
+    /// differential of an encrypted full set of a plain database. Earlier versions made such
+    /// differentials, and nothing shows whether another person has put one there.
     ///
     /// # Errors
-    /// As [`Chain::open`].
+    /// Those of [`Chain::open`].
     pub fn open_with(
         media: &'a Media,
         base: &'a Media,
@@ -62,12 +64,12 @@ impl<'a> Chain<'a> {
         self.full.as_ref()
     }
 
-    /// In the order they are restored.
+    /// Returns the sets in the order in which they are restored.
     pub fn sets(&self) -> impl Iterator<Item = &OpenSet<'a>> {
         self.full.iter().chain([&self.last])
     }
 
-    /// What the last set says of itself.
+    /// Returns the header of the last set.
     pub fn header(&self) -> &SetHeader {
         self.last.header()
     }
@@ -84,24 +86,26 @@ impl<'a> Chain<'a> {
         missing
     }
 
-    /// Whether a page that the full set lacks is not there any more, or in the differential.
+    /// Whether a page that is missing in the full set is in the differential, or behind the
+    /// database's end by then.
     fn is_repaired(&self, page: u32) -> bool {
         let header = self.header();
         let found = page_of(&self.last, page, header.page_size as usize);
         page > header.pages || matches!(found, Ok(Some(_)))
     }
 
-    /// Writes the full set, then what changed. `progress` is told pages done and in all.
+    /// Writes the full set, then the changed pages. `progress` is called with the pages done and
+    /// the pages in all.
     ///
     /// # Errors
-    /// As [`restore_pages`].
+    /// Those of [`restore_pages`].
     pub fn fill(
         &self,
         target: &dyn PageTarget,
         workers: usize,
         progress: &mut dyn FnMut(u32, u32),
     ) -> Result<()> {
-        // Nobody answers for these numbers in a set that is not sealed; they only say how far it is.
+        // These numbers are not authenticated in a set in clear. They only show the progress.
         let pages = self.sets().fold(0, |all: u32, set| all.saturating_add(set.manifest().pages));
         let mut before = 0u32;
         for set in self.sets() {
@@ -113,10 +117,10 @@ impl<'a> Chain<'a> {
         Ok(())
     }
 
-    /// One page, as it was.
+    /// Returns one page as it was backed up.
     ///
     /// # Errors
-    /// As [`OpenSet::read`]; [`Error::Corrupt`] if no set has it.
+    /// Those of [`OpenSet::read`]; [`Error::Corrupt`] if no set has it.
     pub fn page(&self, number: u32) -> Result<Vec<u8>> {
         let bytes = self.header().page_size as usize;
         for set in [Some(&self.last), self.full.as_ref()].into_iter().flatten() {
@@ -133,11 +137,11 @@ impl<'a> Chain<'a> {
         Err(Error::corrupt(Subject::Page(number), "it is not in the backup"))
     }
 
-    /// The hashes of all pages from page 1 on, and the key they are under: those of the full set, with what the
-    /// differential has put in.
+    /// Returns the hashes of all pages from page 1 on and their key: those of the full set, with
+    /// the differential's in their places.
     ///
     /// # Errors
-    /// As [`OpenSet::page_hashes`].
+    /// Those of [`OpenSet::page_hashes`].
     pub fn page_hashes(&self) -> Result<([u8; 32], Vec<u8>)> {
         let full = self.full.as_ref().unwrap_or(&self.last);
         let (key, mut hashes) = (full.page_hash_key(), full.page_hashes()?);
@@ -155,7 +159,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The full set that a differential was made from.
+/// Finds and opens the full set that a differential was made from.
 fn open_base<'a>(
     media: &'a Media,
     differential: &OpenSet<'_>,
@@ -185,11 +189,11 @@ fn open_base<'a>(
     ))
 }
 
-/// Whether a full set and a differential are a database together. Whoever makes the differential asks, too, so that none is
-/// made that nobody can restore.
+/// Checks that a full set and a differential are a database together. The backup that makes a
+/// differential checks this too, so that none is made that cannot be restored.
 ///
 /// # Errors
-/// [`Error::Misuse`] or [`Error::Corrupt`] saying why not.
+/// [`Error::Misuse`] or [`Error::Corrupt`], which say why not.
 pub fn check_base(full: &SetHeader, differential: &SetHeader, believe: Believe) -> Result<()> {
     if full.kind != Kind::Full || full.set != differential.base {
         return Err(Error::corrupt(
@@ -207,7 +211,7 @@ pub fn check_base(full: &SetHeader, differential: &SetHeader, believe: Believe) 
             ),
         ));
     }
-    // Nothing makes up for it where an encrypted database was backed up.
+    // No option allows it if an encrypted database was backed up.
     if full.sealed_source || !believe.differential {
         check_guard(full, differential)?;
     }
@@ -221,8 +225,9 @@ pub fn check_base(full: &SetHeader, differential: &SetHeader, believe: Believe) 
     Ok(())
 }
 
-/// Whether a differential guards what it was made from as well as that does. Anybody can put one on media that names a
-/// sealed set as its base and says that a plain database, or no key, is enough.
+/// Checks that a differential is protected as well as its full set. Anybody can put a differential
+/// on media that names a sealed set as its base and says that a plain database, or no key, is
+/// enough.
 fn check_guard(full: &SetHeader, differential: &SetHeader) -> Result<()> {
     let refuse =
         |what: &'static str| Err(Error::misuse(Subject::BackupSet(differential.position), what));
@@ -241,11 +246,12 @@ fn check_guard(full: &SetHeader, differential: &SetHeader) -> Result<()> {
     Ok(())
 }
 
-/// One page of a set, if that has it.
+/// Returns one page of a set. `None` if the set does not have it.
 pub fn page_of(set: &OpenSet<'_>, number: u32, page_bytes: usize) -> Result<Option<Vec<u8>>> {
     let mut content = Default::default();
     let mut found = None;
-    // Lists begin at the first page that they have, so the one to look in is the last that begins before.
+    // Each list begins at its first page, so the right list is the last one that begins before
+    // `number`.
     let entry = set.index().chunks.iter().rev().find(|entry| entry.first_page <= number);
     let Some(entry) = entry else { return Ok(None) };
     let prefix = set.read(entry, &mut content)?;
@@ -266,7 +272,7 @@ fn each_page(set: &OpenSet<'_>, page_bytes: usize, each: &mut dyn FnMut(u32, &[u
     Ok(())
 }
 
-/// The pages of a chunk with their numbers (docs/format.md, "Chunk").
+/// Splits a chunk into its pages with their numbers (docs/format.md, "Chunk").
 fn pages_of(
     content: &[u8],
     prefix: &pellucid::media::ChunkPrefix,

@@ -1,5 +1,6 @@
-//! Sets in clear where a sealed one is expected. Anybody can make one, so what this instance knows of the database, of the
-//! media's names and of the place where it goes is asked before one is believed.
+//! Sets in clear where a sealed one is expected. Anybody can make a set in clear, so before one is
+//! believed, this module asks what the instance knows of the database, of the media's names and of
+//! the place where the set goes.
 
 use std::path::{Path, PathBuf};
 
@@ -16,44 +17,45 @@ use super::targets::STDIO;
 use crate::history::History;
 use crate::restore::{not_sealed, Media};
 
-/// What says that sets in clear are believed, where no option can.
+/// The environment variable that allows sets in clear where no option can.
 const VARIABLE: &str = "PELLUCID_ALLOW_CLEAR";
 
-/// Who says that a set in clear is to be believed.
+/// The sets in clear that the caller believes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Believe {
-    /// Any.
+    /// Any set.
     pub clear: bool,
     /// A differential of a sealed full set of a plain database ([`super::Chain::open_with`]).
     pub differential: bool,
 }
 
 impl Believe {
-    /// Whether a set is taken as it is.
+    /// Whether the caller believes `set` without a check.
     pub fn takes(self, set: &SetHeader) -> bool {
         let is_sealed = set.algorithm.is_some();
         is_sealed || self.any() || (self.differential && set.kind == Kind::Differential)
     }
 
-    /// Whether any set is.
+    /// Whether the caller believes any set.
     pub fn any(self) -> bool {
         self.clear || flag(VARIABLE)
     }
 }
 
-/// Where a set lies and is to go.
+/// The place of a set and the place where it goes.
 #[derive(Debug)]
 struct Place<'a> {
     /// The files of its media.
     media: &'a [PathBuf],
-    /// The database that it is to become, or to mend; none if it is only looked at.
+    /// The database that it becomes or mends; `None` if it is only looked at.
     to: Option<&'a Path>,
 }
 
-/// Refuses a set in clear of what is known as sealed here.
+/// Refuses a set in clear of a database that this instance knows as sealed.
 ///
 /// # Errors
-/// [`Error::Misuse`] saying who knows it; what is wrong with a keyring that is there and cannot be asked.
+/// [`Error::Misuse`], which says who knows it; the error of a keyring that is there and cannot be
+/// read.
 fn refuse_clear(
     set: &SetHeader,
     description: &Description,
@@ -68,11 +70,11 @@ fn refuse_clear(
     }
 }
 
-/// Refuses the set at `position` of media that are only looked at, if it is in clear where sealed ones belong or of what is
-/// known as sealed here.
+/// Refuses the set at `position` of media that are only looked at, if it is in clear on media with
+/// sealed sets, or of a database that this instance knows as sealed.
 ///
 /// # Errors
-/// [`Error::Misuse`] saying why; what is wrong with a keyring that is there and cannot be asked.
+/// [`Error::Misuse`], which says why; the error of a keyring that is there and cannot be read.
 pub fn refuse_looked_at(
     media: &Media,
     position: u32,
@@ -88,10 +90,11 @@ pub fn refuse_looked_at(
     refuse_clear(&set.header, &description, &Place { media: files, to: None })
 }
 
-/// The same for all that a database is restored from: the files of the last set and of what it is based on.
+/// Like [`refuse_clear`], for all that a database is restored from: the files of the last set and
+/// of its full set.
 ///
 /// # Errors
-/// As [`refuse_clear`].
+/// Those of [`refuse_clear`].
 pub fn refuse_chain(
     chain: &Chain<'_>,
     [last, base]: [&[PathBuf]; 2],
@@ -108,11 +111,11 @@ pub fn refuse_chain(
     Ok(())
 }
 
-/// Whether a set in clear is one of those restored, and somebody has to be told: where sealed databases are known, or where
-/// it has no name that something could be known of.
+/// Whether a set in clear is among the restored ones and the user has to be warned: if sealed
+/// databases are known here, or if the set has no name of which something could be known.
 ///
 /// # Errors
-/// What is wrong with a keyring that is there and cannot be asked.
+/// The error of a keyring that is there and cannot be read.
 pub fn is_doubtful(chain: &Chain<'_>, media: &[PathBuf]) -> Result<bool> {
     if chain.sets().all(|set| set.header().algorithm.is_some()) {
         return Ok(false);
@@ -149,7 +152,7 @@ fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Opt
         let known = memory.path.display();
         return Ok(Some(format!("the keyring knows the database `{known}` as encrypted")));
     }
-    // Backups do not depend on the history: one that cannot be read knows nothing.
+    // Backups do not depend on the history, so one that cannot be read counts as knowing nothing.
     let Ok(Some(history)) = History::open() else { return Ok(None) };
     let media = history.names_of(place.media).unwrap_or_default();
     let known = history.known_of(set, said, &media).unwrap_or_default();
@@ -171,7 +174,8 @@ fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Opt
     Ok(knows.then(why))
 }
 
-/// The databases that the keyring knows as encrypted. One that is not this user's to read knows nothing for him.
+/// Returns the databases that the keyring knows as encrypted. A keyring that this user may not read
+/// counts as knowing none.
 fn sealed_databases() -> Result<Vec<DatabaseMemory>> {
     let home = Keyring::locate()?;
     if !Keyring::is_at(&home) {

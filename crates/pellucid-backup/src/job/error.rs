@@ -1,34 +1,35 @@
-//! Why there is no backup, by what whoever asked for it can do.
+//! The error of a backup that was not made, by what the caller can do about it.
 
 use std::path::Path;
 
 use pellucid::{Error, Subject};
 use pellucid_host::DatabaseError;
 
-/// Why a backup was not made. The words are those of the error within.
+/// The error of a backup that was not made. Its text is that of the error within.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// Something has the name of the media, and the job neither appends to it nor replaces it.
+    /// A file has the name of the media, and the job neither appends to it nor replaces it.
     #[error(transparent)]
     Exists(Error),
     /// The full backup that the differential is to be compared with does not open with the keys at hand.
     #[error(transparent)]
     FullBackupLocked(Error),
-    /// No differential of the database as it is now fits that full backup: a new one has to come between.
+    /// No differential of the present database fits that full backup: a new full backup has to be
+    /// made first.
     #[error(transparent)]
     FullBackupNeeded(Error),
-    /// Anything else.
+    /// Any other error.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
 impl JobError {
-    /// `path` is there.
+    /// Makes the error for a `path` that exists.
     pub(super) fn exists(path: &Path) -> Self {
         Self::Exists(Error::misuse(Subject::File(path.to_owned()), "it is there already"))
     }
 
-    /// Whether the words begin with the name of a file.
+    /// Whether the text begins with the name of a file.
     pub fn names_a_file(&self) -> bool {
         match self {
             Self::Exists(_) => true,

@@ -8,10 +8,10 @@ use super::store::store_of;
 use super::targets::{new_name, STDIO};
 use crate::restore::{Family, FileSource, Media};
 
-/// Opens the files of a media set, mirrors among them, in any order.
+/// Opens the files of a media set, mirrors included, in any order.
 ///
-/// A file that was written beside its old state and not renamed yet, because the machine stopped between two renames, is
-/// taken where the others need it.
+/// If the machine stopped between two renames, a file may lie beside its old state under its
+/// temporary name. It is used if the other files need it.
 ///
 /// # Errors
 /// [`Error::Io`], or what [`Media::assemble`] and [`Family::open`] say, about the file.
@@ -19,7 +19,7 @@ pub fn open_media(paths: &[PathBuf]) -> Result<Media> {
     Media::assemble(families_at(paths)?)
 }
 
-/// The same for whoever writes to them: mirrors may disagree.
+/// Like [`open_media`], to write to the media: mirrors may disagree.
 ///
 /// # Errors
 /// [`Error::Io`], or what [`Media::assemble_to_write`] and [`Family::open`] say, about the file.
@@ -42,11 +42,11 @@ fn families_at(paths: &[PathBuf]) -> Result<Vec<Family>> {
     found.into_iter().map(|one| one.named).collect()
 }
 
-/// What there is of one file.
+/// The forms of one file that were found.
 struct Found {
-    /// Under its name; under the other one if nothing has its name yet.
+    /// The file under its name, or under its temporary name if no file has its name yet.
     named: Result<Family>,
-    /// Under the other one. What cannot be read there is none.
+    /// The file under its temporary name. An unreadable one counts as none.
     beside: Option<Family>,
 }
 
@@ -60,8 +60,9 @@ impl Found {
     }
 }
 
-/// The set that was being given its names when that was interrupted: some file has it under its name, some beside it, and
-/// together they have all of it. Clocks are not asked: they may have been set back.
+/// Returns the set whose renames were interrupted: some files have it under their name, some beside
+/// it, and together they have all of it. Dates are not used, because a clock may have been set
+/// back.
 fn under_way(found: &[Found]) -> Option<[u8; 16]> {
     let named = || found.iter().filter_map(|one| one.named.as_ref().ok());
     let beside = || found.iter().filter_map(|one| one.beside.as_ref());
@@ -78,7 +79,8 @@ fn under_way(found: &[Found]) -> Option<[u8; 16]> {
         .map(|(set, _)| set)
 }
 
-/// Opens one file of media: a file, an object by its URL, or standard input, of which a copy without a name is taken.
+/// Opens one file of media: a file, an object by its URL, or standard input, from which a copy
+/// without a name is made.
 ///
 /// # Errors
 /// [`Error::Io`], or what [`Family::open`] says, about the file.
@@ -101,12 +103,12 @@ pub fn open_family(path: &Path) -> Result<Family> {
     Family::open(Box::new(source)).map_err(|error| about(path, error))
 }
 
-/// Which the last set is.
+/// Returns the id of the last set.
 pub fn last_set(family: &Family) -> Option<[u8; 16]> {
     family.sets.last().map(|set| set.header.set)
 }
 
-/// The same error about a file.
+/// Adds the file's name to an error.
 pub fn about(path: &Path, error: Error) -> Error {
     let subject = || Subject::File(path.to_owned());
     match error {

@@ -1,8 +1,9 @@
-//! Page restore: damaged pages of a database are put back from a backup of the same moment.
+//! Page restore: puts damaged pages of a database back from a backup of the same state.
 //!
-//! A page from a backup belongs among the others only if nothing was committed since. Every other page is compared with
-//! what was backed up while nobody can commit. In rollback mode that is a proof, because each commit changes page 1; in
-//! WAL mode a commit may change one page alone, so that somebody has to say that it did not.
+//! A page from a backup fits the others only if nothing was committed since. So every other page is
+//! compared with the backup while no connection can commit. In rollback mode that is a proof,
+//! because each commit changes page 1. In WAL mode a commit may change one page alone, so the
+//! caller has to say that none did.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,37 +28,39 @@ use super::chain::Chain;
 use super::clear::{refuse_chain, Believe};
 use super::media::open_media;
 
-/// At most so many pages at once, as SQL Server has it.
+/// The most pages at once, as in SQL Server.
 const MOST_PAGES: usize = 1000;
-/// What a change of the journal mode changes in page 1: format bytes, change counter, "version valid for" and version.
+/// The ranges of page 1 that a change of the journal mode changes: format bytes, change counter,
+/// "version valid for" and version.
 const MODE_BYTES: [std::ops::Range<usize>; 3] = [18..20, 24..28, 92..100];
 const PAGE: &str = "SELECT data FROM sqlite_dbpage WHERE pgno = ?1";
 
-/// Which pages of which database are to be put back.
+/// A page restore: the database, its damaged pages and the backup.
 #[derive(Debug, Clone)]
 pub struct Mending {
     /// The media of the set.
     pub media: Vec<PathBuf>,
-    /// The media of the full set that a differential is based on; none: the same.
+    /// The media of the full set that a differential is based on; `None` for the same media.
     pub base: Option<Vec<PathBuf>>,
-    /// The position of the set; none: the last one.
+    /// The position of the set; `None` for the last one.
     pub position: Option<u32>,
     /// The database.
     pub to: PathBuf,
     /// The damaged pages.
     pub pages: Vec<u32>,
-    /// In WAL mode: these pages were not changed since the backup, says the caller.
+    /// The caller says that these pages were not changed since the backup. Needed in WAL mode.
     pub unproven: bool,
-    /// A set in clear is believed, wherever it lies and whatever is known of the database.
+    /// Believes a set in clear, wherever it lies and whatever is known of the database.
     pub allow_clear: bool,
     /// How long to wait for other connections.
     pub timeout: Duration,
 }
 
-/// Puts the pages back. Gives their numbers.
+/// Puts the pages back and returns their numbers.
 ///
 /// # Errors
-/// [`DatabaseError`]: [`Error::Misuse`] saying what has changed since, with nothing changed.
+/// [`DatabaseError`]: [`Error::Misuse`], which says what has changed since. The database was not
+/// changed then.
 pub fn mend(job: &Mending) -> std::result::Result<Vec<u32>, DatabaseError> {
     let mut pages = job.pages.clone();
     pages.sort_unstable();
@@ -123,7 +126,7 @@ fn failed(to: &Path, code: pellucid_host::code::Code) -> DatabaseError {
     DatabaseError::Sqlite { file: to.display().to_string(), code: code.0, message }
 }
 
-/// Whether all other pages are as they were backed up.
+/// Checks that all other pages are as they were backed up.
 fn compare(
     source: &Source<'_>,
     chain: &Chain<'_>,
@@ -188,7 +191,8 @@ fn compare(
     }
 }
 
-/// Leaving WAL mode, which is done before pages are compared, changes some bytes of page 1.
+/// Whether page 1 is as it was backed up, except for the bytes that change when the database leaves
+/// WAL mode, which it does before the comparison.
 fn is_same_first(now: &[u8], then: &[u8], was_wal: bool) -> bool {
     if !was_wal {
         return now == then;
@@ -201,7 +205,8 @@ fn is_same_first(now: &[u8], then: &[u8], was_wal: bool) -> bool {
     now.len() == then.len() && without(now) == without(then)
 }
 
-/// Writes one page in its place. A few seals more than were counted are what the limit has room for.
+/// Writes one page in its place. These few seals are not counted as wear; the limit of a generation
+/// has room for them.
 fn write(
     lower: OpenFile<'_>,
     keys: Option<&ContainerKeys>,

@@ -1,7 +1,7 @@
 //! Backup sets of a database in use, and databases from backup sets.
 //!
-//! [`crate::set`] and [`crate::restore`] write and read media; here is what they have to do with a
-//! database: its snapshot, its keys, and files that appear whole or not at all.
+//! [`crate::set`] and [`crate::restore`] write and read media. This module connects them with a
+//! database: its snapshot, its keys, and files that appear completely or not at all.
 
 mod back_up;
 mod chain;

@@ -1,5 +1,5 @@
-//! What lies under the name that media are to have: a backup goes in the place of media and of nothing that somebody else
-//! may need.
+//! The file that already has the name of new media. A backup replaces media, and no file that
+//! somebody may still need.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,32 +11,33 @@ use pellucid::protector::KeyFile;
 use pellucid::{Error, Result, Subject};
 use pellucid_engine::inspect::{kind_of, Kind as Found};
 
-/// What keys and certificates begin with besides names of our own: Microsoft's private keys, and DER (X.690, 8.1.3) as
-/// certificates, PKCS#8 and PKCS#12 have it.
+/// The first bytes of keys and certificates besides Pellucid's own: Microsoft's private keys, and
+/// DER (X.690, 8.1.3) as in certificates, PKCS#8 and PKCS#12.
 const KEYS: [&[u8]; 5] =
     [&[0x1e, 0xf1, 0xb5, 0xb0], &[0x30, 0x80], &[0x30, 0x81], &[0x30, 0x82], &[0x30, 0x83]];
-/// PEM (RFC 7468), with what may stand before it.
+/// The mark of PEM (RFC 7468), which text may precede.
 const PEM: &[u8] = b"-----BEGIN ";
-/// SQLite's logs (SQLite file format, 3 and 4): without them a database loses commits.
+/// The first bytes of SQLite's logs (SQLite file format, 3 and 4). Without its log a database loses
+/// commits.
 const LOGS: [&[u8]; 3] = [
     &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7],
     &[0x37, 0x7f, 0x06, 0x82],
     &[0x37, 0x7f, 0x06, 0x83],
 ];
 
-/// What a file is to whoever replaces it.
+/// The kind of a file that a backup would replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occupant {
-    /// Nothing is in it.
+    /// An empty file.
     Empty,
-    /// Media, whole or not.
+    /// Media, complete or not.
     Media,
-    /// Something else.
+    /// Any other file.
     Other,
 }
 
 impl Occupant {
-    /// Looks at `path`.
+    /// Reads the kind of the file at `path`.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -50,11 +51,12 @@ impl Occupant {
     }
 }
 
-/// Refuses to replace a database or keys, for whoever named one has mistaken it for a backup; and with `only_media` whatever
-/// is not media: INIT keeps their header, and FORMAT alone makes new ones of anything.
+/// Refuses to replace a database or keys, because a caller who names one has mistaken it for a
+/// backup. With `only_media` also refuses every file that is not media: INIT keeps their header,
+/// and only FORMAT makes new media of any file.
 ///
 /// # Errors
-/// [`Error::Misuse`] naming the file, or SQL Server's 3241.
+/// [`Error::Misuse`], which names the file, or SQL Server's 3241.
 pub fn refuse_to_replace(path: &Path, only_media: bool) -> Result<()> {
     let (start, is_whole) = start_of(path)?;
     let what = match kind_of(&start, false, is_whole) {
@@ -77,11 +79,12 @@ pub fn refuse_to_replace(path: &Path, only_media: bool) -> Result<()> {
     Err(Error::misuse(Subject::File(path.to_owned()), cause))
 }
 
-/// Whether a file with the name that media have until they are whole can only be what an interrupted backup left: media, or
-/// not as much as their first word. One that is gone is nobody's: a backup that runs has just given it its name.
+/// Checks that a file with the temporary name of media is the rest of an interrupted backup: media,
+/// or not even their first word. A missing file is no error, because a running backup has just
+/// renamed it.
 ///
 /// # Errors
-/// [`Error::Misuse`] naming the file, which is somebody's.
+/// [`Error::Misuse`], which names the file, if it is any other file.
 pub fn assert_left_over(path: &Path) -> Result<()> {
     let is_gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
     let is_file = match std::fs::symlink_metadata(path) {
@@ -111,7 +114,7 @@ fn are_keys(start: &[u8], is_whole: bool) -> bool {
     is_key_file || begins_with(start, &KEYS) || start.windows(PEM.len()).any(|part| part == PEM)
 }
 
-/// The first bytes of a file, and whether they are all.
+/// Reads the first bytes of a file, and whether they are all.
 fn start_of(path: &Path) -> Result<(Vec<u8>, bool)> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
     let file = pellucid_files::regular::open(path).map_err(io)?;

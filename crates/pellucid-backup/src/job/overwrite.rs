@@ -1,4 +1,4 @@
-//! What may be done to media that are there: SQL Server's rules of INIT, FORMAT, SKIP, expiry and media names.
+//! The rules for existing media: SQL Server's INIT, FORMAT, SKIP, expiry and media names.
 
 use pellucid::clock::now_micros;
 use pellucid::media::MediaHeader;
@@ -7,37 +7,38 @@ use pellucid::{Error, Result, Subject};
 
 use crate::restore::Media;
 
-/// What to do with media that are there already.
+/// What a backup does with existing media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// Leave them, and make no backup.
+    /// Leaves them, and makes no backup.
     Refuse,
-    /// Add a set behind theirs: NOINIT.
+    /// Adds a set behind theirs: NOINIT.
     Append,
-    /// Replace their sets once the new one is whole; their media header stays: INIT. A file that is not media, and not
-    /// empty, is left.
+    /// Replaces their sets once the new one is complete, and keeps their media header: INIT. A file
+    /// that is neither media nor empty is left.
     Initialize,
-    /// Replace them once the new set is whole, media header and all, without a look at it: FORMAT. Any file is taken that is
-    /// not known for something else: a database, its logs, keys.
+    /// Replaces them once the new set is complete, media header included, without reading them:
+    /// FORMAT. Any file is replaced that is not known to be something else: a database, its logs,
+    /// keys.
     Format,
 }
 
-/// What is asked for.
+/// The rules that the caller asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// What to do with media that are there.
+    /// What to do with existing media.
     pub existing: Existing,
-    /// No look at expiry and media name: SKIP.
+    /// Does not check expiry and media name: SKIP.
     pub skip: bool,
-    /// As SQL Server, which never appends an encrypted set; the format would.
+    /// Follows SQL Server, which never appends an encrypted set, although the format could.
     pub parity: bool,
 }
 
 impl Rules {
-    /// Whether a set on media as `wanted` says may go on media that are there.
+    /// Checks that a set on media as in `wanted` may go on the existing media.
     ///
     /// # Errors
-    /// SQL Server's message for what does not fit.
+    /// SQL Server's message for the rule that forbids it.
     pub fn check(&self, media: &Media, wanted: &MediaHeader) -> Result<()> {
         let there = media.header();
         let device = device(media);
@@ -102,7 +103,7 @@ fn device(media: &Media) -> String {
     first.map_or(String::new(), |family| family.source.name().display().to_string())
 }
 
-/// The latest day on which a set of the media expires, if that is to come.
+/// The latest day on which a set of the media expires. `None` if it is past.
 fn unexpired(media: &Media) -> Result<Option<String>> {
     let mut latest = 0;
     for position in 1..=media.sets() {
@@ -110,7 +111,7 @@ fn unexpired(media: &Media) -> Result<Option<String>> {
         let first = families.first().and_then(|copies| copies.first());
         latest = latest.max(first.map_or(0, |(_, set)| set.header.expires));
     }
-    // Mirrors that disagree go together: what is in each of them counts.
+    // All mirrors are replaced, so the sets of each of them count, also if they disagree.
     let others = media.left_out().iter().flat_map(|family| &family.sets);
     latest = others.map(|set| set.header.expires).fold(latest, u64::max);
     let at = i64::try_from(latest)

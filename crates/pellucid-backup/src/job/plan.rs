@@ -1,4 +1,4 @@
-//! What a backup is to be. Each rule about that is here once, for the program and the statements.
+//! The plan of a backup. Each rule about it is here once, for the program and the statements.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,59 +13,59 @@ use super::targets::Files;
 
 const DAY_SECONDS: u64 = 86_400;
 
-/// What is to be backed up, and how.
+/// A backup to be made: of which database, to which files, and how.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The database.
     pub database: PathBuf,
-    /// What it is called; none: as its file, without the extension.
+    /// The database's name; `None` for that of its file, without the extension.
     pub database_name: Option<String>,
-    /// Who makes it; none: as the environment says.
+    /// The user who makes it; `None` for the one in the environment.
     pub user: Option<String>,
-    /// What a server knows of it.
+    /// The facts that a server adds.
     pub server: ServerFacts,
-    /// Where to.
+    /// The files of the media.
     pub files: Files,
-    /// What to do with files that are there.
+    /// The rules for existing files.
     pub rules: Rules,
-    /// Who can open the set; none: who can open a sealed database, and nobody needs to for a plain one.
+    /// The protectors of the set. If empty, those of a sealed database, and none for a plain one.
     pub protections: Vec<Protection>,
-    /// How it is sealed, if it is.
+    /// The algorithm that seals the set, if it is sealed.
     pub algorithm: Algorithm,
-    /// How it is compressed.
+    /// The compression.
     pub compression: Compression,
-    /// The level of that.
+    /// The level of the compression.
     pub level: i32,
     /// Threads that compress and seal.
     pub workers: usize,
-    /// The media of the full set that a differential is compared with; none: a full backup.
+    /// The media of the full set that a differential is compared with; `None` for a full backup.
     pub differential: Option<Vec<PathBuf>>,
     /// No differential will be based on it.
     pub copy_only: bool,
-    /// Seconds since 1970; 0 for never.
+    /// When the set expires, in seconds since 1970; 0 for never.
     pub expires: u64,
-    /// Names for people: of the set, and of the media set if it is new.
+    /// The name of the set, for people.
     pub name: String,
-    /// What the administrator says of it.
+    /// The description of the set, by the administrator.
     pub description: String,
     /// The name of a new media set.
     pub media_name: String,
     /// The description of a new media set.
     pub media_description: String,
-    /// Read through the transaction even where it keeps writers waiting.
+    /// Reads through the transaction even if that keeps writers waiting.
     pub no_spool: bool,
-    /// Damaged pages become zeros and are listed.
+    /// Continues at damaged pages, which become zeros and are listed.
     pub continue_after_error: bool,
     /// How long to wait for a lock.
     pub timeout: Duration,
 }
 
-/// How long files may not be overwritten for this backup.
+/// The time for which the files may not be overwritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retention {
-    /// They may be at once.
+    /// They may be overwritten at once.
     None,
-    /// So many days from now.
+    /// That many days from now.
     Days(u64),
     /// Through the whole of the day that begins then, in seconds since 1970.
     ThroughDay(i64),
@@ -74,7 +74,7 @@ pub enum Retention {
 }
 
 impl Retention {
-    /// When it ends, in seconds since 1970; 0 for never begun.
+    /// The end of the time in seconds since 1970. 0 if there is none.
     pub fn ends(self) -> u64 {
         match self {
             Self::None => 0,
@@ -88,8 +88,8 @@ impl Retention {
 }
 
 impl Job {
-    /// A full backup of `database` to `files`: compressed at level 1, sealed for whoever can open the database, on as many
-    /// threads as there are processors, over nothing that is there.
+    /// Plans a full backup of `database` to `files`: compressed at level 1, sealed under the
+    /// database's protectors, on as many threads as there are processors, over no existing file.
     pub fn new(database: PathBuf, files: Files) -> Self {
         Self {
             database,
@@ -116,11 +116,12 @@ impl Job {
         }
     }
 
-    /// Has a certificate of the keyring open the set. False if its private key was never backed up: then nobody can open the
-    /// set once the keyring is lost.
+    /// Protects the set by a certificate of the keyring. False if its private key was never backed
+    /// up: if the keyring is lost, the set cannot be opened then.
     ///
     /// # Errors
-    /// [`Error::MissingKey`] if it or its private key is not in the keyring; the message that it has expired.
+    /// [`Error::MissingKey`] if it or its private key is not in the keyring; the message of an
+    /// expired certificate.
     pub fn seal_under(&mut self, keyring: &Keyring, name: &str) -> Result<bool> {
         let certificate = keyring.certificate(name)?;
         let now = i64::try_from(pellucid::clock::now()).unwrap_or(i64::MAX);
@@ -131,13 +132,13 @@ impl Job {
         Ok(certificate.backed_up().is_some())
     }
 
-    /// Keeps its files from being overwritten.
+    /// Sets for how long the files may not be overwritten.
     pub fn keep(&mut self, retention: Retention) {
         self.expires = retention.ends();
     }
 }
 
-/// How many processors there are.
+/// The number of processors.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,8 +1,9 @@
-//! A restored database takes the place of one that is there: on the same inode, because connections that sit idle keep
-//! the file open and would go on with one that is no longer the database.
+//! A restored database takes the place of an existing one, on the same inode: idle connections keep
+//! the file open and would go on with a file that is no longer the database.
 //!
-//! The restored file is laid over the old one as a decryption lays its plain copy, whatever it is: docs/format.md,
-//! "Laying". Until sector 0 says `laying` the old database is there, from then on any opener finishes the new one.
+//! The restored file is laid over the old one as a decryption lays its plain copy, whether it is
+//! sealed or plain: docs/format.md, "Laying". Until sector 0 says `laying` the old database is
+//! there; from then on the next connection that may write finishes the new one.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,25 +34,25 @@ use pellucid_vfs::opened;
 use crate::restore::set_change_counter;
 
 const RETRY: Duration = Duration::from_millis(20);
-/// Where the logs of a database lie that nobody can read any more.
+/// The suffix under which the logs of an unreadable database are set aside.
 const ASIDE: &str = ".pellucid-old";
 
-/// What a restore is to put in the place of a database.
+/// A restored database that is to replace another one.
 #[derive(Debug)]
 pub struct Incoming<'a> {
     /// The header of the set.
     pub set: &'a SetHeader,
-    /// What the set is called.
+    /// The names of the set.
     pub description: &'a Description,
-    /// Whether it becomes a sealed database.
+    /// Whether the restored database is sealed.
     pub sealed: bool,
 }
 
-/// Whether what is at `to` may be replaced. Gives the file id of a container that is.
+/// Checks that the file at `to` may be replaced. Returns the file id if it is a container.
 ///
 /// # Errors
-/// SQL Server's messages 3154, 3159 and 3142 without `replace`; [`Error::Misuse`] where an encrypted database would become
-/// a plain one although nobody asked for that.
+/// SQL Server's messages 3154, 3159 and 3142 without `replace`; [`Error::Misuse`] if an encrypted
+/// database would become a plain one although the caller did not ask for that.
 pub fn check(
     to: &Path,
     incoming: &Incoming<'_>,
@@ -86,7 +87,7 @@ pub fn check(
     Ok(Some(sealed.header.file_id))
 }
 
-/// Whether the set was made of the database that is there.
+/// Whether the set was made of the database at `to`.
 fn is_same(to: &Path, found: &Found, incoming: &Incoming<'_>) -> bool {
     let same_id = match found {
         Found::Sealed(sealed) => sealed.header.file_id == incoming.set.source,
@@ -95,22 +96,22 @@ fn is_same(to: &Path, found: &Found, incoming: &Incoming<'_>) -> bool {
     same_id || incoming.description.path == full_name(to)
 }
 
-/// A restored file that is whole.
+/// A complete restored file.
 #[derive(Debug)]
 pub struct Whole<'a> {
     /// The file.
     pub file: CopyFile,
     /// Bytes of its pages.
     pub page_bytes: usize,
-    /// What opens it if it is sealed.
+    /// The keys of the file, if it is sealed.
     pub keys: Option<&'a ContainerKeys>,
 }
 
-/// Lays `new` over the database `to`, which programs may have open, and removes it.
+/// Lays `new` over the database `to`, which programs may have open, and removes `new`.
 ///
 /// # Errors
-/// [`DatabaseError::InUse`] naming who did not give way in time, with nothing changed. After the commit point any opener
-/// finishes the work.
+/// [`DatabaseError::InUse`], which names the processes that did not give way in time; nothing was
+/// changed then. After the commit point the next connection that may write finishes the work.
 pub fn take_place(
     new: Whole<'_>,
     to: &Path,
@@ -126,19 +127,20 @@ pub fn take_place(
         }
         Err(busy @ DatabaseError::InUse { .. }) => Err(busy),
         Err(DatabaseError::Typed(taken @ Error::Misuse { .. })) => Err(taken.into()),
-        // Damaged, or its key is lost: that is what it is being replaced for.
+        // The database is damaged or its key is lost, which is why it is being replaced.
         Err(_) => over_unreadable(new, to, timeout),
     }
 }
 
-/// The new file gets the name from which an interrupted laying is finished, and the old one's owner.
+/// Gives the new file the name from which an interrupted laying is finished, and the old file's
+/// owner.
 fn prepare(
     new: Whole<'_>,
     to: &Path,
     counter: u32,
 ) -> std::result::Result<([u8; SECTOR_BYTES], Laying), DatabaseError> {
     let Whole { mut file, page_bytes, keys } = new;
-    // One that no connection to the old one has seen.
+    // Sets a change counter that no connection to the old database has seen.
     set_change_counter(file.file(), file.path(), keys, page_bytes, counter)?;
     if let Ok(original) = std::fs::metadata(to) {
         file.give_to_owner_of(&original);
@@ -151,8 +153,8 @@ fn prepare(
     Ok((sector, Laying::of(file, false)?))
 }
 
-/// Over a database that SQLite cannot open: locked as SQLite would lock it, its logs set aside first, because they would
-/// be taken for the new one's.
+/// Lays the file over a database that SQLite cannot open. It is locked as SQLite would lock it, and
+/// its logs are set aside first, because SQLite would take them for the new database's.
 fn over_unreadable(
     new: Whole<'_>,
     to: &Path,
@@ -185,10 +187,11 @@ fn over_unreadable(
     lower.unlock(ffi::LOCK_NONE).map_err(interrupted)
 }
 
-/// Waits until nobody else has a lock. A lock that is held already is kept.
+/// Waits until no other process holds a lock, and takes EXCLUSIVE. A lock that this process holds
+/// already is kept.
 ///
 /// # Errors
-/// [`DatabaseError::InUse`] naming who did not give way.
+/// [`DatabaseError::InUse`], which names the processes that did not give way.
 pub fn lock_exclusive(
     lower: OpenFile<'_>,
     to: &Path,
@@ -223,16 +226,17 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// WAL and journal under other names.
+/// A WAL and a journal that were set aside under other names.
 #[derive(Debug, Default)]
 pub struct Aside {
     moved: Vec<(PathBuf, PathBuf)>,
-    /// What an interrupted restore left there.
+    /// Files that an interrupted restore left under those names.
     left: Vec<PathBuf>,
 }
 
 impl Aside {
-    /// They were needed after all. One whose name something else has by now stays aside; the error that is given back says so.
+    /// Gives the logs their names back. If another file has such a name by now, the log stays
+    /// aside, and the returned error says so.
     pub fn put_back(self, error: impl Into<DatabaseError>) -> DatabaseError {
         let mut error = error.into();
         for (name, aside) in self.moved {
@@ -243,16 +247,16 @@ impl Aside {
         error
     }
 
-    /// The database that they belong to is gone.
+    /// Removes the logs, because their database is gone.
     pub fn remove(self) {
         for aside in self.moved.into_iter().map(|(_, aside)| aside).chain(self.left) {
-            // Nobody reads them under that name.
+            // No program reads them under that name, so an error does not matter.
             let _ = std::fs::remove_file(aside);
         }
     }
 }
 
-/// Moves `which` of what SQLite would take for the logs of the database at `to`: all of them, or none.
+/// Sets `which` of the logs of the database at `to` aside: all of them, or none.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -281,7 +285,7 @@ pub fn set_logs_aside(to: &Path, which: &[PathBuf]) -> std::result::Result<Aside
     }
 }
 
-/// The logs that lie where those of a database at `to` would.
+/// Returns the files that SQLite would take for the logs of a database at `to`.
 pub fn logs(to: &Path) -> Vec<PathBuf> {
     log_names(to).into_iter().filter(|name| name.exists()).collect()
 }
@@ -301,7 +305,7 @@ mod tests {
         let [wal, journal, shm] = log_names(&to);
         std::fs::write(&wal, "the log").unwrap();
         std::fs::write(&journal, "the journal").unwrap();
-        // A directory with something in it is not renamed over.
+        // A rename does not replace a directory that is not empty.
         let in_the_way = with_suffix(&journal, ASIDE);
         std::fs::create_dir_all(in_the_way.join("x")).unwrap();
         let all = || logs(&to);

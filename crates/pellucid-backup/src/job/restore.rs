@@ -1,4 +1,4 @@
-//! Databases from backup sets.
+//! Restore: a database made from backup sets.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,63 +24,65 @@ use crate::history;
 use crate::history::{files_of, History, RestoreRecord, SetRecord};
 use crate::restore::{Media, OpenSet, PlainTarget, SealedTarget, UNFINISHED_MODE};
 
-/// What is to be restored, and to where.
+/// A restore to be made: from which set, to which file, and how.
 #[derive(Debug, Clone)]
 pub struct Restoring {
     /// The media of the set; for a differential those of its full set too, unless it is on the same.
     pub media: Vec<PathBuf>,
-    /// The media of the full set that a differential is based on; none: the same.
+    /// The media of the full set that a differential is based on; `None` for the same media.
     pub base: Option<Vec<PathBuf>>,
-    /// The position of the set; none: the last one.
+    /// The position of the set; `None` for the last one.
     pub position: Option<u32>,
     /// The database to make.
     pub to: PathBuf,
-    /// What opens the database afterwards; none: what opens the set.
+    /// The protectors of the database. If empty, those of the set.
     pub protections: Vec<Protection>,
-    /// How it is sealed.
+    /// The algorithm that seals the database.
     pub algorithm: Algorithm,
-    /// A plain database, although the set is of a sealed one.
+    /// Makes a plain database, although the set is of a sealed one.
     pub decrypted: bool,
-    /// With a differential that is not encrypted, although its full set, of a plain database, is ([`Chain::open_with`]).
+    /// Accepts a differential that is not encrypted, although its full set, of a plain database, is
+    /// ([`Chain::open_with`]).
     pub plain_differential: bool,
-    /// A set in clear is believed, wherever it lies and whatever is known of the database.
+    /// Believes a set in clear, wherever it lies and whatever is known of the database.
     pub allow_clear: bool,
-    /// In the place of a database that is there.
+    /// Replaces an existing database.
     pub replace: bool,
-    /// How long to wait for programs that have that open.
+    /// How long to wait for programs that have the existing database open.
     pub timeout: Duration,
-    /// Threads.
+    /// The number of threads.
     pub workers: usize,
 }
 
 /// A database that was restored.
 #[derive(Debug)]
 pub struct Restored {
-    /// Pages it has.
+    /// The number of pages.
     pub pages: u32,
     /// Bytes of a page.
     pub page_size: u32,
     /// Whether it is sealed.
     pub sealed: bool,
-    /// Whether another database was there.
+    /// Whether it replaced another database.
     pub replaced: bool,
-    /// The positions of the sets that were needed, and what they are.
+    /// The positions and kinds of the sets that were needed.
     pub sets: Vec<(u32, Kind)>,
-    /// Pages that were unreadable when they were backed up: zeros.
+    /// Pages that were unreadable at the backup. They are zeros.
     pub missing: Vec<u32>,
-    /// A set in clear was believed, although sealed databases are known here, or although it came in from nowhere that has
-    /// a name: anybody can have made it.
+    /// Whether a set in clear was believed although sealed databases are known here, or although it
+    /// came from no named place, so that anybody can have made it.
     pub doubtful: bool,
     /// Media that were left out, because they hold another set than their mirrors.
     pub stale: Vec<PathBuf>,
-    /// Why the history does not know of it, if it does not although there is one.
+    /// Why the history has no entry of it, if there is a history and the entry failed.
     pub unrecorded: Option<String>,
 }
 
-/// Restores a database. `progress` is told pages done and in all.
+/// Restores a database. `progress` is called with the pages done and the pages in all.
 ///
 /// # Errors
-/// [`DatabaseError`]; what was at the name is there then, or any opener finishes what was begun.
+/// [`DatabaseError`]. The earlier file is there then, or the next connection that may write
+/// finishes the restore.
 pub fn restore(
     job: &Restoring,
     progress: &mut dyn FnMut(u32, u32),
@@ -103,14 +105,14 @@ pub fn restore(
     let files = [&job.media[..], job.base.as_ref().unwrap_or(&job.media)];
     refuse_chain(&chain, files, None, believe)?;
     let place = Place::find(job, last, sealed)?;
-    // That the database may become a plain one says nothing of who has made the set.
+    // Permission to make a plain database does not say that the set can be believed.
     refuse_chain(&chain, files, Some(&job.to), believe)?;
     let doubtful = is_doubtful(&chain, &job.media)?;
     let bytes = u64::from(header.pages) * u64::from(header.page_size);
     check_space(&place.to, bytes + bytes / 64)?;
     let beside = new_name(&place.to);
     remove_stale(&beside)?;
-    // Of what is unfinished nothing stays.
+    // An unfinished file is removed.
     let whole = |file: &std::fs::File| {
         let io = |error| Error::io(Subject::File(beside.clone()), error);
         Ok::<_, Error>(CopyFile::made(file.try_clone().map_err(io)?, beside.clone()))
@@ -120,7 +122,8 @@ pub fn restore(
             let birth = birth(job, last, &credentials)?;
             let mut container = birth.header(header.page_size)?;
             if place.is_taken {
-                // Connections to the old one look at the sequence to see that the header is another one.
+                // Connections to the old database see by the sequence number that the header is
+                // another one.
                 container.sequence = now_micros();
             }
             let keys = birth.keys()?;
@@ -166,7 +169,7 @@ pub fn restore(
     })
 }
 
-/// What was restored, and the sets that it took.
+/// Writes the restore and its sets into the history.
 fn write_down(
     from: &[(&Media, Option<&OpenSet<'_>>)],
     record: &RestoreRecord,
@@ -186,16 +189,16 @@ fn write_down(
     history.record_restore(record)
 }
 
-/// Where a database is restored to.
+/// The place that a database is restored to.
 #[derive(Debug)]
 struct Place {
-    /// The whole name, through symbolic links as SQLite goes through them.
+    /// The whole path, with symbolic links followed as SQLite does.
     to: PathBuf,
-    /// Whether there is something.
+    /// Whether a file is there.
     is_taken: bool,
-    /// The identity of the container that is replaced.
+    /// The file id of the container that is replaced.
     older: Option<[u8; 16]>,
-    /// Logs of a database that is gone, if there is none.
+    /// The logs of a database that is gone, if no database is there.
     logs: Vec<PathBuf>,
 }
 
@@ -228,7 +231,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Gives a whole database its name.
+    /// Gives the complete database its name.
     fn install(
         &self,
         file: CopyFile,
@@ -237,18 +240,20 @@ impl Place {
         timeout: Duration,
     ) -> std::result::Result<(), DatabaseError> {
         if !self.is_taken {
-            // What a program has begun meanwhile is its own, logs and all.
+            // A database that a program has made meanwhile belongs to that program, and so do its
+            // logs.
             self.assert_free()?;
         }
         let event = Event::new(Action::Restored, "database").of(full_name(&self.to));
         event.forced(self.is_taken).record_here()?;
         if !self.is_taken {
-            // Only those of which somebody has said that they may go: one that is there by now is a program's.
+            // Only the logs that the caller allowed to replace are set aside. A log that appeared
+            // since belongs to a program.
             let aside = replace::set_logs_aside(&self.to, &self.logs)?;
             if let Err(error) = file.link(&self.to) {
                 return Err(aside.put_back(error));
             }
-            // From here on they would be taken for the new one's.
+            // From here on SQLite would take the logs for the new database's.
             aside.remove();
             file.remove()?;
             return Ok(sync_directory(&self.to)?);
@@ -263,7 +268,7 @@ impl Place {
 }
 
 impl Place {
-    /// Whether nobody has made a database at the name meanwhile.
+    /// Checks that no program has made a database at the path meanwhile.
     fn assert_free(&self) -> Result<()> {
         let is_new = |log: &PathBuf| !self.logs.contains(log);
         let taken = std::fs::symlink_metadata(&self.to).is_ok();
@@ -278,7 +283,7 @@ impl Place {
     }
 }
 
-/// Refuses names under which programs that open another database would take a file for a part of that.
+/// Refuses a path that SQLite would take for a log or another part of another database.
 fn refuse_beside(to: &Path) -> Result<()> {
     match belongs_beside(to) {
         true => Err(Error::misuse(Subject::File(to.to_owned()), BELONGS_BESIDE)),
@@ -286,7 +291,8 @@ fn refuse_beside(to: &Path) -> Result<()> {
     }
 }
 
-/// Refuses what is no database at all, before it has its name: in media that are not sealed, pages are what anybody says.
+/// Refuses a restored file that is no database, before it gets its name. In media in clear anybody
+/// can have written the pages.
 fn assert_database(file: &std::fs::File, pages: u32) -> Result<()> {
     use std::os::unix::fs::FileExt;
     const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -301,7 +307,7 @@ fn assert_database(file: &std::fs::File, pages: u32) -> Result<()> {
     }
 }
 
-/// Removes what a restore that was killed left. One that runs holds a lock on its file.
+/// Removes the files that a killed restore left. A running restore holds a lock on its file.
 fn remove_stale(beside: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
 
@@ -326,7 +332,7 @@ fn remove_stale(beside: &Path) -> Result<()> {
     }
 }
 
-/// A new DEK, opened by what opens the set if nothing else is named.
+/// Makes a new DEK. Its protectors are those that the job names, else those of the set.
 fn birth(job: &Restoring, set: &OpenSet<'_>, credentials: &Credentials) -> Result<Birth> {
     if !job.protections.is_empty() {
         return Birth::new(job.algorithm, &job.protections);

@@ -1,4 +1,4 @@
-//! Who can open a backup set. A sealed database is never backed up in clear.
+//! The key and the protectors of a backup set. A sealed database is never backed up in clear.
 
 use pellucid::derive::commitment;
 use pellucid::header::Header;
@@ -7,12 +7,12 @@ use pellucid::protector::Protector;
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
 use pellucid_vfs::seal_request::{Credentials, Protection};
 
-/// Makes the key of a set, its protectors and what commits to it; fills them into `header`.
+/// Makes the key of a set, its protectors and its commitment, and writes them into `header`.
 ///
-/// Without `protections` the set is opened by what opens the database's DEK.
+/// Without `protections` the set gets the protectors of the database's DEK.
 ///
 /// # Errors
-/// [`Error::MissingKey`] naming a protector that cannot be made.
+/// [`Error::MissingKey`], which names a protector that cannot be made.
 pub fn seal(
     header: &mut SetHeader,
     algorithm: Algorithm,

@@ -1,5 +1,5 @@
-//! Media that are no files: objects in stores. What speaks to them is another crate's, because the shim must not link it;
-//! a program hands it in.
+//! Media that are objects in stores. Another crate implements the access, because the shim must not
+//! link it; a program hands it in.
 
 use std::io;
 use std::path::Path;
@@ -12,28 +12,28 @@ use crate::set::MediaSink;
 
 /// An object that is being written.
 pub struct Created {
-    /// Where its bytes go.
+    /// The sink of its bytes.
     pub sink: Box<dyn MediaSink>,
-    /// What gives it its name. Dropped without that, nothing is left of the object.
+    /// Gives the object its name. Dropped before that, it leaves nothing of the object.
     pub commit: Box<dyn Commit>,
 }
 
 /// The end of an object, in two steps, so that of several objects all are whole before the first has a name.
 pub trait Commit: Send {
-    /// Returns when all bytes are in the store, and nothing has the name.
+    /// Returns when all bytes are in the store. No object has the name yet.
     ///
     /// # Errors
-    /// The store's; nothing is left then.
+    /// The store's error; nothing of the object is left then.
     fn complete(&mut self) -> io::Result<()>;
-    /// Gives a complete object its name, if nothing has that.
+    /// Gives a complete object its name, if no object has it.
     ///
     /// # Errors
     /// The store's.
     fn give_name(&mut self) -> io::Result<()>;
-    /// Takes the name away again and removes the bytes, if it is this object that has it.
+    /// Removes the name and the bytes again, if the name is this object's.
     ///
     /// # Errors
-    /// The store's; it has its name then.
+    /// The store's error; the object keeps its name then.
     fn take_back(&mut self) -> io::Result<()>;
 }
 
@@ -45,17 +45,17 @@ impl std::fmt::Debug for Created {
 
 /// Object stores, by URL.
 pub trait Store: Send + Sync {
-    /// Begins an object of about so many bytes.
+    /// Begins an object of about `expected_bytes` bytes.
     ///
     /// # Errors
-    /// The store's, and one that overwrites although it is told not to.
+    /// The store's error, or that of a store that overwrites although it must not.
     fn create(&self, url: &str, expected_bytes: u64) -> io::Result<Created>;
-    /// Whether something has that name.
+    /// Whether an object has that name.
     ///
     /// # Errors
     /// The store's.
     fn exists(&self, url: &str) -> io::Result<bool>;
-    /// Opens one for reading.
+    /// Opens an object for reading.
     ///
     /// # Errors
     /// The store's.
@@ -64,7 +64,7 @@ pub trait Store: Send + Sync {
 
 static STORE: OnceLock<Box<dyn Store>> = OnceLock::new();
 
-/// What media with URLs for names are written to and read from, in this process.
+/// Sets the store that media with URLs for names are written to and read from, in this process.
 ///
 /// # Errors
 /// [`Error::Misuse`] if there is one already.
@@ -73,12 +73,12 @@ pub fn use_store(store: Box<dyn Store>) -> Result<()> {
     STORE.set(store).map_err(twice)
 }
 
-/// The URL that a name is, if it is one.
+/// Returns the URL, if the name is one.
 pub fn url_of(path: &Path) -> Option<&str> {
     path.to_str().filter(|name| name.contains("://"))
 }
 
-/// The store of a name that is a URL; none for a file's.
+/// Returns the store of a name that is a URL. `None` for a file's name.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if this program brings none.

@@ -1,4 +1,5 @@
-//! Files that media are written to. A new file is made beside its name and gets it when its set is whole.
+//! The files that media are written to. A new file is made under a temporary name and gets its name
+//! when its set is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,16 +24,17 @@ use crate::set::{
     lock_media, unlock_media, FamilyTarget, FileSink, MediaSink, NullSink, StdoutSink,
 };
 
-/// How long another backup looks at a file before it lets it go, and how often that is waited for.
+/// How long another backup may hold a file's lock to look at it, and how often this one waits for
+/// that.
 const LOOK_OF_ANOTHER: Duration = Duration::from_millis(10);
 const LOOKS_OF_OTHERS: u32 = 50;
 
-/// Which files a media set is to have.
+/// The names of the files of a media set.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
-    /// One for each family.
+    /// One name for each family.
     pub families: Vec<PathBuf>,
-    /// For each mirror one for each family.
+    /// For each mirror one name for each family.
     pub mirrors: Vec<Vec<PathBuf>>,
 }
 
@@ -41,18 +43,18 @@ const NUL: &str = "NUL";
 /// Standard input or output, by direction.
 pub const STDIO: &str = "-";
 
-/// Whether a file is there under a name afterwards.
+/// Whether a backup to this name leaves a file under it.
 pub fn is_file(path: &Path) -> bool {
     path != Path::new(NUL) && path != Path::new(STDIO) && url_of(path).is_none()
 }
 
 impl Files {
-    /// All of them, mirror by mirror.
+    /// Returns all names, mirror by mirror.
     pub fn all(&self) -> Vec<PathBuf> {
         std::iter::once(&self.families).chain(&self.mirrors).flatten().cloned().collect()
     }
 
-    /// Those that have the set, with what they are. `fenced` are names of sinks.
+    /// Returns the files that have the set. `fenced` are the names of failed mirrors.
     pub fn present(&self, fenced: &[PathBuf]) -> Vec<FamilyFile> {
         let mut present = Vec::new();
         for (mirror, copies) in (0..).zip(std::iter::once(&self.families).chain(&self.mirrors)) {
@@ -66,13 +68,13 @@ impl Files {
         present
     }
 
-    /// Those that are there.
+    /// Returns the names under which files exist.
     fn existing(&self) -> Vec<PathBuf> {
         self.all().into_iter().filter(|path| is_file(path) && path.exists()).collect()
     }
 
-    /// Refuses names of what nobody means to lose: the database, the files that belong to it, and the full set that a
-    /// differential is to be based on.
+    /// Refuses names of files that must not be lost: the database, the files that belong to it, and
+    /// the full set that a differential is to be based on.
     ///
     /// # Errors
     /// [`Error::Misuse`] naming the file.
@@ -86,7 +88,7 @@ impl Files {
         let replaces = matches!(existing, Existing::Initialize | Existing::Format);
         let base = base.unwrap_or_default();
         for path in self.all().iter().filter(|path| is_file(path)) {
-            // What is under the other name is removed as the rest of an interrupted backup.
+            // A file under the temporary name is removed as the rest of an interrupted backup.
             let other = new_name(path);
             let refuse =
                 |cause: &'static str| Err(Error::misuse(Subject::File(path.clone()), cause));
@@ -132,19 +134,19 @@ impl Files {
     }
 }
 
-/// Files that are being written. Dropped before [`Targets::finish`], what is new of them is removed.
+/// The files that are being written. A drop before [`Targets::finish`] removes the new ones.
 #[derive(Debug)]
 pub struct Targets {
     families: Vec<FamilyTarget>,
-    /// Where the files are, and which names they get.
+    /// The new files and the names that they get.
     renames: Vec<Rename>,
-    /// Files that were there and are replaced.
+    /// The existing files that are replaced.
     replaced: Vec<PathBuf>,
-    /// The same, so that nobody appends to them meanwhile.
+    /// The locks on the replaced files, so that no other backup appends to them meanwhile.
     locked: Vec<(PathBuf, File)>,
-    /// Files that are appended to, as they were opened for that, and how long they were.
+    /// The open files that are appended to, and their sizes in bytes before.
     appended: Vec<(File, u64)>,
-    /// Objects, which get their names last.
+    /// The objects, which get their names last.
     objects: Vec<Object>,
     can_be_read: bool,
     /// The set's position on the media.
@@ -154,10 +156,10 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Prepares all files. `header` is what new media get.
+    /// Prepares all files. New media get `header`.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for files that are there and may not be touched, or are of another shape.
+    /// [`Error::Misuse`] for existing files that may not be touched or are of another shape.
     pub fn prepare(
         files: &Files,
         rules: &Rules,
@@ -231,14 +233,14 @@ impl Targets {
     }
 
     fn append(files: &Files, rules: &Rules, wanted: &MediaHeader) -> Result<Self> {
-        // Where they end counts only once nobody else can go on there.
+        // The ends of the files are valid only when no other backup can append to them.
         let mut sinks = BTreeMap::new();
         let mut families = Vec::new();
         for path in files.all() {
             let io = |error| Error::io(Subject::File(path.clone()), error);
             let file = open_to_append(&path).map_err(io)?;
             let sink = FileSink::of(file, &path).map_err(io)?;
-            // What says where to go on is the file that is written to, whatever has its name by now.
+            // The end is read from the open file itself, whichever file has its name by now.
             let source = FileSource::of(sink.handle().map_err(io)?, &path);
             families.push(Family::open(Box::new(source)).map_err(|error| about(&path, error))?);
             sinks.insert(path, sink);
@@ -328,7 +330,7 @@ impl Targets {
         let beside = new_name(path);
         let io = |error| Error::io(Subject::File(beside.clone()), error);
         let folder = Folder::of(path).map_err(io)?;
-        // What an interrupted backup left. One that is whole has got its name before ([`settle`]).
+        // The rest of an interrupted backup. A complete one has got its name before ([`settle`]).
         if let Some(left) = opened(&beside, false)? {
             assert_left_over(&beside)?;
             let name = name_of(&beside);
@@ -351,26 +353,27 @@ impl Targets {
         Ok(Box::new(sink))
     }
 
-    /// Whether what was written can be read again.
+    /// Whether the written media can be read again.
     pub fn can_be_read(&self) -> bool {
         self.can_be_read
     }
 
-    /// Files that were there and are replaced.
+    /// The existing files that are replaced.
     pub fn replaced(&self) -> &[PathBuf] {
         &self.replaced
     }
 
-    /// Where the set is written to.
+    /// Returns the families that the set is written to.
     pub fn families(&mut self) -> &mut [FamilyTarget] {
         &mut self.families
     }
 
-    /// Gives new files their names. Fenced mirrors get none.
+    /// Gives the new files their names. Failed mirrors get none.
     ///
     /// # Errors
-    /// [`JobError::Exists`] if a name was taken meanwhile; [`Error::Io`]. Until the first file is replaced nothing is left then;
-    /// a rename that was not reached later is made up for by whoever reads ([`super::open_media`]).
+    /// [`JobError::Exists`] if a name was taken meanwhile; [`Error::Io`]. Until the first file is
+    /// replaced, nothing is left then. A rename that was not reached later is made up for by the
+    /// next reader ([`super::open_media`]).
     pub fn finish(mut self, fenced: &[PathBuf]) -> std::result::Result<(), JobError> {
         self.appended.clear();
         let (of_no_use, renames): (Vec<_>, Vec<_>) = std::mem::take(&mut self.renames)
@@ -380,20 +383,22 @@ impl Targets {
             rename.remove_beside();
         }
         self.objects.retain(|object| !fenced.contains(&object.name));
-        // Dropped with them, it removes them.
+        // If `self` is dropped with them, it removes them.
         self.renames = renames;
         for rename in &self.renames {
-            // One whose directory is gone, before another has replaced what was there.
+            // Finds a file whose directory is gone before another file has replaced an existing
+            // one.
             rename
                 .is_there()
                 .map_err(|error| Error::io(Subject::File(rename.name.clone()), error))?;
         }
-        // The last part of an object is what fails most easily: before anything has a name.
+        // The upload of an object's last part fails most easily, so it comes before any file has
+        // its name.
         for Object { name, commit } in &mut self.objects {
             commit.complete().map_err(|error| Error::io(Subject::File(name.clone()), error))?;
         }
         self.name_objects()?;
-        // What replaces nothing can be taken back, so that comes first.
+        // A rename that replaces nothing can be undone, so those come first.
         self.renames.sort_by_key(|rename| !rename.is_free);
         for at in 0..self.renames.len() {
             let mut replaced = at > 0 && !self.renames[at - 1].is_free;
@@ -415,7 +420,7 @@ impl Targets {
         Ok(())
     }
 
-    /// All objects get their names, or none does.
+    /// Gives all objects their names, or none.
     fn name_objects(&mut self) -> Result<()> {
         for at in 0..self.objects.len() {
             let Object { name, commit } = &mut self.objects[at];
@@ -430,25 +435,25 @@ impl Targets {
 
 fn take_back(objects: &mut [Object]) {
     for object in objects {
-        // What the store does not give back is a part of a set that nobody takes for whole.
+        // If the store does not remove it, it is a part of a set that no reader takes for complete.
         let _ = object.commit.take_back();
     }
 }
 
-/// A file that is to get its name.
+/// A new file that is going to get its name.
 #[derive(Debug)]
 struct Rename {
-    /// Where both names are.
+    /// The directory of both names.
     folder: Folder,
     /// The file itself.
     file: File,
     beside: PathBuf,
     name: PathBuf,
-    /// Nothing was there under that name.
+    /// Whether no file had the name.
     is_free: bool,
-    /// What was, if that is known.
+    /// The file that had the name, if it is known.
     replaces: Option<Identity>,
-    /// It has it.
+    /// Whether the file has got its name.
     given: bool,
 }
 
@@ -472,7 +477,7 @@ impl Rename {
         }
         match self.folder.link(&beside, &name, &self.file) {
             Ok(()) => {
-                // A second name is the next writer's to remove.
+                // The next writer removes the temporary name if this cannot.
                 self.remove_beside();
                 Ok(())
             }
@@ -480,7 +485,7 @@ impl Rename {
                 Err(JobError::exists(&self.name))
             }
             Err(error) if self.is_there().is_err() => Err(io(error)),
-            // A file system without second names.
+            // The file system has no hard links.
             Err(_) if self.folder.identity(&name, false).is_err() => {
                 self.folder.rename(&beside, &name, &self.file).map_err(io)
             }
@@ -502,7 +507,7 @@ impl Rename {
     }
 }
 
-/// An object that is to get its name.
+/// An object that is going to get its name.
 struct Object {
     name: PathBuf,
     commit: Box<dyn Commit>,
@@ -519,8 +524,8 @@ impl Drop for Targets {
         for rename in &self.renames {
             rename.remove_beside();
         }
-        // A disk that is full has room again, and a set of which one family has the manifest does not pass for whole. What
-        // has the file's name by now is none of ours.
+        // This gives a full disk its room back, and a set of which one family has the manifest does
+        // not pass for complete. A file that has got the name meanwhile is not touched.
         for (file, bytes) in &self.appended {
             let _ = file.set_len(*bytes);
         }
@@ -530,8 +535,8 @@ impl Drop for Targets {
     }
 }
 
-/// Files that wait beside their names get them if they are the newest of their media: whoever wrote them was stopped
-/// between two renames, and there is no other copy of that set.
+/// Gives the files under temporary names their names, if they are the newest of their media. The
+/// process that wrote them was stopped between two renames, and there is no other copy of that set.
 fn settle(files: &Files) -> Result<()> {
     let all: Vec<_> = files.all().into_iter().filter(|path| is_file(path)).collect();
     let is_there_beside = |path: &&PathBuf| new_name(path).symlink_metadata().is_ok();
@@ -550,10 +555,10 @@ fn settle(files: &Files) -> Result<()> {
         }
     }
     for path in &beside {
-        // What cannot be read now may be whole.
+        // A file that cannot be read now may be complete.
         is_there(open_family(&new_name(path)))?;
     }
-    // Media that are none have no set that could be lost.
+    // Files that are no media have no set that could be lost.
     let Some(media) = is_there(open_media_to_write(&all))? else { return Ok(()) };
     let sets: BTreeSet<_> = media.families().iter().flatten().map(last_set).collect();
     let disagree = sets.len() > 1 || !media.stale().is_empty();
@@ -575,14 +580,15 @@ fn settle(files: &Files) -> Result<()> {
                      whether that counts: move it away first",
                 ));
             }
-            // What an interrupted backup left of a set that nobody can restore.
+            // The rest of an interrupted backup, of a set that cannot be restored.
             folder.remove(&name_of(&beside), file).map_err(io)?;
         }
     }
     Ok(())
 }
 
-/// What there is; none where there is nothing, or nothing of ours. Everything else leaves it open.
+/// Turns the error of a missing file, or of one that is no media, into `None`. Every other error is
+/// returned.
 fn is_there<T>(opened: Result<T>) -> Result<Option<T>> {
     match opened {
         Ok(found) => Ok(Some(found)),
@@ -592,7 +598,7 @@ fn is_there<T>(opened: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Whether two names are of one file, or would be.
+/// Whether two names lead to one file, or would.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     if let (Ok(one), Ok(other)) = (std::fs::metadata(one), std::fs::metadata(other)) {
@@ -605,7 +611,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     place(one).is_some_and(|place_of_one| Some(place_of_one) == place(other))
 }
 
-/// Whether a set can be written behind those of a file.
+/// Checks that a set can be written behind the sets of a file.
 fn can_go_on(family: &Family, position: u32) -> Result<()> {
     let subject = Subject::File(family.source.name());
     if let Tail::Damaged(error) = &family.tail {
@@ -636,13 +642,14 @@ fn busy() -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::WouldBlock, "another backup is writing to it")
 }
 
-/// Makes a file that nothing has the name of yet, and locks it. Until it is locked it passes for what an interrupted backup
-/// left, and another backup that comes just then locks it itself, looks, and lets it go or removes it.
+/// Makes a file under a name that no file has yet, and locks it. Until it is locked it looks like
+/// the rest of an interrupted backup: another backup that comes just then locks it, looks at it,
+/// and releases or removes it.
 fn create_locked(folder: &Folder, beside: &Path) -> std::io::Result<(File, FileSink)> {
     let name = name_of(beside);
     let create = || {
         folder.create(&name).map_err(|error| match error.kind() {
-            // Whoever is to make one has looked first whether there is one.
+            // The caller has checked before that there is none.
             std::io::ErrorKind::AlreadyExists => busy(),
             _ => error,
         })
@@ -657,13 +664,14 @@ fn create_locked(folder: &Folder, beside: &Path) -> std::io::Result<(File, FileS
         }
         std::thread::sleep(LOOK_OF_ANOTHER);
     }
-    // It is removed only if it still is the one that was made here.
+    // The file is removed only if it is still the one that was made here.
     let _ = folder.remove(&name, &file);
     Err(busy())
 }
 
-/// Locks a file that was opened by a name. Whoever had the lock until now may have taken the name away or given it to
-/// another file meanwhile; from here on no other backup does. `now` looks at which file has it.
+/// Locks a file that was opened by a name, and checks that it still has the name. The previous
+/// holder of the lock may have removed the name or given it to another file; from here on no other
+/// backup does. `now` finds out which file has the name.
 fn lock_named(file: &File, now: impl FnOnce() -> std::io::Result<Identity>) -> std::io::Result<()> {
     lock_media(file)?;
     match now() {
@@ -687,7 +695,8 @@ fn lock_all(paths: &[PathBuf]) -> Result<Vec<(PathBuf, File)>> {
     Ok(files)
 }
 
-/// A file for its lock, which some file systems give only to writers; none if it is not there.
+/// Opens a file to lock it. Some file systems lock only files that are open for writing. `None` if
+/// it is not there.
 fn opened(path: &Path, follow: bool) -> Result<Option<File>> {
     let (to_write, to_read) = match follow {
         true => (regular::open_to_write(path), regular::open as fn(&Path) -> _),
@@ -704,7 +713,7 @@ fn opened(path: &Path, follow: bool) -> Result<Option<File>> {
     }
 }
 
-/// The name a file has until it is whole.
+/// Returns the temporary name that a file has until it is complete.
 pub fn new_name(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".pellucid-new");

@@ -24,7 +24,7 @@ use crate::page_source::HotJournal;
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Authenticates a journal that no living writer has.
+/// Authenticates the records of a journal that no running writer holds.
 pub fn check_journal(
     path: &Path,
     handle: &Handle<'_>,
@@ -42,7 +42,8 @@ pub fn check_journal(
             }
             Err(error) => return Err(error.into()),
         };
-        // Looked at last: who has it now may have begun or ended it while it was read.
+        // RESERVED is checked last: its holder may have begun or ended the journal while it was
+        // read.
         if lower.is_reserved() {
             return Ok(());
         }
@@ -56,9 +57,10 @@ pub fn check_journal(
     Ok(())
 }
 
-/// Frames up to the last one SQLite counts have to open; what lies behind is left over.
+/// Authenticates the frames up to the last one that SQLite counts. Frames behind it are left over.
 ///
-/// Once all of it is in the database, another process may begin the WAL anew under way; then it is read again.
+/// Once all of the log is in the database, another process may restart it during the check; then it
+/// is read again.
 pub fn check_frames(
     lower: OpenFile<'_>,
     wal: OpenFile<'_>,
@@ -114,7 +116,7 @@ pub fn check_frames(
                 false => continue,
             }
         }
-        // What a writer has not finished yet is another frame, or none, a moment later.
+        // An unfinished frame of a writer is another frame, or none, a moment later.
         let mut log = Behind::new(wal, (link, &keys), frame_bytes).map_err(io)?;
         let lost = log.lost(before, counted, padding.is_absent()).map_err(io)?;
         if lost.is_none() || lost == lost_before {
@@ -127,20 +129,22 @@ pub fn check_frames(
     Ok(())
 }
 
-/// What lies in the log behind the frames that SQLite counts. An end of a log is ordinary: a frame torn by a crash, frames
-/// of an older log, frames of this one that a rollback or an earlier recovery left and that do not go on from those
-/// before them. A frame that does not open where whole commits follow from one another behind it is none.
+/// The part of a log behind the frames that SQLite counts.
+///
+/// A log ends in an ordinary way at a frame torn by a crash, at frames of an older run, or at
+/// frames of this run that a rollback or an earlier recovery left and that do not continue the ones
+/// before. A frame that does not open is no such end if whole successive commits lie behind it.
 struct Behind<'a> {
     wal: OpenFile<'a>,
     keys: &'a ContainerKeys,
-    /// The oldest generation that is still to be read.
+    /// The oldest generation that can still be read.
     oldest: u32,
     frames: u32,
     unit: Vec<u8>,
     frame: Vec<u8>,
 }
 
-/// A frame, 0 for the header, and what is wrong.
+/// A damaged frame and its cause. Number 0 is the header.
 type Lost = (u32, String);
 
 impl<'a> Behind<'a> {
@@ -157,7 +161,7 @@ impl<'a> Behind<'a> {
         Ok(Self { wal, keys, oldest, frames, unit, frame })
     }
 
-    /// Page number, commit size and salts of a frame, authentic or not.
+    /// Reads page number, commit size and salts of a frame, authentic or not.
     fn clear(&self, number: u32) -> Outcome<[u8; FRAME_CLEAR_BYTES]> {
         let mut clear = [0; FRAME_CLEAR_BYTES];
         self.wal.read(&mut clear, self.at(number))?;
@@ -168,14 +172,14 @@ impl<'a> Behind<'a> {
         HEADER_BYTES as u64 + u64::from(number - 1) * self.unit.len() as u64
     }
 
-    /// Brings a frame into `frame`; why it does not open, if so.
+    /// Opens a frame into `frame`. Returns the error if it does not open.
     fn open(&mut self, number: u32) -> Outcome<Option<Error>> {
         let at = self.at(number);
         self.wal.read(&mut self.unit, at)?;
         Ok(open_frame(self.keys, number, &self.unit, &mut self.frame).err())
     }
 
-    /// Where the log ends although commits of it follow.
+    /// Returns the frame where the log ends although commits of it follow.
     fn lost(
         &mut self,
         header: [u8; HEADER_BYTES],
@@ -184,7 +188,7 @@ impl<'a> Behind<'a> {
     ) -> Outcome<Option<Lost>> {
         let mut chain = match counted {
             0 => Chain::new(header),
-            // That it does not open was told by itself.
+            // The last counted frame does not open; that was reported by itself.
             _ if self.open(counted)?.is_some() => return Ok(None),
             _ => Chain::behind(header, &self.frame),
         };
@@ -198,8 +202,8 @@ impl<'a> Behind<'a> {
                 break format!("WAL frame {number}: not of this log");
             }
             match self.open(number)? {
-                // Under a key that a scan has brought all pages away from, the log with them: a power cut has brought back
-                // what was cut off.
+                // The frame is under a key that no page has after a scan, nor had the log: a power
+                // cut has restored what was cut off.
                 Some(_) if generation(&self.unit).is_some_and(|named| named < self.oldest) => {
                     return Ok(None)
                 }
@@ -210,26 +214,30 @@ impl<'a> Behind<'a> {
         };
         let clear = self.clear(number)?;
         let commits = self.commits(header, number + 1, Some(&header[16..24]))?;
-        // A transaction that was being written when the power went may lack any of its frames, and have its last one. So
-        // the commit behind has to be another transaction's: there are two, or the frame says that it ends one, and is not
-        // what fills a sector behind one.
+        // A transaction that was being written when the power went may lack any of its frames and
+        // have its last one. So the commit behind the gap has to be another transaction's: either
+        // there are two, or the torn frame says that it ends a transaction and is no padding behind
+        // a commit.
         let of_this_log = clear[8..12] == header[16..20] || clear[12..16] == header[20..24];
         let ends_one = of_this_log && clear[4..8] != [0; 4];
         let is_lost = commits > 1 || commits == 1 && ends_one && unpadded;
         Ok(is_lost.then(|| (number, told(&cause, commits))))
     }
 
-    /// The same where the header says nothing.
+    /// Returns the frame where the log ends although commits of it follow, if the header is
+    /// damaged.
     fn lost_by_header(&mut self, mut header: [u8; HEADER_BYTES]) -> Outcome<Option<Lost>> {
         header[3] = u8::from(cfg!(target_endian = "big"));
-        // Without powersafe overwrite the first transaction, while it is written, may take the header's sector along.
+        // Without powersafe overwrite a write of the first transaction may tear the header's sector
+        // too.
         let begins = self.frames > 0 && self.open(1)?.is_none();
         let commits = self.commits(header, 1, None)?;
         let is_lost = commits > 1 || commits == 1 && begins;
         Ok(is_lost.then(|| (0, told("WAL header: damaged", commits))))
     }
 
-    /// Commits in the first run of frames from `first` on that open and go on one from the other.
+    /// Counts the commits in the first run of successive frames from `first` on that open and
+    /// continue one another.
     fn commits(
         &mut self,
         header: [u8; HEADER_BYTES],
@@ -258,7 +266,8 @@ impl<'a> Behind<'a> {
     }
 }
 
-/// Without powersafe overwrite a commit is followed by frames that repeat its last one, to the end of a sector.
+/// The padding behind a commit: without powersafe overwrite SQLite repeats the commit's last frame
+/// to the end of a sector.
 #[derive(Default)]
 struct Padding {
     /// The last frame, if it was a commit's.
@@ -283,7 +292,7 @@ impl Padding {
         ends && !repeats
     }
 
-    /// Whether it can be told that there is none in this log.
+    /// Whether this log is known to have no padding.
     fn is_absent(&self) -> bool {
         self.followed && !self.repeated
     }

@@ -1,9 +1,9 @@
-//! How much memory a check may have.
+//! The memory that a check may use.
 
 use std::fs::read_to_string;
 
-/// Bytes that a check may use: what `/proc/meminfo` calls available, and no more than the process's control group may
-/// have (cgroup v2, `memory.max`). `None` where the system does not say.
+/// Bytes that a check may use: what `/proc/meminfo` calls available, limited by the process's
+/// control group (cgroup v2, `memory.max`). `None` if the system does not say.
 pub fn available() -> Option<u64> {
     let info = read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -17,17 +17,18 @@ fn of_the_group() -> Option<u64> {
     read_to_string(format!("/sys/fs/cgroup/{group}/memory.max")).ok()?.trim().parse().ok()
 }
 
-/// Pages of cache for SQLite's checks of a database of so many pages.
+/// The number of cache pages for SQLite's checks of a database of `pages` pages.
 ///
-/// They look each row's entry up in every index, at random, so that a page which is not kept is read and opened again
-/// for most of its rows. All pages are kept, then, as far as a quarter of the memory reaches; 64 MiB in any case. That
-/// pays where opening costs: with 3DES, or without hardware AES. A plain page is read as fast as it is found in a cache.
+/// The checks look up each row's entry in every index, at random, so a page that is not cached is
+/// read and opened again for most of its rows. So all pages are cached, as far as a quarter of the
+/// memory reaches; at least 64 MiB. That helps if opening is slow: with 3DES, or without hardware
+/// AES. A plain page is read as fast as it is found in a cache.
 pub fn cache_pages(pages: u64, page_bytes: u64) -> u64 {
     fitting(pages, page_bytes, available().unwrap_or(0))
 }
 
 fn fitting(pages: u64, page_bytes: u64, available: u64) -> u64 {
-    /// What SQLite keeps beside each page, about.
+    /// The approximate bytes that SQLite keeps beside each page.
     const BESIDE: u64 = 256;
     const LEAST: u64 = 64 << 20;
     /// The largest number that `PRAGMA cache_size` takes.

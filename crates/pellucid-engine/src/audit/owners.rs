@@ -1,4 +1,4 @@
-//! Which table or index a damaged page belongs to, and which rows it can have had.
+//! The table or index that a damaged page belongs to, and the rows that it can have had.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use pellucid::sqlite::{Map, Role};
 use super::Audit;
 use crate::page_source::Pages;
 
-/// What a damaged page belongs to.
+/// The owner of a damaged page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     /// ``table `t` ``, or `the freelist`.
@@ -16,9 +16,9 @@ pub struct Owner {
     pub role: &'static str,
     /// ``rowids 12 to 40`` for a page of a table.
     pub rowids: Option<String>,
-    /// The rowids are above this one.
+    /// The rowids are greater than this one.
     pub after: Option<i64>,
-    /// And not above this one.
+    /// The rowids are not greater than this one.
     pub upto: Option<i64>,
 }
 
@@ -27,7 +27,7 @@ pub fn name(path: &Path, audit: &mut Audit) {
     if audit.damaged_pages.is_empty() {
         return;
     }
-    // They have been told already; who owns them is left out where it cannot be found.
+    // The pages are reported already. If their owners cannot be found, they are left out.
     let Ok(pages) = Pages::open(path) else { return };
     let mut map = Map::build(&pages, None);
     let damaged: Vec<u32> = audit.damaged_pages.iter().map(|found| found.page).collect();

@@ -1,4 +1,4 @@
-//! Every page of the file, read in large pieces by several threads and authenticated.
+//! Authenticates every page of the file. Several threads read it in large pieces.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,32 +21,34 @@ use pellucid_vfs::truncated_page;
 use super::{io, Audit, DamagedPage, Doing, Watch};
 use crate::units::catch_up;
 
-/// A thread takes so much at a time; its reads are as large as the lower VFS allows.
+/// Bytes that a thread takes at once. Its reads are as large as the lower VFS allows.
 const PIECE_BYTES: u64 = 1 << 20;
-/// How often all that did not open is read again, and how long a page that is being written has for it.
+/// Reads of a page that did not open before it counts as damaged, and the pause between them, in
+/// which another process can finish a write.
 const ATTEMPTS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(5);
-/// How often somebody is told.
+/// The interval of the progress callback.
 const TOLD_EVERY: Duration = Duration::from_millis(5);
-/// At most so many threads.
+/// The most threads.
 const CORES_MOST: usize = 64;
 
 /// A page that did not open at first, and why.
 pub type Suspects = Vec<(u32, String)>;
 
-/// What the threads share.
+/// The state that the threads share.
 struct Work {
     page_bytes: usize,
     pages: u64,
-    /// The next page that nobody has taken.
+    /// The next page that no thread has taken.
     next: AtomicU64,
     done: AtomicU64,
     suspects: Mutex<Suspects>,
     failed: Mutex<Option<DatabaseError>>,
 }
 
-/// Reads the file once. Each thread has a connection of its own, because a file object serves one at a time; one that
-/// has read nothing through SQLite yet, so that no mapping of it is used, which another program could cut.
+/// Reads the file once. Each thread has a connection of its own, because a file object serves one
+/// thread at a time. The connection has read nothing through SQLite, so that no mapping is used,
+/// which another program could cut.
 pub fn read(
     path: &Path,
     lower: OpenFile<'_>,
@@ -76,7 +78,7 @@ pub fn read(
         let start = |_| std::thread::Builder::new().spawn_scoped(scope, go).ok();
         let threads: Vec<_> = (0..cores.clamp(1, CORES_MOST)).map_while(start).collect();
         if threads.is_empty() {
-            // The system starts none: this one does it all, and tells nothing meanwhile.
+            // The system starts no thread, so this one does all the work and reports no progress.
             go();
         }
         let mut pause = Duration::from_micros(200);
@@ -113,7 +115,7 @@ impl Work {
             let count = each.min(self.pages + 1 - first) as usize;
             let units = &mut piece[..count * self.page_bytes];
             let at = REGION_BYTES + (first - 1) * self.page_bytes as u64;
-            // A disk that does not give a part of it may give the rest.
+            // A disk that cannot read a part of the piece may still read the rest.
             let read = lower.read(units, at);
             for (index, unit) in units.chunks_exact_mut(self.page_bytes).enumerate() {
                 let number = first as u32 + index as u32;
@@ -139,7 +141,7 @@ fn open(link: &Link, number: u32, unit: &[u8], content: &mut [u8]) -> Result<(),
     link.try_open_page(number, unit, content).map_err(|error| error.to_string())
 }
 
-/// Reads a page by itself, and opens it.
+/// Reads and opens a single page.
 fn look(
     lower: OpenFile<'_>,
     link: &Link,
@@ -153,7 +155,7 @@ fn look(
     if lower.read(unit, start).map_err(unread)? == ReadEnd::Short {
         let there = lower.size().map_err(unread)?.saturating_sub(start);
         return match there {
-            // The file was cut meanwhile: there is no such page any more.
+            // The file was cut meanwhile, so this page does not exist any more.
             0 => Ok(()),
             there if there < page_bytes as u64 => {
                 Err(truncated_page(number, there, page_bytes).to_string())
@@ -164,7 +166,8 @@ fn look(
     open(link, number, unit, content)
 }
 
-/// Reads again what did not open. Under a read transaction, unless none can be begun: then nobody else reads either.
+/// Reads the suspect pages again, under a read transaction. If none can be begun, no other
+/// connection reads either.
 pub fn confirm(
     handle: &Handle<'_>,
     lower: OpenFile<'_>,
@@ -176,7 +179,7 @@ pub fn confirm(
     let page_bytes = link.page_size().unwrap_or(4096);
     let mut unit = vec![0; page_bytes];
     let mut content = vec![0; page_bytes - TAIL_BYTES];
-    // A checkpoint may cut the file, and what is mapped behind its end is a SIGBUS.
+    // A checkpoint may cut the file, and a read behind the end of a mapping is a SIGBUS.
     lower.drop_mapping();
     for attempt in 0..ATTEMPTS {
         if suspects.is_empty() {
@@ -199,7 +202,8 @@ pub fn confirm(
     Ok(())
 }
 
-/// Whether SQLite reads the page: a checkpoint that was interrupted leaves a torn page, and the log has it whole.
+/// Whether SQLite can read the page. An interrupted checkpoint leaves a torn page, and the log has
+/// it whole.
 fn log_has(handle: &Handle<'_>, page: u32) -> bool {
     let mut found = false;
     let sql = format!("SELECT data FROM sqlite_dbpage WHERE pgno = {page}");

@@ -19,10 +19,11 @@ use crate::convert::original::Original;
 use crate::convert::switch::{check_space, fill_copy, Source};
 use crate::convert::{schema, Progress};
 
-/// Opens the sealed database at `path` for good: afterwards any SQLite reads it.
+/// Makes a plain database of the sealed one at `path`, in place. Any SQLite reads it afterwards.
 ///
 /// # Errors
-/// [`DatabaseError`]; before the commit point nothing is changed, after it any opener finishes.
+/// [`DatabaseError`]. Before the commit point nothing is changed; after it the next connection that
+/// may write finishes the work.
 pub fn decrypt(
     path: &Path,
     options: &Options,
@@ -41,7 +42,8 @@ pub fn decrypt(
     let source = Source::reserve_held(original, path, &sealed_uri, options)?;
     Event::new(Action::Decrypted, "database").of(full_name(path)).record_here()?;
     let copy = source.make_copy()?;
-    // The only place where plaintext reaches a disk: the copy is what was asked for.
+    // This is the only place where plaintext reaches a disk, because the caller asked for a plain
+    // database.
     let lent = copy.lend(true);
     let target = uri(copy.path(), &format!("{AS_COPY}&reserve=0"));
     fill_copy(&source, &sealed_uri, &copy, &target, options, expected, progress)?;

@@ -24,10 +24,11 @@ use crate::convert::original::Original;
 use crate::convert::switch::{check_space, fill_copy, Source};
 use crate::convert::{schema, Progress};
 
-/// Seals the plain database at `path` as `birth` says.
+/// Seals the plain database at `path`, in place, with the keys of `birth`.
 ///
 /// # Errors
-/// [`DatabaseError`]; before the commit point nothing is changed, after it any opener finishes.
+/// [`DatabaseError`]. Before the commit point nothing is changed; after it the next connection that
+/// may write finishes the work.
 pub fn encrypt(
     path: &Path,
     birth: Birth,
@@ -75,16 +76,18 @@ pub fn encrypt(
     source.switch(lower, &sector, Laying::of(copy, true)?, progress)
 }
 
-/// Opens a copy that is lent, and no other file.
+/// The URI parameters that open a lent copy, and no other file.
 pub const AS_COPY: &str = "vfs=pellucid&pellucid_copy=1";
 
-/// The size of the copy: a page loses its tail, which a full database has to make up for.
+/// The expected size of the copy in bytes. Each page loses the bytes of its tail, so a full
+/// database needs more pages.
 fn expected_bytes(pages: u64, page_bytes: usize) -> u64 {
     let usable = page_bytes.saturating_sub(TAIL_BYTES).max(1) as u64;
     REGION_BYTES + (pages + 2) * page_bytes as u64 * page_bytes as u64 / usable
 }
 
-/// The change counter after the next commit, so that no connection trusts a page it remembers.
+/// Returns the change counter after the next commit, so that no connection trusts a page in its
+/// cache.
 pub fn next_counter(handle: &Handle<'_>) -> Result<u32, DatabaseError> {
     let file = OpenFile::of(handle)?;
     let mut counter = [0; 4];
@@ -96,7 +99,7 @@ pub fn next_counter(handle: &Handle<'_>) -> Result<u32, DatabaseError> {
     Ok(u32::from_be_bytes(counter).wrapping_add(1))
 }
 
-/// Sets what `VACUUM INTO` does not keep in page 1, and forces the copy to disk.
+/// Sets the fields of page 1 that `VACUUM INTO` does not keep, and forces the copy to disk.
 fn finish_copy(
     copy: &CopyFile,
     keys: &ContainerKeys,
@@ -119,7 +122,7 @@ fn finish_copy(
     Ok(())
 }
 
-/// Change counter, "version valid for" and the two format bytes (SQLite file format, 1.3).
+/// Sets the change counter, "version valid for" and the two format bytes (SQLite file format, 1.3).
 pub fn set_first_page(page: &mut [u8], counter: u32, wal: bool) {
     page[18..20].fill(if wal { 2 } else { 1 });
     page[24..28].copy_from_slice(&counter.to_be_bytes());

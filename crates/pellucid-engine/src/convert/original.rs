@@ -1,8 +1,9 @@
-//! The database that a conversion is of: one file, held from the beginning.
+//! The database file of a conversion: one file, held from the beginning.
 //!
-//! SQLite opens by name, and whoever may write the directory can give the database's name to another file at any moment, for
-//! example to a link to a database that only the converter may read. So the file is held, and each connection that the
-//! conversion reads or writes the database by has to have opened that file and no other.
+//! SQLite opens by name, and a process that may write the directory can give the database's name to
+//! another file at any moment, for example to a link to a database that only the converting user
+//! may read. So the file is held, and each connection of the conversion has to have opened that
+//! file and no other.
 
 use std::fs::{File, Metadata};
 use std::os::fd::OwnedFd;
@@ -17,19 +18,21 @@ use rustix::fs::{open, Mode, OFlags};
 
 use crate::look::look_by;
 
-/// Other threads of an application open files of their own meanwhile; then it is opened once more.
+/// The most tries to open the file. Other threads of an application may open files at the same
+/// time, so that the opened file cannot be identified.
 const TRIES: u32 = 20;
 
 /// The file that a database's name led to.
 #[derive(Debug)]
 pub struct Original {
     path: PathBuf,
-    /// Opened for nothing but to keep the inode (`O_PATH`): its end gives back none of the locks that SQLite has on the file.
+    /// The descriptor that keeps the inode (`O_PATH`). Closing it releases none of the locks that
+    /// SQLite has on the file.
     held: File,
 }
 
 impl Original {
-    /// Holds the file that `path` leads to, without a symbolic link at its end.
+    /// Holds the file at `path`. A symbolic link at its end is not followed.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -38,11 +41,11 @@ impl Original {
         let held: OwnedFd = open(path, flags, Mode::empty())
             .map_err(|error| Error::io(Subject::File(path.to_owned()), error.into()))?;
         let original = Self { path: path.to_owned(), held: File::from(held) };
-        // A link itself can be held.
+        // `O_PATH` can hold a link itself, so the name is checked.
         original.assert_named().map(|()| original)
     }
 
-    /// What the system knows of it, whatever has its name by now.
+    /// The file's metadata, whichever file has its name by now.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -50,7 +53,7 @@ impl Original {
         self.held.metadata().map_err(|error| Error::io(Subject::File(self.path.clone()), error))
     }
 
-    /// That the name is still this file's.
+    /// Checks that the name still leads to this file.
     ///
     /// # Errors
     /// [`Error::Misuse`].
@@ -62,30 +65,34 @@ impl Original {
         }
     }
 
-    /// A connection to look at it by, as [`Handle::look`] has it.
+    /// Opens a read-only connection to this file, as [`Handle::look`] does.
     ///
     /// # Errors
-    /// As [`Original::connect`].
+    /// Those of [`Original::connect`].
     pub fn look<'a>(
         &self,
         path: &Path,
         uri: &str,
         options: &Options,
     ) -> std::result::Result<Handle<'a>, DatabaseError> {
-        // What is read by then opens logs, which are other files.
+        // The first read opens the logs, which are other files.
         look_by(path, options, |flags| self.connect(|| Handle::open(path, uri, flags)))
     }
 
-    /// A connection that `connect` opens by the name, if what it has opened is this file. SQLite opens a database when it
-    /// connects, by a descriptor of its own, and tells nobody which; but it is among those that the process has since then.
+    /// Returns the connection that `connect` opens by the name, if it has opened this file.
+    ///
+    /// SQLite opens a database when it connects, by a descriptor of its own, and does not say
+    /// which. But that descriptor is among those that the process has got since.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if it is another file, or it cannot be told; else those of `connect`.
+    /// [`Error::Misuse`] if it is another file, or the opened file cannot be identified; else the
+    /// error of `connect`.
     pub fn connect<'a>(
         &self,
         connect: impl Fn() -> std::result::Result<Handle<'a>, DatabaseError>,
     ) -> std::result::Result<Handle<'a>, DatabaseError> {
-        // SQLite opens none anew where it has one left of a connection that was closed while the file was locked.
+        // SQLite opens no new descriptor if it still has one of a connection that was closed while
+        // the file was locked.
         let mut unproven = Vec::new();
         for _ in 0..TRIES {
             let before = open_files();

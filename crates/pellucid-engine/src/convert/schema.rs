@@ -1,5 +1,5 @@
-//! What a conversion has to know of the schema: names only the application has, and the order of its
-//! rows, which `VACUUM INTO` changes and dumps show.
+//! The parts of a schema that a conversion depends on: names that only the application has, and the
+//! order of the schema's rows, which `VACUUM INTO` changes and dumps show.
 
 use std::path::Path;
 
@@ -24,7 +24,8 @@ pub fn check(path: &Path, source: &Handle<'_>, options: &Options) -> Result<(), 
     )?;
     let mut missing = Vec::new();
     for (kind, name, sql) in objects {
-        // SQLite tells one missing name at a time; each is made up, so that the next one is told.
+        // SQLite names one missing name at a time. Each is made up, so that SQLite names the next
+        // one.
         while let Err(DatabaseError::Sqlite { message, .. }) = trial.run(&sql) {
             let Some(need) = Need::of(&message) else { break };
             let told = format!("{message} ({kind} `{name}`)");
@@ -41,8 +42,8 @@ pub fn check(path: &Path, source: &Handle<'_>, options: &Options) -> Result<(), 
     Err(DatabaseError::Schema { file: path.display().to_string(), missing })
 }
 
-/// Whether SQLite could not do something because it does not know a name that the schema uses: no word about what is in
-/// the database.
+/// Whether the error means only that SQLite does not know a name that the schema uses. It says
+/// nothing about the database's content.
 pub(crate) fn is_of_the_application(error: &DatabaseError) -> bool {
     let DatabaseError::Sqlite { code, message, .. } = error else { return false };
     // Virtual tables have modules, and those of full-text search tokenizers, as well (src/vtab.c, ext/fts3, ext/fts5).
@@ -58,7 +59,7 @@ enum Need {
 }
 
 impl Need {
-    /// From SQLite's message (src/build.c, src/resolve.c).
+    /// Reads the name from SQLite's message (src/build.c, src/resolve.c).
     fn of(message: &str) -> Option<Self> {
         let after = |prefix| message.strip_prefix(prefix).map(str::to_owned);
         let collation = after("no such collation sequence: ").map(Self::Collation);
@@ -75,7 +76,7 @@ impl Need {
     }
 }
 
-/// More than any rowid of the schema table.
+/// A number greater than any rowid of the schema table.
 const ASIDE: i64 = 1 << 40;
 
 /// The schema's rows in their order: `(rowid, type, name)`.

@@ -1,4 +1,4 @@
-//! What both directions share: getting the database for itself, and the commit point.
+//! The parts that both directions share: locking the database, and the commit point.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::convert::{Progress, Stage};
 
 const RETRY: Duration = Duration::from_millis(20);
 
-/// A database whose journal mode was WAL and has to be that again, whatever happens.
+/// A locked database. If its journal mode was WAL, it becomes WAL again, whatever happens.
 #[derive(Debug)]
 pub struct Source<'a> {
     pub handle: Handle<'a>,
@@ -33,13 +33,13 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Opens the database under `uri` and holds RESERVED: readers go on, nobody commits. A WAL
-    /// database leaves WAL mode first, which needs every other connection to close.
+    /// Opens the database under `uri` and takes RESERVED: readers go on, no connection commits. A
+    /// WAL database leaves WAL mode first, for which every other connection has to close.
     pub fn reserve(path: &'a Path, uri: &str, options: &Options) -> Result<Self, DatabaseError> {
         Self::reserve_held(Original::hold(&resolved(path)?)?, path, uri, options)
     }
 
-    /// The same of a file that is held already, and of no other.
+    /// Like [`Source::reserve`], for a file that is held already, and for no other.
     pub fn reserve_held(
         original: Original,
         path: &'a Path,
@@ -61,7 +61,7 @@ impl<'a> Source<'a> {
         Ok(source)
     }
 
-    /// Tries until it works or the time is up; then names who is in the way.
+    /// Tries until it works or the time is up. Then it names the processes in the way.
     fn wait(
         &self,
         mut attempt: impl FnMut(&Handle<'a>) -> Result<bool, DatabaseError>,
@@ -87,8 +87,10 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Makes the copy's file, empty, with the owner of the original. It is removed when it is dropped; dropped before the
-    /// locks are given back: after that a copy of that name may be another's, and the only one.
+    /// Makes the empty file of the copy, with the owner of the original.
+    ///
+    /// The copy is removed when it is dropped. It has to be dropped before the locks are released:
+    /// after that a copy of that name may be another conversion's, and its only one.
     pub fn make_copy(&self) -> Result<CopyFile, DatabaseError> {
         let copy = CopyFile::create(copy_path(self.path), self.path)?;
         copy.give_to_owner_of(&self.original.metadata()?);
@@ -119,7 +121,8 @@ impl<'a> Source<'a> {
             }
             return Err(failed(self.path, unwritten.code, "its first sector cannot be written"));
         }
-        // Written is as good as done, even if it cannot be synced: without the copy all would be lost.
+        // A written sector 0 counts as done, even if it cannot be synced: without the copy the
+        // database would be lost.
         self.done.set(true);
         laying.begin();
         let io = |code| failed(self.path, code, "the switch was interrupted and can be finished");
@@ -132,7 +135,7 @@ impl<'a> Source<'a> {
 
 impl Drop for Source<'_> {
     fn drop(&mut self) {
-        // Nothing was changed in this transaction; ROLLBACK only gives the locks back.
+        // This transaction changed nothing; ROLLBACK only releases the locks.
         let _ = self.handle.run("ROLLBACK");
         if self.was_wal && !self.done.get() {
             let _ = self.handle.text("PRAGMA journal_mode=WAL");
@@ -144,7 +147,7 @@ fn failed(path: &Path, Code(code): Code, message: &str) -> DatabaseError {
     DatabaseError::Sqlite { file: path.display().to_string(), code, message: message.to_owned() }
 }
 
-/// Refuses to start without room for the copy.
+/// Refuses to start if there is no room for the copy.
 pub fn check_space(path: &Path, needed: u64) -> Result<(), DatabaseError> {
     let free = free_bytes(path)?;
     if free < needed {
@@ -153,10 +156,10 @@ pub fn check_space(path: &Path, needed: u64) -> Result<(), DatabaseError> {
     Ok(())
 }
 
-/// The room beside a file.
+/// The free bytes on the file system of a file.
 ///
 /// # Errors
-/// [`Error::Io`] naming the directory.
+/// [`Error::Io`], which names the directory.
 pub fn free_bytes(path: &Path) -> Result<u64, Error> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -167,8 +170,8 @@ pub fn free_bytes(path: &Path) -> Result<u64, Error> {
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Fills the copy, which is lent, from the database `from`, which is the file that `source` has locked; `to` says what it is
-/// to be. Both are URIs.
+/// Fills the lent copy from the database `from`, which is the file that `source` has locked. `to`
+/// says of which kind the copy is. Both are URIs.
 pub fn fill_copy(
     source: &Source<'_>,
     from: &str,
@@ -178,8 +181,8 @@ pub fn fill_copy(
     expected: u64,
     progress: &mut Progress<'_>,
 ) -> Result<(), DatabaseError> {
-    // For writing, though it writes nothing: SQLite 3.40 cannot VACUUM INTO from a connection that may only read when an
-    // index is on a function of the application's.
+    // The connection may write, although it does not: SQLite 3.40 cannot VACUUM INTO from a
+    // read-only connection if an index uses a function of the application.
     let connect = || Handle::open(source.path, from, ffi::OPEN_READWRITE);
     let mut reader = source.original.connect(connect)?;
     options.equip(&reader)?;

@@ -1,4 +1,4 @@
-//! A hot journal: what the pages were before a transaction that somebody did not live to end.
+//! A hot journal: the pages as they were before a transaction that was interrupted.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -29,12 +29,12 @@ pub struct HotJournal {
 }
 
 impl HotJournal {
-    /// Reads it; none if there is none, if it was ended, or if its transaction was committed: it names a super-journal
-    /// that is gone (SQLite, "Atomic Commit", 5.3).
+    /// Reads the journal. `None` if there is none, if it was ended, or if its transaction was
+    /// committed: it names a super-journal that is gone (SQLite, "Atomic Commit", 5.3).
     ///
     /// # Errors
-    /// [`Error::Io`], and [`Error::Unauthentic`] for a header that is damaged: it cannot be told then what the
-    /// transaction has changed.
+    /// [`Error::Io`], and [`Error::Unauthentic`] for a damaged header, because then it is unknown
+    /// which pages the transaction has changed.
     pub fn open(path: &Path, link: &Link) -> Result<Option<Self>> {
         let failed = |error| Error::io(Subject::File(path.to_owned()), error);
         let file = match pellucid_files::regular::open_named(path) {
@@ -78,7 +78,7 @@ impl HotJournal {
         Ok(Some(journal))
     }
 
-    /// What is in a header's sector besides the header: damage, and nothing that the records depend on.
+    /// Checks the rest of a header's sector. Bytes there are damage, but no record depends on them.
     fn look_at_rest(&mut self, at: u64) {
         let mut sector = [0; SECTOR_READ_BYTES];
         let read = self.file.read_at(&mut sector, at).unwrap_or(0);
@@ -87,7 +87,7 @@ impl HotJournal {
         }
     }
 
-    /// Segment by segment, each a header and its records.
+    /// Reads the segments, each a header and its records.
     fn follow(&mut self, keys: &ContainerKeys, first: JournalHeader, sector: u64, size: u64) {
         let record = record_bytes(self.page_bytes) as u64;
         let (mut header, mut at) = (first, 0u64);
@@ -101,7 +101,8 @@ impl HotJournal {
                         self.records.entry(page).or_insert(offset);
                     }
                     Err(found) if counted.is_some() => self.damaged.push(found),
-                    // A journal that nobody counts ends with the first record that is not whole.
+                    // A journal without a count of records ends with the first record that is not
+                    // whole.
                     Err(_) => return,
                 }
             }
@@ -123,7 +124,8 @@ impl HotJournal {
         }
     }
 
-    /// Page and record at `offset`, or the page it says it is of and what is wrong.
+    /// Reads the page and record at `offset`. The error is the page number that it states and the
+    /// cause.
     fn record(
         &self,
         keys: &ContainerKeys,
@@ -141,7 +143,8 @@ impl HotJournal {
         }
     }
 
-    /// The page as it was before the transaction; none if that did not change it.
+    /// Returns the page as it was before the transaction. `None` if the transaction did not change
+    /// it.
     pub fn page(&self, link: &Link, number: u32) -> Option<std::result::Result<Vec<u8>, String>> {
         if let Some((_, cause)) = self.damaged.iter().find(|(page, _)| *page == number) {
             return Some(Err(format!("page {number}: {cause}")));
@@ -154,22 +157,22 @@ impl HotJournal {
         })
     }
 
-    /// Pages of the database before the transaction.
+    /// The number of pages of the database before the transaction.
     pub fn pages(&self) -> u32 {
         self.pages
     }
 
-    /// The last page that it has.
+    /// The highest page number in the journal.
     pub fn last(&self) -> u32 {
         self.records.keys().copied().max().unwrap_or(0)
     }
 
-    /// How many records it has that open.
+    /// The number of records that open.
     pub fn records(&self) -> usize {
         self.records.len()
     }
 
-    /// What of it is damaged.
+    /// Remarks about damaged parts of the journal.
     pub fn remarks(&self) -> impl Iterator<Item = String> + '_ {
         self.damaged.iter().map(|(_, cause)| format!("{cause}: what it was before is lost"))
     }

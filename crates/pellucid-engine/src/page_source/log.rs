@@ -1,6 +1,6 @@
 //! The frames of a WAL that count, found as SQLite's recovery finds them.
 //!
-//! Read by a descriptor of its own: SQLite keeps no locks on a WAL, so closing it drops none.
+//! It is read by a descriptor of its own: SQLite keeps no locks on a WAL, so closing it drops none.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -30,7 +30,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Reads it; none if there is none, or it is not of a sealed database.
+    /// Reads the WAL. `None` if there is none, or it is not of a sealed database.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Unsupported`] for the log of a later version.
@@ -52,7 +52,8 @@ impl Log {
             Self { file, header, page_bytes, frames: HashMap::new(), pages: None, remark: None };
         let fits = |found: &WalHeader| found.sealed && found.page_size as usize == page_bytes;
         if WalHeader::parse(&header).filter(fits).is_none() {
-            // SQLite takes such a log for empty, and so does this; it is none if no frame is in it.
+            // SQLite takes such a log for empty, and so does this function; it counts as none if no
+            // frame of it opens.
             if log.frame(link, 1).is_err() {
                 return Ok(None);
             }
@@ -64,7 +65,8 @@ impl Log {
         Ok(Some(log))
     }
 
-    /// Takes frames as long as each goes on from the one before; what is behind the last commit does not count.
+    /// Takes frames as long as each continues the one before. Frames behind the last commit do not
+    /// count.
     fn follow(&mut self, link: &Link, frames: u32) {
         let mut chain = Chain::new(self.header);
         let mut pending = Vec::new();
@@ -88,8 +90,8 @@ impl Log {
         }
     }
 
-    /// Whether a commit of the same log lies behind a frame that does not open: then that frame was damaged, and
-    /// is not where a crash ended the log.
+    /// Whether a commit of the same log lies behind a frame that does not open. Then that frame is
+    /// damaged, and is not the end that a crash left.
     fn goes_on_behind(&self, link: &Link, damaged: u32, frames: u32) -> bool {
         (damaged + 1..=frames)
             .map_while(|number| self.frame(link, number).ok())
@@ -113,7 +115,7 @@ impl Log {
         Ok(frame)
     }
 
-    /// The page as the log has it; none if it does not have it.
+    /// Returns the page from the log. `None` if the log does not have it.
     pub fn page(&self, link: &Link, number: u32) -> Option<std::result::Result<Vec<u8>, String>> {
         let frame = self.frames.get(&number)?;
         match self.frame(link, *frame) {
@@ -121,7 +123,7 @@ impl Log {
                 let end = frame.len() - TAIL_BYTES;
                 Some(Ok(frame[FRAME_HEADER_BYTES..end].to_vec()))
             }
-            // All of the log was in the database and somebody has begun it anew.
+            // All of the log was in the database, and another process has restarted it.
             Err(_) if self.was_begun_anew() => None,
             Err(cause) => Some(Err(format!("page {number}: {cause}"))),
         }
@@ -132,17 +134,18 @@ impl Log {
         self.file.read_exact_at(&mut now, 0).is_err() || now != self.header
     }
 
-    /// Pages of the database after its last commit, if that is in here.
+    /// The number of pages of the database after the last commit in the log. `None` if it has no
+    /// commit.
     pub fn pages(&self) -> Option<u32> {
         self.pages
     }
 
-    /// The last page that it has.
+    /// The highest page number in the log.
     pub fn last(&self) -> u32 {
         self.frames.keys().copied().max().unwrap_or(0)
     }
 
-    /// What is damaged so that commits are lost.
+    /// A remark about damage that loses commits.
     pub fn remark(&self) -> Option<String> {
         self.remark.as_ref().map(|cause| match cause.starts_with("WAL frame") {
             true => format!("{cause}: that commit and those behind it are lost"),

@@ -1,10 +1,11 @@
-//! Brings the WAL into the database on a thread of its own while an exclusive scan writes on.
+//! Checkpoints the WAL on a thread of its own while an exclusive scan goes on writing.
 //!
-//! A checkpoint opens each frame, seals each page once more and waits for the disk twice: a third of the time of a scan on
-//! one thread (docs/design/speed.md, "A scan with nobody else there"). It is SQLite's own, over a connection of its own, as if
-//! another process made it (sqlite.org/wal.html, 2.1): what is safe then is safe here.
+//! A checkpoint opens each frame, seals each page once more and waits for the disk twice: a third
+//! of the time of a scan on one thread (docs/design/speed.md, "A scan with nobody else there"). It
+//! is an SQLite checkpoint over a connection of its own, as another process would make it
+//! (sqlite.org/wal.html, 2.1), so it is as safe as that one.
 //!
-//! It only helps. What it fails to do, the scan does by itself: there an error is met again, and told.
+//! If it fails, the scan makes the checkpoint itself, meets the error again and reports it.
 
 use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TryRecvError};
@@ -14,23 +15,28 @@ use std::time::Duration;
 use super::open;
 use crate::convert::switch::free_bytes;
 
-/// A writer begins the log anew only when all of it is in the database, which it never is beside a writer who does not
-/// wait. So the scan waits whenever the log has grown by so much, or by a quarter of the room that there is.
+/// The bytes by which the log may grow before the scan waits, unless a quarter of the free room is
+/// less.
+///
+/// A writer restarts the log only when all of it is in the database, which never happens beside a
+/// writer that does not wait.
 const LOG_BYTES: u64 = 64 << 20;
 
-/// The thread ends when this is dropped.
+/// The handle of the thread, which ends when the handle is dropped.
 pub struct Checkpointer {
     asks: SyncSender<()>,
-    /// One for each checkpoint that was made; the thread has failed when there are no more.
+    /// One answer for each checkpoint that was made. A closed channel means that the thread has
+    /// failed.
     answers: Receiver<()>,
-    /// It has been asked, and its answer has not been taken yet.
+    /// Whether the thread was asked and its answer not taken yet.
     asked: bool,
     grown_bytes: u64,
     most_bytes: u64,
 }
 
 impl Checkpointer {
-    /// Starts the thread; none if the system starts none. For a lock it waits as long as `patience`.
+    /// Starts the thread. `None` if the system starts none. The thread waits for a lock as long as
+    /// `patience`.
     pub fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         path: &Path,
@@ -45,7 +51,8 @@ impl Checkpointer {
         Some(Self { asks, answers, asked: false, grown_bytes: 0, most_bytes })
     }
 
-    /// Told that a transaction of so many bytes was committed. False if the thread has failed.
+    /// Notes that a transaction of `bytes` bytes was committed, and waits if the log has grown too
+    /// far. False if the thread has failed.
     pub fn committed(&mut self, bytes: u64) -> bool {
         self.grown_bytes += bytes;
         if self.grown_bytes < self.most_bytes {
@@ -56,7 +63,7 @@ impl Checkpointer {
             };
         }
         self.grown_bytes = 0;
-        // What it does now may have begun before this transaction was committed.
+        // The present checkpoint may have begun before this transaction was committed.
         (!self.asked || self.wait()) && self.ask() && self.wait()
     }
 
@@ -74,7 +81,7 @@ impl Checkpointer {
 fn checkpoint(path: &Path, patience: Duration, asked: &Receiver<()>, answer: &SyncSender<()>) {
     let Ok(handle) = open(path, patience) else { return };
     for () in asked {
-        // What a reader keeps it from is left to the next one.
+        // Frames that a reader holds back are left to the next checkpoint.
         let done = handle.number("PRAGMA wal_checkpoint(PASSIVE)");
         if done.is_err() || answer.send(()).is_err() {
             return;

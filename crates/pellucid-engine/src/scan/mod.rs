@@ -1,10 +1,10 @@
 //! The scan: every page of a database is rewritten under the current key while the database is in use.
 //!
-//! Pages go through ordinary short SQLite transactions, so crash safety, readers, writers and other processes
-//! are SQLite's own business; the key of a page is not its content, so a scan changes nothing anybody reads.
-//! What is left to do is read off the pages themselves: each names the generation it was sealed under. A scan
-//! that was killed therefore goes on by beginning again. From the moment of the switch (`switch`) nobody
-//! seals under an older key, so the number of older units only falls; when none is left anywhere (`proof`)
+//! Pages go through ordinary short SQLite transactions, so crash safety, readers, writers and other
+//! processes are SQLite's business. The key of a page is not its content, so a scan changes no
+//! content. The pages themselves say what is left to do: each names the generation that sealed it.
+//! A killed scan therefore goes on by starting again. From the switch (`switch`) on no connection
+//! seals under an older key, so the number of older units only falls. When none is left (`proof`),
 //! the older key is dropped. Described in docs/design/scan.md, "State and scan".
 
 mod checkpointer;
@@ -34,16 +34,17 @@ pub use switch::{change_state, rekey, rekey_as_new, set};
 pub(crate) use turn::is_taken;
 pub use turn::{Turn, RESERVED_BYTE};
 
-/// How a scan goes about it.
+/// The options of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How long the write lock is held at a time; it is left free at least as long after each. Zero is a page at a time.
+    /// The time for which the write lock is held at once. It is left free at least as long after
+    /// each. Zero means one page at a time.
     pub hold: Duration,
-    /// At most so many bytes a second.
+    /// The most bytes a second.
     pub throttle: Option<u64>,
-    /// Nobody else gets in before it is done.
+    /// Whether the scan keeps every other connection out until it ends.
     pub exclusive: bool,
-    /// How long to wait for a lock before somebody is told.
+    /// How long to wait for a lock before the scan reports that it waits.
     pub patience: Duration,
 }
 
@@ -58,41 +59,42 @@ impl Default for Options {
     }
 }
 
-/// How a scan ended.
+/// The end of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The proof holds, and the older keys are gone.
     Complete,
-    /// Somebody suspended it.
+    /// The scan was suspended.
     Suspended,
-    /// There was none to be done.
+    /// No scan was due.
     NothingToDo,
 }
 
-/// What a scan is doing, for whoever looks on.
+/// The step of a scan, to show its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
     /// Rewriting pages.
     Rewriting,
-    /// All pages are rewritten; somebody reads on in a state of before, or holds a lock.
+    /// All pages are rewritten; a connection still reads an earlier state, or holds a lock.
     WaitingForReaders,
     /// Reading every tail.
     Proving,
 }
 
-/// Told now and then: what, pages done, pages in all.
+/// The progress callback, called now and then with the step, the pages done and the pages in all.
 pub type Watch<'a> = dyn FnMut(Doing, u32, u32) + 'a;
 
-/// How often progress is kept in the file and the header is looked at for a suspension.
+/// The interval at which progress is written to the file and the header is read for a suspension.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-/// A planted or forgotten unit is rewritten once more; what then is left has another cause.
+/// The most passes. A planted or forgotten unit is rewritten by one more pass; an older unit that
+/// is left after that has another cause.
 const PASSES: usize = 3;
 
-/// Scans the database at `path` to its end, from wherever an earlier one stopped.
+/// Scans the database at `path` to its end, from where an earlier scan stopped.
 ///
 /// # Errors
-/// [`DatabaseError::Scanned`] if somebody scans it already. Others: the scan can be resumed; damage is named, and the
-/// state says `aborted` then.
+/// [`DatabaseError::Scanned`] if another process scans it. After other errors the scan can be
+/// resumed. Damage is named, and the state becomes `aborted` then.
 pub fn run(path: &Path, options: &Options, watch: &mut Watch<'_>) -> Result<Ended, DatabaseError> {
     let path = &followed(path)?;
     let Some(_turn) = Turn::take(path)? else {
@@ -101,14 +103,14 @@ pub fn run(path: &Path, options: &Options, watch: &mut Watch<'_>) -> Result<Ende
     let scanned = Scanner::open(path, options)?.run(watch);
     if let Err(error) = &scanned {
         if is_damage(error) {
-            // What cannot be noted here is told all the same.
+            // The error is returned even if the state cannot be written.
             let _ = change_state(path, ScanState::Aborted);
         }
     }
     scanned
 }
 
-/// What of a database is under which key, by the generations that its units name.
+/// The units of a database that are under an older key, by the generations that they name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survey {
     /// Pages of the file.
@@ -117,18 +119,18 @@ pub struct Survey {
     pub older: u64,
     /// The first of them.
     pub first: Option<u32>,
-    /// What else is not: a frame of the WAL, a journal, a rest of a page.
+    /// Whether another unit is under an older key: a frame of the WAL, a journal, a rest of a page.
     pub beside: bool,
 }
 
 impl Survey {
-    /// Whether nothing is left that an older key opens.
+    /// Whether no unit is left that an older key opens.
     pub fn is_current(&self) -> bool {
         self.older == 0 && !self.beside
     }
 }
 
-/// Looks at every tail and changes nothing: what a scan would have to do, or that none has to be done.
+/// Reads every tail and changes nothing: the work that a scan would have to do.
 ///
 /// # Errors
 /// [`DatabaseError`] if it cannot be read.
@@ -140,19 +142,20 @@ pub fn survey(path: &Path, watch: &mut Watch<'_>) -> Result<Survey, DatabaseErro
     scanner.lower(|lower, _| proof::survey(lower, path, &header, watch))?
 }
 
-/// The name beside which SQLite keeps WAL and journal.
+/// The path with symbolic links followed. SQLite keeps WAL and journal beside it.
 fn followed(path: &Path) -> Result<PathBuf, DatabaseError> {
     Ok(path.canonicalize().map_err(|error| Error::io(Subject::File(path.to_owned()), error))?)
 }
 
-/// A connection that reads and writes pages, and waits for a lock as long as `patience`.
+/// Opens a connection that reads and writes pages. It waits for a lock as long as `patience`.
 fn open(path: &Path, patience: Duration) -> Result<Handle<'static>, DatabaseError> {
-    // A scan reads the whole file, under no lock: another process may cut off what is mapped (SIGBUS).
+    // A scan reads the whole file without a lock. Another process may cut the file, and a read
+    // behind the end of a mapping is a SIGBUS.
     let uri = uri(path, "vfs=pellucid&require=sealed&pellucid_mmap=0");
     let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
     handle.busy_timeout(patience.as_millis().try_into().unwrap_or(i32::MAX));
     if handle.text("PRAGMA journal_mode")? == "wal" {
-        // A power cut may take rewritten pages back: they are rewritten again then.
+        // A power cut may undo the rewriting of pages; the next scan rewrites them again.
         handle.run("PRAGMA synchronous=NORMAL")?;
     }
     Ok(handle)
@@ -202,7 +205,7 @@ impl<'a> Scanner<'a> {
             if self.settle(watch)? {
                 return Ok(Ended::Complete);
             }
-            // Who turns back makes all pages older ones, and that is nobody's fault.
+            // If encryption was switched back, all pages are older ones, and that is no error.
             let header = self.header()?;
             if *header.current_dek()? != row {
                 (passes, row) = (0, header.current_dek()?.clone());
@@ -215,8 +218,9 @@ impl<'a> Scanner<'a> {
         .into())
     }
 
-    /// Empties WAL, journal and physical tail, proves that no older unit is left, and drops the older keys.
-    /// False if one is left, in a page that can be rewritten, or if somebody has turned back meanwhile.
+    /// Empties WAL, journal and physical tail, proves that no older unit is left, and drops the
+    /// older keys. False if an older unit is left in a page that can be rewritten, or if encryption
+    /// was switched back meanwhile.
     fn settle(&self, watch: &mut Watch<'_>) -> Result<bool, DatabaseError> {
         self.empty_logs(watch)?;
         watch(Doing::WaitingForReaders, 1, 1);
@@ -226,8 +230,9 @@ impl<'a> Scanner<'a> {
         let found = self.lower(|lower, _| proof::search(lower, self.path, &header, watch))??;
         match found {
             None => {
-                // Others may have brought what the proof saw to the file with `synchronous=OFF`. What a power cut takes
-                // back to its older form is lost once the older key is dropped.
+                // Another connection may have written the pages that the proof read with
+                // `synchronous=OFF`. A power cut could restore an older form of such a page, and
+                // that is lost once the older key is dropped.
                 self.lower(|lower, _| lower.sync(ffi::SYNC_NORMAL))?
                     .map_err(|code| self.failed(code, "it cannot be synced"))?;
                 switch::settle(self.path, &header)
@@ -248,7 +253,7 @@ impl<'a> Scanner<'a> {
         begun.map_err(|error| crate::header_change::in_use(self.path, error))
     }
 
-    /// The header as it is now: a read transaction looks at it.
+    /// Returns the present header. A read transaction makes the shim read it.
     fn header(&self) -> Result<Header, DatabaseError> {
         self.handle.run("SELECT 1 FROM sqlite_schema")?;
         self.lower(|_, link| link.refresh().map(|()| link.header()))?
@@ -274,7 +279,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Keeps in the file how far the scan is, for whoever looks on; under the lock that a transaction holds.
+    /// Writes the scan's progress to the file, for `status` and the views. Called under the lock
+    /// that a transaction holds.
     fn keep_progress(&self, done: u32, pages: u32) -> Result<(), DatabaseError> {
         let kept = self.lower(|lower, link| {
             let (header, keys) = (link.header(), link.keys()?);
@@ -286,11 +292,11 @@ impl<'a> Scanner<'a> {
         kept.map_err(|code| self.failed(code, "the progress cannot be written"))
     }
 
-    /// Brings everything out of the WAL, or makes the journal vanish.
+    /// Checkpoints all of the WAL, or removes the journal.
     fn empty_logs(&self, watch: &mut Watch<'_>) -> Result<(), DatabaseError> {
         watch(Doing::WaitingForReaders, 1, 1);
         if !self.wal {
-            // In DELETE mode a commit unlinks the journal, also one that another connection kept.
+            // In DELETE mode a commit removes the journal, even one that another connection kept.
             self.handle.run("PRAGMA journal_mode=DELETE")?;
             self.begin("BEGIN EXCLUSIVE")?;
             rewrite::first_page(&self.handle)?;
@@ -299,7 +305,7 @@ impl<'a> Scanner<'a> {
         const EACH: Duration = Duration::from_millis(100);
         const FREE: Duration = Duration::from_millis(200);
         let patience = Patience::new(self.options.patience, FREE);
-        // Most of it while writers go on; what is left is short.
+        // This moves most frames while writers go on, so that the locked part is short.
         self.handle.run("PRAGMA wal_checkpoint(PASSIVE)")?;
         self.handle.busy_timeout(EACH.as_millis() as std::ffi::c_int);
         let emptied = loop {
@@ -318,11 +324,12 @@ impl<'a> Scanner<'a> {
         emptied
     }
 
-    /// What lies behind the last page is no page any more, and nothing rewrites it. Nor does a database in WAL mode
-    /// have a journal: one that is left over was ended before the mode changed.
+    /// Cuts off what lies behind the last page, which is no page any more and is never rewritten.
+    /// In WAL mode it also removes a left-over journal, which was ended before the mode changed.
     ///
-    /// In WAL mode `BEGIN EXCLUSIVE` is the write lock and no more: somebody may have committed since the log was emptied.
-    /// Such a commit counts only as long as its log is there, so what the file is without it stays too.
+    /// In WAL mode `BEGIN EXCLUSIVE` is only the write lock, so another connection may have
+    /// committed since the log was emptied. Such a commit counts only as long as its log is there,
+    /// so the pages that the file has without the log stay too.
     fn cut_physical_tail(&self) -> Result<(), DatabaseError> {
         self.begin("BEGIN EXCLUSIVE")?;
         let pages = self.handle.number("PRAGMA page_count")? as u64;
@@ -330,7 +337,7 @@ impl<'a> Scanner<'a> {
             let without_log = if self.wal { pages::without_log(lower, link)? } else { Some(0) };
             match without_log {
                 Some(others) => pages::cut(lower, link, pages.max(others)),
-                // The proof finds what is left, and there is another pass.
+                // The proof finds the older units that are left, and there is another pass.
                 None => Ok(()),
             }
         })?;

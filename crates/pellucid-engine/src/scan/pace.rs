@@ -1,17 +1,19 @@
-//! How many pages at a time, and how long a pause after them.
+//! The pace of a scan: how many pages a batch has, and how long the pause after it is.
 
 use std::time::Duration;
 
-/// Pages of the first batch; it shows what a transaction costs by itself.
+/// Pages of the first batch, which shows what a transaction costs by itself.
 const FIRST: usize = 4;
-/// Fewer cost a transaction as much: beside others that wait for a busy disk, too, a batch was a page, and 2 MiB took minutes.
+/// The fewest pages of a batch. A smaller one costs a transaction as well: beside other programs
+/// that wait for a busy disk, a batch became one page, and 2 MiB took minutes.
 const FEWEST: usize = 16;
 const MOST: usize = 4096;
-/// A batch with nobody to wait for it.
+/// Pages of a batch of an exclusive scan, for which no other connection waits.
 const EXCLUSIVE: usize = 2048;
 
-/// How long the lock is left free, in times of how long it was held. In rollback mode the end of a batch keeps readers
-/// out too, so there are more to let through before the next (docs/design/speed.md, "A scan under load, first look").
+/// How long the lock is left free, in multiples of how long it was held. In rollback mode the end
+/// of a batch keeps readers out too, so more readers have to be let through before the next batch
+/// (docs/design/speed.md, "A scan under load, first look").
 const FREE_WAL: u32 = 1;
 const FREE_ROLLBACK: u32 = 4;
 
@@ -21,16 +23,17 @@ pub struct Pace {
     hold: Duration,
     free: u32,
     batch: usize,
-    /// The shortest that the lock was held so far: what no batch, however small, comes below.
+    /// The shortest time for which the lock was held so far. No batch, however small, takes less.
     least: Duration,
     exclusive: bool,
-    /// Bytes a second, and how much time they have cost and should have cost so far.
+    /// The limit in bytes a second, and the times that the bytes have taken and should have taken
+    /// so far.
     throttle: Option<u64>,
     ahead: Duration,
 }
 
 impl Pace {
-    /// One that holds the lock for `hold`, in WAL mode or in rollback mode.
+    /// Makes the pace that holds the lock for `hold`, in WAL mode or in rollback mode.
     pub fn new(hold: Duration, wal: bool, exclusive: bool, throttle: Option<u64>) -> Self {
         let batch = match exclusive {
             true => EXCLUSIVE,
@@ -41,20 +44,22 @@ impl Pace {
         Self { hold, free, batch, least: Duration::MAX, exclusive, throttle, ahead: Duration::ZERO }
     }
 
-    /// Pages of the next batch.
+    /// The number of pages of the next batch.
     pub fn batch(&self) -> usize {
         self.batch
     }
 
-    /// Told that `pages` pages, `bytes` long, held the lock for `held`: how long to leave it free.
+    /// Notes that `pages` pages of `bytes` bytes held the lock for `held`. Returns how long to
+    /// leave it free.
     pub fn after(&mut self, pages: usize, bytes: u64, held: Duration) -> Duration {
         if !self.exclusive && pages > 0 {
-            // Where a disk takes as long as that to sync, a batch that fits would be one page: half of the time at least
-            // is for pages.
+            // If one sync of the disk takes as long as `hold`, a fitting batch would be one page.
+            // So at least half of the time is for pages.
             self.least = self.least.min(held);
             let hold = if self.hold.is_zero() { self.hold } else { self.hold.max(self.least * 2) };
             let fits = pages as f64 * hold.as_secs_f64() / held.as_secs_f64().max(1e-6);
-            // Up by half at most, down at once: a slow disk or a checkpoint of its own was in the way.
+            // A batch grows by half at most and shrinks at once, because a slow disk or the
+            // connection's own checkpoint may have been in the way.
             let most = self.batch + self.batch / 2 + 1;
             let fewest = if self.hold.is_zero() { 1 } else { FEWEST };
             self.batch = (fits as usize).clamp(fewest, most.clamp(fewest, MOST));

@@ -1,4 +1,4 @@
-//! Where pages lie, and which of them an older key sealed.
+//! The places of pages in the file, and which pages an older key sealed.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use pellucid_vfs::link::Link;
 use pellucid_vfs::lower::CALL_BYTES;
 use pellucid_vfs::open_file::OpenFile;
 
-/// In WAL mode page 1 may be read while a checkpoint writes it.
+/// Reads of page 1 before it counts as unreadable: in WAL mode a checkpoint may write it meanwhile.
 const FIRST_PAGE_ATTEMPTS: usize = 16;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Pages that the file has room for, the last one perhaps in part.
+/// The number of pages that the file has room for. The last one may be there in part.
 pub fn in_file(lower: OpenFile<'_>, header: &Header) -> Outcome<u64> {
     let bytes = lower.size()?.saturating_sub(REGION_BYTES);
     Ok(bytes.div_ceil(u64::from(header.page_size)))
@@ -29,8 +29,8 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// Reads pages from `first` on, at most so many as one call takes, up to `last`. Those of them that are not under
-    /// the current DEK, and how many were read.
+    /// Reads pages from `first` to `last`, at most as many as one call takes. Returns those that
+    /// are not under the current DEK, and how many were read.
     pub fn older(
         &mut self,
         lower: OpenFile<'_>,
@@ -53,7 +53,8 @@ impl Stretch {
     }
 }
 
-/// Cuts off what lies behind page `pages`. Under the locks that keep everybody else from the file.
+/// Cuts off what lies behind page `pages`. The caller holds the locks that keep every other
+/// connection from the file.
 pub fn cut(lower: OpenFile<'_>, link: &Link, pages: u64) -> Outcome<()> {
     let Some(page_bytes) = link.page_size() else { return Ok(()) };
     let end = REGION_BYTES + pages * page_bytes as u64;
@@ -64,11 +65,12 @@ pub fn cut(lower: OpenFile<'_>, link: &Link, pages: u64) -> Outcome<()> {
     lower.sync(pellucid_host::ffi::SYNC_NORMAL)
 }
 
-/// How many pages the file of a database in WAL mode has without its log: none that counts if the log is empty, and
-/// nothing if it cannot be told. Under the write lock.
+/// The number of pages that the file of a database in WAL mode has without its log. 0 if the log is
+/// empty, because then the count does not matter; `None` if it cannot be found. The caller holds
+/// the write lock.
 ///
-/// Readers in a state of before need no more either: a checkpoint brings no page 1 to the file that is newer than theirs, and what
-/// a later commit added is in the log.
+/// Readers of an earlier state need no more pages either: a checkpoint brings no page 1 to the file
+/// that is newer than theirs, and pages that a later commit added are in the log.
 pub fn without_log(lower: OpenFile<'_>, link: &Link) -> Outcome<Option<u64>> {
     let mut log = link.path().as_os_str().to_owned();
     log.push("-wal");
@@ -85,16 +87,16 @@ pub fn without_log(lower: OpenFile<'_>, link: &Link) -> Outcome<Option<u64>> {
         if link.try_open_page(1, &unit, &mut first).is_ok() {
             let word = |at: usize| first.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
             let number = |at| word(at).map_or(0, u32::from_be_bytes);
-            // The size goes with the change counter (SQLite file format, 1.3.8).
+            // The size is valid with this change counter (SQLite file format, 1.3.8).
             return Ok((number(24) == number(92)).then(|| number(28).into()));
         }
-        // A checkpoint is writing it.
+        // A checkpoint is writing page 1.
         std::thread::sleep(PAUSE);
     }
     Ok(None)
 }
 
-/// Removes a journal that a database in WAL mode has no use for, if it was ended.
+/// Removes an ended journal, for which a database in WAL mode has no use.
 pub fn remove_ended_journal(path: &Path) -> Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push("-journal");

@@ -1,8 +1,8 @@
 //! The proof that no unit of an older key is left: every tail of the database file and of the WAL is read, and
 //! no journal is there.
 //!
-//! It needs no lock: from the switch on nobody seals under an older key, so a tail that was seen to be
-//! current stays so, and one that comes new is current.
+//! It needs no lock. From the switch on no connection seals under an older key, so a tail that was
+//! current stays so, and a new tail is current.
 
 use std::fmt;
 use std::io::Read;
@@ -25,16 +25,16 @@ use super::{Doing, Survey, Watch};
 const REST_ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Where a unit of an older key was found.
+/// The place of a unit under an older key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// In a page of the database.
+    /// A page of the database.
     Page(u32),
-    /// Behind the last whole page.
+    /// Bytes behind the last whole page.
     Rest(u64),
-    /// In a frame of the WAL.
+    /// A frame of the WAL.
     Frame(u32),
-    /// In a rollback journal, where one should not be.
+    /// A rollback journal that should not have one.
     Journal,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Left {
     }
 }
 
-/// The first unit found that is not under the current DEK.
+/// Returns the first unit that is not under the current DEK.
 pub fn search(
     lower: OpenFile<'_>,
     path: &Path,
@@ -82,7 +82,8 @@ pub fn search(
     })
 }
 
-/// Bytes behind the last whole page. A page that is being written comes to the file piece by piece; a rest stays.
+/// Returns the number of bytes behind the last whole page. A page that is being written comes to
+/// the file piece by piece, so only bytes that stay are a rest.
 fn rest(lower: OpenFile<'_>, header: &Header) -> Outcome<u64> {
     let mut rest = 0;
     for _ in 0..REST_ATTEMPTS {
@@ -95,7 +96,7 @@ fn rest(lower: OpenFile<'_>, header: &Header) -> Outcome<u64> {
     Ok(rest)
 }
 
-/// Counts what [`search`] would find.
+/// Counts all units that [`search`] would find.
 pub fn survey(
     lower: OpenFile<'_>,
     path: &Path,
@@ -146,12 +147,13 @@ fn search_wal(path: &Path, header: &Header) -> Result<Option<u32>> {
     Ok(None)
 }
 
-/// Whether a journal has a header or a first record of an older key. The scan has made the journal vanish under
-/// EXCLUSIVE, so one that is there now was made since, as a whole.
+/// Whether a journal has a header or a first record under an older key. The scan removed the
+/// journal under EXCLUSIVE, so one that is there now was made since, and completely.
 ///
-/// The header of an ended journal no longer says where the first record begins: one sector in, and each connection has
-/// its own sector size. So every size is tried. What is no record there may name any generation, and is one of the few
-/// older ones with a chance of some 2^-30.
+/// The header of an ended journal no longer says where the first record begins. It begins one
+/// sector in, and each connection has its own sector size, so every size is tried. Bytes that are
+/// no record may name any generation; that they name one of the few older ones has a chance of some
+/// 2^-30.
 fn has_older_journal(path: &Path, header: &Header) -> Result<bool> {
     let name = beside(path, "-journal");
     let failed = |error| Error::io(Subject::File(name.clone()), error);

@@ -1,4 +1,5 @@
-//! One pass over the pages: each of an older key goes through a transaction that changes nothing in it.
+//! One pass over the pages: each page of an older key goes through a transaction that does not
+//! change its content.
 
 use std::time::Instant;
 
@@ -12,10 +13,10 @@ use super::pace::Pace;
 use super::pages::{self, Stretch};
 use super::{Doing, Ended, Scanner, Watch, PROGRESS_EVERY};
 
-/// A page is written as it is read; `sqlite_dbpage` is in the program's own SQLite (dbpage vtab).
+/// Writes a page as it was read. `sqlite_dbpage` is in the program's own SQLite (dbpage vtab).
 const REWRITE: &str = "UPDATE sqlite_dbpage SET data = data WHERE pgno = ?1";
 
-/// Rewrites every page of an older key, in order. Says if it was suspended under way.
+/// Rewrites every page of an older key, in order. Returns whether it was suspended under way.
 pub fn pass(scanner: &Scanner<'_>, watch: &mut Watch<'_>) -> Result<Ended, DatabaseError> {
     std::thread::scope(|scope| {
         let (path, patience) = (scanner.path, scanner.options.patience);
@@ -26,7 +27,7 @@ pub fn pass(scanner: &Scanner<'_>, watch: &mut Watch<'_>) -> Result<Ended, Datab
     })
 }
 
-/// Whether the scan's own connection checkpoints after each batch.
+/// Switches the checkpoints of the scan's own connection on or off.
 fn checkpoint_here(scanner: &Scanner<'_>, here: bool) -> Result<(), DatabaseError> {
     // SQLite's default (SQLITE_DEFAULT_WAL_AUTOCHECKPOINT).
     let pages = if here { 1000 } else { 0 };
@@ -68,7 +69,7 @@ fn rewrite(
         let held = Instant::now();
         let rewritten = write_batch(scanner, &rewrite, &batch, &mut kept, (done, last as u32));
         if let Err(error) = rewritten {
-            // The error is what counts.
+            // The first error is returned; an error of the rollback is not.
             let _ = scanner.handle.run("ROLLBACK");
             return Err(error);
         }
@@ -80,7 +81,7 @@ fn rewrite(
             checkpoint_here(scanner, true)?;
         }
         watch(Doing::Rewriting, done, last as u32);
-        // The transaction's lock made the shim look at the header.
+        // The shim read the header when the transaction took its lock.
         if let Some(now) = scanner.lower(|_, link| link.header())? {
             header = now;
         }

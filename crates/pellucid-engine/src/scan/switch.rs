@@ -17,17 +17,18 @@ use pellucid_vfs::seal_request::leave;
 use crate::header_change::{change, Next};
 use crate::protectors;
 
-/// Gives the database a new DEK; none for its present algorithm. From now on everybody seals under it, and a
-/// scan is due. Every protector protects the new DEK; the older one is wrapped under it until the scan ends.
+/// Gives the database a new DEK; `None` keeps its algorithm. From now on every connection seals
+/// under it, and a scan is due. Every protector protects the new DEK, and the older one is wrapped
+/// under it until the scan ends.
 ///
 /// # Errors
-/// [`DatabaseError`]; nothing was changed then. During a scan SQL Server's message 33110.
+/// [`DatabaseError`]; the header was not changed then. During a scan SQL Server's message 33110.
 pub fn rekey(path: &Path, algorithm: Option<Algorithm>) -> Result<Header, DatabaseError> {
     switch(path, Action::Rekeyed, None, |header| new_key(header, algorithm))
 }
 
-/// Gives a copy of a database an identity of its own: another file id together with a new DEK, so that once the scan is
-/// complete no page of the one opens in the other.
+/// Gives a copy of a database an identity of its own: another file id together with a new DEK. Once
+/// the scan is complete, no page of one opens in the other.
 ///
 /// # Errors
 /// As [`rekey`].
@@ -41,11 +42,11 @@ fn new_key(header: &Header, algorithm: Option<Algorithm>) -> pellucid::Result<Ta
     Ok(Target::NewKey(algorithm.map_or_else(|| header.algorithm(), Ok)?))
 }
 
-/// Switches encryption on or off, as SQL Server's `SET ENCRYPTION`: what is written from now on is sealed, or is not,
-/// and a scan is due for the rest. In mid-scan it turns back.
+/// Switches encryption on or off, as SQL Server's `SET ENCRYPTION`. Units written from now on are
+/// sealed, or are not, and a scan is due for the others. During a scan it switches back.
 ///
 /// # Errors
-/// [`DatabaseError`]; nothing was changed then. SQL Server's messages 33107, 33108, 33109.
+/// [`DatabaseError`]; the header was not changed then. SQL Server's messages 33107, 33108, 33109.
 pub fn set(path: &Path, target: Target) -> Result<Header, DatabaseError> {
     let action = if target == Target::Off { Action::Decrypted } else { Action::Encrypted };
     switch(path, action, None, |_| Ok(target))
@@ -73,7 +74,8 @@ fn switch(
     )
 }
 
-/// Suspends a scan, lets one go on, or notes that it met damage. Nothing to do is no error.
+/// Suspends a scan, resumes it, or notes that it met damage. It is no error if the state is the
+/// same already.
 ///
 /// # Errors
 /// [`Error::Misuse`] if no scan is under way; [`DatabaseError`] otherwise.
@@ -100,8 +102,9 @@ pub fn change_state(path: &Path, state: ScanState) -> Result<Header, DatabaseErr
     )
 }
 
-/// Drops the older DEKs, if the current one is still the one that the proof was made for. Somebody may have turned
-/// back since: then every page is under a key that is now an older one. Says whether they were dropped.
+/// Drops the older DEKs, if the current DEK is still the one that the proof was made for. If
+/// encryption was switched back since, every page is under a key that is now an older one. Returns
+/// whether they were dropped.
 ///
 /// # Errors
 /// [`DatabaseError`]; nothing was changed then.

@@ -1,9 +1,11 @@
-//! Whose turn it is to scan a database: one process at a time, by a lock on a byte that nobody reads or writes.
+//! The turn to scan a database: one process at a time, by a lock on a byte that no process reads or
+//! writes.
 //!
-//! The lock is of the open file and not of the process (fcntl_locking(2), open file description locks), so that no close of
-//! another descriptor gives it back, and the kernel gives it back with the process, however that ends. Its own
-//! descriptor stays open for as long as the process lives: to close it would drop the locks that SQLite has
-//! (howtocorrupt.html, 2.2). Of a file that is gone there is nothing to keep.
+//! The lock belongs to the open file and not to the process (fcntl_locking(2), open file
+//! description locks). So closing another descriptor does not release it, and the kernel releases
+//! it when the process ends in any way. The lock's own descriptor stays open as long as the process
+//! lives, because closing it would drop SQLite's locks (howtocorrupt.html, 2.2). The descriptor of
+//! a removed file is not kept.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -13,13 +15,14 @@ use std::sync::{Mutex, PoisonError};
 use pellucid::{Error, Result, Subject};
 use pellucid_host::byte_lock;
 
-/// Behind every file that there can be, and far from the bytes that SQLite locks (os.h, PENDING_BYTE).
+/// The byte, behind the end of every possible file and far from the bytes that SQLite locks (os.h,
+/// PENDING_BYTE).
 const BYTE: i64 = 1 << 62;
 
-/// Its neighbour, kept free for whoever archives a log; nothing of this version takes it.
+/// The byte after it, reserved for a program that archives a log. This version does not lock it.
 pub const RESERVED_BYTE: i64 = BYTE + 1;
 
-/// The turn, given back on drop.
+/// The turn, released on drop.
 #[derive(Debug)]
 pub struct Turn {
     id: Id,
@@ -31,14 +34,16 @@ type Id = (u64, u64);
 struct Known {
     id: Id,
     file: File,
-    /// A thread of this process has the turn: its own lock would not keep another one out.
+    /// Whether a thread of this process has the turn. The process's own lock would not keep another
+    /// thread out.
     taken: bool,
 }
 
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 impl Turn {
-    /// Takes it; none if somebody has it. Where the file system has no such locks, nobody ever has.
+    /// Takes the turn. `None` if another process or thread has it. On a file system without such
+    /// locks it always succeeds.
     ///
     /// # Errors
     /// [`Error::Io`] if the database cannot be opened for writing.
@@ -51,7 +56,8 @@ impl Turn {
             Some(at) => at,
             None => {
                 let file = pellucid_files::regular::open_to_write(database).map_err(failed)?;
-                // Of what was opened: a name may lead elsewhere a moment later.
+                // The identity of the opened file, because the name may lead elsewhere a moment
+                // later.
                 let id = file.metadata().map(|found| id_of(&found)).map_err(failed)?;
                 known.push(Known { id, file, taken: false });
                 known.len() - 1
@@ -71,7 +77,7 @@ impl Drop for Turn {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(one) = known.iter_mut().find(|one| one.taken && one.id == self.id) {
             one.taken = false;
-            // What is unlocked cannot fail, and the end of the process does it as well.
+            // The release of a held lock cannot fail, and the end of the process releases it too.
             let _ = byte_lock::give_back(&one.file, BYTE);
         }
     }
@@ -81,7 +87,7 @@ fn id_of(found: &std::fs::Metadata) -> Id {
     (found.dev(), found.ino())
 }
 
-/// Whether somebody has the turn; none where that cannot be known.
+/// Whether a process has the turn. `None` if the system cannot say.
 pub fn is_taken(database: &File) -> Option<bool> {
     byte_lock::is_taken(database, BYTE)
 }

@@ -1,4 +1,4 @@
-//! `pellucid_databases`: which databases there are, as `sys.databases`.
+//! `pellucid_databases`: the known databases, as `sys.databases`.
 
 use pellucid_host::table::{Cell, Row, View};
 
@@ -23,7 +23,7 @@ fn row(known: &Known) -> Row {
         Ok(Kind::Sealed(sealed)) => {
             let header = &sealed.header;
             (
-                // As there: what `SET ENCRYPTION` said last.
+                // As in `sys.databases`: the last `SET ENCRYPTION`.
                 [Cell::time_unless_never(header.created), encrypted(!header.is_switched_off())],
                 [Cell::Blob(header.file_id.to_vec()), Cell::Integer(header.page_size.into())],
                 Cell::Null,
@@ -47,7 +47,7 @@ fn encrypted(is: bool) -> Cell {
     Cell::Integer(is.into())
 }
 
-/// What keeps a database from being shown; nothing for one that is whole, or plain.
+/// The error that keeps a database from being shown. NULL for a whole or plain one.
 pub fn trouble(found: &Result<Kind, String>) -> Cell {
     match found {
         Ok(Kind::Sealed(_) | Kind::Plain | Kind::Empty) => Cell::Null,

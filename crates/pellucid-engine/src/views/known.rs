@@ -1,7 +1,9 @@
-//! The databases that there are to be shown: those attached to the connection, and those that the keyring knows.
+//! The databases that the views show: those attached to the connection, and those that the keyring
+//! knows.
 //!
-//! A file that this process may have open is never opened behind SQLite's back: what is attached is read by its own file
-//! object, everything else by the lower VFS, which keeps the locks of other connections when it closes a file.
+//! A file that this process may have open is never opened behind SQLite's back. Attached databases
+//! are read by their own file object, all others by the lower VFS, which keeps the locks of other
+//! connections when it closes a file.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -20,14 +22,14 @@ use pellucid_vfs::opened::{self, ReadFile};
 use super::keyring;
 use crate::inspect::{kind_of, Kind};
 
-/// A database, and what was found in it.
+/// A database and the kind of its file.
 #[derive(Debug)]
 pub struct Known {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
-    /// What the connection calls it, if it is attached.
+    /// Its schema name on the connection, if it is attached.
     pub schema: Option<String>,
-    /// What its first bytes say, or why they could not be read.
+    /// Its kind by its first bytes, or why they could not be read.
     pub found: Result<Kind, String>,
 }
 
@@ -51,7 +53,7 @@ pub fn databases(connection: &Handle<'_>) -> Vec<Known> {
                         Ok(memory) => (memory.path, None),
                         Err(error) => (file, Some(Err(error.to_string()))),
                     };
-                    // One that is gone is nobody's any more.
+                    // A database that is gone is not shown.
                     if path.as_os_str().is_empty() || matches!(path.try_exists(), Ok(false)) {
                         continue;
                     }
@@ -71,8 +73,8 @@ pub fn databases(connection: &Handle<'_>) -> Vec<Known> {
     known.into_values().collect()
 }
 
-/// Names and files of the databases of the connection that lie in a file. One in memory has a name, too, that may be some
-/// other file's.
+/// Returns the names and files of the connection's databases that lie in a file. A database in
+/// memory has a name too, which may be another file's.
 fn attached(connection: &Handle<'_>) -> Vec<(CString, PathBuf)> {
     let of = |schema: CString| named_file::of(connection, &schema).map(|path| (schema, path));
     connection.schemas().into_iter().filter_map(of).collect()
@@ -81,23 +83,23 @@ fn attached(connection: &Handle<'_>) -> Vec<(CString, PathBuf)> {
 fn look_at_attached(connection: &Handle<'_>, schema: &CStr, path: &Path) -> Result<Kind, String> {
     match opened::below(connection, schema) {
         Ok(Some(file)) => read(file, path),
-        // Opened past the shim, SQLite could not read a sealed one.
+        // It was opened without the shim, so SQLite could not read it if it were sealed.
         _ => Ok(Kind::Plain),
     }
 }
 
-/// A number for a database that is the same in every process, made of its path.
+/// Makes a number for a database out of its path. It is the same in every process.
 pub fn database_id(path: &Path) -> i64 {
     let mut hash = Sha256::new();
     hash.update(path.as_os_str().as_bytes());
-    // As SQL Server's, it is a positive `int`.
+    // As in SQL Server, it is a positive `int`.
     let digest = hash.finish();
     i64::from(u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]) >> 1)
 }
 
 fn look_at(path: &Path) -> Result<Kind, String> {
     let failed = |why: &dyn std::fmt::Display| format!("`{}`: {why}", path.display());
-    // What is no file might keep whoever opens it waiting.
+    // Opening something else than a file might block.
     if !std::fs::metadata(path).map_err(|error| failed(&error))?.is_file() {
         return Err(failed(&"not a regular file"));
     }

@@ -1,9 +1,11 @@
-//! Tables that any SQLite client can select from: the databases, certificates and keys at hand and what state they are in.
+//! Tables that any SQLite client can select from: the databases, certificates and keys at hand, and
+//! their state.
 //!
-//! `pellucid_databases`, `pellucid_certificates` and `pellucid_encryption_keys` have the columns of SQL Server's
-//! `sys.databases`, `sys.certificates` and `sys.dm_database_encryption_keys`, as far as those have a source here, and
-//! some of their own. They show what lies in clear and what the keyring knows; no key is among it. What is wrong with one
-//! row stands in its column `error` and hides no other.
+//! `pellucid_databases`, `pellucid_certificates` and `pellucid_encryption_keys` have the columns of
+//! SQL Server's `sys.databases`, `sys.certificates` and `sys.dm_database_encryption_keys`, as far
+//! as those have a source here, and some of their own. They show the parts of headers in clear and
+//! what the keyring knows, but no key. An error of one row stands in its column `error` and hides
+//! no other row.
 
 mod certificates;
 mod databases;
@@ -16,7 +18,7 @@ use pellucid_keyring::Keyring;
 /// The tables.
 pub static VIEWS: [View; 3] = [databases::VIEW, certificates::VIEW, encryption_keys::VIEW];
 
-/// The keyring, or what is wrong with it and where it lies; none if there is none.
+/// Opens the keyring, or returns its error and its path. `None` if there is none.
 fn keyring() -> Option<Result<Keyring, (std::path::PathBuf, String)>> {
     let home = Keyring::locate().ok().filter(|home| Keyring::is_at(home))?;
     Some(Keyring::open(&home).map_err(|error| (home, error.to_string())))

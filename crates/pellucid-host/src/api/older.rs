@@ -1,15 +1,16 @@
 //! Schema names of a connection's databases in SQLite 3.37 and 3.38, which have no `sqlite3_db_name`.
 //!
-//! Without them a new attached database could not be given its reserve. Those releases are finished, so the beginning of
-//! their `struct sqlite3` is what it is (sqliteInt.h; no compile-time option changes it), and it is not believed
-//! before its mutex is the one that `sqlite3_db_mutex` gives.
+//! Without them the reserved bytes of a new attached database could not be set. Those releases are
+//! finished, so the beginning of their `struct sqlite3` does not change (sqliteInt.h; no
+//! compile-time option changes it). It is believed only if its mutex is the one that
+//! `sqlite3_db_mutex` returns.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 
 use super::Api;
 use crate::ffi::Connection;
 
-/// What `SQLITE_LIMIT_ATTACHED` allows at most, with main and temp.
+/// The most databases that `SQLITE_LIMIT_ATTACHED` allows, with main and temp.
 const MOST_DATABASES: c_int = 127;
 
 /// The beginning of `struct sqlite3`.
@@ -32,7 +33,7 @@ struct Database {
     schema: *const c_void,
 }
 
-/// The schema name of the n-th database; none past the end.
+/// Returns the schema name of the n-th database. `None` past the end.
 ///
 /// # Safety
 /// `db` is an open connection of SQLite 3.37 or 3.38 whose mutex the caller holds.

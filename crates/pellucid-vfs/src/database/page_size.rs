@@ -1,9 +1,11 @@
-//! A new page size: the database is written anew from what SQLite brought in pieces of the old one.
+//! A change of the page size: the database is sealed again from what SQLite wrote in pieces of the
+//! old page size.
 //!
-//! Until SQLite's journal is gone a crash or an error takes everything back, from the journal and from
-//! the file. `VACUUM` and the backup API journal the pages that they write, but with larger pages not
-//! those that they cut off, and they cut only after the commit. So what lies behind the new database stays
-//! as it is until SQLite cuts it, and what comes back finds it there, under the old page size.
+//! Until SQLite's journal is gone, a crash or an error restores the old state from the journal and
+//! from the file. `VACUUM` and the backup API journal the pages that they write. With larger pages
+//! they do not journal the pages that they cut off, and they cut only after the commit. So the
+//! pages behind the new database stay as they are until SQLite cuts them, and a rollback finds them
+//! there, under the old page size.
 
 use std::collections::BTreeSet;
 
@@ -19,6 +21,7 @@ use super::{disk_offset, stated_page_size, Database, RESERVED_AT};
 use crate::overlay::Overlay;
 
 impl Database {
+    /// Begins to gather what SQLite writes, because the writes are no pages of the present size.
     pub(super) fn begin_overlay(&mut self) -> Outcome<()> {
         let size = self.disk_size()?.saturating_sub(REGION_BYTES);
         let overlay = Overlay::new(size).map_err(|error| self.link.report(&error))?;
@@ -26,15 +29,19 @@ impl Database {
         Ok(())
     }
 
-    /// Writes the database anew under the page size that page 1 now states. A crash in the middle
-    /// leaves a hot journal with every page that SQLite wrote, whose playback comes back here.
+    /// Seals the gathered database under the page size that its page 1 states. Does nothing if no
+    /// change of the page size is under way.
+    ///
+    /// A crash in the middle leaves a hot journal with every page that SQLite wrote; its playback
+    /// ends in this function too.
     ///
     /// # Errors
     /// A code.
     pub fn settle(&mut self) -> Outcome<()> {
         let Some(mut overlay) = self.overlay.take() else { return Ok(()) };
         let (page_bytes, size) = self.stated_sizes(&overlay)?;
-        // SQLite has cut the file, or wrote behind its end: nothing there is needed.
+        // SQLite has cut the file or written behind the new end, so the old pages there are not
+        // needed.
         let cut = overlay.size() <= size || overlay.is_written(size..overlay.size());
         overlay.truncate(size)?;
         let pages = (size / page_bytes as u64) as u32;
@@ -72,7 +79,7 @@ impl Database {
         }
     }
 
-    /// The page size and the bytes of the new database, as its page 1 states them.
+    /// The page size and the size in bytes of the new database, as its page 1 states them.
     fn stated_sizes(&mut self, overlay: &Overlay) -> Outcome<(usize, u64)> {
         let size = overlay.size();
         if size == 0 {
@@ -92,7 +99,8 @@ impl Database {
                 head[RESERVED_AT]
             ));
         }
-        // The lock page, if it is the last one, is left out in pieces of the old size.
+        // If the lock page is the last one, SQLite did not write it in pieces of the old size; the
+        // count has it.
         let counted = u64::from(u32::from_be_bytes([head[28], head[29], head[30], head[31]]));
         match counted * page_bytes as u64 {
             0 => Ok((page_bytes, size.next_multiple_of(page_bytes as u64))),
@@ -100,8 +108,8 @@ impl Database {
         }
     }
 
-    /// Whether the file holds page `number` in this page size: it was never written over, when a change
-    /// to another size is taken back.
+    /// Whether the file holds page `number` sealed in this page size. It does where it was never
+    /// overwritten, when a change to another size is rolled back.
     fn lies_there(&self, number: u32, page_bytes: usize) -> Outcome<bool> {
         let mut unit = vec![0; page_bytes];
         let mut content = vec![0; page_bytes - TAIL_BYTES];
@@ -109,8 +117,8 @@ impl Database {
         Ok(self.link.try_open_page(number, &unit, &mut content).is_ok())
     }
 
-    /// Copies into the overlay every byte that still lies only in the file, but for the pages that lie
-    /// there as they have to.
+    /// Copies into the overlay every byte that lies in the file alone, except the pages in
+    /// `lie_there`, which stay as they are.
     fn complete(
         &mut self,
         mut overlay: Overlay,

@@ -1,4 +1,4 @@
-//! Where the sealed blocks of a temporary file lie: SQLite's own file, or one of the shim's.
+//! The store of a temporary file's sealed blocks: SQLite's own file, or one of the shim's.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,9 +9,9 @@ use pellucid_host::ffi;
 
 use crate::lower::{Lower, ReadEnd};
 
-/// What sealed blocks are stored in.
+/// A store of sealed blocks.
 pub trait Store {
-    /// Reads units; false if the file ends before.
+    /// Reads units. False if the file ends before.
     ///
     /// # Errors
     /// The store's code.
@@ -21,7 +21,7 @@ pub trait Store {
     /// # Errors
     /// The store's code.
     fn write_units(&self, units: &[u8], offset: u64) -> Outcome<()>;
-    /// Cuts the store.
+    /// Cuts the store to `size` bytes.
     ///
     /// # Errors
     /// The store's code.
@@ -47,7 +47,7 @@ impl Store for Lower {
 pub struct Scratch(File);
 
 impl Scratch {
-    /// Makes one in the directory for temporary files.
+    /// Makes a file in the directory for temporary files and removes its name.
     ///
     /// # Errors
     /// [`Error::Io`] if that fails.

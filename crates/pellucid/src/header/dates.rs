@@ -1,24 +1,24 @@
-//! When things happened to a container.
+//! The dates of a container: when it, its keys and its scan changed.
 
 use super::Header;
 
-/// In seconds since 1970; what never changed is as old as the container.
+/// Dates in seconds since 1970. A part that never changed has the date of the container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dates {
-    /// It was made.
+    /// When the container was made.
     pub created: u64,
-    /// Its current DEK was made.
+    /// When its current DEK was made.
     pub regenerated: u64,
-    /// A DEK or a protector changed last.
+    /// When a DEK or a protector changed last.
     pub modified: u64,
-    /// Encryption was switched on or off last.
+    /// When encryption was switched on or off last.
     pub set: u64,
-    /// Its scan began, stopped, went on or ended last; none if there never was one.
+    /// When its scan began, stopped, went on or ended last; `None` if there never was one.
     pub scan_modified: Option<u64>,
 }
 
 impl Header {
-    /// What the header says of them.
+    /// Returns the dates in the header.
     pub fn dates(&self) -> Dates {
         let since = |at: u64| if at == 0 { self.created } else { at };
         Dates {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, Subject};
 
-/// What the pages of a database are, as SQL Server's `encryption_state` says it.
+/// The state of a database's pages, as SQL Server's `encryption_state` has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EncryptionState {

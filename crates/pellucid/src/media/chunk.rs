@@ -9,14 +9,14 @@ use crate::fields::Fields;
 pub const PREFIX_BYTES: usize = 48;
 /// Bytes of pages in a chunk, before compression.
 pub const CHUNK_BYTES: usize = 1 << 20;
-/// No chunk has more, before compression or as stored: what a reader sets memory aside for.
+/// The most bytes of a chunk, before compression or as stored: what a reader allocates memory for.
 pub const MOST_CHUNK_BYTES: usize = 4 << 20;
 
 const MAGIC: &[u8; 4] = b"PCHK";
 const SUM_AT: usize = 32;
 const SUM_BYTES: usize = PREFIX_BYTES - SUM_AT;
 
-/// What a chunk holds.
+/// The kind of a chunk's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ChunkKind {
@@ -30,7 +30,7 @@ pub enum ChunkKind {
     PageHashes = 4,
 }
 
-/// Kinds that no version has given a meaning yet; refused by name.
+/// Kinds that no version uses yet. They are refused by name.
 pub const RESERVED_KINDS: [u8; 2] = [5, 6];
 
 /// How a chunk's content is stored.
@@ -48,11 +48,11 @@ pub enum Stored {
 /// The prefix of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkPrefix {
-    /// What it holds.
+    /// The kind of its content.
     pub kind: ChunkKind,
-    /// How.
+    /// How the content is stored.
     pub stored: Stored,
-    /// Whether its pages are without the tails of sealed pages, which are zeros.
+    /// Whether the tails of its pages are left out. They are zeros in sealed pages.
     pub without_tails: bool,
     /// Its number among the set's chunks of pages, of page hashes or of the index; from 0. A differential leaves out
     /// numbers.
@@ -68,7 +68,8 @@ pub struct ChunkPrefix {
 }
 
 impl ChunkPrefix {
-    /// Seals what was compressed into `body`, in place, and gives the prefix with the checksum of both.
+    /// Seals the compressed content in `body`, in place. Returns the prefix with the checksum of
+    /// both.
     ///
     /// # Errors
     /// [`Error::LimitReached`] for a chunk that no reader would take.
@@ -93,10 +94,11 @@ impl ChunkPrefix {
         Ok(prefix)
     }
 
-    /// Opens a stored body in place: what is left of it is what was compressed. The checksum must have been looked at.
+    /// Opens a stored body in place, to the compressed content. The caller has checked the
+    /// checksum.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] naming the chunk; `body` is emptied then.
+    /// [`Error::Unauthentic`], which names the chunk; `body` is emptied then.
     pub fn open(
         &self,
         keys: Option<&SetKeys>,
@@ -115,10 +117,10 @@ impl ChunkPrefix {
         })
     }
 
-    /// Whether the stored bytes are those that were written. Says nothing of who wrote them.
+    /// Checks that the stored bytes are those that were written. This does not say who wrote them.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] naming the chunk.
+    /// [`Error::Corrupt`], which names the chunk.
     pub fn check(&self, prefix: &[u8; PREFIX_BYTES], body: &[u8]) -> Result<()> {
         if body.len() == self.stored_bytes as usize && checksum(prefix, body) == prefix[SUM_AT..] {
             return Ok(());
@@ -138,12 +140,13 @@ impl ChunkPrefix {
         }
     }
 
-    /// Whether a chunk begins here.
+    /// Whether a chunk begins with `bytes`.
     pub fn begins(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
     }
 
-    /// Reads one; none if it is damaged, or none of ours. Its checksum goes with the body.
+    /// Parses a prefix. `None` if it is damaged or no prefix of a chunk. Its checksum is checked
+    /// with the body.
     pub fn parse(prefix: &[u8; PREFIX_BYTES]) -> Option<Self> {
         let mut fields = Fields::new(prefix);
         if fields.array().as_ref() != Some(MAGIC) {
@@ -172,14 +175,15 @@ impl ChunkPrefix {
         (parsed.content_bytes <= most && parsed.stored_bytes <= most).then_some(parsed)
     }
 
-    /// How many bytes a chunk stores that this version does not take, if it may be a newer version's.
+    /// The stored bytes of a chunk that this version cannot read, if it may be a newer version's.
     pub fn newer_bytes(prefix: &[u8; PREFIX_BYTES]) -> Option<usize> {
         let stored = u32::from_be_bytes(*prefix[28..].first_chunk()?) as usize;
         (Self::begins(prefix) && Self::parse(prefix).is_none() && stored <= MOST_CHUNK_BYTES)
             .then_some(stored)
     }
 
-    /// Why a chunk is not taken that [`ChunkPrefix::parse`] does not take: its checksum is right, so it is no damage.
+    /// The error of a chunk that [`ChunkPrefix::parse`] refuses although its checksum is right, so
+    /// that it is no damage.
     pub fn newer(prefix: &[u8; PREFIX_BYTES], body: &[u8]) -> Option<Error> {
         if checksum(prefix, body) != prefix[SUM_AT..] {
             return None;
@@ -198,14 +202,14 @@ impl ChunkPrefix {
         })
     }
 
-    /// The checksum that `prefix` carries.
+    /// Reads the checksum in `prefix`.
     pub fn checksum_of(prefix: &[u8; PREFIX_BYTES]) -> [u8; SUM_BYTES] {
         let mut sum = [0; SUM_BYTES];
         sum.copy_from_slice(&prefix[SUM_AT..]);
         sum
     }
 
-    /// What errors call it.
+    /// The subject of errors about the chunk.
     pub fn subject(&self) -> Subject {
         match self.kind {
             ChunkKind::Pages | ChunkKind::ListedPages => Subject::Chunk(self.number),
@@ -220,7 +224,8 @@ impl ChunkPrefix {
         }
     }
 
-    /// A set key seals each number once for each kind, and a set has chunks of one kind of pages.
+    /// Makes the nonce. A set key seals each number once for each kind, and a set has chunks of one
+    /// kind of pages.
     fn nonce(&self) -> [u8; NONCE_BYTES] {
         let mut nonce = [0; NONCE_BYTES];
         nonce[0] = self.kind as u8;
@@ -229,7 +234,7 @@ impl ChunkPrefix {
     }
 }
 
-/// The set and all of the prefix but its checksum.
+/// Makes the AAD: the set and all of the prefix but its checksum.
 fn aad(keys: &SetKeys, prefix: &[u8; PREFIX_BYTES]) -> [u8; 16 + SUM_AT] {
     let mut aad = [0; 16 + SUM_AT];
     aad[..16].copy_from_slice(keys.set());

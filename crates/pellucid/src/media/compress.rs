@@ -4,10 +4,11 @@ use super::chunk::Stored;
 use super::set_header::Compression;
 use crate::error::{Error, Result, Subject};
 
-/// What a chunk has to become smaller by, or it is stored as it is: a thirty-second.
+/// The fraction by which compression has to make a chunk smaller, else it is stored as it is: a
+/// thirty-second.
 const LEAST_GAIN: usize = 32;
 
-/// Compresses chunks; keeps its tables from one to the next.
+/// A compressor of chunks. It keeps its tables from one chunk to the next.
 pub struct Compressor(Inner);
 
 enum Inner {
@@ -23,7 +24,7 @@ impl std::fmt::Debug for Compressor {
 }
 
 impl Compressor {
-    /// One for `compression`; only Zstandard knows levels.
+    /// Makes a compressor for `compression`. Only Zstandard has levels.
     ///
     /// # Errors
     /// [`Error::Misuse`] for a level that it does not have.
@@ -77,7 +78,7 @@ impl Compressor {
     }
 }
 
-/// Unpacks `packed` into `content`, which has exactly the bytes that come out.
+/// Unpacks `packed` into `content`, which has the exact length of the result.
 ///
 /// # Errors
 /// [`Error::Corrupt`] about `subject` if it cannot be unpacked, or to another length.
@@ -96,7 +97,7 @@ pub fn decompress(
             Some(())
         }
         Stored::Zstd => {
-            // The room is what limits it, whatever the frame says.
+            // The buffer limits the length, whatever the frame says.
             let mut room = vec![0; bytes];
             let unpacked = zstd::bulk::decompress_to_buffer(packed, &mut room[..]).ok();
             unpacked.map(|bytes| content.extend_from_slice(&room[..bytes]))

@@ -10,7 +10,7 @@ use crate::header::FORMAT_VERSION;
 
 /// Bytes of a media header.
 pub const MEDIA_HEADER_BYTES: usize = 4096;
-/// What a media family begins with.
+/// The first 16 bytes of a media family.
 pub const MAGIC: &[u8; 16] = b"Pellucid media\0\0";
 
 const SUM_AT: usize = MEDIA_HEADER_BYTES - 32;
@@ -19,18 +19,19 @@ const MOST_DESCRIPTION_BYTES: usize = 1024;
 const FLAG_COMPRESSED: u8 = 1;
 const FLAG_ENCRYPTED: u8 = 2;
 
-/// The fields of a media header. In clear and not authenticated: what counts is bound into each set.
+/// The fields of a media header. They are in clear and not authenticated; those that matter are
+/// bound into each set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaHeader {
     /// Identity of the media set; all its families have it.
     pub media_set: [u8; 16],
     /// How many families (stripes) the media set has.
     pub families: u16,
-    /// Which of them this is, from 1.
+    /// The number of this family, from 1.
     pub family: u16,
     /// How many copies each family has, from 1.
     pub mirrors: u8,
-    /// Which copy this is, from 0.
+    /// The number of this copy, from 0.
     pub mirror: u8,
     /// Whether its sets are compressed.
     pub compressed: bool,
@@ -45,7 +46,7 @@ pub struct MediaHeader {
 }
 
 impl MediaHeader {
-    /// Of a media set of one family in one copy, without a name.
+    /// Makes the header of a media set of one family in one copy, without a name.
     pub fn single(media_set: [u8; 16], compressed: bool, encrypted: bool, made: u64) -> Self {
         Self {
             media_set,
@@ -61,7 +62,7 @@ impl MediaHeader {
         }
     }
 
-    /// The bytes.
+    /// Encodes the header.
     ///
     /// # Errors
     /// [`Error::LimitReached`] for a name or description that is too long, [`Error::Misuse`] for one with control
@@ -101,12 +102,13 @@ impl MediaHeader {
         bytes.starts_with(MAGIC)
     }
 
-    /// Whether `bytes`, all there are, may be what a writer left that was stopped in its first write.
+    /// Whether `bytes`, the whole file, may be the rest of a write that was interrupted at its
+    /// start.
     pub fn may_begin(bytes: &[u8]) -> bool {
         MAGIC.starts_with(bytes)
     }
 
-    /// Reads one.
+    /// Parses a media header.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is none or damaged, [`Error::Unsupported`] for a newer format, or a flag or byte in use that is
@@ -172,7 +174,8 @@ pub(super) fn check_known(subject: Subject, flags: u8, known: u8) -> Result<()> 
     }
 }
 
-/// Text that is shown before anything is authenticated: no escape sequences for a terminal.
+/// Reads text that is shown before anything is authenticated: it must have no escape sequences for
+/// a terminal.
 fn readable(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8(bytes.to_vec()).ok()?;
     is_readable(&text).then_some(text)
@@ -186,7 +189,7 @@ fn is_readable(text: &str) -> bool {
     !text.contains(moves_the_cursor)
 }
 
-/// Refuses to write down what nobody could be shown.
+/// Refuses text that no program could show.
 pub(super) fn check_readable(text: &str, what: &'static str) -> Result<()> {
     if is_readable(text) {
         return Ok(());
@@ -197,7 +200,7 @@ pub(super) fn check_readable(text: &str, what: &'static str) -> Result<()> {
     ))
 }
 
-/// The same text with U+FFFD in the place of control characters.
+/// Returns the text with U+FFFD in the place of control characters.
 pub(super) fn made_readable(text: &str) -> String {
     text.replace(moves_the_cursor, "\u{fffd}")
 }

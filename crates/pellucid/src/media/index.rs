@@ -1,7 +1,7 @@
-//! The index of a backup set: where each chunk lies, and which pages could not be read.
+//! The index of a backup set: the place of each chunk, and the pages that could not be read.
 //!
-//! The chunks of page hashes are what a differential is made by: page tags would not do, because checkpoints and scans
-//! seal pages again without changing them.
+//! A differential is made by the chunks of page hashes. Page tags would not do, because checkpoints
+//! and scans seal pages again without changing them.
 
 use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
@@ -15,20 +15,20 @@ const HEAD_BYTES: usize = 12;
 /// Bytes of an entry.
 pub const ENTRY_BYTES: usize = 44;
 
-/// Where a chunk lies.
+/// The place of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// In which family, from 1.
+    /// The family, from 1.
     pub family: u16,
-    /// Where its prefix begins, from the start of the set in that family.
+    /// The offset of its prefix from the start of the set in that family, in bytes.
     pub offset: u64,
     /// Bytes behind the prefix.
     pub stored_bytes: u32,
     /// Its first page.
     pub first_page: u32,
-    /// How many pages.
+    /// The number of pages.
     pub pages: u32,
-    /// The checksum its prefix carries.
+    /// The checksum in its prefix.
     pub checksum: [u8; 16],
 }
 
@@ -37,14 +37,14 @@ pub struct Entry {
 pub struct Index {
     /// The chunks of pages in the order of their numbers.
     pub chunks: Vec<Entry>,
-    /// The chunks of page hashes in theirs; none in a differential.
+    /// The chunks of page hashes in the order of their numbers; empty in a differential.
     pub hashes: Vec<Entry>,
     /// Pages that could not be read; the set has zeros instead.
     pub missing: Vec<u32>,
 }
 
 impl Index {
-    /// The bytes that go into index chunks.
+    /// Encodes the bytes of the index chunks.
     pub fn encode(&self) -> Vec<u8> {
         let entries = self.chunks.len() + self.hashes.len();
         let mut out =
@@ -67,7 +67,7 @@ impl Index {
         out
     }
 
-    /// Reads one.
+    /// Parses an index.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if its fields do not fit, [`Error::Unsupported`] for a byte in use that is zero in this version.
@@ -82,7 +82,7 @@ impl Index {
 
     fn parse_fields(fields: &mut Fields<'_>) -> Option<Self> {
         let (chunks, hashes, missing) = (fields.u32()?, fields.u32()?, fields.u32()?);
-        // Counted before anything is set aside for them.
+        // The counts are checked before memory is allocated for them.
         let bytes =
             (u64::from(chunks) + u64::from(hashes)) * ENTRY_BYTES as u64 + u64::from(missing) * 4;
         if bytes != fields.rest().len() as u64 {
@@ -110,7 +110,7 @@ impl Entry {
     }
 }
 
-/// The hash of a page, so that a differential knows what changed.
+/// Computes the hash of a page, by which a differential finds the changed pages.
 pub fn page_hash(key: &[u8; 32], page: &[u8]) -> [u8; PAGE_HASH_BYTES] {
     let mut hash = [0; PAGE_HASH_BYTES];
     blake3::Hasher::new_keyed(key).update(page).finalize_xof().fill(&mut hash);

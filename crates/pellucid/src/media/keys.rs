@@ -1,7 +1,7 @@
 //! The keys of one backup set, all derived from its set key.
 //!
-//! Derivations: docs/format.md, "Backup media". A set key seals one set and nothing else, so that chunk numbers can be
-//! nonces: whoever tries again makes a new set with a key of its own.
+//! Derivations: docs/format.md, "Backup media". A set key seals one set and nothing else, so that
+//! chunk numbers can be nonces. A repeated backup makes a new set with a key of its own.
 
 use zeroize::Zeroizing;
 
@@ -24,7 +24,7 @@ pub struct SetKeys {
 }
 
 impl SetKeys {
-    /// Derives them.
+    /// Derives the ciphers.
     ///
     /// # Errors
     /// None in practice: the lengths are constant.
@@ -49,27 +49,27 @@ impl SetKeys {
         })
     }
 
-    /// The set they belong to.
+    /// The set that the keys belong to.
     pub fn set(&self) -> &[u8; 16] {
         &self.set
     }
 
-    /// What authenticates set headers and manifests.
+    /// The key that authenticates set headers and manifests.
     pub fn header(&self) -> &HeaderKey {
         &self.header
     }
 
-    /// What seals chunks of pages.
+    /// The cipher of chunks of pages.
     pub(super) fn pages(&self) -> &Cipher {
         &self.pages
     }
 
-    /// What seals the index.
+    /// The cipher of the index.
     pub(super) fn index(&self) -> &Cipher {
         &self.index
     }
 
-    /// What seals the description.
+    /// The cipher of the description.
     pub(super) fn description(&self) -> &Cipher {
         &self.description
     }

@@ -1,6 +1,7 @@
-//! The manifest: the last thing written of a backup set, in each of its families. It commits the set.
+//! The manifest: the last part of a backup set in each of its families. It commits the set.
 //!
-//! It names the length and the root of every family, so that one authentic manifest says what the whole set is.
+//! It names the length and the root of every family, so that one authentic manifest authenticates
+//! the whole set.
 
 use super::chunk::PREFIX_BYTES;
 use super::header::{check_known, check_version};
@@ -12,7 +13,7 @@ use crate::fields::Fields;
 use crate::flags::check_zeros;
 use crate::header::FORMAT_VERSION;
 
-/// What a manifest begins with.
+/// The first 16 bytes of a manifest.
 pub const MAGIC: &[u8; 16] = b"Pellucid set end";
 /// Bytes before the rows of families.
 pub const FIXED_BYTES: usize = 96;
@@ -22,7 +23,7 @@ pub const ROW_BYTES: usize = 40;
 const SUMS_BYTES: usize = 64;
 const FLAG_DAMAGED: u8 = 1;
 
-/// What a set is in one family: all of it but the manifest.
+/// The part of a set in one family, without the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FamilyEnd {
     /// Bytes from the set header's first to the last chunk's last.
@@ -59,7 +60,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The bytes.
+    /// Encodes the manifest.
     ///
     /// # Errors
     /// None in practice.
@@ -87,7 +88,7 @@ impl Manifest {
         finish(out, keys)
     }
 
-    /// Whether a manifest begins here.
+    /// Whether a manifest begins with `bytes`.
     pub fn begins(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
     }
@@ -111,7 +112,7 @@ impl Manifest {
         }
     }
 
-    /// Reads one without a key.
+    /// Parses a manifest without a key.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for a damaged one.
@@ -126,7 +127,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Whether the manifest in `bytes` has no HMAC, as that of a set that is not sealed.
+    /// Checks that the manifest in `bytes` has no HMAC, as that of a set in clear.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if it has.
@@ -157,7 +158,7 @@ impl Manifest {
         fields.rest().is_empty().then_some(manifest)
     }
 
-    /// Whether the manifest in `bytes` was written by somebody who has the set key.
+    /// Checks that the manifest in `bytes` was written with the set key.
     ///
     /// # Errors
     /// [`Error::Unauthentic`] if not.
@@ -168,7 +169,7 @@ impl Manifest {
     }
 }
 
-/// What the root of a family is computed by.
+/// The running hash of a family's root.
 #[derive(Clone)]
 pub struct Root(blake3::Hasher);
 

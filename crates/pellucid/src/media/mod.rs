@@ -1,8 +1,9 @@
 //! Backup media as bytes: what is in a media family, from its first byte to the end of its last backup set.
 //!
-//! Layout: docs/format.md, "Backup media". A media family is one file (or object): a media header, then backup sets one
-//! after the other, each a set header, chunks, and a manifest that commits it. A set with several families (stripes) has
-//! its chunks spread over them. Does no I/O; [`crate::backup`] writes media and [`crate::restore`] reads them.
+//! Layout: docs/format.md, "Backup media". A media family is one file (or object): a media header,
+//! then backup sets one after the other, each a set header, chunks, and a manifest that commits it.
+//! A set with several families (stripes) has its chunks spread over them. Does no I/O; the crate
+//! `pellucid-backup` writes and reads media.
 
 mod chunk;
 mod compress;
@@ -27,7 +28,7 @@ pub use set_header::{
 };
 pub use tails::{cut as cut_tails, lay as lay_tails};
 
-/// At most so many media families (stripes).
+/// The most media families (stripes) of a media set.
 pub const MOST_FAMILIES: u16 = 64;
-/// At most so many mirrors, the first one included.
+/// The most mirrors, the first one included.
 pub const MOST_MIRRORS: u8 = 4;

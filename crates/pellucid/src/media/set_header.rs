@@ -1,7 +1,8 @@
-//! The header of a backup set in one media family: what was backed up, when, how it is stored, and who can open it.
+//! The header of a backup set in one media family: what was backed up, when, how it is stored, and
+//! which protectors open it.
 //!
-//! What has to be known without a key is in clear, and authenticated by the set's key. Names and paths are in the
-//! description, which is sealed where the set is.
+//! Fields that are needed without a key are in clear, and authenticated by the set's key. Names and
+//! paths are in the description, which is sealed if the set is.
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
@@ -18,9 +19,9 @@ use crate::header::{FORMAT_VERSION, MAX_PROTECTORS};
 use crate::protector::{unwrap, Binding, KeySource, Protector, Purpose};
 use crate::secret::Dek;
 
-/// What a set header begins with.
+/// The first 16 bytes of a set header.
 pub const MAGIC: &[u8; 16] = b"Pellucid backup\0";
-/// At most so many bytes.
+/// The most bytes of a set header.
 pub const MOST_SET_HEADER_BYTES: usize = 65536;
 
 /// Bytes before the protectors.
@@ -29,16 +30,16 @@ const SUMS_BYTES: usize = 64;
 const ALIGNMENT: usize = 512;
 const FLAG_COPY_ONLY: u8 = 1;
 const FLAG_SEALED_SOURCE: u8 = 2;
-/// Where the words of flags lie.
+/// The offset of the words of flags.
 const FLAGS_AT: usize = 236;
-/// Bytes before the protectors that version 1 has nothing in.
+/// Ranges before the protectors that are zero in version 1.
 const ZEROS: [std::ops::Range<usize>; 3] = [80..84, 230..232, FLAGS_AT + FLAGS_BYTES..FIXED_BYTES];
 /// What is zero in a full set, in one that is not sealed, and in one that is.
 const BASE: std::ops::Range<usize> = 116..132;
 const COMMITMENT: std::ops::Range<usize> = 132..164;
 const PAGE_HASH_KEY: std::ops::Range<usize> = 196..228;
 
-/// What a backup set holds, numbered as SQL Server's `BackupType`.
+/// The kind of a backup set, numbered as SQL Server's `BackupType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -48,7 +49,7 @@ pub enum Kind {
     Differential = 5,
 }
 
-/// A type that no version has given a meaning yet; refused by name.
+/// A type that no version uses yet. It is refused by name.
 pub const RESERVED_KIND: u8 = 2;
 
 /// How the chunks of a set are compressed.
@@ -63,7 +64,8 @@ pub enum Compression {
     Lz4 = 2,
 }
 
-/// What people call things; JSON, so that more can be said later. Unknown members are passed over.
+/// The names and texts of a set, as JSON so that later versions can add members. Unknown members
+/// are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Description {
@@ -71,20 +73,21 @@ pub struct Description {
     pub database: String,
     /// Its file.
     pub path: String,
-    /// What the administrator calls the set.
+    /// The name of the set, by the administrator.
     pub name: String,
-    /// What the administrator says of it.
+    /// The description of the set, by the administrator.
     pub description: String,
-    /// Who made it.
+    /// The user who made it.
     pub user: String,
-    /// On which machine.
+    /// The machine on which it was made.
     pub machine: String,
-    /// What a server knows of the database besides.
+    /// The facts that a server adds.
     #[serde(default, skip_serializing_if = "ServerFacts::is_none")]
     pub server: ServerFacts,
 }
 
-/// What a server knows of a database: SQL Server's names for it. Empty where no server has made the set.
+/// The facts that a server knows of a database, under SQL Server's names. Empty if no server has
+/// made the set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerFacts {
@@ -127,7 +130,8 @@ impl ServerFacts {
 }
 
 impl Description {
-    /// The same with U+FFFD in the place of control characters: a file's name may have some.
+    /// Returns the description with U+FFFD in the place of control characters, which a file's name
+    /// may have.
     #[must_use]
     pub fn readable(self) -> Self {
         Self {
@@ -153,10 +157,10 @@ impl Description {
         own.into_iter().map(|(text, what)| (text.as_str(), what)).chain(self.server.texts())
     }
 
-    /// Whether name and description, which somebody gave, can be shown.
+    /// Checks that name and description, which a user gave, can be shown.
     ///
     /// # Errors
-    /// [`Error::Misuse`] naming the one with control characters.
+    /// [`Error::Misuse`], which names the one with control characters.
     pub fn check_given(name: &str, description: &str) -> Result<()> {
         check_readable(name, "name")?;
         check_readable(description, "description")
@@ -166,23 +170,23 @@ impl Description {
 /// The fields of a set header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetHeader {
-    /// The media set it lies on.
+    /// The media set that it lies on.
     pub media_set: [u8; 16],
     /// Its own identity.
     pub set: [u8; 16],
-    /// Which family this is, from 1.
+    /// The number of this family, from 1.
     pub family: u16,
     /// How many families hold the set.
     pub families: u16,
     /// Its position on the media, from 1.
     pub position: u32,
-    /// What it holds.
+    /// The kind of the set.
     pub kind: Kind,
-    /// How it is sealed; none if it is not.
+    /// The algorithm that seals it; `None` if it is not sealed.
     pub algorithm: Option<Algorithm>,
-    /// How it is compressed.
+    /// The compression.
     pub compression: Compression,
-    /// A full set that no differential is based on.
+    /// Whether no differential is based on this full set.
     pub copy_only: bool,
     /// Whether the database was a sealed one.
     pub sealed_source: bool,
@@ -200,13 +204,13 @@ pub struct SetHeader {
     pub source: [u8; 16],
     /// The full set that a differential is based on; zeros for a full one.
     pub base: [u8; 16],
-    /// What commits to the set key; zeros if there is none.
+    /// The commitment to the set key; zeros if there is none.
     pub commitment: [u8; 32],
     /// SHA-256 thumbprint of the certificate of the database's DEK; zeros for none.
     pub source_thumbprint: [u8; 32],
     /// Key of the page hashes of a set that is not sealed; zeros in one that is.
     pub page_hash_key: [u8; 32],
-    /// What a newer version said of it.
+    /// The flags, which a newer version may have set.
     pub flags: Flags,
     /// The protectors of the set key, encoded.
     pub protectors: Vec<Vec<u8>>,
@@ -215,10 +219,10 @@ pub struct SetHeader {
 }
 
 impl SetHeader {
-    /// The set key, by the first protector that opens.
+    /// Unwraps the set key by the first protector that opens.
     ///
     /// # Errors
-    /// As [`unwrap`]; [`Error::Misuse`] for a set that is not sealed.
+    /// Those of [`unwrap`]; [`Error::Misuse`] for a set that is not sealed.
     pub fn unwrap(&self, keys: &dyn KeySource) -> Result<Dek> {
         let protectors = self.protectors()?;
         unwrap(&protectors, &self.binding()?, keys)
@@ -227,13 +231,13 @@ impl SetHeader {
     /// Its protectors.
     ///
     /// # Errors
-    /// As [`Protector::decode`].
+    /// Those of [`Protector::decode`].
     pub fn protectors(&self) -> Result<Vec<Protector>> {
         let decode = |bytes: &Vec<u8>| Protector::decode(bytes).map(|(protector, _)| protector);
         self.protectors.iter().map(decode).collect()
     }
 
-    /// What its protectors are bound to.
+    /// The binding of its protectors.
     ///
     /// # Errors
     /// [`Error::Misuse`] for a set that is not sealed.
@@ -293,18 +297,18 @@ impl SetHeader {
         };
         let description: Description = serde_json::from_slice(json)
             .map_err(|_| Error::corrupt(subject(), "its description cannot be read"))?;
-        // Without keys anybody may have written it.
+        // In a set in clear anybody may have written it.
         Ok(description.readable())
     }
 
-    /// One key seals the description once for each family.
+    /// Makes nonce and AAD of the description. One key seals the description once for each family.
     fn description_place(&self) -> ([u8; 12], Vec<u8>) {
         let mut nonce = [0; 12];
         nonce[10..].copy_from_slice(&self.family.to_be_bytes());
         (nonce, self.set.to_vec())
     }
 
-    /// The bytes; a multiple of 512.
+    /// Encodes the header. Its length is a multiple of 512 bytes.
     ///
     /// # Errors
     /// [`Error::LimitReached`] if protectors and description do not fit.
@@ -379,7 +383,8 @@ impl SetHeader {
         }
     }
 
-    /// Reads one without a key. Nothing in it may be trusted before [`SetHeader::authenticate`].
+    /// Parses a set header without a key. Nothing in it may be trusted before
+    /// [`SetHeader::authenticate`].
     ///
     /// # Errors
     /// [`Error::Corrupt`] for a damaged one, [`Error::Unsupported`] for an unknown type, algorithm, compression or flag, or a
@@ -391,7 +396,8 @@ impl SetHeader {
         if bytes.len() < FIXED_BYTES + SUMS_BYTES {
             return Err(corrupt("the fields of its header do not fit"));
         }
-        // What a newer version may have made otherwise, before what only fits this one.
+        // Fields that a newer version may have changed are checked before those that only this
+        // version has.
         let subject = || Subject::BackupSet(position);
         let mut flags = [0; FLAGS_BYTES];
         flags.copy_from_slice(&bytes[FLAGS_AT..FLAGS_AT + FLAGS_BYTES]);
@@ -491,7 +497,7 @@ impl SetHeader {
         }))
     }
 
-    /// Whether the header in `bytes` was written by somebody who has the set key.
+    /// Checks that the header in `bytes` was written with the set key.
     ///
     /// # Errors
     /// [`Error::Unauthentic`] if not.
@@ -511,14 +517,15 @@ pub(super) fn finish(mut out: Vec<u8>, keys: Option<&SetKeys>) -> Result<Vec<u8>
     Ok(out)
 }
 
-/// The fields between magic, version, length and the sums, if the SHA-256 at the end is right.
+/// Returns the fields between magic, version, length and the sums, if the SHA-256 at the end is
+/// right.
 pub(super) fn check_sum(bytes: &[u8]) -> Option<&[u8]> {
     let (body, sum) = bytes.split_last_chunk::<32>()?;
     let fields = bytes.get(24..bytes.len().checked_sub(SUMS_BYTES)?)?;
     (digest::digest(&digest::SHA256, body).as_ref() == sum).then_some(fields)
 }
 
-/// Whether the HMAC before it is right.
+/// Checks the HMAC before the SHA-256.
 pub(super) fn authenticate(bytes: &[u8], keys: &SetKeys) -> Option<()> {
     let (rest, _sum) = bytes.split_last_chunk::<32>()?;
     let (body, mac) = rest.split_last_chunk::<32>()?;

@@ -1,6 +1,7 @@
 //! Pages of a sealed database without their tails, which are zeros where SQLite reads them.
 //!
-//! A compressor takes a few bytes of each page to say so, 0.3 % of common media. Left out, they cost nothing.
+//! A compressor uses a few bytes of each page for them, 0.3 % of common media. Left out, they cost
+//! nothing.
 
 use super::chunk::{ChunkKind, MOST_CHUNK_BYTES};
 use crate::unit::TAIL_BYTES;
@@ -8,7 +9,8 @@ use crate::unit::TAIL_BYTES;
 /// Bytes of a number in the list before listed pages.
 const NUMBER_BYTES: usize = 4;
 
-/// Leaves the tails of `pages` pages out of `content`, if all of them are zeros. Says whether it did.
+/// Leaves the tails of `pages` pages out of `content`, if all of them are zeros. Returns whether it
+/// did.
 pub fn cut(kind: ChunkKind, content: &mut Vec<u8>, pages: usize, page_bytes: usize) -> bool {
     let list = list_bytes(kind, pages);
     let kept = page_bytes.saturating_sub(TAIL_BYTES);
@@ -27,7 +29,8 @@ pub fn cut(kind: ChunkKind, content: &mut Vec<u8>, pages: usize, page_bytes: usi
     true
 }
 
-/// Gives `pages` pages their tails back. False, and `content` as it was, if they do not fit.
+/// Gives `pages` pages their tails back. Returns false and leaves `content` as it was if they do
+/// not fit.
 pub fn lay(kind: ChunkKind, content: &mut Vec<u8>, pages: usize) -> bool {
     let list = list_bytes(kind, pages);
     let Some(stored) = content.len().checked_sub(list).filter(|_| pages > 0) else { return false };

@@ -1,12 +1,12 @@
-//! A protector for another DEK: what opened the database before a rekey opens it afterwards.
+//! A protector made again for another DEK, so that the same key opens the database after a rekey.
 
 use super::{wrap, Argon2Cost, Binding, KeySource, Protector, Wrapping};
 use crate::error::{Error, Result, Subject};
 use crate::secret::Dek;
 
 impl Protector {
-    /// The same protector around `dek`, bound to `new`. A key file or a passphrase has to open this one, bound to
-    /// `old`, to be the right one.
+    /// Makes the same protector around `dek`, bound to `new`. A key file or a passphrase first has
+    /// to open this protector, bound to `old`, to prove that it is the right one.
     ///
     /// # Errors
     /// [`Error::MissingKey`] if its key is not at hand.

@@ -1,8 +1,8 @@
 //! A DEK under a certificate: RSA-OAEP, and a signature that proves who wrapped it.
 //!
-//! Whoever holds the public half could wrap a DEK of their own and so read what is written later; the
-//! signature by the certificate's private key is what stops that. It is checked before the
-//! ciphertext is looked at.
+//! With the public half anybody could wrap a DEK of their own, and so read what is written under it
+//! later. The signature by the certificate's private key prevents that, and is checked before the
+//! ciphertext is read.
 
 use super::{Binding, KeySource};
 use crate::certificate::{Certificate, PublicCertificate};

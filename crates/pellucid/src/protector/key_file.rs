@@ -9,7 +9,7 @@ use crate::secret::{fill_random, Dek, Secret32};
 
 const SALT_BYTES: usize = 16;
 
-/// A raw 32-byte key, from a file that nobody else can read.
+/// A raw 32-byte key, from a file that only its owner can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFile(Secret32);
 

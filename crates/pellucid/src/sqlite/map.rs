@@ -1,8 +1,8 @@
-//! Which page belongs to what: a walk over all trees of a database, the freelist and the pointer map, from the pages
-//! that are there.
+//! The owner of each page: found by a walk over all trees of a database, the freelist and the
+//! pointer map, from the pages that are there.
 //!
-//! What no surviving pointer leads to is an orphan. It is given to a tree only where that is certain: because the
-//! pointer map says so, or because nothing else can have lost it.
+//! A page that no surviving pointer leads to is an orphan. It is given to a tree only if that is
+//! certain: because the pointer map says so, or because no other tree can have lost it.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use super::schema::{rows_of_page, Object, SCHEMA};
 use super::walk::Step;
 use super::{lock_page, word, Source};
 
-/// What a page is to its object.
+/// The role of a page in its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Of the tree; whether it has children cannot be told.
+    /// A page of the tree. It is unknown whether it has children.
     Tree,
-    /// Of the tree, without children.
+    /// A page of the tree, without children.
     Leaf,
-    /// Of the tree, with children.
+    /// A page of the tree, with children.
     Interior,
-    /// Holds the rest of a row, with its rowid where it has one.
+    /// A page with the rest of a row, and the row's rowid if it has one.
     Overflow(Option<i64>),
-    /// On the freelist: it holds nothing.
+    /// A page on the freelist, without content.
     Free,
-    /// Of the pointer map: it is made anew.
+    /// A page of the pointer map, which can be made again.
     PointerMap,
 }
 
@@ -43,16 +43,16 @@ impl Role {
     }
 }
 
-/// A page that is not there.
+/// A page that is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
-    /// What it belongs to; none if nothing that is there leads to it.
+    /// The object it belongs to; `None` if no surviving page leads to it.
     pub object: Option<usize>,
-    /// What it is to that.
+    /// Its role in that object.
     pub role: Role,
-    /// Its rowids are above this one.
+    /// Its rowids are greater than this one.
     pub after: Option<i64>,
-    /// And not above this one.
+    /// Its rowids are not greater than this one.
     pub upto: Option<i64>,
     pub(super) depth: usize,
 }
@@ -62,7 +62,7 @@ impl Lost {
         Self { object: Some(object), role: Role::Overflow(rowid), ..Self::NOTHING }
     }
 
-    /// The rowids that the page can have had; none if nothing is known of them.
+    /// Returns the rowids that the page can have had. `None` if nothing is known of them.
     pub fn rowids(&self) -> Option<String> {
         match (self.role, self.after, self.upto) {
             (Role::Overflow(Some(rowid)), ..) => Some(format!("rowid {rowid}")),
@@ -90,7 +90,7 @@ pub struct Orphan {
     pub candidates: Vec<usize>,
 }
 
-/// What the pages of a database are.
+/// The owners of a database's pages.
 #[derive(Debug)]
 pub struct Map {
     /// How text is stored.
@@ -115,13 +115,13 @@ pub struct Map {
     owner: Vec<u32>,
 }
 
-/// In `owner`: nothing is known of the page.
+/// The value in `owner` of a page of which nothing is known.
 const UNKNOWN: u32 = 0;
-/// The page is no object's, and nothing is lost with it.
+/// The value of a page that belongs to no object and with which nothing is lost.
 const NOBODY: u32 = 1;
-/// The freelist names it.
+/// The value of a page on the freelist.
 const FREE: u32 = 2;
-/// Object 0 is this number.
+/// The value of a page of object 0; later objects follow.
 const FIRST: u32 = 3;
 
 impl Map {
@@ -171,7 +171,8 @@ impl Map {
         map
     }
 
-    /// Gives the page to `object`; false if it cannot be, or is somebody's already.
+    /// Gives the page to `object`. False if it cannot be a page of it, or belongs to another object
+    /// already.
     pub(super) fn take(&mut self, number: u32, object: usize) -> bool {
         match self.owner.get_mut(number as usize) {
             Some(owner) if *owner == UNKNOWN && number != 0 => {
