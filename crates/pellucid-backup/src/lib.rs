@@ -31,6 +31,7 @@
 //! - A page restore, and a restore over an existing database, hold EXCLUSIVE.
 //! - Each file of media that is written has an advisory lock, so that two backups do not write the
 //!   same one.
+#![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 

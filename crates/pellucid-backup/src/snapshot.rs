@@ -16,8 +16,8 @@ use pellucid_host::ffi;
 use pellucid_host::patience::Patience;
 use pellucid_host::statement::Prepared;
 use pellucid_host::{DatabaseError, Options};
-use pellucid_vfs::lower::ReadEnd;
 use pellucid_vfs::opened;
+use pellucid_vfs::ReadEnd;
 
 use crate::set::PageSource;
 

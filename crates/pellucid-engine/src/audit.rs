@@ -150,7 +150,7 @@ pub fn audit_with(
     let began = began.and_then(|()| read_transaction(&handle));
     physical::confirm(&handle, lower, &link, began.is_ok(), suspects, &mut audit)?;
     if let Some(wal) = opened::wal(&handle)?.filter(|_| began.is_ok()) {
-        logs::check_frames(lower, wal, &link, &mut audit)?;
+        logs::check_frames(lower, &wal, &link, &mut audit)?;
     }
     owners::name(path, &mut audit);
     if options.physical_only || !audit.damaged_records.is_empty() {

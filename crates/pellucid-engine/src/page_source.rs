@@ -24,10 +24,10 @@ use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::patience::Patience;
 use pellucid_host::DatabaseError;
-use pellucid_vfs::lower::ReadEnd;
 use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened::OpenContainer;
 use pellucid_vfs::seal_request::Birth;
+use pellucid_vfs::ReadEnd;
 
 use crate::header_change::busy;
 use crate::units::catch_up;

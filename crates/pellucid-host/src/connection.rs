@@ -1,5 +1,6 @@
 //! A connection of the shim's own, over the host's function table.
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void, CStr, CString};
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub struct Handle<'a> {
     db: *mut Connection,
     borrowed: bool,
     file: String,
-    progress: Option<Box<Box<dyn FnMut() + 'a>>>,
+    progress: Option<Box<Told<'a>>>,
 }
 
 impl std::fmt::Debug for Handle<'_> {
@@ -100,29 +101,32 @@ impl<'a> Handle<'a> {
         begun
     }
 
-    /// Calls `tell` now and then while statements run.
+    /// Calls `tell` now and then while statements run, but never while it is running itself.
     pub fn on_progress(&mut self, tell: impl FnMut() + 'a) {
-        let mut boxed: Box<Box<dyn FnMut() + 'a>> = Box::new(Box::new(tell));
-        let argument: *mut c_void = std::ptr::from_mut(&mut *boxed).cast();
+        let mut told = Box::new(Told { busy: Cell::new(false), tell: Box::new(tell) });
+        let argument: *mut c_void = std::ptr::from_mut(&mut *told).cast();
         // SAFETY: the box lives until the handler is taken away in drop.
         unsafe {
             self.api.progress_handler()(self.db, PROGRESS_STEPS, Some(call_progress), argument)
         };
-        self.progress = Some(boxed);
+        self.progress = Some(told);
     }
 
-    /// Calls `tell` now and then while `work` runs.
+    /// Calls `tell` now and then while `work` runs, but never while it is running itself.
     pub fn watched<T>(&self, tell: &mut dyn FnMut(), work: impl FnOnce(&Self) -> T) -> T {
-        let mut tell: &mut dyn FnMut() = tell;
-        let argument: *mut c_void = std::ptr::addr_of_mut!(tell).cast();
-        // SAFETY: `tell` lives across the call, and the handler is taken away before it ends.
+        let mut told = Told { busy: Cell::new(false), tell: Box::new(tell) };
+        let argument: *mut c_void = std::ptr::addr_of_mut!(told).cast();
+        // SAFETY: `told` lives across the call, and the handler is taken away before it ends, however that ends.
         unsafe {
-            self.api.progress_handler()(self.db, PROGRESS_STEPS, Some(call_borrowed), argument);
+            self.api.progress_handler()(self.db, PROGRESS_STEPS, Some(call_progress), argument);
         }
-        let done = work(self);
+        let _unwatched = Unwatched(self);
+        work(self)
+    }
+
+    fn unwatch(&self) {
         // SAFETY: the connection is open.
         unsafe { self.api.progress_handler()(self.db, 0, None, std::ptr::null_mut()) };
-        done
     }
 
     /// Runs statements for their effect.
@@ -315,10 +319,17 @@ impl<'a> Handle<'a> {
         // SAFETY: the name is terminated; the operation writes one pointer.
         let code =
             unsafe { self.api.file_control()(self.db, schema.as_ptr(), FCNTL_FILE_POINTER, out) };
-        if code != ffi::OK || file.is_null() {
+        if code != ffi::OK {
             return Err(self.error(code));
         }
-        Ok(file)
+        // SAFETY: SQLite's file object of an attached database; without methods none is open.
+        match unsafe { file.as_ref() } {
+            Some(found) if !found.methods.is_null() => Ok(file),
+            _ => {
+                Err(Error::misuse(Subject::File(self.file.clone().into()), "it is not a file")
+                    .into())
+            }
+        }
     }
 
     /// Whether an error means that other connections hold locks.
@@ -343,14 +354,32 @@ impl<'a> Handle<'a> {
 
 impl Drop for Handle<'_> {
     fn drop(&mut self) {
-        if self.borrowed || self.db.is_null() {
+        if self.db.is_null() {
             return;
         }
-        // SAFETY: closed once; the progress handler goes before the box it points to.
-        unsafe {
-            self.api.progress_handler()(self.db, 0, None, std::ptr::null_mut());
-            self.api.close_v2()(self.db);
+        if self.progress.is_some() {
+            self.unwatch();
         }
+        if !self.borrowed {
+            // SAFETY: closed once; the progress handler went before the box it points to.
+            unsafe { self.api.close_v2()(self.db) };
+        }
+    }
+}
+
+/// What a progress handler calls.
+struct Told<'a> {
+    /// It is running: a statement that it runs itself does not call it again.
+    busy: Cell<bool>,
+    tell: Box<dyn FnMut() + 'a>,
+}
+
+/// Takes the progress handler away on drop.
+struct Unwatched<'h, 'a>(&'h Handle<'a>);
+
+impl Drop for Unwatched<'_, '_> {
+    fn drop(&mut self) {
+        self.0.unwatch();
     }
 }
 
@@ -371,18 +400,16 @@ unsafe extern "C" fn give_null(_: *mut Context, _: c_int, _: *mut *mut Value) {}
 
 unsafe extern "C" fn call_progress(argument: *mut c_void) -> c_int {
     let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        // SAFETY: `on_progress` registered a box that outlives the handler.
-        let tell = unsafe { &mut *argument.cast::<Box<dyn FnMut()>>() };
-        tell();
-    }));
-    c_int::from(told.is_err())
-}
-
-unsafe extern "C" fn call_borrowed(argument: *mut c_void) -> c_int {
-    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        // SAFETY: `watched` registered a reference that outlives the handler.
-        let tell = unsafe { &mut *argument.cast::<&mut dyn FnMut()>() };
-        tell();
+        let told = argument.cast::<Told<'_>>();
+        // SAFETY: `on_progress` and `watched` registered what outlives the handler. The flag is read apart from the function,
+        // which nobody else touches while the flag is down.
+        unsafe {
+            let busy = &(*told).busy;
+            if !busy.replace(true) {
+                ((*told).tell)();
+                busy.set(false);
+            }
+        }
     }));
     c_int::from(told.is_err())
 }

@@ -49,9 +49,18 @@ impl Call<'_> {
 
     /// Runs `work` with the calling connection, and with a lender of its collations and functions.
     pub fn lending<T>(&self, work: impl FnOnce(Lender<'_>) -> T) -> T {
-        // SAFETY: the context of a running function has a connection, and no lender outlives this call: the work gets one of any
-        // lifetime, and so can keep none.
-        work(unsafe { Lender::new(self.api, self.api.context_db_handle()(self.context)) })
+        /// Ends what was lent, however the work ends.
+        struct Ends<'a>(Lender<'a>);
+        impl Drop for Ends<'_> {
+            fn drop(&mut self) {
+                self.0.end();
+            }
+        }
+        // SAFETY: the context of a running function has a connection. The work gets a lender of any lifetime, and so can
+        // keep none; all that was lent ends before this returns.
+        let lender = unsafe { Lender::new(self.api, self.api.context_db_handle()(self.context)) };
+        let ends = Ends(lender);
+        work(ends.0.clone())
     }
 }
 

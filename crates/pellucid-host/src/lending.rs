@@ -4,7 +4,7 @@
 //! (`PRAGMA collation_list`, `PRAGMA function_list`), and the application's connection can run
 //! them. So each call is answered by a statement there.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void, CStr, CString};
 use std::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -26,14 +26,25 @@ const FUNCTION_FLAGS: c_int = UTF8 | 0x800 | 0x20_0000;
 pub struct Lender<'call> {
     api: Api,
     db: *mut Connection,
-    failed: Rc<Cell<bool>>,
+    state: Rc<State>,
     _call: PhantomData<&'call ()>,
 }
 
 impl std::fmt::Debug for Lender<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lender").field("failed", &self.failed).finish_non_exhaustive()
+        f.debug_struct("Lender").field("state", &self.state).finish_non_exhaustive()
     }
+}
+
+/// What lender and loans share.
+#[derive(Debug, Default)]
+struct State {
+    /// A collation could not be asked.
+    failed: Cell<bool>,
+    /// The call is over: nothing may be asked of the application's connection any more.
+    over: Cell<bool>,
+    /// The statements of collations on that connection, which end with the call at the latest.
+    statements: RefCell<Vec<*mut Statement>>,
 }
 
 /// One collation or function on loan.
@@ -47,16 +58,25 @@ struct Loan {
 
 impl Lender<'_> {
     /// # Safety
-    /// `db` is the connection whose SQL function is being called, and nothing of this lender, nor what it lent to,
-    /// outlives that call.
+    /// `db` is the connection whose SQL function is being called. Before that call ends, [`Lender::end`] is called, and no
+    /// lender of this state is used afterwards. What was lent may be left: it answers with errors then.
     pub unsafe fn new(api: Api, db: *mut Connection) -> Self {
-        Self { api, db, failed: Rc::default(), _call: PhantomData }
+        Self { api, db, state: Rc::default(), _call: PhantomData }
     }
 
     /// Whether a call of a collation failed. An order may be wrong then, and nothing that was made
     /// with it is used.
     pub fn failed(&self) -> bool {
-        self.failed.get()
+        self.state.failed.get()
+    }
+
+    /// Ends every loan: from now on nothing is asked of the application's connection.
+    pub(crate) fn end(&self) {
+        self.state.over.set(true);
+        for statement in self.state.statements.take() {
+            // SAFETY: prepared by `lend_collation` and not finalized: `end_loan` takes those it finalizes off the list.
+            unsafe { self.api.finalize()(statement) };
+        }
     }
 
     /// The application's connection, for statements of the shim's own.
@@ -87,7 +107,7 @@ impl Lender<'_> {
     /// Makes the lender of a loan. SQLite ends the loan when the borrower closes, which is within
     /// the call by the contract of `new`.
     fn for_ever(&self) -> Lender<'static> {
-        Lender { api: self.api, db: self.db, failed: self.failed.clone(), _call: PhantomData }
+        Lender { api: self.api, db: self.db, state: self.state.clone(), _call: PhantomData }
     }
 
     fn lend_collation(&self, name: &str, borrower: &Handle<'_>) -> Result<(), DatabaseError> {
@@ -97,6 +117,7 @@ impl Lender<'_> {
              THEN 1 ELSE 0 END"
         );
         let statement = self.handle().prepare(&sql)?;
+        self.state.statements.borrow_mut().push(statement);
         let loan = Box::into_raw(Box::new(Loan {
             lender: self.for_ever(),
             name: name.to_owned(),
@@ -171,10 +192,14 @@ fn functions(handle: &Handle<'_>) -> Result<Vec<(String, i64)>, DatabaseError> {
 /// # Safety
 /// SQLite calls it once with a loan that nobody uses any more.
 unsafe extern "C" fn end_loan(loan: *mut c_void) {
-    // SAFETY: by contract; the statement, if any, belongs to the loan, and finalizing null is allowed.
-    unsafe {
-        let loan = Box::from_raw(loan.cast::<Loan>());
-        loan.lender.api.finalize()(loan.statement);
+    // SAFETY: by contract.
+    let loan = unsafe { Box::from_raw(loan.cast::<Loan>()) };
+    let mut statements = loan.lender.state.statements.borrow_mut();
+    if let Some(at) = statements.iter().position(|one| *one == loan.statement) {
+        let statement = statements.swap_remove(at);
+        drop(statements);
+        // SAFETY: it is this loan's own, and was on the list: `end` has not finalized it.
+        unsafe { loan.lender.api.finalize()(statement) };
     }
 }
 
@@ -189,6 +214,10 @@ unsafe extern "C" fn compare(
 ) -> c_int {
     // SAFETY: by contract.
     let loan = unsafe { &*loan.cast::<Loan>() };
+    if loan.lender.state.over.get() {
+        loan.lender.state.failed.set(true);
+        return 0;
+    }
     let (api, statement) = (loan.lender.api, loan.statement);
     // SAFETY: the statement is the loan's own and reset; both texts outlive the step, and the bindings go after it.
     let answer = unsafe {
@@ -201,7 +230,7 @@ unsafe extern "C" fn compare(
         answer
     };
     answer.unwrap_or_else(|| {
-        loan.lender.failed.set(true);
+        loan.lender.state.failed.set(true);
         0
     })
 }
@@ -222,6 +251,10 @@ unsafe fn answer(context: *mut Context, count: c_int, values: *mut *mut Value) {
     // SAFETY: the context's data is the loan; `values` has `count` values; the statement is finalized here.
     unsafe {
         let loan = &*api.user_data()(context).cast::<Loan>();
+        if loan.lender.state.over.get() {
+            let why = c"the call that lent this function is over";
+            return api.result_error()(context, why.as_ptr(), -1);
+        }
         let places = vec!["?"; usize::try_from(count).unwrap_or(0)].join(",");
         let sql = format!("SELECT {}({places})", quoted(&loan.name));
         let Ok(statement) = loan.lender.handle().prepare(&sql) else {

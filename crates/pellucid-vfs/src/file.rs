@@ -194,17 +194,6 @@ pub unsafe fn link_of_main(file: *mut File) -> Option<(Lower, Rc<Link>)> {
     }
 }
 
-/// The lower file of the WAL of an open sealed database. `None` if it has no WAL open.
-///
-/// # Safety
-/// As [`lower_of_open`].
-pub unsafe fn wal_of_open(file: *mut File) -> Option<Lower> {
-    // SAFETY: by contract.
-    let (_, link) = unsafe { lower_of_open(file) }?;
-    let wal = link.wal.borrow();
-    wal.as_ref().map(|wal| wal.borrow().lower())
-}
-
 /// # Safety
 /// As [`lower_of_open`].
 unsafe fn state_of_open<'a>(file: *mut File) -> Option<&'a State> {

@@ -68,7 +68,7 @@ mod held;
 mod journal_file;
 pub mod laying;
 pub mod link;
-pub mod lower;
+mod lower;
 mod main_file;
 pub mod memory;
 pub mod named_file;
@@ -87,6 +87,7 @@ mod wal_index;
 mod write_out;
 
 pub use database::truncated as truncated_page;
+pub use lower::{ReadEnd, CALL_BYTES};
 pub use main_file::truncated as truncated_file;
 pub use vfs::{make_default, register, NAME};
 pub use wal_file::refuse_newer_at;

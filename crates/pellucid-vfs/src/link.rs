@@ -84,17 +84,17 @@ pub struct Link {
     /// Pages opened so far.
     opened: Cell<u64>,
     /// The level of the file lock that this connection holds.
-    pub lock_level: Cell<i32>,
+    pub(crate) lock_level: Cell<i32>,
     /// The exclusive locks of the wal-index that this connection holds, one bit each.
-    pub shm_exclusive: Cell<i32>,
+    pub(crate) shm_exclusive: Cell<i32>,
     /// The open WAL.
-    pub wal: RefCell<Option<Rc<RefCell<WalFile>>>>,
+    pub(crate) wal: RefCell<Option<Rc<RefCell<WalFile>>>>,
     /// The wal-index, as far as SQLite has mapped it.
     pub index: WalIndex,
     /// The open rollback journal.
-    pub journal: RefCell<Option<Rc<RefCell<JournalFile>>>>,
+    pub(crate) journal: RefCell<Option<Rc<RefCell<JournalFile>>>>,
     /// The tail of the first record in the journal that this connection ended last and synced.
-    pub journal_end: Cell<Option<[u8; TAIL_BYTES]>>,
+    pub(crate) journal_end: Cell<Option<[u8; TAIL_BYTES]>>,
     /// Whether this connection reads a state of which every page is in the file. A missing page was
     /// cut off then.
     pub is_whole: Cell<bool>,

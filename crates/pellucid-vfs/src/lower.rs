@@ -27,7 +27,7 @@ impl Lower {
     /// # Safety
     /// `file` was opened by the lower VFS, has methods, and is used by one thread at a time until it
     /// is closed; after that no copy of the handle is used.
-    pub unsafe fn new(file: *mut File) -> Self {
+    pub(crate) unsafe fn new(file: *mut File) -> Self {
         Self(file)
     }
 
@@ -37,7 +37,7 @@ impl Lower {
     }
 
     /// The version of the lower file's methods.
-    pub fn version(&self) -> c_int {
+    pub(crate) fn version(&self) -> c_int {
         self.methods().version
     }
 
@@ -45,7 +45,7 @@ impl Lower {
     ///
     /// # Errors
     /// The lower VFS's code.
-    pub fn read(&self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+    pub(crate) fn read(&self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
         let mut end = ReadEnd::Full;
         for (index, part) in buffer.chunks_mut(CALL_BYTES).enumerate() {
             let at = offset + (index * CALL_BYTES) as u64;
@@ -64,7 +64,7 @@ impl Lower {
 
     /// Copies from the lower VFS's mapping, if it has one that reaches so far. Always a copy,
     /// because bytes in a shared mapping may change between authentication and use.
-    pub fn read_mapped(&self, buffer: &mut [u8], offset: u64) -> bool {
+    pub(crate) fn read_mapped(&self, buffer: &mut [u8], offset: u64) -> bool {
         let (Some(fetch), Some(unfetch)) = (self.methods().fetch, self.methods().unfetch) else {
             return false;
         };
@@ -84,7 +84,7 @@ impl Lower {
     }
 
     /// Lets the lower VFS map up to `bytes` of the file.
-    pub fn allow_mapping(&self, mut bytes: i64) {
+    pub(crate) fn allow_mapping(&self, mut bytes: i64) {
         if self.version() >= 3 {
             // SAFETY: the operation takes an `sqlite3_int64 *`.
             unsafe {
@@ -94,7 +94,7 @@ impl Lower {
     }
 
     /// Drops the mapping, so that the next read maps the file in its length at that time.
-    pub fn drop_mapping(&self) {
+    pub(crate) fn drop_mapping(&self) {
         if let Some(unfetch) = self.methods().unfetch.filter(|_| self.version() >= 3) {
             // SAFETY: a null page asks for just that (`sqlite3_io_methods.xUnfetch`).
             unsafe { unfetch(self.0, 0, std::ptr::null_mut()) };
@@ -105,7 +105,7 @@ impl Lower {
     ///
     /// # Errors
     /// The lower VFS's code.
-    pub fn write(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
+    pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
         let write = self.methods().write.ok_or(Code(ffi::IOERR_WRITE))?;
         for (index, part) in bytes.chunks(CALL_BYTES).enumerate() {
             let at = offset + (index * CALL_BYTES) as u64;
@@ -121,7 +121,7 @@ impl Lower {
     ///
     /// # Errors
     /// The lower VFS's code.
-    pub fn truncate(&self, size: u64) -> Outcome<()> {
+    pub(crate) fn truncate(&self, size: u64) -> Outcome<()> {
         let truncate = self.methods().truncate.ok_or(Code(ffi::IOERR))?;
         // SAFETY: the file is open.
         Code::check(unsafe { truncate(self.0, size as i64) })
@@ -131,7 +131,7 @@ impl Lower {
     ///
     /// # Errors
     /// The lower VFS's code.
-    pub fn sync(&self, flags: c_int) -> Outcome<()> {
+    pub(crate) fn sync(&self, flags: c_int) -> Outcome<()> {
         let sync = self.methods().sync.ok_or(Code(ffi::IOERR))?;
         // SAFETY: the file is open.
         Code::check(unsafe { sync(self.0, flags) })
@@ -141,7 +141,7 @@ impl Lower {
     ///
     /// # Errors
     /// The lower VFS's code.
-    pub fn size(&self) -> Outcome<u64> {
+    pub(crate) fn size(&self) -> Outcome<u64> {
         let file_size = self.methods().file_size.ok_or(Code(ffi::IOERR))?;
         let mut size = 0i64;
         // SAFETY: `size` is valid for the call; the file is open.
@@ -153,7 +153,7 @@ impl Lower {
     ///
     /// # Errors
     /// The lower VFS's code, `SQLITE_BUSY` among them.
-    pub fn lock(&self, level: c_int) -> Outcome<()> {
+    pub(crate) fn lock(&self, level: c_int) -> Outcome<()> {
         let lock = self.methods().lock.ok_or(Code(ffi::IOERR))?;
         // SAFETY: the file is open.
         Code::check(unsafe { lock(self.0, level) })
@@ -163,14 +163,14 @@ impl Lower {
     ///
     /// # Errors
     /// The lower VFS's code.
-    pub fn unlock(&self, level: c_int) -> Outcome<()> {
+    pub(crate) fn unlock(&self, level: c_int) -> Outcome<()> {
         let unlock = self.methods().unlock.ok_or(Code(ffi::IOERR))?;
         // SAFETY: the file is open.
         Code::check(unsafe { unlock(self.0, level) })
     }
 
     /// Whether another connection holds RESERVED; the raw call.
-    pub fn check_reserved_lock(&self, out: &mut c_int) -> c_int {
+    pub(crate) fn check_reserved_lock(&self, out: &mut c_int) -> c_int {
         match self.methods().check_reserved_lock {
             // SAFETY: `out` is valid for the call; the file is open.
             Some(check) => unsafe { check(self.0, out) },
@@ -182,7 +182,7 @@ impl Lower {
     ///
     /// # Safety
     /// `argument` is what `op` requires.
-    pub unsafe fn file_control(&self, op: c_int, argument: *mut c_void) -> c_int {
+    pub(crate) unsafe fn file_control(&self, op: c_int, argument: *mut c_void) -> c_int {
         match self.methods().file_control {
             // SAFETY: by contract; the file is open.
             Some(control) => unsafe { control(self.0, op, argument) },
@@ -191,7 +191,7 @@ impl Lower {
     }
 
     /// The sector size in bytes: the bytes that reach the disk together.
-    pub fn sector_size(&self) -> c_int {
+    pub(crate) fn sector_size(&self) -> c_int {
         match self.methods().sector_size {
             // SAFETY: the file is open.
             Some(sector_size) => unsafe { sector_size(self.0) },
@@ -200,7 +200,7 @@ impl Lower {
     }
 
     /// The device characteristics: what the device promises about its writes.
-    pub fn device_characteristics(&self) -> c_int {
+    pub(crate) fn device_characteristics(&self) -> c_int {
         match self.methods().device_characteristics {
             // SAFETY: the file is open.
             Some(characteristics) => unsafe { characteristics(self.0) },
@@ -212,7 +212,7 @@ impl Lower {
     ///
     /// # Safety
     /// `out` is valid for a write.
-    pub unsafe fn shm_map(
+    pub(crate) unsafe fn shm_map(
         &self,
         region: c_int,
         bytes: c_int,
@@ -227,7 +227,7 @@ impl Lower {
     }
 
     /// Takes or releases locks of the wal-index; the raw call.
-    pub fn shm_lock(&self, first: c_int, count: c_int, flags: c_int) -> c_int {
+    pub(crate) fn shm_lock(&self, first: c_int, count: c_int, flags: c_int) -> c_int {
         match self.methods().shm_lock {
             // SAFETY: the file is open.
             Some(lock) => unsafe { lock(self.0, first, count, flags) },
@@ -236,7 +236,7 @@ impl Lower {
     }
 
     /// A memory barrier between processes.
-    pub fn shm_barrier(&self) {
+    pub(crate) fn shm_barrier(&self) {
         if let Some(barrier) = self.methods().shm_barrier {
             // SAFETY: the file is open.
             unsafe { barrier(self.0) }
@@ -244,12 +244,12 @@ impl Lower {
     }
 
     /// Whether the file can have a wal-index.
-    pub fn has_shared_memory(&self) -> bool {
+    pub(crate) fn has_shared_memory(&self) -> bool {
         self.methods().shm_map.is_some()
     }
 
     /// Unmaps the wal-index; the raw call.
-    pub fn shm_unmap(&self, delete: c_int) -> c_int {
+    pub(crate) fn shm_unmap(&self, delete: c_int) -> c_int {
         match self.methods().shm_unmap {
             // SAFETY: the file is open.
             Some(unmap) => unsafe { unmap(self.0, delete) },
@@ -258,7 +258,7 @@ impl Lower {
     }
 
     /// Closes the file; no copy of the handle may be used afterwards.
-    pub fn close(self) -> c_int {
+    pub(crate) fn close(self) -> c_int {
         match self.methods().close {
             // SAFETY: the file is open; the caller drops every copy of the handle.
             Some(close) => unsafe { close(self.0) },

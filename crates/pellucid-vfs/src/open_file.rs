@@ -15,6 +15,7 @@ use crate::lower::{Lower, ReadEnd};
 #[derive(Debug, Clone, Copy)]
 pub struct OpenFile<'a> {
     lower: Lower,
+    is_sealed: bool,
     _open: PhantomData<&'a ()>,
 }
 
@@ -31,7 +32,12 @@ impl<'a> OpenFile<'a> {
 
     /// Makes the file of `lower`, which the caller keeps open.
     pub(crate) fn within(lower: Lower) -> Self {
-        Self { lower, _open: PhantomData }
+        Self { lower, is_sealed: false, _open: PhantomData }
+    }
+
+    /// The same of a sealed main database.
+    pub(crate) fn of_sealed(lower: Lower) -> Self {
+        Self { lower, is_sealed: true, _open: PhantomData }
     }
 
     pub(crate) fn lower(self) -> Lower {
@@ -44,6 +50,17 @@ impl<'a> OpenFile<'a> {
     /// The lower VFS's code.
     pub fn read(&self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
         self.lower.read(buffer, offset)
+    }
+
+    /// The first bytes, `most` of them or all, and the size.
+    ///
+    /// # Errors
+    /// The lower VFS's code.
+    pub fn beginning(&self, most: u64) -> Outcome<(Vec<u8>, u64)> {
+        let size = self.size()?;
+        let mut bytes = vec![0; size.min(most) as usize];
+        self.read(&mut bytes, 0)?;
+        Ok((bytes, size))
     }
 
     /// As [`Lower::write`].
@@ -102,7 +119,10 @@ impl<'a> OpenFile<'a> {
 
     /// As [`Lower::drop_mapping`].
     pub fn drop_mapping(&self) {
-        self.lower.drop_mapping();
+        // SQLite gets no page of a sealed database out of a mapping. Of another one it may hold some.
+        if self.is_sealed {
+            self.lower.drop_mapping();
+        }
     }
 
     /// The number of frames in the WAL that SQLite counts, from the wal-index that all connections

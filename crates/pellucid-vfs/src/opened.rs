@@ -13,9 +13,9 @@ use pellucid_host::connection::Handle;
 use pellucid_host::ffi::{self, File, Vfs};
 use pellucid_host::DatabaseError;
 
-use crate::file::{discard, link_of_main, lower_of_main, lower_of_open, wal_of_open};
+use crate::file::{discard, link_of_main, lower_of_main, lower_of_open};
 use crate::link::Link;
-use crate::lower::Lower;
+use crate::lower::{Lower, ReadEnd};
 use crate::open_file::OpenFile;
 use crate::vfs::lower_vfs;
 
@@ -57,7 +57,8 @@ pub fn sealed<'a>(
 ) -> Result<Option<(OpenFile<'a>, OpenLink<'a>)>, DatabaseError> {
     // SAFETY: the file object of an open connection, which the result borrows.
     let found = unsafe { lower_of_open(handle.file()?) };
-    Ok(found.map(|(lower, link)| (OpenFile::within(lower), OpenLink { link, _open: PhantomData })))
+    Ok(found
+        .map(|(lower, link)| (OpenFile::of_sealed(lower), OpenLink { link, _open: PhantomData })))
 }
 
 /// The main database of `handle` below the shim, with its link, sealed or plain. `None` if another
@@ -77,9 +78,40 @@ pub fn main<'a>(
 ///
 /// # Errors
 /// SQLite's error, if the connection has no file.
-pub fn wal<'a>(handle: &'a Handle<'_>) -> Result<Option<OpenFile<'a>>, DatabaseError> {
-    // SAFETY: the file object of an open connection, which the result borrows.
-    Ok(unsafe { wal_of_open(handle.file()?) }.map(OpenFile::within))
+pub fn wal<'a>(handle: &'a Handle<'_>) -> Result<Option<OpenWal<'a>>, DatabaseError> {
+    let found = sealed(handle)?.map(|(_, link)| OpenWal { link });
+    Ok(found.filter(|wal| wal.lower().is_ok()))
+}
+
+/// The write-ahead log of an open connection. It is asked for at each use: SQLite may close it meanwhile.
+#[derive(Debug)]
+pub struct OpenWal<'a> {
+    link: OpenLink<'a>,
+}
+
+impl OpenWal<'_> {
+    /// Reads; zeros stand for what lies behind the end.
+    ///
+    /// # Errors
+    /// The lower VFS's code; `SQLITE_IOERR` if the log is closed by now.
+    pub fn read(&self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        self.lower()?.read(buffer, offset)
+    }
+
+    /// Bytes of the log on disk.
+    ///
+    /// # Errors
+    /// As [`OpenWal::read`].
+    pub fn size(&self) -> Outcome<u64> {
+        self.lower()?.size()
+    }
+
+    fn lower(&self) -> Outcome<Lower> {
+        let wal = self.link.wal.try_borrow().map_err(|_| Code(ffi::IOERR))?;
+        let wal = wal.as_ref().ok_or(Code(ffi::IOERR))?;
+        let lower = wal.try_borrow().map_err(|_| Code(ffi::IOERR))?.lower();
+        Ok(lower)
+    }
 }
 
 /// The main database of `handle` as it lies on disk, whichever VFS opened it.
@@ -87,23 +119,26 @@ pub fn wal<'a>(handle: &'a Handle<'_>) -> Result<Option<OpenFile<'a>>, DatabaseE
 /// # Errors
 /// SQLite's error, if the connection has no file.
 pub fn on_disk<'a>(handle: &'a Handle<'_>) -> Result<OpenFile<'a>, DatabaseError> {
-    match below(handle, c"main")? {
-        Some(below) => Ok(below),
+    // SAFETY: the file object of an open connection, which the result borrows; `main` is never detached.
+    match unsafe { lower_of_main(handle.file()?) } {
+        Some(below) => Ok(OpenFile::within(below)),
         None => OpenFile::of(handle),
     }
 }
 
-/// The database `schema` of `handle` as it lies on disk below the shim. `None` if another VFS
-/// opened it.
+/// The first bytes, `most` of them, and the size of the database `schema` of `handle` as it lies on disk below the shim. `None` if
+/// another VFS opened it. No file is handed out: a database may be detached at any moment.
 ///
 /// # Errors
 /// SQLite's error, if the database has no file.
-pub fn below<'a>(
-    handle: &'a Handle<'_>,
+pub fn beginning(
+    handle: &Handle<'_>,
     schema: &CStr,
-) -> Result<Option<OpenFile<'a>>, DatabaseError> {
-    // SAFETY: the file object of an open connection, which the result borrows.
-    Ok(unsafe { lower_of_main(handle.file_of(schema)?) }.map(OpenFile::within))
+    most: u64,
+) -> Result<Option<Outcome<(Vec<u8>, u64)>>, DatabaseError> {
+    // SAFETY: the file object of a database that is attached, and stays so within this call.
+    let below = unsafe { lower_of_main(handle.file_of(schema)?) };
+    Ok(below.map(|lower| OpenFile::within(lower).beginning(most)))
 }
 
 /// A connection with its sealed main database.
@@ -132,7 +167,7 @@ impl OpenContainer {
 
     /// The database as it lies on disk.
     pub fn file(&self) -> OpenFile<'_> {
-        OpenFile::within(self.lower)
+        OpenFile::of_sealed(self.lower)
     }
 
     /// The state that the database's files share.

@@ -136,7 +136,7 @@ impl WalFile {
     }
 
     /// The lower file.
-    pub fn lower(&self) -> Lower {
+    pub(crate) fn lower(&self) -> Lower {
         self.lower
     }
 

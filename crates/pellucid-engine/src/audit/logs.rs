@@ -16,7 +16,7 @@ use pellucid_host::connection::Handle;
 use pellucid_host::DatabaseError;
 use pellucid_vfs::link::{Link, INDEX_CHANGED};
 use pellucid_vfs::open_file::OpenFile;
-use pellucid_vfs::opened;
+use pellucid_vfs::opened::{self, OpenWal};
 
 use super::{io, Audit};
 use crate::page_source::HotJournal;
@@ -63,7 +63,7 @@ pub fn check_journal(
 /// is read again.
 pub fn check_frames(
     lower: OpenFile<'_>,
-    wal: OpenFile<'_>,
+    wal: &OpenWal<'_>,
     link: &Link,
     audit: &mut Audit,
 ) -> Result<(), DatabaseError> {
@@ -135,7 +135,7 @@ pub fn check_frames(
 /// frames of this run that a rollback or an earlier recovery left and that do not continue the ones
 /// before. A frame that does not open is no such end if whole successive commits lie behind it.
 struct Behind<'a> {
-    wal: OpenFile<'a>,
+    wal: &'a OpenWal<'a>,
     keys: &'a ContainerKeys,
     /// The oldest generation that can still be read.
     oldest: u32,
@@ -149,7 +149,7 @@ type Lost = (u32, String);
 
 impl<'a> Behind<'a> {
     fn new(
-        wal: OpenFile<'a>,
+        wal: &'a OpenWal<'a>,
         (link, keys): (&Link, &'a ContainerKeys),
         frame_bytes: usize,
     ) -> Outcome<Self> {

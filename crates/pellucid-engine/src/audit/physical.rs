@@ -13,10 +13,10 @@ use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::DatabaseError;
 use pellucid_vfs::link::Link;
-use pellucid_vfs::lower::ReadEnd;
 use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened;
 use pellucid_vfs::truncated_page;
+use pellucid_vfs::ReadEnd;
 
 use super::{io, Audit, DamagedPage, Doing, Watch};
 use crate::units::catch_up;

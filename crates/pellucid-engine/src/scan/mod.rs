@@ -315,10 +315,11 @@ impl<'a> Scanner<'a> {
                 Err(error) if Handle::is_busy(&error) => {}
                 Err(error) => break Err(error),
             }
-            watch(Doing::WaitingForReaders, 1, 1);
-            if !patience.wait() {
+            if patience.left().is_zero() {
                 break Err(crate::header_change::busy(self.path));
             }
+            watch(Doing::WaitingForReaders, 1, 1);
+            patience.wait();
         };
         self.handle.busy_timeout(self.options.patience.as_millis().try_into().unwrap_or(i32::MAX));
         emptied

@@ -9,8 +9,8 @@ use pellucid::sqlite::lock_page;
 use pellucid::{journal, unit, Error, Result, Subject};
 use pellucid_host::code::Outcome;
 use pellucid_vfs::link::Link;
-use pellucid_vfs::lower::CALL_BYTES;
 use pellucid_vfs::open_file::OpenFile;
+use pellucid_vfs::CALL_BYTES;
 
 /// Reads of page 1 before it counts as unreadable: in WAL mode a checkpoint may write it meanwhile.
 const FIRST_PAGE_ATTEMPTS: usize = 16;

@@ -13,10 +13,9 @@ use std::path::{Path, PathBuf};
 use pellucid::hash::Sha256;
 use pellucid::header::REGION_BYTES;
 use pellucid_files::paths::copy_path;
-use pellucid_host::code::Code;
+use pellucid_host::code::{Code, Outcome};
 use pellucid_host::connection::Handle;
 use pellucid_vfs::named_file;
-use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened::{self, ReadFile};
 
 use super::keyring;
@@ -81,8 +80,8 @@ fn attached(connection: &Handle<'_>) -> Vec<(CString, PathBuf)> {
 }
 
 fn look_at_attached(connection: &Handle<'_>, schema: &CStr, path: &Path) -> Result<Kind, String> {
-    match opened::below(connection, schema) {
-        Ok(Some(file)) => read(file, path),
+    match opened::beginning(connection, schema, REGION_BYTES) {
+        Ok(Some(beginning)) => kind(beginning, path),
         // It was opened without the shim, so SQLite could not read it if it were sealed.
         _ => Ok(Kind::Plain),
     }
@@ -105,14 +104,12 @@ fn look_at(path: &Path) -> Result<Kind, String> {
     }
     let opened = ReadFile::open(path)
         .map_err(|Code(code)| failed(&format!("cannot be opened (SQLite's result code {code})")))?;
-    read(opened.file(), path)
+    kind(opened.file().beginning(REGION_BYTES), path)
 }
 
-fn read(file: OpenFile<'_>, path: &Path) -> Result<Kind, String> {
-    let failed =
-        |Code(code)| format!("`{}`: cannot be read (SQLite's result code {code})", path.display());
-    let bytes = file.size().map_err(failed)?;
-    let mut region = vec![0; bytes.min(REGION_BYTES) as usize];
-    file.read(&mut region, 0).map_err(failed)?;
+fn kind(beginning: Outcome<(Vec<u8>, u64)>, path: &Path) -> Result<Kind, String> {
+    let (region, bytes) = beginning.map_err(|Code(code)| {
+        format!("`{}`: cannot be read (SQLite's result code {code})", path.display())
+    })?;
     Ok(kind_of(&region, copy_path(path).exists(), bytes <= REGION_BYTES))
 }
