@@ -13,13 +13,14 @@ use crate::output::{Failure, Output};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pellucid init\n  sudo pellucid init --system")]
 pub struct InitArgs {
-    /// For services: a directory that the group `pellucid` may read, named in /etc/pellucid.conf; needs root
+    /// Create the system instance, for services: a directory that the group `pellucid` can read, named in
+    /// /etc/pellucid.conf; needs root
     #[arg(long)]
     system: bool,
-    /// The directory of a system instance
+    /// Directory of the system instance
     #[arg(long, value_name = "DIR", default_value = "/var/lib/pellucid", requires = "system")]
     directory: PathBuf,
-    /// The group of accounts that may read it; made if it is not there
+    /// Group of the accounts that can read it; created if it does not exist
     #[arg(long, value_name = "NAME", default_value = "pellucid", requires = "system")]
     group: String,
 }

@@ -26,15 +26,15 @@ pub struct InstanceArgs {
 
 #[derive(Debug, Subcommand)]
 enum InstanceCommand {
-    /// Write database master key, certificates and what is known of databases into one sealed file
+    /// Export the database master key, the certificates and the list of known databases to one sealed file, a bundle
     Export(ExportArgs),
-    /// Take a bundle in: into an empty instance as it is, into another one what is not there yet
+    /// Import a bundle: all of it into an empty instance; into another one, what it does not have yet
     Import(ImportArgs),
 }
 
 #[derive(Debug, Args)]
 struct ExportArgs {
-    /// The file to write; one that is there is not overwritten
+    /// File to write; an existing file is not overwritten
     #[arg(long, value_name = "BUNDLE")]
     to: PathBuf,
     #[command(flatten)]
@@ -44,22 +44,23 @@ struct ExportArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct SealWith {
-    /// A file with the password, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the password; its last line end is not part of it. `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// A certificate of the other instance, imported here without its private key: only that instance opens the bundle
+    /// Certificate of the other instance, imported here without its private key; only that instance opens the bundle
     #[arg(long, value_name = "NAME")]
     certificate: Option<String>,
 }
 
 #[derive(Debug, Args)]
 struct ImportArgs {
-    /// A bundle that `instance export` wrote
+    /// Bundle that `instance export` wrote
     bundle: PathBuf,
-    /// A file with its password, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the password of the bundle; its last line end is not part of it. `-` reads standard input, or asks at a
+    /// terminal
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// Only show what would become of each thing in it
+    /// Change nothing; show what would happen to each entry of the bundle
     #[arg(long)]
     dry_run: bool,
 }

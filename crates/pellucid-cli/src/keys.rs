@@ -14,13 +14,13 @@ use crate::output::Failure;
 /// Keys to open databases with.
 #[derive(Debug, Args)]
 pub struct OpenWith {
-    /// A file with a raw key: 32 bytes or 64 hexadecimal digits; `-` reads standard input
+    /// File with a raw key: 32 bytes or 64 hexadecimal digits; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// A file with the passphrase, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the passphrase; its last line end is not part of it. `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     pub passphrase_file: Option<PathBuf>,
-    /// Also open it by a recovery certificate
+    /// Allow a recovery certificate to open it
     #[arg(long)]
     pub recovery: bool,
 }
