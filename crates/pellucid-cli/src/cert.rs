@@ -354,13 +354,13 @@ fn sets_under(
     match known {
         Ok(sets) => Ok(sets),
         Err(error) if args.force => {
-            output.warning(format!("which backups it opens is not known: {error}"));
+            output.warning(format!("the history cannot say which backups the certificate opens: {error}"));
             Ok(Vec::new())
         }
         Err(error) => Err(Failure::new(
-            format!("which backups it opens is not known: {error}"),
-            "`pellucid history rebuild MEDIA...` begins another history where that one is lost; `--force` drops the \
-             certificate all the same",
+            format!("the history cannot say which backups the certificate opens: {error}"),
+            "`pellucid history rebuild MEDIA...` makes a new history where this one is lost; `--force` drops the \
+             certificate without that knowledge",
         )
         .kind("in-use")),
     }

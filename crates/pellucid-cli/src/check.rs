@@ -110,7 +110,7 @@ fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Fa
 fn authenticable(kind: &Kind) -> Result<(), Failure> {
     match kind {
         Kind::Plain => Err(Failure::new(
-            "not encrypted: there is nothing to authenticate",
+            "the database is not encrypted: it has no pages to authenticate",
             "`PRAGMA integrity_check` checks a plain database",
         )
         .kind("plain")),

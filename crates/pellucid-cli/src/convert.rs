@@ -99,13 +99,11 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     let (mut plain, mut switched_off) = (Vec::new(), Vec::new());
     for database in &args.databases {
         match found(database)? {
-            Found::Plain if args.background => {
-                return Err(Failure::new(
-                    "its first encryption rebuilds it, which does not go on in the background",
-                    "leave out --background",
-                )
-                .about(database))
-            }
+            Found::Plain if args.background => return Err(Failure::new(
+                "a first encryption rewrites the whole database and cannot run in the background",
+                "leave out `--background`",
+            )
+            .about(database)),
             Found::Plain => plain.push(database),
             Found::SwitchedOff => switched_off.push(database),
         }

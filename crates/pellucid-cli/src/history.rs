@@ -224,7 +224,10 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
     // What is there is touched only when all that is to be in the new one is at hand.
     let home = Keyring::locate()?;
     if !Keyring::is_at(&home) {
-        return Err(Failure::new("there is no instance", "`pellucid init` makes one"));
+        return Err(Failure::new(
+            "there is no instance to keep a history",
+            "`pellucid init` makes an instance",
+        ));
     }
     Keyring::open(&home)?;
     let found = read(&args.media, output)?;
@@ -234,7 +237,7 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
             let (history, kept) = History::begin_anew()?;
             output.warning(format!("the history could not be read: {error}"));
             if let Some(kept) = kept {
-                output.warning(format!("it is kept as `{}`", kept.display()));
+                output.warning(format!("the unreadable history is kept as `{}`", kept.display()));
             }
             write_down(Some(&history), &found)
         }
@@ -344,8 +347,8 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
     removed(&plan, args.apply).iter().for_each(|line| output.line(line));
     for (path, why) in &plan.stuck {
         output.warning(format!(
-            "`{}`: {why}: the files of its media stay, and the history goes on knowing them; without `--files` \
-             they are forgotten alone",
+            "`{}`: {why}: the files of its media stay, and so do its backups in the history; without `--files` \
+             only the history forgets them",
             path.display()
         ));
     }

@@ -46,8 +46,8 @@ fn make_keys(home: &Path, output: &Output) -> Result<(), Failure> {
 fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure> {
     if !Uid::effective().is_root() {
         return Err(Failure::new(
-            "a system instance is made by root",
-            "`sudo pellucid init --system`; without `--system` an instance of your own is made",
+            "only root can make a system instance",
+            "run `sudo pellucid init --system`, or leave `--system` out for an instance of your own",
         ));
     }
     let config = Keyring::config_path();
@@ -56,7 +56,7 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
         Ok(found) if found.trim() != wanted.trim() => {
             return Err(Failure::new(
                 format!("`{}` names another instance: {}", config.display(), found.trim()),
-                "use that one, or change the file",
+                "use that instance, or change the file",
             ))
         }
         _ => {}
@@ -65,7 +65,10 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
     Keyring::make_system_directories(home, id.as_raw())?;
     make_keys(home, output)?;
     std::fs::write(&config, wanted).map_err(|error| {
-        Failure::new(format!("`{}`: {error}", config.display()), "it names the instance for all")
+        Failure::new(
+            format!("`{}`: {error}", config.display()),
+            "every account finds the system instance by this file: look at its permissions",
+        )
     })?;
     output.line(format!("wrote     {}", config.display()));
     if let Some(own) = Keyring::own().filter(|own| own != home) {

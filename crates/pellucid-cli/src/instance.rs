@@ -100,7 +100,12 @@ fn export(home: &Path, args: &ExportArgs, output: &Output) -> Result<(), Failure
                 keyring.export_instance(&args.to, &Wrapping::Recovery(&public))?
             }
         },
-        _ => return Err(Failure::new("nothing is named", "see `pellucid instance export --help`")),
+        _ => {
+            return Err(Failure::new(
+                "nothing is named that seals the bundle",
+                "name a password with `--password-file`, or `--certificate NAME`",
+            ))
+        }
     };
     show(&carried, "written", output);
     output.line(format!("wrote  instance   {}", args.to.display()));
@@ -122,7 +127,8 @@ fn import(home: &Path, args: &ImportArgs, output: &Output) -> Result<(), Failure
     let bundle = Bundle::read(&args.bundle, &keys).map_err(|error| match error {
         Error::MissingKey { .. } => Failure {
             hint: Some(
-                "bring its password with `--password-file`, or use the instance it was made for"
+                "give the password of the bundle with `--password-file`, or import it into the instance that has the \
+                 certificate it was sealed for"
                     .to_owned(),
             ),
             ..about(error)
@@ -131,8 +137,8 @@ fn import(home: &Path, args: &ImportArgs, output: &Output) -> Result<(), Failure
     })?;
     if !bundle.proves_origin() {
         output.warning(
-            "it was sealed for a certificate whose public half is enough to make one: compare the \
-             thumbprints, which `--json` has in full, with those of the instance it is said to come from",
+            "the bundle does not prove where it comes from: anyone with the public half of the certificate can make \
+             one; compare the thumbprints (in full with `--json`) with those of the instance that it is said to come from",
         );
     }
     let (carried, done) = match args.dry_run {

@@ -65,7 +65,7 @@ impl Which {
 
 #[derive(Debug, Args)]
 struct BackupArgs {
-    /// The master key
+    /// Which master key
     which: Which,
     /// File of the backup; `backup` never overwrites an existing file
     #[arg(long, value_name = "FILE")]
@@ -86,7 +86,7 @@ struct RestoreArgs {
 
 #[derive(Debug, Args)]
 struct RegenerateArgs {
-    /// The master key
+    /// Which master key
     which: Which,
     /// Go on even if something cannot be opened afterwards; says what
     #[arg(long)]
@@ -230,7 +230,7 @@ fn warn_about(lost: &Lost, force: bool, output: &Output) -> Result<(), Failure> 
     }
     for path in lost {
         output.warning(format!(
-            "`{}` will be lost: it does not open under the present key",
+            "`{}` will be lost: the present key does not open it",
             path.display()
         ));
     }

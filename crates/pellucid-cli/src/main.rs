@@ -166,8 +166,8 @@ fn main() -> ExitCode {
     }
     if let Some((instead, refused)) = pellucid_keyring::Keyring::passed_over() {
         output.warning(format_args!(
-            "the keyring is the one in `{}`, not where `HOME` or `XDG_DATA_HOME` leads to: {refused}; `sudo -H` and \
-             `PELLUCID_HOME` name another one",
+            "the keyring in `{}` is used, not the one that `HOME` or `XDG_DATA_HOME` leads to: {refused}; use `sudo -H` \
+             or `PELLUCID_HOME` to name another one",
             instead.display()
         ));
     }
