@@ -31,15 +31,16 @@ pub struct CertArgs {
 
 #[derive(Debug, Subcommand)]
 enum CertCommand {
-    /// Make a self-signed certificate with a new RSA key
+    /// Create a self-signed certificate with a new RSA key
     Create(CreateArgs),
     /// List the certificates of the keyring
     List,
     /// Show one certificate
     Show(NameArgs),
-    /// Write a certificate, and its private key under a password, to new files: the backup that saves your databases
+    /// Export a certificate and its private key, encrypted with a password, to new files: the backup that saves your
+    /// databases
     Export(FilesArgs),
-    /// Take in a certificate that was exported here or made elsewhere: PEM, DER, PKCS#8, PFX, PVK
+    /// Import a certificate that pellucid exported or another program made: PEM, DER, PKCS#8, PFX, PVK
     Import(FilesArgs),
     /// Remove a certificate from the keyring
     Drop(DropArgs),
@@ -47,48 +48,49 @@ enum CertCommand {
 
 #[derive(Debug, Args)]
 struct NameArgs {
-    /// Its name in the keyring
+    /// Name of the certificate in the keyring
     name: String,
 }
 
 #[derive(Debug, Args)]
 struct CreateArgs {
-    /// Its name in the keyring: letters, digits, `-`, `_`, `.`
+    /// Name of the certificate in the keyring: letters, digits, `-`, `_`, `.`
     name: String,
-    /// Its common name, 1 to 64 characters; the name if not given
+    /// Common name of the certificate, 1 to 64 characters [default: NAME]
     #[arg(long)]
     subject: Option<String>,
-    /// First day, YYYY-MM-DD; today if not given
+    /// First day of its validity, YYYY-MM-DD [default: today]
     #[arg(long, value_name = "DATE", value_parser = day)]
     start: Option<i64>,
-    /// Last day, YYYY-MM-DD; a year after the first if not given
+    /// Last day of its validity, YYYY-MM-DD [default: a year after the first]
     #[arg(long, value_name = "DATE", value_parser = day)]
     expiry: Option<i64>,
-    /// Size of its RSA key
+    /// Size of its RSA key in bits
     #[arg(long, default_value_t = 3072, value_parser = clap::value_parser!(u16).range(2048..=4096))]
     bits: u16,
 }
 
 #[derive(Debug, Args)]
 struct FilesArgs {
-    /// Its name in the keyring
+    /// Name of the certificate in the keyring
     name: String,
-    /// The certificate; for an import also a PFX file, which has the key in it
+    /// File of the certificate; for an import also a PFX file, which contains the private key
     #[arg(long, value_name = "FILE")]
     cert_file: PathBuf,
-    /// Its private key
+    /// File of the private key
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// A file with the password of the private key, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the password of the private key; its last line end is not part of it. `-` reads standard input, or asks at
+    /// a terminal
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct DropArgs {
-    /// Its name in the keyring
+    /// Name of the certificate in the keyring
     name: String,
-    /// Also if databases or backups need it, which cannot be opened afterwards, or if that cannot be known
+    /// Drop it even if databases or backups need it, which cannot be opened afterwards, or if that cannot be known
     #[arg(long)]
     force: bool,
 }
@@ -352,13 +354,13 @@ fn sets_under(
     match known {
         Ok(sets) => Ok(sets),
         Err(error) if args.force => {
-            output.warning(format!("which backups it opens is not known: {error}"));
+            output.warning(format!("the history cannot say which backups the certificate opens: {error}"));
             Ok(Vec::new())
         }
         Err(error) => Err(Failure::new(
-            format!("which backups it opens is not known: {error}"),
-            "`pellucid history rebuild MEDIA...` begins another history where that one is lost; `--force` drops the \
-             certificate all the same",
+            format!("the history cannot say which backups the certificate opens: {error}"),
+            "`pellucid history rebuild MEDIA...` makes a new history where this one is lost; `--force` drops the \
+             certificate without that knowledge",
         )
         .kind("in-use")),
     }

@@ -20,16 +20,16 @@ use crate::output::{bytes, seconds, Failure, Output, Unit};
     after_help = "Example:\n  pellucid check app.db\n  pellucid check app.db --physical-only"
 )]
 pub struct CheckArgs {
-    /// Encrypted databases
+    /// Encrypted databases to check
     #[arg(required = true, value_name = "DB")]
     databases: Vec<PathBuf>,
-    /// Read and authenticate only; leave SQLite's checks of structure and foreign keys out
+    /// Authenticate the pages only, without SQLite's checks of structure and foreign keys
     #[arg(long)]
     physical_only: bool,
-    /// Processor cores that authenticate pages
+    /// Number of processor cores that authenticate pages
     #[arg(long, value_name = "N", default_value_t = CORES, value_parser = clap::value_parser!(u16).range(1..=64))]
     cores: u16,
-    /// An extension with the collations and functions the schema needs
+    /// SQLite extension with the collations and functions that the schema needs
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
     #[command(flatten)]
@@ -110,7 +110,7 @@ fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Fa
 fn authenticable(kind: &Kind) -> Result<(), Failure> {
     match kind {
         Kind::Plain => Err(Failure::new(
-            "not encrypted: there is nothing to authenticate",
+            "the database is not encrypted: it has no pages to authenticate",
             "`PRAGMA integrity_check` checks a plain database",
         )
         .kind("plain")),

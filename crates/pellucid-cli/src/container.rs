@@ -19,8 +19,8 @@ pub fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
     match inspect(database).map_err(|error| Failure::from(error).about(database))?.kind {
         Kind::Sealed(header) => Ok(header),
         Kind::Plain => Err(Failure::new(
-            "it is not encrypted: nothing protects it",
-            "`pellucid encrypt` encrypts it",
+            "the database is not encrypted",
+            "`pellucid encrypt` encrypts a database",
         )
         .kind("plain")),
         Kind::Damaged(error) => Err(Failure::of_header(error)),
@@ -33,8 +33,8 @@ pub fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
 /// Neither the one nor the other yet.
 pub fn interrupted() -> Failure {
     Failure::new(
-        "an encryption or decryption of it was interrupted",
-        "`pellucid check` opens it, which finishes the work",
+        "its encryption or decryption was interrupted",
+        "`pellucid check` opens the database, which finishes the interrupted work",
     )
     .kind("interrupted")
 }

@@ -31,18 +31,18 @@ use crate::scan::ScanOptions;
                         app.key --algorithm AES_128"
 )]
 pub struct EncryptArgs {
-    /// Plain databases
+    /// Plain databases to encrypt
     #[arg(required = true, value_name = "DB")]
     databases: Vec<PathBuf>,
-    /// A certificate of the keyring, by name; one is made when none is named and none is there
+    /// Certificate of the keyring that protects the databases. If none is named and the keyring has none, one is made
     #[arg(long, value_name = "NAME")]
     certificate: Option<String>,
     #[command(flatten)]
     with: OpenWith,
-    /// AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
+    /// Cipher: AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
     #[arg(long, default_value = "AES_256")]
     algorithm: String,
-    /// Where encryption is switched on again, let the scan run on its own
+    /// Run the scan in the background. Only for a database whose encryption is switched on again
     #[arg(long)]
     background: bool,
     #[command(flatten)]
@@ -53,13 +53,13 @@ pub struct EncryptArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pellucid decrypt app.db")]
 pub struct DecryptArgs {
-    /// Encrypted databases
+    /// Encrypted databases to decrypt
     #[arg(required = true, value_name = "DB")]
     databases: Vec<PathBuf>,
-    /// Keep the container: pages are opened while programs use the database, and `encrypt` switches it on again
+    /// Decrypt the pages while programs use the database, and keep the container; `encrypt` switches encryption on again
     #[arg(long)]
     keep_container: bool,
-    /// Let the scan run on its own; `pellucid scan status` shows how far it is
+    /// Run the scan in the background; `pellucid scan status` shows how far it is
     #[arg(long, requires = "keep_container")]
     background: bool,
     #[command(flatten)]
@@ -70,10 +70,10 @@ pub struct DecryptArgs {
 
 #[derive(Debug, Args)]
 struct Waiting {
-    /// Seconds to wait for other connections to give way; 10 if not given, and 60 for a scan, which stops nobody
+    /// Seconds to wait for locks of other connections [default: 10; for a scan, during which programs go on: 60]
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// An extension with the collations and functions the schema needs
+    /// SQLite extension with the collations and functions that the schema needs
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
 }
@@ -99,13 +99,11 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     let (mut plain, mut switched_off) = (Vec::new(), Vec::new());
     for database in &args.databases {
         match found(database)? {
-            Found::Plain if args.background => {
-                return Err(Failure::new(
-                    "its first encryption rebuilds it, which does not go on in the background",
-                    "leave out --background",
-                )
-                .about(database))
-            }
+            Found::Plain if args.background => return Err(Failure::new(
+                "a first encryption rewrites the whole database and cannot run in the background",
+                "leave out `--background`",
+            )
+            .about(database)),
             Found::Plain => plain.push(database),
             Found::SwitchedOff => switched_off.push(database),
         }

@@ -24,17 +24,17 @@ use commands::{Commands, Program};
 use image::io;
 use walk::Walk;
 
-/// Show what encryption does, with a database of its own or a copy of one of yours
+/// Demonstrate encryption on a sample database or on a copy of one of yours
 ///
-/// Everything happens in one directory, with keys of its own there. Ends with a picture of the database before and
-/// after.
+/// The demo works in one directory and keeps its keys there. It ends with a picture of the database before and after
+/// encryption.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pellucid demo\n  pellucid demo app.db --directory /tmp/shown")]
 pub struct DemoArgs {
-    /// A plain database, of which a copy is shown; without one, Northwind
+    /// Plain database; the demo works on a copy of it [default: Northwind]
     #[arg(value_name = "DB")]
     database: Option<PathBuf>,
-    /// Where to work: a new directory, or that of an earlier demo, which is emptied
+    /// Directory to work in: a new one, or the one of an earlier demo, which is emptied
     #[arg(long, value_name = "DIR", default_value = "pellucid-demo")]
     directory: PathBuf,
 }

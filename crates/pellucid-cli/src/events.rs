@@ -13,7 +13,7 @@ use crate::output::{self, Failure, Output};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pellucid events --last 10\n  pellucid --json events")]
 pub struct EventsArgs {
-    /// Only so many, the newest
+    /// Show only the newest so many events
     #[arg(long, value_name = "COUNT")]
     last: Option<usize>,
 }

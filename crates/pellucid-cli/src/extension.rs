@@ -12,7 +12,7 @@ pub const FILE_NAME: &str = "libpellucid.so";
 const ENTRY_POINT: &str = "sqlite3_pellucid_init";
 const VFS: &str = "pellucid";
 
-/// Print the path of the loadable extension
+/// Print the path of the loadable SQLite extension
 ///
 /// Example: `sqlite3 -cmd ".load $(pellucid extension)" -cmd ".open app.db"`
 #[derive(Debug, clap::Args)]

@@ -29,25 +29,25 @@ use crate::output::{bytes, pad, table, Failure, Output};
 pub struct HistoryArgs {
     #[command(subcommand)]
     command: Option<HistoryCommand>,
-    /// Only this database, by the name that backups have for it
+    /// Show only this database, by its name in the backups
     #[arg(long, value_name = "NAME")]
     database: Option<String>,
-    /// Restores instead of backups
+    /// List restores instead of backups
     #[arg(long)]
     restores: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum HistoryCommand {
-    /// Write down what is on media, which the history may have lost or never known
+    /// Add the backup sets on media to the history; it may have lost them or never known them
     Rebuild(RebuildArgs),
-    /// Forget old backups; without --apply it only says which
+    /// Remove old backups from the history; without --apply only say which
     Prune(PruneArgs),
 }
 
 #[derive(Debug, Args)]
 struct RebuildArgs {
-    /// Files of backups, of any number of media sets; URLs of objects; `-` is standard input
+    /// Files or object URLs of backups, of any number of media sets; `-` is standard input
     #[arg(required = true, value_name = "MEDIA")]
     media: Vec<PathBuf>,
     #[command(flatten)]
@@ -56,22 +56,22 @@ struct RebuildArgs {
 
 #[derive(Debug, Args)]
 struct PruneArgs {
-    /// Backups that were finished so many days ago or earlier, chain by chain
+    /// Age in days: removes the backups that were finished so many days ago or earlier, chain by chain
     #[arg(long, value_name = "DAYS")]
     older_than: u64,
-    /// Also remove the files of media of which no backup is left. Backups whose files stay are not forgotten; exit status 1
-    /// if a file cannot be removed that should be
+    /// Also remove the files of media on which no backup is left. A backup whose files stay keeps its place in the history.
+    /// Exit status 1 if a file cannot be removed
     #[arg(long)]
     files: bool,
-    /// With --files: a file that is not there, in a directory that is, was removed and is forgotten. Without it, its disk may
-    /// be one that is not mounted, and it stays
+    /// With --files: take a file that is missing from an existing directory as removed. Without this option its backup stays
+    /// in the history, because its disk may not be mounted
     #[arg(long, requires = "files")]
     missing: bool,
-    /// Also the last backups that this database can be restored from, which otherwise stay however old they are; may be
-    /// given again for another one
+    /// Also remove the last backups from which this database can be restored; otherwise they stay at any age. May be given
+    /// several times
     #[arg(long, value_name = "NAME")]
     last: Vec<String>,
-    /// Do it
+    /// Remove the backups instead of only saying which
     #[arg(long)]
     apply: bool,
 }
@@ -224,7 +224,10 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
     // What is there is touched only when all that is to be in the new one is at hand.
     let home = Keyring::locate()?;
     if !Keyring::is_at(&home) {
-        return Err(Failure::new("there is no instance", "`pellucid init` makes one"));
+        return Err(Failure::new(
+            "there is no instance to keep a history",
+            "`pellucid init` makes an instance",
+        ));
     }
     Keyring::open(&home)?;
     let found = read(&args.media, output)?;
@@ -234,7 +237,7 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
             let (history, kept) = History::begin_anew()?;
             output.warning(format!("the history could not be read: {error}"));
             if let Some(kept) = kept {
-                output.warning(format!("it is kept as `{}`", kept.display()));
+                output.warning(format!("the unreadable history is kept as `{}`", kept.display()));
             }
             write_down(Some(&history), &found)
         }
@@ -344,8 +347,8 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
     removed(&plan, args.apply).iter().for_each(|line| output.line(line));
     for (path, why) in &plan.stuck {
         output.warning(format!(
-            "`{}`: {why}: the files of its media stay, and the history goes on knowing them; without `--files` \
-             they are forgotten alone",
+            "`{}`: {why}: the files of its media stay, and so do its backups in the history; without `--files` \
+             only the history forgets them",
             path.display()
         ));
     }

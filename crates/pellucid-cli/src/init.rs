@@ -13,13 +13,14 @@ use crate::output::{Failure, Output};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pellucid init\n  sudo pellucid init --system")]
 pub struct InitArgs {
-    /// For services: a directory that the group `pellucid` may read, named in /etc/pellucid.conf; needs root
+    /// Create the system instance, for services: a directory that the group `pellucid` can read, named in
+    /// /etc/pellucid.conf; needs root
     #[arg(long)]
     system: bool,
-    /// The directory of a system instance
+    /// Directory of the system instance
     #[arg(long, value_name = "DIR", default_value = "/var/lib/pellucid", requires = "system")]
     directory: PathBuf,
-    /// The group of accounts that may read it; made if it is not there
+    /// Group of the accounts that can read it; created if it does not exist
     #[arg(long, value_name = "NAME", default_value = "pellucid", requires = "system")]
     group: String,
 }
@@ -45,8 +46,8 @@ fn make_keys(home: &Path, output: &Output) -> Result<(), Failure> {
 fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure> {
     if !Uid::effective().is_root() {
         return Err(Failure::new(
-            "a system instance is made by root",
-            "`sudo pellucid init --system`; without `--system` an instance of your own is made",
+            "only root can make a system instance",
+            "run `sudo pellucid init --system`, or leave `--system` out for an instance of your own",
         ));
     }
     let config = Keyring::config_path();
@@ -55,7 +56,7 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
         Ok(found) if found.trim() != wanted.trim() => {
             return Err(Failure::new(
                 format!("`{}` names another instance: {}", config.display(), found.trim()),
-                "use that one, or change the file",
+                "use that instance, or change the file",
             ))
         }
         _ => {}
@@ -64,7 +65,10 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
     Keyring::make_system_directories(home, id.as_raw())?;
     make_keys(home, output)?;
     std::fs::write(&config, wanted).map_err(|error| {
-        Failure::new(format!("`{}`: {error}", config.display()), "it names the instance for all")
+        Failure::new(
+            format!("`{}`: {error}", config.display()),
+            "every account finds the system instance by this file: look at its permissions",
+        )
     })?;
     output.line(format!("wrote     {}", config.display()));
     if let Some(own) = Keyring::own().filter(|own| own != home) {

@@ -26,15 +26,15 @@ pub struct InstanceArgs {
 
 #[derive(Debug, Subcommand)]
 enum InstanceCommand {
-    /// Write database master key, certificates and what is known of databases into one sealed file
+    /// Export the database master key, the certificates and the list of known databases to one sealed file, a bundle
     Export(ExportArgs),
-    /// Take a bundle in: into an empty instance as it is, into another one what is not there yet
+    /// Import a bundle: all of it into an empty instance; into another one, what it does not have yet
     Import(ImportArgs),
 }
 
 #[derive(Debug, Args)]
 struct ExportArgs {
-    /// The file to write; one that is there is not overwritten
+    /// File to write; an existing file is not overwritten
     #[arg(long, value_name = "BUNDLE")]
     to: PathBuf,
     #[command(flatten)]
@@ -44,22 +44,23 @@ struct ExportArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct SealWith {
-    /// A file with the password, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the password; its last line end is not part of it. `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// A certificate of the other instance, imported here without its private key: only that instance opens the bundle
+    /// Certificate of the other instance, imported here without its private key; only that instance opens the bundle
     #[arg(long, value_name = "NAME")]
     certificate: Option<String>,
 }
 
 #[derive(Debug, Args)]
 struct ImportArgs {
-    /// A bundle that `instance export` wrote
+    /// Bundle that `instance export` wrote
     bundle: PathBuf,
-    /// A file with its password, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the password of the bundle; its last line end is not part of it. `-` reads standard input, or asks at a
+    /// terminal
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// Only show what would become of each thing in it
+    /// Change nothing; show what would happen to each entry of the bundle
     #[arg(long)]
     dry_run: bool,
 }
@@ -99,7 +100,12 @@ fn export(home: &Path, args: &ExportArgs, output: &Output) -> Result<(), Failure
                 keyring.export_instance(&args.to, &Wrapping::Recovery(&public))?
             }
         },
-        _ => return Err(Failure::new("nothing is named", "see `pellucid instance export --help`")),
+        _ => {
+            return Err(Failure::new(
+                "nothing is named that seals the bundle",
+                "name a password with `--password-file`, or `--certificate NAME`",
+            ))
+        }
     };
     show(&carried, "written", output);
     output.line(format!("wrote  instance   {}", args.to.display()));
@@ -121,7 +127,8 @@ fn import(home: &Path, args: &ImportArgs, output: &Output) -> Result<(), Failure
     let bundle = Bundle::read(&args.bundle, &keys).map_err(|error| match error {
         Error::MissingKey { .. } => Failure {
             hint: Some(
-                "bring its password with `--password-file`, or use the instance it was made for"
+                "give the password of the bundle with `--password-file`, or import it into the instance that has the \
+                 certificate it was sealed for"
                     .to_owned(),
             ),
             ..about(error)
@@ -130,8 +137,8 @@ fn import(home: &Path, args: &ImportArgs, output: &Output) -> Result<(), Failure
     })?;
     if !bundle.proves_origin() {
         output.warning(
-            "it was sealed for a certificate whose public half is enough to make one: compare the \
-             thumbprints, which `--json` has in full, with those of the instance it is said to come from",
+            "the bundle does not prove where it comes from: anyone with the public half of the certificate can make \
+             one; compare the thumbprints (in full with `--json`) with those of the instance that it is said to come from",
         );
     }
     let (carried, done) = match args.dry_run {

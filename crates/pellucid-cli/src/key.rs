@@ -26,19 +26,19 @@ pub struct KeyArgs {
 
 #[derive(Debug, Subcommand)]
 enum KeyCommand {
-    /// Show which master keys are there and what opens them
+    /// Show the master keys and what opens them
     Status,
-    /// Write a master key under a password to a new file
+    /// Back up a master key to a new file, encrypted with a password
     Backup(BackupArgs),
-    /// Put a master key back from its backup, and seal everything below it anew
+    /// Restore a master key from its backup, and reseal everything below it
     Restore(RestoreArgs),
-    /// Make a new master key, and seal everything below it anew
+    /// Make a new master key, and reseal everything below it
     Regenerate(RegenerateArgs),
-    /// Passwords that open the database master key
+    /// Add or drop a password of the database master key
     Password(PasswordArgs),
-    /// Let the service master key open the database master key, which a password opens now
+    /// Let the service master key open the database master key again; needs its password
     Open(PasswordFile),
-    /// Let only its passwords open the database master key: nothing under it opens until `key open`
+    /// Let only passwords open the database master key; nothing below it opens until `key open`
     Close,
 }
 
@@ -65,12 +65,12 @@ impl Which {
 
 #[derive(Debug, Args)]
 struct BackupArgs {
-    /// Which key
+    /// Which master key
     which: Which,
-    /// The file to write; one that is there is not overwritten
+    /// File of the backup; `backup` never overwrites an existing file
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
-    /// A file with the password, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the password; its last line end is not part of it. `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     password_file: PathBuf,
 }
@@ -79,19 +79,19 @@ struct BackupArgs {
 struct RestoreArgs {
     #[command(flatten)]
     backup: BackupArgs,
-    /// Also if something cannot be opened any more afterwards; says what
+    /// Go on even if something cannot be opened afterwards; says what
     #[arg(long)]
     force: bool,
 }
 
 #[derive(Debug, Args)]
 struct RegenerateArgs {
-    /// Which key
+    /// Which master key
     which: Which,
-    /// Also if something cannot be opened any more afterwards; says what
+    /// Go on even if something cannot be opened afterwards; says what
     #[arg(long)]
     force: bool,
-    /// For the database master key: a file with the password that opens it from now on; old passwords go
+    /// For the database master key: file with the password that opens it from now on; old passwords are removed
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }
@@ -104,15 +104,15 @@ struct PasswordArgs {
 
 #[derive(Debug, Subcommand)]
 enum PasswordCommand {
-    /// A password that opens the database master key as well
+    /// Add a password that opens the database master key
     Add(PasswordFile),
-    /// Take a password away
+    /// Drop a password of the database master key
     Drop(PasswordFile),
 }
 
 #[derive(Debug, Args)]
 struct PasswordFile {
-    /// A file with the password, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the password; its last line end is not part of it. `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     password_file: PathBuf,
 }
@@ -230,7 +230,7 @@ fn warn_about(lost: &Lost, force: bool, output: &Output) -> Result<(), Failure> 
     }
     for path in lost {
         output.warning(format!(
-            "`{}` will be lost: it does not open under the present key",
+            "`{}` will be lost: the present key does not open it",
             path.display()
         ));
     }

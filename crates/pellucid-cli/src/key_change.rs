@@ -27,7 +27,7 @@ pub fn ready_for_protector(database: &Path) -> Result<(), Failure> {
     match found.header.state {
         EncryptionState::ProtectionChange => Err(Failure::new(
             message::PROTECTOR_CHANGES.text,
-            "a version of pellucid that knows this state has begun it, and ends it",
+            "another version of pellucid began the change of protectors: finish it with that version",
         )
         .kind("message")
         .number(message::PROTECTOR_CHANGES.number)

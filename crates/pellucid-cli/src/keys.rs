@@ -14,13 +14,13 @@ use crate::output::Failure;
 /// Keys to open databases with.
 #[derive(Debug, Args)]
 pub struct OpenWith {
-    /// A file with a raw key: 32 bytes or 64 hexadecimal digits; `-` reads standard input
+    /// File with a raw key: 32 bytes or 64 hexadecimal digits; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// A file with the passphrase, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the passphrase; its last line end is not part of it. `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     pub passphrase_file: Option<PathBuf>,
-    /// Also open it by a recovery certificate
+    /// Allow a recovery certificate to open it
     #[arg(long)]
     pub recovery: bool,
 }
@@ -82,7 +82,12 @@ pub fn certificate(name: &str) -> Result<Protection, Failure> {
 /// The one new key that is named.
 pub fn only_new(key: Option<&Path>, phrase: Option<&Path>) -> Result<Protection, Failure> {
     let read = Keys::read(key, phrase, true)?.protections().pop();
-    read.ok_or_else(|| Failure::new("nothing is named", "see `--help`"))
+    read.ok_or_else(|| {
+        Failure::new(
+            "no new key is named",
+            "name one with `--certificate`, `--new-key-file` or `--new-passphrase-file`",
+        )
+    })
 }
 
 /// The arguments, of whatever command, that read standard input where they are `-`.
@@ -107,7 +112,7 @@ fn key_file(path: &Path) -> Result<KeyFile, Failure> {
     KeyFile::parse(&standard_input()?).ok_or_else(|| {
         Failure::new(
             "standard input is not a key file",
-            "32 raw bytes or 64 hexadecimal digits are expected",
+            "give it 32 raw bytes or 64 hexadecimal digits",
         )
     })
 }
@@ -135,16 +140,18 @@ pub fn passphrase(path: &Path, new: bool) -> Result<Passphrase, Failure> {
 
 fn refuse_empty(passphrase: Passphrase) -> Result<Passphrase, Failure> {
     if passphrase.is_empty() {
-        return Err(Failure::new("the passphrase is empty", "give one with at least a character"));
+        return Err(Failure::new(
+            "the passphrase is empty",
+            "give a passphrase of at least one character",
+        ));
     }
     Ok(passphrase)
 }
 
 fn standard_input() -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(4096));
-    std::io::stdin()
-        .take(4096)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::new(error, "standard input has to carry the secret"))?;
+    std::io::stdin().take(4096).read_to_end(&mut bytes).map_err(|error| {
+        Failure::new(error, "the secret is read from standard input: pipe it in, or name a file")
+    })?;
     Ok(bytes)
 }

@@ -18,14 +18,14 @@ const INSTALLED: &str = "../lib/pellucid";
 
 /// Measure what encryption costs on this machine: quick, full, report and more
 ///
-/// Hands over to the lab, a program of its own: what follows is the lab's, and `pellucid lab --help` is its help. It lies
-/// beside this program where both are built, and in ../lib/pellucid from there where they are installed.
+/// Starts the lab, a separate program, with the arguments that follow; `pellucid lab --help` is its help. The lab is
+/// beside this program after a build, and in ../lib/pellucid from there after an installation.
 ///
 /// Examples: `pellucid lab quick`, `pellucid lab full --estimate`
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct LabArgs {
-    /// What the lab takes
+    /// Arguments of the lab
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<OsString>,
 }

@@ -64,13 +64,13 @@ mod exit {
                   --check); run returns the program's own."
 )]
 struct Cli {
-    /// Facts as JSON on standard output
+    /// Write the facts as JSON to standard output
     #[arg(long, global = true)]
     json: bool,
-    /// Nothing but errors and warnings
+    /// Print errors and warnings only
     #[arg(long, short, global = true)]
     quiet: bool,
-    /// Ask nothing: yes to every question
+    /// Answer every question with yes, without asking
     #[arg(long, short, global = true)]
     yes: bool,
     #[command(subcommand)]
@@ -81,51 +81,51 @@ struct Cli {
 enum Command {
     /// Encrypt plain databases in place
     Encrypt(convert::EncryptArgs),
-    /// Turn encrypted databases back into plain ones, in place
+    /// Decrypt databases in place: they become plain SQLite files
     Decrypt(convert::DecryptArgs),
-    /// Show what is encrypted, under which keys, and what needs attention
+    /// Show databases, their keys and warnings; warnings first
     Status(status::StatusArgs),
-    /// Authenticate every page, then check structure and foreign keys
+    /// Check databases: authenticate every page, then check structure and foreign keys
     Check(check::CheckArgs),
-    /// Back databases up while programs use them: compressed, encrypted, striped, mirrored
+    /// Back up a database while programs use it: compressed, encrypted, striped, mirrored
     Backup(Box<backup::BackupArgs>),
-    /// Make a database from a backup
+    /// Restore a database from a backup
     Restore(backup::RestoreArgs),
-    /// Verify backups, without a key or with it
+    /// Verify that backups are intact; needs no key, and checks more with it
     Verify(backup::VerifyArgs),
-    /// Show the backup sets on media
+    /// List the backup sets on media
     Header(backup::HeaderArgs),
-    /// Show the files of the database in a backup set
+    /// List the files of the database in a backup set
     Files(backup::FilesArgs),
-    /// Show what media are called and which set they belong to
+    /// Show the name of media and the media set that they belong to
     Label(backup::LabelArgs),
-    /// Which backups were made and restored, how fast and where: list, rebuild, prune
+    /// Backup history: list backups and restores; rebuild it from media; prune old backups
     History(history::HistoryArgs),
-    /// Write what is whole of a damaged database into a new one
+    /// Copy the intact content of a damaged database into a new one
     Salvage(salvage::SalvageArgs),
-    /// Make an instance: the directory with your keys
+    /// Create an instance: the directory with your keys
     Init(init::InitArgs),
-    /// Certificates: make, list, show, export, import, drop
+    /// Certificates: create, list, show, export, import, drop
     Cert(cert::CertArgs),
-    /// Master keys: status, backup, restore, regenerate, passwords
+    /// Master keys: status, backup, restore, regenerate, password, open, close
     Key(key::KeyArgs),
-    /// Take an instance to another machine: export, import
+    /// Move the keys of an instance to another machine: export, import
     Instance(instance::InstanceArgs),
-    /// What opens a database: add, drop, list
+    /// Protectors (the keys that open a database): list, add, drop
     Protector(protector::ProtectorArgs),
-    /// Give a database a new data encryption key, while programs use it
+    /// Replace the data encryption key of a database while programs use it
     Rekey(rekey::RekeyArgs),
-    /// Protect databases by another certificate, key file or passphrase; their pages stay
+    /// Change the certificate, key file or passphrase of databases; no page is rewritten
     Rewrap(rekey::RewrapArgs),
-    /// The scan after a rekey: status, suspend, resume
+    /// Encryption scan (it rewrites the pages after a rekey): status, suspend, resume, verify
     Scan(scan::ScanArgs),
-    /// What is to be done or told, and when: show, set, clear; `run` does what is due
+    /// Rules for key age, certificate expiry and backups; `run` does what is due
     Policy(policy::PolicyArgs),
-    /// Execute SQL Server's statements: scripts as sqlcmd runs them, or a prompt
+    /// Run SQL Server's statements from scripts, as sqlcmd does, or at a prompt
     Sql(Box<sql::SqlArgs>),
-    /// Look at this machine, its keys and their databases, and say what to do
+    /// Examine this machine, its keys and their databases, and say what to do
     Doctor(doctor::DoctorArgs),
-    /// Who did what to which key and database: the event log of the instance
+    /// Show the event log of the instance: who did what to which key and database
     Events(events::EventsArgs),
     Run(run::RunArgs),
     Extension(extension::ExtensionArgs),
@@ -166,8 +166,8 @@ fn main() -> ExitCode {
     }
     if let Some((instead, refused)) = pellucid_keyring::Keyring::passed_over() {
         output.warning(format_args!(
-            "the keyring is the one in `{}`, not where `HOME` or `XDG_DATA_HOME` leads to: {refused}; `sudo -H` and \
-             `PELLUCID_HOME` name another one",
+            "the keyring in `{}` is used, not the one that `HOME` or `XDG_DATA_HOME` leads to: {refused}; use `sudo -H` \
+             or `PELLUCID_HOME` to name another one",
             instead.display()
         ));
     }

@@ -12,7 +12,7 @@ use crate::output::{Failure, Output};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pellucid manual share")]
 pub struct ManualArgs {
-    /// Where they go: man/man1, bash-completion, zsh and fish below it, as under /usr/share
+    /// Directory for man/man1, bash-completion, zsh and fish, laid out as under /usr/share
     directory: PathBuf,
 }
 

@@ -116,9 +116,14 @@ impl Output {
     /// [`Failure`] if standard output cannot be written.
     pub fn path(&self, path: &Path) -> Result<(), Failure> {
         let mut out = std::io::stdout().lock();
-        out.write_all(path.as_os_str().as_bytes())
-            .and_then(|()| out.write_all(b"\n"))
-            .map_err(|error| Failure::new(format!("standard output: {error}"), "is it closed?"))
+        out.write_all(path.as_os_str().as_bytes()).and_then(|()| out.write_all(b"\n")).map_err(
+            |error| {
+                Failure::new(
+                    format!("standard output: {error}"),
+                    "the program that reads the output may have ended",
+                )
+            },
+        )
     }
 
     /// Text that is the whole answer, also when quiet.
@@ -126,7 +131,9 @@ impl Output {
     /// # Errors
     /// [`Failure`] if it could not be made.
     pub fn text(&self, text: &Result<String, std::fmt::Error>) -> Result<(), Failure> {
-        let text = text.as_ref().map_err(|error| Failure::new(error, "this is a defect"))?;
+        let text = text
+            .as_ref()
+            .map_err(|error| Failure::new(error, "this is a defect of pellucid: report it"))?;
         put(text.trim_end());
         Ok(())
     }

@@ -21,7 +21,7 @@ pub fn check(database: &Path, home: &Path) -> Result<(), Failure> {
     let Some(blocked) = reader.blocked_at(home) else { return Ok(()) };
     let name = &reader.name;
     Err(Failure::new(
-        format!("its owner, `{name}`, could not open it: `{}` is not theirs to read", blocked.display()),
+        format!("its owner, `{name}`, could not open the database: that user may not read `{}`", blocked.display()),
         match group_of(home) {
             // Without a directory of its own the user would come to this instance, too.
             Some(group) => format!(

@@ -31,40 +31,40 @@ pub struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 enum PolicyCommand {
-    /// Show the policies, which of them are set, and what they are for
+    /// Show the policies, their values and what each is for
     Show,
     /// Set a policy
     Set(SetArgs),
-    /// Take policies back to their defaults; all of them if none is named
+    /// Reset policies to their defaults; all of them if none is named
     Clear(ClearArgs),
-    /// Do what is due: rekey one database after the other, and go on with scans that nobody runs
+    /// Do what is due: rekey databases, one after the other, and resume scans that no process runs
     Run(RunArgs),
 }
 
 #[derive(Debug, Args)]
 struct SetArgs {
-    /// rekey-after, rekey-after-writes, warn-before-expiry, certificate-backup-age or master-key-backup-age
+    /// Policy: rekey-after, rekey-after-writes, warn-before-expiry, certificate-backup-age or master-key-backup-age
     name: String,
-    /// Days as in `365d`, a number of writes, or `off`
+    /// Its value: days as in `365d`, a number of writes, or `off`
     value: String,
 }
 
 #[derive(Debug, Args)]
 struct ClearArgs {
-    /// Their names
+    /// Names of the policies
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 struct RunArgs {
-    /// Say what would be done, and change nothing
+    /// Change nothing; say what would be done
     #[arg(long)]
     dry_run: bool,
-    /// At most so many MB a second
+    /// Limit each scan to so many MB a second
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
     throttle: Option<u32>,
-    /// Seconds to wait for others to give way
+    /// Seconds to wait for locks of other connections
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
     #[command(flatten)]

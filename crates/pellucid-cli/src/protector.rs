@@ -27,23 +27,23 @@ pub struct ProtectorArgs {
 
 #[derive(Debug, Subcommand)]
 enum ProtectorCommand {
-    /// List what opens a database; needs no key
+    /// List the protectors of a database; needs no key
     List(DatabaseArgs),
-    /// Let one thing more open it
+    /// Add a protector: one more certificate, key file or passphrase opens the database
     Add(AddArgs),
-    /// Let one thing open it no longer; the last one stays
+    /// Drop a protector; the last one cannot be dropped
     Drop(DropArgs),
 }
 
 #[derive(Debug, Args)]
 struct DatabaseArgs {
-    /// An encrypted database
+    /// Encrypted database
     database: PathBuf,
 }
 
 #[derive(Debug, Args)]
 struct AddArgs {
-    /// An encrypted database
+    /// Encrypted database
     database: PathBuf,
     #[command(flatten)]
     new: NewProtector,
@@ -54,25 +54,25 @@ struct AddArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct NewProtector {
-    /// A certificate of the keyring
+    /// Certificate of the keyring to add
     #[arg(long, value_name = "NAME")]
     certificate: Option<String>,
-    /// A certificate of the keyring that opens it only when asked to; its private key may lie elsewhere
+    /// Certificate of the keyring that opens the database only with `--recovery`; its private key may be elsewhere
     #[arg(long, value_name = "NAME")]
     recovery_certificate: Option<String>,
-    /// A file with a raw key
+    /// File with the raw key to add: 32 bytes or 64 hexadecimal digits
     #[arg(long, value_name = "FILE")]
     new_key_file: Option<PathBuf>,
-    /// A file with the new passphrase, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the passphrase to add; its last line end is not part of it. `-` reads standard input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     new_passphrase_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct DropArgs {
-    /// An encrypted database
+    /// Encrypted database
     database: PathBuf,
-    /// Its number in `protector list`
+    /// Number of the protector in `protector list`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     number: u16,
     #[command(flatten)]

@@ -30,12 +30,12 @@ use crate::scan::{go_on, ScanOptions};
                   --background\n  pellucid rekey copy.db --new-id"
 )]
 pub struct RekeyArgs {
-    /// An encrypted database; programs go on using it
+    /// Encrypted database; programs go on using it
     database: PathBuf,
-    /// AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY; default: the present one
+    /// Cipher: AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY [default: the present one]
     #[arg(long)]
     algorithm: Option<String>,
-    /// For a copy: an identity of its own as well, so that no page of the one opens in the other
+    /// Also give the database a new file id, for a copy: no page of the copy then opens in the original, or the reverse
     #[arg(long)]
     new_id: bool,
     #[command(flatten)]
@@ -51,10 +51,10 @@ pub struct RekeyArgs {
                   --all-under C2026 --certificate C2027"
 )]
 pub struct RewrapArgs {
-    /// Encrypted databases
+    /// Encrypted databases to rewrap
     #[arg(value_name = "DB", required_unless_present = "all_under")]
     databases: Vec<PathBuf>,
-    /// Every database that the keyring knows under this certificate
+    /// Rewrap every database that the keyring knows under this certificate
     #[arg(long, value_name = "CERTIFICATE", conflicts_with = "databases")]
     all_under: Option<String>,
     #[command(flatten)]
@@ -66,13 +66,14 @@ pub struct RewrapArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct NewProtection {
-    /// A certificate of the keyring
+    /// Certificate of the keyring that protects them from now on
     #[arg(long, value_name = "NAME")]
     certificate: Option<String>,
-    /// A file with a raw key
+    /// File with the raw key that protects them from now on: 32 bytes or 64 hexadecimal digits
     #[arg(long, value_name = "FILE")]
     new_key_file: Option<PathBuf>,
-    /// A file with the new passphrase, without its last line end; `-` reads standard input, or asks at a terminal
+    /// File with the passphrase that protects them from now on; its last line end is not part of it. `-` reads standard
+    /// input, or asks at a terminal
     #[arg(long, value_name = "FILE")]
     new_passphrase_file: Option<PathBuf>,
 }

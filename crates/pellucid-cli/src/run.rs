@@ -21,27 +21,27 @@ use crate::output::Failure;
 use program::Program;
 use refusal::Refusal;
 
-/// Start a program, unchanged, with the shim in front of its SQLite
+/// Run a program, unchanged, on encrypted databases: the shim goes in front of its SQLite
 ///
-/// Works for dynamically linked programs that use the system's SQLite; others are refused, with what to do instead.
-/// The program's exit status is passed on (128 + n if signal n ended it). Children of the program inherit the shim.
+/// The program has to be dynamically linked and to use the system's SQLite; pellucid refuses others and says what to do
+/// instead. The exit status is the program's (128 + n if signal n ended it). Children of the program inherit the shim.
 ///
 /// Examples: `pellucid run -- sqlite3 app.db`, `pellucid run --encrypt-new -- python3 app.py`
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// Seal the databases that the program makes; fails if its connections missed the shim or a plain one appeared
+    /// Seal the databases that the program creates; fails if a connection bypassed the shim or a plain database appeared
     #[arg(long)]
     encrypt_new: bool,
-    /// Put the shim in place while the program is loaded, not at its first open (chosen by itself for PHP)
+    /// Put the shim in place while the program is loaded, not when it first opens a database (the default for PHP)
     ///
-    /// For programs that find SQLite's functions by themselves, past the preload. SQLite is initialized then, and
-    /// the program's own `sqlite3_config` calls are refused by it.
+    /// For programs that look up SQLite's functions themselves and bypass the preload. SQLite is then initialized before the
+    /// program starts, and refuses the program's own `sqlite3_config` calls.
     #[arg(long)]
     eager: bool,
-    /// Make it an error to open or create a database that is not sealed
+    /// Refuse to open or create a database that is not sealed
     #[arg(long)]
     require_sealed: bool,
-    /// The program and its arguments
+    /// Program to run, and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }

@@ -30,12 +30,12 @@ use target::Target;
                   pages are listed, with table and rowids."
 )]
 pub struct SalvageArgs {
-    /// A damaged encrypted database; it is not changed
+    /// Damaged encrypted database; it is not changed
     database: PathBuf,
-    /// The database to make; nothing may be there
+    /// Database to create; no file of that name may exist
     #[arg(long, value_name = "NEW")]
     to: PathBuf,
-    /// Make it a plain one
+    /// Create a plain database instead of an encrypted one
     #[arg(long)]
     decrypted: bool,
     #[command(flatten)]

@@ -42,29 +42,29 @@ pub struct ScanArgs {
 
 #[derive(Debug, Subcommand)]
 enum ScanCommand {
-    /// Show what a scan is doing and how far it is; needs no key
+    /// Show the state and progress of scans; needs no key
     Status(StatusArgs),
-    /// Stop a scan with its next batch, until it is resumed
+    /// Stop a scan after its present batch, until it is resumed
     Suspend(SuspendArgs),
-    /// Go on with a scan that was suspended, killed or aborted
+    /// Resume a scan that was suspended, killed or aborted
     Resume(ResumeArgs),
-    /// Go on with a scan that is running, for `--background`: one that was suspended meanwhile stays so
+    /// Run the scan for `--background`: goes on with a running scan; one that was suspended meanwhile stays suspended
     #[command(hide = true)]
     Run(ResumeArgs),
-    /// Look at every page and say which are still under an older key; exit status 3 if there are and no scan is under way
+    /// List the pages that are still under an older key; exit status 3 if there are any and no scan is under way
     Verify(SuspendArgs),
 }
 
 #[derive(Debug, Args)]
 struct StatusArgs {
-    /// Encrypted databases
+    /// Encrypted databases whose scans are shown
     #[arg(required = true, value_name = "DB")]
     databases: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct SuspendArgs {
-    /// An encrypted database
+    /// Encrypted database
     database: PathBuf,
     #[command(flatten)]
     with: OpenWith,
@@ -72,7 +72,7 @@ struct SuspendArgs {
 
 #[derive(Debug, Args)]
 struct ResumeArgs {
-    /// An encrypted database
+    /// Encrypted database
     database: PathBuf,
     #[command(flatten)]
     scan: ScanOptions,
@@ -83,19 +83,19 @@ struct ResumeArgs {
 /// How a scan goes about it.
 #[derive(Debug, Args)]
 pub struct ScanOptions {
-    /// Let the scan run on its own; `pellucid scan status` shows how far it is
+    /// Run the scan in the background; `pellucid scan status` shows how far it is
     #[arg(long)]
     background: bool,
-    /// Keep everybody else out until it is done
+    /// Lock other connections out until the scan is done
     #[arg(long)]
     exclusive: bool,
-    /// At most so many MB a second
+    /// Limit the scan to so many MB a second
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
     throttle: Option<u32>,
-    /// Milliseconds that the write lock is held at a time
+    /// Milliseconds for which the scan holds the write lock at a time
     #[arg(long, value_name = "MS", default_value_t = HOLD_MS, value_parser = clap::value_parser!(u16).range(1..=1000))]
     hold: u16,
-    /// Seconds to wait for others to give way
+    /// Seconds to wait for locks of other connections
     #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT)]
     timeout: u64,
 }

@@ -25,13 +25,13 @@ use crate::scan;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pellucid status app.db\n  pellucid status --check *.db")]
 pub struct StatusArgs {
-    /// Databases; without any, those the keyring knows
+    /// Databases to show [default: those that the keyring knows]
     #[arg(value_name = "DB")]
     databases: Vec<PathBuf>,
-    /// Metrics for Prometheus (text format), as node_exporter's textfile collector takes them
+    /// Write metrics in Prometheus text format, for the textfile collector of node_exporter
     #[arg(long)]
     prometheus: bool,
-    /// Exit with 4 if anything needs attention
+    /// Exit with status 4 if anything needs attention
     #[arg(long)]
     check: bool,
 }

@@ -52,8 +52,8 @@ pub fn check(chain: &Chain<'_>, output: &Output) -> Result<(), Failure> {
     bar.finish_and_clear();
     let found = found.map_err(|error| {
         Failure::new(
-            format!("SQLite cannot check it: {error}"),
-            "restore it, and check it with the program that knows its collations and functions",
+            format!("SQLite cannot check the restored database: {error}"),
+            "restore the backup, and check the database with the program that has its collations and functions",
         )
     })?;
     if found.is_empty() {
@@ -63,13 +63,16 @@ pub fn check(chain: &Chain<'_>, output: &Output) -> Result<(), Failure> {
     if found.len() > SHOWN {
         shown += &format!("; and {} more", found.len() - SHOWN);
     }
-    let hint = "it was so when it was backed up: take an older backup, or `pellucid salvage` of it";
+    let hint = "the database had this damage when it was backed up: take an older backup, or use `pellucid salvage`";
     let failure = Failure::new(format!("SQLite finds in it: {shown}"), hint).kind("corrupt");
     Err(Failure { exit: exit::DAMAGE, ..failure })
 }
 
 fn no_room(error: std::io::Error) -> Failure {
-    Failure::new(format!("no temporary directory: {error}"), "name another one in `TMPDIR`")
+    Failure::new(
+        format!("no temporary directory can be made: {error}"),
+        "name another one in `TMPDIR`",
+    )
 }
 
 /// What SQLite's own checks say; nothing if all is well.

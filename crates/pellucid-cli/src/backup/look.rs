@@ -30,7 +30,7 @@ pub struct HeaderArgs {
 pub struct FilesArgs {
     #[command(flatten)]
     media: MediaArgs,
-    /// Which backup set, from 1
+    /// Number of the backup set, from 1
     #[arg(long, value_name = "N", default_value_t = 1)]
     position: u32,
 }
@@ -45,7 +45,7 @@ pub struct LabelArgs {
 
 #[derive(Debug, Args)]
 struct MediaArgs {
-    /// The files of the backup
+    /// Files of the backup
     #[arg(required = true, value_name = "MEDIA")]
     media: Vec<PathBuf>,
     #[command(flatten)]

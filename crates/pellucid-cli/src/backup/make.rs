@@ -28,82 +28,83 @@ use crate::output::{bytes, seconds, Failure, Output, Unit};
                   pellucid backup app.db --to monday.bak --differential --base sunday.bak"
 )]
 pub struct BackupArgs {
-    /// The database; programs go on using it
+    /// Database to back up; programs go on using it
     #[arg(value_name = "DB")]
     database: PathBuf,
-    /// Files to write, one for each stripe; `{db}` becomes the database's name, `{utc}` the time; `-` is standard
-    /// output, and facts go to standard error then; NUL keeps nothing
+    /// Files to write, one for each stripe. `{db}` stands for the database's name, `{utc}` for the time. `-` is standard
+    /// output; the facts then go to standard error. NUL discards the backup
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     to: Vec<String>,
-    /// Files for a second copy of each stripe; up to three times. One that cannot be written is given up with a warning, and
-    /// the exit status is 0: the backup is whole without it
+    /// Files for another copy of each stripe; may be given up to three times. If a mirror cannot be written, pellucid warns
+    /// and goes on without it; the exit status is 0, because the backup is whole
     #[arg(long, num_args = 1.., value_name = "FILE")]
     mirror: Vec<String>,
-    /// Add a backup set to files that have some
+    /// Append the backup set to media that have backup sets
     #[arg(long, conflicts_with_all = ["overwrite", "format"])]
     append: bool,
-    /// Replace the backup sets that are there once the new one is whole, unless one has not expired; the media stay what
-    /// they are: their name, number of stripes, encryption. A file that is no backup is left (3241)
+    /// Replace the backup sets on the media once the new one is whole; refused while one of them has not expired. The
+    /// media keep their name, number of stripes and encryption. A file that is not a backup is left as it is (3241)
     #[arg(long, conflicts_with = "format")]
     overwrite: bool,
-    /// Replace what is there, once the new set is whole, by new media; a database, its logs and keys are left
+    /// Make new media in place of the existing files, once the new set is whole; a database, its logs and keys are never
+    /// replaced
     #[arg(long)]
     format: bool,
-    /// Overwrite or append without a look at expiry and media name
+    /// Overwrite or append without checking expiry and media name
     #[arg(long)]
     skip: bool,
-    /// Encrypt under a certificate of the keyring; several may be named. Without it, an encrypted database is
-    /// backed up under what opens it
+    /// Certificate of the keyring to encrypt the backup with; may be given several times. Without it, the backup of an
+    /// encrypted database opens with the protectors of the database
     #[arg(long, value_name = "NAME")]
     certificate: Vec<String>,
-    /// Leave a plain database's backup in clear; an encrypted one's never is
+    /// Do not encrypt the backup of a plain database; refused for an encrypted database
     #[arg(long)]
     no_encryption: bool,
     #[command(flatten)]
     with: OpenWith,
-    /// AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
+    /// Cipher: AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
     #[arg(long, default_value = "AES_256")]
     algorithm: String,
-    /// zstd, zstd:LEVEL (1 to 22), lz4 or none
+    /// Compression: zstd, zstd:LEVEL (1 to 22), lz4 or none
     #[arg(long, default_value = "zstd", value_name = "HOW")]
     compression: String,
-    /// Threads that compress and encrypt; all processors without it
+    /// Number of threads that compress and encrypt [default: one for each processor]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
-    /// Only the pages that differ from a full backup
+    /// Back up only the pages that differ from a full backup
     #[arg(long)]
     differential: bool,
-    /// The files of that full backup; without it, those of `--to`
+    /// Files of the full backup for --differential [default: those of `--to`]
     #[arg(long, num_args = 1.., value_name = "FILE", requires = "differential")]
     base: Vec<PathBuf>,
-    /// A full backup that no differential is based on
+    /// Make a full backup that no differential is based on
     #[arg(long)]
     copy_only: bool,
-    /// The last day on which it must not be overwritten, YYYY-MM-DD
+    /// Last day on which the backup set must not be overwritten, YYYY-MM-DD
     #[arg(long, value_name = "DATE", value_parser = crate::cert::day)]
     expires: Option<i64>,
-    /// Days until it expires, up to 99999; goes before --expires
+    /// Days until the backup set expires, up to 99999; takes precedence over --expires
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(..=99_999))]
     retain_days: Option<u64>,
-    /// A name for the backup set
+    /// Name of the backup set
     #[arg(long, default_value = "", hide_default_value = true)]
     name: String,
-    /// A description of the backup set
+    /// Description of the backup set
     #[arg(long, default_value = "", hide_default_value = true)]
     description: String,
-    /// A name for new media
+    /// Name of the media, if they are new
     #[arg(long, default_value = "", hide_default_value = true)]
     media_name: String,
-    /// A description of new media
+    /// Description of the media, if they are new
     #[arg(long, default_value = "", hide_default_value = true)]
     media_description: String,
-    /// Of a database that is not in WAL mode: read it through one transaction instead of setting its pages aside first
+    /// Do not spool the pages of a database that is not in WAL mode: read them in one transaction instead
     #[arg(long)]
     no_spool: bool,
-    /// Go on after pages that cannot be read: they are zeros in the set, which is marked as damaged
+    /// Go on after pages that cannot be read; the set has zeros in their place and is marked as damaged
     #[arg(long)]
     continue_after_error: bool,
-    /// Seconds to wait for other connections to give way
+    /// Seconds to wait for locks of other connections
     #[arg(long, default_value_t = 10, value_name = "SECONDS")]
     timeout: u64,
 }

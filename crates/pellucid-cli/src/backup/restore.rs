@@ -21,50 +21,51 @@ use crate::output::{bytes, seconds, Failure, Output, Unit};
                   --base sunday.bak --to app.db\n  pellucid restore app.bak --to app.db --replace"
 )]
 pub struct RestoreArgs {
-    /// The files of the backup, all stripes of it; `-` is standard input
+    /// Files of the backup, one for each stripe; `-` is standard input
     #[arg(required = true, value_name = "MEDIA")]
     media: Vec<PathBuf>,
-    /// The database to make
+    /// Database to create
     #[arg(long, value_name = "DB")]
     to: PathBuf,
-    /// Which backup set of the media, from 1; without it, the last
+    /// Number of the backup set on the media, from 1 [default: the last]
     #[arg(long, value_name = "N")]
     position: Option<u32>,
-    /// For a differential: the files of the full backup it is based on, if that is not on the same media
+    /// Files of the full backup that a differential is based on, if it is not on the same media
     #[arg(long, num_args = 1.., value_name = "FILE")]
     base: Vec<PathBuf>,
-    /// Protect the database by these certificates; without it, by what opens the backup
+    /// Certificate that protects the restored database; may be given several times [default: what opens the backup]
     #[arg(long, value_name = "NAME")]
     certificate: Vec<String>,
     #[command(flatten)]
     with: OpenWith,
-    /// AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
+    /// Cipher: AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
     #[arg(long, default_value = "AES_256")]
     algorithm: String,
-    /// Make a plain database although the backup is of an encrypted one
+    /// Create a plain database from the backup of an encrypted one
     #[arg(long)]
     decrypted: bool,
-    /// Restore a differential in clear of an encrypted backup of a plain database, as versions before this one made them.
-    /// Anybody who can write to its media can have put it there
+    /// Accept an unencrypted differential of an encrypted full backup, as earlier versions made of plain databases. Anybody
+    /// who can write to its media can have put it there
     #[arg(long)]
     allow_plain_differential: bool,
-    /// Believe a backup that is not sealed, among sealed ones or of a database that is known as encrypted. Anybody who can
-    /// write to its media can have put it there
+    /// Accept a backup that is not sealed although the others are, or although the database is known as encrypted. Anybody
+    /// who can write to its media can have put it there
     #[arg(long)]
     allow_clear: bool,
-    /// In the place of a database that is there, which programs may have open: what is in it is lost
+    /// Replace the content of an existing database, which programs may have open; its old content is lost
     #[arg(long)]
     replace: bool,
-    /// Seconds to wait for programs that have it open
+    /// Seconds to wait for locks of programs that have the database open
     #[arg(long, default_value_t = 10, value_name = "SECONDS")]
     timeout: u64,
-    /// Only these damaged pages of a database that is there: `--page 17,18`. Nothing may have been committed since the backup
+    /// Restore only these damaged pages of an existing database: `--page 17,18`. No transaction may have been
+    /// committed since the backup
     #[arg(long, value_name = "N,...", value_delimiter = ',', conflicts_with_all = ["replace", "decrypted", "certificate", "allow_plain_differential"])]
     page: Vec<u32>,
-    /// With --page, in WAL mode: these pages were not changed since the backup, which nothing there can prove
+    /// With --page, in WAL mode: trust that these pages were not changed since the backup, which nothing can prove
     #[arg(long, requires = "page")]
     unproven: bool,
-    /// Threads; all processors without it
+    /// Number of threads that decrypt and decompress [default: one for each processor]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
 }

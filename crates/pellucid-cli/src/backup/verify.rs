@@ -23,22 +23,22 @@ use crate::output::{seconds, Failure, Output, Unit};
 #[command(after_help = "Example:\n  pellucid verify app.bak\n  pellucid verify app.bak --open\n  \
                   pellucid verify monday.bak --base sunday.bak --check")]
 pub struct VerifyArgs {
-    /// The files of the backup, all stripes of it
+    /// Files of the backup, one for each stripe
     #[arg(required = true, value_name = "MEDIA")]
     media: Vec<PathBuf>,
-    /// Which backup set, from 1; without it, all
+    /// Number of the backup set to verify, from 1 [default: all]
     #[arg(long, value_name = "N")]
     position: Option<u32>,
-    /// Also open and decompress every page, with the key
+    /// Also decrypt and decompress every page; needs the key
     #[arg(long)]
     open: bool,
-    /// Also let SQLite check the database that would be restored, in memory or in a temporary encrypted file
+    /// Also restore to memory or to a temporary encrypted file, and let SQLite check that database
     #[arg(long)]
     check: bool,
-    /// For a differential: the files of the full backup it is based on, if that is not on the same media
+    /// Files of the full backup that a differential is based on, if it is not on the same media
     #[arg(long, num_args = 1.., value_name = "FILE")]
     base: Vec<PathBuf>,
-    /// Believe a backup that is not sealed, among sealed ones or of a database that is known as encrypted
+    /// Accept a backup that is not sealed although the others are, or although the database is known as encrypted
     #[arg(long)]
     allow_clear: bool,
     #[command(flatten)]

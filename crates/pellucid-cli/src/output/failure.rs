@@ -102,8 +102,9 @@ impl From<Error> for Failure {
                     }
                     Some(libc::ENOENT) => Some("look at the path"),
                     Some(libc::EACCES) if of_the_machine(subject) => Some(
-                        "the keyring is the machine's: root changes it, members of its group open \
-                         databases; use `sudo`, or keys of your own in `PELLUCID_HOME`",
+                        "the keyring belongs to the system instance: only root changes it, and members of its \
+                         group open databases with it; use `sudo`, or an instance of your own in \
+                         `PELLUCID_HOME`",
                     ),
                     Some(libc::EACCES) => Some("look at the permissions of the file"),
                     _ => None,
@@ -127,8 +128,8 @@ impl From<Error> for Failure {
                 "missing-key",
                 exit::FAILED,
                 Some(
-                    "bring the key: `--key-file`, `--passphrase-file`, or the instance directory \
-                     with the certificate in `PELLUCID_HOME`",
+                    "bring the key: `--key-file`, `--passphrase-file`, `--recovery` for a recovery \
+                     certificate, or the instance directory with the certificate in `PELLUCID_HOME`",
                 ),
             ),
             Error::Message { message, .. } => {
@@ -156,22 +157,22 @@ fn of_the_machine(subject: &Subject) -> bool {
 fn hint_for(number: u16) -> &'static str {
     match number {
         3095 | 3098 | 3215 | 3231 => "name another file, or make new media of it with `--format`",
-        3241 => "name another file: this one is no backup of pellucid's, and it was left as it is",
-        4030 => "`--skip` overwrites it all the same",
-        15151 => "`pellucid cert list` shows what is there",
+        3241 => "name another file: this one is not a backup that pellucid made, and was not changed",
+        4030 => "`--skip` overwrites a backup set that has not expired",
+        15151 => "`pellucid cert list` shows the certificates of the keyring",
         15208 => "PEM, DER, PKCS#8, PFX and PVK are read",
-        15232 => "choose another name, or drop the one there",
-        15240 => "nothing is overwritten: name a file that is not there",
-        15317 => "this is no backup of that key, or a damaged one",
+        15232 => "choose another name, or drop the certificate that has it",
+        15240 => "pellucid does not overwrite a file here: name one that does not exist",
+        15317 => "the file is not a backup of that key, or it is damaged",
         15329 => "`--force` goes on and says what is lost",
-        15465 => "bring the password with `--password-file`",
+        15465 => "give the password with `--password-file`",
         15466 => "put back the files of the instance that belong together, or restore a master key",
-        15474 => "bring the private key that belongs to the certificate",
+        15474 => "give the private key that belongs to the certificate",
         15507 => "restore the file from a backup of the instance, or the key from its own backup",
-        33107 => "it is encrypted already; see `pellucid status`",
-        33108 => "it is in clear already; see `pellucid status`",
+        33107 => "the database is encrypted already; see `pellucid status`",
+        33108 => "the database is not encrypted; see `pellucid status`",
         33109 | 33110 => "`pellucid scan status` shows how far it is; try again once it is complete",
-        33101 => "import it with its private key",
+        33101 => "import the certificate with its private key",
         15581 => {
             "`pellucid key status` shows what opens the database master key; `pellucid key open` opens \
              it by a password"
@@ -191,7 +192,7 @@ impl From<DatabaseError> for Failure {
             DatabaseError::Typed(error) => return error.into(),
             DatabaseError::Sqlite { code, .. } => return sqlite_failure(code, message),
             DatabaseError::InUse { .. } => {
-                ("in-use", "close the other connections, or wait longer with `--timeout`")
+                ("in-use", "close the other connections to the database, or wait longer with `--timeout`")
             }
             DatabaseError::Scanned { .. } => {
                 ("scanned", "`pellucid scan status` shows how far it is")
@@ -201,7 +202,7 @@ impl From<DatabaseError> for Failure {
                 "load it with `--load EXTENSION`, or have the application load the extension and call \
                  `SELECT pellucid_encrypt()`; nothing was changed",
             ),
-            DatabaseError::Space { .. } => ("space", "make room; nothing was changed"),
+            DatabaseError::Space { .. } => ("space", "make room on the disk and try again; nothing was changed"),
         };
         Failure::new(message, hint).kind(kind)
     }
@@ -220,14 +221,22 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
     let number = last.as_ref().and_then(|report| report.number);
     let (code, message) = last.map_or((code, message), |report| (report.code, report.line));
     let (kind, exit, hint) = match code & 0xff {
-        26 => ("not-a-database", exit::FAILED, "this is neither an SQLite database nor sealed"),
+        26 => (
+            "not-a-database",
+            exit::FAILED,
+            "the file is neither an SQLite database nor an encrypted one: look at the path",
+        ),
         23 => (
             "missing-key",
             exit::FAILED,
-            "bring the key: `--key-file`, `--passphrase-file`, or the instance directory with the \
-             certificate in `PELLUCID_HOME`",
+            "bring the key: `--key-file`, `--passphrase-file`, `--recovery` for a recovery \
+             certificate, or the instance directory with the certificate in `PELLUCID_HOME`",
         ),
-        5 | 6 => ("in-use", exit::FAILED, "close the other connections, or wait with `--timeout`"),
+        5 | 6 => (
+            "in-use",
+            exit::FAILED,
+            "close the other connections to the database, or wait longer with `--timeout`",
+        ),
         11 => ("corrupt", exit::DAMAGE, "restore a backup; `pellucid check` names what is damaged"),
         10 if code == pellucid_host::ffi::IOERR_DATA => (
             "unauthentic",

@@ -50,15 +50,15 @@ impl Target {
     /// Refuses to write over anything.
     pub fn refuse_existing(to: &Path) -> Result<(), Failure> {
         if fs::symlink_metadata(to).is_ok() {
-            return Err(Failure::new("it is there already", "name a file that is not there")
+            return Err(Failure::new("the file exists already", "name a file that does not exist")
                 .kind("exists")
                 .about(to));
         }
         let building = building(to);
         if fs::symlink_metadata(&building).is_ok() {
             return Err(Failure::new(
-                "another salvage is making it, or was interrupted",
-                "remove it if none is running",
+                "another salvage is writing this file, or was interrupted",
+                "remove the file if no salvage is running",
             )
             .kind("exists")
             .about(&building));
@@ -70,7 +70,9 @@ impl Target {
     pub fn create(to: &Path, from: &Path, birth: Option<Birth>) -> Result<Self, Failure> {
         let path = building(to);
         let io = |error: std::io::Error| {
-            Failure::new(error, "look at the directory").kind("io").about(&path)
+            Failure::new(error, "look at the permissions of the directory, and at the disk")
+                .kind("io")
+                .about(&path)
         };
         let mut options = OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o600).open(&path).map_err(io)?;
@@ -191,13 +193,16 @@ impl Target {
         }
         let db = std::mem::replace(&mut self.db, Connection::open_in_memory().map_err(sqlite)?);
         db.close().map_err(|(_, error)| sqlite(error))?;
-        let io = |error: std::io::Error| Failure::new(error, "look at the directory").kind("io");
+        let io = |error: std::io::Error| {
+            Failure::new(error, "look at the permissions of the directory, and at the disk")
+                .kind("io")
+        };
         let file = File::open(self.path.path()).map_err(io)?;
         file.sync_all().map_err(io)?;
         let bytes = file.metadata().map_err(io)?.len();
         if let Some(whole) = self.path.0.take() {
             rename_new(&whole, to).map_err(|error| {
-                let hint = format!("`{}` is whole: give it a name that is free", whole.display());
+                let hint = format!("`{}` is whole: rename it to a free name", whole.display());
                 Failure::new(error, hint).kind("io")
             })?;
         }

@@ -24,7 +24,10 @@ pub fn start(
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::new(format!("the scan could not be started: {error}"), "leave out --background")
+        Failure::new(
+            format!("the scan could not be started in the background: {error}"),
+            "run it in the foreground: leave out `--background`",
+        )
     };
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = Command::new(program);
@@ -73,10 +76,11 @@ fn wait_for_begin(child: &mut Child, database: &Path) -> Result<(), Failure> {
             return match (status.success(), entry::stopped(database)) {
                 (true, _) => Ok(()),
                 (false, Some(stopped)) => Err(Failure::new(stopped.error, stopped.hint)),
-                (false, None) => {
-                    Err(Failure::new("the scan ended at once", "leave out --background to see why")
-                        .about(database))
-                }
+                (false, None) => Err(Failure::new(
+                    "the scan ended at once",
+                    "leave out `--background` to see its error",
+                )
+                .about(database)),
             };
         }
         std::thread::sleep(LOOK_EVERY);

@@ -18,13 +18,13 @@ of the last error that counts.";
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true, disable_version_flag = true, after_help = EXAMPLES)]
 pub struct SqlArgs {
-    /// Scripts to execute, one behind the other
+    /// Scripts to execute, one after the other
     #[arg(short, long = "input-file", value_name = "FILE", value_delimiter = ',')]
     pub input: Vec<PathBuf>,
-    /// Execute this and exit
+    /// Execute these statements and exit
     #[arg(short = 'Q', long, value_name = "TEXT", conflicts_with = "input")]
     pub query: Option<String>,
-    /// Execute this and go on at the prompt
+    /// Execute these statements and go on at the prompt
     #[arg(
         short = 'q',
         long = "initial-query",
@@ -32,22 +32,22 @@ pub struct SqlArgs {
         conflicts_with_all = ["input", "query"]
     )]
     pub initial: Option<String>,
-    /// The database to begin in, instead of `master`
+    /// Database to begin in [default: master]
     #[arg(short, long = "database-name", value_name = "NAME")]
     pub database: Option<String>,
-    /// Results and messages go to this file
+    /// Write results and messages to this file
     #[arg(short, long = "output-file", value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Scripting variables, for `$(NAME)`; those that are not set here come from the environment
+    /// Set scripting variables, for `$(NAME)`; those that are not set here come from the environment
     #[arg(short, long = "variables", value_name = "NAME=VALUE", num_args = 1.., value_parser = variable)]
     pub variable: Vec<(String, String)>,
-    /// Replace no `$(NAME)`
+    /// Do not replace `$(NAME)` by the value of the variable
     #[arg(short = 'x', long = "disable-variable-substitution")]
     pub no_variables: bool,
-    /// The folder that a drive letter of a path stands for, before those of `PELLUCID_DRIVES` (`C=/srv/c;D=/srv/d`)
+    /// Folder that a drive letter in paths stands for; takes precedence over `PELLUCID_DRIVES` (`C=/srv/c;D=/srv/d`)
     #[arg(long, value_name = "LETTER=FOLDER")]
     pub drive: Vec<Drive>,
-    /// Between columns
+    /// Text between columns
     #[arg(
         short,
         long = "column-separator",
@@ -56,10 +56,10 @@ pub struct SqlArgs {
         hide_default_value = true
     )]
     pub separator: String,
-    /// No spaces that align columns
+    /// Leave out the spaces that align columns
     #[arg(short = 'W', long = "remove-trailing-spaces", conflicts_with_all = ["variable_width", "fixed_width"])]
     pub trim: bool,
-    /// Break lines at so many characters: 9 to 65535
+    /// Break lines after so many characters, 9 to 65535
     #[arg(
         short,
         long = "screen-width",
@@ -67,10 +67,10 @@ pub struct SqlArgs {
         value_parser = clap::value_parser!(u16).range(9..)
     )]
     pub width: Option<u16>,
-    /// Show so many characters of types without a fixed size; 0: all of them, and no headers
+    /// Show so many characters of types without a fixed size; 0 shows all of them, and no headers
     #[arg(short = 'y', long = "variable-type-width", value_name = "COUNT", default_value_t = 256)]
     pub variable_width: u16,
-    /// Show so many characters of other text and binary types; 0: all of them
+    /// Show so many characters of other text and binary types; 0 shows all of them
     #[arg(
         short = 'Y',
         long = "fixed-type-width",
@@ -79,7 +79,7 @@ pub struct SqlArgs {
         hide_default_value = true
     )]
     pub fixed_width: u16,
-    /// Column names every so many rows; 0: once; -1: never
+    /// Repeat the column names every so many rows; 0 prints them once, -1 never
     #[arg(
         short = 'h',
         long = "headers",
@@ -93,7 +93,7 @@ pub struct SqlArgs {
     /// Stop at the first error of severity 11 or more, with exit status 1
     #[arg(short = 'b', long = "exit-on-error")]
     pub stop: bool,
-    /// Only errors of this severity or more count: under -b, and for the exit status, which is the severity then
+    /// Least severity of an error that counts: for -b, and for the exit status, which is then the severity of the error
     #[arg(
         short = 'V',
         long = "error-severity-level",
@@ -102,7 +102,7 @@ pub struct SqlArgs {
         value_parser = clap::value_parser!(i16).range(..=25)
     )]
     pub severity: Option<i16>,
-    /// Messages go to standard error: 0: errors, 1: all
+    /// Write messages to standard error: 0 errors only, 1 all of them
     #[arg(
         short = 'r',
         long = "errors-to-stderr",
@@ -112,16 +112,16 @@ pub struct SqlArgs {
         value_parser = clap::value_parser!(u8).range(0..=1)
     )]
     pub redirect: Option<u8>,
-    /// Show each batch before it is executed, without its secrets
+    /// Print each batch before it is executed, without its secrets
     #[arg(short = 'e', long = "echo-input")]
     pub echo: bool,
-    /// Accepted: double quotes are always around names
+    /// Accepted without effect: double quotes always enclose names
     #[arg(short = 'I', long = "enable-quoted-identifiers", hide = true)]
     pub quoted_identifiers: bool,
-    /// Accepted: scripts never start programs
+    /// Accepted without effect: scripts never start programs
     #[arg(short = 'X', long = "disable-cmd", hide = true)]
     pub no_commands: bool,
-    /// No greeting at the prompt
+    /// Print no greeting at the prompt
     // These two are the global options: elsewhere they have the short forms -q and -y, which here are sqlcmd's.
     #[arg(id = "quiet", long = "quiet")]
     pub quiet: bool,

@@ -47,7 +47,8 @@ pub fn run(runner: &mut Runner, disk: &Disk, variables: Variables) -> Result<End
     let mut variables = disk.with_dollar(variables);
     loop {
         let reader = disk.read(Typed { keyboard: Rc::clone(&keyboard), line: Cursor::default() });
-        let reader = reader.map_err(|error| Failure::new(error, "this is a defect"))?;
+        let reader = reader
+            .map_err(|error| Failure::new(error, "this is a defect of pellucid: report it"))?;
         let mut script = Script::new("stdin", reader, disk.clone(), std::mem::take(&mut variables));
         loop {
             let item = script.next();

@@ -365,7 +365,7 @@ fn a_second_encryption_and_a_wrong_argument_are_refused() {
     let before = place.snapshot();
     let told = place.pellucid(&["encrypt", "app.db", "--key-file", "right.key"]);
     assert_eq!(told.code, FAILED, "{told:?}");
-    assert!(told.stderr.contains("it is encrypted already"), "{told:?}");
+    assert!(told.stderr.contains("the database is encrypted already"), "{told:?}");
     assert_eq!(place.pellucid(&["check"]).code, 2);
     assert_eq!(place.pellucid(&["encrypt", "app.db", "--passphrase", "x"]).code, 2);
     place.plain("two.db");
