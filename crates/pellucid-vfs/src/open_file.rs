@@ -11,6 +11,9 @@ use pellucid_host::{ffi, DatabaseError};
 
 use crate::lower::{Lower, ReadEnd};
 
+/// The first bytes of a file, and its size.
+pub type Beginning = (Vec<u8>, u64);
+
 /// A file of an open connection.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenFile<'a> {
@@ -56,7 +59,7 @@ impl<'a> OpenFile<'a> {
     ///
     /// # Errors
     /// The lower VFS's code.
-    pub fn beginning(&self, most: u64) -> Outcome<(Vec<u8>, u64)> {
+    pub fn beginning(&self, most: u64) -> Outcome<Beginning> {
         let size = self.size()?;
         let mut bytes = vec![0; size.min(most) as usize];
         self.read(&mut bytes, 0)?;

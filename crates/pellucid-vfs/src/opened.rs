@@ -16,7 +16,7 @@ use pellucid_host::DatabaseError;
 use crate::file::{discard, link_of_main, lower_of_main, lower_of_open};
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd};
-use crate::open_file::OpenFile;
+use crate::open_file::{Beginning, OpenFile};
 use crate::vfs::lower_vfs;
 
 /// The state that the files of one open database share: header, keys, locks.
@@ -135,7 +135,7 @@ pub fn beginning(
     handle: &Handle<'_>,
     schema: &CStr,
     most: u64,
-) -> Result<Option<Outcome<(Vec<u8>, u64)>>, DatabaseError> {
+) -> Result<Option<Outcome<Beginning>>, DatabaseError> {
     // SAFETY: the file object of a database that is attached, and stays so within this call.
     let below = unsafe { lower_of_main(handle.file_of(schema)?) };
     Ok(below.map(|lower| OpenFile::within(lower).beginning(most)))

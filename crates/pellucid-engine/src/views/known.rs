@@ -16,6 +16,7 @@ use pellucid_files::paths::copy_path;
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::connection::Handle;
 use pellucid_vfs::named_file;
+use pellucid_vfs::open_file::Beginning;
 use pellucid_vfs::opened::{self, ReadFile};
 
 use super::keyring;
@@ -107,7 +108,7 @@ fn look_at(path: &Path) -> Result<Kind, String> {
     kind(opened.file().beginning(REGION_BYTES), path)
 }
 
-fn kind(beginning: Outcome<(Vec<u8>, u64)>, path: &Path) -> Result<Kind, String> {
+fn kind(beginning: Outcome<Beginning>, path: &Path) -> Result<Kind, String> {
     let (region, bytes) = beginning.map_err(|Code(code)| {
         format!("`{}`: cannot be read (SQLite's result code {code})", path.display())
     })?;
