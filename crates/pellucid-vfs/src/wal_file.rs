@@ -592,6 +592,10 @@ impl WalFile {
     /// Whether the frame that SQLite read last is a committed one of page `number` with this
     /// content.
     pub fn opened_last(&self, number: u32, content: &[u8]) -> bool {
+        // Nothing was opened yet.
+        if self.opened.is_empty() {
+            return false;
+        }
         let of_it = self.opened_for_sqlite && page_and_commit(&self.opened).0 == number;
         let (salts, last) = self.committed;
         let counts = !self.link.index.is_mapped()
