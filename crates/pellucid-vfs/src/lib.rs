@@ -15,7 +15,7 @@
 //! 4. `wal_file` seals a frame in `emit`, `journal_file` a record in its `emit`, `temp_file`
 //!    a block in `seal`.
 //! 5. [`link`]: the state that the files of one database share: keys, header, wear, held locks.
-//!    Every seal of a page, frame or record goes through `Link::seal_with`.
+//!    Each page, frame and record that SQLite writes is sealed by `Link::seal_with`.
 //! 6. `pool`: nonces, drawn before the write lock, wiped when it is released and in a forked
 //!    child.
 //! 7. [`seal_request`]: the keys that may open a database, and the keys and protectors of a new
@@ -37,8 +37,9 @@
 //!
 //! - A page of the database file: old, new or torn. A torn page does not open; SQLite restores it
 //!   from the WAL or the journal.
-//! - Frames: `held` keeps at most 64 KiB. The frame with the commit is written together with all
-//!   held ones, so a crash before it leaves a log that recovery ends before the transaction.
+//! - Frames: `held` keeps at most 64 KiB. Held frames are written at the latest together with the
+//!   commit frame. After a crash before that, the log has no commit frame for the transaction, and
+//!   recovery ignores its frames.
 //! - Journal records: written before any write to the database file (`Link::flush_journal`).
 //! - The header: copy 0, sync, copy 1, sync (`Link::write_header`), so one copy is always whole. A
 //!   new container gets its sector 0 last (`Link::give_birth`).
@@ -47,7 +48,8 @@
 //!
 //! # Who holds which lock
 //!
-//! All locks are SQLite's own, passed to the lower VFS.
+//! All locks are SQLite's own, passed to the lower VFS, but for the scan's byte 2^62. Those of WAL
+//! mode lie in the wal-index (`-shm`).
 //!
 //! - A page is written under EXCLUSIVE or, by a checkpoint, under the wal-index's checkpoint lock.
 //! - A frame is written under the wal-index's write lock, or under EXCLUSIVE in an exclusive
