@@ -1,5 +1,9 @@
 //! What the databases hold whose bits are flipped, how a killed process leaves them, and what shows that flips are caught.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Once;
+
 use rusqlite::{Connection, OpenFlags};
 
 /// Runs `test`. Where authentication is taken away, it has to fail, and to say `finding`.
@@ -99,4 +103,22 @@ pub fn parts(journal: &[u8], page: usize) -> (Vec<usize>, Vec<usize>) {
         at = (start + count * (page + 8)).next_multiple_of(sector);
     }
     (headers, records)
+}
+
+/// A directory for databases that nothing has to outlive: in memory, where the system has such a place.
+pub fn directory_in_memory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// From now on each new database of this process is sealed, under one key file that every opener finds in the environment.
+pub fn seal_new_databases() {
+    static KEY: Once = Once::new();
+    KEY.call_once(|| {
+        let place = Box::leak(Box::new(tempfile::tempdir().unwrap()));
+        let key = place.path().join("key");
+        fs::write(&key, [7; 32]).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+        std::env::set_var("PELLUCID_KEY_FILE", key);
+        std::env::set_var("PELLUCID_ENCRYPT_NEW", "1");
+    });
 }

@@ -7,14 +7,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::sync::Once;
 
 use pellucid_engine::audit::{audit, Options};
 use rusqlite::Connection;
 
-use pellucid_tests::content;
+use pellucid_tests::content::{self, directory_in_memory, seal_new_databases};
 
 const PAGE: usize = 1024;
 const FRAME: usize = PAGE + 24;
@@ -34,18 +32,8 @@ struct Left {
 impl Bench {
     fn new() -> Self {
         pellucid_bundled::register().unwrap();
-        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        // One for all of them, which `check` finds in the environment.
-        static KEY: Once = Once::new();
-        KEY.call_once(|| {
-            let place = Box::leak(Box::new(tempfile::tempdir().unwrap()));
-            let key = place.path().join("key");
-            fs::write(&key, [7; 32]).unwrap();
-            fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-            std::env::set_var("PELLUCID_KEY_FILE", key);
-            std::env::set_var("PELLUCID_ENCRYPT_NEW", "1");
-        });
-        Self { directory }
+        seal_new_databases();
+        Self { directory: directory_in_memory() }
     }
 
     fn path(&self, end: &str) -> PathBuf {

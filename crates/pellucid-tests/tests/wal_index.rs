@@ -8,14 +8,13 @@
 
 use std::ffi::{c_int, c_void};
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::Once;
 
 use pellucid_host::code::last_report;
 use rusqlite::{ffi, Connection};
 
-use pellucid_tests::content;
+use pellucid_tests::content::{self, directory_in_memory, seal_new_databases};
 
 const PAGE: usize = 1024;
 const REGION: u64 = 16384;
@@ -32,18 +31,8 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         pellucid_bundled::register().unwrap();
-        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        // One for all of them, which `check` finds in the environment.
-        static KEY: Once = Once::new();
-        KEY.call_once(|| {
-            let place = Box::leak(Box::new(tempfile::tempdir().unwrap()));
-            let key = place.path().join("key");
-            fs::write(&key, [7; 32]).unwrap();
-            fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-            std::env::set_var("PELLUCID_KEY_FILE", key);
-            std::env::set_var("PELLUCID_ENCRYPT_NEW", "1");
-        });
-        Self { directory }
+        seal_new_databases();
+        Self { directory: directory_in_memory() }
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -169,27 +169,11 @@ pub fn ready() {
 
 pub fn job(database: PathBuf, families: Vec<PathBuf>, existing: Existing) -> Job {
     Job {
-        database_name: None,
-        user: None,
-        server: Default::default(),
-        database,
-        files: Files { families, mirrors: Vec::new() },
         rules: Rules { existing, skip: false, parity: false },
-        protections: Vec::new(),
-        algorithm: Algorithm::Aes256,
         compression: Compression::None,
         level: 0,
         workers: 1,
-        differential: None,
-        copy_only: false,
-        expires: 0,
-        name: String::new(),
-        description: String::new(),
-        media_name: String::new(),
-        media_description: String::new(),
-        no_spool: false,
-        continue_after_error: false,
-        timeout: Duration::from_secs(10),
+        ..Job::new(database, Files { families, mirrors: Vec::new() })
     }
 }
 
