@@ -23,7 +23,7 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use rusqlite::Connection;
 
-use crate::message::{Message, Result, OF_SQLITE};
+use crate::message::{table, Message, Result};
 use crate::values::convert::Value;
 use crate::values::moment::Moment;
 use crate::values::types::SqlType;
@@ -113,7 +113,7 @@ fn arguments(context: &Context<'_>) -> rusqlite::Result<Vec<Value>> {
 }
 
 fn unexpected(at: usize) -> Message {
-    Message::new(OF_SQLITE, 16, format!("SQLite: argument {at} has another type than expected."))
+    Message::of(table::SQLITE_ARGUMENT, [&at])
 }
 
 fn int(arguments: &[Value], at: usize) -> Result<i64> {
@@ -153,11 +153,7 @@ const BYTES_MOST: usize = 1_000_000_000;
 fn bounded(bytes: usize) -> Result<()> {
     match bytes <= BYTES_MOST {
         true => Ok(()),
-        false => Err(Message::new(
-            7119,
-            16,
-            format!("Attempting to grow LOB beyond maximum allowed size of {BYTES_MOST} bytes."),
-        )),
+        false => Err(Message::of(table::LOB_TOO_LARGE, [&BYTES_MOST])),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Messages of the server: number, severity, state and text, as `sys.messages` has them.
 //!
 //! A message that a function raises while SQLite executes goes through SQLite as text, marked, and is read back from
-//! the error that SQLite gives ([`Message::from`]). Texts: Microsoft's list of database engine errors.
+//! the error that SQLite gives ([`Message::from`]). The texts are the rows of `table`.
 
 use pellucid_tsql::ParseError;
 
@@ -11,6 +11,7 @@ use crate::values::Error;
 pub mod product;
 mod server;
 mod sqlite;
+pub(crate) mod table;
 mod texts;
 
 pub(crate) use server::system_error;
@@ -43,9 +44,22 @@ impl Message {
         Self { number, severity, state: 1, text: text.into() }
     }
 
+    /// A message of the table with its values, in the order of its places; state 1.
+    pub(crate) fn of<const PLACES: usize>(
+        row: table::Row<PLACES>,
+        values: [&dyn std::fmt::Display; PLACES],
+    ) -> Self {
+        Self::new(row.number, row.severity, row.filled(values))
+    }
+
+    /// The message with another state.
+    pub(crate) fn with_state(self, state: u8) -> Self {
+        Self { state, ..self }
+    }
+
     /// 50001: what is not done, by its name.
     pub fn unsupported(construct: impl std::fmt::Display) -> Self {
-        Self::new(UNSUPPORTED, 15, format!("'{construct}' is not supported."))
+        Self::of(table::NOT_SUPPORTED, [&construct])
     }
 
     /// Whether it only informs.

@@ -3,7 +3,7 @@
 use super::date_part::DatePart;
 use super::format::format;
 use super::{int, scalar, text_at, text_value, type_at, unexpected, value_at, with_nulls, Scalar};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::convert::{convert, moment_of, Value};
 use crate::values::moment::Moment;
 use crate::values::types::SqlType;
@@ -57,27 +57,16 @@ fn date_diff(arguments: &[Value], result: SqlType) -> Result<Value> {
     let to = moment_of(value_at(arguments, 3)?, type_at(arguments, 4)?)?;
     let count = i64::try_from(part(arguments)?.between(from, to)).ok();
     let (low, high) = result.integer_range().unwrap_or((i64::MIN, i64::MAX));
-    count.filter(|count| (low..=high).contains(count)).map(Value::Integer).ok_or_else(|| {
-        Message::new(
-            535,
-            16,
-            "The datediff function resulted in an overflow. The number of dateparts separating two date/time \
-             instances is too large. Try to use datediff with a less precise datepart.",
-        )
-    })
+    count
+        .filter(|count| (low..=high).contains(count))
+        .map(Value::Integer)
+        .ok_or_else(|| Message::of(table::DATEDIFF_OVERFLOW, []))
 }
 
 fn made(moment: Option<Moment>, of: SqlType) -> Result<Value> {
     match moment.and_then(|moment| moment.rounded(of)) {
         Some(moment) => text_value(moment.to_iso(of)),
-        None => Err(Message::new(
-            289,
-            16,
-            format!(
-                "Cannot construct data type {}, some of the arguments have values which are not valid.",
-                of.name()
-            ),
-        )),
+        None => Err(Message::of(table::NO_SUCH_MOMENT, [&of.name()])),
     }
 }
 
@@ -91,7 +80,7 @@ fn end_of_month(arguments: &[Value]) -> Result<Value> {
     let last = (28..=31).rev().find_map(|day| Moment::new(year, month, day));
     match last {
         Some(last) => text_value(last.to_iso(SqlType::Date)),
-        None => Err(Message::new(517, 16, "Adding a value to a 'date' column caused an overflow.")),
+        None => Err(Message::of(table::DATE_OVERFLOW, [&"date"])),
     }
 }
 

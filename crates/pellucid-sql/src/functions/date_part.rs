@@ -2,7 +2,7 @@
 //!
 //! Source: Microsoft's "DATEDIFF", "DATEADD", "DATEPART", "DATENAME". Weeks begin on Sunday (DATEFIRST 7).
 
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::moment::{Moment, DAYS, MONTHS, TICKS_DAY, TICKS_SECOND};
 use crate::values::types::SqlType;
 
@@ -129,24 +129,9 @@ impl DatePart {
 
     /// `count` parts later, as precise as the type is.
     pub fn added(self, moment: Moment, count: i64, data_type: SqlType) -> Result<Moment> {
-        let overflow = || {
-            Message::new(
-                517,
-                16,
-                format!("Adding a value to a '{}' column caused an overflow.", data_type.name()),
-            )
-        };
-        let unsupported = || {
-            Message::new(
-                9810,
-                16,
-                format!(
-                    "The datepart {} is not supported by date function dateadd for data type {}.",
-                    self.name(),
-                    data_type.name()
-                ),
-            )
-        };
+        let overflow = || Message::of(table::DATE_OVERFLOW, [&data_type.name()]);
+        let unsupported =
+            || Message::of(table::DATE_PART_REFUSED, [&self.name(), &data_type.name()]);
         let is_clock = self.ticks().is_some() || self == Self::Nanosecond;
         match data_type {
             SqlType::Date if is_clock => return Err(unsupported()),

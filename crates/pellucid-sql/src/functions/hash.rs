@@ -3,7 +3,7 @@
 use sha2::Digest;
 
 use super::{scalar, text_at, unexpected, value_at, Scalar};
-use crate::message::{Message, Result, OF_SQLITE};
+use crate::message::{table, Message, Result};
 use crate::values::convert::{to_hex, Value};
 
 pub(super) const SCALARS: &[Scalar] = &[scalar("tsql_hashbytes", hash_bytes)];
@@ -28,8 +28,7 @@ fn hash_bytes(arguments: &[Value]) -> Result<Value> {
 
 fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Message::new(OF_SQLITE, 16, format!("random numbers: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| Message::of(table::NO_RANDOM_NUMBERS, [&error]))?;
     Ok(bytes)
 }
 

@@ -3,7 +3,7 @@
 //! Source: Microsoft's "Mathematical Functions (Transact-SQL)".
 
 use super::{float, int, scalar, type_at, value_at, Scalar};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::convert::{convert, decimal_of, decimal_value, parse_float, Value};
 use crate::values::decimal::{Decimal, Rounding};
 use crate::values::types::{Family, SqlType, PRECISION_MOST};
@@ -42,7 +42,7 @@ fn finite(number: f64) -> Result<Value> {
 
 fn domain(number: f64) -> Result<Value> {
     match number.is_nan() {
-        true => Err(Message::new(3623, 16, "An invalid floating point operation occurred.")),
+        true => Err(Message::of(table::BAD_FLOAT_OPERATION, [])),
         false => finite(number),
     }
 }

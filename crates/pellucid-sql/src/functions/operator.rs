@@ -4,7 +4,7 @@ use pellucid_tsql::ast::BinaryOperator;
 use pellucid_tsql::secret::redact;
 
 use super::{int, scalar, type_at, unexpected, value_at, with_nulls, Scalar};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::convert::Value;
 use crate::values::convert::{
     convert, decimal_of, decimal_value, is_same, moment_of, read_stored, write_stored,
@@ -104,14 +104,7 @@ fn fitting(arguments: &[Value]) -> Result<Value> {
                 _ => "".into(),
             };
             let cut: String = shown.chars().take(most.into()).collect();
-            Err(Message::new(
-                2628,
-                16,
-                format!(
-                    "String or binary data would be truncated in table '{table}', column '{column}'. Truncated \
-                     value: '{cut}'."
-                ),
-            ))
+            Err(Message::of(table::TRUNCATED, [&table, &column, &cut]))
         }
         _ => Ok(convert(value.clone(), from, to, None)?),
     }
@@ -275,16 +268,8 @@ fn rows(arguments: &[Value]) -> Result<Value> {
     let count = int(arguments, 0)?;
     match int(arguments, 1)? {
         0 if count < 0 => Err(Message::negative_top()),
-        1 if count < 0 => Err(Message::new(
-            10742,
-            15,
-            "The offset specified in a OFFSET clause may not be negative.",
-        )),
-        2 if count < 1 => Err(Message::new(
-            10744,
-            15,
-            "The number of rows provided for a FETCH clause must be greater then zero.",
-        )),
+        1 if count < 0 => Err(Message::of(table::NEGATIVE_OFFSET, [])),
+        2 if count < 1 => Err(Message::of(table::FETCH_NOT_POSITIVE, [])),
         _ => Ok(Value::Integer(count)),
     }
 }
@@ -308,14 +293,7 @@ fn guid_key(arguments: &[Value]) -> Result<Value> {
 fn recursion(arguments: &[Value]) -> Result<Value> {
     let (depth, most) = (int(arguments, 0)?, int(arguments, 1)?);
     match most != 0 && depth > most {
-        true => Err(Message::new(
-            530,
-            16,
-            format!(
-                "The statement terminated. The maximum recursion {most} has been exhausted before statement \
-                 completion."
-            ),
-        )),
+        true => Err(Message::of(table::RECURSION_EXHAUSTED, [&most])),
         false => Ok(Value::Integer(depth)),
     }
 }

@@ -5,7 +5,7 @@
 use super::{
     bounded, float, int, scalar, text_at, text_value, type_at, value_at, with_nulls, Scalar,
 };
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::convert::{decimal_of, utf16_bytes, Value};
 use crate::values::types::{Family, Length, SqlType};
 
@@ -60,11 +60,7 @@ fn length(arguments: &[Value], at: usize, function: &str) -> Result<usize> {
 }
 
 fn invalid_length(function: &str) -> Message {
-    Message::new(
-        537,
-        16,
-        format!("Invalid length parameter passed to the {} function.", function.to_uppercase()),
-    )
+    Message::of(table::BAD_LENGTH, [&function.to_uppercase()])
 }
 
 fn left(text: &str, most: usize) -> Result<Value> {
@@ -274,12 +270,7 @@ fn translate(arguments: &[Value]) -> Result<Value> {
     let from: Vec<char> = text_at(arguments, 1)?.chars().collect();
     let to: Vec<char> = text_at(arguments, 2)?.chars().collect();
     if from.len() != to.len() {
-        return Err(Message::new(
-            9828,
-            16,
-            "The second and third arguments of the TRANSLATE built-in function must contain an equal number of \
-             characters.",
-        ));
+        return Err(Message::of(table::TRANSLATE_LENGTHS_DIFFER, []));
     }
     let replaced = text_at(arguments, 0)?.chars().map(|letter| {
         from.iter()
@@ -296,11 +287,7 @@ fn split(arguments: &[Value]) -> Result<Value> {
     let separator = text_at(arguments, 1)?;
     let mut letters = separator.chars();
     let (Some(separator), None) = (letters.next(), letters.next()) else {
-        return Err(Message::new(
-            214,
-            11,
-            "Procedure expects parameter 'separator' of type 'nchar(1)/nvarchar(1)'.",
-        ));
+        return Err(Message::of(table::SEPARATOR_NOT_ONE_LETTER, []));
     };
     let parts: Vec<String> = text_at(arguments, 0)?.split(separator).map(json_string).collect();
     text_value(format!("[{}]", parts.join(",")))

@@ -4,7 +4,7 @@ use pellucid_tsql::secret::redact;
 
 use super::like::{letters, Pattern};
 use super::{bounded, int, scalar, text_at, text_value, Scalar};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::convert::Value;
 
 /// Flag of `tsql_like`: upper and lower case differ.
@@ -31,16 +31,7 @@ fn like(arguments: &[Value]) -> Result<Value> {
             let mut letters = text.chars();
             match (letters.next(), letters.next()) {
                 (Some(only), None) => Some(only),
-                _ => {
-                    return Err(Message::new(
-                        506,
-                        16,
-                        format!(
-                        "The invalid escape character \"{}\" was specified in a LIKE predicate.",
-                        redact(text)
-                    ),
-                    ))
-                }
+                _ => return Err(Message::of(table::BAD_ESCAPE, [&redact(text)])),
             }
         }
     };

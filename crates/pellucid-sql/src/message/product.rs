@@ -4,7 +4,7 @@ use pellucid::message as known;
 use pellucid::Error;
 use pellucid_host::DatabaseError;
 
-use super::Message;
+use super::{table, Message};
 
 /// The system refused to read or write.
 pub const IO: u32 = 50_003;
@@ -58,7 +58,7 @@ impl Message {
 
     /// 50012
     pub fn path(path: &str, why: &str) -> Self {
-        Self::new(PATH, 16, format!("'{path}': {why}."))
+        Self::of(table::BAD_PATH, [&path, &why])
     }
 }
 

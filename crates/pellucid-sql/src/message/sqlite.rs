@@ -2,7 +2,7 @@
 
 use rusqlite::ffi::ErrorCode;
 
-use super::{Message, OF_SQLITE};
+use super::{table, Message};
 
 /// What a marked text begins with and its fields are divided by.
 const MARK: char = '\u{1f}';
@@ -30,9 +30,9 @@ impl Message {
             ErrorCode::ConstraintViolation => constraint(code.extended_code, text),
             _ if text == "integer overflow" => Self::overflow("expression", "bigint"),
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-                Self::new(1222, 16, "Lock request time out period exceeded.")
+                Self::of(table::LOCK_TIMEOUT, [])
             }
-            _ => Self::new(OF_SQLITE, 16, format!("SQLite: {text} ({})", code.extended_code)),
+            _ => Self::of(table::SQLITE_CODE, [&text, &code.extended_code]),
         }
     }
 }
@@ -53,7 +53,7 @@ fn constraint(extended: i32, text: &str) -> Message {
             Message::duplicate_key(&columns, &table)
         }
         // SQL Server names the constraint and its table; SQLite does not.
-        _ => Message::new(OF_SQLITE, 16, format!("SQLite: {text} ({extended})")),
+        _ => Message::of(table::SQLITE_CODE, [&text, &extended]),
     }
 }
 
@@ -66,9 +66,9 @@ impl From<rusqlite::Error> for Message {
             }
             rusqlite::Error::UserFunctionError(error) => match error.downcast::<Marked>() {
                 Ok(marked) => marked.0,
-                Err(other) => Self::new(OF_SQLITE, 16, format!("SQLite: {other}")),
+                Err(other) => Self::of(table::SQLITE_ERROR, [&other]),
             },
-            other => Self::new(OF_SQLITE, 16, format!("SQLite: {other}")),
+            other => Self::of(table::SQLITE_ERROR, [&other]),
         }
     }
 }
@@ -90,6 +90,7 @@ impl std::error::Error for Marked {}
 
 #[cfg(test)]
 mod tests {
+    use super::super::OF_SQLITE;
     use super::*;
 
     /// A text as SQLite hands it back: cut at nothing, marked, with fields of its own.

@@ -1,61 +1,42 @@
-//! Texts of the messages that queries meet.
+//! Messages that queries meet, as functions: what each takes, and its state.
 
-use super::{type_name, Message};
+use super::{table, type_name, Message};
 use crate::values::types::SqlType;
 use crate::values::Error;
 
 impl Message {
     /// 127
     pub fn negative_top() -> Self {
-        Self::new(127, 15, "A TOP N or FETCH rowcount value may not be negative.")
+        Self::of(table::NEGATIVE_TOP, [])
     }
 
     /// 137
     pub fn undeclared(variable: &str) -> Self {
-        let mut message =
-            Self::new(137, 15, format!("Must declare the scalar variable \"@{variable}\"."));
-        message.state = 2;
-        message
+        Self::of(table::UNDECLARED, [&variable]).with_state(2)
     }
 
     /// 1087
     pub fn undeclared_table(variable: &str) -> Self {
-        let mut message =
-            Self::new(1087, 15, format!("Must declare the table variable \"@{variable}\"."));
-        message.state = 2;
-        message
+        Self::of(table::UNDECLARED_TABLE, [&variable]).with_state(2)
     }
 
     /// 174, 189
     pub fn argument_count(function: &str, least: usize, most: usize) -> Self {
         let function = function.to_lowercase();
         match least == most {
-            true => {
-                Self::new(174, 15, format!("The {function} function requires {least} argument(s)."))
-            }
-            false => Self::new(
-                189,
-                15,
-                format!("The {function} function requires {least} to {most} arguments."),
-            ),
+            true => Self::of(table::ARGUMENTS_EXPECTED, [&function, &least]),
+            false => Self::of(table::ARGUMENTS_EXPECTED_BETWEEN, [&function, &least, &most]),
         }
     }
 
     /// 195
     pub fn unknown_function(name: &str) -> Self {
-        let mut message =
-            Self::new(195, 15, format!("'{name}' is not a recognized built-in function name."));
-        message.state = 10;
-        message
+        Self::of(table::UNKNOWN_FUNCTION, [&name]).with_state(10)
     }
 
     /// 155
     pub fn unknown_date_part(part: &str, function: &str) -> Self {
-        Self::new(
-            155,
-            15,
-            format!("'{part}' is not a recognized {} option.", function.to_lowercase()),
-        )
+        Self::of(table::UNKNOWN_DATE_PART, [&part, &function.to_lowercase()])
     }
 
     /// 206
@@ -65,22 +46,22 @@ impl Message {
 
     /// 207
     pub fn unknown_column(name: &str) -> Self {
-        Self::new(207, 16, format!("Invalid column name '{name}'."))
+        Self::of(table::UNKNOWN_COLUMN, [&name])
     }
 
     /// 208
     pub fn unknown_object(name: &str) -> Self {
-        Self::new(208, 16, format!("Invalid object name '{name}'."))
+        Self::of(table::UNKNOWN_OBJECT, [&name])
     }
 
     /// 209
     pub fn ambiguous_column(name: &str) -> Self {
-        Self::new(209, 16, format!("Ambiguous column name '{name}'."))
+        Self::of(table::AMBIGUOUS_COLUMN, [&name])
     }
 
     /// 4104
     pub fn unbound(name: &str) -> Self {
-        Self::new(4104, 16, format!("The multi-part identifier \"{name}\" could not be bound."))
+        Self::of(table::UNBOUND, [&name])
     }
 
     /// 241
@@ -95,18 +76,7 @@ impl Message {
 
     /// 257
     pub fn no_implicit_conversion(from: SqlType, to: SqlType) -> Self {
-        let mut message = Self::new(
-            257,
-            16,
-            format!(
-                "Implicit conversion from data type {} to {} is not allowed. Use the CONVERT function to run this \
-                 query.",
-                type_name(from),
-                type_name(to)
-            ),
-        );
-        message.state = 3;
-        message
+        Self::of(table::NO_IMPLICIT_CONVERSION, [&type_name(from), &type_name(to)]).with_state(3)
     }
 
     /// 529
@@ -126,103 +96,46 @@ impl Message {
 
     /// 8116
     pub fn bad_argument(data_type: SqlType, number: usize, function: &str) -> Self {
-        Self::new(
-            8116,
-            16,
-            format!(
-                "Argument data type {} is invalid for argument {number} of {} function.",
-                type_name(data_type),
-                function.to_lowercase()
-            ),
-        )
+        Self::of(table::BAD_ARGUMENT, [&type_name(data_type), &number, &function.to_lowercase()])
     }
 
     /// 8134
     pub fn division_by_zero() -> Self {
-        Self::new(8134, 16, "Divide by zero error encountered.")
-    }
-
-    /// 8120, 8121, 8127
-    pub fn not_grouped(number: u32, clause: &str, column: &str) -> Self {
-        let either = match number {
-            8120 | 8121 | 8127 => "either an aggregate function or the GROUP BY clause",
-            _ => "the GROUP BY clause",
-        };
-        Self::new(
-            number,
-            16,
-            format!(
-                "Column '{column}' is invalid in the {clause} because it is not contained in {either}."
-            ),
-        )
+        Self::of(table::DIVISION_BY_ZERO, [])
     }
 
     /// 147
     pub fn aggregate_in_where() -> Self {
-        Self::new(
-            147,
-            15,
-            "An aggregate may not appear in the WHERE clause unless it is in a subquery contained in a HAVING \
-             clause or a select list, and the column being aggregated is an outer reference.",
-        )
+        Self::of(table::AGGREGATE_IN_WHERE, [])
     }
 
     /// 4108
     pub fn window_outside_select() -> Self {
-        Self::new(4108, 15, "Windowed functions can only appear in the SELECT or ORDER BY clauses.")
+        Self::of(table::WINDOW_OUTSIDE_SELECT, [])
     }
 
     /// 512
     pub fn more_than_one_row() -> Self {
-        Self::new(
-            512,
-            16,
-            "Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , >, \
-             >= or when the subquery is used as an expression.",
-        )
+        Self::of(table::MORE_THAN_ONE_ROW, [])
     }
 
     /// 116
     pub fn more_than_one_column() -> Self {
-        Self::new(
-            116,
-            16,
-            "Only one expression can be specified in the select list when the subquery is not introduced with EXISTS.",
-        )
+        Self::of(table::MORE_THAN_ONE_COLUMN, [])
     }
 
     /// 205
     pub fn unequal_columns() -> Self {
-        Self::new(
-            205,
-            16,
-            "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of \
-             expressions in their target lists.",
-        )
+        Self::of(table::UNEQUAL_COLUMNS, [])
     }
 
     /// 515
     pub fn null_refused(column: &str, table: &str) -> Self {
-        let mut message = Self::new(
-            515,
-            16,
-            format!(
-                "Cannot insert the value NULL into column '{column}', table '{table}'; column does not allow nulls. \
-                 INSERT fails."
-            ),
-        );
-        message.state = 2;
-        message
+        Self::of(table::NULL_REFUSED, [&column, &table]).with_state(2)
     }
 
     /// 2627
     pub fn duplicate_key(columns: &str, table: &str) -> Self {
-        Self::new(
-            2627,
-            14,
-            format!(
-                "Violation of UNIQUE KEY constraint '{columns}'. Cannot insert duplicate key in object '{table}'."
-            ),
-        )
+        Self::of(table::DUPLICATE_KEY, [&columns, &table])
     }
 }

@@ -6,7 +6,7 @@ use super::function::{counted, most_text};
 use super::order::order_key;
 use super::scope::Clause;
 use super::{typed, Typed, View, Work};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::{average, sum, Family, SqlType};
 
 /// Whether a function, in capitals, is an aggregate.
@@ -29,11 +29,7 @@ impl Work<'_> {
         let over = match &call.over {
             Some(over) => {
                 if view.clause == Clause::Window || view.in_aggregate {
-                    return Err(Message::new(
-                        4109,
-                        15,
-                        "Windowed functions cannot be used in the context of another windowed function or aggregate.",
-                    ));
+                    return Err(Message::of(table::WINDOW_IN_WINDOW, []));
                 }
                 if !matches!(view.clause, Clause::Select | Clause::OrderBy) {
                     return Err(Message::window_outside_select());
@@ -50,22 +46,12 @@ impl Work<'_> {
             None => {
                 match view.clause {
                     _ if view.in_aggregate => {
-                        return Err(Message::new(
-                            130,
-                            15,
-                            "Cannot perform an aggregate function on an expression containing an aggregate or a \
-                             subquery.",
-                        ))
+                        return Err(Message::of(table::AGGREGATE_IN_AGGREGATE, []))
                     }
-                    Clause::Where | Clause::On | Clause::Other => return Err(Message::aggregate_in_where()),
-                    Clause::GroupBy => {
-                        return Err(Message::new(
-                            144,
-                            15,
-                            "Cannot use an aggregate or a subquery in an expression used for the group by list of a \
-                             GROUP BY clause.",
-                        ))
+                    Clause::Where | Clause::On | Clause::Other => {
+                        return Err(Message::aggregate_in_where())
                     }
+                    Clause::GroupBy => return Err(Message::of(table::AGGREGATE_IN_GROUP_BY, [])),
                     _ => {}
                 }
                 View { in_aggregate: true, ..view }
@@ -92,20 +78,14 @@ impl Work<'_> {
         arguments: View<'_>,
     ) -> Result<Typed> {
         if call.distinct && over.is_some() {
-            return Err(Message::new(
-                10759,
-                15,
-                "Use of DISTINCT is not allowed with the OVER clause.",
-            ));
+            return Err(Message::of(table::DISTINCT_WITH_OVER, []));
         }
         let over = over.map(|over| format!(" OVER {over}")).unwrap_or_default();
         let values = match &call.arguments {
             FunctionArguments::Star if name.starts_with("COUNT") && !call.distinct => {
                 return Ok(typed(format!("count(*){over}"), count_type(name)))
             }
-            FunctionArguments::Star => {
-                return Err(Message::new(102, 15, "Incorrect syntax near '*'."))
-            }
+            FunctionArguments::Star => return Err(Message::of(table::INCORRECT_SYNTAX, [&"*"])),
             FunctionArguments::Values(values) => &values[..],
         };
         if name == "STRING_AGG" {

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 
 use super::order::Selected;
 use super::{Assignment, Assignments, Parameter, ResultColumn, Statement, Typed, View, Work};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::SqlType;
 
 /// The steps under way.
@@ -96,12 +96,7 @@ impl Work<'_> {
     ) -> Result<Vec<Selected>> {
         for item in items {
             let SelectItem::Assign { variable, operator, value } = item else {
-                return Err(Message::new(
-                    141,
-                    15,
-                    "A SELECT statement that assigns a value to a variable must not be combined with data-retrieval \
-                     operations.",
-                ));
+                return Err(Message::of(table::ASSIGNS_AND_RETRIEVES, []));
             };
             self.swap_parameters();
             let step = self.step(&variable.0, *operator, value, view);

@@ -1,7 +1,7 @@
 //! What a translation may cost: an expression that is written twice, nested, doubles at each level.
 
 use super::Work;
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 
 /// Expressions that are translated at most, those that are translated twice counted twice.
 const NODES_MOST: u32 = 2_000_000;
@@ -47,12 +47,5 @@ impl Work<'_> {
 
 /// 8623
 pub(super) fn too_complex() -> Message {
-    Message::new(
-        8623,
-        16,
-        "The query processor ran out of internal resources and could not produce a query plan. This is a rare event \
-         and only expected for extremely complex queries or queries that reference a very large number of tables or \
-         partitions. Please simplify the query. If you believe you have received this message in error, contact \
-         Customer Support Services for more information.",
-    )
+    Message::of(table::PLAN_TOO_LARGE, [])
 }

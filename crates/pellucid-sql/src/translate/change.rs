@@ -10,7 +10,7 @@ use pellucid_tsql::ast::{
 
 use super::scope::{called, same, Clause, Level, Typed, View};
 use super::{quoted, Stored, Table, TableColumn, Work};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::{Family, Length};
 
 /// The rows that are changed.
@@ -114,11 +114,7 @@ impl Work<'_> {
                 .find(|other| same(&other.name, column.column.as_str()))
                 .ok_or_else(|| Message::unknown_column(column.column.as_str()))?;
             if !target.writable {
-                return Err(Message::new(
-                    8102,
-                    16,
-                    format!("Cannot update identity column '{}'.", target.name),
-                ));
+                return Err(Message::of(table::IDENTITY_UPDATED, [&target.name]));
             }
             if names.contains(&quoted(&target.sqlite)) {
                 return Err(assigned_twice(target));
@@ -219,11 +215,7 @@ impl Work<'_> {
                 }
                 _ => {
                     let name = super::scope::object_text(name);
-                    return Err(Message::new(
-                        8154,
-                        16,
-                        format!("The table '{name}' is ambiguous."),
-                    ));
+                    return Err(Message::of(table::AMBIGUOUS_TABLE, [&name]));
                 }
             };
             let written = primaries(from).into_iter().find_map(|primary| match primary {
@@ -308,17 +300,7 @@ fn not_common(name: &ObjectName, outer: View<'_>) -> Result<()> {
 
 /// 264
 fn assigned_twice(column: &TableColumn) -> Message {
-    Message::new(
-        264,
-        16,
-        format!(
-            "The column name '{}' is specified more than once in the SET clause or column list of an INSERT. A column \
-             cannot be assigned more than one value in the same clause. Modify the clause to make sure that a column \
-             is updated only once. If this statement updates or inserts columns into a view, column aliasing can \
-             conceal the duplication in your code.",
-            column.name
-        ),
-    )
+    Message::of(table::ASSIGNED_TWICE, [&column.name])
 }
 
 fn row_of(found: &Target) -> Result<String> {
@@ -335,11 +317,7 @@ fn default_of(column: &TableColumn) -> String {
 fn counts_match(values: usize, columns: usize) -> Result<()> {
     match values == columns {
         true => Ok(()),
-        false => Err(Message::new(
-            213,
-            16,
-            "Column name or number of supplied values does not match table definition.",
-        )),
+        false => Err(Message::of(table::VALUES_DO_NOT_MATCH, [])),
     }
 }
 
@@ -356,14 +334,7 @@ fn target_columns(table: &Table, names: &[Name], shown: &str) -> Result<Vec<Tabl
             .find(|column| same(&column.name, name.as_str()))
             .ok_or_else(|| Message::unknown_column(name.as_str()))?;
         if !column.writable {
-            return Err(Message::new(
-                544,
-                16,
-                format!(
-                    "Cannot insert explicit value for identity column in table '{shown}' when IDENTITY_INSERT is set \
-                     to OFF."
-                ),
-            ));
+            return Err(Message::of(table::IDENTITY_INSERT_OFF, [&shown]));
         }
         if columns.contains(column) {
             return Err(assigned_twice(column));

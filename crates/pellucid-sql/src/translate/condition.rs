@@ -9,7 +9,7 @@ use super::convert::operand_type;
 use super::scope::{Clause, Relation};
 use super::{balanced, Typed, View, Work};
 use crate::functions::{NATIONAL, SENSITIVE};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::{unify, Family, Length, SqlType};
 
 impl Work<'_> {
@@ -88,11 +88,7 @@ impl Work<'_> {
         let decimal = [left, right].iter().any(|value| value.data_type.family() == Family::Decimal);
         let data_type = unify(operand_type(left, decimal), operand_type(right, decimal))?;
         match data_type.family() {
-            Family::Xml => Err(Message::new(
-                305,
-                16,
-                "The XML data type cannot be compared or sorted, except when using the IS NULL operator.",
-            )),
+            Family::Xml => Err(Message::of(table::XML_NOT_COMPARED, [])),
             Family::Variant => Ok((data_type, false)),
             _ => Ok((data_type, left.sensitive || right.sensitive)),
         }

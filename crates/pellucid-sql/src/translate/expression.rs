@@ -10,7 +10,7 @@ use super::convert::{decimal_literal, literal, literal_as};
 use super::scope::Clause;
 use super::{typed, Parameter, Typed, View, Work};
 use crate::functions::server_function;
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::convert::{parse_float, to_hex, Value};
 use crate::values::decimal::Decimal;
 use crate::values::types::{literal_numeric, Length, SqlType};
@@ -114,12 +114,7 @@ impl Work<'_> {
         };
         values.push(otherwise);
         if values.iter().all(|value| value.data_type == SqlType::Null) {
-            return Err(Message::new(
-                8133,
-                16,
-                "At least one of the result expressions in a CASE specification must be an expression other than \
-                 the NULL constant.",
-            ));
+            return Err(Message::of(table::CASE_OF_NULLS, []));
         }
         self.chosen(&compared, &conditions, values)
     }
@@ -227,11 +222,7 @@ pub(super) fn now(data_type: SqlType, utc: bool) -> Typed {
 
 fn collated(operand: Typed, collation: &str) -> Result<Typed> {
     if operand.data_type.length().is_none() {
-        return Err(Message::new(
-            447,
-            16,
-            format!("Expression type {} is invalid for COLLATE clause.", operand.data_type.name()),
-        ));
+        return Err(Message::of(table::NOT_COLLATED, [&operand.data_type.name()]));
     }
     let name = collation.to_ascii_uppercase();
     let sensitive = match name.as_str() {
@@ -239,7 +230,7 @@ fn collated(operand: Typed, collation: &str) -> Result<Typed> {
         _ if name.ends_with("_BIN") || name.ends_with("_BIN2") || name.contains("_CS") => true,
         _ if name.contains("_CI") => false,
         _ => {
-            return Err(Message::new(448, 16, format!("Invalid collation '{collation}'.")));
+            return Err(Message::of(table::UNKNOWN_COLLATION, [&collation]));
         }
     };
     Ok(Typed { sensitive, ..operand })
@@ -247,15 +238,7 @@ fn collated(operand: Typed, collation: &str) -> Result<Typed> {
 
 /// A constant and its type, by how it is written.
 fn constant(written: &Literal) -> Result<Typed> {
-    let too_long = |digits: &str| {
-        Message::new(
-            1007,
-            15,
-            format!(
-                "The number '{digits}' is out of the range for numeric representation (maximum precision 38)."
-            ),
-        )
-    };
+    let too_long = |digits: &str| Message::of(table::DECIMAL_OUT_OF_RANGE, [&digits]);
     let number = |digits: &str| -> Result<Typed> {
         let (precision, scale) = literal_numeric(digits);
         let decimal = Decimal::parse(digits).filter(|_| precision <= 38);
@@ -289,16 +272,8 @@ fn constant(written: &Literal) -> Result<Typed> {
         },
         Literal::Decimal(digits) => number(digits)?,
         Literal::Float(digits) => {
-            let value = parse_float(digits).ok_or_else(|| {
-                Message::new(
-                    168,
-                    15,
-                    format!(
-                        "The floating point value '{digits}' is out of the range of computer representation (8 \
-                         bytes)."
-                    ),
-                )
-            })?;
+            let value = parse_float(digits)
+                .ok_or_else(|| Message::of(table::FLOAT_OUT_OF_RANGE, [&digits]))?;
             typed(literal(&Value::Real(value)), SqlType::Float)
         }
         Literal::Money(digits) => {

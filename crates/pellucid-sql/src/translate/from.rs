@@ -7,7 +7,7 @@ use pellucid_tsql::ast::{
 
 use super::scope::{called, same, Clause, Column, Level, Relation, ScopeColumn, ScopeTable};
 use super::{quoted, typed, Stored, Table, Typed, View, Work};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::{Family, SqlType};
 
 impl Work<'_> {
@@ -192,11 +192,7 @@ impl Work<'_> {
         let mut by_column: Vec<Vec<Typed>> = vec![Vec::new(); width];
         for row in rows {
             if row.len() != width {
-                return Err(Message::new(
-                    10709,
-                    16,
-                    "The number of columns for each row in a table value constructor must be the same.",
-                ));
+                return Err(Message::of(table::UNEQUAL_ROWS, []));
             }
             for (value, column) in row.iter().zip(&mut by_column) {
                 column.push(self.expression(value, view)?);
@@ -233,7 +229,7 @@ impl Work<'_> {
             });
         }
         let FunctionArguments::Values(values) = &call.arguments else {
-            return Err(Message::new(102, 15, "Incorrect syntax near '*'."));
+            return Err(Message::of(table::INCORRECT_SYNTAX, [&"*"]));
         };
         if values.len() == 3 {
             return Err(Message::unsupported("STRING_SPLIT with ordinals"));
@@ -282,12 +278,10 @@ fn read(sql: String, data_type: SqlType, stored: Stored) -> String {
 }
 
 fn column_count(table: &Name, more: bool) -> Message {
-    let (number, word) = if more { (8158, "more") } else { (8159, "fewer") };
-    Message::new(
-        number,
-        16,
-        format!("'{}' has {word} columns than were specified in the column list.", table.as_str()),
-    )
+    match more {
+        true => Message::of(table::MORE_COLUMNS, [&table.as_str()]),
+        false => Message::of(table::FEWER_COLUMNS, [&table.as_str()]),
+    }
 }
 
 /// The names that a derived table's columns have: `names`, if there are any.
@@ -304,26 +298,11 @@ pub(super) fn named_columns(
         let name = match names.get(at) {
             Some(name) => name.as_str().to_owned(),
             None => column.name.clone().ok_or_else(|| {
-                Message::new(
-                    8155,
-                    16,
-                    format!(
-                        "No column name was specified for column {} of '{}'.",
-                        at + 1,
-                        table.as_str()
-                    ),
-                )
+                Message::of(table::COLUMN_WITHOUT_NAME, [&(at + 1), &table.as_str()])
             })?,
         };
         if found.iter().any(|other| same(other, &name)) {
-            return Err(Message::new(
-                8156,
-                16,
-                format!(
-                    "The column '{name}' was specified multiple times for '{}'.",
-                    table.as_str()
-                ),
-            ));
+            return Err(Message::of(table::COLUMN_NAMED_TWICE, [&name, &table.as_str()]));
         }
         found.push(name);
     }
@@ -350,11 +329,7 @@ pub(super) fn add(level: &mut Level, table: ScopeTable) -> Result<()> {
     });
     if clash {
         let name = super::scope::object_text(&table.name);
-        return Err(Message::new(
-            1011,
-            15,
-            format!("The correlation name '{name}' is specified multiple times in a FROM clause."),
-        ));
+        return Err(Message::of(table::CORRELATION_NAMED_TWICE, [&name]));
     }
     level.tables.push(table);
     Ok(())

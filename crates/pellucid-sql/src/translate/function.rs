@@ -4,7 +4,7 @@ use pellucid_tsql::ast::{Expression, FunctionArguments, FunctionCall};
 
 use super::{typed, Typed, View, Work};
 use crate::functions::{builtin, server_function, Builtin, Parameter, ResultType};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::{Family, Length, SqlType};
 
 impl Work<'_> {
@@ -15,22 +15,16 @@ impl Work<'_> {
         }
         if call.over.is_some() || !call.within_group.is_empty() {
             return Err(match call.over.is_some() {
-                true => Message::new(
-                    10753,
-                    15,
-                    format!("The function '{name}' cannot be used with an OVER clause."),
-                ),
+                true => Message::of(table::OVER_REFUSED, [&name]),
                 false => Message::unsupported(format!("WITHIN GROUP of {name}")),
             });
         }
         if call.distinct {
-            return Err(Message::new(102, 15, "Incorrect syntax near the keyword 'DISTINCT'."));
+            return Err(Message::of(table::INCORRECT_SYNTAX_AT_KEYWORD, [&"DISTINCT"]));
         }
         let arguments = match &call.arguments {
             FunctionArguments::Values(values) => &values[..],
-            FunctionArguments::Star => {
-                return Err(Message::new(102, 15, "Incorrect syntax near '*'."))
-            }
+            FunctionArguments::Star => return Err(Message::of(table::INCORRECT_SYNTAX, [&"*"])),
         };
         if let Some(typed) = self.special(&name, arguments, view)? {
             return Ok(typed);
@@ -204,14 +198,9 @@ pub(super) fn function_name(call: &FunctionCall) -> Result<String> {
         true => Ok(call.name.object.as_str().to_uppercase()),
         false => {
             let name = super::scope::object_text(&call.name);
-            Err(Message::new(
-                4121,
-                16,
-                format!(
-                    "Cannot find either column \"{}\" or the user-defined function or aggregate \"{name}\", or the \
-                     name is ambiguous.",
-                    call.name.schema.as_ref().map_or("", |schema| schema.as_str())
-                ),
+            Err(Message::of(
+                table::UNKNOWN_COLUMN_OR_FUNCTION,
+                [&call.name.schema.as_ref().map_or("", |schema| schema.as_str()), &name],
             ))
         }
     }

@@ -4,7 +4,7 @@ use pellucid_tsql::ast::{Expression, Literal, Offset, OrderItem, Top};
 
 use super::scope::Column;
 use super::{Typed, View, Work};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::{Family, SqlType};
 
 /// What a value is ordered, grouped and told apart by.
@@ -45,28 +45,11 @@ pub(super) fn named(item: &OrderItem, selected: &[Selected]) -> Result<Option<us
             let number = digits.parse::<usize>().unwrap_or(usize::MAX);
             match (1..=selected.len()).contains(&number) {
                 true => Ok(Some(number - 1)),
-                false => Err(Message::new(
-                    108,
-                    15,
-                    format!(
-                        "The ORDER BY position number {digits} is out of range of the number of items in the select \
-                         list."
-                    ),
-                )),
+                false => Err(Message::of(table::ORDER_BY_POSITION, [&digits])),
             }
         }
-        Expression::Literal(_) => Err(Message::new(
-            408,
-            16,
-            "A constant expression was encountered in the ORDER BY list, position 1.",
-        )),
-        Expression::Variable(_) => Err(Message::new(
-            1008,
-            16,
-            "The SELECT item identified by the ORDER BY number 1 contains a variable as part of the expression \
-             identifying a column position. Variables are only allowed when ordering by an expression referencing a \
-             column name.",
-        )),
+        Expression::Literal(_) => Err(Message::of(table::ORDER_BY_CONSTANT, [])),
+        Expression::Variable(_) => Err(Message::of(table::ORDER_BY_VARIABLE, [])),
         Expression::Column(column) if column.table.is_none() => {
             let name = column.column.as_str();
             let mut found = selected.iter().enumerate().filter(|(_, one)| {
@@ -103,18 +86,10 @@ impl Work<'_> {
                 None => {
                     let value = self.expression(&item.value, view)?;
                     if distinct && !selected.iter().any(|one| one.value.sql == value.sql) {
-                        return Err(Message::new(
-                            145,
-                            15,
-                            "ORDER BY items must appear in the select list if SELECT DISTINCT is specified.",
-                        ));
+                        return Err(Message::of(table::ORDER_BY_OF_DISTINCT, []));
                     }
                     if value.data_type == SqlType::Xml {
-                        return Err(Message::new(
-                            305,
-                            16,
-                            "The XML data type cannot be compared or sorted, except when using the IS NULL operator.",
-                        ));
+                        return Err(Message::of(table::XML_NOT_COMPARED, []));
                     }
                     order_key(&value)
                 }
@@ -129,20 +104,12 @@ impl Work<'_> {
         let rows = |work: &mut Self, count: &Expression, which: u8| -> Result<String> {
             let count = work.expression(count, View::EMPTY)?;
             if count.data_type.family() != Family::Integer {
-                return Err(Message::new(
-                    1060,
-                    15,
-                    "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.",
-                ));
+                return Err(Message::of(table::TOP_NOT_INTEGER, []));
             }
             Ok(format!("coalesce(tsql_rows({}, {which}), 0)", count.sql))
         };
         match (top, offset) {
-            (Some(_), Some(_)) => Err(Message::new(
-                10741,
-                15,
-                "A TOP can not be used in the same query or sub-query as a OFFSET.",
-            )),
+            (Some(_), Some(_)) => Err(Message::of(table::TOP_WITH_OFFSET, [])),
             (Some(top), None) => Ok(format!(" LIMIT {}", rows(self, &top.count, 0)?)),
             (None, Some(offset)) => {
                 let fetch = match &offset.fetch {

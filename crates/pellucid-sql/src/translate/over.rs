@@ -7,7 +7,7 @@ use pellucid_tsql::ast::{
 use super::function::counted;
 use super::order::order_key;
 use super::{typed, Typed, View, Work};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::SqlType;
 
 /// Whether a function, in capitals, needs OVER.
@@ -42,12 +42,7 @@ impl Work<'_> {
         let mut order = Vec::new();
         for item in &over.order {
             if let Expression::Literal(Literal::Integer(_)) = item.value {
-                return Err(Message::new(
-                    5308,
-                    16,
-                    "Windowed functions, aggregates and NEXT VALUE FOR functions do not support integer indices as \
-                     ORDER BY clause expressions.",
-                ));
+                return Err(Message::of(table::ORDER_BY_INDEX_IN_WINDOW, []));
             }
             let value = self.expression(&item.value, view)?;
             let direction = if item.descending { " DESC" } else { "" };
@@ -58,11 +53,7 @@ impl Work<'_> {
         }
         if let Some(frame) = &over.frame {
             if order.is_empty() {
-                return Err(Message::new(
-                    10756,
-                    15,
-                    "Window frame with ROWS or RANGE must have an ORDER BY clause.",
-                ));
+                return Err(Message::of(table::FRAME_WITHOUT_ORDER_BY, []));
             }
             parts.push(frame_text(frame)?);
         }
@@ -78,16 +69,14 @@ impl Work<'_> {
     ) -> Result<Typed> {
         let ordered = call.over.as_ref().is_some_and(|over| !over.order.is_empty());
         let (Some(over), true) = (over, ordered) else {
-            let with = if call.over.is_some() { " with ORDER BY" } else { "" };
-            return Err(Message::new(
-                if call.over.is_some() { 4112 } else { 10753 },
-                15,
-                format!("The function '{name}' must have an OVER clause{with}."),
-            ));
+            return Err(match call.over {
+                Some(_) => Message::of(table::ORDER_BY_EXPECTED, [&name]),
+                None => Message::of(table::OVER_EXPECTED, [&name]),
+            });
         };
         let values = match &call.arguments {
             FunctionArguments::Values(values) if !call.distinct => values,
-            _ => return Err(Message::new(102, 15, format!("Incorrect syntax near '{name}'."))),
+            _ => return Err(Message::of(table::INCORRECT_SYNTAX, [&name])),
         };
         let (least, most) = match name {
             "LAG" | "LEAD" => (1, 3),
@@ -97,11 +86,7 @@ impl Work<'_> {
         counted(name, values.len(), least, most)?;
         let framed = call.over.as_ref().is_some_and(|over| over.frame.is_some());
         if framed && !matches!(name, "FIRST_VALUE" | "LAST_VALUE") {
-            return Err(Message::new(
-                10752,
-                15,
-                format!("The function '{name}' may not have a window frame."),
-            ));
+            return Err(Message::of(table::FRAME_REFUSED, [&name]));
         }
         let mut list = Vec::new();
         let mut first: Option<Typed> = None;
@@ -136,18 +121,14 @@ fn frame_text(frame: &Frame) -> Result<String> {
         |bound: &FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
     let end = frame.end.unwrap_or(FrameBound::CurrentRow);
     if frame.unit == FrameUnit::Range && (counts(&frame.start) || counts(&end)) {
-        return Err(Message::new(
-            4194,
-            16,
-            "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.",
-        ));
+        return Err(Message::of(table::RANGE_LIMITED, []));
     }
     // From the end backwards there is no frame.
     if place(&frame.start) > place(&end)
         || frame.start == FrameBound::UnboundedFollowing
         || end == FrameBound::UnboundedPreceding
     {
-        return Err(Message::new(4193, 16, "'BETWEEN ... AND ...' is not a valid window frame."));
+        return Err(Message::of(table::BAD_FRAME, []));
     }
     Ok(format!("{unit} BETWEEN {} AND {}", bound(&frame.start), bound(&end)))
 }

@@ -7,7 +7,7 @@ use super::order::{named, order_key, Selected};
 use super::scope::{Clause, Column, CommonTable, Level, Relation};
 use super::select::order_text;
 use super::{Typed, View, Work};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::{unify, Family, SqlType};
 
 impl Work<'_> {
@@ -33,14 +33,7 @@ impl Work<'_> {
             match option {
                 QueryOption::MaxRecursion(most) => {
                     if *most > 32_767 {
-                        return Err(Message::new(
-                            310,
-                            15,
-                            format!(
-                                "The value {most} specified for the MAXRECURSION option exceeds the allowed maximum \
-                                 of 32767."
-                            ),
-                        ));
+                        return Err(Message::of(table::MAXRECURSION_TOO_LARGE, [&most]));
                     }
                     self.recursion_most = *most;
                 }
@@ -55,12 +48,7 @@ impl Work<'_> {
         let bounded = query.offset.is_some()
             || matches!(&query.body, QueryBody::Select(select) if select.top.is_some());
         if nested && !query.order.is_empty() && !bounded {
-            return Err(Message::new(
-                1033,
-                15,
-                "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common \
-                 table expressions, unless TOP, OFFSET or FOR XML is also specified.",
-            ));
+            return Err(Message::of(table::ORDER_BY_IN_SUBQUERY, []));
         }
         match &query.body {
             QueryBody::Select(select) => {
@@ -84,11 +72,7 @@ impl Work<'_> {
         for table in tables {
             let name = table.name.as_str();
             if level.common.iter().any(|other| super::scope::same(&other.name, name)) {
-                return Err(Message::new(
-                    239,
-                    16,
-                    format!("Duplicate common table expression name '{name}' was specified."),
-                ));
+                return Err(Message::of(table::EXPRESSION_NAMED_TWICE, [&name]));
             }
             self.aliases += 1;
             let sqlite = format!("w{}", self.aliases);
@@ -139,12 +123,7 @@ impl Work<'_> {
                 column.data_type = SqlType::Int;
             }
             if distinct && column.data_type == SqlType::Xml {
-                return Err(Message::new(
-                    5335,
-                    16,
-                    "The data type xml cannot be used as an operand to the UNION, INTERSECT or EXCEPT operators \
-                     because it is not comparable.",
-                ));
+                return Err(Message::of(table::XML_IN_UNION, []));
             }
         }
         let mut sql = String::new();
@@ -198,14 +177,8 @@ impl Work<'_> {
             .collect();
         let mut keys = Vec::new();
         for item in &query.order {
-            let at = named(item, &selected)?.ok_or_else(|| {
-                Message::new(
-                    104,
-                    16,
-                    "ORDER BY items must appear in the select list if the statement contains a UNION, INTERSECT or \
-                     EXCEPT operator.",
-                )
-            })?;
+            let at =
+                named(item, &selected)?.ok_or_else(|| Message::of(table::ORDER_BY_OF_UNION, []))?;
             let direction = if item.descending { " DESC" } else { "" };
             keys.push(format!("{}{direction}", order_key(&selected[at].value)));
         }

@@ -7,7 +7,7 @@ use pellucid_tsql::ast::{Query, QueryBody, SetOperator, TablePrimary, TableSourc
 use super::from::named_columns;
 use super::scope::{Clause, Column, CommonTable, Level, Relation};
 use super::{View, Work};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::Family;
 
 impl Work<'_> {
@@ -93,14 +93,9 @@ impl Work<'_> {
                 || found.family() == Family::Null
                 || (found.family() == Family::Integer && wanted.family() == Family::Integer);
             if !exact {
-                return Err(Message::new(
-                    240,
-                    16,
-                    format!(
-                        "Types don't match between the anchor and the recursive part in column \"{}\" of recursive \
-                         query \"{name}\".",
-                        column.name.as_deref().unwrap_or_default()
-                    ),
+                return Err(Message::of(
+                    table::RECURSIVE_TYPES_DIFFER,
+                    [&column.name.as_deref().unwrap_or_default(), &name],
                 ));
             }
             list.push(format!("{} AS c{}", self.converted(one.value.clone(), wanted).sql, at + 1));
@@ -123,13 +118,7 @@ fn parts(query: &Query, name: &str) -> Result<(Query, QueryBody)> {
         return unsupported("the form");
     };
     if *operator != SetOperator::UnionAll {
-        return Err(Message::new(
-            252,
-            16,
-            format!(
-                "Recursive common table expression '{name}' does not contain a top-level UNION ALL operator."
-            ),
-        ));
+        return Err(Message::of(table::RECURSIVE_WITHOUT_UNION, [&name]));
     }
     let several = refers(&chain.first, name) || before.iter().any(|(_, body)| refers(body, name));
     if several || !query.order.is_empty() || query.offset.is_some() || !query.with.is_empty() {

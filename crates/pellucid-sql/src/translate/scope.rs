@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use pellucid_tsql::ast::{ColumnName, Expression, ObjectName};
 
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::SqlType;
 
 /// An expression of SQLite's and its type.
@@ -206,9 +206,9 @@ impl<'v> View<'v> {
         }
         let column = format!("{}.{column}", object_text(&table.name));
         Err(match self.clause {
-            Clause::Having => Message::not_grouped(8121, "HAVING clause", &column),
-            Clause::OrderBy => Message::not_grouped(8127, "ORDER BY clause", &column),
-            _ => Message::not_grouped(8120, "select list", &column),
+            Clause::Having => Message::of(table::NOT_GROUPED_IN_HAVING, [&column]),
+            Clause::OrderBy => Message::of(table::NOT_GROUPED_IN_ORDER_BY, [&column]),
+            _ => Message::of(table::NOT_GROUPED_IN_SELECT, [&column]),
         })
     }
 }

@@ -7,7 +7,7 @@ use pellucid_tsql::ast::{
 use super::order::{order_key, Selected};
 use super::scope::{called, Clause, Column, Grouped, Level, Relation, ScopeTable};
 use super::{visit, View, Work};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::{Family, SqlType};
 
 /// The clauses of a SELECT of SQLite's.
@@ -93,11 +93,7 @@ impl Work<'_> {
             }
         }
         if select.distinct && selected.iter().any(|one| one.value.data_type == SqlType::Xml) {
-            return Err(Message::new(
-                421,
-                16,
-                "The xml data type cannot be selected as DISTINCT because it is not comparable.",
-            ));
+            return Err(Message::of(table::XML_NOT_DISTINCT, []));
         }
         let order = self.outside_split(|work| {
             work.order_keys(order, &selected, select.distinct, view(Clause::OrderBy))
@@ -120,11 +116,7 @@ impl Work<'_> {
             level.used.set(false);
             let value = self.outside_split(|work| work.expression(expression, view))?;
             if !level.used.get() {
-                return Err(Message::new(
-                    164,
-                    15,
-                    "Each GROUP BY expression must contain at least one column that is not an outer reference.",
-                ));
+                return Err(Message::of(table::GROUP_BY_WITHOUT_COLUMN, []));
             }
             if let Expression::Column(column) = expression {
                 columns.extend(view.place(column));
@@ -181,19 +173,10 @@ impl Work<'_> {
         let mut tables = level.tables.iter().filter(wanted).peekable();
         if tables.peek().is_none() {
             return Err(match of {
-                None => Message::new(
-                    263,
-                    16,
-                    "Must specify table to select from.",
-                ),
-                Some(name) => Message::new(
-                    107,
-                    15,
-                    format!(
-                        "The column prefix '{}' does not match with a table name or alias name used in the query.",
-                        super::scope::object_text(name)
-                    ),
-                ),
+                None => Message::of(table::NO_TABLE, []),
+                Some(name) => {
+                    Message::of(table::UNKNOWN_PREFIX, [&super::scope::object_text(name)])
+                }
             });
         }
         level.used.set(true);
@@ -219,11 +202,7 @@ impl Work<'_> {
     /// TOP with PERCENT or WITH TIES, by the rank of each row.
     fn ranked_top(&mut self, top: &Top, parts: Parts, columns: Vec<Column>) -> Result<Relation> {
         if top.with_ties && parts.order.is_empty() {
-            return Err(Message::new(
-                1062,
-                15,
-                "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.",
-            ));
+            return Err(Message::of(table::TIES_WITHOUT_ORDER_BY, []));
         }
         if parts.distinct || parts.alone.is_some() {
             return Err(Message::unsupported(
@@ -245,12 +224,7 @@ impl Work<'_> {
             }
             false => {
                 if count.data_type.family() != Family::Integer {
-                    return Err(Message::new(
-                        1060,
-                        15,
-                        "The number of rows provided for a TOP or FETCH clauses row count parameter must be an \
-                         integer.",
-                    ));
+                    return Err(Message::of(table::TOP_NOT_INTEGER, []));
                 }
                 format!("tsql_rows({}, 0)", count.sql)
             }

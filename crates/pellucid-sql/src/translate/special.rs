@@ -6,7 +6,7 @@ use super::expression::now;
 use super::function::{counted, most_text};
 use super::{typed, Typed, View, Work};
 use crate::functions::{DatePart, Parameter};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::types::{Family, SqlType};
 
 impl Work<'_> {
@@ -58,11 +58,7 @@ impl Work<'_> {
 
     fn coalesce(&mut self, values: Vec<Typed>) -> Result<Typed> {
         if values.iter().all(|value| value.data_type == SqlType::Null) {
-            return Err(Message::new(
-                4127,
-                16,
-                "At least one of the arguments to COALESCE must be an expression that is not the NULL constant.",
-            ));
+            return Err(Message::of(table::COALESCE_OF_NULLS, []));
         }
         let data_type = self.common_type(&values)?;
         let sensitive = values.iter().any(|value| value.sensitive);
@@ -89,12 +85,7 @@ impl Work<'_> {
     fn null_if(&mut self, values: Vec<Typed>) -> Result<Typed> {
         let [first, second] = two(values)?;
         if first.data_type == SqlType::Null {
-            return Err(Message::new(
-                4151,
-                16,
-                "The type of the first argument to NULLIF cannot be the NULL constant because the type of the first \
-                 argument has to be known.",
-            ));
+            return Err(Message::of(table::NULLIF_OF_NULL, []));
         }
         let (data_type, sensitive) = self.compared_as(&first, &second)?;
         let sql = format!(
@@ -294,13 +285,7 @@ fn clock(name: &str) -> Option<(SqlType, bool)> {
 fn part(function: &str, argument: &Expression) -> Result<DatePart> {
     let name = match argument {
         Expression::Column(column) if column.table.is_none() => column.column.as_str(),
-        _ => {
-            return Err(Message::new(
-                1023,
-                15,
-                format!("Invalid parameter 1 specified for {}.", function.to_lowercase()),
-            ))
-        }
+        _ => return Err(Message::of(table::BAD_PARAMETER, [&function.to_lowercase()])),
     };
     if matches!(name.to_lowercase().as_str(), "tzoffset" | "tz") {
         return Err(Message::unsupported("date part tzoffset"));

@@ -1,0 +1,133 @@
+//! The table of messages: number, severity and text of each, under a name.
+//!
+//! A text has its places in braces, by the name of what fills them: `Invalid column name '{name}'.` The values come in
+//! the order of the places (`Message::of`). The compiler counts them, so that none is missing.
+//!
+//! Source: Microsoft's "Database engine events and errors", SQL Server 2022. The messages that the program shares with
+//! the statements stand in [`pellucid::message`].
+
+use std::fmt::{Display, Write};
+
+/// A message without its values; `PLACES` is how many it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row<const PLACES: usize> {
+    /// As in `sys.messages`; from 50000, one of our own.
+    pub(crate) number: u32,
+    /// 0 to 10 inform, 11 to 16 are the user's, 17 and more the server's.
+    pub(crate) severity: u8,
+    text: &'static str,
+}
+
+impl<const PLACES: usize> Row<PLACES> {
+    /// The text with its values, in the order of the places.
+    pub(super) fn filled(self, values: [&dyn Display; PLACES]) -> String {
+        let mut parts = self.text.split('{');
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for (part, value) in parts.zip(values) {
+            // A string takes whatever is written to it.
+            let _ = write!(text, "{value}");
+            text += part.split_once('}').map_or(part, |(_, rest)| rest);
+        }
+        text
+    }
+}
+
+/// How many places a text has.
+const fn places(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut at, mut count) = (0, 0);
+    while at < bytes.len() {
+        if bytes[at] == b'{' {
+            count += 1;
+        }
+        at += 1;
+    }
+    count
+}
+
+/// Makes a constant of each row, and the list of them that the tests read.
+macro_rules! rows {
+    ($($number:expr, $severity:literal, $name:ident = $text:literal;)*) => {
+        $(
+            #[doc = $text]
+            pub(crate) const $name: $crate::message::table::Row<{ super::places($text) }> =
+                $crate::message::table::Row { number: $number, severity: $severity, text: $text };
+        )*
+
+        /// Number, severity and text of each row.
+        #[cfg(test)]
+        pub(super) const ROWS: &[(u32, u8, &str)] = &[$(($number, $severity, $text)),*];
+    };
+}
+
+mod backup;
+mod database;
+mod product;
+mod query;
+mod script;
+
+pub(crate) use backup::*;
+pub(crate) use database::*;
+pub(crate) use product::*;
+pub(crate) use query::*;
+pub(crate) use script::*;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const FILES: &[&[(u32, u8, &str)]] =
+        &[backup::ROWS, database::ROWS, product::ROWS, query::ROWS, script::ROWS];
+
+    /// Numbers that have several texts: SQL Server's where its list has several for one, or Pellucid has more to tell
+    /// than the list; from 50000 Pellucid's, which name a kind of message.
+    const SEVERAL: &[u32] = &[102, 10753, 50_002];
+
+    #[test]
+    fn each_number_has_one_text() {
+        let mut texts: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+        for (number, _, text) in FILES.concat() {
+            texts.entry(number).or_default().push(text);
+        }
+        let several = texts.iter().filter(|(_, texts)| texts.len() > 1).map(|(number, _)| *number);
+        assert_eq!(several.collect::<Vec<_>>(), SEVERAL);
+        for (number, texts) in &mut texts {
+            let count = texts.len();
+            texts.sort_unstable();
+            texts.dedup();
+            assert_eq!(texts.len(), count, "{number} has a text twice");
+        }
+    }
+
+    #[test]
+    fn rows_are_sorted_by_number() {
+        for rows in FILES {
+            assert!(rows.is_sorted_by_key(|(number, ..)| number));
+        }
+    }
+
+    #[test]
+    fn a_place_is_a_name_in_braces() {
+        for (number, _, text) in FILES.concat() {
+            let mut parts = text.split('{');
+            assert!(!parts.next().unwrap_or_default().contains('}'), "{number}");
+            for part in parts {
+                let (name, rest) = part.split_once('}').unwrap_or_default();
+                assert!(!name.is_empty() && !rest.contains('}'), "{number}");
+                assert!(
+                    name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
+                    "{number}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn values_fill_the_places_in_order() {
+        const TEXT: &str = "{a} of {b}, 100 %s.";
+        let row = Row::<{ places(TEXT) }> { number: 1, severity: 16, text: TEXT };
+        assert_eq!(row.filled([&"{b}", &2]), "{b} of 2, 100 %s.");
+    }
+}

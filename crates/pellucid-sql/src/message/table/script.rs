@@ -1,0 +1,48 @@
+//! Messages that scripts meet: variables, procedures, transactions, and the objects that statements name.
+
+rows! {
+    134, 15, DECLARED_TWICE =
+        "The variable name '@{variable}' has already been declared. Variable names must be unique within a query batch \
+         or stored procedure.";
+    148, 15, BAD_WAIT = "Incorrect time syntax in time string '{time}' used with WAITFOR.";
+    201, 16, ARGUMENT_MISSING =
+        "Procedure or function '{procedure}' expects parameter '@{parameter}', which was not supplied.";
+    217, 16, TOO_DEEP =
+        "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).";
+    226, 16, NOT_IN_TRANSACTION =
+        "{statement} statement not allowed within multi-statement transaction.";
+    628, 16, SAVE_WITHOUT_TRANSACTION =
+        "Cannot issue SAVE TRANSACTION when there is no active transaction.";
+    1088, 16, UNKNOWN_TARGET =
+        "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
+    1222, 16, LOCK_TIMEOUT = "Lock request time out period exceeded.";
+    2714, 16, OBJECT_EXISTS = "There is already an object named '{name}' in the database.";
+    2812, 16, UNKNOWN_PROCEDURE = "Could not find stored procedure '{name}'.";
+    3701, 11, CANNOT_DROP =
+        "Cannot drop the {what} '{name}', because it does not exist or you do not have permission.";
+    3726, 16, DROP_REFERENCED =
+        "Could not drop object '{name}' because it is referenced by a FOREIGN KEY constraint.";
+    3902, 16, COMMIT_WITHOUT_TRANSACTION =
+        "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.";
+    3903, 16, ROLLBACK_WITHOUT_TRANSACTION =
+        "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.";
+    3930, 16, DOOMED =
+        "The current transaction cannot be committed and cannot support operations that write to the log file. Roll \
+         back the transaction.";
+    3998, 16, DOOMED_AT_END =
+        "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.";
+    4712, 16, TRUNCATE_REFERENCED =
+        "Cannot truncate table '{name}' because it is being referenced by a FOREIGN KEY constraint.";
+    4902, 16, UNKNOWN_TABLE =
+        "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
+    6401, 16, UNKNOWN_SAVEPOINT =
+        "Cannot roll back {name}. No transaction or savepoint of that name was found.";
+    8144, 16, TOO_MANY_ARGUMENTS =
+        "Procedure or function {procedure} has too many arguments specified.";
+    8145, 16, UNKNOWN_PARAMETER = "@{parameter} is not a parameter for procedure {procedure}.";
+    8178, 16, PARAMETER_MISSING =
+        "The parameterized query '{statement}' expects the parameter '@{parameter}', which was not supplied.";
+    10704, 15, THROW_OUTSIDE_CATCH =
+        "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a \
+         CATCH block, or add error parameters to the THROW statement.";
+}
