@@ -19,7 +19,7 @@ use super::media_option::{self, MediaOptions};
 use super::request::Request;
 use super::{Done, Raised};
 use crate::instance::{FileKind, Known, MASTER, MSDB};
-use crate::message::{product, Message};
+use crate::message::{table, Message};
 use crate::session::{Report, Session};
 
 /// How long a backup waits for a lock.
@@ -59,12 +59,7 @@ impl Session {
 
     fn back_up(&mut self, backup: &Backup) -> Done {
         if self.transactions > 0 {
-            return Err(Message::new(
-                3021,
-                16,
-                "Cannot perform a backup or restore operation within a transaction.",
-            )
-            .into());
+            return Err(Message::of(table::BACKUP_IN_TRANSACTION, []).into());
         }
         let name = self.database_name(&backup.database)?;
         let known = self.database_to_back_up(&name)?;
@@ -104,7 +99,7 @@ impl Session {
         let done = self.run_job(&job, &known, &options).map_err(|error| match error {
             // SQL Server has one message for all of it; why comes before.
             JobError::FullBackupNeeded(_) => {
-                Raised::of(vec![Message::new(product::REMARK, 10, format!("{error}."))])
+                Raised::of(vec![Message::of(table::REMARK_OF, [&error])])
                     .and(Message::known(&known::NO_DATABASE_BACKUP, &[&known.name]))
             }
             error => told(error.into(), &devices, Doing::Writing),
@@ -129,16 +124,12 @@ impl Session {
     fn database_to_back_up(&mut self, name: &str) -> Done<Known> {
         let known = self.databases.instance.database(name)?;
         match known.id {
-            2 => Err(Message::new(3147, 16, "Backup and restore operations are not allowed on database tempdb.").into()),
+            2 => Err(Message::of(table::TEMPDB_REFUSED, []).into()),
             MSDB => Ok(known),
-            MASTER => Err(Message::new(
-                product::MISUSE,
-                16,
-                "The keys of this instance are not in a database: BACKUP MASTER KEY, BACKUP SERVICE MASTER KEY and BACKUP \
-                 CERTIFICATE write them to files, 'pellucid instance export' all of them to one.",
-            )
-            .into()),
-            _ if known.is_system() => Err(Message::unsupported(format!("BACKUP DATABASE {}", known.name)).into()),
+            MASTER => Err(Message::of(table::KEYS_IN_FILES, []).into()),
+            _ if known.is_system() => {
+                Err(Message::unsupported(format!("BACKUP DATABASE {}", known.name)).into())
+            }
             _ => {
                 // What keeps it from being opened is said before anything is written.
                 self.databases.attach(&known)?;
@@ -331,22 +322,14 @@ impl Session {
         took: Duration,
     ) {
         for (path, error) in &done.fenced {
-            let text = format!("'{}': {error}: this mirror was given up.", path.display());
-            self.inform(Message::new(product::REMARK, 10, text));
+            self.inform(Message::of(table::MIRROR_GIVEN_UP, [&path.display(), &error]));
         }
         for (page, error) in &done.missing {
             let file = known.path.display();
-            self.inform(Message::new(
-                3043,
-                10,
-                format!(
-                    "BACKUP '{}' detected an error on page (1:{page}) in file '{file}': {error}",
-                    known.name
-                ),
-            ));
+            self.inform(Message::of(table::PAGE_UNREADABLE, [&known.name, &page, &file, &error]));
         }
         if let Some(why) = &done.unrecorded {
-            self.inform(Message::new(product::REMARK, 10, format!("{why}.")));
+            self.inform(Message::of(table::REMARK_OF, [&why]));
         }
         let pages = u64::from(done.manifest.pages);
         let file = job.server.files.first().map_or(known.name.as_str(), |(name, _)| name);
@@ -390,12 +373,7 @@ fn check(options: &Options) -> Done {
         return Err(Message::option_conflict("ENCRYPTION", "NO_ENCRYPTION").into());
     }
     if options.encryption.is_some() && options.has(B::FileSnapshot) {
-        return Err(Message::new(
-            3072,
-            16,
-            "Backup encryption is incompatible with file snapshot backup if TDE is not enabled on the database.",
-        )
-        .into());
+        return Err(Message::of(table::SNAPSHOT_WITH_ENCRYPTION, []).into());
     }
     media_option::check(&options.media.flags)?;
     for flag in [B::NoRecovery, B::NoTruncate] {
@@ -410,35 +388,14 @@ fn check(options: &Options) -> Done {
 }
 
 fn only_for_logs(option: &str) -> Message {
-    Message::new(
-        3032,
-        16,
-        format!(
-            "One or more of the options ({option}) are not supported for this statement. Review the documentation for \
-             supported options."
-        ),
-    )
+    Message::of(table::OPTION_NOT_SUPPORTED, [&option])
 }
 
 /// 4208 under SIMPLE, as there; else that there are no log backups here.
 pub(super) fn no_log(known: &Known, statement: &str) -> Message {
     match known.recovery_model {
-        3 => Message::new(
-            4208,
-            16,
-            format!(
-                "The statement {statement} is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or \
-                 change the recovery model using ALTER DATABASE."
-            ),
-        ),
-        _ => Message::new(
-            product::NO_LOG_BACKUPS,
-            16,
-            format!(
-                "{statement} is not available yet: take full and differential backups of database '{}'.",
-                known.name
-            ),
-        ),
+        3 => Message::of(table::NO_LOG_UNDER_SIMPLE, [&statement]),
+        _ => Message::of(table::LOG_NOT_AVAILABLE, [&statement, &known.name]),
     }
 }
 
@@ -487,18 +444,12 @@ impl Stats {
 
 /// 3211
 pub(super) fn percent_processed(percent: u64) -> Message {
-    Message::new(3211, 10, format!("{percent} percent processed."))
+    Message::of(table::PERCENT_PROCESSED, [&percent])
 }
 
 /// 4035
 pub(super) fn processed(pages: u64, database: &str, file: &str, position: u32) -> Message {
-    Message::new(
-        4035,
-        10,
-        format!(
-            "Processed {pages} pages for database '{database}', file '{file}' on file {position}."
-        ),
-    )
+    Message::of(table::PROCESSED, [&pages, &database, &file, &position])
 }
 
 /// 3014
@@ -510,16 +461,15 @@ pub(super) fn successfully_processed(
 ) -> Message {
     let seconds = took.as_secs_f64().max(0.001);
     let rate = (pages * page_bytes) as f64 / (1024.0 * 1024.0) / seconds;
-    Message::new(
-        3014,
-        10,
-        format!("{statement} successfully processed {pages} pages in {seconds:.3} seconds ({rate:.3} MB/sec)."),
+    Message::of(
+        table::SUCCESSFULLY_PROCESSED,
+        [&statement, &pages, &format_args!("{seconds:.3}"), &format_args!("{rate:.3}")],
     )
 }
 
 /// The system refused.
 impl From<std::io::Error> for Raised {
     fn from(error: std::io::Error) -> Self {
-        Message::new(product::IO, 16, format!("{error}.")).into()
+        Message::of(table::SYSTEM_ERROR, [&error]).into()
     }
 }

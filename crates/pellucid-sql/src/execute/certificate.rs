@@ -19,8 +19,8 @@ use super::master_key::passphrase;
 use super::Done;
 use crate::instance::paths::Folder;
 use crate::instance::MASTER;
-use crate::message::product::{self, not_written};
-use crate::message::Message;
+use crate::message::product::not_written;
+use crate::message::{table, Message};
 use crate::session::Session;
 use crate::values::moment::Moment;
 
@@ -178,13 +178,7 @@ impl Session {
         keyring.drop_certificate(name)?;
         if lost > 0 {
             let sets = if lost == 1 { "1 backup set" } else { &format!("{lost} backup sets") };
-            self.inform(Message::new(
-                product::REMARK,
-                10,
-                format!(
-                    "Warning: {sets} can be restored only where another copy of certificate '{name}' is."
-                ),
-            ));
+            self.inform(Message::of(table::SETS_LOST, [&sets, &name]));
         }
         Ok(())
     }

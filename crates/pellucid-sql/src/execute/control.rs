@@ -8,7 +8,7 @@ use pellucid_tsql::ast::{
 };
 
 use super::{Done, Flow, Raised};
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::{Caught, Session};
 use crate::translate::Variables;
 use crate::values::convert::Value;
@@ -148,15 +148,7 @@ impl Session {
         let Some(number) =
             u32::try_from(number).ok().filter(|number| (50_000..=2_147_483_647).contains(number))
         else {
-            return Err(Message::new(
-                35100,
-                16,
-                format!(
-                    "Error number {number} in the THROW statement is outside the valid range. Specify an error number in \
-                     the valid range of 50000 to 2147483647."
-                ),
-            )
-            .into());
+            return Err(Message::of(table::BAD_THROW_NUMBER, [&number]).into());
         };
         let mut message = Message::new(number, 16, shortened(text));
         message.state = u8::try_from(state).unwrap_or(u8::MAX);
@@ -173,16 +165,7 @@ impl Session {
         let text = match self.value(&raise.message, None)? {
             Value::Text(text) => text,
             Value::Integer(number) => {
-                return Err(Message::new(
-                    18054,
-                    16,
-                    format!(
-                        "Error {number}, severity {severity}, state {state} was raised, but no message with that error \
-                         number was found in sys.messages. If error is larger than 50000, make sure the user-defined \
-                         message is added using sp_addmessage."
-                    ),
-                )
-                .into())
+                return Err(Message::of(table::UNKNOWN_RAISED, [&number, &severity, &state]).into())
             }
             _ => String::new(),
         };

@@ -12,7 +12,7 @@ use super::{Done, Raised};
 use crate::instance::files;
 use crate::instance::paths::{canonical, Folder};
 use crate::instance::{uri, DatabaseFile, FileKind, Known, State};
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::Session;
 
 /// Compatibility levels of SQL Server 2008 to 2022.
@@ -32,17 +32,7 @@ impl Session {
                     .map_or_else(|| self.databases.current_name(), |name| name.as_str().to_owned());
                 let known = match self.databases.instance.find(&name)? {
                     Some(known) => known,
-                    None => {
-                        return Err(Message::new(
-                            5011,
-                            14,
-                            format!(
-                                "User does not have permission to alter database '{name}', the database does not exist, or \
-                                 the database is not in a state that allows access checks."
-                            ),
-                        )
-                        .into())
-                    }
+                    None => return Err(Message::of(table::ALTER_REFUSED, [&name]).into()),
                 };
                 self.alter_database(&known, action).map_err(|raised| match raised.is_cancelled {
                     true => raised,
@@ -80,7 +70,7 @@ impl Session {
         let [data] = files else {
             return match create.files.is_empty() {
                 true if create.attach.is_some() => {
-                    Err(Message::new(102, 15, "Incorrect syntax near 'ATTACH'.").into())
+                    Err(Message::of(table::INCORRECT_SYNTAX, [&"ATTACH"]).into())
                 }
                 true => self.make_database(create, None),
                 false => Err(Message::unsupported("more than one data file").into()),
@@ -153,7 +143,7 @@ impl Session {
     ) -> Done {
         let name = create.name.as_str();
         let Some(path) = &data.file_name else {
-            return Err(Message::new(102, 15, "Incorrect syntax near 'ATTACH'.").into());
+            return Err(Message::of(table::INCORRECT_SYNTAX, [&"ATTACH"]).into());
         };
         let path = canonical(self.databases.instance.file(&path.text, Folder::Data)?);
         if !path.is_file() {
@@ -175,15 +165,7 @@ impl Session {
         }
         match inspect(&path)?.kind {
             Kind::NotADatabase => {
-                return Err(Message::new(
-                    5172,
-                    16,
-                    format!(
-                        "The header for file '{}' is not a valid database file header.",
-                        path.display()
-                    ),
-                )
-                .into())
+                return Err(Message::of(table::BAD_FILE_HEADER, [&path.display()]).into())
             }
             Kind::Damaged(error) => return Err(error.into()),
             _ => {}
@@ -242,12 +224,7 @@ impl Session {
 
     fn user_database(&self, known: &Known) -> Done {
         match known.is_system() {
-            true => Err(Message::new(
-                5058,
-                16,
-                format!("Option cannot be set in database '{}'.", known.name),
-            )
-            .into()),
+            true => Err(Message::of(table::OPTION_NOT_SET, [&known.name]).into()),
             false => Ok(()),
         }
     }
@@ -270,12 +247,7 @@ impl Session {
             }
             DatabaseOption::CompatibilityLevel(level) => {
                 if !LEVELS.contains(level) {
-                    return Err(Message::new(
-                        15048,
-                        16,
-                        "Valid values of the database compatibility level are 100, 110, 120, 130, 140, 150, or 160.",
-                    )
-                    .into());
+                    return Err(Message::of(table::BAD_COMPATIBILITY_LEVEL, []).into());
                 }
                 let level = i64::try_from(*level).unwrap_or(160);
                 instance.set(known, "compatibility_level", &level)?;
@@ -355,8 +327,7 @@ impl Session {
         let schema = self.databases.attach(known)?;
         files::write(&self.databases.connection, &schema, &found)?;
         if let Some(new) = &spec.new_name {
-            let text = format!("The file name '{}' has been set.", new.as_str());
-            self.inform(Message::new(5065, 10, text));
+            self.inform(Message::of(table::FILE_NAME_SET, [&new.as_str()]));
         }
         Ok(())
     }
@@ -370,26 +341,13 @@ impl Session {
             };
         };
         if known.is_system() {
-            return Err(Message::new(
-                3708,
-                16,
-                format!("Cannot drop the database '{name}' because it is a system database."),
-            )
-            .into());
+            return Err(Message::of(table::DROP_OF_SYSTEM, [&name]).into());
         }
+        let in_use = || Raised::from(Message::of(table::DROP_IN_USE, [&name]));
         if self.databases.current_id() == known.id {
-            return Err(Message::new(
-                3702,
-                16,
-                format!("Cannot drop database \"{name}\" because it is currently in use."),
-            )
-            .into());
+            return Err(in_use());
         }
         self.databases.release(&known)?;
-        let in_use = || {
-            let text = format!("Cannot drop database \"{name}\" because it is currently in use.");
-            Raised::from(Message::new(3702, 16, text))
-        };
         if let Some(pending) = self.databases.instance.pending_key(&known)? {
             if pending.process.is_some_and(super::state_of_process) {
                 return Err(in_use());
@@ -408,21 +366,12 @@ impl Session {
     /// `sp_detach_db`: the name is forgotten; the file stays, with its log in it.
     pub(in crate::execute) fn detach_database(&mut self, name: &str) -> Done {
         let Some(known) = self.databases.instance.find(name)? else {
-            let text = format!(
-                "The database '{name}' does not exist. Supply a valid database name. To see available databases, use \
-                 sys.databases."
-            );
-            return Err(Message::new(15010, 16, text).into());
+            return Err(Message::of(table::NO_SUCH_DATABASE, [&name]).into());
         };
         if known.is_system() {
-            let text = "System databases master, model, msdb, and tempdb cannot be detached.";
-            return Err(Message::new(7940, 16, text).into());
+            return Err(Message::of(table::DETACH_OF_SYSTEM, []).into());
         }
-        let in_use = || {
-            let text =
-                format!("Cannot detach the database '{name}' because it is currently in use.");
-            Raised::from(Message::new(3703, 16, text))
-        };
+        let in_use = || Raised::from(Message::of(table::DETACH_IN_USE, [&name]));
         let pending = self.databases.instance.pending_key(&known)?;
         let is_scanned = pending.and_then(|key| key.process).is_some_and(super::state_of_process);
         if self.databases.current_id() == known.id || is_scanned {
@@ -599,18 +548,8 @@ fn kilobytes(size: FileSize) -> Done<i64> {
         None | Some(SizeUnit::Bytes(ByteUnit::Megabytes)) => 1 << 10,
         Some(SizeUnit::Bytes(ByteUnit::Gigabytes)) => 1 << 20,
         Some(SizeUnit::Bytes(ByteUnit::Terabytes)) => 1 << 30,
-        Some(SizeUnit::Percent) => {
-            return Err(Message::new(102, 15, "Incorrect syntax near '%'.").into())
-        }
+        Some(SizeUnit::Percent) => return Err(Message::of(table::INCORRECT_SYNTAX, [&"%"]).into()),
     };
     let bytes = size.value.checked_mul(factor).and_then(|kb| i64::try_from(kb).ok());
-    bytes.ok_or_else(|| {
-        Message::new(
-            1842,
-            16,
-            "The file size, max size cannot be greater than 2147483647 in units of a page size. The file growth cannot be \
-             greater than 2147483647 in units of both page size and percentage.",
-        )
-        .into()
-    })
+    bytes.ok_or_else(|| Message::of(table::FILE_SIZE_TOO_LARGE, []).into())
 }

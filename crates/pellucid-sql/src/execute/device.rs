@@ -12,7 +12,7 @@ use pellucid_tsql::ast::{Device, DeviceKind, OrVariable, StringLiteral};
 
 use super::{Done, Raised};
 use crate::instance::paths::Folder;
-use crate::message::{system_error, Message};
+use crate::message::{system_error, table, Message};
 use crate::session::Session;
 
 /// What a real SQL Server backup begins with: a tape header of Microsoft Tape Format.
@@ -43,16 +43,7 @@ impl Session {
                 };
                 match self.databases.instance.text_setting(&format!("device:{name}"))? {
                     Some(path) => Ok(self.databases.instance.file(&path, Folder::Backup)?),
-                    None => Err(Message::new(
-                        3206,
-                        16,
-                        format!(
-                            "Backup device '{name}' does not exist. To view existing backup devices, use the \
-                             sys.backup_devices catalog view. To create a new backup device use either sp_addumpdevice \
-                             or SQL Server Management Studio."
-                        ),
-                    )
-                    .into()),
+                    None => Err(Message::of(table::UNKNOWN_DEVICE, [&name]).into()),
                 }
             }
             Device::Physical { kind: DeviceKind::Tape, .. } => {
@@ -100,17 +91,9 @@ pub(super) fn told(error: DatabaseError, files: &[PathBuf], doing: Doing) -> Rai
                 (
                     ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory,
                     _,
-                ) => Message::new(
-                    3201,
-                    16,
-                    format!("Cannot open backup device '{named}'. Operating system error {why}."),
-                ),
-                (_, Doing::Writing) => {
-                    Message::new(3202, 16, format!("Write on \"{named}\" failed: {why}"))
-                }
-                (_, Doing::Reading) => {
-                    Message::new(3203, 16, format!("Read on \"{named}\" failed: {why}"))
-                }
+                ) => Message::of(table::DEVICE_NOT_OPENED, [&named, &why]),
+                (_, Doing::Writing) => Message::of(table::WRITE_FAILED, [&named, &why]),
+                (_, Doing::Reading) => Message::of(table::READ_FAILED, [&named, &why]),
             };
             message.into()
         }
@@ -124,7 +107,7 @@ pub(super) fn told(error: DatabaseError, files: &[PathBuf], doing: Doing) -> Rai
             None if doing == Doing::Reading
                 && !matches!(error, DatabaseError::Typed(Error::Message { .. })) =>
             {
-                let damage = Message::new(3189, 16, "Damage to the backup set was detected.");
+                let damage = Message::of(table::SET_DAMAGED, []);
                 Raised::from(error).and(damage)
             }
             None => error.into(),
@@ -145,8 +128,7 @@ pub(super) fn told(error: DatabaseError, files: &[PathBuf], doing: Doing) -> Rai
 fn no_set(files: &[PathBuf], position: u32) -> Option<Raised> {
     let first = files.first()?;
     let is_there = open_family(first).ok()?.set(position).is_ok();
-    let text = format!("Cannot find file ID {position} on device '{}'.", first.display());
-    (!is_there).then(|| Message::new(4038, 16, text).into())
+    (!is_there).then(|| Message::of(table::NO_SUCH_FILE_ID, [&position, &first.display()]).into())
 }
 
 /// 3231 for media of another number of files than is named.
@@ -174,19 +156,8 @@ fn not_media(files: &[PathBuf]) -> Option<Raised> {
         return Some(Message::known(&pellucid::message::NOT_MEDIA, &[&path]).into());
     }
     Some(Raised::of(vec![
-        Message::new(
-            crate::message::product::REMARK,
-            10,
-            format!(
-                "'{path}' is a backup of a Microsoft SQL Server database: its pages are not SQLite's, so only SQL Server \
-                 restores it."
-            ),
-        ),
-        Message::new(
-            3242,
-            16,
-            format!("The file on device '{path}' is not a valid Microsoft Tape Format backup set."),
-        ),
+        Message::of(table::ONLY_SQL_SERVER_RESTORES, [&path]),
+        Message::of(table::NOT_TAPE_FORMAT, [&path]),
     ]))
 }
 
@@ -203,11 +174,6 @@ fn beside(file: &std::path::Path, path: &std::path::Path) -> bool {
 pub(super) fn check_block_size(bytes: u64) -> Done {
     match bytes.is_power_of_two() && (512..=65_536).contains(&bytes) {
         true => Ok(()),
-        false => Err(Message::new(
-            3253,
-            16,
-            "The block size parameter must supply a value that is a power of 2.",
-        )
-        .into()),
+        false => Err(Message::of(table::BAD_BLOCK_SIZE, []).into()),
     }
 }

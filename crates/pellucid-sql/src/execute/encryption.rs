@@ -22,7 +22,7 @@ use pellucid_vfs::seal_request::Protection;
 use super::master_key::asymmetric_key;
 use super::{state_of_process, Done, Raised};
 use crate::instance::{Known, PendingKey};
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::Session;
 
 /// The compatibility level that still has TRIPLE_DES_3KEY for databases.
@@ -40,13 +40,7 @@ enum Key {
 impl Session {
     fn key_of(&mut self, known: &Known) -> Done<Key> {
         if known.is_system() {
-            return Err(Message::new(
-                33102,
-                16,
-                "Cannot encrypt a system database. Database encryption operations cannot be performed for 'master', \
-                 'model', 'tempdb', 'msdb', or 'resource' databases.",
-            )
-            .into());
+            return Err(Message::of(table::SYSTEM_NOT_ENCRYPTED, []).into());
         }
         self.databases.release(known)?;
         let pending = self.databases.instance.pending_key(known)?;
@@ -77,12 +71,7 @@ impl Session {
                 let certificate = self.certificate_of(encryptor)?;
                 let algorithm = self.algorithm_of(&known, *algorithm)?;
                 if !matches!(key, Key::None) {
-                    return Err(Message::new(
-                        33103,
-                        16,
-                        "A database encryption key already exists for this database.",
-                    )
-                    .into());
+                    return Err(Message::of(table::KEY_EXISTS, []).into());
                 }
                 self.keep_key(&known, algorithm, &certificate, None)?;
                 self.warn_about_backup(&certificate)
@@ -234,15 +223,7 @@ impl Session {
         if algorithm == pellucid_tsql::ast::Algorithm::TripleDes3Key
             && known.compatibility_level > LEVEL_OF_3DES
         {
-            return Err(Message::new(
-                33128,
-                16,
-                format!(
-                    "Encryption failed. Key uses deprecated algorithm '{algorithm}' which is no longer supported at this \
-                     db compatibility level. If you still need to use this key switch to a lower db compatibility level."
-                ),
-            )
-            .into());
+            return Err(Message::of(table::ALGORITHM_DEPRECATED, [&algorithm]).into());
         }
         Ok(algorithm.to_string().parse()?)
     }
@@ -256,12 +237,7 @@ fn not_under_way(pending: &PendingKey, message: &known::Message, arguments: &[&s
 }
 
 fn in_use() -> Message {
-    Message::new(
-        33105,
-        16,
-        "Cannot drop the database encryption key because it is currently in use. Database encryption needs to be turned \
-         off to be able to drop the database encryption key.",
-    )
+    Message::of(table::KEY_IN_USE, [])
 }
 
 fn locked(error: DatabaseError, known: &Known) -> Message {

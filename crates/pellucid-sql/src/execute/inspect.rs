@@ -15,7 +15,7 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use super::device::{told, Doing};
 use super::restore::{position, Options};
 use super::Done;
-use crate::message::{product, Message};
+use crate::message::{table, Message};
 use crate::session::Session;
 use crate::translate::ResultColumn;
 use crate::values::convert::{read_stored, Value};
@@ -220,11 +220,10 @@ impl Session {
         if options.has(RestoreFlag::LoadHistory) {
             self.load_history(media, position).map_err(failed)?;
         }
-        self.inform(Message::new(3262, 10, format!("The backup set on file {position} is valid.")));
+        self.inform(Message::of(table::SET_VALID, [&position]));
         let damaged = sets.iter().flatten().any(|(_, set)| set.manifest.damaged);
         if damaged {
-            let text = "Pages that could not be read when the set was made are zeros in it.";
-            self.inform(Message::new(product::REMARK, 10, text));
+            self.inform(Message::of(table::PAGES_ARE_ZEROS, []));
         }
         Ok(())
     }
@@ -232,7 +231,7 @@ impl Session {
     /// Says of a set that is only looked at what keeps it from being restored.
     fn warn_of_clear(&mut self, media: &Media, position: u32, devices: &[PathBuf]) {
         if let Err(error) = refuse_looked_at(media, position, devices) {
-            self.inform(Message::new(product::REMARK, 10, format!("{error}.")));
+            self.inform(Message::of(table::REMARK_OF, [&error]));
         }
     }
 
@@ -253,11 +252,7 @@ impl Session {
             None => Ok(()),
         });
         if let Err(error) = written {
-            self.inform(Message::new(
-                product::REMARK,
-                10,
-                format!("The history was not written: {error}."),
-            ));
+            self.inform(Message::of(table::HISTORY_NOT_WRITTEN, [&error]));
         }
         Ok(())
     }

@@ -10,13 +10,9 @@ use rusqlite::OptionalExtension;
 
 use super::{Done, Raised};
 use crate::instance::Known;
-use crate::message::{product, Message};
+use crate::message::{table, Message};
 use crate::session::{sqlite_name, Session};
 use crate::translate::quoted;
-
-/// What DBCC says at its end.
-const DBCC_ENDS: &str =
-    "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
 
 impl Session {
     pub(super) fn maintenance(&mut self, statement: &MaintenanceStatement) -> Done {
@@ -52,12 +48,7 @@ impl Session {
         match command.as_str().to_uppercase().as_str() {
             "CHECKDB" => self.check_database(arguments, options),
             // There are no trace flags, and no caches of the server's own.
-            name => Err(Message::new(
-                2526,
-                16,
-                format!("Incorrect DBCC statement. Check the documentation for the correct DBCC syntax and options: {name}."),
-            )
-            .into()),
+            name => Err(Message::of(table::UNKNOWN_DBCC, [&name]).into()),
         }
     }
 
@@ -141,14 +132,7 @@ impl Session {
     fn tell_found(&mut self, known: &Known, found: &Audit, quiet: bool) -> Done {
         let mut errors = Vec::new();
         for page in &found.damaged_pages {
-            errors.push(Message::new(
-                8939,
-                16,
-                format!(
-                    "Table error: page (1:{}) of database '{}': {}.",
-                    page.page, known.name, page.cause
-                ),
-            ));
+            errors.push(Message::of(table::PAGE_DAMAGED, [&page.page, &known.name, &page.cause]));
         }
         let frames = found
             .damaged_frames
@@ -157,29 +141,17 @@ impl Session {
         let records =
             found.damaged_records.iter().map(|told| format!("a record of the journal: {told}"));
         for told in frames.chain(records).chain(found.integrity.iter().cloned()) {
-            errors.push(Message::new(8928, 16, format!("Database '{}': {told}.", known.name)));
+            errors.push(Message::of(table::DATABASE_DAMAGED, [&known.name, &told]));
         }
         for row in &found.orphans {
-            errors.push(Message::new(
-                8992,
-                16,
-                format!(
-                    "Check Catalog: a row of table '{}' refers to one of '{}' that is not there.",
-                    row.table, row.parent
-                ),
-            ));
+            errors.push(Message::of(table::ORPHAN_ROW, [&row.table, &row.parent]));
         }
         for told in &found.unchecked {
-            let told = format!("Database '{}': not checked: {told}.", known.name);
-            self.inform(Message::new(8928, 10, told));
+            self.inform(Message::of(table::NOT_CHECKED, [&known.name, &told]));
         }
         let count = errors.len();
         if !quiet || count > 0 {
-            self.inform(Message::new(
-                8989,
-                10,
-                format!("CHECKDB found 0 allocation errors and {count} consistency errors in database '{}'.", known.name),
-            ));
+            self.inform(Message::of(table::CHECKDB_FOUND, [&count, &known.name]));
         }
         if count > 0 {
             return Err(Raised::of(errors));
@@ -190,7 +162,7 @@ impl Session {
 
     fn end_of_dbcc(&mut self, quiet: bool) {
         if !quiet {
-            self.inform(Message::new(2528, 10, DBCC_ENDS));
+            self.inform(Message::of(table::DBCC_ENDS, []));
         }
     }
 
@@ -232,10 +204,7 @@ impl Session {
                 None if self.is_of_the_table(&schema, &sqlite, index.as_str())? => {
                     self.rebuild_table(&schema, &sqlite)
                 }
-                None => {
-                    Err(Message::new(2727, 11, format!("Cannot find index '{}'.", index.as_str()))
-                        .into())
-                }
+                None => Err(Message::of(table::UNKNOWN_INDEX, [&index.as_str()]).into()),
             },
         }
     }
@@ -400,14 +369,9 @@ impl Session {
         }
         for target in targets {
             let Some(found) = self.find_index(&schema, &sqlite, target.as_str())? else {
-                return Err(Message::new(
-                    product::MISUSE,
-                    16,
-                    format!(
-                        "Cannot find index '{}' of table '{}'.",
-                        target.as_str(),
-                        sqlite_name(table)
-                    ),
+                return Err(Message::of(
+                    table::INDEX_OF_TABLE_UNKNOWN,
+                    [&target.as_str(), &sqlite_name(table)],
                 )
                 .into());
             };

@@ -11,7 +11,7 @@ use super::Done;
 use crate::instance::paths::Folder;
 use crate::instance::MASTER;
 use crate::message::product::not_written;
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::Session;
 
 const NAME: &str = "master key";
@@ -48,17 +48,10 @@ impl Session {
                 self.open_master_key = Some(password.clone());
                 self.databases.instance.open_msdb_if_closed()?;
             }
-            MasterKeyStatement::Close => {
-                match self.open_master_key.take() {
-                    Some(_) => {}
-                    None => return Err(Message::new(
-                        15315,
-                        16,
-                        "The key 'master key' is not open. Please open the key before using it.",
-                    )
-                    .into()),
-                }
-            }
+            MasterKeyStatement::Close => match self.open_master_key.take() {
+                Some(_) => {}
+                None => return Err(Message::of(table::MASTER_KEY_NOT_OPEN, []).into()),
+            },
             MasterKeyStatement::Drop => self.drop_master_key()?,
             MasterKeyStatement::Regenerate { force, password } => {
                 self.declared("alter")?;
@@ -149,12 +142,7 @@ impl Session {
         let keyring = self.master_keyring()?;
         if let Some(stored) = keyring.find_certificates()?.whole.first() {
             let name = stored.public().name();
-            return Err(Message::new(
-                15580,
-                16,
-                format!("Cannot drop {NAME} because certificate '{name}' is encrypted by it."),
-            )
-            .into());
+            return Err(Message::of(table::MASTER_KEY_ENCRYPTS, [&NAME, &name]).into());
         }
         Change::begin(&home)?.replace_database_key(Some(&keyring), None, None, false)?;
         self.open_master_key = None;
@@ -216,22 +204,12 @@ impl Session {
 
 /// 33053: there is no provider of extensible key management.
 pub(super) fn no_providers() -> Message {
-    Message::new(
-        33053,
-        16,
-        "Extensible Key Management is disabled or not supported on this edition of SQL Server.  Use sp_configure 'EKM \
-         provider enabled' to enable it.",
-    )
+    Message::of(table::EKM_DISABLED, [])
 }
 
 /// 33120: asymmetric keys lie in providers, of which there is none.
 pub(super) fn asymmetric_key() -> Message {
-    Message::new(
-        33120,
-        16,
-        "In order to encrypt the database encryption key with an asymmetric key, please use an asymmetric key that \
-         resides on an extensible key management provider.",
-    )
+    Message::of(table::KEY_NOT_OF_EKM, [])
 }
 
 pub(super) fn passphrase(secret: &Secret) -> Passphrase {
@@ -241,9 +219,7 @@ pub(super) fn passphrase(secret: &Secret) -> Passphrase {
 /// 15313 for a password that is not one of the key's.
 fn not_by_it(error: Error) -> Message {
     match error.number() {
-        Some(15465) => {
-            Message::new(15313, 16, "The key is not encrypted using the specified decryptor.")
-        }
+        Some(15465) => Message::of(table::WRONG_DECRYPTOR, []),
         _ => error.into(),
     }
 }

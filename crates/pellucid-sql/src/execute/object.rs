@@ -12,7 +12,7 @@ use rusqlite::OptionalExtension;
 
 use super::Done;
 use crate::instance::files::FILES_TABLE;
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::{sqlite_name, Session};
 use crate::translate::{object_text, quoted};
 use crate::values::convert::to_hex;
@@ -159,19 +159,17 @@ impl Session {
                         .find(|other| other.name.eq_ignore_ascii_case(column.as_str()));
                     match known {
                         Some(known) => {
-                            let sql = format!("ALTER TABLE {target} DROP COLUMN {}", quoted(&known.sqlite));
+                            let sql = format!(
+                                "ALTER TABLE {target} DROP COLUMN {}",
+                                quoted(&known.sqlite)
+                            );
                             self.databases.connection.execute_batch(&sql)?;
                         }
                         None if *if_exists => {}
                         None => {
-                            return Err(Message::new(
-                                4924,
-                                16,
-                                format!(
-                                    "ALTER TABLE DROP COLUMN failed because column '{}' does not exist in table '{}'.",
-                                    column.as_str(),
-                                    table.object.as_str()
-                                ),
+                            return Err(Message::of(
+                                table::UNKNOWN_COLUMN_TO_DROP,
+                                [&column.as_str(), &table.object.as_str()],
                             )
                             .into())
                         }
@@ -251,15 +249,9 @@ impl Session {
             self.databases.connection.query_row(&sql, [name], |row| row.get(0)).optional()?;
         match found {
             None => Ok(name.to_owned()),
-            Some(other) if other.eq_ignore_ascii_case(table) => Err(Message::new(
-                1913,
-                16,
-                format!(
-                    "The operation failed because an index or statistics with name '{name}' already exists on table \
-                     '{table}'."
-                ),
-            )
-            .into()),
+            Some(other) if other.eq_ignore_ascii_case(table) => {
+                Err(Message::of(table::INDEX_EXISTS, [&name, &table]).into())
+            }
             Some(_) => Ok(format!("{table}.{name}")),
         }
     }

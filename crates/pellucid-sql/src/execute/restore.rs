@@ -25,7 +25,7 @@ use super::{Done, Raised};
 use crate::instance::files;
 use crate::instance::paths::{canonical, Folder};
 use crate::instance::{Known, State};
-use crate::message::{product, Message};
+use crate::message::{table, Message};
 use crate::session::{Report, Session};
 
 /// How long a restore waits for programs that have the database open.
@@ -62,21 +62,11 @@ impl Session {
 
     fn restore_database(&mut self, statement: &Restore) -> Done {
         if self.transactions > 0 {
-            return Err(Message::new(
-                3021,
-                16,
-                "Cannot perform a backup or restore operation within a transaction.",
-            )
-            .into());
+            return Err(Message::of(table::BACKUP_IN_TRANSACTION, []).into());
         }
         let name = self.database_name(&statement.database)?;
         if name.eq_ignore_ascii_case("tempdb") {
-            return Err(Message::new(
-                3147,
-                16,
-                "Backup and restore operations are not allowed on database tempdb.",
-            )
-            .into());
+            return Err(Message::of(table::TEMPDB_REFUSED, []).into());
         }
         let known = self.databases.instance.find(&name)?;
         if known.as_ref().is_some_and(Known::is_system) {
@@ -99,15 +89,7 @@ impl Session {
             RestoreSource::Devices(devices) => self.files_of(devices)?,
         };
         if self.databases.current_name().eq_ignore_ascii_case(&name) {
-            return Err(Message::new(
-                3102,
-                16,
-                format!(
-                    "RESTORE cannot process database '{name}' because it is in use by this session. It is recommended \
-                     that the master database be used when performing this operation."
-                ),
-            )
-            .into());
+            return Err(Message::of(table::RESTORE_OF_CURRENT, [&name]).into());
         }
         if let Some(pages) = pages_of(&statement.files)? {
             let known = known.ok_or_else(|| Message::unknown_database(&name))?;
@@ -146,16 +128,8 @@ impl Session {
         }
         if options.stops {
             return Err(match known.map(|known| known.recovery_model) {
-                Some(3) | None => Message::new(
-                    3145,
-                    16,
-                    "The STOPAT option is not supported for databases that use the SIMPLE recovery model.",
-                ),
-                Some(_) => Message::new(
-                    product::NO_LOG_BACKUPS,
-                    16,
-                    "STOPAT, STOPATMARK and STOPBEFOREMARK need log backups, which are not available yet.",
-                ),
+                Some(3) | None => Message::of(table::STOPAT_UNDER_SIMPLE, []),
+                Some(_) => Message::of(table::STOPAT_NOT_AVAILABLE, []),
             }
             .into());
         }
@@ -181,7 +155,7 @@ impl Session {
             if restoring {
                 return Ok(());
             }
-            return Err(Message::new(3153, 16, "The database is already fully recovered.").into());
+            return Err(Message::of(table::RECOVERED_ALREADY, []).into());
         }
         self.databases.instance.set(known, "state", &0)?;
         self.databases.instance.set(known, "restored_from", &rusqlite::types::Null)?;
@@ -278,19 +252,10 @@ impl Session {
         self.tell_restored(&known, facts.as_ref(), position, &done, options, took);
         if !is_moved && !answers && facts.as_ref().is_some_and(|facts| Path::new(&facts.path) != to)
         {
-            let text = format!(
-                "The database was restored to '{}': nobody of this instance answers for the path in the backup. WITH MOVE \
-                 names another one.",
-                to.display()
-            );
-            self.inform(Message::new(product::REMARK, 10, text));
+            self.inform(Message::of(table::RESTORED_TO, [&to.display()]));
         }
         if was_sealed && !done.sealed {
-            let text = format!(
-                "Warning: database '{}' is not encrypted any more: the backup is of a database without encryption.",
-                known.name
-            );
-            self.inform(Message::new(product::REMARK, 10, text));
+            self.inform(Message::of(table::NOT_ENCRYPTED_ANY_MORE, [&known.name]));
         }
         Ok(())
     }
@@ -324,15 +289,7 @@ impl Session {
             if logical.eq_ignore_ascii_case(&data) {
                 moved = Some(file);
             } else if !logical.eq_ignore_ascii_case(&log) {
-                return Err(Message::new(
-                    3234,
-                    16,
-                    format!(
-                        "Logical file '{logical}' is not part of database '{name}'. Use RESTORE FILELISTONLY to list the \
-                         logical file names."
-                    ),
-                )
-                .into());
+                return Err(Message::of(table::FILE_NOT_OF_DATABASE, [&logical, &name]).into());
             }
         }
         let mut is_free = moved.is_some() || known.is_some() || answers;
@@ -491,22 +448,16 @@ impl Session {
         took: Duration,
     ) {
         for path in &done.stale {
-            let text = format!(
-                "'{}': it holds another backup set than its mirrors: it was left out.",
-                path.display()
-            );
-            self.inform(Message::new(product::REMARK, 10, text));
+            self.inform(Message::of(table::MIRROR_LEFT_OUT, [&path.display()]));
         }
         if done.doubtful {
-            let text = "The backup set is NOT sealed: anybody can have made it.";
-            self.inform(Message::new(product::REMARK, 10, text));
+            self.inform(Message::of(table::SET_NOT_SEALED, []));
         }
         for page in &done.missing {
-            let text = format!("Page {page} could not be read when it was backed up: it is zeros.");
-            self.inform(Message::new(product::REMARK, 10, text));
+            self.inform(Message::of(table::PAGE_IS_ZEROS, [&page]));
         }
         if let Some(why) = &done.unrecorded {
-            self.inform(Message::new(product::REMARK, 10, format!("{why}.")));
+            self.inform(Message::of(table::REMARK_OF, [&why]));
         }
         let file = facts
             .and_then(|facts| facts.server.files.first())
@@ -539,16 +490,7 @@ impl Session {
                 .filter(|page| *page > 0)
             {
                 Some(page) => pages.push(page),
-                None => {
-                    return Err(Message::new(
-                        product::MISUSE,
-                        16,
-                        format!(
-                        "The page list '{text}' is not valid: pages are written as '1:57, 1:202'."
-                    ),
-                    )
-                    .into())
-                }
+                None => return Err(Message::of(table::BAD_PAGE_LIST, [&text]).into()),
             }
         }
         self.databases.release(known)?;
@@ -584,9 +526,10 @@ fn pages_of(files: &[FileSelection]) -> Done<Option<pellucid_tsql::ast::Text>> {
 /// FILE = n; the first set without it.
 pub(super) fn position(options: &Options) -> Done<u32> {
     let position = options.file.unwrap_or(1);
-    u32::try_from(position).ok().filter(|position| *position > 0).ok_or_else(|| {
-        Message::new(3258, 16, format!("There is no backup set {position} on these media.")).into()
-    })
+    u32::try_from(position)
+        .ok()
+        .filter(|position| *position > 0)
+        .ok_or_else(|| Message::of(table::NO_SUCH_SET, [&position]).into())
 }
 
 /// The media of a restore; 3132 where files of it are not named.
@@ -600,27 +543,18 @@ pub(super) fn open(devices: &[PathBuf]) -> Done<Media> {
     there.sort_unstable();
     there.dedup();
     match found.first().map(|family| usize::from(family.header.families)) {
-        Some(wanted) if found.len() == devices.len() && there.len() < wanted => Err(Message::new(
-            3132,
-            16,
-            format!(
-                "The media set has {wanted} media families but only {} are provided. All members must be provided.",
-                there.len()
-            ),
-        )
-        .into()),
+        Some(wanted) if found.len() == devices.len() && there.len() < wanted => {
+            Err(Message::of(table::FAMILIES_MISSING, [&wanted, &there.len()]).into())
+        }
         _ => Err(told(error.into(), devices, Doing::Reading)),
     }
 }
 
 fn check_media_name(media: &Media, options: &Options) -> Done {
     match &options.media.name {
-        Some(name) if *name != media.header().name => Err(Message::new(
-            product::MISUSE,
-            16,
-            format!("The media are called '{}', not '{name}'.", media.header().name),
-        )
-        .into()),
+        Some(name) if *name != media.header().name => {
+            Err(Message::of(table::ANOTHER_MEDIA_NAME, [&media.header().name, &name]).into())
+        }
         _ => Ok(()),
     }
 }
@@ -638,42 +572,19 @@ pub(super) fn first_header(media: &Media, position: u32) -> pellucid::Result<Set
 fn not_planned(why: Message, logical: &str, to: &Path) -> Raised {
     Raised::of(vec![
         why,
-        Message::new(
-            3156,
-            16,
-            format!(
-                "File '{logical}' cannot be restored to '{}'. Use WITH MOVE to identify a valid location for the file.",
-                to.display()
-            ),
-        ),
-        Message::new(
-            3119,
-            16,
-            "Problems were identified while planning for the RESTORE statement. Previous messages provide details.",
-        ),
+        Message::of(table::FILE_NOT_RESTORED, [&logical, &to.display()]),
+        Message::of(table::NOT_PLANNED, []),
     ])
 }
 
 /// 3117
 fn not_ready() -> Message {
-    Message::new(
-        3117,
-        16,
-        "The log or differential backup cannot be restored because no files are ready to rollforward.",
-    )
+    Message::of(table::NOT_READY, [])
 }
 
 /// 3136, behind what is wrong.
 fn wrong_base(error: DatabaseError) -> Raised {
-    Raised::of(vec![
-        error.into(),
-        Message::new(
-            3136,
-            16,
-            "This differential backup cannot be restored because the database has not been restored to the correct \
-             earlier state.",
-        ),
-    ])
+    Raised::of(vec![error.into(), Message::of(table::WRONG_BASE, [])])
 }
 
 /// Media and position, one in a line.

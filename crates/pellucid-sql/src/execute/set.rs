@@ -6,7 +6,7 @@ use pellucid_tsql::ast::{
 };
 
 use super::{Done, Raised};
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::Session;
 use crate::translate::{VariableTypes, Variables};
 
@@ -18,11 +18,7 @@ impl Session {
                 let ends = |message| Raised { is_thrown: true, ..Raised::from(message) };
                 self.databases.use_database(name.as_str()).map_err(ends)?;
                 let name = self.databases.current_name();
-                // 5701
-                let mut message =
-                    Message::new(5701, 0, format!("Changed database context to '{name}'."));
-                message.state = 2;
-                self.inform(message);
+                self.inform(Message::of(table::CONTEXT_CHANGED, [&name]).with_state(2));
             }
             SessionStatement::SetVariable { variable, operator, value } => {
                 let Some(data_type) = self.frame().variable_type(&variable.0) else {

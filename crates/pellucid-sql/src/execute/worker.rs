@@ -10,7 +10,7 @@ use pellucid_files::paths::copy_path;
 use pellucid_keyring::{ProcessId, Run};
 
 use super::Done;
-use crate::message::{product, Message};
+use crate::message::{table, Message};
 use crate::session::Session;
 
 /// How long to wait for the work to have begun: a script that asks for the state right afterwards, and goes on when nothing
@@ -94,9 +94,7 @@ impl Session {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         // Of its own process group, so that neither Ctrl-C nor the end of the terminal reaches it.
         command.process_group(0);
-        let failed = |error| {
-            Message::new(product::WORKER, 16, format!("The work could not be started: {error}."))
-        };
+        let failed = |error| Message::of(table::WORK_NOT_STARTED, [&error]);
         Ok(command.spawn().map_err(failed)?)
     }
 }
@@ -116,12 +114,7 @@ fn wait(child: &mut Child, is_begun: impl Fn() -> bool) -> Done {
             let told =
                 told.lines().next().unwrap_or_default().trim_start_matches("pellucid: ").trim_end();
             let why = if told.is_empty() { "it ended at once" } else { told };
-            return Err(Message::new(
-                product::WORKER,
-                16,
-                format!("The work could not be started: {why}."),
-            )
-            .into());
+            return Err(Message::of(table::WORK_NOT_STARTED, [&why]).into());
         }
         std::thread::sleep(LOOK_EVERY);
     }

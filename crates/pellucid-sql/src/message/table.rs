@@ -62,12 +62,14 @@ macro_rules! rows {
 
 mod backup;
 mod database;
+mod key;
 mod product;
 mod query;
 mod script;
 
 pub(crate) use backup::*;
 pub(crate) use database::*;
+pub(crate) use key::*;
 pub(crate) use product::*;
 pub(crate) use query::*;
 pub(crate) use script::*;
@@ -77,13 +79,27 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::message::product::{MISUSE, NO_LOG_BACKUPS, REMARK};
+    use crate::message::{Message, OF_SQLITE};
+    use crate::values::Error;
 
     const FILES: &[&[(u32, u8, &str)]] =
-        &[backup::ROWS, database::ROWS, product::ROWS, query::ROWS, script::ROWS];
+        &[backup::ROWS, database::ROWS, key::ROWS, product::ROWS, query::ROWS, script::ROWS];
 
-    /// Numbers that have several texts: SQL Server's where its list has several for one, or Pellucid has more to tell
-    /// than the list; from 50000 Pellucid's, which name a kind of message.
-    const SEVERAL: &[u32] = &[102, 10753, 50_002];
+    /// Numbers that have several texts, and why.
+    const SEVERAL: &[u32] = &[
+        // A word that is wrong, or a keyword.
+        102,
+        // What CHECKDB found, or did not check.
+        8928,
+        // A function without OVER, or one that takes none.
+        10753,
+        // From here on a number is a kind of message of Pellucid's own.
+        OF_SQLITE,
+        MISUSE,
+        NO_LOG_BACKUPS,
+        REMARK,
+    ];
 
     #[test]
     fn each_number_has_one_text() {
@@ -106,6 +122,14 @@ mod tests {
         for rows in FILES {
             assert!(rows.is_sorted_by_key(|(number, ..)| number));
         }
+    }
+
+    #[test]
+    fn values_are_refused_in_the_words_of_the_table() {
+        let max = Message::from(Error::Max("max".to_owned()));
+        assert_eq!(max, Message::of(INCORRECT_SYNTAX, [&"max"]));
+        let unsupported = Message::from(Error::Unsupported("geometry".to_owned()));
+        assert_eq!(unsupported, Message::of(NOT_SUPPORTED, [&"geometry"]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Arguments;
 use crate::execute::{Done, Raised};
 use crate::instance::{Setting, SETTINGS};
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::Session;
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
@@ -36,30 +36,23 @@ impl Session {
             (Some(setting), _) => *setting,
             (None, [only]) => *only,
             _ => {
-                let text =
-                    format!("The configuration option '{name}' does not exist, or it may be an advanced option.");
-                return Err(Raised::from(Message::new(15123, 16, text)).in_procedure(NAME));
+                return Err(
+                    Raised::from(Message::of(table::UNKNOWN_OPTION, [&name])).in_procedure(NAME)
+                );
             }
         };
         let Some(value) = arguments.integer(1)? else { return self.show(&[setting]) };
         if !(setting.least..=setting.most).contains(&value) {
-            let text = format!(
-                "'{value}' is not a valid value for configuration option '{}'.",
-                setting.name
-            );
-            return Err(Raised::from(Message::new(15129, 16, text)).in_procedure(NAME));
+            return Err(Raised::from(Message::of(
+                table::BAD_OPTION_VALUE,
+                [&value, &setting.name],
+            ))
+            .in_procedure(NAME));
         }
         let (before, _) = self.databases.instance.configured(setting)?;
         self.databases.instance.configure(setting, value)?;
         let procedure = self.frame().procedure.replace(NAME);
-        self.inform(Message::new(
-            15457,
-            10,
-            format!(
-                "Configuration option '{}' changed from {before} to {value}. Run the RECONFIGURE statement to install.",
-                setting.name
-            ),
-        ));
+        self.inform(Message::of(table::OPTION_CHANGED, [&setting.name, &before, &value]));
         self.frame().procedure = procedure;
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::Arguments;
 use crate::execute::{Done, Raised};
 use crate::instance::paths::Folder;
 use crate::instance::{DatabaseFile, FileKind, Known};
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::{shown, Session};
 use crate::values::convert::Value;
 use crate::values::types::SqlType;
@@ -40,8 +40,8 @@ impl Session {
         if let Some(name) = arguments.text(0)? {
             files.retain(|file| file.name.eq_ignore_ascii_case(&name));
             if files.is_empty() {
-                let text = format!("The file '{name}' does not exist.");
-                return Err(Raised::from(Message::new(15325, 16, text)).in_procedure("sp_helpfile"));
+                return Err(Raised::from(Message::of(table::NO_SUCH_FILE, [&name]))
+                    .in_procedure("sp_helpfile"));
             }
         }
         let rows = files.iter().map(|file| row(&known, file)).collect();
@@ -54,13 +54,8 @@ impl Session {
             Some(name) => match self.databases.instance.find(name)? {
                 Some(known) => vec![known],
                 None => {
-                    let text = format!(
-                        "The database '{name}' does not exist. Supply a valid database name. To see available databases, \
-                         use sys.databases."
-                    );
-                    return Err(
-                        Raised::from(Message::new(15010, 16, text)).in_procedure("sp_helpdb")
-                    );
+                    return Err(Raised::from(Message::of(table::NO_SUCH_DATABASE, [&name]))
+                        .in_procedure("sp_helpdb"));
                 }
             },
             None => self.databases.instance.databases()?,
@@ -128,8 +123,8 @@ impl Session {
         made.map_err(|error| {
             let number = error.raw_os_error().unwrap_or(0);
             let why = error.kind();
-            let text = format!("xp_create_subdir() returned error {number}, '{why}'");
-            Raised::from(Message::new(22048, 16, text)).in_procedure("xp_create_subdir")
+            Raised::from(Message::of(table::SUBDIR_FAILED, [&number, &why]))
+                .in_procedure("xp_create_subdir")
         })
     }
 
@@ -141,8 +136,8 @@ impl Session {
         }
         let setting = format!("device:{name}");
         if self.databases.instance.text_setting(&setting)?.is_some() {
-            let text = format!("Device '{name}' already exists.");
-            return Err(Raised::from(Message::new(15026, 16, text)).in_procedure("sp_addumpdevice"));
+            return Err(Raised::from(Message::of(table::DEVICE_EXISTS, [&name]))
+                .in_procedure("sp_addumpdevice"));
         }
         self.databases.instance.set_text(&setting, &path)?;
         self.inform(Message::text("Device added."));
@@ -159,10 +154,8 @@ impl Session {
                 self.inform(Message::text("Device dropped."));
                 Ok(())
             }
-            false => {
-                let text = format!("Device '{name}' does not exist.");
-                Err(Raised::from(Message::new(15012, 16, text)).in_procedure("sp_dropdevice"))
-            }
+            false => Err(Raised::from(Message::of(table::NO_SUCH_DEVICE, [&name]))
+                .in_procedure("sp_dropdevice")),
         }
     }
 }

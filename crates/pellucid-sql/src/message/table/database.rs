@@ -11,10 +11,26 @@ rows! {
         "CREATE DATABASE failed. Some file names listed could not be created. Check related errors.";
     1834, 16, FILE_IN_USE =
         "The file '{path}' cannot be overwritten.  It is being used by database '{database}'.";
+    1842, 16, FILE_SIZE_TOO_LARGE =
+        "The file size, max size cannot be greater than 2147483647 in units of a page size. The file growth cannot be \
+         greater than 2147483647 in units of both page size and percentage.";
+    2526, 16, UNKNOWN_DBCC =
+        "Incorrect DBCC statement. Check the documentation for the correct DBCC syntax and options: {name}.";
+    2528, 10, DBCC_ENDS =
+        "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
+    2727, 11, UNKNOWN_INDEX = "Cannot find index '{index}'.";
+    3702, 16, DROP_IN_USE = "Cannot drop database \"{name}\" because it is currently in use.";
+    3703, 16, DETACH_IN_USE = "Cannot detach the database '{name}' because it is currently in use.";
+    3708, 16, DROP_OF_SYSTEM = "Cannot drop the database '{name}' because it is a system database.";
     3906, 16, READ_ONLY = "Failed to update database \"{name}\" because the database is read-only.";
+    5011, 14, ALTER_REFUSED =
+        "User does not have permission to alter database '{name}', the database does not exist, or the database is not \
+         in a state that allows access checks.";
     5041, 16, UNKNOWN_FILE = "MODIFY FILE failed. File '{name}' does not exist.";
     5052, 16, NOT_PERMITTED_WHILE =
         "ALTER DATABASE is not permitted while a database is in the {state} state.";
+    5058, 16, OPTION_NOT_SET = "Option cannot be set in database '{database}'.";
+    5065, 10, FILE_NAME_SET = "The file name '{file}' has been set.";
     5069, 16, ALTER_FAILED = "ALTER DATABASE statement failed.";
     5120, 16, INACCESSIBLE =
         "Unable to open the physical file \"{path}\". Operating system error 2: \"{error}\".";
@@ -23,7 +39,33 @@ rows! {
     5170, 16, FILE_EXISTS =
         "Cannot create file '{path}' because it already exists. Change the file path or the file name, and retry the \
          operation.";
+    5172, 16, BAD_FILE_HEADER = "The header for file '{path}' is not a valid database file header.";
+    5701, 0, CONTEXT_CHANGED = "Changed database context to '{name}'.";
     7202, 11, UNKNOWN_SERVER =
         "Could not find server '{name}' in sys.servers. Verify that the correct server name was specified. If \
          necessary, execute the stored procedure sp_addlinkedserver to add the server to sys.servers.";
+    7940, 16, DETACH_OF_SYSTEM =
+        "System databases master, model, msdb, and tempdb cannot be detached.";
+    8928, 16, DATABASE_DAMAGED = "Database '{database}': {error}.";
+    8928, 10, NOT_CHECKED = "Database '{database}': not checked: {reason}.";
+    8939, 16, PAGE_DAMAGED = "Table error: page (1:{page}) of database '{database}': {error}.";
+    8989, 10, CHECKDB_FOUND =
+        "CHECKDB found 0 allocation errors and {count} consistency errors in database '{database}'.";
+    8992, 16, ORPHAN_ROW =
+        "Check Catalog: a row of table '{table}' refers to one of '{parent}' that is not there.";
+    15010, 16, NO_SUCH_DATABASE =
+        "The database '{name}' does not exist. Supply a valid database name. To see available databases, use \
+         sys.databases.";
+    15012, 16, NO_SUCH_DEVICE = "Device '{name}' does not exist.";
+    15026, 16, DEVICE_EXISTS = "Device '{name}' already exists.";
+    15048, 16, BAD_COMPATIBILITY_LEVEL =
+        "Valid values of the database compatibility level are 100, 110, 120, 130, 140, 150, or 160.";
+    15123, 16, UNKNOWN_OPTION =
+        "The configuration option '{name}' does not exist, or it may be an advanced option.";
+    15129, 16, BAD_OPTION_VALUE =
+        "'{value}' is not a valid value for configuration option '{option}'.";
+    15325, 16, NO_SUCH_FILE = "The file '{name}' does not exist.";
+    15457, 10, OPTION_CHANGED =
+        "Configuration option '{option}' changed from {before} to {value}. Run the RECONFIGURE statement to install.";
+    22048, 16, SUBDIR_FAILED = "xp_create_subdir() returned error {number}, '{error}'";
 }

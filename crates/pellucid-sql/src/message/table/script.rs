@@ -16,6 +16,8 @@ rows! {
     1088, 16, UNKNOWN_TARGET =
         "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
     1222, 16, LOCK_TIMEOUT = "Lock request time out period exceeded.";
+    1913, 16, INDEX_EXISTS =
+        "The operation failed because an index or statistics with name '{name}' already exists on table '{table}'.";
     2714, 16, OBJECT_EXISTS = "There is already an object named '{name}' in the database.";
     2812, 16, UNKNOWN_PROCEDURE = "Could not find stored procedure '{name}'.";
     3701, 11, CANNOT_DROP =
@@ -35,6 +37,8 @@ rows! {
         "Cannot truncate table '{name}' because it is being referenced by a FOREIGN KEY constraint.";
     4902, 16, UNKNOWN_TABLE =
         "Cannot find the object \"{name}\" because it does not exist or you do not have permissions.";
+    4924, 16, UNKNOWN_COLUMN_TO_DROP =
+        "ALTER TABLE DROP COLUMN failed because column '{column}' does not exist in table '{table}'.";
     6401, 16, UNKNOWN_SAVEPOINT =
         "Cannot roll back {name}. No transaction or savepoint of that name was found.";
     8144, 16, TOO_MANY_ARGUMENTS =
@@ -45,4 +49,11 @@ rows! {
     10704, 15, THROW_OUTSIDE_CATCH =
         "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a \
          CATCH block, or add error parameters to the THROW statement.";
+    18054, 16, UNKNOWN_RAISED =
+        "Error {number}, severity {severity}, state {state} was raised, but no message with that error number was \
+         found in sys.messages. If error is larger than 50000, make sure the user-defined message is added using \
+         sp_addmessage.";
+    35100, 16, BAD_THROW_NUMBER =
+        "Error number {number} in the THROW statement is outside the valid range. Specify an error number in the valid \
+         range of 50000 to 2147483647.";
 }
