@@ -23,7 +23,7 @@ mod worker;
 use pellucid_tsql::ast::{SessionStatement, SessionSwitch, Statement, StatementKind};
 use pellucid_tsql::parse;
 
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 
 pub(crate) use backup::recovery_model;
@@ -189,7 +189,7 @@ impl Session {
     pub(crate) fn run_nested(&mut self, text: &str, frame: Frame) -> (Done<Flow>, Frame) {
         const NESTED_MOST: usize = 32;
         if self.frames.len() > NESTED_MOST {
-            return (Err(Message::too_deep().into()), frame);
+            return (Err(Message::of(table::TOO_DEEP, []).into()), frame);
         }
         self.frames.push(frame);
         self.shared.set_nesting(self.frames.len() - 1);
@@ -299,7 +299,7 @@ impl Session {
 
     fn perform(&mut self, statement: &Statement) -> Done<Flow> {
         if self.is_doomed && !is_allowed_when_doomed(&statement.kind) {
-            return Err(Message::doomed().into());
+            return Err(Message::of(table::DOOMED, []).into());
         }
         match &statement.kind {
             StatementKind::Control(control) => return self.control(control),

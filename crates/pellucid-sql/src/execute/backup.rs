@@ -53,7 +53,7 @@ impl Session {
         };
         self.back_up(backup).map_err(|raised| match raised.is_cancelled {
             true => raised,
-            false => raised.and(Message::terminating(statement)),
+            false => raised.and(Message::of(table::TERMINATING, [&statement])),
         })
     }
 

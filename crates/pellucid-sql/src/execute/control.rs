@@ -40,7 +40,8 @@ fn collect<'s>(
                     | Declaration::Table { variable, .. }) = declaration;
                     let name = variable.0.to_lowercase();
                     if names.contains(&name) {
-                        let raised = Raised::from(Message::declared_twice(&variable.0));
+                        let raised =
+                            Raised::from(Message::of(table::DECLARED_TWICE, [&variable.0]));
                         return Err(Raised { line: statement.line, ..raised });
                     }
                     names.push(name);
@@ -133,7 +134,8 @@ impl Session {
 
     fn throw(&mut self, throw: Option<&Throw>) -> Done<Raised> {
         let Some(throw) = throw else {
-            let caught = self.shared.caught().ok_or_else(Message::throw_outside_catch)?;
+            let caught =
+                self.shared.caught().ok_or_else(|| Message::of(table::THROW_OUTSIDE_CATCH, []))?;
             let raised = Raised::from(caught.message);
             return Ok(Raised {
                 line: caught.line,
@@ -182,7 +184,7 @@ impl Session {
 
     fn wait_for(&mut self, kind: WaitKind, time: &Text) -> Done {
         let text = self.text(time)?;
-        let wanted = clock(&text).ok_or_else(|| Message::bad_wait(&text))?;
+        let wanted = clock(&text).ok_or_else(|| Message::of(table::BAD_WAIT, [&text]))?;
         let wait = match kind {
             WaitKind::Delay => wanted,
             WaitKind::Time => {

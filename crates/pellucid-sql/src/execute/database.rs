@@ -36,7 +36,7 @@ impl Session {
                 };
                 self.alter_database(&known, action).map_err(|raised| match raised.is_cancelled {
                     true => raised,
-                    false => raised.and(Message::alter_failed()),
+                    false => raised.and(Message::of(table::ALTER_FAILED, [])),
                 })
             }
             DatabaseStatement::Drop { if_exists, databases } => {
@@ -186,7 +186,7 @@ impl Session {
 
     fn alter_database(&mut self, known: &Known, action: &AlterDatabase) -> Done {
         if known.state == State::Restoring {
-            return Err(Message::not_permitted_while("Restoring").into());
+            return Err(Message::of(table::NOT_PERMITTED_WHILE, [&"Restoring"]).into());
         }
         match action {
             AlterDatabase::Set { options, termination: _ } => {
@@ -315,7 +315,7 @@ impl Session {
         let name = spec.name.as_ref().map(Name::as_str).unwrap_or_default();
         let mut found = self.databases.files(known)?;
         let Some(file) = found.iter_mut().find(|file| file.name.eq_ignore_ascii_case(name)) else {
-            return Err(Message::unknown_file(name).into());
+            return Err(Message::of(table::UNKNOWN_FILE, [&name]).into());
         };
         if file.kind == FileKind::Data && spec.file_name.is_some() {
             return Err(Message::unsupported("another FILENAME for the data file").into());

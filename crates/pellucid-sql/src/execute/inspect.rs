@@ -138,7 +138,7 @@ impl Session {
         let statement = format!("RESTORE {}", inspect.kind);
         self.look(inspect).map_err(|raised| match raised.is_cancelled {
             true => raised,
-            false => raised.and(Message::terminating(&statement)),
+            false => raised.and(Message::of(table::TERMINATING, [&statement])),
         })
     }
 

@@ -67,7 +67,7 @@ impl Session {
                 match all.into_iter().find(|known| known.id == number) {
                     _ if number == 0 => self.databases.current()?,
                     Some(known) => known,
-                    None => return Err(Message::unknown_database(&number.to_string()).into()),
+                    None => return Err(Message::of(table::UNKNOWN_DATABASE, [&number]).into()),
                 }
             }
             Some(_) => return Err(Message::unsupported("DBCC CHECKDB of a variable").into()),

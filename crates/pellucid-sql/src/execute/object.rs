@@ -45,10 +45,12 @@ impl Session {
             }
             ObjectStatement::TruncateTable(table) => {
                 let Some((schema, sqlite, false)) = self.find(table)? else {
-                    return Err(Message::unknown_table(&object_text(table)).into());
+                    return Err(Message::of(table::UNKNOWN_TABLE, [&object_text(table)]).into());
                 };
                 if self.is_referenced(&schema, &sqlite)? {
-                    return Err(Message::truncate_referenced(table.object.as_str()).into());
+                    return Err(
+                        Message::of(table::TRUNCATE_REFERENCED, [&table.object.as_str()]).into()
+                    );
                 }
                 self.truncate(&schema, &sqlite)
             }
@@ -135,7 +137,7 @@ impl Session {
 
     fn alter_table(&mut self, table: &ObjectName, action: &AlterTable) -> Done {
         let Some((schema, sqlite, false)) = self.find(table)? else {
-            return Err(Message::unknown_table(&object_text(table)).into());
+            return Err(Message::of(table::UNKNOWN_TABLE, [&object_text(table)]).into());
         };
         let target = format!("{}.{}", quoted(&schema), quoted(&sqlite));
         match action {
@@ -199,7 +201,9 @@ impl Session {
                 Some((schema, sqlite, is_view)) if is_view == (what == "view") => {
                     // SQLite would delete the rows first, and with them those of other tables.
                     if !is_view && self.is_referenced(&schema, &sqlite)? {
-                        return Err(Message::drop_referenced(name.object.as_str()).into());
+                        return Err(
+                            Message::of(table::DROP_REFERENCED, [&name.object.as_str()]).into()
+                        );
                     }
                     let sql = format!("DROP {what} {}.{}", quoted(&schema), quoted(&sqlite));
                     self.databases.connection.execute_batch(&sql)?;

@@ -13,7 +13,7 @@ use pellucid_tsql::ast::{
 };
 
 use super::{Done, Flow, Raised};
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::{Frame, Session};
 use crate::translate::{VariableTypes, Variables};
 use crate::values::convert::{convert, natural_type, Value};
@@ -46,7 +46,7 @@ impl<'a> Arguments<'a> {
         }
         for one in given.iter().filter_map(|one| one.parameter.as_deref()) {
             if !parameters.iter().any(|parameter| parameter.eq_ignore_ascii_case(one)) {
-                return Err(Message::unknown_parameter(procedure, one).into());
+                return Err(Message::of(table::UNKNOWN_PARAMETER, [&one, &procedure]).into());
             }
         }
         Ok(Self { procedure, given, parameters })
@@ -261,7 +261,9 @@ impl Session {
                         (values.get(at).is_some_and(|one| one.parameter.is_none())).then_some(at)
                     });
                 let Some(found) = found else {
-                    return Err(Message::parameter_missing(&text, &parameter.name).into());
+                    return Err(
+                        Message::of(table::PARAMETER_MISSING, [&text, &parameter.name]).into()
+                    );
                 };
                 let value = values[found].value.clone();
                 let from = natural_type(&value);
@@ -273,7 +275,7 @@ impl Session {
                     _ => convert(value, from, parameter.data_type, None)?,
                 };
                 if !frame.declare(&parameter.name, parameter.data_type, value) {
-                    return Err(Message::declared_twice(&parameter.name).into());
+                    return Err(Message::of(table::DECLARED_TWICE, [&parameter.name]).into());
                 }
                 if parameter.is_output {
                     outputs.push((found + 2, parameter.name.clone()));

@@ -5,7 +5,7 @@ use pellucid_tsql::ast::{
 };
 
 use super::{Done, Raised};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::session::{declared_type, Frame, Names, Session, TableVariable};
 use crate::translate::{
     execute_assignments, Selection, Statement, Stored, Table, TableColumn, Translator,
@@ -107,7 +107,7 @@ impl Session {
             None => Some(self.databases.current()?),
         };
         match database.filter(|known| known.is_read_only) {
-            Some(known) => Err(Message::read_only(&known.name).into()),
+            Some(known) => Err(Message::of(table::READ_ONLY, [&known.name]).into()),
             None => Ok(()),
         }
     }
@@ -177,7 +177,7 @@ impl Session {
         let frame: &mut Frame = self.frame();
         match frame.declare_table(name, TableVariable { table }) {
             true => Ok(()),
-            false => Err(Message::declared_twice(name).into()),
+            false => Err(Message::of(table::DECLARED_TWICE, [&name]).into()),
         }
     }
 }

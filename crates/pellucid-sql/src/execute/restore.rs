@@ -56,7 +56,7 @@ impl Session {
         };
         self.restore_database(statement).map_err(|raised| match raised.is_cancelled {
             true => raised,
-            false => raised.and(Message::terminating(name)),
+            false => raised.and(Message::of(table::TERMINATING, [&name])),
         })
     }
 
@@ -73,7 +73,7 @@ impl Session {
             return Err(Message::unsupported(format!("RESTORE DATABASE {name}")).into());
         }
         if statement.kind == BackupKind::Log {
-            let known = known.ok_or_else(|| Message::unknown_database(&name))?;
+            let known = known.ok_or_else(|| Message::of(table::UNKNOWN_DATABASE, [&name]))?;
             return Err(no_log(&known, "RESTORE LOG").into());
         }
         let options = self.restore_options(&statement.options)?;
@@ -83,7 +83,7 @@ impl Session {
                 return Err(Message::unsupported("FROM DATABASE_SNAPSHOT").into())
             }
             RestoreSource::Nothing => {
-                let known = known.ok_or_else(|| Message::unknown_database(&name))?;
+                let known = known.ok_or_else(|| Message::of(table::UNKNOWN_DATABASE, [&name]))?;
                 return self.recover(&known, &options);
             }
             RestoreSource::Devices(devices) => self.files_of(devices)?,
@@ -92,7 +92,7 @@ impl Session {
             return Err(Message::of(table::RESTORE_OF_CURRENT, [&name]).into());
         }
         if let Some(pages) = pages_of(&statement.files)? {
-            let known = known.ok_or_else(|| Message::unknown_database(&name))?;
+            let known = known.ok_or_else(|| Message::of(table::UNKNOWN_DATABASE, [&name]))?;
             let text = self.text(&pages)?;
             return self.restore_pages(&known, &text, devices, &options);
         }

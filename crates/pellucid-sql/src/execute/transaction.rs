@@ -3,7 +3,7 @@
 use pellucid_tsql::ast::{Name, OrVariable, StringLiteral, TransactionStatement};
 
 use super::Done;
-use crate::message::Message;
+use crate::message::{table, Message};
 use crate::session::Session;
 use crate::translate::quoted;
 
@@ -19,7 +19,7 @@ impl Session {
                 self.transactions += 1;
             }
             TransactionStatement::Commit { .. } => match self.transactions {
-                0 => return Err(Message::commit_without_transaction().into()),
+                0 => return Err(Message::of(table::COMMIT_WITHOUT_TRANSACTION, []).into()),
                 1 => {
                     self.databases.connection.execute_batch("COMMIT")?;
                     self.transactions = 0;
@@ -30,7 +30,7 @@ impl Session {
             TransactionStatement::Rollback { name } => {
                 let name = self.transaction_name(name.as_ref())?;
                 if self.transactions == 0 {
-                    return Err(Message::rollback_without_transaction().into());
+                    return Err(Message::of(table::ROLLBACK_WITHOUT_TRANSACTION, []).into());
                 }
                 match name {
                     Some(name)
@@ -38,7 +38,7 @@ impl Session {
                     {
                         let found = self.savepoints.iter().skip(1).any(|other| same(other, &name));
                         if !found {
-                            return Err(Message::unknown_savepoint(&name).into());
+                            return Err(Message::of(table::UNKNOWN_SAVEPOINT, [&name]).into());
                         }
                         let savepoint = quoted(&format!("save {}", name.to_lowercase()));
                         self.databases
@@ -102,7 +102,7 @@ impl Session {
         }
         if self.is_doomed {
             self.rollback_all();
-            self.tell(Message::doomed_at_end(), 1);
+            self.tell(Message::of(table::DOOMED_AT_END, []), 1);
         }
     }
 }

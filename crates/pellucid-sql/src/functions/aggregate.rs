@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::operator::fitted;
 use super::{arguments, int, type_at, unexpected, value_at};
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 use crate::values::convert::{decimal_of, Value};
 use crate::values::decimal::{Decimal, Rounding};
 use crate::values::types::{average, sum};
@@ -46,7 +46,7 @@ impl Aggregate<Option<Value>, Value> for Only {
                 *only = arguments(context)?.pop();
                 Ok(())
             }
-            Some(_) => Err(Message::more_than_one_row().raise()),
+            Some(_) => Err(Message::of(table::MORE_THAN_ONE_ROW, []).raise()),
         }
     }
 

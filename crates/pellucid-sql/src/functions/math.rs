@@ -211,7 +211,7 @@ fn power(arguments: &[Value]) -> Result<Value> {
         Number::Float(f) => *f,
     };
     if as_float == 0.0 && exponent < 0.0 {
-        return Err(Message::division_by_zero());
+        return Err(Message::of(table::DIVISION_BY_ZERO, []));
     }
     if exponent.fract() == 0.0 && (0.0..=200.0).contains(&exponent) {
         // Exact, as far as it fits.

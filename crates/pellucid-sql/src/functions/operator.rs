@@ -135,7 +135,7 @@ fn binary(operator: BinaryOperator, arguments: &[Value]) -> Result<Value> {
             if matches!(operator, BinaryOperator::Divide | BinaryOperator::Modulo)
                 && is_zero(&right)
             {
-                return Err(Message::division_by_zero());
+                return Err(Message::of(table::DIVISION_BY_ZERO, []));
             }
             let (Value::Integer(a), Value::Integer(b)) = (left, right) else {
                 return Err(unexpected(0));
@@ -146,7 +146,7 @@ fn binary(operator: BinaryOperator, arguments: &[Value]) -> Result<Value> {
             let left = as_type(left, left_type, SqlType::Float)?;
             let right = as_type(right, right_type, SqlType::Float)?;
             if operator == BinaryOperator::Divide && is_zero(&right) {
-                return Err(Message::division_by_zero());
+                return Err(Message::of(table::DIVISION_BY_ZERO, []));
             }
             let (Value::Real(a), Value::Real(b)) = (left, right) else {
                 return Err(unexpected(0));
@@ -211,7 +211,7 @@ fn decimals(
         BinaryOperator::Add => a.plus(b),
         BinaryOperator::Subtract => a.plus(b.negated()),
         BinaryOperator::Multiply => a.multiply(b, scale),
-        _ if b.unscaled() == 0 => return Err(Message::division_by_zero()),
+        _ if b.unscaled() == 0 => return Err(Message::of(table::DIVISION_BY_ZERO, [])),
         BinaryOperator::Divide => a.divide(b, scale),
         _ => a.remainder(b),
     };
@@ -267,7 +267,7 @@ fn bit_not(arguments: &[Value]) -> Result<Value> {
 fn rows(arguments: &[Value]) -> Result<Value> {
     let count = int(arguments, 0)?;
     match int(arguments, 1)? {
-        0 if count < 0 => Err(Message::negative_top()),
+        0 if count < 0 => Err(Message::of(table::NEGATIVE_TOP, [])),
         1 if count < 0 => Err(Message::of(table::NEGATIVE_OFFSET, [])),
         2 if count < 1 => Err(Message::of(table::FETCH_NOT_POSITIVE, [])),
         _ => Ok(Value::Integer(count)),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{OptionalExtension, Row};
 
 use super::Instance;
-use crate::message::{Message, Result};
+use crate::message::{table, Message, Result};
 
 /// The number of `master`.
 pub(crate) const MASTER: i64 = 1;
@@ -181,7 +181,7 @@ impl Instance {
     /// # Errors
     /// 911.
     pub fn database(&self, name: &str) -> Result<Known> {
-        self.find(name)?.ok_or_else(|| Message::unknown_database(name))
+        self.find(name)?.ok_or_else(|| Message::of(table::UNKNOWN_DATABASE, [&name]))
     }
 
     /// The database in that file, if it has a name.

@@ -5,16 +5,6 @@ use std::path::Path;
 use super::{table, Message};
 
 impl Message {
-    /// 134
-    pub fn declared_twice(variable: &str) -> Self {
-        Self::of(table::DECLARED_TWICE, [&variable])
-    }
-
-    /// 911
-    pub fn unknown_database(name: &str) -> Self {
-        Self::of(table::UNKNOWN_DATABASE, [&name])
-    }
-
     /// 927
     pub fn restoring(name: &str) -> Self {
         Self::of(table::RESTORING, [&name]).with_state(2)
@@ -74,41 +64,6 @@ impl Message {
         Self::of(table::SAVE_WITHOUT_TRANSACTION, []).with_state(0)
     }
 
-    /// 3902
-    pub fn commit_without_transaction() -> Self {
-        Self::of(table::COMMIT_WITHOUT_TRANSACTION, [])
-    }
-
-    /// 3903
-    pub fn rollback_without_transaction() -> Self {
-        Self::of(table::ROLLBACK_WITHOUT_TRANSACTION, [])
-    }
-
-    /// 6401
-    pub fn unknown_savepoint(name: &str) -> Self {
-        Self::of(table::UNKNOWN_SAVEPOINT, [&name])
-    }
-
-    /// 10704
-    pub fn throw_outside_catch() -> Self {
-        Self::of(table::THROW_OUTSIDE_CATCH, [])
-    }
-
-    /// 148
-    pub fn bad_wait(time: &str) -> Self {
-        Self::of(table::BAD_WAIT, [&time])
-    }
-
-    /// 217
-    pub fn too_deep() -> Self {
-        Self::of(table::TOO_DEEP, [])
-    }
-
-    /// 8178
-    pub fn parameter_missing(statement: &str, parameter: &str) -> Self {
-        Self::of(table::PARAMETER_MISSING, [&statement, &parameter])
-    }
-
     /// 201
     pub fn argument_missing(procedure: &str, parameter: &str) -> Self {
         Self::of(table::ARGUMENT_MISSING, [&procedure, &parameter]).with_state(4)
@@ -119,11 +74,6 @@ impl Message {
         Self::of(table::TOO_MANY_ARGUMENTS, [&procedure]).with_state(2)
     }
 
-    /// 8145
-    pub fn unknown_parameter(procedure: &str, parameter: &str) -> Self {
-        Self::of(table::UNKNOWN_PARAMETER, [&parameter, &procedure])
-    }
-
     /// 2714
     pub fn object_exists(name: &str) -> Self {
         Self::of(table::OBJECT_EXISTS, [&name]).with_state(6)
@@ -132,11 +82,6 @@ impl Message {
     /// 3701; what: `table`, `view`, `index`, `database`
     pub fn cannot_drop(what: &str, name: &str) -> Self {
         Self::of(table::CANNOT_DROP, [&what, &name]).with_state(5)
-    }
-
-    /// 4902
-    pub fn unknown_table(name: &str) -> Self {
-        Self::of(table::UNKNOWN_TABLE, [&name])
     }
 
     /// 1088
@@ -154,59 +99,14 @@ impl Message {
         Self::known(&pellucid::message::OPTION_CONFLICTS, &[option, others])
     }
 
-    /// 3013, behind the error that ended a backup or restore
-    pub fn terminating(statement: &str) -> Self {
-        Self::of(table::TERMINATING, [&statement])
-    }
-
     /// 3701 of DROP DATABASE
     pub fn unknown_database_to_drop(name: &str) -> Self {
         Self::cannot_drop("database", name).with_state(1)
     }
 
-    /// 5069, behind what ended an ALTER DATABASE
-    pub fn alter_failed() -> Self {
-        Self::of(table::ALTER_FAILED, [])
-    }
-
     /// 1802, behind what ended a CREATE DATABASE
     pub fn create_failed() -> Self {
         Self::of(table::CREATE_FAILED, []).with_state(4)
-    }
-
-    /// 4712
-    pub fn truncate_referenced(name: &str) -> Self {
-        Self::of(table::TRUNCATE_REFERENCED, [&name])
-    }
-
-    /// 3726
-    pub fn drop_referenced(name: &str) -> Self {
-        Self::of(table::DROP_REFERENCED, [&name])
-    }
-
-    /// 3930
-    pub fn doomed() -> Self {
-        Self::of(table::DOOMED, [])
-    }
-
-    /// 3998
-    pub fn doomed_at_end() -> Self {
-        Self::of(table::DOOMED_AT_END, [])
-    }
-
-    /// 5052
-    pub fn not_permitted_while(state: &str) -> Self {
-        Self::of(table::NOT_PERMITTED_WHILE, [&state])
-    }
-
-    /// 3906
-    pub fn read_only(name: &str) -> Self {
-        Self::of(table::READ_ONLY, [&name])
-    }
-
-    /// 5041
-    pub fn unknown_file(name: &str) -> Self {
-        Self::of(table::UNKNOWN_FILE, [&name])
     }
 
     /// 0

@@ -50,7 +50,7 @@ fn constraint(extended: i32, text: &str) -> Message {
         | rusqlite::ffi::SQLITE_CONSTRAINT_ROWID => {
             let columns = after("UNIQUE constraint failed: ");
             let table = columns.split('.').next().unwrap_or_default().to_owned();
-            Message::duplicate_key(&columns, &table)
+            Message::of(table::DUPLICATE_KEY, [&columns, &table])
         }
         // SQL Server names the constraint and its table; SQLite does not.
         _ => Message::of(table::SQLITE_CODE, [&text, &extended]),

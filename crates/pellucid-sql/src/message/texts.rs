@@ -5,11 +5,6 @@ use crate::values::types::SqlType;
 use crate::values::Error;
 
 impl Message {
-    /// 127
-    pub fn negative_top() -> Self {
-        Self::of(table::NEGATIVE_TOP, [])
-    }
-
     /// 137
     pub fn undeclared(variable: &str) -> Self {
         Self::of(table::UNDECLARED, [&variable]).with_state(2)
@@ -42,26 +37,6 @@ impl Message {
     /// 206
     pub fn type_clash(left: SqlType, right: SqlType) -> Self {
         Error::TypeClash(left, right).into()
-    }
-
-    /// 207
-    pub fn unknown_column(name: &str) -> Self {
-        Self::of(table::UNKNOWN_COLUMN, [&name])
-    }
-
-    /// 208
-    pub fn unknown_object(name: &str) -> Self {
-        Self::of(table::UNKNOWN_OBJECT, [&name])
-    }
-
-    /// 209
-    pub fn ambiguous_column(name: &str) -> Self {
-        Self::of(table::AMBIGUOUS_COLUMN, [&name])
-    }
-
-    /// 4104
-    pub fn unbound(name: &str) -> Self {
-        Self::of(table::UNBOUND, [&name])
     }
 
     /// 241
@@ -99,43 +74,8 @@ impl Message {
         Self::of(table::BAD_ARGUMENT, [&type_name(data_type), &number, &function.to_lowercase()])
     }
 
-    /// 8134
-    pub fn division_by_zero() -> Self {
-        Self::of(table::DIVISION_BY_ZERO, [])
-    }
-
-    /// 147
-    pub fn aggregate_in_where() -> Self {
-        Self::of(table::AGGREGATE_IN_WHERE, [])
-    }
-
-    /// 4108
-    pub fn window_outside_select() -> Self {
-        Self::of(table::WINDOW_OUTSIDE_SELECT, [])
-    }
-
-    /// 512
-    pub fn more_than_one_row() -> Self {
-        Self::of(table::MORE_THAN_ONE_ROW, [])
-    }
-
-    /// 116
-    pub fn more_than_one_column() -> Self {
-        Self::of(table::MORE_THAN_ONE_COLUMN, [])
-    }
-
-    /// 205
-    pub fn unequal_columns() -> Self {
-        Self::of(table::UNEQUAL_COLUMNS, [])
-    }
-
     /// 515
     pub fn null_refused(column: &str, table: &str) -> Self {
         Self::of(table::NULL_REFUSED, [&column, &table]).with_state(2)
-    }
-
-    /// 2627
-    pub fn duplicate_key(columns: &str, table: &str) -> Self {
-        Self::of(table::DUPLICATE_KEY, [&columns, &table])
     }
 }

@@ -32,7 +32,7 @@ impl Work<'_> {
                     return Err(Message::of(table::WINDOW_IN_WINDOW, []));
                 }
                 if !matches!(view.clause, Clause::Select | Clause::OrderBy) {
-                    return Err(Message::window_outside_select());
+                    return Err(Message::of(table::WINDOW_OUTSIDE_SELECT, []));
                 }
                 Some(self.over(over, View { clause: Clause::Window, ..view })?)
             }
@@ -49,7 +49,7 @@ impl Work<'_> {
                         return Err(Message::of(table::AGGREGATE_IN_AGGREGATE, []))
                     }
                     Clause::Where | Clause::On | Clause::Other => {
-                        return Err(Message::aggregate_in_where())
+                        return Err(Message::of(table::AGGREGATE_IN_WHERE, []))
                     }
                     Clause::GroupBy => return Err(Message::of(table::AGGREGATE_IN_GROUP_BY, [])),
                     _ => {}

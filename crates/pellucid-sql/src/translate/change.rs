@@ -112,7 +112,7 @@ impl Work<'_> {
                 .columns
                 .iter()
                 .find(|other| same(&other.name, column.column.as_str()))
-                .ok_or_else(|| Message::unknown_column(column.column.as_str()))?;
+                .ok_or_else(|| Message::of(table::UNKNOWN_COLUMN, [&column.column.as_str()]))?;
             if !target.writable {
                 return Err(Message::of(table::IDENTITY_UPDATED, [&target.name]));
             }
@@ -253,7 +253,7 @@ impl Work<'_> {
 
     fn named_table(&mut self, name: &ObjectName) -> Result<Table> {
         let table = self.catalog.table(name)?;
-        table.ok_or_else(|| Message::unknown_object(&super::scope::object_text(name)))
+        table.ok_or_else(|| Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(name)]))
     }
 
     /// The column of the changed table itself.
@@ -261,7 +261,7 @@ impl Work<'_> {
         let table = &found.level.tables[found.at];
         let own = table.columns.iter().find(|other| same(&other.name, column.column.as_str()));
         own.map(|own| own.value.clone())
-            .ok_or_else(|| Message::unknown_column(column.column.as_str()))
+            .ok_or_else(|| Message::of(table::UNKNOWN_COLUMN, [&column.column.as_str()]))
     }
 
     /// A value as the column holds it. What is too long is refused, not cut off.
@@ -332,7 +332,7 @@ fn target_columns(table: &Table, names: &[Name], shown: &str) -> Result<Vec<Tabl
             .columns
             .iter()
             .find(|column| same(&column.name, name.as_str()))
-            .ok_or_else(|| Message::unknown_column(name.as_str()))?;
+            .ok_or_else(|| Message::of(table::UNKNOWN_COLUMN, [&name.as_str()]))?;
         if !column.writable {
             return Err(Message::of(table::IDENTITY_INSERT_OFF, [&shown]));
         }

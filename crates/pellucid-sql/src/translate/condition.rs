@@ -170,7 +170,9 @@ impl Work<'_> {
 
     fn in_query(&mut self, operand: Typed, query: &Query, view: View<'_>) -> Result<String> {
         let relation = self.sub_query(query, view)?;
-        let [column] = &relation.columns[..] else { return Err(Message::more_than_one_column()) };
+        let [column] = &relation.columns[..] else {
+            return Err(Message::of(table::MORE_THAN_ONE_COLUMN, []));
+        };
         let right = Typed {
             sql: "c1".to_owned(),
             data_type: column.data_type,
@@ -192,7 +194,9 @@ impl Work<'_> {
         view: View<'_>,
     ) -> Result<String> {
         let relation = self.sub_query(query, view)?;
-        let [column] = &relation.columns[..] else { return Err(Message::more_than_one_column()) };
+        let [column] = &relation.columns[..] else {
+            return Err(Message::of(table::MORE_THAN_ONE_COLUMN, []));
+        };
         let alias = self.alias();
         let right = Typed {
             sql: format!("{alias}.c1"),

@@ -205,7 +205,9 @@ impl Work<'_> {
         }
         let within = View { clause: Clause::Other, ..view };
         let relation = self.query(query, within, true)?;
-        let [column] = &relation.columns[..] else { return Err(Message::more_than_one_column()) };
+        let [column] = &relation.columns[..] else {
+            return Err(Message::of(table::MORE_THAN_ONE_COLUMN, []));
+        };
         let sql = match relation.single {
             true => format!("({})", relation.sql),
             false => format!("(SELECT tsql_only(c1) FROM ({}))", relation.sql),

@@ -101,10 +101,9 @@ impl Work<'_> {
                     add(level, derived(called, &t, &common.columns, &[])?)?;
                     return Ok(text);
                 }
-                let table = self
-                    .catalog
-                    .table(name)?
-                    .ok_or_else(|| Message::unknown_object(&super::scope::object_text(name)))?;
+                let table = self.catalog.table(name)?.ok_or_else(|| {
+                    Message::of(table::UNKNOWN_OBJECT, [&super::scope::object_text(name)])
+                })?;
                 let called = match alias {
                     Some(alias) => alias.clone().into(),
                     None => name.clone(),
@@ -225,7 +224,7 @@ impl Work<'_> {
                 true if same(&name, "OPENJSON") || same(&name, "GENERATE_SERIES") => {
                     Message::unsupported(name.to_uppercase())
                 }
-                _ => Message::unknown_object(&name),
+                _ => Message::of(table::UNKNOWN_OBJECT, [&name]),
             });
         }
         let FunctionArguments::Values(values) = &call.arguments else {

@@ -59,7 +59,7 @@ pub(super) fn named(item: &OrderItem, selected: &[Selected]) -> Result<Option<us
                 (Some((at, one)), Some((_, other))) if one.value.sql == other.value.sql => {
                     Ok(Some(at))
                 }
-                (Some(_), Some(_)) => Err(Message::ambiguous_column(name)),
+                (Some(_), Some(_)) => Err(Message::of(table::AMBIGUOUS_COLUMN, [&name])),
                 (first, _) => Ok(first.map(|(at, _)| at)),
             }
         }

@@ -109,7 +109,7 @@ impl Work<'_> {
         for (_, body) in &chain.rest {
             let member = self.body(body, view)?;
             if member.columns.len() != columns.len() {
-                return Err(Message::unequal_columns());
+                return Err(Message::of(table::UNEQUAL_COLUMNS, []));
             }
             for (column, other) in columns.iter_mut().zip(&member.columns) {
                 column.data_type = unify(column.data_type, other.data_type)?;

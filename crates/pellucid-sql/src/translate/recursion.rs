@@ -84,7 +84,7 @@ impl Work<'_> {
         let view = View::inner(&outer, level, Clause::Other);
         let parts = self.parts(select, &[], view)?;
         if parts.selected.len() != columns.len() {
-            return Err(Message::unequal_columns());
+            return Err(Message::of(table::UNEQUAL_COLUMNS, []));
         }
         let mut list = Vec::new();
         for (at, (one, column)) in parts.selected.iter().zip(columns).enumerate() {

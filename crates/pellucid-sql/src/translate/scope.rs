@@ -166,10 +166,11 @@ impl<'v> View<'v> {
             // A constant here; but if the outer query is grouped, it has to be so by that column.
             Some(outer) => outer.column(wanted),
             None => Err(match &wanted.table {
-                Some(table) => {
-                    Message::unbound(&format!("{}.{}", object_text(table), wanted.column.as_str()))
-                }
-                None => Message::unknown_column(wanted.column.as_str()),
+                Some(table) => Message::of(
+                    table::UNBOUND,
+                    [&format!("{}.{}", object_text(table), wanted.column.as_str())],
+                ),
+                None => Message::of(table::UNKNOWN_COLUMN, [&wanted.column.as_str()]),
             }),
         }
     }
@@ -231,14 +232,14 @@ fn find(level: &Level, wanted: &ColumnName) -> Result<Option<(usize, usize)>> {
         for (number, column) in table.columns.iter().enumerate() {
             if same(&column.name, wanted.column.as_str()) {
                 if found.is_some() {
-                    return Err(Message::ambiguous_column(wanted.column.as_str()));
+                    return Err(Message::of(table::AMBIGUOUS_COLUMN, [&wanted.column.as_str()]));
                 }
                 found = Some((at, number));
             }
         }
     }
     match found {
-        None if table_known => Err(Message::unknown_column(wanted.column.as_str())),
+        None if table_known => Err(Message::of(table::UNKNOWN_COLUMN, [&wanted.column.as_str()])),
         found => Ok(found),
     }
 }

@@ -187,7 +187,7 @@ impl Work<'_> {
                     let name = pellucid_tsql::ast::ColumnName {
                         table: Some(table.name.clone()),
                         column: pellucid_tsql::ast::Name::new(column.name.clone())
-                            .ok_or_else(|| Message::unknown_column(&column.name))?,
+                            .ok_or_else(|| Message::of(table::UNKNOWN_COLUMN, [&column.name]))?,
                     };
                     view.column(&name)?;
                 }
