@@ -148,7 +148,6 @@ impl Session {
         let path = canonical(self.databases.instance.file(&path.text, Folder::Data)?);
         if !path.is_file() {
             return Err(Message::inaccessible(
-                name,
                 &path,
                 "2(The system cannot find the file specified.)",
             )

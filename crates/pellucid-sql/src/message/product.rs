@@ -56,7 +56,7 @@ impl Message {
         Self::new(message.number.into(), message.severity, message.with_all(arguments).into_owned())
     }
 
-    /// 50012
+    /// 50012: a path that cannot be used, and why.
     pub fn path(path: &str, why: &str) -> Self {
         Self::of(table::BAD_PATH, [&path, &why])
     }

@@ -135,7 +135,7 @@ impl Databases {
             self.connection.execute_batch(&format!("DETACH \"d{oldest}\""))?;
         }
         if !known.path.is_file() {
-            return Err(Message::inaccessible(&known.name, &known.path, "the file is not there"));
+            return Err(Message::inaccessible(&known.path, "the file is not there"));
         }
         // Looked at before it is open here, so that no lock of this process is lost.
         if let Ok(found) = inspect(&known.path) {
