@@ -1,6 +1,7 @@
 //! Errors as typed facts, grouped by who must act.
 //!
-//! Wording: lower case, no final stop, the thing first (`page 17: authentication tag does not match`).
+//! Wording: lower case, the thing first, no final stop (`page 17: authentication tag does not match`);
+//! a text of several sentences has its stops.
 //! No error carries key material or plaintext, and none says *why* a tag failed.
 
 use std::borrow::Cow;
@@ -103,8 +104,9 @@ pub enum Error {
     /// A newer format, an unknown algorithm, or a cost this build refuses.
     #[error("{subject}: {cause}")]
     Unsupported { subject: Subject, cause: Cause },
-    /// No protector could be opened with the keys at hand.
-    #[error("{subject}: {cause}")]
+    /// No protector could be opened with the keys at hand. The caller puts the file's name before the
+    /// text, so that [`Subject::Container`] is left out.
+    #[error("{}{cause}", before_missing_key(.subject))]
     MissingKey { subject: Subject, cause: Cause },
     /// The caller asked for something that is not allowed.
     #[error("{subject}: {cause}")]
@@ -115,6 +117,14 @@ pub enum Error {
     /// A stated limit is reached (protectors, writes under one key).
     #[error("{subject}: {cause}")]
     LimitReached { subject: Subject, cause: Cause },
+}
+
+/// The beginning of the text of [`Error::MissingKey`].
+fn before_missing_key(subject: &Subject) -> String {
+    match subject {
+        Subject::Container => String::new(),
+        _ => format!("{subject}: "),
+    }
 }
 
 /// Result with [`Error`].

@@ -6,6 +6,7 @@
 mod again;
 mod certificate;
 mod key_file;
+mod missing;
 mod passphrase;
 
 use aws_lc_rs::constant_time;
@@ -21,6 +22,7 @@ use crate::derive::commitment;
 use crate::error::{Error, Result, Subject};
 use crate::header::{DekRow, Header};
 use crate::secret::{fill_random, Dek, Secret32};
+use missing::Closed;
 
 /// The most protectors of a header.
 pub use crate::header::MAX_PROTECTORS;
@@ -254,7 +256,7 @@ impl KeySource for Vec<KeyFile> {
 /// Unwraps a DEK by one of the protectors. Tries the cheap kinds first.
 ///
 /// # Errors
-/// [`Error::MissingKey`], which says for each protector what was missing or wrong.
+/// [`Error::MissingKey`], which names each wrong key and each other way to open the file.
 /// [`Error::Unauthentic`] for a protector that was not made by its certificate. The keyring's own
 /// error only if no other protector opens either.
 pub fn unwrap(
@@ -262,7 +264,7 @@ pub fn unwrap(
     binding: &Binding<'_>,
     keys: &dyn KeySource,
 ) -> Result<Dek> {
-    let mut reasons = Vec::new();
+    let mut missing = Vec::new();
     let mut trouble = None;
     let mut order: Vec<&Protector> = protectors.iter().collect();
     order.sort_by_key(|protector| match protector {
@@ -274,10 +276,10 @@ pub fn unwrap(
         let opened = match protector {
             Protector::KeyFile(p) => p.unwrap(binding, keys.key_files()),
             Protector::Certificate(p) => match p.find(keys) {
-                Ok(certificate) => p.unwrap(binding, &certificate),
-                Err(missing @ Error::MissingKey { .. }) => Err(missing),
+                Ok(certificate) => p.unwrap(binding, &certificate).map_err(Closed::Failed),
+                Err(closed @ Closed::Missing(_)) => Err(closed),
                 // The other protectors may still open if the keyring is broken.
-                Err(error) => {
+                Err(Closed::Failed(error)) => {
                     trouble.get_or_insert(error);
                     continue;
                 }
@@ -286,17 +288,14 @@ pub fn unwrap(
         };
         match opened {
             Ok(dek) => return check_commitment(dek, binding),
-            Err(Error::MissingKey { cause, .. }) => reasons.push(cause.into_owned()),
-            Err(error) => return Err(error),
+            Err(Closed::Missing(key)) => missing.push(key),
+            Err(Closed::Failed(error)) => return Err(error),
         }
     }
     if let Some(trouble) = trouble {
         return Err(trouble);
     }
-    if reasons.is_empty() {
-        reasons.push("the header has no protector".to_owned());
-    }
-    Err(Error::missing_key(Subject::Container, reasons.join("; ")))
+    Err(Error::missing_key(Subject::Container, missing::text(&missing, binding.purpose)))
 }
 
 fn check_commitment(dek: Dek, binding: &Binding<'_>) -> Result<Dek> {

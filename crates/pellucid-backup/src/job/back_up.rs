@@ -257,11 +257,11 @@ fn base(
     };
     let set = OpenSet::open(&media, full, credentials).map_err(|error| match error {
         // The set may be under the protectors that the database had before a rotation.
-        Error::MissingKey { subject, cause } => {
+        Error::MissingKey { cause, .. } => {
             let names: Vec<String> =
                 paths.iter().map(|path| format!("`{}`", path.display())).collect();
             let what = format!("the full backup in {} does not open: {cause}", names.join(", "));
-            JobError::FullBackupLocked(Error::missing_key(subject, what))
+            JobError::FullBackupLocked(Error::missing_key(Subject::Container, what))
         }
         other => other.into(),
     })?;

@@ -101,7 +101,11 @@ pub fn cases() -> Result<Vec<Case>> {
             .failing("wrong-passphrase", "missing-key", "wrong passphrase")
             .with("passphrase", "correct horse battery stable"),
         with_recovery
-            .failing("recovery-not-asked-for", "missing-key", "is for recovery")
+            .failing(
+                "recovery-not-asked-for",
+                "missing-key",
+                "no key for it. It opens with recovery certificate",
+            )
             .with("allow-recovery", "no"),
     ];
     let other = Certificate::generate("other", &CertificateRequest::new("Somebody", 365))?;
@@ -261,7 +265,8 @@ fn structure(good: &Case, with_passphrase: &Case, by_key_file: &[u8]) -> Result<
         with_passphrase
             .failing("argon2-lanes-too-many", "unsupported", "2147483648 lanes of Argon2id")
             .with_body(&patched(&with_passphrase.body, lanes)?),
-        good.failing("no-key", "missing-key", "it needs its key file").with("key-file", ""),
+        good.failing("no-key", "missing-key", "no key for it. It opens with a key file")
+            .with("key-file", ""),
         good.failing("wrong-key", "missing-key", "wrong key")
             .with_bytes("key-file", &key_bytes(65)),
     ])

@@ -324,7 +324,8 @@ fn a_set_made_under_our_public_half_is_refused() {
     };
     let refused = made(&with_public_half).unwrap_err();
     assert!(matches!(refused, Error::MissingKey { .. }), "{refused}");
-    assert!(refused.to_string().contains("for recovery and was not asked for"), "{refused}");
+    let says = "no key for it. It opens with recovery certificate `app` (`--recovery` ";
+    assert!(refused.to_string().contains(says), "{refused}");
     // With a signature of their own in the place of ours.
     let refused = made(&|key, binding| {
         let wrapped = with_public_half(key, binding);

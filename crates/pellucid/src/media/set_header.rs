@@ -222,10 +222,15 @@ impl SetHeader {
     /// Unwraps the set key by the first protector that opens.
     ///
     /// # Errors
-    /// Those of [`unwrap`]; [`Error::Misuse`] for a set that is not sealed.
+    /// Those of [`unwrap`], about this set; [`Error::Misuse`] for a set that is not sealed.
     pub fn unwrap(&self, keys: &dyn KeySource) -> Result<Dek> {
         let protectors = self.protectors()?;
-        unwrap(&protectors, &self.binding()?, keys)
+        unwrap(&protectors, &self.binding()?, keys).map_err(|error| match error {
+            Error::MissingKey { cause, .. } => {
+                Error::missing_key(Subject::BackupSet(self.position), cause)
+            }
+            error => error,
+        })
     }
 
     /// Its protectors.

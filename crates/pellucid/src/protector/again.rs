@@ -1,5 +1,6 @@
 //! A protector made again for another DEK, so that the same key opens the database after a rekey.
 
+use super::missing::Closed;
 use super::{wrap, Argon2Cost, Binding, KeySource, Protector, Wrapping};
 use crate::error::{Error, Result, Subject};
 use crate::secret::Dek;
@@ -37,7 +38,13 @@ impl Protector {
                     .ok_or_else(|| missing(format!("{} is not in the keyring", own.describe())))?;
                 wrap(dek, new, &Wrapping::Recovery(&public))
             }
-            Protector::Certificate(own) => wrap(dek, new, &Wrapping::Certificate(&own.find(keys)?)),
+            Protector::Certificate(own) => {
+                let certificate = own.find(keys).map_err(|closed| match closed {
+                    Closed::Missing(key) => missing(key.of_one(new.purpose)),
+                    Closed::Failed(error) => error,
+                })?;
+                wrap(dek, new, &Wrapping::Certificate(&certificate))
+            }
         }
     }
 }

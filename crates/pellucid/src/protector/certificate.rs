@@ -4,6 +4,7 @@
 //! later. The signature by the certificate's private key prevents that, and is checked before the
 //! ciphertext is read.
 
+use super::missing::{Closed, Missing};
 use super::{Binding, KeySource};
 use crate::certificate::{Certificate, PublicCertificate};
 use crate::error::{Error, Result, Subject};
@@ -52,30 +53,25 @@ impl CertificateProtector {
         })
     }
 
-    /// The certificate that opens it, from the keyring.
-    pub(super) fn find(&self, keys: &dyn KeySource) -> Result<Certificate> {
-        if self.recovery && !keys.allow_recovery() {
-            return Err(Error::missing_key(
-                Subject::Container,
-                format!("{} is for recovery and was not asked for", self.describe()),
-            ));
+    /// Finds the certificate that opens the protector in the keyring. A recovery protector has no
+    /// signature, so it is used only if the caller allows recovery.
+    pub(super) fn find(&self, keys: &dyn KeySource) -> std::result::Result<Certificate, Closed> {
+        let (name, recovery) = (self.name.clone(), self.recovery);
+        if recovery && !keys.allow_recovery() {
+            return Err(Closed::Missing(Missing::NotAllowed { name }));
         }
-        keys.certificate(&self.thumbprint)?.ok_or_else(|| {
-            // SQL Server's message 33111.
-            Error::missing_key(
-                Subject::Container,
-                format!(
-                    "{} is not in the keyring: Cannot find server certificate with thumbprint \
-                     '0x{}'.",
-                    self.describe_by_name(),
-                    crate::hash::hex(&self.thumbprint).to_uppercase()
-                ),
-            )
-        })
-    }
-
-    fn describe_by_name(&self) -> String {
-        format!("certificate `{}`", self.name)
+        match keys.certificate(&self.thumbprint) {
+            Ok(Some(certificate)) => Ok(certificate),
+            Ok(None) => {
+                let thumbprint = self.thumbprint;
+                Err(Closed::Missing(Missing::Certificate { name, thumbprint, recovery }))
+            }
+            Err(Error::MissingKey { cause, .. }) => {
+                let cause = cause.into_owned();
+                Err(Closed::Missing(Missing::Unusable { name, recovery, cause }))
+            }
+            Err(error) => Err(Closed::Failed(error)),
+        }
     }
 
     /// Opens it with the certificate that [`Self::find`] found.

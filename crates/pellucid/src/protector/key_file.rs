@@ -2,9 +2,10 @@
 
 use zeroize::Zeroizing;
 
+use super::missing::{Closed, Missing};
 use super::{unwrap_symmetric, wrap_symmetric, Binding, Wrapped, TYPE_KEY_FILE};
 use crate::derive::hkdf_sha256;
-use crate::error::{Error, Result, Subject};
+use crate::error::Result;
 use crate::secret::{fill_random, Dek, Secret32};
 
 const SALT_BYTES: usize = 16;
@@ -73,20 +74,21 @@ impl KeyFileProtector {
         Ok(Self { salt, wrapped })
     }
 
-    pub(super) fn unwrap(&self, binding: &Binding<'_>, keys: &[KeyFile]) -> Result<Dek> {
+    pub(super) fn unwrap(
+        &self,
+        binding: &Binding<'_>,
+        keys: &[KeyFile],
+    ) -> std::result::Result<Dek, Closed> {
         for key in keys {
             let kek = key.kek(&self.salt)?;
             if let Some(dek) = unwrap_symmetric(&kek, TYPE_KEY_FILE, binding, &self.wrapped) {
                 return Ok(dek);
             }
         }
-        Err(Error::missing_key(
-            Subject::Container,
-            match keys {
-                [] => "it needs its key file (`key_file=` or `PELLUCID_KEY_FILE`)",
-                _ => "wrong key: the key file given does not open it",
-            },
-        ))
+        Err(Closed::Missing(match keys {
+            [] => Missing::KeyFile,
+            _ => Missing::WrongKeyFile,
+        }))
     }
 
     pub(super) fn payload(&self) -> Vec<u8> {

@@ -5,6 +5,7 @@ use std::fmt;
 use argon2::{Algorithm as Argon2Kind, Argon2, Params, Version};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use super::missing::{Closed, Missing};
 use super::{unwrap_symmetric, wrap_symmetric, Binding, Wrapped, TYPE_PASSPHRASE};
 use crate::error::{Error, Result, Subject};
 use crate::secret::{fill_random, Dek, Secret32};
@@ -131,7 +132,11 @@ impl PassphraseProtector {
         Ok(Self { cost, salt, wrapped })
     }
 
-    pub(super) fn unwrap(&self, binding: &Binding<'_>, passphrases: &[Passphrase]) -> Result<Dek> {
+    pub(super) fn unwrap(
+        &self,
+        binding: &Binding<'_>,
+        passphrases: &[Passphrase],
+    ) -> std::result::Result<Dek, Closed> {
         self.cost.check()?;
         for passphrase in passphrases {
             let kek = self.cost.stretch(passphrase, &self.salt)?;
@@ -139,13 +144,10 @@ impl PassphraseProtector {
                 return Ok(dek);
             }
         }
-        Err(Error::missing_key(
-            Subject::Container,
-            match passphrases {
-                [] => "it needs its passphrase (`passphrase_file=` or `PELLUCID_PASSPHRASE_FILE`)",
-                _ => "wrong passphrase",
-            },
-        ))
+        Err(Closed::Missing(match passphrases {
+            [] => Missing::Passphrase,
+            _ => Missing::WrongPassphrase,
+        }))
     }
 
     /// What one guess costs.

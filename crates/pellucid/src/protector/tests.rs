@@ -73,16 +73,26 @@ fn three_kinds_side_by_side_each_open_alone() {
         assert_eq!(unwrap(&all, binding, &only_certificate).unwrap(), dek);
 
         let told = unwrap(&all, binding, &Keys::none()).unwrap_err().to_string();
-        for expected in ["needs its key file", "`app`", "is not in the keyring", "passphrase"] {
-            assert!(told.contains(expected), "{told}");
-        }
+        let thumbprint = crate::hash::hex(certificate.public().thumbprint()).to_uppercase();
+        let expected = format!(
+            "no key for it. It opens with a key file (`--key-file`, `PELLUCID_KEY_FILE` or the \
+             URI's `key_file=`), or with certificate `app`, which is not in the keyring, or with a \
+             passphrase (`--passphrase-file`, `PELLUCID_PASSPHRASE_FILE` or the URI's \
+             `passphrase_file=`). Cannot find server certificate with thumbprint '0x{thumbprint}'."
+        );
+        assert_eq!(told, expected);
         let wrong = Keys {
             key_files: vec![KeyFile::random().unwrap()],
             passphrases: vec![Passphrase::new(b"wrong")],
             ..Keys::none()
         };
         let told = unwrap(&all, binding, &wrong).unwrap_err().to_string();
-        assert!(told.contains("wrong key") && told.contains("wrong passphrase"), "{told}");
+        let expected = format!(
+            "wrong key: the key file given does not open it; wrong passphrase: the passphrase given \
+             does not open it. It also opens with certificate `app`, which is not in the keyring. \
+             Cannot find server certificate with thumbprint '0x{thumbprint}'."
+        );
+        assert_eq!(told, expected);
     });
 }
 
@@ -97,7 +107,13 @@ fn a_key_put_in_by_somebody_with_the_public_half_is_refused() {
             CertificateProtector::wrap_recovery(&foreign, binding, certificate.public()).unwrap();
         // As a recovery protector it is not used unless that was asked for.
         let list = [again(&Protector::Certificate(forged.clone()))];
-        assert!(matches!(unwrap(&list, binding, &keys), Err(Error::MissingKey { .. })));
+        let refused = unwrap(&list, binding, &keys).unwrap_err();
+        assert!(matches!(refused, Error::MissingKey { .. }), "{refused:?}");
+        assert_eq!(
+            refused.to_string(),
+            "no key for it. It opens with recovery certificate `app` (`--recovery` or \
+             `PELLUCID_RECOVERY=1`)."
+        );
         // Signed by another key it is refused.
         forged = CertificateProtector::wrap(&foreign, binding, &attacker).unwrap();
         let mut bytes = Vec::new();
@@ -224,5 +240,38 @@ fn a_broken_keyring_does_not_stand_before_a_passphrase() {
             let told = unwrap(&protectors, binding, &BrokenKeyring(passphrases));
             assert!(matches!(told, Err(Error::Unauthentic { .. })), "{told:?}");
         }
+    });
+}
+
+/// A keyring that has the certificate and cannot use it.
+struct UnusableCertificate;
+
+impl KeySource for UnusableCertificate {
+    fn certificate(&self, _: &[u8; 32]) -> Result<Option<Certificate>> {
+        Err(Error::missing_key(Subject::Key("service master key"), "it is not there"))
+    }
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_named_with_the_reason() {
+    let dek = Dek::random().unwrap();
+    let certificate = Certificate::generate("app", &CertificateRequest::new("App", 10)).unwrap();
+    let passphrase = Passphrase::new(b"x");
+    bound(&dek, |binding| {
+        let protectors = [
+            wrap(&dek, binding, &Wrapping::Certificate(&certificate)).unwrap(),
+            wrap(&dek, binding, &Wrapping::Passphrase(&passphrase, CHEAP)).unwrap(),
+        ];
+        let one = &protectors[..1];
+        assert_eq!(
+            unwrap(one, binding, &UnusableCertificate).unwrap_err().to_string(),
+            "no key for it. It opens with certificate `app`, which cannot be used: it is not there."
+        );
+        let bundle = Binding { purpose: Purpose::Bundle, ..*binding };
+        assert_eq!(
+            unwrap(&protectors, &bundle, &UnusableCertificate).unwrap_err().to_string(),
+            "no key for it. It opens with certificate `app`, which cannot be used, or with a \
+             password (`--password-file`). Certificate `app`: it is not there."
+        );
     });
 }
