@@ -212,7 +212,7 @@ impl Certificate {
             2048 => rcgen::RsaKeySize::_2048,
             3072 => rcgen::RsaKeySize::_3072,
             4096 => rcgen::RsaKeySize::_4096,
-            _ => return misuse("its RSA key has 2048, 3072 or 4096 bits"),
+            _ => return misuse("its RSA key can only have 2048, 3072 or 4096 bits"),
         };
         if request.not_after < request.not_before {
             return Err(Error::message(message::VALIDITY_REVERSED, ""));
@@ -225,7 +225,7 @@ impl Certificate {
         };
         let subject_chars = request.subject.chars().count();
         if subject_chars == 0 || subject_chars > SUBJECT_CHARS_MOST {
-            return misuse("its subject has 1 to 64 characters");
+            return misuse("its subject can only have 1 to 64 characters");
         }
         let pair =
             rcgen::KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, size).map_err(failed)?;

@@ -123,7 +123,10 @@ impl Header {
             true => Ok(()),
             false => Err(Error::corrupt(
                 Subject::Container,
-                format!("the header says `{}`, and its keys say otherwise", self.state.name()),
+                format!(
+                    "the header's state is `{}`, but its keys belong to another state",
+                    self.state.name()
+                ),
             )),
         }
     }
@@ -248,12 +251,12 @@ impl Header {
         check_zeros(bytes, ZEROS, || Subject::HeaderCopy(copy))?;
         let used = u32::from_be_bytes([bytes[20], bytes[21], bytes[22], bytes[23]]) as usize;
         let header = Self::parse_fields(&mut fields)?;
-        let header = header.ok_or_else(|| damaged("its fields run over its end"))?;
+        let header = header.ok_or_else(|| damaged("its fields are longer than the copy"))?;
         let end = MAC_AT - fields.rest().len();
         header.check_rows_and_padding(bytes, end, copy)?;
         match used == end {
             true => Ok(Self { flags, ..header }),
-            false => Err(damaged("its fields end elsewhere than it says")),
+            false => Err(damaged("its fields do not have the length that it states")),
         }
     }
 
@@ -284,7 +287,10 @@ impl Header {
         };
         let [state, protectors, deks, _] = kinds;
         if !page_size.is_power_of_two() || !(512..=65536).contains(&page_size) {
-            return Ok(None);
+            return Err(Error::corrupt(
+                Subject::Container,
+                format!("the header's page size, {page_size} bytes, is not one that SQLite has"),
+            ));
         }
         if usize::from(protectors) > MAX_PROTECTORS {
             return Err(Error::limit(
@@ -300,7 +306,7 @@ impl Header {
             if flagged != (row.wrapped.is_some() && scan.older_id.is_some()) {
                 return Err(Error::corrupt(
                     Subject::Container,
-                    "the header's keys and its older file id do not fit",
+                    "the flags of the header's keys contradict its older file id",
                 ));
             }
             rows.push(row);

@@ -137,7 +137,7 @@ impl Protector {
     /// [`Error::Unsupported`] naming an unknown type or flag, [`Error::Corrupt`] if the fields do not
     /// fit.
     pub fn decode(bytes: &[u8]) -> Result<(Self, usize)> {
-        let corrupt = || Error::corrupt(Subject::Container, "a protector's fields do not fit");
+        let corrupt = || Error::corrupt(Subject::Container, "a protector's fields are malformed");
         let [kind, flags, high, low, rest @ ..] = bytes else { return Err(corrupt()) };
         let length = usize::from(u16::from_be_bytes([*high, *low]));
         let payload = rest.get(..length).ok_or_else(corrupt)?;
@@ -301,7 +301,10 @@ pub fn unwrap(
 fn check_commitment(dek: Dek, binding: &Binding<'_>) -> Result<Dek> {
     let found = commitment(&dek, binding.id)?;
     constant_time::verify_slices_are_equal(&found, binding.commitment).map_err(|_| {
-        Error::unauthentic(Subject::Container, "a protector brings another key than the header's")
+        Error::unauthentic(
+            Subject::Container,
+            "a protector holds another key than the one the header commits to",
+        )
     })?;
     Ok(dek)
 }

@@ -36,7 +36,10 @@ impl Header {
             return Err(Error::message(message::KEY_DURING_SCAN, ""));
         }
         if file_id == self.file_id || file_id == [0; 16] {
-            return Err(Error::misuse(Subject::Container, "the file id has to be another one"));
+            return Err(Error::misuse(
+                Subject::Container,
+                "the new file id is the present one or zero",
+            ));
         }
         let scan = Scan { older_id: Some(self.file_id), ..self.scan };
         Ok(Self { file_id, scan, ..self.clone() })
@@ -98,8 +101,9 @@ impl Header {
         let mut deks = Vec::with_capacity(self.deks.len() + 1);
         for older in &self.deks {
             let own = keys.deks().find(|(first, _)| *first == older.first_generation);
-            let (_, own) = own
-                .ok_or_else(|| Error::corrupt(Subject::Container, "header lists a key it lacks"))?;
+            let (_, own) = own.ok_or_else(|| {
+                Error::corrupt(Subject::Container, "the header lists a key that was not unwrapped")
+            })?;
             let last = older.last_generation.min(self.generation);
             let wrapped = DekRow::wrap_older(
                 own,

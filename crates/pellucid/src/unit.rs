@@ -99,7 +99,10 @@ pub fn seal(
     unit: &mut [u8],
 ) -> Result<()> {
     if unit.len() != plaintext.len() + TAIL_BYTES {
-        return Err(Error::misuse(Subject::Container, "unit and plaintext do not fit"));
+        return Err(Error::misuse(
+            Subject::Container,
+            "the lengths of unit and plaintext do not fit each other",
+        ));
     }
     let (ciphertext, tail) = unit.split_at_mut(plaintext.len());
     let mut tag = [0; TAG_BYTES];

@@ -61,7 +61,7 @@ def read_pages(path: Path, keys: KeysAtHand, note: Callable[[str], None] = lambd
         if header.state == State.PROTECTION_CHANGE:
             raise Unsupported(f"{path}: state {name} needs a newer version")
         if not header.keys_fit_state():
-            raise Corrupt(f"{path}: the header says {name}, and its keys say otherwise")
+            raise Corrupt(f"{path}: the header's state is {name}, but its keys belong to another state")
         if header.state not in (State.ENCRYPTED, State.KEY_CHANGE):
             # The keyring would know; this reader does not look it up.
             note(f"state {name}: a later header may have been taken away and this one put back")

@@ -169,25 +169,25 @@ def parse_header(raw: bytes, copy: int) -> Header:
     used = int.from_bytes(raw[20:24], "big")
     protectors_offset = ROWS_OFFSET + DEK_ROW_BYTES * raw[54]
     if not protectors_offset <= used <= MAC_OFFSET:
-        raise Corrupt(f"{thing}: its fields run over its end")
+        raise Corrupt(f"{thing}: its fields are longer than the copy")
     offsets = range(ROWS_OFFSET, protectors_offset, DEK_ROW_BYTES)
     rows = [_parse_row(raw[at : at + DEK_ROW_BYTES], thing) for at in offsets]
     if sum(row.current for row in rows) != 1:
         raise Corrupt(f"{thing}: not one current DEK")
     older_id = raw[104:120] if any(raw[104:120]) else None
     if any(row.older_id != (older_id is not None and not row.current) for row in rows):
-        raise Corrupt(f"{thing}: its DEKs and its older file id do not fit")
+        raise Corrupt(f"{thing}: the flags of its DEKs contradict its older file id")
 
     protectors = []
     offset = protectors_offset
     for _ in range(raw[53]):
         end = offset + 4 + int.from_bytes(raw[offset + 2 : offset + 4], "big")
         if end > used:
-            raise Corrupt(f"{thing}: its fields run over its end")
+            raise Corrupt(f"{thing}: its fields are longer than the copy")
         protectors.append(parse_protector(raw[offset:end]))
         offset = end
     if offset != used:
-        raise Corrupt(f"{thing}: its fields end elsewhere than it says")
+        raise Corrupt(f"{thing}: its fields do not have the length that it states")
     check_zeros(raw, [(offset, MAC_OFFSET)], thing)
     return Header(
         copy=copy,

@@ -70,11 +70,11 @@ def parse_media_header(raw: bytes) -> MediaHeader:
     m = number(raw, n + 58, 2)
     check_zeros(raw, [(27, 32), (n + m + 60, 4064)], "media header")
     if not 1 <= family <= families <= FAMILIES_MAX or n > 512:
-        raise Corrupt("media header: its fields do not fit")
+        raise Corrupt("media header: its fields are malformed")
     try:
         name = raw[58 : 58 + n].decode()
     except UnicodeDecodeError:
-        raise Corrupt("media header: its fields do not fit") from None
+        raise Corrupt("media header: its fields are malformed") from None
     return MediaHeader(raw[32:48], families, family, bool(raw[26] & 2), name)
 
 
@@ -115,7 +115,7 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
         at = end
     described = number(raw, 232, 4)
     if at + described > len(raw) - 64 or len(protectors) > PROTECTORS_MAX or number(raw, 60, 4) != position:
-        raise Corrupt(f"{thing}: the fields of its header do not fit")
+        raise Corrupt(f"{thing}: the fields of its header are malformed")
     mac = len(raw) - 64
     check_zeros(raw, [(at + described, mac)], thing)
     # What another set has there: the full set's id, the commitment and HMAC of a sealed one, the key of one that is not.
@@ -154,7 +154,7 @@ def manifest_length(raw: bytes, at: int) -> int:
     check_version(raw[at : at + 24])
     length = number(raw, at + 20, 4)
     if length not in range(200, 160 + 40 * FAMILIES_MAX + 1, 40):
-        raise Corrupt("manifest: its length does not fit")
+        raise Corrupt("manifest: its length is not possible")
     return length
 
 
@@ -166,7 +166,7 @@ def parse_manifest(raw: bytes) -> Manifest:
     check_zeros(raw, [(43, 48)], "manifest")
     families = number(raw, 40, 2)
     if len(raw) != 160 + 40 * families:
-        raise Corrupt("manifest: its fields do not fit")
+        raise Corrupt("manifest: its fields are malformed")
     rows = [raw[at : at + 40] for at in range(96, 96 + 40 * families, 40)]
     ends = [(number(row, 0, 8), row[8:]) for row in rows]
     return Manifest(raw, raw[24:40], number(raw, 72, 4), number(raw, 76, 4), number(raw, 88, 8), ends)
@@ -440,7 +440,7 @@ class OpenSet:
             offset += PREFIX_BYTES + number(prefix, 28, 4)
         chunks, hashes, missing = (number(raw, at, 4) for at in (0, 4, 8))
         if len(raw) != 12 + (chunks + hashes) * ENTRY_BYTES + 4 * missing or chunks != self.manifest.chunks:
-            raise Corrupt("index: its fields do not fit")
+            raise Corrupt("index: its fields are malformed")
         entries = [raw[at : at + ENTRY_BYTES] for at in range(12, len(raw) - 4 * missing, ENTRY_BYTES)]
         for place, entry in enumerate(entries):
             check_zeros(entry, [(2, 8)], f"index, entry {place}")

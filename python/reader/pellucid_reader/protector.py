@@ -40,6 +40,10 @@ class Certificate:
         return hashlib.sha256(self.certificate.public_bytes(Encoding.DER)).digest()
 
 
+class NotGiven(MissingKey):
+    """Names the key that a protector needs and that was not given."""
+
+
 @dataclass
 class KeysAtHand:
     """`find_certificate` takes a SHA-256 thumbprint; it raises MissingKey, or what is wrong with the keyring."""
@@ -74,7 +78,7 @@ def parse_protector(raw: bytes) -> Protector:
     if type_ == CERTIFICATE:
         return _parse_certificate(payload, flags == RECOVERY_FLAG)
     if len(payload) != (76 if type_ == KEY_FILE else 88):
-        raise Corrupt("a protector's fields do not fit")
+        raise Corrupt("a protector's fields are malformed")
     if type_ == KEY_FILE:
         return Protector(type_, salt=payload[:16], wrapped=payload[16:])
     memory_kib, passes, lanes = (int.from_bytes(payload[at : at + 4], "big") for at in (0, 4, 8))
@@ -90,13 +94,13 @@ def _parse_certificate(payload: bytes, recovery: bool) -> Protector:
     wrapped = parts.take(parts.number(2))
     signature = parts.take(parts.number(2))
     if parts.rest or len(name_bytes) > NAME_BYTES_MAX or (recovery and signature):
-        raise Corrupt("a protector's fields do not fit")
+        raise Corrupt("a protector's fields are malformed")
     try:
         name = name_bytes.decode("utf-8")
     except UnicodeDecodeError:
-        raise Corrupt("a protector's fields do not fit") from None
+        raise Corrupt("a protector's fields are malformed") from None
     if any(unicodedata.category(character) == "Cc" for character in name):
-        raise Corrupt("a protector's fields do not fit")
+        raise Corrupt("a protector's fields are malformed")
     return Protector(CERTIFICATE, wrapped, recovery, name=name, thumbprint=thumbprint, signature=signature)
 
 
@@ -106,7 +110,7 @@ class _Parts:
 
     def take(self, length: int) -> bytes:
         if length > len(self.rest):
-            raise Corrupt("a protector's fields do not fit")
+            raise Corrupt("a protector's fields are malformed")
         part, self.rest = self.rest[:length], self.rest[length:]
         return part
 
@@ -148,19 +152,28 @@ def unwrap_key(
     """The key that one of the protectors opens; `id_` is the file's or the bundle's."""
     binding = purpose + id_ + bytes([algorithm]) + committed
     reasons: list[str] = []
+    ways: list[str] = []
     for type_ in (KEY_FILE, CERTIFICATE, PASSPHRASE):  # in the order of their cost
         for protector in protectors:
             if protector.type != type_:
                 continue
             try:
                 dek = _unwrap_one(protector, keys, binding)
+            except NotGiven as way:
+                ways.append(str(way))
+                continue
             except MissingKey as reason:
                 reasons.append(str(reason))
                 continue
             if len(dek) != 32 or not hmac.compare_digest(commitment(dek, id_), committed):
-                raise Unauthentic("a protector brings another key than the header's")
+                raise Unauthentic("a protector holds another key than the one the header commits to")
             return dek
-    raise MissingKey("; ".join(reasons) or "the header has no protector")
+    if not reasons and not ways:
+        raise MissingKey("the header has no protector")
+    text = "; ".join(reasons) or "no key for it"
+    if ways:
+        text += f". It {'also ' if reasons else ''}opens with {', or with '.join(ways)}."
+    raise MissingKey(text)
 
 
 def _unwrap_one(protector: Protector, keys: KeysAtHand, binding: bytes) -> bytes:
@@ -169,12 +182,14 @@ def _unwrap_one(protector: Protector, keys: KeysAtHand, binding: bytes) -> bytes
         return _unwrap_certificate(protector, keys, binding)
     if protector.type == KEY_FILE:
         if keys.key_file is None:
-            raise MissingKey("it needs its key file")
+            raise NotGiven("a key file (`--key-file`)")
         kek = hkdf(key_file_bytes(keys.key_file), protector.salt, b"pellucid/1 key-file")
         wrong = "wrong key"
     else:
         if keys.passphrase is None:
-            raise MissingKey("it needs its passphrase")
+            if binding[:1] == PURPOSE_BUNDLE:
+                raise NotGiven("a password (`--password-file`)")
+            raise NotGiven("a passphrase (`--passphrase-file`)")
         kek = _passphrase_kek(protector, passphrase_bytes(keys.passphrase))
         wrong = "wrong passphrase"
     aad = bytes([protector.type]) + binding
@@ -200,9 +215,9 @@ def _passphrase_kek(protector: Protector, passphrase: bytes) -> bytes:
 def _unwrap_certificate(protector: Protector, keys: KeysAtHand, binding: bytes) -> bytes:
     called = f"certificate `{protector.name}` ({protector.thumbprint.hex()}, SHA-256)"
     if protector.recovery and not keys.allow_recovery:
-        raise MissingKey(f"{called} is for recovery")
+        raise NotGiven(f"recovery certificate `{protector.name}` (`--allow-recovery`)")
     if keys.find_certificate is None:
-        raise MissingKey(f"it needs {called}")
+        raise NotGiven(f"certificate `{protector.name}` (`--keyring`, `--bundle` or `--cert-file`)")
     try:
         certificate = keys.find_certificate(protector.thumbprint)
     except ReaderError as problem:  # a damaged keyring is what a second protector is for

@@ -101,7 +101,7 @@ fn a_header_whose_state_does_not_fit_its_keys_is_refused() {
     let dek = dek_of(&old);
     old.state = EncryptionState::Unencrypted;
     put(&place, &old, &dek);
-    let says = "the header says `unencrypted`, and its keys say otherwise";
+    let says = "the header's state is `unencrypted`, but its keys belong to another state";
     refused(&place, 3, "corrupt", says, "database disk image is malformed");
 }
 

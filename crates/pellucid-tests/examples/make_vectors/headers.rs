@@ -117,7 +117,7 @@ pub fn cases() -> Result<Vec<Case>> {
     escape[5] = 0x1b;
     cases.push(
         with_cert
-            .failing("control-character-in-name", "corrupt", "a protector's fields do not fit")
+            .failing("control-character-in-name", "corrupt", "a protector's fields are malformed")
             .with_body(&sealed(&[escape])?),
     );
     cases.extend(substitutions(&with_cert, &certificate, &good, &key_file)?);
@@ -151,8 +151,12 @@ fn substitutions(
         with_cert
             .failing("substituted-certificate", "unauthentic", "was not made by this certificate")
             .with_body(&sealed(&[unsigned])?),
-        good.failing("substituted-dek", "unauthentic", "brings another key than the header's")
-            .with_body(&sealed(&[committed])?),
+        good.failing(
+            "substituted-dek",
+            "unauthentic",
+            "holds another key than the one the header commits to",
+        )
+        .with_body(&sealed(&[committed])?),
         good.failing("protector-of-another-file", "missing-key", "wrong key")
             .with_body(&sealed(&[other_file])?),
     ])
@@ -194,7 +198,7 @@ fn older_dek(good: &Case, by_key_file: &[u8]) -> Result<Vec<Case>> {
     let unflagged = patched(&renamed.body, |copy| copy[128 + 9] ^= 4)?;
     Ok(vec![
         renamed
-            .failing("another-file-id-unflagged", "corrupt", "older file id do not fit")
+            .failing("another-file-id-unflagged", "corrupt", "contradict its older file id")
             .with_body(&unflagged),
         renamed,
         with_older
@@ -239,8 +243,12 @@ fn structure(good: &Case, with_passphrase: &Case, by_key_file: &[u8]) -> Result<
             .with_body(&patch(128 + 10, 1)?),
         good.failing("current-dek-wrapped", "unsupported", "byte 231 is not zero")
             .with_body(&patch(128 + 103, 1)?),
-        good.failing("ends-elsewhere", "corrupt", "its fields end elsewhere than it says")
-            .with_body(&patch(22, good.body[22] + 1)?),
+        good.failing(
+            "ends-elsewhere",
+            "corrupt",
+            "its fields do not have the length that it states",
+        )
+        .with_body(&patch(22, good.body[22] + 1)?),
         good.failing("reserved-algorithm", "unsupported", "algorithm 5 is reserved")
             .with_body(&patch(128 + 8, Algorithm::RESERVED_ID)?),
         good.failing("reserved-protector-4", "unsupported", "protector type 4 is reserved")
@@ -255,7 +263,7 @@ fn structure(good: &Case, with_passphrase: &Case, by_key_file: &[u8]) -> Result<
             .with_body(&sealed(&[by_key_file.to_vec(), unknown])?),
         good.failing("too-many-protectors", "limit", "9 protectors, more than 8")
             .with_body(&patch(53, 9)?),
-        good.failing("protector-runs-over", "corrupt", "its fields run over its end")
+        good.failing("protector-runs-over", "corrupt", "its fields are longer than the copy")
             .with_body(&patched(&good.body, |copy| copy[128 + 104 + 2..][..2].fill(255))?),
         good.failing("no-protector", "missing-key", "the header has no protector")
             .with_body(&sealed(&[])?),

@@ -80,7 +80,13 @@ impl ChunkPrefix {
     ) -> Result<[u8; PREFIX_BYTES]> {
         let tail = if keys.is_some() { TAG_BYTES } else { 0 };
         if body.len() + tail > MOST_CHUNK_BYTES {
-            return Err(Error::limit(self.subject(), format!("{} bytes", body.len())));
+            return Err(Error::limit(
+                self.subject(),
+                format!(
+                    "it has {} bytes; at most {MOST_CHUNK_BYTES} are allowed",
+                    body.len() + tail
+                ),
+            ));
         }
         self.stored_bytes = (body.len() + tail) as u32;
         let mut prefix = [0; PREFIX_BYTES];

@@ -84,7 +84,7 @@ impl MediaHeader {
             if text.len() > most {
                 return Err(Error::limit(
                     Subject::Option(what.into()),
-                    format!("{} bytes, {most} at most", text.len()),
+                    format!("it has {} bytes; at most {most} are allowed", text.len()),
                 ));
             }
             check_readable(text, what)?;
@@ -126,7 +126,7 @@ impl MediaHeader {
         check_version(fields.u32().unwrap_or(0))?;
         check_known(Subject::MediaHeader, bytes[26], FLAG_COMPRESSED | FLAG_ENCRYPTED)?;
         let header = Self::parse_fields(&mut fields);
-        let header = header.ok_or_else(|| corrupt("its fields do not fit"))?;
+        let header = header.ok_or_else(|| corrupt("its fields are malformed"))?;
         let end = SUM_AT - fields.rest().len();
         check_zeros(bytes, [27..32, end..SUM_AT], || Subject::MediaHeader)?;
         Ok(header)
@@ -213,7 +213,8 @@ pub(super) fn check_version(version: u32) -> Result<()> {
     Err(Error::unsupported(
         Subject::MediaHeader,
         format!(
-            "format version {version}; this version reads {FORMAT_VERSION}: a newer one may read it"
+            "format version {version} is not known to this version, which reads {FORMAT_VERSION}: a \
+             newer version of pellucid may read it"
         ),
     ))
 }

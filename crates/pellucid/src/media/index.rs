@@ -73,7 +73,7 @@ impl Index {
     /// [`Error::Corrupt`] if its fields do not fit, [`Error::Unsupported`] for a byte in use that is zero in this version.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let index = Self::parse_fields(&mut Fields::new(bytes))
-            .ok_or_else(|| Error::corrupt(Subject::Index, "its fields do not fit"))?;
+            .ok_or_else(|| Error::corrupt(Subject::Index, "its fields are malformed"))?;
         let entries = index.chunks.len() + index.hashes.len();
         let starts = (0..entries).map(|entry| HEAD_BYTES + entry * ENTRY_BYTES);
         check_zeros(bytes, starts.map(|at| at + 2..at + 8), || Subject::Index)?;

@@ -98,7 +98,7 @@ impl Manifest {
     /// # Errors
     /// [`Error::Corrupt`] if none begins there.
     pub fn length(bytes: &[u8; 24]) -> Result<usize> {
-        let corrupt = || Error::corrupt(Subject::Manifest, "its length does not fit");
+        let corrupt = || Error::corrupt(Subject::Manifest, "its length is not possible");
         let mut fields = Fields::new(&bytes[16..]);
         check_version(fields.u32().unwrap_or(0))?;
         let length = fields.u32().ok_or_else(corrupt)? as usize;
@@ -121,7 +121,7 @@ impl Manifest {
         let fields =
             check_sum(bytes).ok_or_else(|| corrupt("damaged: its checksum does not match"))?;
         let manifest = Self::parse_fields(&mut Fields::new(fields));
-        let manifest = manifest.ok_or_else(|| corrupt("its fields do not fit"))?;
+        let manifest = manifest.ok_or_else(|| corrupt("its fields are malformed"))?;
         check_known(Subject::Manifest, bytes[42], FLAG_DAMAGED)?;
         check_zeros(bytes, std::iter::once(43..48), || Subject::Manifest)?;
         Ok(manifest)

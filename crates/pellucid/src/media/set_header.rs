@@ -327,7 +327,8 @@ impl SetHeader {
             return Err(Error::limit(
                 Subject::BackupSet(self.position),
                 format!(
-                    "{} protectors and a description of {} bytes do not fit",
+                    "{} protectors and a description of {} bytes do not fit into its header ({used} of \
+                     {MOST_SET_HEADER_BYTES} bytes, {MAX_PROTECTORS} protectors at most)",
                     self.protectors.len(),
                     self.description.len()
                 ),
@@ -399,7 +400,7 @@ impl SetHeader {
         let fields = check_sum(bytes)
             .ok_or_else(|| corrupt("its header is damaged: the checksum does not match"))?;
         if bytes.len() < FIXED_BYTES + SUMS_BYTES {
-            return Err(corrupt("the fields of its header do not fit"));
+            return Err(corrupt("the fields of its header are malformed"));
         }
         // Fields that a newer version may have changed are checked before those that only this
         // version has.
@@ -412,7 +413,7 @@ impl SetHeader {
         check_zeros(bytes, ZEROS, subject)?;
         let mut fields = Fields::new(fields);
         let parsed = Self::parse_fields(&mut fields)?;
-        let header = parsed.ok_or_else(|| corrupt("the fields of its header do not fit"))?;
+        let header = parsed.ok_or_else(|| corrupt("the fields of its header are malformed"))?;
         let mac = bytes.len() - SUMS_BYTES;
         check_zeros(bytes, std::iter::once(mac - fields.rest().len()..mac), subject)?;
         let sealed = header.algorithm.is_some();
