@@ -1,11 +1,11 @@
-//! The four algorithms a database may be sealed with.
+//! The four algorithms that seal a database, with their ids on disk and their names.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result, Subject};
 
-/// Algorithm of a DEK, named as SQL Server names them.
+/// The algorithm of a DEK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -16,7 +16,8 @@ pub enum Algorithm {
     /// AES-256-GCM, the default.
     #[default]
     Aes256,
-    /// Three-key triple DES in CBC mode, then HMAC-SHA256. Deprecated; for parity with old systems.
+    /// Three-key triple DES in CBC mode, then HMAC-SHA256. It is deprecated, and there for parity
+    /// with SQL Server.
     TripleDes3Key,
 }
 
@@ -25,10 +26,10 @@ impl Algorithm {
     pub const ALL: [Algorithm; 4] =
         [Algorithm::Aes128, Algorithm::Aes192, Algorithm::Aes256, Algorithm::TripleDes3Key];
 
-    /// An id that no version has given a meaning yet; refused by name.
+    /// The id of the next algorithm. No version has given it a meaning; it is refused by name.
     pub const RESERVED_ID: u8 = 5;
 
-    /// The id on disk (docs/format.md, "Algorithms").
+    /// Returns the id on disk (docs/format.md, "Algorithms").
     pub const fn id(self) -> u8 {
         match self {
             Algorithm::Aes128 => 1,
@@ -38,17 +39,17 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of an id on disk.
+    /// Returns the algorithm of an id on disk.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] naming an unknown id.
+    /// [`Error::Unsupported`], which names an unknown id.
     pub fn from_id(id: u8) -> Result<Self> {
         Self::ALL.into_iter().find(|a| a.id() == id).ok_or_else(|| {
             Error::unknown(Subject::Container, "algorithm", id, &[Self::RESERVED_ID])
         })
     }
 
-    /// SQL Server's name.
+    /// Returns SQL Server's name of the algorithm.
     pub const fn name(self) -> &'static str {
         match self {
             Algorithm::Aes128 => "AES_128",
@@ -58,7 +59,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether new use is advised against.
+    /// Whether the algorithm should seal no new database.
     pub const fn is_deprecated(self) -> bool {
         matches!(self, Algorithm::TripleDes3Key)
     }

@@ -1,13 +1,13 @@
-//! What time it is.
+//! The present time, since 1970.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Seconds since 1970; 0 where the clock is before that.
+/// Returns the seconds since 1970, or 0 if the clock is before that.
 pub fn now() -> u64 {
     since_1970().as_secs()
 }
 
-/// Microseconds since 1970; 0 where the clock is before that.
+/// Returns the microseconds since 1970, or 0 if the clock is before that.
 pub fn now_micros() -> u64 {
     since_1970().as_micros() as u64
 }

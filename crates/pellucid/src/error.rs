@@ -16,7 +16,7 @@ use crate::message::Message;
 pub enum Subject {
     /// A file as a whole.
     File(PathBuf),
-    /// The container, when the file's name is known to the caller only.
+    /// The container. The caller knows the file's name and puts it before the text.
     Container,
     /// Sector 0 of a container (docs/format.md, "Sector 0").
     SectorZero,
@@ -32,11 +32,11 @@ pub enum Subject {
     Frame(u32),
     /// The header of a rollback journal segment, by its offset in bytes.
     JournalHeader(u64),
-    /// A rollback journal record: the page it keeps and its offset in bytes.
+    /// A rollback journal record, by the page that it keeps and its offset in bytes.
     JournalRecord { page: u32, offset: u64 },
     /// A block of a temporary file.
     TempBlock(u64),
-    /// The header of a media family.
+    /// The media header of a media family.
     MediaHeader,
     /// A backup set, by its position on its media; positions start at 1.
     BackupSet(u32),
@@ -44,11 +44,11 @@ pub enum Subject {
     Chunk(u64),
     /// The index of a backup set.
     Index,
-    /// The end of a backup set, which commits it.
+    /// The manifest at the end of a backup set, which commits the set.
     Manifest,
     /// A certificate of the keyring, by name.
     Certificate(String),
-    /// A protector of a DEK, by its place in the header, from 0.
+    /// A protector of a DEK, by its place in the header.
     Protector(usize),
     /// A named key of the keyring ("service master key", "database master key").
     Key(&'static str),
@@ -85,36 +85,37 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Short text of a cause; static where it can be.
+/// The text of a cause; static where it can be.
 pub type Cause = Cow<'static, str>;
 
-/// Everything that can go wrong, by who must act.
+/// An error, by who must act on it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused to read or write: look at the disk, the permissions, the space.
+    /// The operating system refused to read or write. An administrator looks at the disk, the
+    /// permissions and the space.
     #[error("{subject}: {source}")]
     Io { subject: Subject, source: std::io::Error },
-    /// The structure is wrong: damage, or not our format.
+    /// The structure is wrong: the file is damaged, or not of this format.
     #[error("{subject}: {cause}")]
     Corrupt { subject: Subject, cause: Cause },
-    /// The structure is right but a tag does not match: damage or an attack.
+    /// The structure is right but a tag does not match: the file is damaged, or somebody changed it.
     #[error("{subject}: {cause}")]
     Unauthentic { subject: Subject, cause: Cause },
-    /// A newer format, an unknown algorithm, or a cost this build refuses.
+    /// A newer format, an unknown algorithm, or a cost that this version refuses.
     #[error("{subject}: {cause}")]
     Unsupported { subject: Subject, cause: Cause },
     /// No protector could be opened with the keys at hand. The caller puts the file's name before the
     /// text, so that [`Subject::Container`] is left out.
     #[error("{}{cause}", before_missing_key(.subject))]
     MissingKey { subject: Subject, cause: Cause },
-    /// The caller asked for something that is not allowed.
+    /// The caller's request is not allowed.
     #[error("{subject}: {cause}")]
     Misuse { subject: Subject, cause: Cause },
-    /// One of SQL Server's own messages, which administrators know by its number.
+    /// A message of SQL Server's, which administrators know by its number.
     #[error("{text}")]
     Message { message: Message, text: Cause },
-    /// A stated limit is reached (protectors, writes under one key).
+    /// A stated limit is reached, such as the number of protectors or of writes under one key.
     #[error("{subject}: {cause}")]
     LimitReached { subject: Subject, cause: Cause },
 }
@@ -131,22 +132,23 @@ fn before_missing_key(subject: &Subject) -> String {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Structure is wrong.
+    /// Makes the error of a wrong structure.
     pub fn corrupt(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::Corrupt { subject, cause: cause.into() }
     }
 
-    /// A tag does not match. The cause names the thing, never the reason.
+    /// Makes the error of a tag that does not match. The cause never says why it does not match.
     pub fn unauthentic(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::Unauthentic { subject, cause: cause.into() }
     }
 
-    /// Unknown version, algorithm or a refused cost.
+    /// Makes the error of an unknown version or algorithm, or of a refused cost.
     pub fn unsupported(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::Unsupported { subject, cause: cause.into() }
     }
 
-    /// A number that this version does not know; `reserved` are those that only a later one gives a meaning.
+    /// Makes the error of a `what` with a `number` that this version does not know. `reserved` are
+    /// the numbers that a later version gives a meaning.
     pub(crate) fn unknown(subject: Subject, what: &str, number: u8, reserved: &[u8]) -> Self {
         let why = match reserved.contains(&number) {
             true => "reserved: a newer version of pellucid made it",
@@ -155,18 +157,18 @@ impl Error {
         Self::unsupported(subject, format!("{what} {number} is {why}"))
     }
 
-    /// No key at hand opens it.
+    /// Makes the error of a file that no key at hand opens.
     pub fn missing_key(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::MissingKey { subject, cause: cause.into() }
     }
 
-    /// SQL Server's message with its argument.
+    /// Makes the error of SQL Server's message, with its argument.
     pub fn message(message: Message, argument: &str) -> Self {
         Error::Message { message, text: message.with(argument) }
     }
 
-    /// SQL Server's number, where the error is one of its messages or tells one among others: several protectors may each
-    /// lack something of their own.
+    /// Returns SQL Server's number, if the error is one of its messages or its text contains one.
+    /// The text of a missing key contains one beside others if several protectors lack a key.
     pub fn number(&self) -> Option<u16> {
         match self {
             Error::Message { message, .. } => Some(message.number),
@@ -178,17 +180,17 @@ impl Error {
         }
     }
 
-    /// Not allowed.
+    /// Makes the error of a request that is not allowed.
     pub fn misuse(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::Misuse { subject, cause: cause.into() }
     }
 
-    /// A stated limit.
+    /// Makes the error of a limit that is reached.
     pub fn limit(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::LimitReached { subject, cause: cause.into() }
     }
 
-    /// The operating system's error about `subject`.
+    /// Makes the error of the operating system about `subject`.
     pub fn io(subject: Subject, source: std::io::Error) -> Self {
         Error::Io { subject, source }
     }

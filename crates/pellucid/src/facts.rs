@@ -1,7 +1,8 @@
-//! What a header says of a database's key, for every part that shows it: in the names and numbers
-//! of SQL Server's `sys.dm_database_encryption_keys`, and the protectors in words.
+//! The facts that a header states about a database's key, for every part that shows them: in the
+//! names and numbers of SQL Server's `sys.dm_database_encryption_keys`, and the protectors in words.
 //!
-//! No key is needed, and nothing here is authenticated: a program that can write the file can make it say anything.
+//! Reading them needs no key, and nothing here is authenticated: a program that can write the file
+//! can write any facts into it.
 
 use crate::algorithm::Algorithm;
 use crate::error::Error;

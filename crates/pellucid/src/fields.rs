@@ -14,14 +14,14 @@ impl<'a> Fields<'a> {
         self.0
     }
 
-    /// The next bytes.
+    /// Reads the next `bytes` bytes.
     pub fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
         Some(head)
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
     }
@@ -32,22 +32,22 @@ impl<'a> Fields<'a> {
         self.take(bytes)?.iter().all(|byte| *byte == 0).then_some(())
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     pub fn u8(&mut self) -> Option<u8> {
         self.array().map(|[byte]| byte)
     }
 
-    /// The next two bytes.
+    /// Reads the next two bytes as a number.
     pub fn u16(&mut self) -> Option<u16> {
         self.array().map(u16::from_be_bytes)
     }
 
-    /// The next four bytes.
+    /// Reads the next four bytes as a number.
     pub fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// The next eight bytes.
+    /// Reads the next eight bytes as a number.
     pub fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_be_bytes)
     }

@@ -24,7 +24,7 @@ impl Flags {
     /// Parses the words `incompatible ‖ read-only ‖ compatible`, 2 bytes each.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] naming incompatible flags, all of which are unknown.
+    /// [`Error::Unsupported`], which names the incompatible flags. This version knows none of them.
     pub fn parse(words: [u8; FLAGS_BYTES], subject: Subject) -> Result<Self> {
         let [a, b, c, d, e, f] = words;
         Self::known(u16::from_be_bytes([a, b]), subject)?;

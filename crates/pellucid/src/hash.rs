@@ -1,4 +1,4 @@
-//! SHA-256 over data that comes in pieces.
+//! SHA-256 over data in pieces, and hexadecimal digits.
 
 use aws_lc_rs::digest;
 
@@ -19,17 +19,17 @@ impl Default for Sha256 {
 }
 
 impl Sha256 {
-    /// Over nothing yet.
+    /// Starts a SHA-256 over no data.
     pub fn new() -> Self {
         Self(digest::Context::new(&digest::SHA256))
     }
 
-    /// Takes the next piece.
+    /// Adds the next piece of the data.
     pub fn update(&mut self, piece: &[u8]) {
         self.0.update(piece);
     }
 
-    /// The digest.
+    /// Returns the digest of all pieces.
     pub fn finish(self) -> [u8; 32] {
         let mut out = [0; 32];
         out.copy_from_slice(self.0.finish().as_ref());
@@ -37,7 +37,7 @@ impl Sha256 {
     }
 }
 
-/// Lower-case hexadecimal digits.
+/// Writes `bytes` in lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

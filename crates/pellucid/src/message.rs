@@ -1,4 +1,4 @@
-//! SQL Server's own messages, word for word, for what has one (shared by the program and the statements).
+//! SQL Server's own messages, word for word, which the program and the statements share.
 //!
 //! Source: SQL Server 2022's list of database engine errors. `%s` stands for one argument.
 
@@ -7,11 +7,11 @@ use std::borrow::Cow;
 /// A message by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// Its number, as `sys.messages` has it.
+    /// The number that `sys.messages` gives the message.
     pub number: u16,
-    /// Its severity: 10 informs, 16 is an error a user can mend.
+    /// The severity: 10 is information, 16 an error that a user can correct.
     pub severity: u8,
-    /// Its text.
+    /// The text, with `%s` for each argument.
     pub text: &'static str,
 }
 
@@ -20,12 +20,12 @@ impl Message {
         Self { number, severity: 16, text }
     }
 
-    /// The text with its argument.
+    /// Returns the text with its argument.
     pub fn with(&self, argument: &str) -> Cow<'static, str> {
         self.with_all(&[argument])
     }
 
-    /// The text with its arguments, in order.
+    /// Returns the text with its arguments, in order.
     pub fn with_all(&self, arguments: &[&str]) -> Cow<'static, str> {
         let mut parts = self.text.split("%s");
         let mut text = parts.next().unwrap_or_default().to_owned();
@@ -48,19 +48,19 @@ impl Message {
     }
 }
 
-/// Options that exclude each other. Arguments: the option, the others.
+/// Two options exclude each other. Arguments: the option, the others.
 pub const OPTION_CONFLICTS: Message = Message::error(
     3031,
     "Option '%s' conflicts with option(s) '%s'. Remove the conflicting option and reissue the statement.",
 );
-/// A differential of a database that has no full backup. Argument: the database.
+/// The database of a differential backup has no full backup. Argument: the database.
 pub const NO_DATABASE_BACKUP: Message = Message::error(
     3035,
     "Cannot perform a differential backup for database \"%s\", because a current database backup does \
      not exist. Perform a full database backup by reissuing BACKUP DATABASE, omitting the WITH \
      DIFFERENTIAL option.",
 );
-/// An encrypted set on media of sets in clear, or behind others.
+/// An encrypted set is to go on media of sets in clear, or behind other sets.
 pub const ENCRYPTION_NEEDS_FORMAT: Message = Message::error(
     3095,
     "The backup cannot be performed because 'ENCRYPTION' was requested after the media was formatted \
@@ -68,7 +68,7 @@ pub const ENCRYPTION_NEEDS_FORMAT: Message = Message::error(
      new media set by using WITH FORMAT in your BACKUP statement. If you use WITH FORMAT on an existing \
      media set, all its backup sets will be overwritten.",
 );
-/// A set that the media were not formatted for. Arguments: the option, the same, the other one.
+/// The media were not formatted for the set. Arguments: the option, the option, the other option.
 pub const OPTION_NEEDS_FORMAT: Message = Message::error(
     3098,
     "The backup cannot be performed because '%s' was requested after the media was formatted with an \
@@ -76,96 +76,98 @@ pub const OPTION_NEEDS_FORMAT: Message = Message::error(
      Alternatively, you can create a new media set by using WITH FORMAT in your BACKUP statement. If \
      you use WITH FORMAT on an existing media set, all its backup sets will be overwritten.",
 );
-/// More mirrors than the media set has.
+/// The backup names more mirrors than the media set has.
 pub const NEW_MIRROR: Message =
     Message::error(3215, "Use WITH FORMAT to create a new mirrored backup set.");
-/// Another number of files than the media set has. Arguments: the first, how many it has, how many are named.
+/// The backup names another number of files than the media set has. Arguments: the first file, the
+/// number of families on it, the number of files named.
 pub const FAMILIES_EXPECTED: Message = Message::error(
     3231,
     "The media loaded on \"%s\" is formatted to support %s media families, but %s media families are \
      expected according to the backup device specification.",
 );
-/// A file that is no media is to be appended to. Argument: the file.
+/// A backup is to be appended to a file that is no media. Argument: the file.
 pub const NOT_MEDIA: Message = Message::error(
     3241,
     "The media family on device '%s' is incorrectly formed. SQL Server cannot process this media family.",
 );
-/// A set would be overwritten before its time. Arguments: the file, the day.
+/// The backup would overwrite a set that has not expired. Arguments: the file, the day it expires.
 pub const MEDIUM_NOT_EXPIRED: Message =
     Message::error(4030, "The medium on device '%s' expires on %s and cannot be overwritten.");
-/// A certificate that is over does not encrypt backups.
+/// The certificate of an encrypted backup has expired.
 pub const BACKUP_CERTIFICATE_EXPIRED: Message =
     Message::error(3096, "The Certificate specified for backup encryption has expired.");
-/// Another connection has the database open that is to be replaced.
+/// Another connection has the database open that a restore is to replace.
 pub const IN_USE: Message =
     Message::error(3101, "Exclusive access could not be obtained because the database is in use.");
-/// A file that is no database is in the way of one. Arguments: the file, the file.
+/// A restore would overwrite a file that is no database. Arguments: the file, the file.
 pub const FILE_IN_THE_WAY: Message = Message::error(
     3142,
     "File \"%s\" cannot be restored over the existing \"%s\". Reissue the RESTORE statement using \
      WITH REPLACE to overwrite pre-existing files, or WITH MOVE to identify an alternate location.",
 );
-/// A backup of something else than what is there. Argument: the database that is there.
+/// The backup is of another database than the one that it would replace. Argument: the database that
+/// it would replace.
 pub const ANOTHER_DATABASE: Message = Message::error(
     3154,
     "The backup set holds a backup of a database other than the existing '%s' database.",
 );
-/// What was committed since the backup would be lost. Argument: the database.
+/// A restore would lose transactions that were committed since the backup. Argument: the database.
 pub const TAIL_NOT_BACKED_UP: Message = Message::error(
     3159,
     "The tail of the log for the database \"%s\" has not been backed up. Use BACKUP LOG WITH \
      NORECOVERY to backup the log if it contains work you do not want to lose. Use the WITH REPLACE \
      or WITH STOPAT clause of the RESTORE statement to just overwrite the contents of the log.",
 );
-/// A name that nothing has. Arguments: what was asked for (`find`, `drop`), kind of thing, name.
+/// No object has the name. Arguments: the action (`find`, `drop`), the kind of object, the name.
 pub const DOES_NOT_EXIST: Message = Message::error(
     15151,
     "Cannot %s the %s '%s', because it does not exist or you do not have permission.",
 );
-/// A certificate, key or private key file that cannot be read as one.
+/// A certificate, key or private key file cannot be read as one.
 pub const FILE_NOT_VALID: Message = Message::error(
     15208,
     "The certificate, asymmetric key, or private key file is not valid or does not exist; or you do \
      not have permissions for it.",
 );
-/// Expires before it starts.
+/// The validity of a new certificate ends before it starts.
 pub const VALIDITY_REVERSED: Message = Message::error(
     15213,
     "Warning: The certificate you created has an invalid validity period; its expiration date \
      precedes its start date.",
 );
-/// Made or imported although it is over.
+/// The certificate that was made or imported has expired.
 pub const CREATED_EXPIRED: Message =
     Message::error(15214, "Warning: The certificate you created is expired.");
-/// Made for the future.
+/// The certificate that was made is not valid yet.
 pub const CREATED_FUTURE: Message = Message::error(
     15215,
     "Warning: The certificate you created is not yet valid; its start date is in the future.",
 );
-/// A name or a certificate that is there already.
+/// The keyring has a certificate of that name, or that certificate, already.
 pub const CERTIFICATE_EXISTS: Message = Message::error(
     15232,
     "A certificate with name '%s' already exists or this certificate already has been added to the \
      database.",
 );
-/// A file that would be overwritten.
+/// The command would overwrite a file. Argument: the file.
 pub const FILE_EXISTS: Message = Message::error(
     15240,
     "Cannot write into file '%s'. Verify that you have write permissions, that the file path is \
      valid, and that the file does not already exist.",
 );
-/// The certificate is there without its private key.
+/// The keyring has the certificate without its private key. Argument: the certificate.
 pub const NO_PRIVATE_KEY: Message = Message::error(
     15246,
     "Cannot dump the private key of certificate '%s' because the private key cannot be found.",
 );
-/// A master key file that is not one.
+/// The file of a master key is missing or is no such file.
 pub const MASTER_KEY_FILE: Message = Message {
     number: 15317,
     severity: 10,
     text: "The master key file does not exist or has invalid format.",
 };
-/// What is below a master key cannot be opened any more.
+/// The current master key cannot be decrypted, so the keys under it would be lost.
 pub const CURRENT_KEY_UNREADABLE: Message = Message::error(
     15329,
     "The current master key cannot be decrypted. If this is a database master key, you should \
@@ -173,43 +175,43 @@ pub const CURRENT_KEY_UNREADABLE: Message = Message::error(
      used to ignore this error and continue the operation but the data encrypted by the old master \
      key will be lost.",
 );
-/// Dropping what backups need. Argument: kind of thing.
+/// The object to be dropped is needed by backups. Argument: the kind of object.
 pub const BOUND: Message = Message::error(
     15352,
     "The %s cannot be dropped because one or more entities are either signed or encrypted using it.",
 );
-/// The password of a private key or key file.
+/// The password of a private key or key file is wrong.
 pub const PASSWORD_INVALID: Message = Message::error(15465, "The private key password is invalid.");
-/// A key that another one than the present seals.
+/// A key is sealed under another key than the present one.
 pub const DECRYPTION_FAILED: Message =
     Message::error(15466, "An error occurred during decryption.");
-/// A damaged key.
+/// A key is damaged.
 pub const KEY_CORRUPTED: Message =
     Message::error(15507, "A key required by this operation appears to be corrupted.");
-/// The two halves do not belong together.
+/// The private key is not the certificate's. Argument: the kind of object.
 pub const KEYS_DO_NOT_MATCH: Message = Message::error(
     15474,
     "Invalid private key. The private key does not match the public key of the %s.",
 );
-/// There is a database master key already.
+/// The keyring has a database master key already.
 pub const MASTER_KEY_EXISTS: Message = Message::error(
     15578,
     "There is already a master key in the database. Please drop it before performing this \
      statement.",
 );
-/// There is no database master key, or it does not open by itself.
+/// The keyring has no database master key, or only a password opens it.
 pub const MASTER_KEY_MISSING: Message = Message::error(
     15581,
     "Please create a master key in the database or open the master key in the session before \
      performing this operation.",
 );
-/// A password too short.
+/// The password is too short. Argument: the fewest characters.
 pub const PASSWORD_TOO_SHORT: Message = Message::error(
     33062,
     "Password validation failed. The password does not meet SQL Server password policy requirements \
      because it is too short. The password must be at least %s characters.",
 );
-/// A certificate that only this keyring has.
+/// The certificate has no backup, so only this keyring has it.
 pub const NOT_BACKED_UP: Message = Message {
     number: 33091,
     severity: 10,
@@ -219,85 +221,89 @@ pub const NOT_BACKED_UP: Message = Message {
            or attach the database on another server, you must have backups of both the certificate \
            and the private key or you will not be able to open the database.",
 };
-/// A certificate that cannot protect anything. Arguments: kind of thing, name, kind of thing.
+/// The certificate has no private key here, so it cannot protect a database. Arguments: the kind of
+/// object, the name, the kind of object.
 pub const NOT_USABLE: Message = Message::error(
     33101,
     "Cannot use %s '%s', because its private key is not present or it is not protected by the \
      database master key. SQL Server requires the ability to automatically access the private key \
      of the %s used for this operation.",
 );
-/// Dropping what databases need.
+/// The object to be dropped is needed by databases. Argument: the kind of object.
 pub const CERTIFICATE_IN_USE: Message = Message::error(
     33127,
     "The %s cannot be dropped because it is used by one or more databases to encrypt a Database \
      Encryption Key.",
 );
-/// Opening without the certificate.
+/// The keyring lacks the certificate that opens the database. Arguments: the kind of object, its
+/// thumbprint.
 pub const CERTIFICATE_NOT_FOUND: Message =
     Message::error(33111, "Cannot find server %s with thumbprint '%s'.");
 
-/// Changing a key that is not there.
+/// The database has no key that could be changed.
 pub const NO_KEY: Message =
     Message::error(33104, "A database encryption key does not exist for this database.");
-/// Switching, suspending or resuming what has no key.
+/// The database has no key, so its encryption cannot be switched and its scan not be suspended or
+/// resumed.
 pub const NO_KEY_SET: Message = Message::error(
     33106,
     "Cannot change database encryption state because no database encryption key is set.",
 );
-/// Switching on what is on.
+/// Encryption is on already.
 pub const ON_ALREADY: Message =
     Message::error(33107, "Cannot enable database encryption because it is already enabled.");
-/// Switching off what is off.
+/// Encryption is off already.
 pub const OFF_ALREADY: Message =
     Message::error(33108, "Cannot disable database encryption because it is already disabled.");
-/// Switching encryption on or off while a scan runs. Argument: `enable` or `disable`.
+/// Encryption cannot be switched on or off during a scan. Argument: `enable` or `disable`.
 pub const STATE_DURING_SCAN: Message = Message::error(
     33109,
     "Cannot %s database encryption while an encryption, decryption, or key change scan is in \
      progress.",
 );
-/// A new DEK while a scan runs.
+/// The DEK cannot be changed during a scan.
 pub const KEY_DURING_SCAN: Message = Message::error(
     33110,
     "Cannot change database encryption key while an encryption, decryption, or key change scan is \
      in progress.",
 );
-/// A new DEK or protector, and others do not give way. Argument: database.
+/// The DEK or a protector cannot be changed, because other connections hold a lock. Argument: the
+/// database.
 pub const KEY_LOCKED: Message = Message::error(
     33116,
     "CREATE/ALTER/DROP DATABASE ENCRYPTION KEY failed because a lock could not be placed on database \
      '%s'. Try again later.",
 );
-/// Encryption of what cannot be written, or was left half converted.
+/// The database cannot be written, or its conversion was interrupted.
 pub const READ_ONLY: Message = Message::error(
     33118,
     "Cannot enable or modify database encryption on a database that is read-only, has read-only files \
      or is not recovered.",
 );
-/// Neither copy of the header is whole.
+/// Both copies of the header are damaged.
 pub const KEY_UNREADABLE: Message = Message {
     number: 33126,
     severity: 10,
     text: "Database encryption key is corrupted and cannot be read.",
 };
-/// Another protector, and the header says that one is just being made.
+/// The protectors cannot be changed, because the header says that another change is in progress.
 pub const PROTECTOR_CHANGES: Message = Message::error(
     33145,
     "Cannot update database encryption key protector while protector change is already in progress.",
 );
-/// A scan begins. Argument: database.
+/// A scan begins. Argument: the database.
 pub const SCAN_BEGINS: Message = Message {
     number: 33112,
     severity: 10,
     text: "Beginning database encryption scan for database '%s'.",
 };
-/// A scan is complete. Argument: database.
+/// A scan is complete. Argument: the database.
 pub const SCAN_COMPLETE: Message = Message {
     number: 33113,
     severity: 10,
     text: "Database encryption scan for database '%s' is complete.",
 };
-/// A scan met what it cannot rewrite. Argument: database.
+/// A scan met a damaged page, which it cannot rewrite. Argument: the database.
 pub const SCAN_ABORTED: Message = Message {
     number: 33114,
     severity: 10,
@@ -305,6 +311,6 @@ pub const SCAN_ABORTED: Message = Message {
            scan.",
 };
 
-/// Messages that may stand within an error of this project's own, behind its text.
+/// Messages that an error of this project may have in its text.
 pub(crate) const TOLD_WITHIN: [Message; 5] =
     [CERTIFICATE_NOT_FOUND, DOES_NOT_EXIST, NOT_USABLE, DECRYPTION_FAILED, KEY_CORRUPTED];

@@ -213,15 +213,15 @@ pub fn wrap(dek: &Dek, binding: &Binding<'_>, with: &Wrapping<'_>) -> Result<Pro
 
 /// The source of keys that open protectors. A function that is not implemented has no key.
 pub trait KeySource {
-    /// Raw keys at hand.
+    /// Returns the raw keys at hand.
     fn key_files(&self) -> &[KeyFile] {
         &[]
     }
-    /// Passphrases at hand.
+    /// Returns the passphrases at hand.
     fn passphrases(&self) -> &[Passphrase] {
         &[]
     }
-    /// The certificate with this SHA-256 thumbprint, with its private key.
+    /// Returns the certificate with this SHA-256 thumbprint, with its private key.
     ///
     /// # Errors
     /// The keyring's error.
@@ -229,7 +229,7 @@ pub trait KeySource {
         let _ = thumbprint_sha256;
         Ok(None)
     }
-    /// The certificate with this SHA-256 thumbprint, with or without its private key.
+    /// Returns the certificate with this SHA-256 thumbprint, with or without its private key.
     ///
     /// # Errors
     /// The keyring's error.

@@ -1,5 +1,7 @@
-//! What a test takes away to show that it would notice: `PELLUCID_SABOTAGE` names it. Only with the feature `sabotage`,
-//! which no release has: a build without debug assertions fails here, and `.ci/shipped` looks for the variable's name.
+//! The protections that a test can switch off with `PELLUCID_SABOTAGE`, to show that the test fails without them.
+//!
+//! They need the feature `sabotage`, which no release has: a build without debug assertions fails here, and
+//! `.ci/shipped` looks for the variable's name.
 
 #[cfg(not(debug_assertions))]
 compile_error!(
@@ -8,17 +10,17 @@ compile_error!(
 
 use std::sync::OnceLock;
 
-/// What can be taken away.
+/// A protection that a test can switch off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
-    /// `authentication`: units are opened without a look at their tags.
+    /// `authentication`: units open without a check of their tags.
     Authentication,
-    /// `fork-guard`: a forked child inherits the nonces that lie ahead.
+    /// `fork-guard`: a forked child inherits the nonces that its parent has prepared.
     ForkGuard,
 }
 
 impl Sabotage {
-    /// Whether it is taken away in this process. The variable is read once.
+    /// Whether the protection is switched off in this process. The variable is read once.
     pub fn is_on(self) -> bool {
         static CHOSEN: OnceLock<Option<Sabotage>> = OnceLock::new();
         let chosen = CHOSEN.get_or_init(|| match std::env::var("PELLUCID_SABOTAGE").as_deref() {

@@ -39,7 +39,7 @@ pub(crate) fn identity(secret: &[u8]) -> [u8; 32] {
 pub struct Secret32(Box<[u8; 32]>);
 
 impl Secret32 {
-    /// Takes over `bytes`; the caller's copy is wiped.
+    /// Takes over `bytes`, and wipes the caller's copy.
     pub fn new(bytes: &mut [u8; 32]) -> Self {
         let mut secret = Self(Box::new([0; 32]));
         secret.0.copy_from_slice(bytes);
@@ -47,7 +47,7 @@ impl Secret32 {
         secret
     }
 
-    /// A fresh random key.
+    /// Makes a random key.
     ///
     /// # Errors
     /// [`Error::Io`] if the generator fails.
@@ -57,7 +57,7 @@ impl Secret32 {
         Ok(secret)
     }
 
-    /// From a slice of exactly 32 bytes.
+    /// Copies a slice of exactly 32 bytes. `None` for any other length.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         let mut secret = Self(Box::new([0; 32]));
         if bytes.len() != 32 {
@@ -67,7 +67,7 @@ impl Secret32 {
         Some(secret)
     }
 
-    /// The bytes, for a cipher or a derivation only.
+    /// Returns the bytes, for a cipher or a derivation only.
     pub fn expose(&self) -> &[u8; 32] {
         &self.0
     }
@@ -92,7 +92,7 @@ impl Eq for Secret32 {}
 pub struct Dek(Secret32);
 
 impl Dek {
-    /// A fresh random DEK.
+    /// Makes a random DEK.
     ///
     /// # Errors
     /// [`Error::Io`] if the generator fails.
@@ -100,12 +100,12 @@ impl Dek {
         Secret32::random().map(Self)
     }
 
-    /// Wraps bytes that were just unwrapped.
+    /// Makes a DEK of bytes that a protector has just unwrapped.
     pub fn from_secret(secret: Secret32) -> Self {
         Self(secret)
     }
 
-    /// The bytes, for a derivation or for wrapping only.
+    /// Returns the bytes, for a derivation or for wrapping only.
     pub fn expose(&self) -> &[u8; 32] {
         self.0.expose()
     }

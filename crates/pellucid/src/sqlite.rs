@@ -21,10 +21,10 @@ pub use walk::payload;
 
 /// A source of authenticated pages.
 pub trait Source {
-    /// The number of pages of the database.
+    /// Returns the number of pages of the database.
     fn pages(&self) -> u32;
 
-    /// Bytes of a page, with its reserved ones.
+    /// Returns the bytes of a page, its reserved ones included.
     fn page_bytes(&self) -> usize;
 
     /// Returns a page without its reserved bytes. `None` if it is not there or does not
@@ -45,10 +45,10 @@ pub fn kinds(source: &dyn Source, told: &mut dyn FnMut(u32)) -> Vec<u8> {
     kinds
 }
 
-/// Byte 1 GiB, which SQLite locks: the page there is never used (1.4).
+/// The offset of the byte that SQLite locks, 1 GiB. SQLite never uses the page there (1.4).
 const PENDING_BYTE: u64 = 0x4000_0000;
 
-/// The page that SQLite never uses.
+/// Returns the number of the page that SQLite never uses.
 pub fn lock_page(page_bytes: usize) -> u32 {
     (PENDING_BYTE / page_bytes.max(512) as u64) as u32 + 1
 }

@@ -1,8 +1,8 @@
-//! A DEK under a certificate: RSA-OAEP, and a signature that proves who wrapped it.
+//! A DEK under a certificate: wrapped by RSA-OAEP, and signed to prove who wrapped it.
 //!
-//! With the public half anybody could wrap a DEK of their own, and so read what is written under it
-//! later. The signature by the certificate's private key prevents that, and is checked before the
-//! ciphertext is read.
+//! Anybody who has the public half could wrap a DEK of their own, and read the pages that are sealed
+//! under it later. The signature by the certificate's private key prevents that. It is checked before
+//! the ciphertext is read.
 
 use super::missing::{Closed, Missing};
 use super::{Binding, KeySource};
@@ -74,7 +74,7 @@ impl CertificateProtector {
         }
     }
 
-    /// Opens it with the certificate that [`Self::find`] found.
+    /// Unwraps the DEK with the certificate that [`Self::find`] found.
     pub(super) fn unwrap(&self, binding: &Binding<'_>, certificate: &Certificate) -> Result<Dek> {
         if !self.recovery && !certificate.public().verify(&self.signed(binding), &self.signature) {
             return Err(Error::unauthentic(
@@ -91,7 +91,7 @@ impl CertificateProtector {
         Ok(Dek::from_secret(secret))
     }
 
-    /// What the signature covers.
+    /// Joins the bytes that the signature covers.
     fn signed(&self, binding: &Binding<'_>) -> Vec<u8> {
         let mut message = b"pellucid/1 protector".to_vec();
         message.extend_from_slice(&binding.bytes());
@@ -100,22 +100,22 @@ impl CertificateProtector {
         message
     }
 
-    /// Whether it was made with the public half alone.
+    /// Whether the protector was made with the public half alone, so that it has no signature.
     pub fn is_recovery(&self) -> bool {
         self.recovery
     }
 
-    /// The name the certificate had when it wrapped the key; a hint only.
+    /// Returns the name that the certificate had when it wrapped the key. It is a hint only.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// SHA-256 of the certificate's DER bytes.
+    /// Returns SHA-256 of the certificate's DER bytes.
     pub fn thumbprint(&self) -> &[u8; THUMBPRINT_BYTES] {
         &self.thumbprint
     }
 
-    /// One line for people.
+    /// Describes the protector in one line for people.
     pub fn describe(&self) -> String {
         let thumbprint = crate::hash::hex(&self.thumbprint);
         format!("certificate `{}` (SHA-256 thumbprint {thumbprint})", self.name)
@@ -140,7 +140,8 @@ impl CertificateProtector {
             Some(part)
         };
         let name_bytes = usize::from(*take(1)?.first()?);
-        // It is printed before anything is authenticated: no escape sequences for a terminal.
+        // The name is printed before the header is authenticated, so it may have no escape sequences
+        // for a terminal.
         let name = String::from_utf8(take(name_bytes)?.to_vec()).ok()?;
         if name.chars().any(char::is_control) {
             return None;
@@ -151,16 +152,17 @@ impl CertificateProtector {
             take(usize::from(length)).map(<[u8]>::to_vec)
         };
         let (wrapped, signature) = (part()?, part()?);
-        // A signed one that only says "recovery" would be opened with its signature unread.
+        // A recovery protector opens without a check of its signature, so one with a signature is
+        // refused.
         let whole = rest.is_empty() && (!recovery || signature.is_empty());
         whole.then_some(Self { name, thumbprint, wrapped, signature, recovery })
     }
 }
 
-/// A name of so many characters has at most 255 bytes.
+/// The most characters of a name. They have at most 252 bytes, and the length has one byte.
 const MOST_NAME_CHARS: usize = 63;
 
-/// The OAEP label binds purpose and id.
+/// Makes the OAEP label, which binds purpose and id.
 fn label(binding: &Binding<'_>) -> Vec<u8> {
     let mut label = b"pellucid/1".to_vec();
     label.push(binding.purpose as u8);

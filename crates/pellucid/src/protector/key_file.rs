@@ -15,7 +15,8 @@ const SALT_BYTES: usize = 16;
 pub struct KeyFile(Secret32);
 
 impl KeyFile {
-    /// From the content of a key file: 32 raw bytes, or 64 hexadecimal digits and at most a line end.
+    /// Parses the content of a key file: 32 raw bytes, or 64 hexadecimal digits and at most one line
+    /// end. `None` for any other content.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         if let Some(secret) = Secret32::from_slice(bytes) {
             return Some(Self(secret));
@@ -34,7 +35,7 @@ impl KeyFile {
         Some(Self(Secret32::new(&mut key)))
     }
 
-    /// A fresh random key.
+    /// Makes a random key.
     ///
     /// # Errors
     /// [`Error::Io`] if the generator fails.
@@ -42,12 +43,12 @@ impl KeyFile {
         Secret32::random().map(Self)
     }
 
-    /// The bytes, to write a new key file.
+    /// Returns the bytes, to write a new key file.
     pub fn expose(&self) -> &[u8; 32] {
         self.0.expose()
     }
 
-    /// Tells key files apart in memory without holding the key.
+    /// Returns a value that distinguishes key files within this process and does not contain the key.
     pub fn identity(&self) -> [u8; 32] {
         crate::secret::identity(self.0.expose())
     }

@@ -11,9 +11,11 @@ use crate::error::{Error, Result, Subject};
 use crate::secret::{fill_random, Dek, Secret32};
 
 const SALT_BYTES: usize = 16;
-/// What an untrusted header may ask for: 1 GiB, 16 passes, 16 lanes.
+/// The most memory that an untrusted header may ask for, in KiB: 1 GiB.
 const MOST_KIB: u32 = 1 << 20;
+/// The most passes that an untrusted header may ask for.
 const MOST_PASSES: u32 = 16;
+/// The most lanes that an untrusted header may ask for.
 const MOST_LANES: u32 = 16;
 
 /// A passphrase, zeroized on drop.
@@ -27,41 +29,41 @@ impl fmt::Debug for Passphrase {
 }
 
 impl Passphrase {
-    /// From bytes, without a line end.
+    /// Makes a passphrase of `bytes` without the line end behind them.
     pub fn new(bytes: &[u8]) -> Self {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         Self(bytes.strip_suffix(b"\r").unwrap_or(bytes).to_vec())
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the passphrase has no bytes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The bytes, for a derivation only.
+    /// Returns the bytes, for a derivation only.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
 
-    /// Tells passphrases apart in memory without holding one.
+    /// Returns a value that distinguishes passphrases within this process and does not contain one.
     pub fn identity(&self) -> [u8; 32] {
         crate::secret::identity(&self.0)
     }
 }
 
-/// What one guess costs.
+/// The cost of Argon2id for one guess of a passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Argon2Cost {
     /// Memory in KiB.
     pub memory_kib: u32,
-    /// Passes over it.
+    /// Passes over the memory.
     pub passes: u32,
-    /// Lanes.
+    /// Lanes, which can be computed at the same time.
     pub lanes: u32,
 }
 
 impl Default for Argon2Cost {
-    /// RFC 9106, 4: the second recommended option.
+    /// Returns the second recommended option of RFC 9106, 4: 64 MiB, 3 passes, 4 lanes.
     fn default() -> Self {
         Self { memory_kib: 64 * 1024, passes: 3, lanes: 4 }
     }
@@ -74,7 +76,8 @@ impl fmt::Display for Argon2Cost {
 }
 
 impl Argon2Cost {
-    /// Refuses, before any work, what would burn memory or hours, and what protects nothing.
+    /// Refuses, before any work, a cost above the limits, which would take memory or hours, and a cost
+    /// that Argon2id does not allow.
     fn check(self) -> Result<Self> {
         let above =
             self.memory_kib > MOST_KIB || self.passes > MOST_PASSES || self.lanes > MOST_LANES;
@@ -93,7 +96,7 @@ impl Argon2Cost {
         Ok(self)
     }
 
-    /// Stretches a passphrase.
+    /// Derives the KEK from a passphrase.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a cost outside the limits.
@@ -150,7 +153,7 @@ impl PassphraseProtector {
         }))
     }
 
-    /// What one guess costs.
+    /// Returns the cost of one guess.
     pub fn cost(&self) -> Argon2Cost {
         self.cost
     }

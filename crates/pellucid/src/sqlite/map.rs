@@ -30,7 +30,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// A word for people and machines.
+    /// Returns a word for people and machines.
     pub const fn name(self) -> &'static str {
         match self {
             Role::Tree => "page",
@@ -43,16 +43,16 @@ impl Role {
     }
 }
 
-/// A page that is missing.
+/// A page that is missing or damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
-    /// The object it belongs to; `None` if no surviving page leads to it.
+    /// The object that the page belongs to; `None` if no surviving page leads to the page.
     pub object: Option<usize>,
-    /// Its role in that object.
+    /// The role of the page in that object.
     pub role: Role,
-    /// Its rowids are greater than this one.
+    /// The rowid that all rowids of the page are greater than.
     pub after: Option<i64>,
-    /// Its rowids are not greater than this one.
+    /// The rowid that no rowid of the page is greater than.
     pub upto: Option<i64>,
     pub(super) depth: usize,
 }
@@ -82,42 +82,42 @@ impl Lost {
 /// A tree, or a part of one, that no surviving pointer leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orphan {
-    /// Its topmost page.
+    /// The topmost page of the tree.
     pub top: u32,
-    /// Those of its pages that have rows, in order.
+    /// The pages of the tree that have rows, in order.
     pub pages: Vec<u32>,
-    /// The objects it may be of.
+    /// The objects that the tree may belong to.
     pub candidates: Vec<usize>,
 }
 
 /// The owners of a database's pages.
 #[derive(Debug)]
 pub struct Map {
-    /// How text is stored.
+    /// The encoding of the database's text.
     pub encoding: Encoding,
-    /// The schema, then what is in it.
+    /// The schema, then the tables, indexes, views and triggers in it.
     pub objects: Vec<Object>,
-    /// Of each object, the pages that have rows, in order.
+    /// The pages of each object that have rows, in order.
     pub content: Vec<Vec<u32>>,
-    /// Pages that are not there, or are not what they should be.
+    /// Pages that are missing or damaged, or are no b-tree page where one should be.
     pub lost: BTreeMap<u32, Lost>,
-    /// Pages that are authentic and yet not of a tree, where one should be.
+    /// Pages that are authentic and no b-tree page, where one should be.
     pub malformed: Vec<u32>,
-    /// Filled by [`Map::adopt`].
+    /// Trees without an owner, which [`Map::adopt`] finds.
     pub orphans: Vec<Orphan>,
-    /// Every row of the schema is there.
+    /// Whether every row of the schema was read.
     pub schema_whole: bool,
-    /// Every free page is known as one.
+    /// Whether every page on the freelist is known.
     pub free_known: bool,
-    /// Bytes of a page without its reserved ones.
+    /// Bytes of a page, without its reserved ones.
     pub(super) usable: usize,
     auto_vacuum: bool,
     owner: Vec<u32>,
 }
 
-/// The value in `owner` of a page of which nothing is known.
+/// The value in `owner` of a page whose owner is not known.
 const UNKNOWN: u32 = 0;
-/// The value of a page that belongs to no object and with which nothing is lost.
+/// The value of a page that belongs to no object, or is one of an orphan.
 const NOBODY: u32 = 1;
 /// The value of a page on the freelist.
 const FREE: u32 = 2;
@@ -125,8 +125,9 @@ const FREE: u32 = 2;
 const FIRST: u32 = 3;
 
 impl Map {
-    /// Walks the database. `kinds` has for each page, from number 0, the first byte of a b-tree page, or 0; without it a
-    /// damaged schema is not looked for elsewhere.
+    /// Walks the database, and finds the owner of each page. `kinds` is the result of
+    /// [`kinds`](super::kinds). Without it, pages of a damaged schema that no page leads to are not
+    /// searched for.
     pub fn build(source: &dyn Source, kinds: Option<&[u8]>) -> Self {
         let first = source.page(1);
         let number = |at| first.as_ref().and_then(|page| word(page, at));
@@ -171,8 +172,8 @@ impl Map {
         map
     }
 
-    /// Gives the page to `object`. False if it cannot be a page of it, or belongs to another object
-    /// already.
+    /// Makes `object` the owner of page `number`. Returns false if the page has an owner already, or
+    /// is not in the database.
     pub(super) fn take(&mut self, number: u32, object: usize) -> bool {
         match self.owner.get_mut(number as usize) {
             Some(owner) if *owner == UNKNOWN && number != 0 => {
@@ -187,7 +188,7 @@ impl Map {
         self.owner.get(number as usize).is_none_or(|owner| *owner != UNKNOWN)
     }
 
-    /// The object that a page belongs to.
+    /// Returns the object that a page belongs to.
     pub fn object_of(&self, number: u32) -> Option<usize> {
         let owner = self.owner.get(number as usize)?;
         owner.checked_sub(FIRST).map(|object| object as usize)
@@ -217,7 +218,7 @@ impl Map {
         }
     }
 
-    /// Trunk pages name the free ones (1.5).
+    /// Marks the pages of the freelist. Its trunk pages have the numbers of the others (1.5).
     fn freelist(&mut self, source: &dyn Source, first: Option<u32>, count: Option<u32>) {
         let mut next = first.unwrap_or(0);
         let mut found = 0u32;
@@ -255,7 +256,8 @@ impl Map {
         self.content.push(Vec::new());
     }
 
-    /// All leaves of a tree lie equally deep, so a page that is not there is known by its depth.
+    /// Sets the role of each missing page of a tree. All leaves of a tree lie equally deep, so the
+    /// depth of the page says whether it was a leaf.
     pub(super) fn settle_roles(&mut self) {
         for lost in self.lost.values_mut().filter(|lost| lost.role == Role::Tree) {
             let leaf = lost.object.and_then(|object| self.objects[object].leaf_depth);
@@ -267,7 +269,8 @@ impl Map {
         }
     }
 
-    /// Finds a place for damaged pages that nothing leads to.
+    /// Adds damaged pages that no page leads to. The pointer map names the role and the object of
+    /// such a page, if the database has one.
     pub fn place(&mut self, source: &dyn Source, damaged: &[u32]) {
         for number in damaged {
             if self.lost.contains_key(number) {
@@ -292,7 +295,8 @@ impl Map {
         }
     }
 
-    /// The object whose page the pointer map names above this one.
+    /// Follows the pointer map upwards from page `number`, and returns the object of the first page
+    /// that has one.
     pub(super) fn above(&self, source: &dyn Source, number: u32) -> Option<usize> {
         const STEPS: usize = 10_000;
         let mut at = number;
@@ -309,7 +313,7 @@ impl Map {
         None
     }
 
-    /// Whether the file has a pointer map.
+    /// Whether the database has a pointer map.
     pub fn has_pointer_map(&self) -> bool {
         self.auto_vacuum
     }
@@ -319,7 +323,8 @@ fn root(number: u32) -> Step {
     Step { number, depth: 0, after: None, upto: None }
 }
 
-/// Page 1 is not there: whether page 2 can only be a pointer map.
+/// Whether page 2 can only be a page of a pointer map. It says whether the database has one if page
+/// 1 is missing.
 fn looks_mapped(source: &dyn Source) -> bool {
     let Some(page) = source.page(2) else { return false };
     let pages = source.pages();

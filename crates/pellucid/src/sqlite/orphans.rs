@@ -1,4 +1,4 @@
-//! Trees, and parts of them, that no surviving pointer leads to: whose they are.
+//! The owners of orphans: trees, and parts of trees, that no surviving pointer leads to.
 
 use std::collections::HashSet;
 
@@ -9,21 +9,23 @@ use super::record::{decode, Value};
 use super::walk::{payload, Step};
 use super::Source;
 
-/// Whether a row can be one of an object; the second says whether its tree goes by rowid.
+/// Says whether a row can belong to an object. The second argument says whether the row's tree goes by
+/// rowid.
 pub type Possible<'a> = dyn Fn(usize, bool, &[Value<'_>]) -> bool + 'a;
 
-/// What is known of an orphan's pages.
+/// The facts found on an orphan's pages.
 struct Found {
     pages: Vec<u32>,
     by_rowid: bool,
-    /// First and last rowid.
+    /// The lowest and the highest rowid.
     rowids: Option<(i64, i64)>,
-    /// The objects of which every row can be one.
+    /// The objects that every row can belong to.
     possible: Vec<usize>,
 }
 
 impl Map {
-    /// Gives orphans to the trees that must have lost them; the others are listed. `kinds` as for [`Map::build`].
+    /// Gives each orphan to the tree that must have lost it, and lists the orphans for which that is
+    /// not certain in [`Map::orphans`]. `kinds` is as for [`Map::build`].
     pub fn adopt(&mut self, source: &dyn Source, kinds: &[u8], possible: &Possible<'_>) {
         for top in self.tops(source, kinds) {
             if self.is_known(top) {
@@ -47,9 +49,9 @@ impl Map {
             if let (true, [object]) = (is_certain, &candidates[..]) {
                 let leaves = self.objects[*object].leaf_depth;
                 self.walk(source, *object, Step { number: top, depth: 0, after: None, upto: None });
-                // It began in the middle: its depths say nothing of the tree's.
+                // The walk began in the middle of the tree, so its depths are not those of the tree.
                 self.objects[*object].leaf_depth = leaves;
-                // A root that is not there, and had pages below it, had no rows on it.
+                // A missing root with pages below it had no rows.
                 let root = self.objects[*object].root;
                 if let Some(lost) = self.lost.get_mut(&root).filter(|lost| lost.role == Role::Tree)
                 {
@@ -57,7 +59,7 @@ impl Map {
                 }
                 continue;
             }
-            // The rest of a plain index is made anew with it.
+            // An index is made anew from its table, so an orphan of one has no rows to save.
             let no_rows = self.schema_whole
                 && self.free_known
                 && candidates.iter().all(|object| self.objects[*object].kind == "index");
@@ -70,7 +72,8 @@ impl Map {
         }
     }
 
-    /// Pages of trees that nobody owns and no page of the same kind leads to, in order.
+    /// Returns the pages of trees that have no owner and that no page of the same kind leads to, in
+    /// order.
     fn tops(&self, source: &dyn Source, kinds: &[u8]) -> Vec<u32> {
         let unknown = |number: &u32| !self.is_known(*number);
         let trees = (0u32..).zip(kinds).filter(|(_, kind)| **kind != 0).map(|(number, _)| number);
@@ -138,7 +141,7 @@ impl Map {
         found
     }
 
-    /// The objects that have lost a page above where the orphan can have been.
+    /// Returns the objects that have lost a page which can have led to the orphan.
     fn candidates(&self, found: &Found) -> Vec<usize> {
         let mut candidates: Vec<usize> = self
             .lost

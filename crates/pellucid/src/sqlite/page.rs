@@ -2,7 +2,7 @@
 
 use super::{half, varint, word};
 
-/// What a b-tree page is.
+/// The kind of a b-tree page, by its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -22,12 +22,12 @@ impl Kind {
         [IndexInterior, TableInterior, IndexLeaf, TableLeaf].into_iter().find(|k| *k as u8 == byte)
     }
 
-    /// Whether it has no children.
+    /// Whether a page of this kind has no children.
     pub fn is_leaf(self) -> bool {
         matches!(self, Kind::IndexLeaf | Kind::TableLeaf)
     }
 
-    /// Whether its tree is a table's, by rowid.
+    /// Whether a page of this kind is of a tree that goes by rowid.
     pub fn is_table(self) -> bool {
         matches!(self, Kind::TableLeaf | Kind::TableInterior)
     }
@@ -36,7 +36,7 @@ impl Kind {
 /// The longest row SQLite allows (limits.html, 1).
 const PAYLOAD_MOST: u64 = 0x7fff_ffff;
 
-/// A page has at least so many bytes besides its reserved ones (1.3.4).
+/// The fewest bytes of a page, without its reserved ones (1.3.4).
 const USABLE_LEAST: usize = 480;
 
 /// A b-tree page whose header and cell pointers fit the page.
@@ -44,13 +44,13 @@ const USABLE_LEAST: usize = 480;
 pub struct BtreePage<'a> {
     page: &'a [u8],
     kind: Kind,
-    /// Where the cell pointers begin.
+    /// The offset of the cell pointers.
     pointers: usize,
     cells: usize,
 }
 
 impl<'a> BtreePage<'a> {
-    /// Looks at page `number`; none if it is not of a b-tree.
+    /// Parses page `number`. `None` if it is no b-tree page.
     pub fn parse(page: &'a [u8], number: u32) -> Option<Self> {
         if page.len() < USABLE_LEAST {
             return None;
@@ -73,17 +73,17 @@ impl<'a> BtreePage<'a> {
         (0..cells).all(within).then_some(found)
     }
 
-    /// What it is.
+    /// Returns the kind of the page.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// How many cells it has.
+    /// Returns the number of cells of the page.
     pub fn len(&self) -> usize {
         self.cells
     }
 
-    /// Whether it has none.
+    /// Whether the page has no cells.
     pub fn is_empty(&self) -> bool {
         self.cells == 0
     }
@@ -92,12 +92,12 @@ impl<'a> BtreePage<'a> {
         half(self.page, self.pointers + 2 * cell).map(usize::from)
     }
 
-    /// The child behind the last cell.
+    /// Returns the child behind the last cell. `None` for a leaf.
     pub fn right_child(&self) -> Option<u32> {
         (!self.kind.is_leaf()).then(|| word(self.page, self.pointers - 4)).flatten()
     }
 
-    /// Its cells in order; none for one that does not fit.
+    /// Returns the cells in order, and `None` for a damaged one.
     pub fn cells(&self) -> impl Iterator<Item = Option<Cell<'a>>> + 'a {
         let page = *self;
         (0..page.cells).map(move |cell| page.cell(cell))
@@ -130,7 +130,7 @@ impl<'a> BtreePage<'a> {
         Some(found)
     }
 
-    /// How much of a payload lies on the page itself.
+    /// Returns how many of the `bytes` of a payload lie on the page itself.
     fn local_bytes(&self, bytes: usize) -> usize {
         let usable = self.page.len();
         let most =
@@ -148,16 +148,16 @@ impl<'a> BtreePage<'a> {
     }
 }
 
-/// A cell; which of the fields it has depends on the page.
+/// A cell. The kind of its page says which of the fields it has.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell<'a> {
-    /// The child to its left.
+    /// The child to the left of the cell.
     pub left: Option<u32>,
-    /// Its rowid, or the last one of the child.
+    /// The rowid of the row, or the highest one below the child.
     pub rowid: Option<i64>,
-    /// Bytes of the whole payload.
+    /// The length of the whole payload, in bytes.
     pub bytes: usize,
-    /// What of the payload lies on the page.
+    /// The part of the payload that lies on the page.
     pub local: &'a [u8],
     /// The first overflow page.
     pub overflow: Option<u32>,

@@ -2,15 +2,15 @@
 
 use super::{lock_page, word, Source};
 
-/// Bytes of an entry: a type and a page.
+/// Bytes of an entry: a type of 1 byte and a page number of 4.
 const ENTRY_BYTES: usize = 5;
 
-/// What a page is, by its entry.
+/// The entry of a page: its role, and the page that refers to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     /// The root of a tree.
     Root,
-    /// On the freelist.
+    /// A page on the freelist.
     Free,
     /// The first overflow page of a cell on this page.
     FirstOverflow(u32),
@@ -20,14 +20,15 @@ pub enum Entry {
     Child(u32),
 }
 
-/// The page that has the entry of page `number`; itself for a page of the map.
+/// Returns the page that has the entry of page `number`: for a page of the map, that page itself.
 pub fn map_page(number: u32, page_bytes: usize, usable: usize) -> Option<u32> {
     let each = (usable / ENTRY_BYTES) as u32 + 1;
     let first = (number.checked_sub(2)? / each) * each + 2;
     Some(if first == lock_page(page_bytes) { first + 1 } else { first })
 }
 
-/// The entry of page `number`; none if its page of the map is lost.
+/// Returns the entry of page `number`. `None` if the page of the map is missing or the entry is
+/// damaged.
 pub fn entry(source: &dyn Source, usable: usize, number: u32) -> Option<Entry> {
     let at = map_page(number, source.page_bytes(), usable)?;
     let index = (number.checked_sub(at)?.checked_sub(1)?) as usize;

@@ -2,10 +2,10 @@
 
 use super::varint;
 
-/// A value as it is stored. Text is in the database's encoding.
+/// A value of a record. Text is in the database's encoding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
-    /// NULL; also what stands for an INTEGER PRIMARY KEY.
+    /// NULL, which a record also has in the place of an INTEGER PRIMARY KEY.
     Null,
     /// An integer.
     Integer(i64),
@@ -17,7 +17,7 @@ pub enum Value<'a> {
     Blob(&'a [u8]),
 }
 
-/// The values of a record; none if it does not fit.
+/// Decodes the values of a record. `None` if the record is damaged.
 pub fn decode(record: &[u8]) -> Option<Vec<Value<'_>>> {
     let mut at = 0;
     let header = usize::try_from(varint(record, &mut at)?).ok()?;
@@ -51,13 +51,13 @@ pub fn decode(record: &[u8]) -> Option<Vec<Value<'_>>> {
     Some(values)
 }
 
-/// Big-endian, of 1 to 8 bytes, signed.
+/// Reads a signed big-endian number of 1 to 8 bytes.
 fn integer(bytes: &[u8]) -> i64 {
     let first = bytes.first().map_or(0, |byte| i64::from(*byte as i8));
     bytes.iter().skip(1).fold(first, |all, byte| all << 8 | i64::from(*byte))
 }
 
-/// How text is stored (SQLite file format, 1.3.13).
+/// The encoding of a database's text (SQLite file format, 1.3.13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoding {
     /// UTF-8.
@@ -70,7 +70,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// From the database header's number; UTF-8 for any other.
+    /// Returns the encoding of a number in the database header, and UTF-8 for an unknown number.
     pub fn from_number(number: u32) -> Self {
         match number {
             2 => Encoding::Utf16le,
@@ -79,7 +79,7 @@ impl Encoding {
         }
     }
 
-    /// The name that `PRAGMA encoding` takes.
+    /// Returns the name that `PRAGMA encoding` takes.
     pub fn name(self) -> &'static str {
         match self {
             Encoding::Utf8 => "UTF-8",
@@ -88,7 +88,7 @@ impl Encoding {
         }
     }
 
-    /// Text for people; what is not text is replaced.
+    /// Decodes text, and replaces bytes that are not text.
     pub fn text(self, bytes: &[u8]) -> String {
         let unit = |pair: &[u8]| match self {
             Encoding::Utf16be => u16::from_be_bytes([pair[0], pair[1]]),

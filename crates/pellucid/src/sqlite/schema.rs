@@ -1,8 +1,8 @@
-//! The schema's rows; and what is left of them where page 1, or a page above them, is not there.
+//! The rows of the schema, and the search for them if page 1, or a page above them, is missing.
 //!
-//! There a page is taken for one of the schema only if each of its rows is such a row, each root in it is a page of a tree that
-//! no other page leads to, and no two pages of that kind say different things. An old page of the schema that
-//! lies on the freelist would not pass: its roots are somebody's by now.
+//! The search takes a page for one of the schema only if three things hold. Each of its rows is a row of a schema. Each
+//! root in it is a b-tree page that no other page leads to. No two rows of all such pages have the same name or root.
+//! An old page of the schema on the freelist does not pass, because its roots have another owner by now.
 
 use std::collections::HashSet;
 
@@ -15,32 +15,32 @@ use super::Source;
 /// The object that is the schema itself.
 pub const SCHEMA: usize = 0;
 
-/// A table or an index, by its row in the schema.
+/// A table, index, view or trigger, by its row in the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     /// `table`, `index`, `view` or `trigger`.
     pub kind: String,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
-    /// The table it is of.
+    /// The table that the object belongs to.
     pub table: String,
-    /// Its root page; 0 for what has none.
+    /// The root page; 0 for a view, a trigger or a virtual table, which have none.
     pub root: u32,
-    /// The statement that made it; none for what SQLite made itself.
+    /// The statement that made the object; `None` for an index that SQLite made itself.
     pub sql: Option<String>,
-    /// Whether its tree goes by rowid, if any page of it is there.
+    /// Whether the tree goes by rowid; `None` if no page of it was read.
     pub(super) is_table: Option<bool>,
-    /// How deep its leaves lie.
+    /// The depth of the leaves; `None` if none was read.
     pub(super) leaf_depth: Option<usize>,
 }
 
 impl Object {
-    /// Whether its tree goes by rowid; an index's does not, and a table's WITHOUT ROWID.
+    /// Whether the tree goes by rowid, which that of an index or of a table WITHOUT ROWID does not.
     pub fn goes_by_rowid(&self) -> bool {
         self.is_table == Some(true)
     }
 
-    /// ``table `t` ``.
+    /// Describes the object for people: ``table `t` ``.
     pub fn describe(&self) -> String {
         match self.name.as_str() {
             "sqlite_schema" => "the schema".to_owned(),
@@ -49,7 +49,7 @@ impl Object {
     }
 }
 
-/// Looks at every leaf that nothing leads to.
+/// Searches the leaves that no page leads to for rows of the schema, and adds them to `map`.
 pub fn search(map: &mut Map, source: &dyn Source, kinds: &[u8]) {
     let leaf = Kind::TableLeaf as u8;
     let leaves =
@@ -97,7 +97,7 @@ fn accept(map: &mut Map, source: &dyn Source, kinds: &[u8], found: Vec<(u32, Vec
     }
 }
 
-/// Every page that an interior page leads to.
+/// Returns every page that an interior page leads to.
 fn children(source: &dyn Source, kinds: &[u8]) -> HashSet<u32> {
     let interior =
         |kind: u8| kind == Kind::TableInterior as u8 || kind == Kind::IndexInterior as u8;
@@ -111,7 +111,7 @@ fn children(source: &dyn Source, kinds: &[u8]) -> HashSet<u32> {
     children
 }
 
-/// The rows of a page of the schema; none if one of them is not such a row.
+/// Returns the rows of a page of the schema. `None` if one of them is no such row.
 pub fn rows_of_page(source: &dyn Source, number: u32, encoding: Encoding) -> Option<Vec<Object>> {
     let page = source.page(number)?;
     let tree = BtreePage::parse(&page, number)?;

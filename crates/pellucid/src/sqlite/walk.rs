@@ -1,10 +1,11 @@
-//! From a root down: every page of a tree, with the rowids it may have, and its overflow pages.
+//! The walk from the root of a tree down: each page with the rowids it may have, and the overflow
+//! pages.
 
 use super::map::{Lost, Map, Role};
 use super::page::{BtreePage, Cell};
 use super::{word, Source};
 
-/// A page to be looked at: how deep it lies, and the rowids it may have, above `after` and up to `upto`.
+/// A page that the walk comes to: its depth, and the rowids it may have, above `after` and up to `upto`.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     pub number: u32,
@@ -14,8 +15,8 @@ pub struct Step {
 }
 
 impl Map {
-    /// Walks the tree of `object` from `root` on, and notes what every page is. What is owned already is left alone,
-    /// so that a damaged pointer leads nowhere twice.
+    /// Walks the tree of `object` from `root` on, and notes the owner and the role of every page. It
+    /// passes over a page that has an owner, so that a damaged pointer leads to no page twice.
     pub(super) fn walk(&mut self, source: &dyn Source, object: usize, root: Step) {
         let mut steps = vec![root];
         while let Some(step) = steps.pop() {
@@ -77,7 +78,7 @@ impl Map {
         if let Some(right) = tree.right_child() {
             child(right, after, step.upto);
         }
-        // The first child is to come out first.
+        // The first child comes off the end of the list first.
         steps[first..].reverse();
     }
 
@@ -99,12 +100,12 @@ impl Map {
     }
 }
 
-/// The whole payload of a cell; none if an overflow page of it is lost, with its number.
+/// Joins the whole payload of a cell.
 ///
 /// # Errors
-/// The page that is lost, or 0 where the chain ends too early.
+/// The number of the overflow page that is missing, or 0 if the chain ends too early.
 pub fn payload(source: &dyn Source, cell: &Cell<'_>) -> Result<Vec<u8>, u32> {
-    // The length is what a damaged page says: memory is taken as pages come.
+    // The length may be of a damaged page, so memory is allocated only as pages come.
     let most = u64::from(source.pages()) * source.page_bytes() as u64;
     if cell.bytes as u64 > most {
         return Err(0);
