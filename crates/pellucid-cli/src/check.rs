@@ -9,7 +9,7 @@ use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_vfs::seal_request::adopt;
 
-use crate::container::not_a_database;
+use crate::container::{not_a_database, refuse_unexpected};
 use crate::exit;
 use crate::keys::OpenWith;
 use crate::output::{bytes, seconds, Failure, Output, Unit};
@@ -77,7 +77,9 @@ fn gravity(status: u8) -> u8 {
 
 /// What is found.
 fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Failure> {
-    authenticable(&inspect(database)?.kind)?;
+    let kind = inspect(database)?.kind;
+    refuse_unexpected(database, &kind)?;
+    authenticable(&kind)?;
     let started = Instant::now();
     let bar = output.progress("authenticating pages", Unit::Bytes);
     let options = Options { physical_only: args.physical_only, cores: usize::from(args.cores) };

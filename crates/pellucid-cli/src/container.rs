@@ -5,6 +5,7 @@ use std::path::Path;
 use pellucid::message;
 use pellucid::Error;
 use pellucid_engine::inspect::{inspect, Kind, SealedHeader};
+use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::output::{Failure, Output};
 
@@ -16,7 +17,9 @@ pub fn begin() -> Result<(), Failure> {
 
 /// An encrypted database's header, which needs no key.
 pub fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
-    match inspect(database).map_err(|error| Failure::from(error).about(database))?.kind {
+    let found = inspect(database).map_err(|error| Failure::from(error).about(database))?;
+    refuse_unexpected(database, &found.kind)?;
+    match found.kind {
         Kind::Sealed(header) => Ok(header),
         Kind::Plain => Err(Failure::new(
             "the database is not encrypted",
@@ -28,6 +31,17 @@ pub fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
         _ => Err(not_a_database()),
     }
     .map_err(|failure: Failure| failure.about(database))
+}
+
+/// Refuses a file without a container at a path where the keyring expects one.
+pub fn refuse_unexpected(database: &Path, kind: &Kind) -> Result<(), Failure> {
+    let lesser = match kind {
+        Kind::Empty => Lesser::Empty,
+        Kind::Plain | Kind::NotADatabase => Lesser::Plain,
+        _ => return Ok(()),
+    };
+    let refused = Expectation::at(database).refuse_lesser(lesser);
+    refused.map_err(|error| Failure::from(error).about(database))
 }
 
 /// Neither the one nor the other yet.

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use nix::unistd::{Gid, Group, Uid};
+use pellucid_keyring::policy::{Limit, Policy};
 use pellucid_keyring::{Keyring, Made};
 
 use crate::output::{Failure, Output};
@@ -64,6 +65,10 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
     let id = group_id(group)?;
     Keyring::make_system_directories(home, id.as_raw())?;
     make_keys(home, output)?;
+    let keyring = Keyring::open(home)?;
+    if !keyring.policies()?.is_set(Policy::StrictPaths) {
+        keyring.set_policy(Policy::StrictPaths, Some(Limit::On))?;
+    }
     std::fs::write(&config, wanted).map_err(|error| {
         Failure::new(
             format!("`{}`: {error}", config.display()),

@@ -4,6 +4,7 @@
 // Printing macros panic where nobody reads.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod accept;
 mod backup;
 mod cert;
 mod check;
@@ -119,6 +120,8 @@ enum Command {
     Rewrap(rekey::RewrapArgs),
     /// Encryption scan (it rewrites the pages after a rekey): status, suspend, resume, verify
     Scan(scan::ScanArgs),
+    /// Take what lies at a path as it is, although the keyring expects something else there
+    Accept(accept::AcceptArgs),
     /// Rules for key age, certificate expiry and backups; `run` does what is due
     Policy(policy::PolicyArgs),
     /// Run SQL Server's statements from scripts, as sqlcmd does, or at a prompt
@@ -192,6 +195,7 @@ fn main() -> ExitCode {
         Command::Rekey(args) => rekey::rekey(args, &output),
         Command::Rewrap(args) => rekey::rewrap(args, &output),
         Command::Scan(args) => scan::run(args, &output),
+        Command::Accept(args) => accept::run(args, &output),
         Command::Policy(args) => policy::run(args, &output),
         Command::Sql(args) => sql::run(args, &output),
         Command::Doctor(_) => doctor::run(&output),

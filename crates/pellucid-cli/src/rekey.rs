@@ -101,6 +101,18 @@ pub fn rekey(args: &RekeyArgs, output: &Output) -> Result<ExitCode, Failure> {
     go_on(&args.database, &args.scan, &args.with, output)
 }
 
+/// A new key for a database that was accepted, and its scan.
+pub fn give_new_key(
+    database: &Path,
+    options: &ScanOptions,
+    with: &OpenWith,
+    output: &Output,
+) -> Result<(), Failure> {
+    ready(database, &message::NO_KEY)?;
+    new_key(database, None, false, output)?;
+    go_on(database, options, with, output).map(|_| ())
+}
+
 fn new_key(
     database: &Path,
     algorithm: Option<Algorithm>,

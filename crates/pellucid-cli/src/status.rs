@@ -13,6 +13,7 @@ use pellucid::hash::hex;
 use pellucid::{Error, Subject};
 use pellucid_engine::inspect::{inspect, Inspection, Kind, SealedHeader};
 use pellucid_keyring::{Keyring, Stored};
+use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::container::unreadable;
 use crate::exit;
@@ -125,6 +126,9 @@ fn attention(args: &StatusArgs, warnings: &[String]) -> ExitCode {
 
 fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut Vec<String>) {
     let name = found.path.display();
+    if let Some(told) = not_expected(found) {
+        warnings.push(format!("`{name}`: {told}"));
+    }
     match &found.kind {
         Kind::Plain => warnings.push(format!("`{name}` is NOT encrypted")),
         Kind::Unfinished => warnings.push(format!(
@@ -164,6 +168,29 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
             if matches!(found.kind, Kind::Sealed(_)) { " and may hold plain pages" } else { "" },
         ));
     }
+}
+
+/// What is wrong with the file, by what the keyring expects at its path.
+fn not_expected(found: &Inspection) -> Option<String> {
+    let expected = Expectation::at(&found.path);
+    let refused = match &found.kind {
+        Kind::Sealed(sealed) => match expected.check(&sealed.header) {
+            Ok(pins) => {
+                let other = pins.iter().find(|pin| pin.other == Some(sealed.header.file_id))?;
+                return Some(format!(
+                    "another encrypted database, file id {}, has taken the place of file id {}; `pellucid accept` takes it as it is",
+                    hex(&sealed.header.file_id),
+                    hex(&other.file_id)
+                ));
+            }
+            Err(error) => error,
+        },
+        Kind::Empty => expected.refuse_lesser(Lesser::Empty).err()?,
+        Kind::Plain | Kind::NotADatabase => expected.refuse_lesser(Lesser::Plain).err()?,
+        _ => return None,
+    };
+    let text = refused.to_string();
+    Some(text.strip_prefix("container: ").map_or(text.clone(), str::to_owned))
 }
 
 /// The state, how far a scan has come with it, and which process it is.

@@ -16,6 +16,8 @@ use pellucid_vfs::link::Link;
 use pellucid_vfs::opened;
 use pellucid_vfs::seal_request::{later_sequence, remember};
 
+/// The URI parameters of a header change. It may give a database under a retired key a new one.
+const AS_CHANGE: &str = "vfs=pellucid&require=container&pellucid_renew=1";
 /// How long to wait for the locks of a header change, which are held for a short moment.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
 /// The pause between two looks whether a checkpoint is over.
@@ -49,8 +51,7 @@ pub fn change(
     mut make: impl FnMut(&Link, &Header, &ContainerKeys) -> Result<Option<Next>>,
     commit: impl FnOnce() -> Result<()>,
 ) -> std::result::Result<Header, DatabaseError> {
-    let handle =
-        Handle::open(path, &uri(path, "vfs=pellucid&require=sealed"), ffi::OPEN_READWRITE)?;
+    let handle = Handle::open(path, &uri(path, AS_CHANGE), ffi::OPEN_READWRITE)?;
     handle.busy_timeout(TIMEOUT.as_millis() as std::ffi::c_int);
     // The first statement reads the header and rolls back an interrupted transaction.
     handle.run("SELECT 1 FROM sqlite_schema")?;
@@ -91,6 +92,7 @@ pub fn change(
     // Remembered by its whole path, because the caller's name for it means another file in another
     // directory.
     remember(&header, link.path());
+    link.keep();
     handle.run("COMMIT")?;
     Ok(header)
 }

@@ -104,16 +104,26 @@ impl SealedHeader {
 /// # Errors
 /// [`Error::Io`] if the file cannot be read.
 pub fn inspect(path: &Path) -> Result<Inspection> {
-    let found = look(path)?;
-    match found.kind {
-        // The beginning may have been read during a laying that was over, and its copy gone, a
-        // moment later. So a damaged file is read again.
-        Kind::Damaged(_) => look(path),
-        _ => Ok(found),
+    let (mut found, mut region) = look(path)?;
+    // The beginning may have been read during a laying that was over, and its copy gone, a moment later. So a damaged file is
+    // read until it is the same twice.
+    for _ in 0..LOOKS {
+        if !matches!(found.kind, Kind::Damaged(_)) {
+            break;
+        }
+        let before = std::mem::take(&mut region);
+        (found, region) = look(path)?;
+        if region == before {
+            break;
+        }
     }
+    Ok(found)
 }
 
-fn look(path: &Path) -> Result<Inspection> {
+/// The most looks at a file that changes meanwhile.
+const LOOKS: u32 = 100;
+
+fn look(path: &Path) -> Result<(Inspection, Vec<u8>)> {
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
     let mut file = pellucid_files::regular::open(path).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;
@@ -135,7 +145,8 @@ fn look(path: &Path) -> Result<Inspection> {
     if let Kind::Sealed(sealed) = &mut kind {
         sealed.is_scanned = crate::scan::is_taken(&file);
     }
-    Ok(Inspection { path: path.to_owned(), bytes: metadata.len(), kind, copy, logs })
+    let found = Inspection { path: path.to_owned(), bytes: metadata.len(), kind, copy, logs };
+    Ok((found, region))
 }
 
 /// The kind of a file that begins with `region`. With `is_whole` nothing lies behind the region.

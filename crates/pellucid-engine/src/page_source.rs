@@ -68,7 +68,7 @@ impl Pages {
     /// database for itself.
     pub fn open(path: &Path) -> Result<Self, DatabaseError> {
         let handle =
-            Handle::open(path, &uri(path, "vfs=pellucid&require=sealed"), ffi::OPEN_READONLY)?;
+            Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READONLY)?;
         handle.busy_timeout(PATIENCE.as_millis() as std::ffi::c_int);
         let container = OpenContainer::of(handle)?.ok_or_else(|| {
             Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")

@@ -32,7 +32,7 @@ pub fn add(path: &Path, protection: &Protection) -> std::result::Result<(), Data
 /// [`Error::Misuse`] if there is none at `index`, or it is the last one.
 pub fn drop(path: &Path, index: usize) -> std::result::Result<(), DatabaseError> {
     change(path, Action::Dropped, |header, _| {
-        let refuse = |why: &'static str| Err(Error::misuse(Subject::Protector(index), why));
+        let refuse = |why: &'static str| Err(Error::misuse(Subject::Protector(index + 1), why));
         match header.protectors.len() {
             count if index >= count => refuse("there is none of that number"),
             1 => refuse("it is the last one: without it nobody opens the database"),

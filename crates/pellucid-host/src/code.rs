@@ -38,6 +38,7 @@ pub fn code_of(error: &Error) -> Code {
         Error::Unauthentic { .. } => ffi::IOERR_DATA,
         Error::Unsupported { .. } => ffi::CANTOPEN,
         Error::MissingKey { .. } | Error::Message { .. } => ffi::AUTH,
+        Error::Replaced { .. } => ffi::AUTH_REPLACED,
         Error::Misuse { .. } => ffi::PERM,
         Error::LimitReached { .. } => ffi::FULL,
         _ => ffi::ERROR,
@@ -120,6 +121,7 @@ mod tests {
             ("Unauthentic", Error::unauthentic(subject(), "x")),
             ("Unsupported", Error::unsupported(subject(), "x")),
             ("MissingKey", Error::missing_key(subject(), "x")),
+            ("Replaced", Error::replaced(subject(), "x")),
             ("Misuse", Error::misuse(subject(), "x")),
             ("LimitReached", Error::limit(subject(), "x")),
         ];

@@ -178,6 +178,10 @@ pub const CANTOPEN: c_int = 14;
 pub const MISUSE: c_int = 21;
 /// Not authorized: a key is missing.
 pub const AUTH: c_int = 23;
+/// `SQLITE_AUTH` with the first extension (SQLite's `SQLITE_AUTH_USER`): another file than the expected one.
+pub const AUTH_REPLACED: c_int = AUTH | 1 << 8;
+/// `SQLITE_NOTICE`: a line in the error log, and no error.
+pub const NOTICE: c_int = 27;
 /// The file is not a database.
 pub const NOTADB: c_int = 26;
 /// A statement has a row.

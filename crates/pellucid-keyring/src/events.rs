@@ -52,6 +52,10 @@ pub enum Action {
     Resumed,
     /// A policy was set or cleared.
     Changed,
+    /// Another encrypted database was found at a path than the keyring expects there.
+    Replaced,
+    /// What is at a path was accepted, although the keyring expected something else.
+    Accepted,
 }
 
 impl Action {
@@ -74,6 +78,8 @@ impl Action {
             Action::Suspended => "suspended",
             Action::Resumed => "resumed",
             Action::Changed => "changed",
+            Action::Replaced => "replaced by another one",
+            Action::Accepted => "accepted",
         }
     }
 }

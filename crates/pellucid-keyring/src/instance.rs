@@ -133,7 +133,7 @@ fn read_configured() -> Result<Option<PathBuf>> {
 }
 
 /// Whether `home` is what [`configured`] says, by whatever path.
-fn is_configured(home: &Path) -> bool {
+pub(super) fn is_configured(home: &Path) -> bool {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     configured().is_some_and(|configured| whole(&configured) == whole(home))
 }
@@ -229,6 +229,14 @@ pub(super) fn names_in(directory: &Path) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// The same of a directory that is made when it is first needed.
+pub(super) fn names_if_there(directory: &Path) -> Result<Vec<String>> {
+    match names_in(directory) {
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        names => names,
+    }
 }
 
 /// Whether an instance is there, or was, as far as the caller may look.

@@ -12,6 +12,7 @@
 //! 2. `provider.rs` and `service_key.rs`: the service master key. `master.rs`: both master keys,
 //!    their change, backup and passwords, with `password_file.rs`.
 //! 3. `certificates.rs`: the certificates. `databases.rs`: what the keyring remembers of databases.
+//!    `pins.rs`: what it expects at a path, and the keys that a rekey retired.
 //! 4. `policy.rs` and `settings.rs`: policies, and the instance's other settings. `events.rs`: the
 //!    event log. `runs.rs`: the scans that run. `history.rs`: the key of the backup history.
 //! 5. `bundle.rs` and `moving.rs`: an instance in one file, and its move to another instance.
@@ -41,6 +42,7 @@ mod lock;
 mod master;
 mod moving;
 mod password_file;
+mod pins;
 pub mod policy;
 mod provider;
 mod runs;
@@ -61,6 +63,7 @@ pub use master::{
 };
 pub use moving::{Carried, Fate};
 pub use password_file::MasterKey;
+pub use pins::Pin;
 pub use provider::{use_provider, ServiceKeyProvider, Source};
 pub use runs::{ProcessId, Run, Stopped};
 

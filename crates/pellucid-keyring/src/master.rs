@@ -4,11 +4,11 @@
 //! then it takes the old one's name. At each moment every file opens under one of the two, so readers need no lock and
 //! whoever changes the keyring next finishes what was interrupted. Described in docs/format.md, "Keyring".
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
 use super::password_file::{self, MasterKey};
+use super::pins::DIRECTORIES;
 use super::sealed_file::{
     check_new, check_value, sync_parent, write_new, write_new_inside, Kind, SealedFile,
 };
@@ -26,12 +26,10 @@ pub type Lost = Vec<PathBuf>;
 
 /// Whether anything is there that is sealed under the database master key.
 pub(super) fn has_children(home: &Path) -> Result<bool> {
-    for directory in ["keyring/certificates", "keyring/databases"] {
-        match instance::names_in(&home.join(directory)) {
-            Ok(names) if names.is_empty() => {}
-            Ok(_) => return Ok(true),
-            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+    let own = ["certificates", "databases"].into_iter();
+    for directory in own.chain(DIRECTORIES.map(|(directory, _)| directory)) {
+        if !instance::names_if_there(&home.join("keyring").join(directory))?.is_empty() {
+            return Ok(true);
         }
     }
     let files = [settings::file(home), history::file(home)];
@@ -405,9 +403,10 @@ fn opens(file: &SealedFile, present: Option<&Secret32>, next: Option<&Secret32>)
 /// Everything sealed under the database master key.
 pub(super) fn children(home: &Path) -> Result<Vec<SealedFile>> {
     let mut found = Vec::new();
-    for (directory, kind) in [("certificates", Kind::Certificate), ("databases", Kind::Database)] {
+    let own = [("certificates", Kind::Certificate), ("databases", Kind::Database)];
+    for (directory, kind) in own.into_iter().chain(DIRECTORIES) {
         let directory = home.join("keyring").join(directory);
-        for name in instance::names_in(&directory)? {
+        for name in instance::names_if_there(&directory)? {
             found.push(SealedFile::new(directory.join(&name), kind, &name));
         }
     }

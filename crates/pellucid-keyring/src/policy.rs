@@ -34,16 +34,19 @@ pub enum Policy {
     CertificateBackupAge,
     /// The backup of a master key may be so old.
     MasterKeyBackupAge,
+    /// Another encrypted database of the instance at a pinned path is an error.
+    StrictPaths,
 }
 
 impl Policy {
     /// Every policy, in the order they are shown.
-    pub const ALL: [Policy; 5] = [
+    pub const ALL: [Policy; 6] = [
         Policy::RekeyAfter,
         Policy::RekeyAfterWrites,
         Policy::WarnBeforeExpiry,
         Policy::CertificateBackupAge,
         Policy::MasterKeyBackupAge,
+        Policy::StrictPaths,
     ];
 
     /// Its name.
@@ -54,6 +57,7 @@ impl Policy {
             Policy::WarnBeforeExpiry => "warn-before-expiry",
             Policy::CertificateBackupAge => "certificate-backup-age",
             Policy::MasterKeyBackupAge => "master-key-backup-age",
+            Policy::StrictPaths => "strict-paths",
         }
     }
 
@@ -69,6 +73,9 @@ impl Policy {
             Policy::MasterKeyBackupAge => {
                 "a master key's backup that is older, or missing, is called out"
             }
+            Policy::StrictPaths => {
+                "another encrypted database at a path where one was before is an error"
+            }
         }
     }
 
@@ -82,11 +89,13 @@ impl Policy {
             Policy::RekeyAfter => Limit::Days(730),
             Policy::WarnBeforeExpiry => Limit::Days(30),
             Policy::CertificateBackupAge => Limit::Days(90),
-            Policy::RekeyAfterWrites | Policy::MasterKeyBackupAge => Limit::Off,
+            Policy::RekeyAfterWrites | Policy::MasterKeyBackupAge | Policy::StrictPaths => {
+                Limit::Off
+            }
         }
     }
 
-    /// Reads a limit of this policy: `365d`, a number of writes, `off`.
+    /// Reads a limit of this policy: `365d`, a number of writes, `on`, `off`.
     ///
     /// # Errors
     /// [`Error::Misuse`] saying how it is written.
@@ -94,6 +103,12 @@ impl Policy {
         let refused = |how: &'static str| Err(Error::misuse(self.as_subject(), how));
         if text == "off" {
             return Ok(Limit::Off);
+        }
+        if self == Policy::StrictPaths {
+            return match text {
+                "on" => Ok(Limit::On),
+                _ => refused("is `on` or `off`"),
+            };
         }
         if self == Policy::RekeyAfterWrites {
             return match text.parse() {
@@ -131,6 +146,8 @@ impl FromStr for Policy {
 pub enum Limit {
     /// It says nothing.
     Off,
+    /// It holds; it has no degrees.
+    On,
     /// So many days.
     Days(u32),
     /// So many writes.
@@ -150,6 +167,7 @@ impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Limit::Off => f.write_str("off"),
+            Limit::On => f.write_str("on"),
             Limit::Days(days) => write!(f, "{days}d"),
             Limit::Writes(writes) => write!(f, "{writes}"),
         }

@@ -19,6 +19,7 @@ use crate::journal_file::JournalFile;
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd};
 use crate::main_file::MainFile;
+use crate::pins::Expectation;
 use crate::registry;
 use crate::registry::Partner;
 use crate::seal_request::Request;
@@ -92,6 +93,7 @@ pub unsafe fn open(
     flags: c_int,
     granted: &mut c_int,
     request: Request,
+    expected: Expectation,
 ) -> c_int {
     // SAFETY: by contract; the handle lives in `State`, which close drops.
     let lower = unsafe { Lower::new(lower_of(file)) };
@@ -101,7 +103,7 @@ pub unsafe fn open(
             .map_err(|_| Code(ffi::NOMEM)),
         Some(path) if flags & ffi::OPEN_MAIN_DB != 0 => {
             let read_only = *granted & ffi::OPEN_READONLY != 0;
-            MainFile::open(path, lower, read_only, request).map(|main| {
+            MainFile::open(path, lower, read_only, request, expected).map(|main| {
                 if !read_only && main.link().check_writable().is_err() {
                     *granted =
                         *granted & !(ffi::OPEN_READWRITE | ffi::OPEN_CREATE) | ffi::OPEN_READONLY;

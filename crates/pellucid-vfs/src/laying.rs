@@ -17,6 +17,7 @@ use pellucid_host::ffi;
 use crate::copy::CopyFile;
 use crate::lower::{Lower, CALL_BYTES};
 use crate::open_file::OpenFile;
+use crate::pins::{Expectation, Lesser};
 
 /// A copy that is to be laid over its database, and whether it is sealed.
 #[derive(Debug)]
@@ -217,7 +218,12 @@ pub fn is_copy_beside(path: &Path) -> bool {
 /// `SQLITE_BUSY` while another connection finishes it. A code after a line in the log that names
 /// the copy, if the copy is missing or another one, or may not be laid because the file is
 /// read-only.
-pub fn roll_forward(lower: Lower, path: &Path, read_only: bool) -> Outcome<()> {
+pub fn roll_forward(
+    lower: Lower,
+    path: &Path,
+    read_only: bool,
+    expected: &Expectation,
+) -> Outcome<()> {
     if read_only {
         let error = match copy_path(path).exists() {
             true => blocked(path, "by whoever opens it and may write; this connection may not"),
@@ -229,13 +235,13 @@ pub fn roll_forward(lower: Lower, path: &Path, read_only: bool) -> Outcome<()> {
     let finished = lower
         .lock(ffi::LOCK_RESERVED)
         .and_then(|()| lower.lock(ffi::LOCK_EXCLUSIVE))
-        .and_then(|()| finish(lower, path));
+        .and_then(|()| finish(lower, path, expected));
     let unlocked = lower.unlock(ffi::LOCK_NONE);
     finished?;
     unlocked
 }
 
-fn finish(lower: Lower, path: &Path) -> Outcome<()> {
+fn finish(lower: Lower, path: &Path, expected: &Expectation) -> Outcome<()> {
     let typed = |error: Error| report(path, &error);
     // Another process may have finished it while this connection waited for the lock.
     let Some(kind) = unfinished(lower)? else { return Ok(()) };
@@ -250,6 +256,11 @@ fn finish(lower: Lower, path: &Path) -> Outcome<()> {
         Unfinished::Plain(sector) => {
             let copy = copy.ok_or_else(|| typed(blocked(path, "which is not there")))?;
             check_plain_copy(path, &copy, &sector).map_err(typed)?;
+            // Anybody can begin such a laying, which has no key. A decryption or restore that was asked for has let the database
+            // go.
+            if !is_sealed(&copy) {
+                expected.refuse_lesser(Lesser::Plain).map_err(typed)?;
+            }
             (copy, false)
         }
     };
@@ -271,6 +282,12 @@ fn check_sealed_copy(path: &Path, copy: &CopyFile, file_id: [u8; 16]) -> Result<
         Ok(Some(SectorZero::Sealed { file_id: found })) if found == file_id => Ok(()),
         _ => Err(blocked(path, "and the one there belongs to another database")),
     }
+}
+
+fn is_sealed(copy: &CopyFile) -> bool {
+    let mut sector = [0; SECTOR_BYTES];
+    copy.file().read_exact_at(&mut sector, 0).is_ok()
+        && matches!(SectorZero::parse(&sector), Ok(Some(SectorZero::Sealed { .. })))
 }
 
 fn check_plain_copy(path: &Path, copy: &CopyFile, sector: &SectorZero) -> Result<()> {

@@ -20,6 +20,7 @@
 //!    child.
 //! 7. [`seal_request`]: the keys that may open a database, and the keys and protectors of a new
 //!    one.
+//!    [`pins`]: what the keyring expects at the path of a database.
 //! 8. [`copy`] is the copy that a conversion fills; [`laying`] lays it over the original.
 //! 9. `lower`: a file of the VFS below, where bytes reach the system. `held` gathers units for
 //!    one call of it.
@@ -77,6 +78,7 @@ pub mod named_file;
 pub mod open_file;
 pub mod opened;
 mod overlay;
+pub mod pins;
 mod pool;
 mod read_ahead;
 mod registry;

@@ -24,6 +24,7 @@ use pellucid_host::ffi;
 use crate::journal_file::JournalFile;
 use crate::laying;
 use crate::lower::{Lower, ReadEnd};
+use crate::pins::{Expectation, Lesser};
 use crate::pool::{Pool, WearKind};
 use crate::seal_request::{check_state, Birth, Credentials};
 use crate::wal_file::WalFile;
@@ -67,6 +68,8 @@ struct Container {
     /// Header copy 1 differs from copy 0, because a header change was interrupted between the two
     /// writes.
     behind: bool,
+    /// Why nothing may be written under this header, by what is expected of it.
+    forbidden: Option<&'static str>,
 }
 
 /// The state shared by the files of one database in one connection.
@@ -74,6 +77,7 @@ struct Container {
 pub struct Link {
     path: PathBuf,
     credentials: Credentials,
+    expected: Expectation,
     container: RefCell<Container>,
     pool: RefCell<Pool>,
     reserve_next: Cell<[u64; 2]>,
@@ -112,6 +116,7 @@ impl Link {
         lower: Lower,
         credentials: Credentials,
         phase: Phase,
+        expected: Expectation,
     ) -> Result<Self> {
         let keys = match &phase {
             Phase::Unborn(birth) => Some(birth.keys()?),
@@ -120,6 +125,7 @@ impl Link {
         Ok(Self {
             path,
             credentials,
+            expected,
             container: RefCell::new(Container {
                 phase,
                 keys,
@@ -127,6 +133,7 @@ impl Link {
                 head: [0; HEAD_BYTES],
                 mend: false,
                 behind: false,
+                forbidden: None,
             }),
             pool: RefCell::new(Pool::new()?),
             reserve_next: Cell::new([RESERVE_FIRST; 2]),
@@ -203,18 +210,40 @@ impl Link {
         self.container.borrow().header.clone()
     }
 
-    /// Refuses to write if the header has a flag that forbids it to this version. Newer versions
-    /// set such flags.
+    /// Refuses to write if the header has a flag that forbids it to this version, which newer versions
+    /// set, or if what is expected of the database forbids it.
     ///
     /// # Errors
-    /// `SQLITE_READONLY` after a line in the log that names the unknown flag.
+    /// `SQLITE_READONLY` after a line in the log that names the unknown flag, or the reason.
     pub fn check_writable(&self) -> Outcome<()> {
         let flags = self.container.borrow().header.as_ref().map(|header| header.flags);
         let checked = flags.map_or(Ok(()), |flags| flags.check_writable(Subject::Container));
-        checked.map_err(|error| {
+        let forbidden = || match self.container.borrow().forbidden {
+            Some(why) => Err(Error::misuse(Subject::Container, why)),
+            None => Ok(()),
+        };
+        checked.and_then(|()| forbidden()).map_err(|error| {
             self.note(ffi::READONLY, &error.to_string());
             Code(ffi::READONLY)
         })
+    }
+
+    /// Refuses a plain file where a container is expected. Another process may have put it there since it was opened.
+    ///
+    /// # Errors
+    /// A code after a line in the log.
+    pub fn refuse_lesser(&self) -> Outcome<()> {
+        if self.is_sealing() {
+            return Ok(());
+        }
+        self.expected.refuse_lesser(Lesser::Plain).map_err(|error| self.report(&error))
+    }
+
+    /// Lets the keyring expect this connection's header at the database's path. The header is on disk.
+    pub fn keep(&self) {
+        if let (Some(header), Ok(pins)) = (self.header(), self.expected.pins()) {
+            self.expected.keep(&header, &pins);
+        }
     }
 
     fn lower(&self) -> Outcome<Lower> {
@@ -496,10 +525,12 @@ impl Link {
         let known = self.container.borrow().keys.clone();
         let mut read = self.read_whole_header(lower)?;
         let mut attempt = 0;
-        let keys = loop {
+        let (keys, pins) = loop {
             self.refuse_older(&read.header)?;
-            let keys =
-                self.credentials.unlock(&read.header, &read.bytes, read.copy, known.as_ref());
+            let keys = self
+                .credentials
+                .unlock(&read.header, &read.bytes, read.copy, known.as_ref())
+                .and_then(|keys| Ok((keys, self.expected.check(&read.header)?)));
             attempt += 1;
             match keys {
                 // The keyring was read after the header; another process may have changed both in
@@ -520,7 +551,13 @@ impl Link {
         if read.sector_damaged {
             self.note(ffi::CORRUPT, "sector 0 is damaged; the header behind it is whole");
         }
+        // A header of which one copy is behind may not be on disk yet. The keyring is never ahead of that.
+        if !read.second_behind {
+            self.expected.keep(&read.header, &pins);
+        }
+        let forbidden = self.expected.forbids_writing(&read.header)?;
         let mut container = self.container.borrow_mut();
+        container.forbidden = forbidden;
         let same = container
             .keys
             .as_ref()
@@ -635,6 +672,7 @@ impl Link {
         lower.write(&region[..SECTOR_BYTES], 0)?;
         lower.sync(ffi::SYNC_NORMAL)?;
         self.credentials.remember(&encoded, &keys);
+        self.expected.put_if_writable(&self.path, &header);
         self.adopt(header, keys, &encoded[..HEAD_BYTES]);
         Ok(())
     }
@@ -647,6 +685,7 @@ impl Link {
         container.head.copy_from_slice(head);
         container.mend = false;
         container.behind = false;
+        container.forbidden = None;
     }
 
     /// Changes the header and keeps the DEK. The caller holds the locks that a header change needs.

@@ -16,6 +16,7 @@ use crate::laying;
 use crate::link::{Failure, Link, Phase};
 use crate::lower::Lower;
 use crate::lower::ReadEnd;
+use crate::pins::{Expectation, Lesser};
 use crate::seal_request::{Birth, Credentials, Request};
 
 /// A main database file of one connection.
@@ -33,13 +34,19 @@ impl MainFile {
     ///
     /// # Errors
     /// A code after a line in the log: no key, damage, or a plain file where a sealed one is required.
-    pub fn open(path: PathBuf, lower: Lower, read_only: bool, request: Request) -> Outcome<Self> {
+    pub fn open(
+        path: PathBuf,
+        lower: Lower,
+        read_only: bool,
+        request: Request,
+        expected: Expectation,
+    ) -> Outcome<Self> {
         let typed = |error: Error| report(&path, &error);
         let mut size = lower.size()?;
         let mut first = [0; SECTOR_BYTES];
         lower.read(&mut first, 0)?;
         if size > 0 && laying::is_unfinished(lower, &path)? {
-            laying::roll_forward(lower, &path, read_only)?;
+            laying::roll_forward(lower, &path, read_only, &expected)?;
             lower.read(&mut first, 0)?;
             size = lower.size()?;
         }
@@ -67,9 +74,11 @@ impl MainFile {
                 )));
             }
             refuse_plain(kind, &request).map_err(typed)?;
+            expected.refuse_lesser(kind.lesser()).map_err(typed)?;
         }
         let sealed = matches!(phase, Phase::Sealed);
-        let link = Rc::new(Link::new(path.clone(), lower, credentials, phase).map_err(typed)?);
+        let link = Link::new(path.clone(), lower, credentials, phase, expected).map_err(typed)?;
+        let link = Rc::new(link);
         if sealed {
             link.load()?;
         }
@@ -192,6 +201,9 @@ impl MainFile {
             self.link.check_remembered()?;
         }
         self.check_required()?;
+        if level == ffi::LOCK_SHARED {
+            self.link.refuse_lesser()?;
+        }
         if level >= ffi::LOCK_RESERVED {
             self.link.check_writable()?;
         }
@@ -348,6 +360,15 @@ enum FileClass {
     /// A plain database, or a file that SQLite itself will refuse.
     Plain,
     Sealed,
+}
+
+impl FileClass {
+    fn lesser(self) -> Lesser {
+        match self {
+            FileClass::Empty => Lesser::Empty,
+            FileClass::Plain | FileClass::Sealed => Lesser::Plain,
+        }
+    }
 }
 
 fn classify(lower: Lower, size: u64, first: &[u8]) -> Result<FileClass, Error> {

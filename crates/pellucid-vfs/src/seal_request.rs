@@ -52,10 +52,16 @@ pub struct Request {
     pub algorithm: Option<String>,
     /// A token of [`prepare_birth`].
     pub birth: Option<String>,
-    /// `require=sealed`, or `PELLUCID_REQUIRE=1`.
+    /// `require=sealed`, or `PELLUCID_REQUIRE=1`: a plain database is refused. `require=container` is the project's own.
     pub require: bool,
+    /// `require=sealed`, or `PELLUCID_REQUIRE=1`: one whose encryption is switched off is refused, too.
+    pub require_sealed: bool,
     /// `pellucid_copy=1`: opens only the copy that a conversion in this process is filling.
     pub copy: bool,
+    /// `file_id=`: the only file ids that the database may have.
+    pub file_id: Option<String>,
+    /// `pellucid_renew=1`: the connection gives a database under a retired key a new one.
+    pub renew: bool,
     /// The copy's pages are in clear, whatever the environment says.
     pub plain: bool,
     /// `pellucid_mmap=0`, or `PELLUCID_MMAP=0`: pages are not read through a mapping.
@@ -71,9 +77,14 @@ impl Request {
             || self.birth.is_some()
     }
 
+    /// Whether a new database would be sealed.
+    pub fn begets(&self) -> bool {
+        !self.plain && (self.names_a_key() || flag("PELLUCID_ENCRYPT_NEW"))
+    }
+
     /// Whether a new database would be plain where a plain one is refused.
     pub fn forbids_birth(&self) -> bool {
-        self.require && !self.names_a_key() && !flag("PELLUCID_ENCRYPT_NEW")
+        self.require && !self.begets()
     }
 }
 
@@ -268,6 +279,14 @@ fn recall(header: &Header) -> Result<Option<DatabaseMemory>> {
         );
         Error::missing_key(Subject::Container, cause)
     })
+}
+
+/// What the keyring remembers of the database.
+///
+/// # Errors
+/// [`Error::MissingKey`] if the keyring remembers the database, or may, and cannot be read.
+pub(crate) fn recall_known(header: &Header) -> Result<Option<DatabaseMemory>> {
+    recall(header)
 }
 
 /// The sequence number that a header made from `header` has to exceed, so that no keyring refuses

@@ -17,6 +17,7 @@ use crate::copy;
 use crate::file;
 use crate::lower::Lower;
 use crate::main_file::plain_where_sealed_is_required;
+use crate::pins::{note_resolved, Expectation, Lesser};
 use crate::seal_request::{flag, Request};
 
 /// The name to open databases under: `file:app.db?vfs=pellucid`.
@@ -135,15 +136,22 @@ unsafe fn request_of(name: *const c_char) -> Request {
     };
     let string = |key: &CStr| text(key).and_then(|bytes| String::from_utf8(bytes).ok());
     let path = |key: &CStr| text(key).map(|bytes| PathBuf::from(OsStr::from_bytes(&bytes)));
+    let required = string(c"require").filter(|value| value == "sealed" || value == "container");
     Request {
         certificate: string(c"certificate"),
         key_file: path(c"key_file"),
         passphrase_file: path(c"passphrase_file"),
         algorithm: string(c"algorithm"),
         birth: string(c"pellucid_birth"),
-        require: string(c"require").is_some_and(|value| value == "sealed")
-            || flag("PELLUCID_REQUIRE"),
+        require: required.is_some() || flag("PELLUCID_REQUIRE"),
+        // The project's own connections work on a container in whatever state.
+        require_sealed: match required.as_deref() {
+            Some("container") => false,
+            required => required.is_some() || flag("PELLUCID_REQUIRE"),
+        },
         copy: string(c"pellucid_copy").is_some(),
+        file_id: string(c"file_id"),
+        renew: string(c"pellucid_renew").is_some(),
         plain: false,
         unmapped: string(c"pellucid_mmap").is_some_and(|value| value == "0")
             || std::env::var_os("PELLUCID_MMAP").is_some_and(|value| value == "0"),
@@ -194,11 +202,19 @@ unsafe extern "C" fn open(
                 return report(path, &plain_where_sealed_is_required()).0;
             }
         }
-        // A FIFO under the name of a database or a log would make the open wait.
+        let mut expected = Expectation::default();
         if let Some(path) = path.as_ref() {
-            if std::fs::metadata(path).is_ok_and(|found| never_a_database(&found)) {
+            let found = std::fs::metadata(path);
+            // A FIFO under the name of a database or a log would make the open wait.
+            if found.as_ref().is_ok_and(never_a_database) {
                 note(ffi::CANTOPEN, path, "not a regular file");
                 return ffi::CANTOPEN;
+            }
+            if flags & ffi::OPEN_MAIN_DB != 0 {
+                match expectation(path, found.is_ok(), flags, &request) {
+                    Ok(found) => expected = found,
+                    Err(code) => return code,
+                }
             }
         }
         let Some(open) = lower.open else { return ffi::CANTOPEN };
@@ -223,7 +239,7 @@ unsafe extern "C" fn open(
                     return if is_full(&error) { ffi::FULL } else { code };
                 }
             }
-            let code = file::open(file, name, path, flags, &mut granted, request);
+            let code = file::open(file, name, path, flags, &mut granted, request, expected);
             if !out_flags.is_null() {
                 *out_flags = granted;
             }
@@ -235,6 +251,30 @@ unsafe extern "C" fn open(
         unsafe { (*file).methods = std::ptr::null() };
         ffi::ERROR
     })
+}
+
+/// What is expected at the path of a main database. An error if there is no file and one is expected, unless a new sealed
+/// database is to be made.
+fn expectation(
+    path: &Path,
+    is_there: bool,
+    flags: c_int,
+    request: &Request,
+) -> Result<Expectation, c_int> {
+    let found =
+        Expectation::of_connection(path, request).map_err(|error| report(path, &error).0)?;
+    let makes = flags & ffi::OPEN_CREATE != 0;
+    if is_there || makes && request.begets() {
+        return Ok(found);
+    }
+    match found.refuse_lesser(Lesser::Missing) {
+        Ok(()) => Ok(found),
+        Err(error) => {
+            let code = report(path, &error).0;
+            // A program that only looks whether there is a database gets SQLite's own answer.
+            Err(if makes { code } else { ffi::CANTOPEN })
+        }
+    }
 }
 
 fn is_full(error: &pellucid::Error) -> bool {
@@ -298,10 +338,20 @@ unsafe extern "C" fn full_pathname(
         }
     }
     let (lower_vfs, lower) = below(vfs);
-    match lower.full_pathname {
-        // SAFETY: SQLite's arguments go through unchanged.
-        Some(call) => unsafe { call(lower_vfs, name, bytes, out) },
-        None => ffi::CANTOPEN,
+    let Some(call) = lower.full_pathname else { return ffi::CANTOPEN };
+    // SAFETY: SQLite's arguments go through unchanged. Both names are terminated, `out` if the call succeeded: SQLite takes
+    // its other results, of links that were followed, for successes too.
+    unsafe {
+        let code = call(lower_vfs, name, bytes, out);
+        if code & 0xff == ffi::OK {
+            let path =
+                |name: *const c_char| Path::new(OsStr::from_bytes(CStr::from_ptr(name).to_bytes()));
+            let noted = catch_unwind(AssertUnwindSafe(|| note_resolved(path(name), path(out))));
+            if noted.is_err() {
+                return ffi::CANTOPEN;
+            }
+        }
+        code
     }
 }
 

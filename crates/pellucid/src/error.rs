@@ -107,8 +107,11 @@ pub enum Error {
     Unsupported { subject: Subject, cause: Cause },
     /// No protector could be opened with the keys at hand. The caller puts the file's name before the
     /// text, so that [`Subject::Container`] is left out.
-    #[error("{}{cause}", before_missing_key(.subject))]
+    #[error("{}{cause}", before_cause(.subject))]
     MissingKey { subject: Subject, cause: Cause },
+    /// Another file lies at a path than the keyring, or the caller, expects there: find out who put it there, or accept it.
+    #[error("{}{cause}", before_cause(.subject))]
+    Replaced { subject: Subject, cause: Cause },
     /// The caller's request is not allowed.
     #[error("{subject}: {cause}")]
     Misuse { subject: Subject, cause: Cause },
@@ -121,7 +124,7 @@ pub enum Error {
 }
 
 /// The beginning of the text of [`Error::MissingKey`].
-fn before_missing_key(subject: &Subject) -> String {
+fn before_cause(subject: &Subject) -> String {
     match subject {
         Subject::Container => String::new(),
         _ => format!("{subject}: "),
@@ -160,6 +163,11 @@ impl Error {
     /// Makes the error of a file that no key at hand opens.
     pub fn missing_key(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::MissingKey { subject, cause: cause.into() }
+    }
+
+    /// Makes the error of another file than the expected one.
+    pub fn replaced(subject: Subject, cause: impl Into<Cause>) -> Self {
+        Error::Replaced { subject, cause: cause.into() }
     }
 
     /// Makes the error of SQL Server's message, with its argument.

@@ -13,6 +13,7 @@ use pellucid_files::paths::{assert_one_name, belongs_beside, full_name, BELONGS_
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::copy::CopyFile;
+use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::{leave, remember, Birth, Credentials, Protection, Request};
 
 use super::chain::Chain;
@@ -104,6 +105,7 @@ pub fn restore(
     let sealed = header.sealed_source && !job.decrypted;
     let files = [&job.media[..], job.base.as_ref().unwrap_or(&job.media)];
     refuse_chain(&chain, files, None, believe)?;
+    let expected = Expectation::at_all_names(&job.to)?;
     let place = Place::find(job, last, sealed)?;
     // Permission to make a plain database does not say that the set can be believed.
     refuse_chain(&chain, files, Some(&job.to), believe)?;
@@ -131,8 +133,10 @@ pub fn restore(
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
             target.finish(header.pages)?;
+            expected.announce(&container)?;
             place.install(file, header.page_size, Some(&keys), job.timeout)?;
             remember(&container, &place.to);
+            expected.put_if_writable(&place.to, &container);
         }
         false => {
             let target = PlainTarget::create_unfinished(&beside, header.page_size)?;
@@ -140,7 +144,9 @@ pub fn restore(
             chain.fill(&target, job.workers, progress)?;
             assert_database(target.file(), header.pages)?;
             target.finish(header.pages)?;
+            expected.let_go(true)?;
             place.install(file, header.page_size, None, job.timeout)?;
+            expected.release()?;
         }
     }
     let mut record = RestoreRecord {

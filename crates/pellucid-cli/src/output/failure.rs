@@ -137,6 +137,7 @@ impl From<Error> for Failure {
                 failure.hint = failure.hint.filter(|hint| !hint.is_empty());
                 return failure.kind("message").number(message.number);
             }
+            Error::Replaced { .. } => ("replaced", exit::FAILED, Some(REPLACED)),
             Error::Misuse { .. } => ("misuse", exit::FAILED, None),
             Error::LimitReached { .. } => ("limit-reached", exit::FAILED, None),
             _ => ("failed", exit::FAILED, None),
@@ -146,6 +147,9 @@ impl From<Error> for Failure {
         Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, kind, number }
     }
 }
+
+const REPLACED: &str =
+    "find out who put the file there; put the expected one back, or accept this one";
 
 /// Whether it lies in the system instance.
 fn of_the_machine(subject: &Subject) -> bool {
@@ -226,6 +230,7 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
             exit::FAILED,
             "the file is neither an SQLite database nor an encrypted one: look at the path",
         ),
+        23 if code == pellucid_host::ffi::AUTH_REPLACED => ("replaced", exit::FAILED, REPLACED),
         23 => (
             "missing-key",
             exit::FAILED,

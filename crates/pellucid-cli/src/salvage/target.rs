@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use pellucid::sqlite::{Map, Object, Source, SCHEMA};
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_engine::page_source::Pages;
+use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::{prepare_birth, remember, Birth};
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{renameat_with, RenameFlags, CWD};
@@ -211,6 +212,7 @@ impl Target {
         if let (true, Ok(whole)) = (self.sealed, std::path::absolute(to)) {
             if let Kind::Sealed(found) = inspect(to)?.kind {
                 remember(&found.header, &whole);
+                Expectation::at(&whole).put_if_writable(&whole, &found.header);
             }
         }
         Ok(bytes)

@@ -41,6 +41,7 @@ mod newer;
 mod objects;
 mod overwrite;
 mod pages;
+mod pinned_paths;
 mod policy;
 mod programs;
 mod progress;

@@ -72,7 +72,7 @@ fn policies_are_shown_set_and_cleared() {
             .collect()
     };
     let defaults =
-        ["730d", "off", "30d", "90d", "off"].map(|value| (value.to_owned(), false)).to_vec();
+        ["730d", "off", "30d", "90d", "off", "off"].map(|value| (value.to_owned(), false)).to_vec();
     assert_eq!(values("--json policy show"), defaults);
     words(&place, "policy set rekey-after-writes 1000000").succeeded();
     words(&place, "policy set warn-before-expiry off").succeeded();

@@ -60,6 +60,7 @@ except sqlite3.OperationalError as error:
     let sealed = std::fs::read(&path).unwrap();
     // One inode, as the conversion has it.
     std::fs::write(&path, &plain).unwrap();
+    place.pellucid(&["accept", "app.db"]).succeeded();
     let mut command = place.command(PELLUCID);
     command.args(["run", "--", "python3", "-c", program]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -24,6 +24,8 @@ fn database(place: &Place, name: &str, word: &str, page_size: u32, journal: &str
     );
     place.sqlite3(name, &sql).succeeded();
     if sealed {
+        // There may have been a sealed one.
+        place.pellucid(&["accept", name]).succeeded();
         place.pellucid(&["encrypt", name]).succeeded();
     }
 }

@@ -128,6 +128,8 @@ fn half_plain(place: &Place) {
     sealed[..SECTOR_BYTES].copy_from_slice(&sector.encode(4096));
     std::fs::write(place.path("app.db-pellucid"), &plain).unwrap();
     std::fs::write(path, &sealed).unwrap();
+    // A decryption says beforehand that the database may go.
+    place.pellucid(&["accept", "app.db"]).succeeded();
 }
 
 /// Rows of the database, by whichever SQLite reads it; none if neither does.

@@ -101,7 +101,7 @@ pub fn read(
 impl Work {
     fn go(&self, path: &Path) -> Result<(), DatabaseError> {
         let handle =
-            Handle::open(path, &uri(path, "vfs=pellucid&require=sealed"), ffi::OPEN_READONLY)?;
+            Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READONLY)?;
         let found = opened::sealed(&handle)?;
         let (lower, link) = found.ok_or_else(|| io(Code(ffi::IOERR)))?;
         let each = (PIECE_BYTES / self.page_bytes as u64).max(1);

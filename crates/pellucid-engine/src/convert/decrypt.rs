@@ -12,6 +12,7 @@ use pellucid_keyring::{Action, Event};
 use pellucid_vfs::copy::CopyFile;
 use pellucid_vfs::laying::{plain_sector, Laying};
 use pellucid_vfs::opened;
+use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::forget;
 
 use crate::convert::encrypt::{next_counter, set_first_page, AS_COPY};
@@ -29,10 +30,11 @@ pub fn decrypt(
     options: &Options,
     progress: &mut Progress<'_>,
 ) -> Result<(), DatabaseError> {
+    let pins = Expectation::at_all_names(path)?;
     let path = &resolved(path)?;
     let original = Original::hold(path)?;
     assert_one_name(path)?;
-    let sealed_uri = uri(path, "vfs=pellucid&require=sealed");
+    let sealed_uri = uri(path, "vfs=pellucid&require=container");
     let reader = original.look(path, &sealed_uri, options)?;
     let page_bytes = reader.number("PRAGMA page_size")? as u64;
     let expected = reader.number("PRAGMA page_count")?.max(0) as u64 * page_bytes;
@@ -58,9 +60,22 @@ pub fn decrypt(
     let header = link.header();
     let file_id = header.as_ref().map_or([0; 16], |header| header.file_id);
     let sector = plain_sector(file_id, &copy)?.encode(page_bytes as u32);
-    source.switch(lower, &sector, Laying::of(copy, false)?, progress)?;
+    // Before the file is plain: nothing can be written once the process is killed.
+    pins.let_go(true)?;
+    if let Err(error) = source.switch(lower, &sector, Laying::of(copy, false)?, progress) {
+        if !source.is_done() {
+            // It is still the container that is expected.
+            let _ = pins.let_go(false);
+        }
+        return Err(error);
+    }
     if let Some(header) = header {
         forget(&header, path);
+    }
+    if let Err(error) = pins.release() {
+        let what =
+            format!("the keyring still knows this path as that of an encrypted database: {error}");
+        pellucid_host::code::note(pellucid_host::ffi::OK, path, &what);
     }
     Ok(())
 }

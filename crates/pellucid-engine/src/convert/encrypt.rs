@@ -18,6 +18,7 @@ use pellucid_keyring::{Action, Event};
 use pellucid_vfs::copy::CopyFile;
 use pellucid_vfs::laying::Laying;
 use pellucid_vfs::open_file::OpenFile;
+use pellucid_vfs::pins::{Expectation, Lesser};
 use pellucid_vfs::seal_request::{prepare_birth, Birth};
 
 use crate::convert::original::Original;
@@ -35,6 +36,8 @@ pub fn encrypt(
     options: &Options,
     progress: &mut Progress<'_>,
 ) -> Result<(), DatabaseError> {
+    let pins = Expectation::at(path);
+    pins.refuse_lesser(Lesser::Plain)?;
     let path = &resolved(path)?;
     let original = Original::hold(path)?;
     assert_one_name(path)?;
@@ -50,6 +53,7 @@ pub fn encrypt(
 
     let source = Source::reserve_held(original, path, &lower_uri, options)?;
     let keys = birth.keys()?;
+    let header = birth.header(page_bytes as u32)?;
     Event::new(Action::Encrypted, "database").of(full_name(path)).record_here()?;
     let copy = source.make_copy()?;
     let token = prepare_birth(birth)?;
@@ -73,7 +77,9 @@ pub fn encrypt(
     copy.file()
         .read_exact_at(&mut sector, 0)
         .map_err(|error| Error::io(Subject::File(copy.path().to_owned()), error))?;
-    source.switch(lower, &sector, Laying::of(copy, true)?, progress)
+    source.switch(lower, &sector, Laying::of(copy, true)?, progress)?;
+    pins.put_if_writable(path, &header);
+    Ok(())
 }
 
 /// The URI parameters that open a lent copy, and no other file.

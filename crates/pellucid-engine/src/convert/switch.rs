@@ -61,6 +61,11 @@ impl<'a> Source<'a> {
         Ok(source)
     }
 
+    /// Whether the commit point was reached: the next connection that may write finishes the conversion.
+    pub fn is_done(&self) -> bool {
+        self.done.get()
+    }
+
     /// Tries until it works or the time is up. Then it names the processes in the way.
     fn wait(
         &self,

@@ -151,7 +151,7 @@ fn followed(path: &Path) -> Result<PathBuf, DatabaseError> {
 fn open(path: &Path, patience: Duration) -> Result<Handle<'static>, DatabaseError> {
     // A scan reads the whole file without a lock. Another process may cut the file, and a read
     // behind the end of a mapping is a SIGBUS.
-    let uri = uri(path, "vfs=pellucid&require=sealed&pellucid_mmap=0");
+    let uri = uri(path, "vfs=pellucid&require=container&pellucid_mmap=0");
     let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
     handle.busy_timeout(patience.as_millis().try_into().unwrap_or(i32::MAX));
     if handle.text("PRAGMA journal_mode")? == "wal" {

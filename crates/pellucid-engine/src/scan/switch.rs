@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use pellucid::clock::now;
-use pellucid::header::Header;
+use pellucid::header::{EncryptionState, Header};
 use pellucid::nonce::SystemNonces;
 use pellucid::scan::ScanState;
 use pellucid::secret::fill_random;
 use pellucid::transition::Target;
 use pellucid::{Algorithm, Dek, Error, Subject};
 use pellucid_files::paths::full_name;
-use pellucid_host::DatabaseError;
-use pellucid_keyring::{Action, Event};
+use pellucid_host::code::note;
+use pellucid_host::{ffi, DatabaseError};
+use pellucid_keyring::{Action, Event, Keyring};
 use pellucid_vfs::seal_request::leave;
 
 use crate::header_change::{change, Next};
@@ -121,5 +122,30 @@ pub fn settle(path: &Path, proved: &Header) -> Result<bool, DatabaseError> {
         },
         || Ok(()),
     )?;
-    Ok(header.deks.len() == 1 && header.current_dek()? == row)
+    let is_dropped = header.deks.len() == 1 && header.current_dek()? == row;
+    if is_dropped {
+        retire(path, proved);
+    }
+    Ok(is_dropped)
+}
+
+/// Lets the keyring remember the keys that the rekey proved by `proved` has replaced. A copy that got a file id of its own leaves
+/// its key to the original, and encryption that was switched off or on replaced no key on purpose.
+fn retire(path: &Path, proved: &Header) {
+    if proved.state != EncryptionState::KeyChange || proved.scan.older_id.is_some() {
+        return;
+    }
+    let Some(home) = Keyring::locate().ok().filter(|home| Keyring::is_at(home)) else { return };
+    let current = proved.current_dek().map(|row| row.commitment);
+    let older = proved.deks.iter().map(|row| &row.commitment);
+    let retired = Keyring::open(&home).and_then(|keyring| {
+        older
+            .filter(|old| current.as_ref().ok() != Some(old))
+            .try_for_each(|old| keyring.retire(old))
+    });
+    if let Err(error) = retired {
+        let what =
+            format!("the keyring does not remember that the earlier key is retired: {error}");
+        note(ffi::OK, path, &what);
+    }
 }

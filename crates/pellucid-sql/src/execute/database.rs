@@ -432,6 +432,8 @@ fn remove_files(known: &Known) -> Result<(), Removal> {
         // What cannot be opened can be dropped.
         Err(_) => None,
     };
+    let other = |error: pellucid::Error| Removal::Failed(std::io::Error::other(error.to_string()));
+    let expected = pellucid_vfs::pins::Expectation::at_all_names(&known.path).map_err(other)?;
     std::fs::remove_file(&known.path).map_err(failed)?;
     drop(held);
     for end in ["-journal", "-wal", "-shm"] {
@@ -444,6 +446,8 @@ fn remove_files(known: &Known) -> Result<(), Removal> {
             _ => {}
         }
     }
+    let released = expected.release();
+    released.map_err(other)?;
     if let Some(id) = header {
         // The certificate is no longer needed for it.
         let forgotten = pellucid_keyring::Keyring::locate()

@@ -1,0 +1,320 @@
+//! Pinned paths: a path where the keyring has seen an encrypted database, and which database that was.
+//!
+//! A pin says what has to be found at its path. It is made when a database is first opened, made or restored there. From then on
+//! the path never holds less unasked: a pin's sequence number only grows, and no pin is removed but by a command that was
+//! asked for it (`accept`, `decrypt`). Retired keys lie beside the pins: data encryption keys that a rekey replaced.
+//!
+//! Looking for a pin opens no keyring: each lies under a name made of its path, so one look at the directory says whether there
+//! is one. Layout: docs/format.md, "Keyring".
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use pellucid::error::{Error, Result, Subject};
+use pellucid::hash::{hex, Sha256};
+
+use super::sealed_file::{sync_parent, Kind, SealedFile};
+use super::{found, instance, Keyring};
+
+const VERSION: u8 = 1;
+const SEALED: u8 = 1;
+const MAY_GO: u8 = 2;
+const HAS_OTHER: u8 = 4;
+const HAS_RETIRED: u8 = 8;
+const HAS_NEXT: u8 = 16;
+const FLAGS: u8 = SEALED | MAY_GO | HAS_OTHER | HAS_RETIRED | HAS_NEXT;
+/// Hexadecimal digits of a hash that make a file's name.
+const NAME_DIGITS: usize = 32;
+/// The directory of pins, and that of retired keys, each with the kind of its files.
+pub(super) const DIRECTORIES: [(&str, Kind); 2] =
+    [("paths", Kind::Pin), ("retired", Kind::Retired)];
+
+/// What the keyring expects at a path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pin {
+    /// The path: absolute, as it was opened, or with its directory's symbolic links followed.
+    pub path: PathBuf,
+    /// The database.
+    pub file_id: [u8; 16],
+    /// The highest header sequence number that was seen of it here.
+    pub sequence: u64,
+    /// Whether that header's pages are sealed; encryption is switched off otherwise.
+    pub sealed: bool,
+    /// A conversion or a restore that was asked for may put a plain file here.
+    pub may_go: bool,
+    /// Another encrypted database that was found here. It was told, and is not accepted yet.
+    pub other: Option<[u8; 16]>,
+    /// The database that a restore is about to put here.
+    pub next: Option<[u8; 16]>,
+    /// The commitment of a retired key: a file under it was accepted for reading.
+    pub retired: Option<[u8; 32]>,
+}
+
+impl Pin {
+    fn encode(&self) -> Vec<u8> {
+        let mut flags = 0;
+        for (is_set, flag) in [
+            (self.sealed, SEALED),
+            (self.may_go, MAY_GO),
+            (self.other.is_some(), HAS_OTHER),
+            (self.retired.is_some(), HAS_RETIRED),
+            (self.next.is_some(), HAS_NEXT),
+        ] {
+            flags |= if is_set { flag } else { 0 };
+        }
+        let mut bytes = vec![VERSION, flags];
+        bytes.extend_from_slice(&self.file_id);
+        bytes.extend_from_slice(&self.sequence.to_be_bytes());
+        bytes.extend_from_slice(&self.other.unwrap_or_default());
+        bytes.extend_from_slice(&self.next.unwrap_or_default());
+        bytes.extend_from_slice(&self.retired.unwrap_or_default());
+        bytes.extend_from_slice(self.path.as_os_str().as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let ([version, flags], rest) = bytes.split_first_chunk()?;
+        if *version != VERSION || flags & !FLAGS != 0 {
+            return None;
+        }
+        let (file_id, rest) = rest.split_first_chunk()?;
+        let (sequence, rest) = rest.split_first_chunk()?;
+        let (other, rest) = rest.split_first_chunk()?;
+        let (next, rest) = rest.split_first_chunk()?;
+        let (retired, path) = rest.split_first_chunk()?;
+        Some(Self {
+            path: PathBuf::from(OsStr::from_bytes(path)),
+            file_id: *file_id,
+            sequence: u64::from_be_bytes(*sequence),
+            sealed: flags & SEALED != 0,
+            may_go: flags & MAY_GO != 0,
+            other: (flags & HAS_OTHER != 0).then_some(*other),
+            next: (flags & HAS_NEXT != 0).then_some(*next),
+            retired: (flags & HAS_RETIRED != 0).then_some(*retired),
+        })
+    }
+}
+
+/// The name of the pin of a path.
+fn name_of(path: &Path) -> String {
+    let mut hash = Sha256::new();
+    hash.update(path.as_os_str().as_bytes());
+    let mut name = hex(&hash.finish());
+    name.truncate(NAME_DIGITS);
+    name
+}
+
+fn pin_file(home: &Path, path: &Path) -> SealedFile {
+    let name = name_of(path);
+    SealedFile::new(home.join("keyring/paths").join(&name), Kind::Pin, &name)
+}
+
+fn retired_file(home: &Path, commitment: &[u8; 32]) -> SealedFile {
+    let name = &hex(commitment)[..NAME_DIGITS];
+    SealedFile::new(home.join("keyring/retired").join(name), Kind::Retired, name)
+}
+
+/// Whether a file of the instance at `home` is there. An account that may not look into the machine's instance has none of it.
+fn is_there(home: &Path, file: &Path) -> Result<bool> {
+    match file.symlink_metadata() {
+        Ok(_) => Ok(true),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(false),
+            ErrorKind::PermissionDenied if instance::is_configured(home) => Ok(false),
+            _ => Err(Error::io(Subject::File(file.to_owned()), error)),
+        },
+    }
+}
+
+impl Keyring {
+    /// The instance that is used and, where that one is a user's own, the machine's: what either expects counts. None if there is
+    /// no place for an instance.
+    pub fn all_homes() -> Vec<PathBuf> {
+        let Ok(home) = instance::locate() else { return Vec::new() };
+        let machine = instance::behind(&home);
+        std::iter::once(home).chain(machine).collect()
+    }
+
+    /// The pins of paths in the instances at `homes`. No key is needed where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and those of [`Keyring::open`] where there is a pin; what is wrong with its file.
+    pub fn pins_at(homes: &[PathBuf], paths: &[PathBuf]) -> Result<Vec<Pin>> {
+        let mut pins = Vec::new();
+        for home in homes {
+            let mut keyring = None;
+            for path in paths {
+                let file = pin_file(home, path);
+                if !is_there(home, file.path())? {
+                    continue;
+                }
+                let keyring = match &mut keyring {
+                    Some(keyring) => keyring,
+                    none => none.insert(Self::open(home)?),
+                };
+                pins.extend(keyring.read_pin(&file)?);
+            }
+        }
+        Ok(pins)
+    }
+
+    fn read_pin(&self, file: &SealedFile) -> Result<Option<Pin>> {
+        let Some(bytes) = self.read(file)? else { return Ok(None) };
+        Pin::decode(&bytes).map(Some).ok_or_else(|| {
+            Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
+        })
+    }
+
+    /// Changes the pin of `path`, or makes one; `change` gets the present one and returns the next. Nothing is written if
+    /// that is the same, and the pin is removed if it is none.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be written; what is wrong with the present one.
+    pub fn change_pin(
+        &self,
+        path: &Path,
+        change: impl FnOnce(Option<&Pin>) -> Option<Pin>,
+    ) -> Result<()> {
+        let (_change, now) = self.begin_change()?;
+        let file = pin_file(&self.home, path);
+        let present = now.read_pin(&file)?;
+        let next = change(present.as_ref());
+        if next == present {
+            return Ok(());
+        }
+        match next {
+            Some(pin) => {
+                instance::make_directory(&self.home.join("keyring/paths"))?;
+                file.replace(&now.master_key, &pin.encode())
+            }
+            None => std::fs::remove_file(file.path())
+                .map_err(|error| Error::io(Subject::File(file.path().to_owned()), error))
+                .and_then(|()| sync_parent(file.path())),
+        }
+    }
+
+    /// Removes the pin of `path`, if there is one, readable or not.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn unpin(&self, path: &Path) -> Result<()> {
+        let (_change, _) = self.begin_change()?;
+        let file = pin_file(&self.home, path);
+        match std::fs::remove_file(file.path()) {
+            Ok(()) => sync_parent(file.path()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::io(Subject::File(file.path().to_owned()), error)),
+        }
+    }
+
+    /// All pins, each with its file: what is wrong with one hides no other.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the directory cannot be read.
+    pub fn each_pin(&self) -> Result<Vec<(PathBuf, Result<Pin>)>> {
+        let directory = self.home.join("keyring/paths");
+        let paths = instance::names_if_there(&directory)?.into_iter();
+        let paths = paths.map(|name| directory.join(name));
+        let read =
+            |name: &str| self.read_pin(&SealedFile::new(directory.join(name), Kind::Pin, name));
+        Ok(found::each(paths, read))
+    }
+
+    /// Remembers that a rekey replaced the data encryption key with this commitment. It never seals again here.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be written.
+    pub fn retire(&self, commitment: &[u8; 32]) -> Result<()> {
+        let (_change, now) = self.begin_change()?;
+        let file = retired_file(&self.home, commitment);
+        if is_there(&self.home, file.path())? {
+            return Ok(());
+        }
+        instance::make_directory(&self.home.join("keyring/retired"))?;
+        file.replace(&now.master_key, commitment)
+    }
+
+    /// Whether one of the instances at `homes` remembers the data encryption key with this commitment as retired. That
+    /// there is such a file is enough, so no key is needed.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be looked for.
+    pub fn is_retired_at(homes: &[PathBuf], commitment: &[u8; 32]) -> Result<bool> {
+        for home in homes {
+            if is_there(home, retired_file(home, commitment).path())? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pin(path: &str) -> Pin {
+        Pin { path: path.into(), file_id: [7; 16], sequence: 5, sealed: true, ..Pin::default() }
+    }
+
+    #[test]
+    fn a_pin_is_written_and_read_with_all_its_fields() {
+        let full = Pin {
+            may_go: true,
+            other: Some([1; 16]),
+            next: Some([3; 16]),
+            retired: Some([2; 32]),
+            ..pin("/a\nb/\u{e4}.db")
+        };
+        for one in [pin("/app.db"), full, Pin::default()] {
+            assert_eq!(Pin::decode(&one.encode()), Some(one));
+        }
+        let mut bytes = pin("/app.db").encode();
+        bytes[1] |= 64;
+        assert_eq!(Pin::decode(&bytes), None, "a flag of a newer version");
+        assert_eq!(Pin::decode(&bytes[..40]), None);
+    }
+
+    #[test]
+    fn pins_are_found_by_path_and_outlive_a_new_master_key() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let homes = [home.to_owned()];
+        let at = |path: &str| Keyring::pins_at(&homes, &[path.into()]).unwrap();
+        assert_eq!(at("/app.db"), [], "there is no keyring");
+        let (keyring, _) = Keyring::open_or_create(home).unwrap();
+        keyring.change_pin(Path::new("/app.db"), |_| Some(pin("/app.db"))).unwrap();
+        keyring.retire(&[3; 32]).unwrap();
+        assert_eq!((at("/app.db"), at("/other.db")), (vec![pin("/app.db")], vec![]));
+        let change = crate::Change::begin(home).unwrap();
+        change.replace_service_key(None, false).unwrap();
+        change.replace_database_key(Some(&keyring), None, None, false).unwrap();
+        drop(change);
+        assert_eq!(at("/app.db"), [pin("/app.db")]);
+        assert!(Keyring::is_retired_at(&homes, &[3; 32]).unwrap());
+        assert!(!Keyring::is_retired_at(&homes, &[4; 32]).unwrap());
+        let keyring = Keyring::open(home).unwrap();
+        assert_eq!(keyring.each_pin().unwrap().len(), 1);
+        keyring.change_pin(Path::new("/app.db"), |_| None).unwrap();
+        assert_eq!(at("/app.db"), []);
+    }
+
+    #[test]
+    fn a_pin_under_another_name_or_cut_is_an_error_and_not_none() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let homes = [home.to_owned()];
+        let (keyring, _) = Keyring::open_or_create(home).unwrap();
+        keyring.change_pin(Path::new("/app.db"), |_| Some(pin("/app.db"))).unwrap();
+        let (mine, other) = (pin_file(home, Path::new("/app.db")), pin_file(home, Path::new("/b")));
+        std::fs::copy(mine.path(), other.path()).unwrap();
+        assert!(matches!(Keyring::pins_at(&homes, &["/b".into()]), Err(Error::Unauthentic { .. })));
+        std::fs::write(mine.path(), "").unwrap();
+        assert!(matches!(
+            Keyring::pins_at(&homes, &["/app.db".into()]),
+            Err(Error::Corrupt { .. })
+        ));
+    }
+}
