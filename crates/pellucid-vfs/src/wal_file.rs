@@ -426,7 +426,7 @@ impl WalFile {
         let mut frame = vec![0; self.frame_bytes()];
         let opened = open_frame(&keys, number, &self.unit, &mut frame);
         opened.map_err(|error| self.link.report(&error))?;
-        let carries = salts_of(&frame) == salts && page_and_commit(&frame).1 != 0;
+        let carries = is_of_run(salts_of(&frame), salts) && page_and_commit(&frame).1 != 0;
         if carries {
             self.committed = (salts, number);
         }
@@ -564,12 +564,11 @@ impl WalFile {
     fn check_counts(&mut self, number: u32) -> Outcome<()> {
         let (salts, of_log) = (salts_of(&self.opened), self.salts()?);
         if self.written_from <= number && number <= self.written_to {
-            // While checksums are put off SQLite writes zeros (`walEncodeFrame`).
-            if salts == of_log || salts == Salts::default() {
+            if is_of_run(salts, of_log) {
                 return Ok(());
             }
         }
-        if salts != of_log {
+        if !is_of_run(salts, of_log) {
             let cause = format!("of an earlier run of the log: {INDEX_CHANGED}");
             return Err(self.link.report(&Error::unauthentic(Subject::Frame(number), cause)));
         }
@@ -599,7 +598,8 @@ impl WalFile {
         let of_it = self.opened_for_sqlite && page_and_commit(&self.opened).0 == number;
         let (salts, last) = self.committed;
         let counts = !self.link.index.is_mapped()
-            || (salts_of(&self.opened) == salts && self.opened_number.is_some_and(|n| n <= last));
+            || (is_of_run(salts_of(&self.opened), salts)
+                && self.opened_number.is_some_and(|n| n <= last));
         of_it && counts && self.opened[FRAME_HEADER_BYTES..] == *content
     }
 
@@ -821,6 +821,14 @@ fn salts_of(frame: &[u8]) -> Salts {
     let mut salts = Salts::default();
     salts.copy_from_slice(&frame[8..16]);
     salts
+}
+
+/// Whether a frame with these salts is of the run of the log whose header has the salts `of_log`.
+///
+/// While checksums are put off SQLite writes zeros (`walEncodeFrame`), and it leaves them where a transaction went back to a savepoint
+/// before the first frame that it had written over: committed frames can have zeros for good.
+fn is_of_run(salts: Salts, of_log: Salts) -> bool {
+    salts == of_log || salts == Salts::default()
 }
 
 /// Refuses if the file at `path` is the log of a later version. A file that cannot be read is no
