@@ -10,6 +10,7 @@ use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_keyring::{Action, Event, Keyring, Pin};
+use pellucid_vfs::lost_log;
 use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::container::{begin, not_a_database};
@@ -91,6 +92,20 @@ fn accept(path: &Path, output: &Output) -> Result<(), Failure> {
         ),
         Err(lesser) => lesser.text().to_owned(),
     };
+    let logs = lost_log::kept(path);
+    if !logs.is_empty() {
+        record(path)?;
+        for log in lost_log::accept(path)? {
+            output.line(format!(
+                "{told}: accepted: goes on without the commits of a damaged log; `{}` has them, and is yours to remove",
+                log.display()
+            ));
+        }
+    }
+    if !differs && !logs.is_empty() {
+        output.facts(&serde_json::json!({"path": name(path), "state": "accepted"}));
+        return Ok(());
+    }
     if !differs {
         output.line(format!("{told}: nothing to accept: {what} is what is expected there"));
         output.facts(&serde_json::json!({"path": name(path), "state": "expected"}));

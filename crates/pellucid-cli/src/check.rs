@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
 use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_vfs::lost_log;
 use pellucid_vfs::seal_request::adopt;
 
 use crate::container::{not_a_database, refuse_unexpected};
@@ -52,7 +53,7 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
         let status = match check(database, args, output) {
             Ok(found) if !found.is_clean() => exit::DAMAGE,
             Ok(found) if !found.unchecked.is_empty() => exit::ATTENTION,
-            Ok(_) => 0,
+            Ok(_) => tell_of_lost_log(database, output),
             // It says nothing of the others.
             Err(failure) => {
                 let failure = failure.about(database);
@@ -63,6 +64,24 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
         worst = std::cmp::max_by_key(worst, status, |status| gravity(*status));
     }
     Ok(ExitCode::from(worst))
+}
+
+/// Commits of a damaged log that are kept aside need attention, although what is there is whole.
+fn tell_of_lost_log(database: &Path, output: &Output) -> u8 {
+    let kept = lost_log::kept(database);
+    for log in &kept {
+        output.warning(format_args!(
+            "`{}`: commits of a damaged log do not count and are kept in `{}`: {}",
+            database.display(),
+            log.display(),
+            lost_log::TO_DO
+        ));
+    }
+    if kept.is_empty() {
+        0
+    } else {
+        exit::ATTENTION
+    }
 }
 
 /// Damage is told whatever else there is; what was left out comes behind what failed.

@@ -8,6 +8,7 @@ use nix::unistd::{Gid, Group};
 use pellucid::Error;
 use pellucid_engine::inspect::{inspect, Inspection, Kind};
 use pellucid_keyring::Keyring;
+use pellucid_vfs::lost_log;
 
 use crate::container::unreadable;
 use crate::exit;
@@ -174,6 +175,10 @@ fn closed(error: Error) -> String {
 /// Whether a database that the keyring knows is what it knows, and still opens.
 fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
     let shown = found.path.display();
+    if let Some(log) = lost_log::kept(&found.path).first() {
+        let told = format!("`{shown}`: commits of a damaged log are kept in `{}`", log.display());
+        findings.push(Finding::bad("database", told, lost_log::TO_DO));
+    }
     let finding = match &found.kind {
         Kind::Sealed(sealed) => {
             if let Some((told, todo)) = crate::scan::status::stands(&found.path, sealed) {

@@ -13,6 +13,7 @@ use pellucid::hash::hex;
 use pellucid::{Error, Subject};
 use pellucid_engine::inspect::{inspect, Inspection, Kind, SealedHeader};
 use pellucid_keyring::{Keyring, Stored};
+use pellucid_vfs::lost_log;
 use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::container::unreadable;
@@ -128,6 +129,13 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
     let name = found.path.display();
     if let Some(told) = not_expected(found) {
         warnings.push(format!("`{name}`: {told}"));
+    }
+    if let Some(log) = lost_log::kept(&found.path).first() {
+        warnings.push(format!(
+            "`{name}`: commits of a damaged log do not count and are kept in `{}`: {}",
+            log.display(),
+            lost_log::TO_DO
+        ));
     }
     match &found.kind {
         Kind::Plain => warnings.push(format!("`{name}` is NOT encrypted")),

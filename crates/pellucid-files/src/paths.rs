@@ -29,7 +29,16 @@ pub fn belongs_beside(path: &Path) -> bool {
     const ENDS: [&[u8]; 6] =
         [b"-journal", b"-wal", b"-shm", b"-pellucid", b"-pellucid-of", b".pellucid-new"];
     let name = path.file_name().unwrap_or_default().as_bytes();
-    ENDS.iter().any(|end| name.ends_with(end)) || is_super_journal(name)
+    is_kept_log(name) || ENDS.iter().any(|end| name.ends_with(end)) || is_super_journal(name)
+}
+
+/// Whether a name is that of the rest of a damaged log, kept beside its database.
+fn is_kept_log(name: &[u8]) -> bool {
+    let Ok(name) = std::str::from_utf8(name) else { return false };
+    let digits = name.rsplit_once("-wal-lost-").or_else(|| name.rsplit_once("-wal-accepted-"));
+    digits.is_some_and(|(_, digits)| {
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// A database's whole path, through symbolic links as SQLite goes through them: openers look for its side files there.

@@ -54,6 +54,8 @@ pub enum Action {
     Changed,
     /// Another encrypted database was found at a path than the keyring expects there.
     Replaced,
+    /// The rest of a damaged log was kept beside its database.
+    Kept,
     /// What is at a path was accepted, although the keyring expected something else.
     Accepted,
 }
@@ -79,6 +81,7 @@ impl Action {
             Action::Resumed => "resumed",
             Action::Changed => "changed",
             Action::Replaced => "replaced by another one",
+            Action::Kept => "kept aside",
             Action::Accepted => "accepted",
         }
     }

@@ -1,4 +1,5 @@
-//! Goal: `check` says where a damaged frame of the log takes whole commits with it, and says nothing of what a crash leaves.
+//! Goal: `check` says where a damaged frame of the log takes whole commits with it, and says nothing of what a crash leaves; who
+//! opens the database keeps those commits aside, and nothing else.
 //!
 //! Method: a log of known commits, as a killed process leaves it, is damaged in one place: in each part of a frame, in the
 //! header, frames missing. Then what is ordinary: a torn end, frames that a rollback of a spilled transaction or an earlier
@@ -10,6 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use pellucid_engine::audit::{audit, Options};
+use pellucid_vfs::lost_log;
 use rusqlite::Connection;
 
 use pellucid_tests::content::{self, directory_in_memory, seal_new_databases};
@@ -87,7 +89,21 @@ impl Bench {
         let found = audit(&self.path(""), options, &mut |_, _, _| ()).unwrap();
         assert!(found.damaged_pages.is_empty(), "{found:?}");
         assert!(fs::read(self.path("-wal")).unwrap() == before, "check has changed the log");
+        self.is_kept(&before, &found.damaged_frames);
         found.damaged_frames
+    }
+
+    /// The opening has kept the log from the damaged frame on, once, if and only if commits lie behind that.
+    fn is_kept(&self, log: &[u8], lost: &[(u32, String)]) {
+        let kept = lost_log::kept(&self.path(""));
+        assert_eq!(kept.len(), lost.len(), "{lost:?}: {kept:?}");
+        for (copy, (frame, cause)) in kept.iter().zip(lost) {
+            let found = fs::read(copy).unwrap();
+            let from = start((*frame).max(1) as usize);
+            assert!(found.len() == log.len() && found[from..] == log[from..], "{cause}");
+            assert_eq!(found[..32], log[..32], "{cause}");
+            fs::remove_file(copy).unwrap();
+        }
     }
 
     fn is_quiet(&self, what: &str) {
@@ -234,6 +250,9 @@ fn what_a_rollback_or_a_recovery_leaves_behind_the_end_is_no_damage() {
     let gone_on = bench.left();
     assert_eq!(gone_on.log.len(), left.log.len());
     drop(connection);
+    let kept = lost_log::kept(&bench.path(""));
+    assert_eq!(kept.len(), 1, "it was opened to go on");
+    fs::remove_file(&kept[0]).unwrap();
     bench.put(&gone_on, |_| ());
     bench.is_quiet("gone on after a recovery");
 }

@@ -14,6 +14,7 @@
 //!    `database/page_size.rs` and `overlay` change the page size.
 //! 4. `wal_file` seals a frame in `emit`, `journal_file` a record in its `emit`, `temp_file`
 //!    a block in `seal`.
+//!    [`log_end`] finds commits behind a damaged frame, and [`lost_log`] keeps them aside.
 //! 5. [`link`]: the state that the files of one database share: keys, header, wear, held locks.
 //!    Each page, frame and record that SQLite writes is sealed by `Link::seal_with`.
 //! 6. `pool`: nonces, drawn before the write lock, wiped when it is released and in a forked
@@ -71,6 +72,8 @@ mod held;
 mod journal_file;
 pub mod laying;
 pub mod link;
+pub mod log_end;
+pub mod lost_log;
 mod lower;
 mod main_file;
 pub mod memory;

@@ -23,6 +23,7 @@ use pellucid_host::ffi;
 
 use crate::journal_file::JournalFile;
 use crate::laying;
+use crate::lost_log;
 use crate::lower::{Lower, ReadEnd};
 use crate::pins::{Expectation, Lesser};
 use crate::pool::{Pool, WearKind};
@@ -237,6 +238,33 @@ impl Link {
             return Ok(());
         }
         self.expected.refuse_lesser(Lesser::Plain).map_err(|error| self.report(&error))
+    }
+
+    /// Whether commits behind a damaged frame of the log are an error, by the caller's wish.
+    pub fn is_strict_about_logs(&self) -> bool {
+        self.expected.is_strict_about_logs()
+    }
+
+    /// Tells of a damaged log whose rest is kept beside the database, at each opening until that is accepted.
+    ///
+    /// # Errors
+    /// A code, if the caller wishes that.
+    pub fn tell_of_lost_log(&self) -> Outcome<()> {
+        if !lost_log::is_kept(&self.path) {
+            return Ok(());
+        }
+        let what = format!(
+            "commits of a damaged log do not count and are kept in `{}`: {}",
+            lost_log::kept(&self.path)
+                .first()
+                .map_or_else(String::new, |one| one.display().to_string()),
+            lost_log::TO_DO
+        );
+        if self.is_strict_about_logs() {
+            return Err(self.report(&Error::unauthentic(Subject::WalHeader, what)));
+        }
+        self.note(ffi::NOTICE, &what);
+        Ok(())
     }
 
     /// Lets the keyring expect this connection's header at the database's path. The header is on disk.

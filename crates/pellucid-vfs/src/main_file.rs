@@ -81,6 +81,7 @@ impl MainFile {
         let link = Rc::new(link);
         if sealed {
             link.load()?;
+            link.tell_of_lost_log()?;
         }
         let database = Database::new(link.clone(), lower, !request.unmapped);
         Ok(Self { link, lower, database, require: request.require })

@@ -56,6 +56,8 @@ pub struct Expectation {
     require: bool,
     /// The instances whose keyrings are asked; none for a conversion's copy, which no pin is about.
     homes: Vec<PathBuf>,
+    /// Commits behind a damaged frame of the log are an error.
+    strict_log: bool,
     /// The connection is a rekey's, which may begin under a retired key.
     may_renew: bool,
 }
@@ -104,6 +106,7 @@ impl Expectation {
             ids: if is_copy { Vec::new() } else { ids },
             require: request.require_sealed && !is_copy,
             homes: if is_copy { Vec::new() } else { Keyring::all_homes() },
+            strict_log: request.strict_log,
             may_renew: request.renew,
         })
     }
@@ -148,6 +151,11 @@ impl Expectation {
             }
         }
         Ok(found)
+    }
+
+    /// Whether commits behind a damaged frame of the log are an error.
+    pub(crate) fn is_strict_about_logs(&self) -> bool {
+        self.strict_log
     }
 
     /// The keyring's pins of these paths.

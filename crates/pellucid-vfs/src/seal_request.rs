@@ -60,6 +60,8 @@ pub struct Request {
     pub copy: bool,
     /// `file_id=`: the only file ids that the database may have.
     pub file_id: Option<String>,
+    /// `strict_log=1`, or `PELLUCID_STRICT_LOG=1`: commits behind a damaged frame of the log are an error.
+    pub strict_log: bool,
     /// `pellucid_renew=1`: the connection gives a database under a retired key a new one.
     pub renew: bool,
     /// The copy's pages are in clear, whatever the environment says.

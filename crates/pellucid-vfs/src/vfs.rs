@@ -151,6 +151,8 @@ unsafe fn request_of(name: *const c_char) -> Request {
         },
         copy: string(c"pellucid_copy").is_some(),
         file_id: string(c"file_id"),
+        strict_log: string(c"strict_log").is_some_and(|value| value == "1")
+            || flag("PELLUCID_STRICT_LOG"),
         renew: string(c"pellucid_renew").is_some(),
         plain: false,
         unmapped: string(c"pellucid_mmap").is_some_and(|value| value == "0")

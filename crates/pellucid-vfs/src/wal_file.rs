@@ -22,6 +22,8 @@ use pellucid_host::ffi;
 use crate::frame_headers::FrameHeaders;
 use crate::held::Held;
 use crate::link::{Link, INDEX_CHANGED};
+use crate::log_end::LogEnd;
+use crate::lost_log;
 use crate::lower::{Lower, ReadEnd, CALL_BYTES};
 use crate::pool::WearKind;
 use crate::read_ahead::ReadAhead;
@@ -563,10 +565,8 @@ impl WalFile {
     /// without a commit. A rolled-back frame stays in the log until it is overwritten.
     fn check_counts(&mut self, number: u32) -> Outcome<()> {
         let (salts, of_log) = (salts_of(&self.opened), self.salts()?);
-        if self.written_from <= number && number <= self.written_to {
-            if is_of_run(salts, of_log) {
-                return Ok(());
-            }
+        if self.written_from <= number && number <= self.written_to && is_of_run(salts, of_log) {
+            return Ok(());
         }
         if !is_of_run(salts, of_log) {
             let cause = format!("of an earlier run of the log: {INDEX_CHANGED}");
@@ -629,6 +629,7 @@ impl WalFile {
         } else if end == ReadEnd::Full {
             self.link
                 .note(ffi::IOERR_DATA, "WAL header: damaged or not sealed; the WAL is ignored");
+            self.keep_lost(None)?;
         }
         unmark_header(&mut header);
         let from = offset as usize;
@@ -658,8 +659,12 @@ impl WalFile {
             keys
         };
         let opened = open_frame(&keys, spot.number, unit, &mut self.opened);
+        let recovering = spot.within < FRAME_HEADER_BYTES && spot.number < self.written_from;
+        if recovering && (opened.is_err() || salts_of(&self.opened) != self.salts()?) {
+            // SQLite's recovery ends before this frame.
+            self.keep_lost(Some(spot.number))?;
+        }
         if let Err(error) = opened {
-            let recovering = spot.within < FRAME_HEADER_BYTES && spot.number < self.written_from;
             if !recovering {
                 return Err(self.link.report(&error));
             }
@@ -676,6 +681,39 @@ impl WalFile {
         }
         piece.copy_from_slice(&self.opened[spot.within..spot.within + piece.len()]);
         Ok(ReadEnd::Full)
+    }
+
+    /// Keeps the rest of the log aside if whole commits lie behind the frame `number`, or behind the header, where recovery ends.
+    /// From then on SQLite writes over them.
+    fn keep_lost(&mut self, number: Option<u32>) -> Outcome<()> {
+        let Some(page_bytes) = self.link.page_size() else { return Ok(()) };
+        let (lower, size) = (self.lower, self.lower.size()?);
+        let read = |bytes: &mut [u8], at: u64| lower.read(bytes, at);
+        let mut header = [0; HEADER_BYTES];
+        if read(&mut header, 0)? == ReadEnd::Short {
+            return Ok(());
+        }
+        let keys = self.link.keys()?;
+        let frame_bytes = page_bytes + FRAME_HEADER_BYTES;
+        let mut end = LogEnd::new(&read, size, (self.link.header(), &keys), frame_bytes);
+        let lost = match number {
+            Some(number) => {
+                let unpadded = end.is_unpadded(number - 1)?;
+                end.lost(header, number - 1, unpadded)?
+            }
+            None => end.lost_by_header(header)?,
+        };
+        let Some(lost) = lost else { return Ok(()) };
+        if self.link.is_strict_about_logs() {
+            let cause = format!("{lost}; a damaged log is an error here (`strict_log`)");
+            return Err(self.link.report(&Error::unauthentic(Subject::WalHeader, cause)));
+        }
+        let at = HEADER_BYTES as u64 + u64::from(lost.frame.saturating_sub(1)) * frame_bytes as u64;
+        let kept = lost_log::keep(self.link.path(), &lost, &read, (at, size));
+        let kept = kept.map_err(|error| self.link.report(&error))?;
+        let line = format!("{lost}; kept in `{}`: {}", kept.display(), lost_log::TO_DO);
+        self.link.note(ffi::IOERR_DATA, &line);
+        Ok(())
     }
 
     /// Whether a frame is among those read ahead. Reads ahead first if SQLite reads the frames in

@@ -35,6 +35,7 @@ mod keys;
 mod kills;
 mod lab;
 mod languages;
+mod lost_log;
 mod messages;
 mod names;
 mod newer;

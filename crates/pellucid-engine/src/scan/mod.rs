@@ -27,6 +27,7 @@ use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::patience::Patience;
 use pellucid_host::DatabaseError;
+use pellucid_vfs::lost_log;
 use pellucid_vfs::opened;
 
 pub use pellucid::transition::Target;
@@ -226,6 +227,13 @@ impl<'a> Scanner<'a> {
         watch(Doing::WaitingForReaders, 1, 1);
         self.cut_physical_tail()?;
         let header = self.header()?;
+        if let Some(log) = lost_log::kept(self.path).into_iter().next() {
+            return Err(Error::misuse(
+                Subject::File(log),
+                "the rest of a damaged log, under an older key: `pellucid accept` it or move it away, then go on",
+            )
+            .into());
+        }
         watch(Doing::Proving, 0, 0);
         let found = self.lower(|lower, _| proof::search(lower, self.path, &header, watch))??;
         match found {

@@ -1,0 +1,238 @@
+//! Where a log ends although whole commits of it lie behind that place.
+
+use std::fmt;
+
+use pellucid::header::Header;
+use pellucid::keys::ContainerKeys;
+use pellucid::unit::generation;
+use pellucid::wal::{
+    open_frame, page_and_commit, Chain, FRAME_CLEAR_BYTES, FRAME_HEADER_BYTES, HEADER_BYTES,
+};
+use pellucid::Error;
+use pellucid_host::code::Outcome;
+
+use crate::lower::ReadEnd;
+
+/// The part of a log behind the frames that SQLite counts.
+///
+/// A log ends in an ordinary way at a frame torn by a crash, at frames of an older run, or at
+/// frames of this run that a rollback or an earlier recovery left and that do not continue the ones
+/// before. A frame that does not open is no such end if whole successive commits lie behind it.
+pub struct LogEnd<'a> {
+    read: &'a Read<'a>,
+    keys: &'a ContainerKeys,
+    /// The oldest generation that can still be read.
+    oldest: u32,
+    frames: u32,
+    unit: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+impl fmt::Debug for LogEnd<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogEnd").field("frames", &self.frames).finish_non_exhaustive()
+    }
+}
+
+/// Commits that SQLite does not count, because the log is damaged before them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// The damaged frame; 0 is the header.
+    pub frame: u32,
+    /// What is wrong with it.
+    pub cause: String,
+    /// The whole commits behind it.
+    pub commits: u32,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (commits, lie) = match self.commits {
+            1 => ("one whole commit".to_owned(), "lies"),
+            count => (format!("{count} whole commits"), "lie"),
+        };
+        write!(
+            f,
+            "{}: {commits} {lie} behind it, and SQLite counts none of that; it was damaged, or a crash took it before it was \
+             synced (synchronous=NORMAL, OFF)",
+            self.cause
+        )
+    }
+}
+
+/// Reads bytes of the log at an offset, as they lie on disk.
+pub type Read<'a> = dyn Fn(&mut [u8], u64) -> Outcome<ReadEnd> + 'a;
+
+impl<'a> LogEnd<'a> {
+    /// Looks at the log of `size` bytes that `read` reads, in frames of `frame_bytes`. `header` is the container's, with its
+    /// keys.
+    pub fn new(
+        read: &'a Read<'a>,
+        size: u64,
+        (header, keys): (Option<Header>, &'a ContainerKeys),
+        frame_bytes: usize,
+    ) -> Self {
+        let frames = size.saturating_sub(HEADER_BYTES as u64) / frame_bytes as u64;
+        let frames = u32::try_from(frames).unwrap_or(u32::MAX - 1);
+        let rows = header.map(|header| header.deks).unwrap_or_default();
+        let oldest = rows.iter().map(|row| row.first_generation).min().unwrap_or(0);
+        let (unit, frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
+        Self { read, keys, oldest, frames, unit, frame }
+    }
+
+    /// Reads page number, commit size and salts of a frame, authentic or not.
+    fn clear(&self, number: u32) -> Outcome<[u8; FRAME_CLEAR_BYTES]> {
+        let mut clear = [0; FRAME_CLEAR_BYTES];
+        (self.read)(&mut clear, self.at(number))?;
+        Ok(clear)
+    }
+
+    fn at(&self, number: u32) -> u64 {
+        HEADER_BYTES as u64 + u64::from(number - 1) * self.unit.len() as u64
+    }
+
+    /// Opens a frame into `frame`. Returns the error if it does not open.
+    fn open(&mut self, number: u32) -> Outcome<Option<Error>> {
+        let at = self.at(number);
+        (self.read)(&mut self.unit, at)?;
+        Ok(open_frame(self.keys, number, &self.unit, &mut self.frame).err())
+    }
+
+    /// Whether the log up to frame `counted`, which SQLite counts, is known to have no padding.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn is_unpadded(&mut self, counted: u32) -> Outcome<bool> {
+        let mut padding = Padding::default();
+        for number in 1..=counted {
+            self.open(number)?;
+            padding.is_commit(&self.frame);
+        }
+        Ok(padding.is_absent())
+    }
+
+    /// Returns the frame where the log ends although commits of it follow. `counted` frames count, and `unpadded` says that
+    /// they have no padding.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn lost(
+        &mut self,
+        header: [u8; HEADER_BYTES],
+        counted: u32,
+        unpadded: bool,
+    ) -> Outcome<Option<Lost>> {
+        let mut chain = match counted {
+            0 => Chain::new(header),
+            // The last counted frame does not open; that was reported by itself.
+            _ if self.open(counted)?.is_some() => return Ok(None),
+            _ => Chain::behind(header, &self.frame),
+        };
+        let mut number = counted;
+        let cause = loop {
+            number += 1;
+            if number > self.frames {
+                return Ok(None);
+            }
+            if self.clear(number)?[8..16] != header[16..24] {
+                break format!("WAL frame {number}: not of this log");
+            }
+            match self.open(number)? {
+                // The frame is under a key that no page has after a scan, nor had the log: a power
+                // cut has restored what was cut off.
+                Some(_) if generation(&self.unit).is_some_and(|named| named < self.oldest) => {
+                    return Ok(None)
+                }
+                Some(error) => break error.to_string(),
+                None if chain.goes_on(&self.frame) && page_and_commit(&self.frame).1 == 0 => {}
+                None => return Ok(None),
+            }
+        };
+        let clear = self.clear(number)?;
+        let commits = self.commits(header, number + 1, Some(&header[16..24]))?;
+        // A transaction that was being written when the power went may lack any of its frames and
+        // have its last one. So the commit behind the gap has to be another transaction's: either
+        // there are two, or the torn frame says that it ends a transaction and is no padding behind
+        // a commit.
+        let of_this_log = clear[8..12] == header[16..20] || clear[12..16] == header[20..24];
+        let ends_one = of_this_log && clear[4..8] != [0; 4];
+        let is_lost = commits > 1 || commits == 1 && ends_one && unpadded;
+        Ok(is_lost.then_some(Lost { frame: number, cause, commits }))
+    }
+
+    /// Returns the header as the place where the log ends, if it is damaged and commits follow.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn lost_by_header(&mut self, mut header: [u8; HEADER_BYTES]) -> Outcome<Option<Lost>> {
+        header[3] = u8::from(cfg!(target_endian = "big"));
+        // Without powersafe overwrite a write of the first transaction may tear the header's sector
+        // too.
+        let begins = self.frames > 0 && self.open(1)?.is_none();
+        let commits = self.commits(header, 1, None)?;
+        let is_lost = commits > 1 || commits == 1 && begins;
+        let cause = "WAL header: damaged".to_owned();
+        Ok(is_lost.then_some(Lost { frame: 0, cause, commits }))
+    }
+
+    /// Counts the commits in the first run of successive frames from `first` on that open and
+    /// continue one another.
+    fn commits(
+        &mut self,
+        header: [u8; HEADER_BYTES],
+        first: u32,
+        salts: Option<&[u8]>,
+    ) -> Outcome<u32> {
+        let mut chain: Option<Chain> = None;
+        let mut commits = 0;
+        let mut padding = Padding::default();
+        for number in first..=self.frames {
+            let of_it = match salts {
+                Some(salts) => self.clear(number)?[8..16] == *salts,
+                None => true,
+            };
+            let opens = of_it && self.open(number)?.is_none();
+            let goes_on = chain.as_mut().map(|chain| opens && chain.goes_on(&self.frame));
+            match goes_on {
+                None if !opens => continue,
+                None => chain = Some(Chain::behind(header, &self.frame)),
+                Some(true) => {}
+                Some(false) => break,
+            }
+            commits += u32::from(padding.is_commit(&self.frame));
+        }
+        Ok(commits)
+    }
+}
+
+/// The padding behind a commit: without powersafe overwrite SQLite repeats the commit's last frame
+/// to the end of a sector.
+#[derive(Debug, Default)]
+pub struct Padding {
+    /// The last frame, if it was a commit's.
+    commit: Vec<u8>,
+    repeated: bool,
+    followed: bool,
+}
+
+impl Padding {
+    /// Whether the next frame ends a transaction and is no repetition.
+    pub fn is_commit(&mut self, frame: &[u8]) -> bool {
+        let repeats = self.commit.len() == frame.len()
+            && self.commit[..8] == frame[..8]
+            && self.commit[FRAME_HEADER_BYTES..] == frame[FRAME_HEADER_BYTES..];
+        self.repeated |= repeats;
+        self.followed |= !repeats && !self.commit.is_empty();
+        self.commit.clear();
+        let ends = page_and_commit(frame).1 != 0;
+        if ends {
+            self.commit.extend_from_slice(frame);
+        }
+        ends && !repeats
+    }
+
+    /// Whether this log is known to have no padding.
+    pub fn is_absent(&self) -> bool {
+        self.followed && !self.repeated
+    }
+}

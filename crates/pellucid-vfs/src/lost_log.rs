@@ -1,0 +1,156 @@
+//! The rest of a damaged log, kept beside the database before SQLite writes over it.
+//!
+//! Recovery ends at a frame that does not authenticate, as at one that a crash tore. Whole commits behind it were thrown away
+//! then by the next transaction. So their part of the log is copied first, under the recovery lock, as it lies: sealed, at its own
+//! offsets. A copy has the log's header, a hole for the frames that count, and the rest.
+
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{fchown, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use pellucid::wal::HEADER_BYTES;
+use pellucid::{Error, Result, Subject};
+use pellucid_files::paths::{beside, sync_directory};
+use pellucid_keyring::{Action, Event};
+
+use crate::log_end::{Lost, Read};
+
+/// The most copies that are kept of one database's logs.
+const COPIES_MOST: u32 = 4;
+const PIECE_BYTES: usize = 65536;
+
+/// The copies that lie beside the database `path`, unaccepted.
+pub fn kept(path: &Path) -> Vec<PathBuf> {
+    let is_there = |name: &PathBuf| name.symlink_metadata().is_ok();
+    (1..=COPIES_MOST).map(|number| name(path, number)).filter(is_there).collect()
+}
+
+/// Whether there may be one. They are numbered from 1 on, and the last is accepted first.
+pub(crate) fn is_kept(path: &Path) -> bool {
+    name(path, 1).symlink_metadata().is_ok()
+}
+
+/// What to do about copies of a log.
+pub const TO_DO: &str = "`pellucid salvage` reads a copy of the database made before; `pellucid accept` goes on without them and renames the file";
+
+fn name(path: &Path, number: u32) -> PathBuf {
+    beside(path, &format!("-wal-lost-{number}"))
+}
+
+/// Accepts the copies beside the database: from now on nothing is told of them. Returns their new names; they are the
+/// caller's to remove.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn accept(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut accepted = Vec::new();
+    for from in kept(path).into_iter().rev() {
+        let to = (1..)
+            .map(|number: u32| beside(path, &format!("-wal-accepted-{number}")))
+            .find(|to| to.symlink_metadata().is_err());
+        let Some(to) = to else { break };
+        pellucid_files::paths::rename_new(&from, &to)
+            .map_err(|error| Error::io(Subject::File(from.clone()), error))?;
+        accepted.push(to);
+    }
+    sync_directory(path)?;
+    Ok(accepted)
+}
+
+/// Copies the log of `size` bytes from the damaged frame at `offset` on, synced with its directory, unless the same copy is
+/// there. Returns the copy.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be written; [`Error::LimitReached`] if there are too many: nothing may be written to the log then.
+pub(crate) fn keep(
+    path: &Path,
+    lost: &Lost,
+    read: &Read<'_>,
+    (offset, size): (u64, u64),
+) -> Result<PathBuf> {
+    let mut free = None;
+    for number in 1..=COPIES_MOST {
+        let name = name(path, number);
+        match pellucid_files::regular::open_named(&name) {
+            Ok(there) => {
+                if is_same(&there, read, (offset, size)).unwrap_or(false) {
+                    return Ok(name);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                free = Some(name);
+                break;
+            }
+            Err(error) => return Err(Error::io(Subject::File(name), error)),
+        }
+    }
+    let Some(name) = free else {
+        return Err(Error::limit(
+            Subject::WalHeader,
+            format!("{lost}; {COPIES_MOST} copies of damaged logs are there: {TO_DO}"),
+        ));
+    };
+    let event = Event::new(Action::Kept, "rest of a damaged log").of(name.display().to_string());
+    // What is kept matters more than the line about it.
+    let _ = event.record_here();
+    let written = write(&name, path, read, (offset, size));
+    if let Err(error) = written {
+        let _ = std::fs::remove_file(&name);
+        return Err(Error::io(Subject::File(name), error));
+    }
+    sync_directory(&name)?;
+    Ok(name)
+}
+
+fn write(
+    name: &Path,
+    database: &Path,
+    read: &Read<'_>,
+    (offset, size): (u64, u64),
+) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o600).open(name)?;
+    if let Ok(original) = std::fs::metadata(database) {
+        // Only root can give a file away, and a file made by its owner has the right owner already.
+        let _ = fchown(&file, Some(original.uid()), Some(original.gid()));
+    }
+    each_piece(read, (offset, size), |piece, at| file.write_all_at(piece, at).map(|()| true))?;
+    file.set_len(size)?;
+    file.sync_all()
+}
+
+fn is_same(there: &File, read: &Read<'_>, (offset, size): (u64, u64)) -> std::io::Result<bool> {
+    if there.metadata()?.len() != size {
+        return Ok(false);
+    }
+    let mut other = vec![0; PIECE_BYTES];
+    each_piece(read, (offset, size), |piece, at| {
+        let other = &mut other[..piece.len()];
+        there.read_exact_at(other, at)?;
+        Ok(other == piece)
+    })
+}
+
+/// Calls `each` with the log's header and what lies from `offset` on, until it returns false.
+fn each_piece(
+    read: &Read<'_>,
+    (offset, size): (u64, u64),
+    mut each: impl FnMut(&[u8], u64) -> std::io::Result<bool>,
+) -> std::io::Result<bool> {
+    let mut buffer = vec![0; PIECE_BYTES];
+    let header = (0, HEADER_BYTES as u64);
+    for (from, to) in [header, (offset.max(HEADER_BYTES as u64), size)] {
+        let mut at = from;
+        while at < to {
+            let part = (to - at).min(PIECE_BYTES as u64) as usize;
+            read(&mut buffer[..part], at)
+                .map_err(|code| std::io::Error::other(format!("SQLite's code {}", code.0)))?;
+            if !each(&buffer[..part], at)? {
+                return Ok(false);
+            }
+            at += part as u64;
+        }
+    }
+    Ok(true)
+}
