@@ -1,16 +1,20 @@
 //! `accept`: what lies at a path is to be taken as it is, although the keyring expects something else there.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use pellucid::hash::hex;
 use pellucid::header::Header;
+use pellucid::sector::{SectorZero, SECTOR_BYTES, SQLITE_MAGIC};
 use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_files::paths::{copy_path, own_name};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
-use pellucid_keyring::{Action, Event, Keyring, Pin};
+use pellucid_keyring::{Action, Event, Keyring};
 use pellucid_vfs::lost_log;
+use pellucid_vfs::opened;
 use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::container::{begin, not_a_database};
@@ -64,34 +68,7 @@ pub fn run(args: &AcceptArgs, output: &Output) -> Result<ExitCode, Failure> {
 }
 
 fn accept(path: &Path, output: &Output) -> Result<(), Failure> {
-    let expected = Expectation::at(path);
-    let found = match path.try_exists() {
-        Ok(false) => Err(Lesser::Missing),
-        _ => match inspect(path)?.kind {
-            Kind::Sealed(sealed) => Ok(sealed.header),
-            Kind::Empty => Err(Lesser::Empty),
-            Kind::Plain => Err(Lesser::Plain),
-            Kind::Damaged(error) => return Err(Failure::of_header(error)),
-            Kind::Unfinished => return let_go(path, &expected, output),
-            _ => return Err(not_a_database()),
-        },
-    };
-    let differs = match &found {
-        Ok(header) => {
-            expected.check(header).is_err()
-                || expected.pins()?.iter().any(|pin| pin.file_id != header.file_id)
-        }
-        Err(lesser) => expected.refuse_lesser(*lesser).is_err(),
-    };
     let told = path.display();
-    let what = match &found {
-        Ok(header) => format!(
-            "the encrypted database with the file id {}, header {}",
-            hex(&header.file_id),
-            header.sequence
-        ),
-        Err(lesser) => lesser.text().to_owned(),
-    };
     let logs = lost_log::kept(path);
     if !logs.is_empty() {
         record(path)?;
@@ -102,64 +79,116 @@ fn accept(path: &Path, output: &Output) -> Result<(), Failure> {
             ));
         }
     }
-    if !differs && !logs.is_empty() {
-        output.facts(&serde_json::json!({"path": name(path), "state": "accepted"}));
-        return Ok(());
-    }
-    if !differs {
-        output.line(format!("{told}: nothing to accept: {what} is what is expected there"));
+    let expected = Expectation::at(path)?;
+    let found = match path.try_exists() {
+        Ok(false) => Found::Lesser(Lesser::Missing),
+        _ => match inspect(path)?.kind {
+            Kind::Sealed(_) => Found::Sealed(authenticated(path)?),
+            Kind::Empty => Found::Lesser(Lesser::Empty),
+            Kind::Plain => Found::Lesser(Lesser::Plain),
+            Kind::Damaged(error) => return Err(Failure::of_header(error)),
+            Kind::Unfinished => return let_go(path, &expected, output),
+            _ => return Err(not_a_database()),
+        },
+    };
+    let what = match &found {
+        Found::Sealed(header) => format!(
+            "the encrypted database with the file id {}, header {}",
+            hex(&header.file_id),
+            header.sequence
+        ),
+        Found::Lesser(lesser) => lesser.text().to_owned(),
+    };
+    if found.is_expected(&expected) {
+        let also = if logs.is_empty() { "nothing to accept" } else { "nothing else to accept" };
+        output.line(format!("{told}: {also}: {what} is what is expected there"));
         output.facts(&serde_json::json!({"path": name(path), "state": "expected"}));
         return Ok(());
     }
     record(path)?;
     match &found {
-        Ok(header) => take(path, &expected, header)?,
-        Err(_) => expected.release()?,
+        Found::Sealed(header) => take(&expected, header)?,
+        Found::Lesser(_) => expected.release()?,
     }
     output.line(format!("{told}: accepted: {what}"));
     output.facts(&serde_json::json!({"path": name(path), "state": "accepted"}));
     Ok(())
 }
 
-/// Lets an interrupted decryption be finished, which an earlier version began, or a process that did not know this keyring.
+/// What lies at the path.
+enum Found {
+    /// A container whose header was authenticated.
+    Sealed(Box<Header>),
+    Lesser(Lesser),
+}
+
+impl Found {
+    fn is_expected(&self, expected: &Expectation) -> bool {
+        match self {
+            Found::Sealed(header) => {
+                let pins = expected.check(header);
+                pins.is_ok_and(|pins| pins.iter().all(|pin| pin.file_id == header.file_id))
+            }
+            Found::Lesser(lesser) => expected.refuse_lesser(*lesser).is_ok(),
+        }
+    }
+}
+
+/// The header of the container at `path`, opened with the keys at hand, whatever is expected there.
+fn authenticated(path: &Path) -> Result<Box<Header>, Failure> {
+    let uri = uri(path, "vfs=pellucid&require=container&pellucid_accept=1");
+    let handle = Handle::open(path, &uri, ffi::OPEN_READONLY)?;
+    let opened = opened::sealed(&handle)?;
+    let header = opened.and_then(|(_, link)| link.header());
+    header.map(Box::new).ok_or_else(not_a_database)
+}
+
+/// Expects the database of this header from now on.
+fn take(expected: &Expectation, header: &Header) -> Result<(), Failure> {
+    let retired = header.current_dek().map(|row| row.commitment)?;
+    let retired = expected.forbids_writing(header)?.map(|_| retired);
+    if expected.pins().is_err() {
+        // A pin that cannot be read is one that nothing would ever be compared with.
+        expected.release()?;
+    }
+    expected.put(header, retired)?;
+    // A machine's pin behind the caller's own keyring is its administrator's.
+    expected.check(header)?;
+    Ok(())
+}
+
+/// Lets an interrupted decryption be finished, which an earlier version began, or a process that did not know this keyring: the
+/// very copy that lies there now. One whose copy is sealed needs nothing.
 fn let_go(path: &Path, expected: &Expectation, output: &Output) -> Result<(), Failure> {
+    let Some(hash) = plain_copy(path) else { return Err(crate::container::interrupted()) };
     record(path)?;
-    expected.let_go(true)?;
+    expected.let_go(Some(hash))?;
     output.line(format!(
-        "{}: accepted: an interrupted conversion; whoever opens it next finishes it",
+        "{}: accepted: an interrupted decryption; the program that opens it next finishes it",
         path.display()
     ));
     output.facts(&serde_json::json!({"path": name(path), "state": "accepted"}));
     Ok(())
 }
 
+/// The SHA-256 of the plain copy that the laying at `path` is finished from.
+fn plain_copy(path: &Path) -> Option<[u8; 32]> {
+    let read = |path: &Path| {
+        let mut sector = [0; SECTOR_BYTES];
+        let mut file = pellucid_files::regular::open(path).ok()?;
+        std::io::Read::read_exact(&mut file, &mut sector).ok().map(|()| sector)
+    };
+    let own = own_name(path);
+    let is_plain = read(&copy_path(&own))?.starts_with(SQLITE_MAGIC);
+    match SectorZero::parse(&read(path)?) {
+        Ok(Some(SectorZero::LayingPlain { copy_sha256, .. })) if is_plain => Some(copy_sha256),
+        _ => None,
+    }
+}
+
 fn record(path: &Path) -> Result<(), Failure> {
     let event = Event::new(Action::Accepted, "file at a pinned path");
     Ok(event.of(pellucid_files::paths::full_name(path)).record_here()?)
-}
-
-/// Expects the database of this header from now on, if it opens: until then nobody has authenticated the header.
-fn take(path: &Path, expected: &Expectation, header: &Header) -> Result<(), Failure> {
-    let before = expected.pins()?;
-    let retired = header.current_dek().map(|row| row.commitment)?;
-    let retired = expected.forbids_writing(header)?.map(|_| retired);
-    expected.put(header, retired)?;
-    let opened = Handle::open(path, &uri(path, "vfs=pellucid"), ffi::OPEN_READONLY)
-        .and_then(|handle| handle.run("SELECT 1 FROM sqlite_schema"));
-    if let Err(error) = opened {
-        put_back(expected, &before)?;
-        return Err(error.into());
-    }
-    Ok(())
-}
-
-fn put_back(expected: &Expectation, before: &[Pin]) -> Result<(), Failure> {
-    expected.release()?;
-    let keyring = Keyring::open(&Keyring::locate()?)?;
-    for pin in before {
-        keyring.change_pin(&pin.path, |_| Some(pin.clone()))?;
-    }
-    Ok(())
 }
 
 fn forget_gone(directory: &Path, output: &Output) -> Result<ExitCode, Failure> {
@@ -169,9 +198,16 @@ fn forget_gone(directory: &Path, output: &Output) -> Result<ExitCode, Failure> {
     let keyring = Keyring::open(&Keyring::locate()?)?;
     let mut gone = Vec::new();
     for (file, pin) in keyring.each_pin()? {
-        let pin = pin.map_err(|error| Failure::from(error).about(&file))?;
+        let pin = match pin {
+            Ok(pin) => pin,
+            Err(error) => {
+                output.warning(format_args!("`{}`: left alone: {error}", file.display()));
+                continue;
+            }
+        };
         let is_under = pin.path.starts_with(&under) || pin.path.starts_with(&real);
-        if is_under && pin.path.symlink_metadata().is_err() {
+        let there = pin.path.symlink_metadata();
+        if is_under && there.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             gone.push(pin.path);
         }
     }

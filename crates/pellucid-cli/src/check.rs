@@ -7,7 +7,6 @@ use std::time::Instant;
 use clap::Args;
 use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
 use pellucid_engine::inspect::{inspect, Kind};
-use pellucid_vfs::lost_log;
 use pellucid_vfs::seal_request::adopt;
 
 use crate::container::{not_a_database, refuse_unexpected};
@@ -53,7 +52,7 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
         let status = match check(database, args, output) {
             Ok(found) if !found.is_clean() => exit::DAMAGE,
             Ok(found) if !found.unchecked.is_empty() => exit::ATTENTION,
-            Ok(_) => tell_of_lost_log(database, output),
+            Ok(_) => tell_notices(output),
             // It says nothing of the others.
             Err(failure) => {
                 let failure = failure.about(database);
@@ -66,18 +65,12 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(worst))
 }
 
-/// Commits of a damaged log that are kept aside need attention, although what is there is whole.
-fn tell_of_lost_log(database: &Path, output: &Output) -> u8 {
-    let kept = lost_log::kept(database);
-    for log in &kept {
-        output.warning(format_args!(
-            "`{}`: commits of a damaged log do not count and are kept in `{}`: {}",
-            database.display(),
-            log.display(),
-            lost_log::TO_DO
-        ));
-    }
-    if kept.is_empty() {
+/// What the opening told needs attention, although what is there is whole: another database than the expected one, commits of
+/// a damaged log that are kept aside.
+fn tell_notices(output: &Output) -> u8 {
+    let told = pellucid_host::code::take_notices();
+    told.iter().for_each(|told| output.warning(told));
+    if told.is_empty() {
         0
     } else {
         exit::ATTENTION

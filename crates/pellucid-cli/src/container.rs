@@ -40,7 +40,7 @@ pub fn refuse_unexpected(database: &Path, kind: &Kind) -> Result<(), Failure> {
         Kind::Plain | Kind::NotADatabase => Lesser::Plain,
         _ => return Ok(()),
     };
-    let refused = Expectation::at(database).refuse_lesser(lesser);
+    let refused = Expectation::at(database).and_then(|expected| expected.refuse_lesser(lesser));
     refused.map_err(|error| Failure::from(error).about(database))
 }
 

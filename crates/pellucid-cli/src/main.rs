@@ -206,6 +206,9 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(args, &output),
         Command::Lab(args) => Err(lab::refuse(args)),
     };
+    for told in pellucid_host::code::take_notices() {
+        output.warning(told);
+    }
     match done {
         Ok(code) => code,
         Err(failure) => {

@@ -99,6 +99,15 @@ impl Output {
         }
     }
 
+    /// Like [`Output::confirm`], but a script has to say `--yes`: without it and without a terminal the answer is `refusal`.
+    pub fn confirm_or(&self, question: &str, refusal: Failure) -> Result<(), Failure> {
+        let is_asked = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        match self.yes || is_asked {
+            true => self.confirm(question),
+            false => Err(refusal),
+        }
+    }
+
     /// One of SQL Server's messages that informs, in its own words, with its number.
     pub fn message(&self, message: &Message) {
         let text = message.text.trim_start_matches("Warning: ");

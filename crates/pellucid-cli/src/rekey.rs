@@ -13,6 +13,7 @@ use pellucid_engine::protectors;
 use pellucid_engine::scan;
 use pellucid_engine::scan::Target;
 use pellucid_keyring::Keyring;
+use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::Protection;
 
 use crate::container::{begin, sealed};
@@ -97,8 +98,25 @@ pub fn rekey(args: &RekeyArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.scan.check(&args.with)?;
     args.with.offer()?;
     begin()?;
+    if !args.new_id {
+        assert_no_copies(&args.database, output)?;
+    }
     new_key(&args.database, algorithm, args.new_id, output)?;
     go_on(&args.database, &args.scan, &args.with, output)
+}
+
+/// Refuses a rekey that would stop another file: one under the same key, which the keyring would retire.
+fn assert_no_copies(database: &Path, output: &Output) -> Result<(), Failure> {
+    let dek = sealed(database)?.header.current_dek()?.commitment;
+    let copies = Expectation::copies_under(database, &dek)?;
+    let Some(copy) = copies.first() else { return Ok(()) };
+    let told = format!(
+        "`{}` is under the same key: with a rekey here that is retired, and the other file opens no more",
+        copy.display()
+    );
+    let hint = "`rekey --new-id` gives a copy a key of its own and leaves the original alone; `--yes` goes on";
+    let refusal = Failure::new(&told, hint).kind("copies").about(database);
+    output.confirm_or(&format!("{told}. Go on?"), refusal)
 }
 
 /// A new key for a database that was accepted, and its scan.
@@ -148,6 +166,7 @@ pub fn renew(
 ) -> Result<(), Failure> {
     begin()?;
     if rekeys {
+        assert_no_copies(database, output)?;
         new_key(database, None, false, output)?;
     }
     go_on(database, options, with, output).map(|_| ())

@@ -180,7 +180,10 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
 
 /// What is wrong with the file, by what the keyring expects at its path.
 fn not_expected(found: &Inspection) -> Option<String> {
-    let expected = Expectation::at(&found.path);
+    let expected = match Expectation::at(&found.path) {
+        Ok(expected) => expected,
+        Err(error) => return Some(error.to_string()),
+    };
     let refused = match &found.kind {
         Kind::Sealed(sealed) => match expected.check(&sealed.header) {
             Ok(pins) => {

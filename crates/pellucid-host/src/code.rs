@@ -77,6 +77,15 @@ pub fn last_report() -> Option<Report> {
     LAST.with_borrow_mut(Option::take)
 }
 
+/// Lines that an opening told, with [`ffi::NOTICE`], and nobody has taken yet. Bounded: a program may never take them.
+static NOTICES: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+const NOTICES_MOST: usize = 64;
+
+/// Takes what openings in this process told, each once, for a program that says more than SQLite does.
+pub fn take_notices() -> Vec<String> {
+    std::mem::take(&mut *NOTICES.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+}
+
 /// Writes one line about `file` to SQLite's log and, as `PELLUCID_LOG` says, to standard error or
 /// to syslog.
 pub fn note(code: c_int, file: &Path, what: &str) {
@@ -88,6 +97,13 @@ pub fn note(code: c_int, file: &Path, what: &str) {
         let line = format!("`{}`: {what}", file.display());
         *last = Some(Report { code, line, number: None });
     });
+    if code == ffi::NOTICE {
+        let mut notices = NOTICES.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let told = format!("`{}`: {what}", file.display());
+        if notices.len() < NOTICES_MOST && !notices.contains(&told) {
+            notices.push(told);
+        }
+    }
     let to = std::env::var_os("PELLUCID_LOG").unwrap_or_default();
     if to == "stderr" {
         // An error of a closed standard error must not fail the caller's statement.

@@ -25,6 +25,11 @@ pub(super) fn locate() -> Result<PathBuf> {
     Ok(home)
 }
 
+/// The place that [`locate`] would take if nobody else had a hand in it.
+pub(super) fn wanted() -> Option<PathBuf> {
+    choose(variable, rustix::process::geteuid().is_root(), read_configured).ok()
+}
+
 /// Opens a file of the keyring, which nobody but root and the caller could have put there; none if it is not there.
 pub(super) fn open(path: &Path, guard: Guard<'_>) -> Result<Option<File>> {
     match trusted::open(path, guard) {

@@ -20,11 +20,13 @@ use super::{found, instance, Keyring};
 
 const VERSION: u8 = 1;
 const SEALED: u8 = 1;
-const MAY_GO: u8 = 2;
+const MAY_OFF: u8 = 2;
 const HAS_OTHER: u8 = 4;
-const HAS_RETIRED: u8 = 8;
-const HAS_NEXT: u8 = 16;
-const FLAGS: u8 = SEALED | MAY_GO | HAS_OTHER | HAS_RETIRED | HAS_NEXT;
+const HAS_NEXT: u8 = 8;
+const HAS_FORMER: u8 = 16;
+const HAS_RETIRED: u8 = 32;
+const HAS_PLAIN: u8 = 64;
+const FLAGS: u8 = SEALED | MAY_OFF | HAS_OTHER | HAS_NEXT | HAS_FORMER | HAS_RETIRED | HAS_PLAIN;
 /// Hexadecimal digits of a hash that make a file's name.
 const NAME_DIGITS: usize = 32;
 /// The directory of pins, and that of retired keys, each with the kind of its files.
@@ -40,16 +42,22 @@ pub struct Pin {
     pub file_id: [u8; 16],
     /// The highest header sequence number that was seen of it here.
     pub sequence: u64,
+    /// The commitment of that header's data encryption key.
+    pub dek: [u8; 32],
     /// Whether that header's pages are sealed; encryption is switched off otherwise.
     pub sealed: bool,
-    /// A conversion or a restore that was asked for may put a plain file here.
-    pub may_go: bool,
+    /// Encryption is being switched off by a command.
+    pub may_off: bool,
     /// Another encrypted database that was found here. It was told, and is not accepted yet.
     pub other: Option<[u8; 16]>,
-    /// The database that a restore is about to put here.
+    /// The database that a restore is about to put here, or the file id that a rekey is about to give this one.
     pub next: Option<[u8; 16]>,
+    /// The database that was expected here before, and has made room.
+    pub former: Option<[u8; 16]>,
     /// The commitment of a retired key: a file under it was accepted for reading.
     pub retired: Option<[u8; 32]>,
+    /// SHA-256 of the plain database that a decryption or restore is about to put here.
+    pub plain: Option<[u8; 32]>,
 }
 
 impl Pin {
@@ -57,19 +65,25 @@ impl Pin {
         let mut flags = 0;
         for (is_set, flag) in [
             (self.sealed, SEALED),
-            (self.may_go, MAY_GO),
+            (self.may_off, MAY_OFF),
             (self.other.is_some(), HAS_OTHER),
-            (self.retired.is_some(), HAS_RETIRED),
             (self.next.is_some(), HAS_NEXT),
+            (self.former.is_some(), HAS_FORMER),
+            (self.retired.is_some(), HAS_RETIRED),
+            (self.plain.is_some(), HAS_PLAIN),
         ] {
             flags |= if is_set { flag } else { 0 };
         }
         let mut bytes = vec![VERSION, flags];
         bytes.extend_from_slice(&self.file_id);
         bytes.extend_from_slice(&self.sequence.to_be_bytes());
-        bytes.extend_from_slice(&self.other.unwrap_or_default());
-        bytes.extend_from_slice(&self.next.unwrap_or_default());
-        bytes.extend_from_slice(&self.retired.unwrap_or_default());
+        bytes.extend_from_slice(&self.dek);
+        for id in [self.other, self.next, self.former] {
+            bytes.extend_from_slice(&id.unwrap_or_default());
+        }
+        for hash in [self.retired, self.plain] {
+            bytes.extend_from_slice(&hash.unwrap_or_default());
+        }
         bytes.extend_from_slice(self.path.as_os_str().as_bytes());
         bytes
     }
@@ -81,18 +95,25 @@ impl Pin {
         }
         let (file_id, rest) = rest.split_first_chunk()?;
         let (sequence, rest) = rest.split_first_chunk()?;
+        let (dek, rest) = rest.split_first_chunk()?;
         let (other, rest) = rest.split_first_chunk()?;
         let (next, rest) = rest.split_first_chunk()?;
-        let (retired, path) = rest.split_first_chunk()?;
+        let (former, rest) = rest.split_first_chunk()?;
+        let (retired, rest) = rest.split_first_chunk()?;
+        let (plain, path) = rest.split_first_chunk()?;
+        let has = |flag| flags & flag != 0;
         Some(Self {
             path: PathBuf::from(OsStr::from_bytes(path)),
             file_id: *file_id,
             sequence: u64::from_be_bytes(*sequence),
-            sealed: flags & SEALED != 0,
-            may_go: flags & MAY_GO != 0,
-            other: (flags & HAS_OTHER != 0).then_some(*other),
-            next: (flags & HAS_NEXT != 0).then_some(*next),
-            retired: (flags & HAS_RETIRED != 0).then_some(*retired),
+            dek: *dek,
+            sealed: has(SEALED),
+            may_off: has(MAY_OFF),
+            other: has(HAS_OTHER).then_some(*other),
+            next: has(HAS_NEXT).then_some(*next),
+            former: has(HAS_FORMER).then_some(*former),
+            retired: has(HAS_RETIRED).then_some(*retired),
+            plain: has(HAS_PLAIN).then_some(*plain),
         })
     }
 }
@@ -130,11 +151,22 @@ fn is_there(home: &Path, file: &Path) -> Result<bool> {
 
 impl Keyring {
     /// The instance that is used and, where that one is a user's own, the machine's: what either expects counts. None if there is
-    /// no place for an instance.
-    pub fn all_homes() -> Vec<PathBuf> {
-        let Ok(home) = instance::locate() else { return Vec::new() };
+    /// no place for an instance, or no keyring in one that others could exchange.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if others could exchange the instance, and a keyring is there.
+    pub fn all_homes() -> Result<Vec<PathBuf>> {
+        let home = match instance::locate() {
+            Ok(home) => home,
+            Err(Error::Misuse { subject: Subject::Option(_), .. }) => return Ok(Vec::new()),
+            Err(error) => match instance::wanted().is_some_and(|home| instance::has_keyring(&home))
+            {
+                true => return Err(error),
+                false => return Ok(Vec::new()),
+            },
+        };
         let machine = instance::behind(&home);
-        std::iter::once(home).chain(machine).collect()
+        Ok(std::iter::once(home).chain(machine).collect())
     }
 
     /// The pins of paths in the instances at `homes`. No key is needed where there is none.
@@ -262,17 +294,20 @@ mod tests {
     #[test]
     fn a_pin_is_written_and_read_with_all_its_fields() {
         let full = Pin {
-            may_go: true,
+            may_off: true,
+            dek: [4; 32],
             other: Some([1; 16]),
             next: Some([3; 16]),
+            former: Some([5; 16]),
             retired: Some([2; 32]),
+            plain: Some([6; 32]),
             ..pin("/a\nb/\u{e4}.db")
         };
         for one in [pin("/app.db"), full, Pin::default()] {
             assert_eq!(Pin::decode(&one.encode()), Some(one));
         }
         let mut bytes = pin("/app.db").encode();
-        bytes[1] |= 64;
+        bytes[1] |= 128;
         assert_eq!(Pin::decode(&bytes), None, "a flag of a newer version");
         assert_eq!(Pin::decode(&bytes[..40]), None);
     }

@@ -40,8 +40,8 @@ pub(super) enum Kind {
     Database = 3,
     Settings = 4,
     History = 5,
-    Pin = 6,
-    Retired = 7,
+    Pin = 7,
+    Retired = 8,
 }
 
 /// A sealed file by path.

@@ -239,6 +239,8 @@ impl Ended {
 pub fn copy_files(from: &Path, to: &Path) {
     let _ = std::fs::remove_dir_all(to);
     std::fs::create_dir_all(to).unwrap();
+    // The files of another moment: a keyring beside them would expect the last ones.
+    let _ = std::fs::remove_dir_all(to.with_file_name("home").join("keyring/paths"));
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();

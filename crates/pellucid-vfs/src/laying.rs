@@ -145,7 +145,11 @@ pub fn plain_sector(file_id: [u8; 16], copy: &CopyFile) -> Result<SectorZero> {
     Ok(SectorZero::LayingPlain { file_id, copy_bytes, copy_sha256 })
 }
 
-fn digest(copy: &CopyFile) -> Result<(u64, [u8; 32])> {
+/// Size and SHA-256 of a copy.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read.
+pub fn digest(copy: &CopyFile) -> Result<(u64, [u8; 32])> {
     let io = |error| Error::io(Subject::File(copy.path().to_owned()), error);
     let mut hash = pellucid::hash::Sha256::new();
     let mut buffer = vec![0; CALL_BYTES];
@@ -259,7 +263,11 @@ fn finish(lower: Lower, path: &Path, expected: &Expectation) -> Outcome<()> {
             // Anybody can begin such a laying, which has no key. A decryption or restore that was asked for has let the database
             // go.
             if !is_sealed(&copy) {
-                expected.refuse_lesser(Lesser::Plain).map_err(typed)?;
+                let hash = match sector {
+                    SectorZero::LayingPlain { copy_sha256, .. } => Some(copy_sha256),
+                    _ => None,
+                };
+                expected.refuse_plain(Lesser::Plain, || hash).map_err(typed)?;
             }
             (copy, false)
         }

@@ -82,6 +82,8 @@ pub struct Link {
     container: RefCell<Container>,
     pool: RefCell<Pool>,
     reserve_next: Cell<[u64; 2]>,
+    /// Whether a conversion or restore had announced what takes the database's place when the header was read.
+    announced: Cell<bool>,
     /// Whether the WAL or the journal may hold unwritten units or an error, so that [`Link::flush`]
     /// has work.
     holding: Cell<bool>,
@@ -138,6 +140,7 @@ impl Link {
             }),
             pool: RefCell::new(Pool::new()?),
             reserve_next: Cell::new([RESERVE_FIRST; 2]),
+            announced: Cell::new(false),
             holding: Cell::new(false),
             lower: Cell::new(Some(lower)),
             opened: Cell::new(0),
@@ -265,6 +268,18 @@ impl Link {
         }
         self.note(ffi::NOTICE, &what);
         Ok(())
+    }
+
+    /// Takes back what a conversion or restore announced that is not under way any more: it would hold RESERVED.
+    pub fn end_announced(&self) {
+        if !self.announced.get() {
+            return;
+        }
+        if let (Ok(pins), Ok(lower)) = (self.expected.pins(), self.lower()) {
+            if !lower.is_reserved() {
+                self.expected.end_announced(&pins);
+            }
+        }
     }
 
     /// Lets the keyring expect this connection's header at the database's path. The header is on disk.
@@ -579,10 +594,12 @@ impl Link {
         if read.sector_damaged {
             self.note(ffi::CORRUPT, "sector 0 is damaged; the header behind it is whole");
         }
-        // A header of which one copy is behind may not be on disk yet. The keyring is never ahead of that.
-        if !read.second_behind {
-            self.expected.keep(&read.header, &pins);
+        if read.second_behind {
+            // The header may not be on disk yet, and the keyring is never ahead of that.
+            lower.sync(ffi::SYNC_NORMAL)?;
         }
+        self.expected.keep(&read.header, &pins);
+        self.announced.set(pins.iter().any(|pin| pin.plain.is_some() || pin.next.is_some()));
         let forbidden = self.expected.forbids_writing(&read.header)?;
         let mut container = self.container.borrow_mut();
         container.forbidden = forbidden;
@@ -609,10 +626,13 @@ impl Link {
     /// # Errors
     /// A code after a line in the log.
     pub fn check_remembered(&self) -> Outcome<()> {
-        match &self.container.borrow().header {
-            Some(header) => check_state(header).map_err(|error| self.report(&error)),
-            None => Ok(()),
-        }
+        let Some(header) = self.header() else { return Ok(()) };
+        check_state(&header).map_err(|error| self.report(&error))?;
+        // A rekey of a copy may have retired the key meanwhile.
+        let forbidden =
+            self.expected.forbids_writing(&header).map_err(|error| self.report(&error))?;
+        self.container.borrow_mut().forbidden = forbidden;
+        Ok(())
     }
 
     fn read_whole_header(&self, lower: Lower) -> std::result::Result<ReadHeader, Failure> {

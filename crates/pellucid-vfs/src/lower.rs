@@ -170,6 +170,12 @@ impl Lower {
     }
 
     /// Whether another connection holds RESERVED; the raw call.
+    /// Whether another connection holds RESERVED. False if the lower VFS cannot say.
+    pub(crate) fn is_reserved(&self) -> bool {
+        let mut reserved: c_int = 0;
+        self.check_reserved_lock(&mut reserved) == ffi::OK && reserved != 0
+    }
+
     pub(crate) fn check_reserved_lock(&self, out: &mut c_int) -> c_int {
         match self.methods().check_reserved_lock {
             // SAFETY: `out` is valid for the call; the file is open.

@@ -15,7 +15,7 @@ use crate::database::Database;
 use crate::laying;
 use crate::link::{Failure, Link, Phase};
 use crate::lower::Lower;
-use crate::lower::ReadEnd;
+use crate::lower::{ReadEnd, CALL_BYTES};
 use crate::pins::{Expectation, Lesser};
 use crate::seal_request::{Birth, Credentials, Request};
 
@@ -74,7 +74,10 @@ impl MainFile {
                 )));
             }
             refuse_plain(kind, &request).map_err(typed)?;
-            expected.refuse_lesser(kind.lesser()).map_err(typed)?;
+            expected.refuse_plain(kind.lesser(), || hash(lower, size)).map_err(typed)?;
+        }
+        if matches!(phase, Phase::Unborn(_)) {
+            expected.refuse_birth(kind.lesser()).map_err(typed)?;
         }
         let sealed = matches!(phase, Phase::Sealed);
         let link = Link::new(path.clone(), lower, credentials, phase, expected).map_err(typed)?;
@@ -82,6 +85,7 @@ impl MainFile {
         if sealed {
             link.load()?;
             link.tell_of_lost_log()?;
+            link.end_announced();
         }
         let database = Database::new(link.clone(), lower, !request.unmapped);
         Ok(Self { link, lower, database, require: request.require })
@@ -361,6 +365,20 @@ enum FileClass {
     /// A plain database, or a file that SQLite itself will refuse.
     Plain,
     Sealed,
+}
+
+/// SHA-256 of a file. `None` if it cannot be read.
+fn hash(lower: Lower, size: u64) -> Option<[u8; 32]> {
+    let mut hash = pellucid::hash::Sha256::new();
+    let mut buffer = vec![0; CALL_BYTES];
+    let mut at = 0;
+    while at < size {
+        let part = (size - at).min(CALL_BYTES as u64) as usize;
+        lower.read(&mut buffer[..part], at).ok()?;
+        hash.update(&buffer[..part]);
+        at += part as u64;
+    }
+    Some(hash.finish())
 }
 
 impl FileClass {

@@ -116,8 +116,7 @@ impl<'a> OpenFile<'a> {
 
     /// Whether another connection holds RESERVED. False if the lower VFS cannot say.
     pub fn is_reserved(&self) -> bool {
-        let mut reserved: c_int = 0;
-        self.lower.check_reserved_lock(&mut reserved) == ffi::OK && reserved != 0
+        self.lower.is_reserved()
     }
 
     /// As [`Lower::drop_mapping`].

@@ -62,6 +62,8 @@ pub struct Request {
     pub file_id: Option<String>,
     /// `strict_log=1`, or `PELLUCID_STRICT_LOG=1`: commits behind a damaged frame of the log are an error.
     pub strict_log: bool,
+    /// `pellucid_accept=1`: what is expected is not looked at, because it is about to be changed.
+    pub accept: bool,
     /// `pellucid_renew=1`: the connection gives a database under a retired key a new one.
     pub renew: bool,
     /// The copy's pages are in clear, whatever the environment says.

@@ -153,6 +153,7 @@ unsafe fn request_of(name: *const c_char) -> Request {
         file_id: string(c"file_id"),
         strict_log: string(c"strict_log").is_some_and(|value| value == "1")
             || flag("PELLUCID_STRICT_LOG"),
+        accept: string(c"pellucid_accept").is_some(),
         renew: string(c"pellucid_renew").is_some(),
         plain: false,
         unmapped: string(c"pellucid_mmap").is_some_and(|value| value == "0")
@@ -266,10 +267,14 @@ fn expectation(
     let found =
         Expectation::of_connection(path, request).map_err(|error| report(path, &error).0)?;
     let makes = flags & ffi::OPEN_CREATE != 0;
-    if is_there || makes && request.begets() {
+    if is_there {
         return Ok(found);
     }
-    match found.refuse_lesser(Lesser::Missing) {
+    let allowed = match makes && request.begets() {
+        true => found.refuse_birth(Lesser::Missing),
+        false => found.refuse_lesser(Lesser::Missing),
+    };
+    match allowed {
         Ok(()) => Ok(found),
         Err(error) => {
             let code = report(path, &error).0;

@@ -13,7 +13,7 @@ use pellucid::keys::ContainerKeys;
 use pellucid::media::{Description, SetHeader};
 use pellucid::message;
 use pellucid::secret::fill_random;
-use pellucid::sector::SECTOR_BYTES;
+use pellucid::sector::{SectorZero, SECTOR_BYTES};
 use pellucid::{Error, Subject};
 use pellucid_engine::convert::encrypt::next_counter;
 use pellucid_engine::convert::switch::Source;
@@ -30,6 +30,7 @@ use pellucid_vfs::copy::CopyFile;
 use pellucid_vfs::laying::{plain_sector, replace_sector_zero, Laying};
 use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened;
+use pellucid_vfs::pins::Expectation;
 
 use crate::restore::set_change_counter;
 
@@ -105,6 +106,8 @@ pub struct Whole<'a> {
     pub page_bytes: usize,
     /// The keys of the file, if it is sealed.
     pub keys: Option<&'a ContainerKeys>,
+    /// What the keyring expects at the place.
+    pub expected: &'a Expectation,
 }
 
 /// Lays `new` over the database `to`, which programs may have open, and removes `new`.
@@ -139,7 +142,7 @@ fn prepare(
     to: &Path,
     counter: u32,
 ) -> std::result::Result<([u8; SECTOR_BYTES], Laying), DatabaseError> {
-    let Whole { mut file, page_bytes, keys } = new;
+    let Whole { mut file, page_bytes, keys, expected } = new;
     // Sets a change counter that no connection to the old database has seen.
     set_change_counter(file.file(), file.path(), keys, page_bytes, counter)?;
     if let Ok(original) = std::fs::metadata(to) {
@@ -149,8 +152,16 @@ fn prepare(
     sync_directory(file.path())?;
     let mut id = [0; 16];
     fill_random(&mut id)?;
-    let sector = plain_sector(id, &file)?.encode(page_bytes as u32);
-    Ok((sector, Laying::of(file, false)?))
+    let sector = plain_sector(id, &file)?;
+    // The database is locked by now, so that no opening takes it back.
+    match (keys, &sector) {
+        (Some(keys), _) => expected.announce(Some(*keys.file_id()))?,
+        (None, SectorZero::LayingPlain { copy_sha256, .. }) => {
+            expected.let_go(Some(*copy_sha256))?
+        }
+        (None, _) => {}
+    }
+    Ok((sector.encode(page_bytes as u32), Laying::of(file, false)?))
 }
 
 /// Lays the file over a database that SQLite cannot open. It is locked as SQLite would lock it, and

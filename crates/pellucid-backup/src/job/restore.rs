@@ -133,8 +133,7 @@ pub fn restore(
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
             target.finish(header.pages)?;
-            expected.announce(&container)?;
-            place.install(file, header.page_size, Some(&keys), job.timeout)?;
+            place.install(file, header.page_size, Some(&keys), &expected, job.timeout)?;
             remember(&container, &place.to);
             expected.put_if_writable(&place.to, &container);
         }
@@ -144,8 +143,7 @@ pub fn restore(
             chain.fill(&target, job.workers, progress)?;
             assert_database(target.file(), header.pages)?;
             target.finish(header.pages)?;
-            expected.let_go(true)?;
-            place.install(file, header.page_size, None, job.timeout)?;
+            place.install(file, header.page_size, None, &expected, job.timeout)?;
             expected.release()?;
         }
     }
@@ -243,6 +241,7 @@ impl Place {
         file: CopyFile,
         page_size: u32,
         keys: Option<&ContainerKeys>,
+        expected: &Expectation,
         timeout: Duration,
     ) -> std::result::Result<(), DatabaseError> {
         if !self.is_taken {
@@ -256,6 +255,10 @@ impl Place {
             // Only the logs that the caller allowed to replace are set aside. A log that appeared
             // since belongs to a program.
             let aside = replace::set_logs_aside(&self.to, &self.logs)?;
+            match keys {
+                Some(keys) => expected.announce(Some(*keys.file_id()))?,
+                None => expected.let_go(Some(pellucid_vfs::laying::digest(&file)?.1))?,
+            }
             if let Err(error) = file.link(&self.to) {
                 return Err(aside.put_back(error));
             }
@@ -264,8 +267,14 @@ impl Place {
             file.remove()?;
             return Ok(sync_directory(&self.to)?);
         }
-        let new = Whole { file, page_bytes: page_size as usize, keys };
-        replace::take_place(new, &self.to, timeout)?;
+        let new = Whole { file, page_bytes: page_size as usize, keys, expected };
+        if let Err(error) = replace::take_place(new, &self.to, timeout) {
+            // Once the laying was begun, the next connection finishes it and needs the announcement.
+            if !pellucid_vfs::laying::is_copy_beside(&self.to) {
+                let _ = expected.announce(None).and_then(|()| expected.let_go(None));
+            }
+            return Err(error);
+        }
         if let Some(older) = &self.older {
             leave(older, &self.to);
         }

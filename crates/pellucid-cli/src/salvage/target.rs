@@ -212,7 +212,7 @@ impl Target {
         if let (true, Ok(whole)) = (self.sealed, std::path::absolute(to)) {
             if let Kind::Sealed(found) = inspect(to)?.kind {
                 remember(&found.header, &whole);
-                Expectation::at(&whole).put_if_writable(&whole, &found.header);
+                Expectation::at(&whole)?.put_if_writable(&whole, &found.header);
             }
         }
         Ok(bytes)

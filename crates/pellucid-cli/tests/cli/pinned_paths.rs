@@ -63,6 +63,21 @@ const REFUSED: &[(&str, &str)] = &[
         "another database, where the instance is strict",
         "sealed a.db\nsealed b.db\np policy set strict-paths on\nput a.db b.db\n! db a.db 'SELECT * FROM note'\np accept a.db\n+ row a.db b.db",
     ),
+    (
+        "a copy of it whose encryption was switched off",
+        "sealed a.db\ncp a.db copy.db\np decrypt --keep-container copy.db\nput a.db copy.db\n! db a.db \"$ADD\"",
+    ),
+    (
+        "the database of before a restore put back",
+        "sealed a.db\ncp a.db old\np backup a.db --to a.bak\np restore a.bak --to a.db --replace\nput a.db old\n! db a.db \"$ADD\"",
+    ),
+    (
+        "a rekey of a copy that would stop the original",
+        "sealed a.db\ncp a.db b.db\nrow b.db a.db\n= 'under the same key' pellucid --quiet rekey b.db\n+ db a.db \"$ADD\"",
+    ),
+    ("a relative name, its directory exchanged for a link", "mkdir d e\nsealed $PWD/d/a.db\n( cd d; db a.db 'SELECT * FROM note' )\nplain e/a.db\nmv d f; ln -s e d\n! ( cd d; db a.db \"$ADD\" )"),
+    ("a new database where `file_id=` names one", "= 'is asked for' new 'file:a.db?file_id=00112233445566778899aabbccddeeff' \"$MAKE\""),
+    ("an instance that others can exchange", "sealed a.db\n: > a.db\nchmod 777 keys\n= 'may write' db a.db \"$MAKE\""),
     ("an unreadable pin", "sealed a.db\nfor f in keys/keyring/paths/*; do : > $f; done\n= keyring db a.db 'SELECT * FROM note'"),
     ("another file id than `file_id=` names", "sealed a.db\n= 'is asked for' db 'file:a.db?file_id=00112233445566778899aabbccddeeff' 'SELECT * FROM note'"),
     (
@@ -79,8 +94,8 @@ const REFUSED: &[(&str, &str)] = &[
 /// What works: title, commands.
 const WORKS: &[(&str, &str)] = &[
     ("open, read, write", "sealed a.db\n+ db a.db \"$ADD\"\n+ row a.db a.db"),
-    ("removed and made anew, sealed from birth", "new a.db \"$MAKE\"\nrm a.db\n+ new a.db \"$MAKE\"\nrm a.db\n+ new a.db \"$MAKE\""),
-    ("emptied and made anew, sealed from birth", "new a.db \"$MAKE\"\n: > a.db\n+ new a.db \"$MAKE\""),
+    ("removed and made anew, sealed from birth", "new a.db \"$MAKE\"\nrm a.db\nnew a.db \"$MAKE\"\nrm a.db\nnew a.db \"$MAKE\""),
+    ("emptied and made anew, sealed from birth", "new a.db \"$MAKE\"\n: > a.db\nnew a.db \"$MAKE\""),
     ("renamed", "sealed a.db\nmv a.db b.db\n+ row b.db a.db\n+ db b.db \"$ADD\""),
     ("renamed and back", "sealed a.db\nmv a.db b.db\n+ row b.db a.db\nmv b.db a.db\n+ row a.db a.db"),
     ("another encrypted database renamed over it", "sealed a.db\nsealed b.db\nmv b.db a.db\n~ db a.db \"$ADD\"\n~ row a.db b.db\np accept a.db\n+ row a.db b.db"),

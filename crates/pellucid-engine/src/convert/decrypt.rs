@@ -3,6 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use pellucid::sector::SectorZero;
 use pellucid::{Error, Subject};
 use pellucid_files::paths::sync_directory;
 use pellucid_files::paths::{assert_one_name, full_name, resolved};
@@ -59,13 +60,18 @@ pub fn decrypt(
     })?;
     let header = link.header();
     let file_id = header.as_ref().map_or([0; 16], |header| header.file_id);
-    let sector = plain_sector(file_id, &copy)?.encode(page_bytes as u32);
+    let sector = plain_sector(file_id, &copy)?;
+    let hash = match &sector {
+        SectorZero::LayingPlain { copy_sha256, .. } => Some(*copy_sha256),
+        _ => None,
+    };
+    let sector = sector.encode(page_bytes as u32);
     // Before the file is plain: nothing can be written once the process is killed.
-    pins.let_go(true)?;
+    pins.let_go(hash)?;
     if let Err(error) = source.switch(lower, &sector, Laying::of(copy, false)?, progress) {
         if !source.is_done() {
             // It is still the container that is expected.
-            let _ = pins.let_go(false);
+            let _ = pins.let_go(None);
         }
         return Err(error);
     }

@@ -36,7 +36,7 @@ pub fn encrypt(
     options: &Options,
     progress: &mut Progress<'_>,
 ) -> Result<(), DatabaseError> {
-    let pins = Expectation::at(path);
+    let pins = Expectation::at(path)?;
     pins.refuse_lesser(Lesser::Plain)?;
     let path = &resolved(path)?;
     let original = Original::hold(path)?;

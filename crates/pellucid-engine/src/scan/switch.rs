@@ -1,5 +1,6 @@
 //! The header changes around a scan: a new DEK, suspended, resumed, settled.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use pellucid::clock::now;
@@ -13,9 +14,11 @@ use pellucid_files::paths::full_name;
 use pellucid_host::code::note;
 use pellucid_host::{ffi, DatabaseError};
 use pellucid_keyring::{Action, Event, Keyring};
+use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::leave;
 
 use crate::header_change::{change, Next};
+use crate::inspect::{inspect, Kind};
 use crate::protectors;
 
 /// Gives the database a new DEK; `None` keeps its algorithm. From now on every connection seals
@@ -60,7 +63,16 @@ fn switch(
     target: impl Fn(&Header) -> pellucid::Result<Target>,
 ) -> Result<Header, DatabaseError> {
     let dek = Dek::random()?;
-    change(
+    let pins = Expectation::at_all_names(path)?;
+    let is_off = action == Action::Decrypted;
+    // What the header will say is expected before it is written: another process may read it at once.
+    let announce = |on: bool| -> pellucid::Result<()> {
+        if is_off {
+            pins.let_off(on)?;
+        }
+        file_id.map_or(Ok(()), |id| pins.announce(on.then_some(id)))
+    };
+    let changed = change(
         path,
         |link, header, keys| {
             let target = target(header)?;
@@ -71,8 +83,21 @@ fn switch(
             let next = own.rekeyed(keys, &dek, row, wrapped, now(), &mut SystemNonces)?;
             Ok(Some(Next { header: next, dek: Some(dek.clone()) }))
         },
-        || Event::new(action, "database").of(full_name(path)).record_here(),
-    )
+        || {
+            Event::new(action, "database").of(full_name(path)).record_here()?;
+            announce(true)
+        },
+    );
+    if let Err(error) = changed {
+        // A header that was written in spite of it is expected all the same, once it was opened.
+        let is_old = inspect(path).is_ok_and(|found| matches!(found.kind, Kind::Sealed(sealed)
+            if file_id != Some(sealed.header.file_id) && !(is_off && sealed.header.is_switched_off())));
+        if is_old {
+            announce(false)?;
+        }
+        return Err(error);
+    }
+    changed
 }
 
 /// Suspends a scan, resumes it, or notes that it met damage. It is no error if the state is the
@@ -124,28 +149,43 @@ pub fn settle(path: &Path, proved: &Header) -> Result<bool, DatabaseError> {
     )?;
     let is_dropped = header.deks.len() == 1 && header.current_dek()? == row;
     if is_dropped {
-        retire(path, proved);
+        retire(path, proved)?;
     }
     Ok(is_dropped)
 }
 
 /// Lets the keyring remember the keys that the rekey proved by `proved` has replaced. A copy that got a file id of its own leaves
 /// its key to the original, and encryption that was switched off or on replaced no key on purpose.
-fn retire(path: &Path, proved: &Header) {
+///
+/// An account that may only read the keyring cannot retire a key; a line in the log says so.
+fn retire(path: &Path, proved: &Header) -> Result<(), DatabaseError> {
     if proved.state != EncryptionState::KeyChange || proved.scan.older_id.is_some() {
-        return;
+        return Ok(());
     }
-    let Some(home) = Keyring::locate().ok().filter(|home| Keyring::is_at(home)) else { return };
-    let current = proved.current_dek().map(|row| row.commitment);
-    let older = proved.deks.iter().map(|row| &row.commitment);
+    let Some(home) = Keyring::locate().ok().filter(|home| Keyring::is_at(home)) else {
+        return Ok(());
+    };
+    let current = proved.current_dek()?.commitment;
     let retired = Keyring::open(&home).and_then(|keyring| {
-        older
-            .filter(|old| current.as_ref().ok() != Some(old))
-            .try_for_each(|old| keyring.retire(old))
+        let older = proved.deks.iter().map(|row| &row.commitment).filter(|old| **old != current);
+        older.into_iter().try_for_each(|old| keyring.retire(old))
     });
-    if let Err(error) = retired {
-        let what =
-            format!("the keyring does not remember that the earlier key is retired: {error}");
-        note(ffi::OK, path, &what);
+    match retired {
+        Err(Error::Io { source, .. })
+            if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) =>
+        {
+            let what = "this account cannot write the keyring, which does not remember that the earlier key is retired";
+            note(ffi::NOTICE, path, what);
+            Ok(())
+        }
+        Err(error) => Err(Error::misuse(
+            Subject::File(path.to_owned()),
+            format!(
+                "every page is under the new key, but the keyring could not remember that the earlier one is retired: {error}; the next \
+                 opening by its path does"
+            ),
+        )
+        .into()),
+        Ok(()) => Ok(()),
     }
 }

@@ -6,13 +6,13 @@ use aws_lc_rs::signature::{UnparsedPublicKey, RSA_PSS_2048_8192_SHA256};
 use pellucid::certificate::{Certificate, CertificateRequest, RSA_BITS};
 use pellucid::cipher::Cipher;
 use pellucid::derive::commitment;
-use pellucid::hash::hex;
+use pellucid::hash::{hex, Sha256};
 use pellucid::protector::{
     self, Argon2Cost, Binding, KeyFile, Passphrase, Protector, Purpose, Wrapping,
 };
 use pellucid::{Algorithm, Error};
 use pellucid_keyring::policy::Policy;
-use pellucid_keyring::{DatabaseMemory, Keyring, DEFAULT_CERTIFICATE};
+use pellucid_keyring::{DatabaseMemory, Keyring, Pin, DEFAULT_CERTIFICATE};
 use pellucid_tests::container::{dek, FILE_ID};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -193,7 +193,7 @@ fn open_file(section: &Doc, parent: &[u8], kind: u8, name: &str, file: &[u8]) ->
     assert_eq!(layout.of("kind", file), [kind]);
     assert_eq!(
         layout.field("kind"),
-        "kind: 1 master key, 2 certificate, 3 database, 4 settings, 5 history"
+        "kind: 1 master key, 2 certificate, 3 database, 4 settings, 5 history, 6 events, 7 pin, 8 retired key"
     );
     let info = section.info("check value");
     let check = hkdf_sha256(parent, b"", &[info.as_bytes()], 16);
@@ -217,6 +217,14 @@ fn open_file(section: &Doc, parent: &[u8], kind: u8, name: &str, file: &[u8]) ->
     content
 }
 
+fn hash(bytes: &[u8]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(bytes);
+    hash.finish()
+}
+
+const RETIRED: [u8; 32] = [9; 32];
+
 #[test]
 fn keyring_files() {
     let section = Doc::read().section("### Keyring");
@@ -233,19 +241,43 @@ fn keyring_files() {
     let limit = Policy::RekeyAfter.parse("365d").unwrap();
     keyring.set_policy(Policy::RekeyAfter, Some(limit)).unwrap();
     keyring.ensure_history_key().unwrap();
+    let pin = Pin {
+        path: "/srv/app.db".into(),
+        file_id: FILE_ID,
+        sequence: 0x0102_0304,
+        dek: [1; 32],
+        sealed: true,
+        may_off: true,
+        other: Some([2; 16]),
+        next: Some([3; 16]),
+        former: Some([4; 16]),
+        retired: Some([5; 32]),
+        plain: Some([6; 32]),
+    };
+    keyring.change_pin(&pin.path, |_| Some(pin.clone())).unwrap();
+    keyring.retire(&RETIRED).unwrap();
     let id = hex(&FILE_ID);
+    let pin_name = hex(&hash(b"/srv/app.db"))[..32].to_owned();
+    let retired_name = hex(&RETIRED)[..32].to_owned();
     let files: Vec<Vec<u8>> = section
         .table(0)
         .rows
         .iter()
         .map(|row| {
             let path = String::from_utf8(literal(&row[0])).unwrap();
-            let path = path.replace("NAME", DEFAULT_CERTIFICATE).replace("FILE-ID", &id);
+            let name = match &path {
+                path if path.contains("/paths/") => &pin_name,
+                path if path.contains("/retired/") => &retired_name,
+                _ => DEFAULT_CERTIFICATE,
+            };
+            let path = path.replace("NAME", name).replace("FILE-ID", &id);
             std::fs::read(home.path().join(path)).unwrap()
         })
         .collect();
-    let [service, master, sealed_certificate, database, settings, history] = &files[..] else {
-        panic!("6 files")
+    let [service, master, sealed_certificate, database, sealed_pin, retired, settings, history] =
+        &files[..]
+    else {
+        panic!("8 files")
     };
     assert_eq!(service.len(), 32);
     let mode = std::fs::metadata(home.path().join("service.key")).unwrap().mode() & 0o7777;
@@ -275,6 +307,23 @@ fn keyring_files() {
     );
     assert_eq!(layout.of("header sequence", &content), 0x0102_0304u64.to_be_bytes());
     assert_eq!(layout.of("1 if it was encrypted", &content), [1]);
+
+    let content = open_file(&section, &master, 7, &pin_name, sealed_pin);
+    let layout = section.from("A pin's").table(0).with(&[]);
+    let (fields, path_at) = layout.before("the path, as");
+    assert_eq!(fields.is_without_gaps(), path_at);
+    assert_eq!(&content[path_at..], b"/srv/app.db");
+    assert_eq!(layout.of("version of a pin", &content), [1]);
+    assert_eq!(layout.of("what counts", &content), [127]);
+    assert_eq!(layout.of("file id of the database that is expected", &content), FILE_ID);
+    assert_eq!(layout.of("highest header sequence", &content), 0x0102_0304u64.to_be_bytes());
+    assert_eq!(layout.of("commitment of that header's", &content), [1; 32]);
+    for (field, byte) in [("other:", 2), ("next:", 3), ("former:", 4)] {
+        assert_eq!(layout.of(field, &content), [byte; 16], "{field}");
+    }
+    assert_eq!(layout.of("retired: commitment", &content), [5; 32]);
+    assert_eq!(layout.of("plain: SHA-256", &content), [6; 32]);
+    assert_eq!(open_file(&section, &master, 8, &retired_name, retired), RETIRED);
 
     section.says("`policy NAME LIMIT`");
     let content = open_file(&section, &master, 4, "settings", settings);
