@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pellucid::header::{Header, REGION_BYTES};
+use pellucid::shown::Shown;
 use pellucid::unit::{generation, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
 use pellucid_engine::look::look;
@@ -105,7 +106,7 @@ impl Snapshot {
         };
         // In WAL mode somebody may have changed who opens it since the transaction began.
         let failed = |Code(code): Code| DatabaseError::Sqlite {
-            file: self.path.display().to_string(),
+            file: self.path.shown().to_string(),
             code,
             message: "its header cannot be read".to_owned(),
         };
@@ -209,7 +210,7 @@ impl Snapshot {
         match error {
             DatabaseError::Typed(error) => error,
             error => {
-                let message = format!("{error}: `{}`", self.path.display());
+                let message = format!("{error}: `{}`", self.path.shown());
                 Error::corrupt(Subject::Page(number), message)
             }
         }

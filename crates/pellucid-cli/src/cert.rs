@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use pellucid::certificate::{CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT};
 use pellucid::hash::hex;
 use pellucid::message;
+use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_backup::history::{History, KnownSet};
 use pellucid_engine::inspect::{inspect, Kind};
@@ -176,7 +177,7 @@ fn list(keyring: &Keyring, output: &Output) -> Result<(), Failure> {
         let public = stored.public();
         table.add_row([
             public.name().to_owned(),
-            public.subject().to_owned(),
+            public.subject().shown().to_string(),
             format!("RSA-{}", public.rsa_bits()),
             format!("{} to {}", date(public.validity().0), date(public.validity().1)),
             if stored.has_private_key() { "yes" } else { "no" }.to_owned(),
@@ -204,7 +205,7 @@ fn show(stored: &Stored, output: &Output) {
     let mut table = output::list();
     for (what, value) in [
         ("certificate", public.name().to_owned()),
-        ("subject", public.subject().to_owned()),
+        ("subject", public.subject().shown().to_string()),
         ("key", format!("RSA-{}", public.rsa_bits())),
         ("valid", format!("{} to {}", date(public.validity().0), date(public.validity().1))),
         ("private key", if stored.has_private_key() { "in the keyring" } else { "no" }.to_owned()),
@@ -250,9 +251,9 @@ fn export(keyring: &Keyring, args: &FilesArgs, output: &Output) -> Result<(), Fa
         private_key,
         &pellucid_exchange::PEM,
     )?;
-    output.line(format!("wrote  certificate   {}", args.cert_file.display()));
+    output.line(format!("wrote  certificate   {}", args.cert_file.shown()));
     match &args.key_file {
-        Some(path) => output.line(format!("wrote  private key   {}", path.display())),
+        Some(path) => output.line(format!("wrote  private key   {}", path.shown())),
         None => output.warning(
             "the private key was not exported: with the certificate alone no database can be opened",
         ),
@@ -370,8 +371,8 @@ fn sets_under(
 fn names(users: &[User]) -> String {
     let name = |user: &User| match (user.path.as_os_str().is_empty(), user.is_there) {
         (true, _) => "a database that lies nobody knows where".to_owned(),
-        (_, true) => format!("`{}`", user.path.display()),
-        (_, false) => format!("`{}` (cannot be seen now)", user.path.display()),
+        (_, true) => format!("`{}`", user.path.shown()),
+        (_, false) => format!("`{}` (cannot be seen now)", user.path.shown()),
     };
     users.iter().map(name).collect::<Vec<_>>().join(", ")
 }

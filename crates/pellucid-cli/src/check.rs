@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
+use pellucid::shown::Shown;
 use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_vfs::seal_request::adopt;
@@ -147,7 +148,7 @@ fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, o
     };
     output.line(format!(
         "{}: {verdict}: {} pages and {} WAL frames{journal} authenticated ({} at {rate:.0} MB/s){} in {}",
-        database.display(),
+        database.shown(),
         found.pages - found.damaged_pages.len() as u64,
         found.frames - of_these(found),
         bytes(read),
@@ -160,7 +161,7 @@ fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, o
     ));
     let lines = lines(found);
     for line in lines.iter().take(LISTED) {
-        output.line(format!("  {line}"));
+        output.line(format!("  {}", line.shown()));
     }
     if lines.len() > LISTED {
         output.line(format!("  and {} more; `--json` lists all", lines.len() - LISTED));
@@ -169,14 +170,14 @@ fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, o
         output.line(format!(
             "to do: stop what uses it, then restore a backup, or `pellucid salvage {} --to NEW` writes what is \
              whole into a new database (docs/guide/damage.md)",
-            database.display()
+            database.shown()
         ));
     }
     if !found.unchecked.is_empty() {
         output.line(format!(
             "to do: nothing is wrong with that, SQLite's checks only need what the application has: `pellucid check {} \
              --load FILE`",
-            database.display()
+            database.shown()
         ));
     }
     facts(database, found, rate, started, output);

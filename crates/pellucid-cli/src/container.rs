@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pellucid::message;
+use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_engine::inspect::{inspect, Kind, SealedHeader};
 use pellucid_vfs::pins::{Expectation, Lesser};
@@ -74,7 +75,7 @@ pub fn tell_of_mount(database: &Path, output: &Output) {
         output.warning(format!(
             "`{}` is mounted as a single file: if this is interrupted, only who opens it by this name finishes it, from \
              `{0}-pellucid`; do not remove that",
-            database.display()
+            database.shown()
         ));
     }
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use pellucid::hash::hex;
 use pellucid::header::EncryptionState;
 use pellucid::message;
+use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error};
 use pellucid_engine::convert::{decrypt as open_for_good, encrypt as seal, Stage};
 use pellucid_engine::inspect::{inspect, Kind};
@@ -193,7 +194,7 @@ fn make_default_certificate(output: &Output) -> Result<(), Failure> {
         output.line(format!(
             "made  certificate `{}`    {} (RSA-{}, valid to {}, SHA-256 thumbprint {})",
             public.name(),
-            keyring.home().join("keyring/certificates").join(public.name()).display(),
+            keyring.home().join("keyring/certificates").join(public.name()).shown(),
             public.rsa_bits(),
             date(public.validity().1),
             hex(public.thumbprint()),
@@ -223,7 +224,7 @@ fn encrypt_one(
     let under: Vec<String> = protections.iter().map(describe).collect();
     output.line(format!(
         "{}: encrypted, {algorithm} under {}, {} in {}",
-        database.display(),
+        database.shown(),
         under.join(" and "),
         bytes(size),
         seconds(started.elapsed()),
@@ -328,7 +329,7 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
         let size = std::fs::metadata(database).map_or(0, |metadata| metadata.len());
         output.line(format!(
             "{}: decrypted, {} in {}",
-            database.display(),
+            database.shown(),
             bytes(size),
             seconds(started.elapsed())
         ));

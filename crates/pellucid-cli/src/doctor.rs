@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use nix::unistd::{Gid, Group};
+use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_engine::inspect::{inspect, Inspection, Kind};
 use pellucid_keyring::Keyring;
@@ -98,18 +99,18 @@ fn processor() -> Finding {
 
 fn extension() -> Finding {
     match crate::extension::locate() {
-        Ok(path) => Finding::good("extension", path.display().to_string()),
+        Ok(path) => Finding::good("extension", path.shown().to_string()),
         Err(missing) => Finding::bad("extension", missing.to_string(), missing.hint()),
     }
 }
 
 fn keyring(home: &Path, findings: &mut Vec<Finding>) {
-    let shown = home.display();
+    let shown = home.shown();
     if !Keyring::is_at(home) {
         if Keyring::configured().is_some_and(|configured| configured == home) {
             findings.push(Finding::bad(
                 "keyring",
-                format!("none in `{shown}`, which `{}` names", Keyring::config_path().display()),
+                format!("none in `{shown}`, which `{}` names", Keyring::config_path().shown()),
                 "bring the directory back, or make a new one with `pellucid init --system`",
             ));
             return;
@@ -136,7 +137,7 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
             format!(
                 "the group `{}` may read the keys in `{shown}`, and `{}` does not name it as the machine's",
                 name.unwrap_or_else(|| group.to_string()),
-                Keyring::config_path().display()
+                Keyring::config_path().shown()
             ),
             format!("unless that is meant: `chmod -R g= {shown}`"),
         ));
@@ -174,9 +175,9 @@ fn closed(error: Error) -> String {
 
 /// Whether a database that the keyring knows is what it knows, and still opens.
 fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
-    let shown = found.path.display();
+    let shown = found.path.shown();
     if let Some(log) = lost_log::kept(&found.path).first() {
-        let told = format!("`{shown}`: commits of a damaged log are kept in `{}`", log.display());
+        let told = format!("`{shown}`: commits of a damaged log are kept in `{}`", log.shown());
         findings.push(Finding::bad("database", told, lost_log::TO_DO));
     }
     let finding = match &found.kind {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::Table;
+use pellucid::shown::Shown;
 use pellucid_keyring::{read_events, Keyring};
 use serde_json::Value;
 
@@ -30,7 +31,7 @@ pub fn run(args: &EventsArgs, output: &Output) -> Result<ExitCode, Failure> {
         .map(|line| serde_json::from_str(&line).unwrap_or(Value::String(line)))
         .collect();
     if events.is_empty() {
-        output.line(format!("no events in `{}`", home.display()));
+        output.line(format!("no events in `{}`", home.shown()));
     } else {
         output.line(table(&events));
     }
@@ -61,7 +62,7 @@ fn table(events: &[Value]) -> Table {
                 format!("{}{name} {}{forced}", text("subject"), text("action"))
             }
         };
-        table.add_row([time, who, what]);
+        table.add_row([time, who, what].map(|text| text.shown().to_string()));
     }
     table
 }

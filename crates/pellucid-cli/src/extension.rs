@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use pellucid::shown::Shown;
+
 use crate::output::{Failure, Output};
 
 /// The library's file name; SQLite derives the entry point from it.
@@ -47,7 +49,7 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Missing::Named(path, error) => {
-                write!(f, "`PELLUCID_EXTENSION` names `{}`: {error}", path.display())
+                write!(f, "`PELLUCID_EXTENSION` names `{}`: {error}", path.shown())
             }
             Missing::Nowhere(_) => write!(f, "`{FILE_NAME}` was not found"),
             Missing::Untrusted(error) => write!(f, "the library is not loaded: {error}"),
@@ -62,7 +64,7 @@ impl Missing {
             Missing::Named(..) => format!("set it to the path of `{FILE_NAME}`, or unset it"),
             Missing::Nowhere(tried) => {
                 let tried: Vec<_> =
-                    tried.iter().map(|path| format!("`{}`", path.display())).collect();
+                    tried.iter().map(|path| format!("`{}`", path.shown())).collect();
                 format!(
                     "looked for {}; build it by `cargo build --release -p pellucid-extension` or set `PELLUCID_EXTENSION`",
                     tried.join(" and ")

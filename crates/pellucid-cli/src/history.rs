@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use pellucid::media::{Description, MediaHeader};
+use pellucid::shown::Shown;
 use pellucid_backup::history::{
     files_of, is_lost, History, KnownRestore, KnownSet, Plan, Pruning, SetRecord,
 };
@@ -145,7 +146,7 @@ fn row(set: &KnownSet, fastest: f64) -> Vec<String> {
     vec![
         time(&set.begun),
         kind(set).to_owned(),
-        set.database.clone(),
+        set.database.shown().to_string(),
         set.position.to_string(),
         bytes(set.content_bytes),
         bytes(set.stored_bytes),
@@ -153,10 +154,10 @@ fn row(set: &KnownSet, fastest: f64) -> Vec<String> {
         rate(set.content_bytes, set.seconds),
         "#".repeat((part * 10.0).round().max(1.0) as usize),
         if set.algorithm.is_empty() { "none" } else { &set.algorithm }.to_owned(),
-        set.under.clone(),
+        set.under.shown().to_string(),
         match (set.files.first(), set.gone.is_empty()) {
-            (Some(file), false) => format!("{file} (overwritten {})", time(&set.gone)),
-            (Some(file), true) => file.clone(),
+            (Some(file), false) => format!("{} (overwritten {})", file.shown(), time(&set.gone)),
+            (Some(file), true) => file.shown().to_string(),
             (None, _) => String::new(),
         },
     ]
@@ -197,12 +198,12 @@ fn show_restores(restores: &[KnownRestore], output: &Output) {
         shown.add_rows(restores.iter().map(|restore| {
             vec![
                 time(&restore.at),
-                restore.database.clone(),
+                restore.database.shown().to_string(),
                 if restore.kind == "D" { "full" } else { "differential" }.to_owned(),
                 bytes(restore.bytes),
                 format!("{:.3} s", restore.seconds),
                 if restore.replaced { "yes" } else { "no" }.to_owned(),
-                restore.path.clone(),
+                restore.path.shown().to_string(),
             ]
         }));
         pad(&mut shown);
@@ -237,7 +238,7 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
             let (history, kept) = History::begin_anew()?;
             output.warning(format!("the history could not be read: {error}"));
             if let Some(kept) = kept {
-                output.warning(format!("the unreadable history is kept as `{}`", kept.display()));
+                output.warning(format!("the unreadable history is kept as `{}`", kept.shown()));
             }
             write_down(Some(&history), &found)
         }
@@ -271,7 +272,7 @@ fn read(paths: &[PathBuf], output: &Output) -> Result<Found, Failure> {
             if name.is_none() {
                 output.warning(format!(
                     "`{}`: set {position} has no name without its key",
-                    first.display()
+                    first.shown()
                 ));
             }
             names.push(Some(name.unwrap_or_default()));
@@ -342,14 +343,14 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
     }
     forgotten(&plan, args.apply).iter().for_each(|line| output.line(line));
     for (set, why) in &plan.kept {
-        output.line(format!("stays: {} {} {}: {why}", set.begun, kind(set), set.database));
+        output.line(format!("stays: {} {} {}: {why}", set.begun, kind(set), set.database.shown()));
     }
     removed(&plan, args.apply).iter().for_each(|line| output.line(line));
     for (path, why) in &plan.stuck {
         output.warning(format!(
             "`{}`: {why}: the files of its media stay, and so do its backups in the history; without `--files` \
              only the history forgets them",
-            path.display()
+            path.shown()
         ));
     }
     if !args.apply {
@@ -380,5 +381,5 @@ fn forgotten(plan: &Plan, applied: bool) -> Vec<String> {
 /// The files that go, likewise.
 fn removed(plan: &Plan, applied: bool) -> Vec<String> {
     let word = if applied { "removed" } else { "would be removed" };
-    plan.files.iter().map(|path| format!("{word}: {}", path.display())).collect()
+    plan.files.iter().map(|path| format!("{word}: {}", path.shown())).collect()
 }

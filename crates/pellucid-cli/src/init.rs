@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use nix::unistd::{Gid, Group, Uid};
+use pellucid::shown::Shown;
 use pellucid_keyring::policy::{Limit, Policy};
 use pellucid_keyring::{Keyring, Made};
 
@@ -40,7 +41,7 @@ pub fn run(args: &InitArgs, output: &Output) -> Result<ExitCode, Failure> {
 fn make_keys(home: &Path, output: &Output) -> Result<(), Failure> {
     let (_, made) = Keyring::open_or_create(home)?;
     say_made(&made, output);
-    output.line(format!("instance  {}", home.display()));
+    output.line(format!("instance  {}", home.shown()));
     Ok(())
 }
 
@@ -56,7 +57,7 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
     match std::fs::read_to_string(&config) {
         Ok(found) if found.trim() != wanted.trim() => {
             return Err(Failure::new(
-                format!("`{}` names another instance: {}", config.display(), found.trim()),
+                format!("`{}` names another instance: {}", config.shown(), found.trim()),
                 "use that instance, or change the file",
             ))
         }
@@ -71,16 +72,16 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
     }
     std::fs::write(&config, wanted).map_err(|error| {
         Failure::new(
-            format!("`{}`: {error}", config.display()),
+            format!("`{}`: {error}", config.shown()),
             "every account finds the system instance by this file: look at its permissions",
         )
     })?;
-    output.line(format!("wrote     {}", config.display()));
+    output.line(format!("wrote     {}", config.shown()));
     if let Some(own) = Keyring::own().filter(|own| own != home) {
         output.warning(format_args!(
             "root has keys of its own in `{}`: from now on `PELLUCID_HOME` has to name them; `pellucid instance export` \
              and `import` bring them into this instance",
-            own.display()
+            own.shown()
         ));
     }
     output.line(format!(
@@ -111,9 +112,9 @@ fn group_id(name: &str) -> Result<Gid, Failure> {
 /// Which master keys had to be made.
 pub fn say_made(made: &Made, output: &Output) {
     if let Some(path) = &made.service_master_key {
-        output.line(format!("made  service master key    {}", path.display()));
+        output.line(format!("made  service master key    {}", path.shown()));
     }
     if let Some(path) = &made.database_master_key {
-        output.line(format!("made  database master key   {}", path.display()));
+        output.line(format!("made  database master key   {}", path.shown()));
     }
 }

@@ -8,7 +8,8 @@ use pellucid::certificate::Certificate;
 use pellucid::error::Error;
 use pellucid::hash::hex;
 use pellucid::protector::{Argon2Cost, KeySource, Passphrase, Wrapping};
-use pellucid_keyring::{check_password, Bundle, Carried, Fate, Keyring, Stored};
+use pellucid::shown::Shown;
+use pellucid_keyring::{is_cost_allowed, Bundle, Carried, Fate, Keyring, Stored};
 
 use crate::keys::passphrase;
 use crate::output::{date, table, Failure, Output};
@@ -80,7 +81,7 @@ fn export(home: &Path, args: &ExportArgs, output: &Output) -> Result<(), Failure
     let carried = match (&args.with.password_file, &args.with.certificate) {
         (Some(path), _) => {
             let password = passphrase(path, true)?;
-            check_password(&password)?;
+            password.check_new()?;
             let with = Wrapping::Passphrase(&password, Argon2Cost::default());
             keyring.export_instance(&args.to, &with)?
         }
@@ -108,7 +109,7 @@ fn export(home: &Path, args: &ExportArgs, output: &Output) -> Result<(), Failure
         }
     };
     show(&carried, "written", output);
-    output.line(format!("wrote  instance   {}", args.to.display()));
+    output.line(format!("wrote  instance   {}", args.to.shown()));
     output.facts(
         &serde_json::json!({"bundle": crate::output::name(&args.to), "entries": facts(&carried)}),
     );
@@ -148,9 +149,9 @@ fn import(home: &Path, args: &ImportArgs, output: &Output) -> Result<(), Failure
     show(&carried, "what becomes of it", output);
     output.line(format!(
         "{done}  {}, made on {}, into {}",
-        args.bundle.display(),
+        args.bundle.shown(),
         date(bundle.made()),
-        home.display()
+        home.shown()
     ));
     output.facts(&serde_json::json!({
         "bundle": crate::output::name(&args.bundle), "home": crate::output::name(home), "made": bundle.made(), "dry_run": args.dry_run,
@@ -182,6 +183,10 @@ impl KeySource for AtHand {
     fn allow_recovery(&self) -> bool {
         true
     }
+
+    fn allow_cost(&self) -> bool {
+        is_cost_allowed()
+    }
 }
 
 fn show(carried: &[Carried], last: &str, output: &Output) {
@@ -190,7 +195,7 @@ fn show(carried: &[Carried], last: &str, output: &Output) {
         let print =
             one.thumbprint.map_or_else(String::new, |print| format!("{}..", hex(&print[..8])));
         let fate = if last == "written" { "yes".to_owned() } else { one.fate.describe() };
-        table.add_row([one.what.to_owned(), one.name.clone(), print, fate]);
+        table.add_row([one.what.to_owned(), one.name.shown().to_string(), print, fate]);
     }
     output.line(table);
 }

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use pellucid::message;
 use pellucid::protector::Passphrase;
 use pellucid::secret::Secret32;
+use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_keyring::{back_up_service_key, read_key_backup, Change, Keyring, Lost, MasterKey};
 
@@ -135,7 +136,7 @@ pub fn run(args: &KeyArgs, output: &Output) -> Result<ExitCode, Failure> {
 fn status(home: &Path, output: &Output) -> Result<(), Failure> {
     let found = Keyring::describe(home)?;
     let yes = |present| if present { "there" } else { "MISSING" };
-    output.line(format!("instance              {}", home.display()));
+    output.line(format!("instance              {}", home.shown()));
     output.line(format!(
         "service master key    {}",
         match &found.service_key {
@@ -163,7 +164,7 @@ fn backup(home: &Path, args: &BackupArgs, output: &Output) -> Result<(), Failure
         Which::Service => back_up_service_key(home, &args.file, &password)?,
         Which::Master => Keyring::open(home)?.back_up_database_key(&args.file, &password)?,
     }
-    output.line(format!("wrote  {}   {}", args.which.name(), args.file.display()));
+    output.line(format!("wrote  {}   {}", args.which.name(), args.file.shown()));
     output.facts(
         &serde_json::json!({"key": args.which.name(), "file": crate::output::name(&args.file)}),
     );
@@ -229,10 +230,8 @@ fn warn_about(lost: &Lost, force: bool, output: &Output) -> Result<(), Failure> 
         return Ok(());
     }
     for path in lost {
-        output.warning(format!(
-            "`{}` will be lost: the present key does not open it",
-            path.display()
-        ));
+        output
+            .warning(format!("`{}` will be lost: the present key does not open it", path.shown()));
     }
     output.confirm("Lose it for good?")
 }

@@ -8,6 +8,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pellucid::shown::Shown;
+
 use crate::exit;
 use crate::extension;
 use crate::output::Failure;
@@ -49,7 +51,7 @@ pub fn hand_over(arguments: &[OsString]) -> Failure {
     };
     let error = Command::new(&program).args(arguments).exec();
     Failure::new(
-        format!("`{}` could not be started: {error}", program.display()),
+        format!("`{}` could not be started: {error}", program.shown()),
         "install or build it again",
     )
 }
@@ -70,8 +72,8 @@ fn locate() -> Result<PathBuf, Failure> {
             format!(
                 "looked for `{}` and `{}`; `make install` and the Debian package install it, `cargo build --release -p \
                  pellucid-lab` builds it",
-                built.display(),
-                installed.display()
+                built.shown(),
+                installed.shown()
             ),
         ));
     };

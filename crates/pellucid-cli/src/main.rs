@@ -36,6 +36,8 @@ mod status;
 
 use std::process::ExitCode;
 
+use pellucid::shown::Shown;
+
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use rustix::process::DumpableBehavior;
@@ -74,6 +76,9 @@ struct Cli {
     /// Answer every question with yes, without asking
     #[arg(long, short, global = true)]
     yes: bool,
+    /// Open also what asks for a passphrase at a high cost, from files that you trust
+    #[arg(long, global = true)]
+    allow_cost: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -159,6 +164,9 @@ fn main() -> ExitCode {
     // The first and only one.
     #[cfg(feature = "objects")]
     let _ = pellucid_backup::job::use_store(Box::new(pellucid_backup::objects::ObjectStores));
+    if cli.allow_cost {
+        pellucid_keyring::allow_cost();
+    }
     let output = Output::new(cli.json, cli.quiet, cli.yes);
     let output = match &cli.command {
         Command::Backup(args) if args.is_piped() => output.beside(),
@@ -171,7 +179,7 @@ fn main() -> ExitCode {
         output.warning(format_args!(
             "the keyring in `{}` is used, not the one that `HOME` or `XDG_DATA_HOME` leads to: {refused}; use `sudo -H` \
              or `PELLUCID_HOME` to name another one",
-            instead.display()
+            instead.shown()
         ));
     }
     let done = match &cli.command {

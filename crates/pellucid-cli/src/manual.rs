@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
+use pellucid::shown::Shown;
+
 use crate::output::{Failure, Output};
 
 /// What `manual` takes.
@@ -26,10 +28,7 @@ const COMPLETIONS: [(Shell, &str); 3] = [
 /// Writes them.
 pub fn run(args: &ManualArgs, output: &Output) -> Result<ExitCode, Failure> {
     let failed = |path: &Path, error: std::io::Error| {
-        Failure::new(
-            format!("`{}`: {error}", path.display()),
-            "name a directory that can be written",
-        )
+        Failure::new(format!("`{}`: {error}", path.shown()), "name a directory that can be written")
     };
     let mut command = without_help_pages(crate::Cli::command());
     command.build();
@@ -45,7 +44,7 @@ pub fn run(args: &ManualArgs, output: &Output) -> Result<ExitCode, Failure> {
             .and_then(|()| std::fs::write(&path, text))
             .map_err(|error| failed(&path, error))?;
     }
-    output.line(format!("wrote  {}", args.directory.display()));
+    output.line(format!("wrote  {}", args.directory.shown()));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,4 +1,7 @@
 //! What people and machines read: lines, warnings, errors with hints, tables, progress, numbers with units.
+//!
+//! Nothing goes out with a control character but line ends, tabulators and the styles of [`Output::bold`] and
+//! [`Output::dim`]: names are other people's. Where a line end in a name would forge a line, `pellucid::shown` shows the name.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -10,6 +13,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pellucid::message::Message;
+use pellucid::shown::{printable, printable_json, printable_lines};
 
 mod failure;
 mod names;
@@ -18,6 +22,11 @@ mod table;
 pub use failure::Failure;
 pub use names::{name, names};
 pub use table::{list, pad, table};
+
+const BOLD: &str = "\x1b[1m";
+const DIM: &str = "\x1b[2m";
+const PLAIN: &str = "\x1b[0m";
+const STYLES: [&str; 3] = [BOLD, DIM, PLAIN];
 
 /// How to talk.
 #[derive(Debug)]
@@ -51,31 +60,38 @@ impl Output {
 
     /// `text` in bold, where colours are shown.
     pub fn bold(&self, text: impl Display) -> String {
-        self.styled("1", text)
+        self.styled(BOLD, text)
     }
 
     /// `text` dimmed, where colours are shown.
     pub fn dim(&self, text: impl Display) -> String {
-        self.styled("2", text)
+        self.styled(DIM, text)
     }
 
-    fn styled(&self, code: &str, text: impl Display) -> String {
+    fn styled(&self, style: &str, text: impl Display) -> String {
         if self.colour {
-            return format!("\x1b[{code}m{text}\x1b[0m");
+            return format!("{style}{text}{PLAIN}");
         }
         text.to_string()
+    }
+
+    /// A line on standard output. A reader that is gone (`| head`) is no reason to stop half way through a change.
+    fn put(&self, line: impl Display) {
+        let line = line.to_string();
+        let line = if self.colour { styled_lines(&line).into() } else { printable_lines(&line) };
+        let _ = writeln!(std::io::stdout(), "{line}");
     }
 
     /// A line for people.
     pub fn line(&self, line: impl Display) {
         if !self.json && !self.quiet {
-            put(&line);
+            self.put(&line);
         }
     }
 
     /// A warning: shown even when quiet.
     pub fn warning(&self, text: impl Display) {
-        tell(format_args!("pellucid: warning: {text}\n"));
+        tell(format_args!("pellucid: warning: {}\n", printable(&text.to_string())));
     }
 
     /// Asks before something cannot be undone; only at a terminal, and not with `--yes`: a script has decided already.
@@ -86,7 +102,7 @@ impl Output {
         if self.yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
             return Ok(());
         }
-        tell(format_args!("pellucid: {question} [y/N] "));
+        tell(format_args!("pellucid: {} [y/N] ", printable_lines(question)));
         let mut answer = String::new();
         // An unreadable answer is no yes.
         let _ = std::io::stdin().read_line(&mut answer);
@@ -143,15 +159,16 @@ impl Output {
         let text = text
             .as_ref()
             .map_err(|error| Failure::new(error, "this is a defect of pellucid: report it"))?;
-        put(text.trim_end());
+        self.put(text.trim_end());
         Ok(())
     }
 
     /// Facts for machines, on standard output where that is free.
     pub fn facts(&self, facts: &serde_json::Value) {
-        let facts = names::settled(facts);
+        let facts = names::settled(facts).to_string();
+        let facts = printable_json(&facts);
         match (self.json, self.taken) {
-            (true, false) => put(&facts),
+            (true, false) => self.put(&facts),
             (true, true) => tell(format_args!("{facts}\n")),
             _ => {}
         }
@@ -163,9 +180,9 @@ impl Output {
             "error": failure.message, "hint": failure.hint, "kind": failure.kind,
             "message": failure.number,
         }));
-        tell(format_args!("pellucid: error: {}\n", failure.line()));
+        tell(format_args!("pellucid: error: {}\n", printable(&failure.line())));
         if let Some(hint) = &failure.hint {
-            tell(format_args!("pellucid: hint: {hint}\n"));
+            tell(format_args!("pellucid: hint: {}\n", printable(hint)));
         }
     }
 
@@ -185,20 +202,31 @@ impl Output {
             };
             bar.set_style(style.with_key("rate", rate));
         }
-        bar.set_message(what.to_owned());
+        bar.set_message(printable(what).into_owned());
         let shown = !self.quiet && !self.json && std::io::stderr().is_terminal();
         Progress { bar, waiting: Cell::new(shown) }
     }
 }
 
-/// A line on standard output. A reader that is gone (`| head`) is no reason to stop half way through a change.
-fn put(line: impl Display) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+/// Words on standard error; not by `eprint!`, which panics where nobody reads.
+pub fn tell(words: impl Display) {
+    let words = words.to_string();
+    let _ = std::io::stderr().write_all(printable_lines(&words).as_bytes());
 }
 
-/// Words on standard error, for the same reason not by `eprint!`, which panics where nobody reads.
-pub fn tell(words: impl Display) {
-    let _ = write!(std::io::stderr(), "{words}");
+/// Text with its lines and styles, and without other control characters.
+fn styled_lines(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    let next =
+        |rest: &str| STYLES.iter().filter_map(|style| Some((rest.find(style)?, *style))).min();
+    while let Some((at, style)) = next(rest) {
+        shown += &printable_lines(&rest[..at]);
+        shown += style;
+        rest = &rest[at + style.len()..];
+    }
+    shown += &printable_lines(rest);
+    shown
 }
 
 /// A bar that is drawn from the moment its length is known.
@@ -275,4 +303,20 @@ fn told(
 /// Seconds since 1970.
 pub fn now() -> i64 {
     time::OffsetDateTime::now_utc().unix_timestamp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_and_lines_stay_and_everything_else_is_escaped() {
+        let shown = styled_lines(
+            "\x1b[1mbold\x1b[0m\n\tplain \x1b[31mred\x1b]0;t\x07\x1b[2mdim\x1b[0m\r\u{9b}m",
+        );
+        assert_eq!(
+            shown,
+            "\x1b[1mbold\x1b[0m\n\tplain \\x1b[31mred\\x1b]0;t\\x07\x1b[2mdim\x1b[0m\\r\\u{9b}m"
+        );
+    }
 }

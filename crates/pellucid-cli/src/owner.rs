@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{getgrouplist, Gid, Group, Uid, User};
+use pellucid::shown::Shown;
 use pellucid_keyring::Keyring;
 
 use crate::output::Failure;
@@ -21,7 +22,7 @@ pub fn check(database: &Path, home: &Path) -> Result<(), Failure> {
     let Some(blocked) = reader.blocked_at(home) else { return Ok(()) };
     let name = &reader.name;
     Err(Failure::new(
-        format!("its owner, `{name}`, could not open the database: that user may not read `{}`", blocked.display()),
+        format!("its owner, `{name}`, could not open the database: that user may not read `{}`", blocked.shown()),
         match group_of(home) {
             // Without a directory of its own the user would come to this instance, too.
             Some(group) => format!(

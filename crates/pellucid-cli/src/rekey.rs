@@ -8,6 +8,7 @@ use clap::Args;
 use pellucid::hash::hex;
 use pellucid::header::EncryptionState;
 use pellucid::message;
+use pellucid::shown::Shown;
 use pellucid::Algorithm;
 use pellucid_engine::protectors;
 use pellucid_engine::scan;
@@ -140,7 +141,7 @@ fn new_key(
     let switch = if new_id { scan::rekey_as_new } else { scan::rekey };
     let header = switch(database, algorithm)
         .map_err(|error| locked(error.into(), database).about(database))?;
-    let (name, algorithm) = (database.display(), header.algorithm()?);
+    let (name, algorithm) = (database.shown(), header.algorithm()?);
     if new_id {
         let id = hex(&header.file_id);
         output.line(format!(
@@ -195,7 +196,7 @@ pub fn set(
     };
     output.line(format!(
         "{}: what is written from now on is {}; programs go on{turned}",
-        database.display(),
+        database.shown(),
         if off { "in clear" } else { "sealed" },
     ));
     go_on(database, options, with, output).map(|_| ())
@@ -228,7 +229,7 @@ pub fn rewrap(args: &RewrapArgs, output: &Output) -> Result<ExitCode, Failure> {
             .map_err(|error| locked(error.into(), database).about(database))?;
         output.line(format!(
             "{}: protected anew in {}",
-            database.display(),
+            database.shown(),
             seconds(started.elapsed())
         ));
         output.facts(&serde_json::json!({
@@ -249,7 +250,7 @@ pub fn rewrap(args: &RewrapArgs, output: &Output) -> Result<ExitCode, Failure> {
             }
             false => format!(
                 "`{}`: skipped: it is not there; it needs the certificate still",
-                database.display()
+                database.shown()
             ),
         });
         output.facts(

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
+use pellucid::shown::Shown;
 use pellucid::sqlite::{kinds, Map, Source};
 use pellucid_engine::page_source::Pages;
 use pellucid_keyring::{Action, Event};
@@ -76,7 +77,7 @@ pub fn run(args: &SalvageArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     if let Some((_, missing)) = &birth {
         for error in missing {
-            output.warning(format!("{error}: `{}` is without it", args.to.display()));
+            output.warning(format!("{error}: `{}` is without it", args.to.shown()));
         }
     }
     let target = Target::create(&args.to, &args.database, birth.map(|(birth, _)| birth))?;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use pellucid::message;
 use pellucid::scan::ScanState;
+use pellucid::shown::Shown;
 use pellucid_engine::scan;
 use pellucid_engine::scan::{Ended, Options};
 use pellucid_host::DatabaseError;
@@ -153,7 +154,7 @@ pub fn run(args: &ScanArgs, output: &Output) -> Result<ExitCode, Failure> {
             begin()?;
             scan::change_state(&args.database, ScanState::Suspended)
                 .map_err(|error| Failure::from(error).about(&args.database))?;
-            output.line(format!("{}: the scan stops with its next batch", args.database.display()));
+            output.line(format!("{}: the scan stops with its next batch", args.database.shown()));
             output.facts(&serde_json::json!({"database": crate::output::name(&args.database), "scan": "suspended"}));
             Ok(ExitCode::SUCCESS)
         }
@@ -202,7 +203,7 @@ pub fn go_on(
     if options.background {
         return background::start(database, options, with, output);
     }
-    let name = database.display().to_string();
+    let name = database.shown().to_string();
     output.line(message::SCAN_BEGINS.with(&name));
     let started = Instant::now();
     let (ended, pages) = match scan_here(database, options, output) {
@@ -268,7 +269,7 @@ fn scan_here(
                         entry::process(database).map_or_else(String::new, |pid| format!(" {pid}"));
                     output.line(format!(
                         "{}: waiting for process{whose}, which scans it already",
-                        database.display()
+                        database.shown()
                     ));
                 }
                 waited = true;
@@ -296,7 +297,7 @@ fn verify(database: &Path, output: &Output) -> Result<ExitCode, Failure> {
     bar.finish_and_clear();
     let survey = survey.map_err(|error| Failure::from(error).about(database))?;
     let under_way = found.header.scan.state.is_under_way();
-    let name = database.display();
+    let name = database.shown();
     output.line(match (survey.is_current(), under_way) {
         (true, _) => format!("{name}: all of {} pages are under the current key", survey.pages),
         (false, true) => format!(

@@ -2,6 +2,7 @@
 
 mod aligned;
 mod args;
+mod argument;
 mod drives;
 mod files;
 mod form;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use pellucid::shown::Shown;
 use pellucid_sql::session::{Options, Session};
 use pellucid_tsql::batch::{Script, Variables};
 use zeroize::Zeroizing;
@@ -42,6 +44,12 @@ pub fn run(args: &SqlArgs, output: &Output) -> Result<ExitCode, Failure> {
     let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let is_prompt = args.input.is_empty() && args.query.is_none() && at_terminal;
     let disk = Disk { drives: drives(args)?, verbatim: args.no_variables };
+    for (_, value) in &args.variable {
+        refuse_secret(value)?;
+    }
+    if argument::becomes_secret(args, &disk) {
+        return Err(secret_variable());
+    }
     let mut runner = open(args, output, &disk, is_prompt)?;
     let mut variables = disk.with_dollar(variables(args));
     let mut end = End::Over;
@@ -69,6 +77,7 @@ pub fn run(args: &SqlArgs, output: &Output) -> Result<ExitCode, Failure> {
         End::Over | End::Left => runner.counted.map_or(ExitCode::SUCCESS, ExitCode::from),
         End::Error => ExitCode::from(runner.counted.unwrap_or(exit::FAILED)),
         End::Cancelled | End::Unread => ExitCode::from(exit::FAILED),
+        End::Secret => return Err(secret_variable()),
         End::Wrong(error) => {
             runner.tell_wrong(&error);
             ExitCode::from(exit::FAILED)
@@ -85,6 +94,14 @@ fn refuse_secret(text: &str) -> Result<(), Failure> {
                 environment";
     let failure = Failure::new("a password in an argument is seen by others", hint);
     Err(Failure { exit: exit::USAGE, ..failure.kind("secret") })
+}
+
+/// Of a variable whose value stands in an argument.
+fn secret_variable() -> Failure {
+    let hint = "set NAME in the environment, where `$(NAME)` finds it, and leave out its `-v` or `:setvar` (`read -rs NAME; \
+                export NAME`); choose another password, as others may have seen this one";
+    let told = "a password in an argument is seen by others, also as the value of a variable; nothing was executed with it";
+    Failure::new(told, hint).kind("secret")
 }
 
 fn drives(args: &SqlArgs) -> Result<Vec<(char, PathBuf)>, Failure> {
@@ -124,7 +141,9 @@ fn open(args: &SqlArgs, output: &Output, disk: &Disk, is_prompt: bool) -> Result
         None => Box::new(BufWriter::new(std::io::stdout())),
     };
     let errors = Box::new(std::io::stderr());
-    let screen = Rc::new(RefCell::new(Screen::new(form, out, errors, args.redirect)));
+    let is_terminal = args.output.is_none() && std::io::stdout().is_terminal();
+    let screen = Screen::new(form, out, errors, args.redirect).at_terminal(is_terminal);
+    let screen = Rc::new(RefCell::new(screen));
     let interrupts = Interrupts::watch(is_prompt)
         .map_err(|error| Failure::new(format!("Ctrl-C: {error}"), "try again"))?;
     let options = Options {
@@ -150,6 +169,7 @@ fn open(args: &SqlArgs, output: &Output, disk: &Disk, is_prompt: bool) -> Result
         stop: args.stop,
         level: args.level(),
         counted: None,
+        given: argument::Given::of(args),
         json: output.json,
     })
 }
@@ -179,10 +199,7 @@ fn scripts(args: &SqlArgs, disk: &Disk, is_prompt: bool) -> Result<Scripts, Fail
 
 fn of(path: &Path) -> impl FnOnce(std::io::Error) -> Failure + '_ {
     move |error| {
-        Failure::new(
-            format!("`{}`: {error}", path.display()),
-            "look at the path and its permissions",
-        )
-        .kind("io")
+        Failure::new(format!("`{}`: {error}", path.shown()), "look at the path and its permissions")
+            .kind("io")
     }
 }

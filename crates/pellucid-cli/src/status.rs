@@ -10,6 +10,7 @@ use clap::Args;
 use comfy_table::Table;
 use pellucid::facts::{KeyFacts, Opener};
 use pellucid::hash::hex;
+use pellucid::shown::Shown;
 use pellucid::{Error, Subject};
 use pellucid_engine::inspect::{inspect, Inspection, Kind, SealedHeader};
 use pellucid_keyring::{Keyring, Stored};
@@ -94,7 +95,7 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         // Of those that were asked about: for a thousand it would be a second screen.
         tables.extend(facts::date_table(&rows).filter(|_| named).map(|table| table.to_string()));
         if keyring == State::There {
-            tables.push(format!("Keyring {}\n{}", home.display(), certificate_table(&known)));
+            tables.push(format!("Keyring {}\n{}", home.shown(), certificate_table(&known)));
         }
         if !tables.is_empty() {
             output.line(tables.join("\n\n"));
@@ -126,14 +127,14 @@ fn attention(args: &StatusArgs, warnings: &[String]) -> ExitCode {
 }
 
 fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut Vec<String>) {
-    let name = found.path.display();
+    let name = found.path.shown();
     if let Some(told) = not_expected(found) {
         warnings.push(format!("`{name}`: {told}"));
     }
     if let Some(log) = lost_log::kept(&found.path).first() {
         warnings.push(format!(
             "`{name}`: commits of a damaged log do not count and are kept in `{}`: {}",
-            log.display(),
+            log.shown(),
             lost_log::TO_DO
         ));
     }
@@ -171,7 +172,7 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
         warnings.push(format!(
             "`{}` is left over from an interrupted conversion{}; the next one removes it, unless it is \
              somebody else's",
-            copy.display(),
+            copy.shown(),
             // Only a decryption builds a plain copy beside a sealed database.
             if matches!(found.kind, Kind::Sealed(_)) { " and may hold plain pages" } else { "" },
         ));
@@ -218,7 +219,7 @@ fn state(found: &Inspection, sealed: &SealedHeader) -> String {
 fn database_table(rows: &[Inspection]) -> Table {
     let mut table = table(["database", "state", "algorithm", "size", "opens with"]);
     for found in rows {
-        let name = found.path.display().to_string();
+        let name = found.path.shown().to_string();
         let size = bytes(found.bytes);
         let row = match &found.kind {
             Kind::Sealed(sealed) => {
@@ -283,8 +284,8 @@ fn look(home: &Path, warnings: &mut Vec<String>) -> (Known, State) {
             if Keyring::configured().is_some_and(|configured| configured == home) {
                 warnings.push(format!(
                     "there is no keyring in `{}`, which `{}` names",
-                    home.display(),
-                    Keyring::config_path().display()
+                    home.shown(),
+                    Keyring::config_path().shown()
                 ));
             }
             (Known::default(), State::None)

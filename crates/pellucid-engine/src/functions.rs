@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error, Subject};
 use pellucid_host::connection::Handle;
 use pellucid_host::function::{Call, Function};
@@ -69,7 +70,7 @@ fn leave_wal(own: &Handle<'_>, path: &std::path::Path) -> Result<bool, DatabaseE
         return Ok(false);
     }
     let in_use = || DatabaseError::InUse {
-        file: path.display().to_string(),
+        file: path.shown().to_string(),
         holders: pellucid_host::holders::find(path),
     };
     match own.text("PRAGMA main.journal_mode=DELETE") {

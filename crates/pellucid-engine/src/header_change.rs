@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pellucid::header::Header;
 use pellucid::keys::ContainerKeys;
+use pellucid::shown::Shown;
 use pellucid::{Dek, Error, Result, Subject};
 use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
@@ -99,7 +100,7 @@ pub fn change(
 
 fn cannot_write(path: &Path, code: Code) -> DatabaseError {
     DatabaseError::Sqlite {
-        file: path.display().to_string(),
+        file: path.shown().to_string(),
         code: code.0,
         message: "the header cannot be written".to_owned(),
     }
@@ -115,5 +116,5 @@ pub fn in_use(path: &Path, error: DatabaseError) -> DatabaseError {
 
 /// Makes the error for a file on which other processes hold locks.
 pub fn busy(path: &Path) -> DatabaseError {
-    DatabaseError::InUse { file: path.display().to_string(), holders: holders::find(path) }
+    DatabaseError::InUse { file: path.shown().to_string(), holders: holders::find(path) }
 }

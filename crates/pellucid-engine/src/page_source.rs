@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pellucid::header::{Header, REGION_BYTES};
+use pellucid::shown::Shown;
 use pellucid::sqlite::{lock_page, Source};
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
@@ -256,7 +257,7 @@ fn lock(path: &Path, lower: OpenFile<'_>) -> Result<(), DatabaseError> {
 
 fn io(path: &Path, code: Code) -> DatabaseError {
     DatabaseError::Sqlite {
-        file: path.display().to_string(),
+        file: path.shown().to_string(),
         code: code.0,
         message: "cannot be read".to_owned(),
     }

@@ -27,8 +27,20 @@ const SCRYPT_LANES_MOST: u16 = 16;
 /// Reads the certificate `name` from the bytes of its file and, unless that is a PFX, of its private key's file.
 ///
 /// # Errors
-/// SQL Server's messages 15208, 15465 and 15474; [`Error::Unsupported`] for keys and costs outside the limits.
+/// SQL Server's messages 15208, 15465 and 15474; [`Error::Unsupported`] for keys and costs outside the limits;
+/// [`Error::Unauthentic`] for a self-signature that does not match.
 pub fn import(
+    name: &str,
+    certificate: &[u8],
+    private_key: Option<&[u8]>,
+    password: Option<&Passphrase>,
+) -> Result<Stored> {
+    let stored = read(name, certificate, private_key, password)?;
+    stored.public().check_given()?;
+    Ok(stored)
+}
+
+fn read(
     name: &str,
     certificate: &[u8],
     private_key: Option<&[u8]>,

@@ -15,6 +15,7 @@ use rustix::fs::{fstat, fstatfs, openat, readlinkat, FileType, Mode, OFlags, Sta
 use rustix::io::Errno;
 
 use pellucid::error::{Error, Result, Subject};
+use pellucid::shown::Shown;
 
 /// What nobody else may do with a file that is to be opened.
 #[derive(Debug, Clone, Copy)]
@@ -219,7 +220,7 @@ impl Walk {
             return Err(Stop::Refused(format!(
                 "the owner of `{}` is not known in this user namespace, and so nobody who is trusted with it; map its \
                  owner, or root, into the container",
-                shown.display()
+                shown.shown()
             )));
         }
         if owner == self.caller {
@@ -232,12 +233,12 @@ impl Walk {
         Err(Stop::Refused(format!(
             "`{}` belongs to {whom}, who could exchange what is there; run it as that user (`sudo -u {run} ..`), or name \
              what belongs to you or to root",
-            shown.display()
+            shown.shown()
         )))
     }
 
     fn check_writers(&self, file: impl AsFd, stat: &Stat, shown: &Path) -> Walked<()> {
-        let path = shown.display();
+        let path = shown.shown();
         if stat.st_mode & WRITE != 0 {
             return Err(Stop::Refused(format!(
                 "everybody may write to `{path}` (mode {:04o}); `chmod o-w` it",

@@ -5,6 +5,7 @@
 use std::ffi::c_int;
 use std::path::Path;
 
+use pellucid::shown::{printable, Shown};
 use pellucid::Error;
 
 use crate::api::Api;
@@ -87,14 +88,15 @@ pub fn take_notices() -> Vec<String> {
 }
 
 /// Writes one line about `file` to SQLite's log and, as `PELLUCID_LOG` says, to standard error or
-/// to syslog.
+/// to syslog. It is one line: control characters of names are escaped.
 pub fn note(code: c_int, file: &Path, what: &str) {
-    let line = format!("pellucid: {}: {what}", file.display());
+    let what = printable(what);
+    let line = format!("pellucid: {}: {what}", file.shown());
     if let Some(api) = Api::get() {
         api.log(code, &line);
     }
     LAST.with_borrow_mut(|last| {
-        let line = format!("`{}`: {what}", file.display());
+        let line = format!("`{}`: {what}", file.shown());
         *last = Some(Report { code, line, number: None });
     });
     if code == ffi::NOTICE {
@@ -115,7 +117,7 @@ pub fn note(code: c_int, file: &Path, what: &str) {
 
 /// Writes to syslog by the host's own connection and under its name. The facility is the user's.
 fn syslog(line: &str) {
-    // A path may have any byte but NUL; what it was read from had none.
+    // It has no NUL: control characters are escaped.
     let Ok(line) = std::ffi::CString::new(line) else { return };
     // SAFETY: the format takes one string, and `line` is one.
     unsafe { libc::syslog(libc::LOG_USER | libc::LOG_WARNING, c"%s".as_ptr(), line.as_ptr()) };

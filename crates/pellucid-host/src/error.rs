@@ -1,5 +1,6 @@
 //! Errors of a database that was used through the host's SQLite.
 
+use pellucid::shown::printable;
 use pellucid::Error;
 
 use crate::holders;
@@ -11,7 +12,7 @@ pub enum DatabaseError {
     #[error(transparent)]
     Typed(#[from] Error),
     /// SQLite refused; nothing was changed.
-    #[error("`{file}`: {message} (SQLite code {code})")]
+    #[error("`{}`: {} (SQLite code {code})", printable(file), printable(message))]
     Sqlite {
         /// The file.
         file: String,
@@ -21,7 +22,7 @@ pub enum DatabaseError {
         message: String,
     },
     /// Other connections did not give way in time; nothing was changed.
-    #[error("`{file}` is in use{}", holders::describe(holders))]
+    #[error("`{}` is in use{}", printable(file), printable(&holders::describe(holders)))]
     InUse {
         /// The file.
         file: String,
@@ -29,13 +30,17 @@ pub enum DatabaseError {
         holders: Vec<holders::Holder>,
     },
     /// Another process scans it.
-    #[error("`{file}`: a scan of it is running already")]
+    #[error("`{}`: a scan of it is running already", printable(file))]
     Scanned {
         /// The file.
         file: String,
     },
     /// The schema needs collations or functions of an application; nothing was changed.
-    #[error("the schema of `{file}` needs what only the application has: {}", missing.join(", "))]
+    #[error(
+        "the schema of `{}` needs what only the application has: {}",
+        printable(file),
+        printable(&missing.join(", "))
+    )]
     Schema {
         /// The file.
         file: String,
@@ -43,7 +48,7 @@ pub enum DatabaseError {
         missing: Vec<String>,
     },
     /// Not enough room; nothing was changed.
-    #[error("`{file}`: {needed} bytes are needed beside it and {free} are free")]
+    #[error("`{}`: {needed} bytes are needed beside it and {free} are free", printable(file))]
     Space {
         /// The file.
         file: String,

@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn each_flipped_byte_is_seen_and_each_failure_is_told_apart() {
-        let password = Passphrase::new(b"right");
+        let password = Passphrase::new(b"the right one");
         let right = AtHand(vec![password.clone()], None, false);
         let wrong = AtHand(vec![Passphrase::new(b"wrong")], None, false);
         let bytes = seal(&entries(), &Wrapping::Passphrase(&password, CHEAP), 99).unwrap();

@@ -12,6 +12,7 @@ use pellucid::certificate::{
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
 use pellucid::protector::Passphrase;
+use pellucid::shown::Shown;
 
 impl Keyring {
     /// The certificate `name` with its private key.
@@ -38,7 +39,7 @@ impl Keyring {
         let told = message::DOES_NOT_EXIST.with_all(&[verb, "certificate", name]);
         Error::missing_key(
             Subject::Certificate(name.to_owned()),
-            format!("not in the keyring `{}`: {told}", self.home.display()),
+            format!("not in the keyring `{}`: {told}", self.home.shown()),
         )
     }
 
@@ -176,7 +177,7 @@ impl Keyring {
         let Stored::Whole(certificate) = stored else {
             return Err(Error::message(message::NO_PRIVATE_KEY, name));
         };
-        super::check_password(password)?;
+        password.check_new()?;
         self.certificate_file(name).check_writable()?;
         check_new(key_path)?;
         check_new(path)?;

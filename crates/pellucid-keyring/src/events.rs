@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use nix::syslog::{Facility, Priority, Severity};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::hash::hex;
+use pellucid::shown::printable_json;
 use time::format_description::well_known::Rfc3339;
 
 use super::instance;
@@ -189,7 +190,7 @@ impl Event {
         if self.forced {
             facts["forced"] = true.into();
         }
-        facts.to_string()
+        printable_json(&facts.to_string()).into_owned()
     }
 }
 

@@ -32,6 +32,7 @@
 
 mod bundle;
 mod certificates;
+mod cost;
 mod databases;
 mod description;
 mod events;
@@ -54,13 +55,12 @@ use std::path::{Path, PathBuf};
 
 pub use bundle::{Bundle, BUNDLE_BYTES_MOST};
 pub use certificates::{Encoding, Stored};
+pub use cost::{allow_cost, is_cost_allowed, ALLOW_COST};
 pub use databases::DatabaseMemory;
 pub use description::Description;
 pub use events::{read_events, Action, Event};
 pub use found::{Damaged, Found};
-pub use master::{
-    back_up_service_key, check_password, read_key_backup, Change, Lost, PASSWORD_CHARS_LEAST,
-};
+pub use master::{back_up_service_key, read_key_backup, Change, Lost};
 pub use moving::{Carried, Fate};
 pub use password_file::MasterKey;
 pub use pins::Pin;
@@ -72,6 +72,7 @@ use zeroize::Zeroizing;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
 use pellucid::secret::Secret32;
+use pellucid::shown::Shown;
 use sealed_file::{Kind, SealedFile};
 
 /// The name of the certificate that is made if the keyring has none.
@@ -271,7 +272,7 @@ fn lost(key: Subject, path: PathBuf, hint: &str) -> Error {
         key,
         format!(
             "`{}` is not there, and what is sealed under it is; put back the file{hint}",
-            path.display()
+            path.shown()
         ),
     )
 }

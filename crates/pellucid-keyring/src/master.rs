@@ -60,7 +60,7 @@ impl Change {
     /// # Errors
     /// Message 33062 for a password that is too short.
     pub fn add_password(&self, keyring: &Keyring, password: &Passphrase) -> Result<()> {
-        check_password(password)?;
+        password.check_new()?;
         let bytes = password_file::seal(
             MasterKey::Database,
             &keyring.master_key,
@@ -155,7 +155,7 @@ impl Change {
             return Err(Error::message(message::CURRENT_KEY_UNREADABLE, ""));
         }
         if let Some(password) = password {
-            check_password(password)?;
+            password.check_new()?;
         }
         let service = service_key::service_key(&self.home)?;
         for file in children(&self.home)?.iter().chain([&master_file(&self.home)]) {
@@ -317,7 +317,7 @@ impl Keyring {
     /// # Errors
     /// Messages 15240 and 33062.
     pub fn back_up_database_key(&self, path: &Path, password: &Passphrase) -> Result<()> {
-        check_password(password)?;
+        password.check_new()?;
         check_new(path)?;
         Event::new(Action::BackedUp, "database master key").record(&self.home)?;
         let cost = Argon2Cost::default();
@@ -333,7 +333,7 @@ impl Keyring {
 /// # Errors
 /// Messages 15240 and 33062; as [`Keyring::open`] for the service master key.
 pub fn back_up_service_key(home: &Path, path: &Path, password: &Passphrase) -> Result<()> {
-    check_password(password)?;
+    password.check_new()?;
     let key = service_key::service_key(home)?;
     check_new(path)?;
     Event::new(Action::BackedUp, "service master key").record(home)?;
@@ -348,27 +348,6 @@ pub fn back_up_service_key(home: &Path, path: &Path, password: &Passphrase) -> R
 /// Messages 15317 and 15465.
 pub fn read_key_backup(kind: MasterKey, path: &Path, password: &Passphrase) -> Result<Secret32> {
     password_file::read(kind, path, password)
-}
-
-/// SQL Server's policy asks for eight characters; what stretches them makes more of it than rules about their kinds.
-pub const PASSWORD_CHARS_LEAST: usize = 8;
-
-/// Refuses a password that guessing would find.
-///
-/// # Errors
-/// Message 33062.
-pub fn check_password(password: &Passphrase) -> Result<()> {
-    let chars = match std::str::from_utf8(password.expose()) {
-        Ok(text) => text.chars().count(),
-        Err(_) => password.expose().len(),
-    };
-    match chars >= PASSWORD_CHARS_LEAST {
-        true => Ok(()),
-        false => {
-            let least = PASSWORD_CHARS_LEAST.to_string();
-            Err(Error::message(message::PASSWORD_TOO_SHORT, &least))
-        }
-    }
 }
 
 pub(super) fn master_path(home: &Path) -> PathBuf {

@@ -13,12 +13,12 @@ use super::bundle::{fits, seal, Bundle, Entry, EntryKind, BUNDLE_BYTES_MOST};
 use super::certificates::{decode, encode};
 use super::databases::DatabaseMemory;
 use super::master::{self, as_key, Change};
-use super::runs::printable;
 use super::sealed_file::{check_new, check_value, write_new, write_new_inside, Kind, SealedFile};
 use super::{instance, password_file, service_key, Action, Event, Found, Keyring, Stored};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
 use pellucid::protector::{KeySource, Wrapping};
+use pellucid::shown::Shown;
 
 /// A thing of an instance on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,7 +163,7 @@ fn carried(entry: &Entry, fate: Fate) -> Result<Carried> {
             thumbprint = Some(*certificate(entry)?.public().thumbprint());
             ("certificate", entry.name.clone())
         }
-        EntryKind::Database => ("database", printable(&memory(entry)?.path.to_string_lossy())),
+        EntryKind::Database => ("database", memory(entry)?.path.shown().to_string()),
     };
     Ok(Carried { what, name, thumbprint, fate })
 }
@@ -173,7 +173,9 @@ fn does_not_fit() -> Error {
 }
 
 fn certificate(entry: &Entry) -> Result<Stored> {
-    decode(&entry.name, &entry.content).ok_or_else(does_not_fit)?
+    let stored = decode(&entry.name, &entry.content).ok_or_else(does_not_fit)??;
+    stored.public().check_given()?;
+    Ok(stored)
 }
 
 fn memory(entry: &Entry) -> Result<DatabaseMemory> {

@@ -12,7 +12,7 @@ use pellucid::cipher::Cipher;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::flags::check_zeros;
 use pellucid::message;
-use pellucid::protector::{Argon2Cost, Passphrase};
+use pellucid::protector::{Argon2Cost, Budget, Passphrase};
 use pellucid::secret::{fill_random, Secret32};
 
 const MAGIC: &[u8; 16] = b"Pellucid secret\0";
@@ -85,7 +85,8 @@ pub(super) fn stated_check(bytes: &[u8]) -> Option<[u8; CHECK_BYTES]> {
     bytes.get(20..20 + CHECK_BYTES)?.try_into().ok()
 }
 
-/// Opens the file's bytes. Damage (15317) is told from a wrong password (15465) by a checksum.
+/// Opens the file's bytes. Damage (15317) is told from a wrong password (15465) by a checksum, which anybody can make: the
+/// cost that the file asks for has a limit.
 pub(super) fn open(kind: MasterKey, bytes: &[u8], password: &Passphrase) -> Result<Secret32> {
     let invalid = || Error::message(message::MASTER_KEY_FILE, "");
     if bytes.len() != FILE_BYTES || bytes[..16] != MAGIC[..] || bytes[18] != kind as u8 {
@@ -112,6 +113,7 @@ pub(super) fn open(kind: MasterKey, bytes: &[u8], password: &Passphrase) -> Resu
     ) else {
         return Err(invalid());
     };
+    Budget::new(super::is_cost_allowed()).spend(cost, || Subject::Key("master key file"))?;
     let kek = cost.stretch(password, salt)?;
     let mut key = [0; 32];
     Cipher::new(Algorithm::Aes256, kek.expose())?

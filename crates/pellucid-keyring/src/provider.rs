@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use super::instance::{self, group};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::secret::Secret32;
+use pellucid::shown::Shown;
 use pellucid_files::trusted::Guard;
 
 const CREDENTIAL: &str = "pellucid-smk";
@@ -57,8 +58,8 @@ impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Source::Provider(name) => f.write_str(name),
-            Source::Credential(path) => write!(f, "systemd's credential {}", path.display()),
-            Source::File(path) => write!(f, "{}", path.display()),
+            Source::Credential(path) => write!(f, "systemd's credential {}", path.shown()),
+            Source::File(path) => write!(f, "{}", path.shown()),
         }
     }
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::hash::hex;
 use pellucid::hash::Sha256;
+use pellucid::shown::printable;
 use rustix::fs::OFlags;
 
 use super::instance;
@@ -198,7 +199,8 @@ impl Run {
         let facts: serde_json::Value = serde_json::from_slice(bytes).ok()?;
         let number = |name: &str| facts[name].as_u64();
         let short = |name: &str| number(name).and_then(|number| u32::try_from(number).ok());
-        let text = |name: &str| facts[name].as_str().map(printable);
+        // Members of the group of a system instance may write it, and it is shown at a terminal.
+        let text = |name: &str| facts[name].as_str().map(|text| printable(text).into_owned());
         Some(Self {
             database: text("database")?.into(),
             process: ProcessId {
@@ -217,11 +219,6 @@ impl Run {
                 .map(|error| Stopped { error, hint: text("hint").unwrap_or_default() }),
         })
     }
-}
-
-/// What others wrote, to be shown at a terminal: members of the group of a system instance, or who made a bundle.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
 }
 
 fn directory(home: &Path) -> PathBuf {
@@ -313,7 +310,7 @@ mod tests {
         std::fs::write(entry_path(home, &database), whole.replace("page 3", "\\u001b[31m"))
             .unwrap();
         let stopped = Run::find(home, &database).unwrap().stopped.unwrap();
-        assert_eq!(stopped.error, " [31m");
+        assert_eq!(stopped.error, "\\x1b[31m");
         std::fs::write(entry_path(home, &database), vec![b' '; MOST_BYTES as usize + 1]).unwrap();
         assert_eq!(Run::find(home, &database), None);
     }

@@ -17,6 +17,7 @@ use pellucid::error::{Error, Result, Subject};
 use pellucid::flags::Flags;
 use pellucid::message;
 use pellucid::secret::{fill_random, Secret32};
+use pellucid::shown::Shown;
 use pellucid_files::trusted::Guard;
 
 const MAGIC: &[u8; 16] = b"Pellucid key\0\0\0\0";
@@ -245,7 +246,7 @@ pub(super) fn link_new(temporary: &Path, path: &Path) -> Result<bool> {
 /// An early look, before anything is recorded: [`write_new`] decides.
 pub(super) fn check_new(path: &Path) -> Result<()> {
     match path.symlink_metadata() {
-        Ok(_) => Err(Error::message(message::FILE_EXISTS, &path.display().to_string())),
+        Ok(_) => Err(Error::message(message::FILE_EXISTS, &path.shown().to_string())),
         Err(_) => Ok(()),
     }
 }
@@ -264,7 +265,7 @@ fn write_new_for(path: &Path, bytes: &[u8], group: Option<u32>) -> Result<()> {
     let temporary = write_temporary(path, bytes, group)?;
     match link_new(&temporary, path)? {
         true => Ok(()),
-        false => Err(Error::message(message::FILE_EXISTS, &path.display().to_string())),
+        false => Err(Error::message(message::FILE_EXISTS, &path.shown().to_string())),
     }
 }
 

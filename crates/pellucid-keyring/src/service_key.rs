@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pellucid::error::{Error, Result, Subject};
 use pellucid::secret::Secret32;
+use pellucid::shown::Shown;
 
 use super::instance::{group, has_keyring};
 use super::provider;
@@ -20,11 +21,11 @@ pub(super) fn service_key(home: &Path) -> Result<Secret32> {
         let cause = match has_keyring(home) {
             true => format!(
                 "`{}` is not there, and what is sealed under it is; systemd may have it as a credential",
-                home.join("service.key").display()
+                home.join("service.key").shown()
             ),
             false => format!(
                 "no keyring in `{}`; set `PELLUCID_HOME` to the one that has the keys",
-                home.display()
+                home.shown()
             ),
         };
         Error::missing_key(Subject::Key("service master key"), cause)

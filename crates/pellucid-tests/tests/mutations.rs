@@ -86,7 +86,7 @@ fn binding<'a>(commitment: &'a [u8; 32]) -> Binding<'a> {
 /// A key file's, a passphrase's and a certificate's protector.
 fn protectors(key_file: &KeyFile) -> Vec<Vec<u8>> {
     let certificate = Certificate::generate("app", &CertificateRequest::new("App", 1)).unwrap();
-    let passphrase = Passphrase::new(b"word");
+    let passphrase = Passphrase::new(b"a Pa55word");
     let cost = Argon2Cost { memory_kib: 64, passes: 1, lanes: 1 };
     let commitment = commitment(&dek(), &FILE_ID).unwrap();
     [

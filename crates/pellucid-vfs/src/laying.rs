@@ -9,6 +9,7 @@ use std::path::Path;
 
 use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
 use pellucid::sector::{SectorZero, SECTOR_BYTES};
+use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::copy_path;
 use pellucid_host::code::{note, report, Code, Outcome};
@@ -315,7 +316,7 @@ fn headless(path: &Path) -> Error {
         format!(
             "both copies of its header are damaged or missing, and there is no copy of an \
              interrupted conversion beside it (`{}`)",
-            copy_path(path).display()
+            copy_path(path).shown()
         ),
     )
 }
@@ -326,7 +327,7 @@ fn blocked(path: &Path, why: &str) -> Error {
         format!(
             "its header is missing: an encryption or decryption was interrupted and is finished \
              from the copy `{}`, {why}",
-            copy_path(path).display()
+            copy_path(path).shown()
         ),
     )
 }

@@ -11,6 +11,7 @@ use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header, COPY_BYTES};
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::protector::{Binding, KeyFile, KeySource, Passphrase, Protector};
+use pellucid::shown::Shown;
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
 use pellucid_keyring::{DatabaseMemory, Keyring};
 
@@ -186,6 +187,10 @@ impl KeySource for Credentials {
         self.recovery
     }
 
+    fn allow_cost(&self) -> bool {
+        pellucid_keyring::is_cost_allowed()
+    }
+
     fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {
         let path = Keyring::locate()?;
         // A missing keyring is no error, because another protector may open; a keyring that may not
@@ -223,7 +228,7 @@ fn keyring_trouble(home: &Path, error: Error) -> Error {
     match unreadable {
         true => Error::missing_key(
             Subject::Container,
-            format!("the keyring in `{}` cannot be read: {error}", home.display()),
+            format!("the keyring in `{}` cannot be read: {error}", home.shown()),
         ),
         false => error,
     }

@@ -3,6 +3,8 @@
 //! Libraries implement RSA and X.509 (aws-lc-rs, rcgen, x509-parser). `pellucid-keyring` stores
 //! certificates, and `pellucid-exchange` reads and writes other programs' files of them.
 
+mod given;
+
 use std::fmt;
 
 use aws_lc_rs::rsa::{
@@ -56,16 +58,12 @@ impl PublicCertificate {
         if !rest.is_empty() {
             return Err(Error::corrupt(subject(), "bytes behind the certificate"));
         }
+        given::check_key(&parsed, &subject())?;
         let public_key = parsed.public_key().raw.to_vec();
         let rsa = PublicEncryptingKey::from_der(&public_key)
-            .map_err(|_| Error::unsupported(subject(), "its key is not an RSA key"))?;
+            .map_err(|_| Error::unsupported(subject(), "its RSA key cannot be used"))?;
         let rsa_bits = rsa.key_size_bits();
-        if !RSA_BITS.contains(&rsa_bits) {
-            return Err(Error::unsupported(
-                subject(),
-                format!("its RSA key has {rsa_bits} bits; 2048 to 4096 are supported"),
-            ));
-        }
+        given::check_bits(rsa_bits, &subject())?;
         Ok(Self {
             name: name.to_owned(),
             der: der.to_vec(),

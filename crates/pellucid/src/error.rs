@@ -2,13 +2,15 @@
 //!
 //! Wording: lower case, the thing first, no final stop (`page 17: authentication tag does not match`);
 //! a text of several sentences has its stops.
-//! No error carries key material or plaintext, and none says *why* a tag failed.
+//! No error carries key material or plaintext, and none says *why* a tag failed. Each is shown in one
+//! line, without the control characters of the names in it ([`crate::shown`]).
 
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::message::Message;
+use crate::shown::{printable, Shown};
 
 /// What an [`Error`] is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub enum Subject {
     Manifest,
     /// A certificate of the keyring, by name.
     Certificate(String),
-    /// A protector of a DEK, by its place in the header.
+    /// A protector of a DEK, by its place in the header, from 1.
     Protector(usize),
     /// A named key of the keyring ("service master key", "database master key").
     Key(&'static str),
@@ -59,7 +61,7 @@ pub enum Subject {
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Subject::File(path) => write!(f, "`{}`", path.display()),
+            Subject::File(path) => write!(f, "`{}`", path.shown()),
             Subject::Container => f.write_str("container"),
             Subject::SectorZero => f.write_str("sector 0"),
             Subject::HeaderCopy(n) => write!(f, "header copy {n}"),
@@ -77,10 +79,10 @@ impl fmt::Display for Subject {
             Subject::Chunk(n) => write!(f, "chunk {n}"),
             Subject::Index => f.write_str("index"),
             Subject::Manifest => f.write_str("manifest"),
-            Subject::Certificate(name) => write!(f, "certificate `{name}`"),
+            Subject::Certificate(name) => write!(f, "certificate `{}`", name.shown()),
             Subject::Protector(n) => write!(f, "protector {n}"),
             Subject::Key(name) => f.write_str(name),
-            Subject::Option(name) => write!(f, "`{name}`"),
+            Subject::Option(name) => write!(f, "`{}`", name.shown()),
         }
     }
 }
@@ -94,32 +96,32 @@ pub type Cause = Cow<'static, str>;
 pub enum Error {
     /// The operating system refused to read or write. An administrator looks at the disk, the
     /// permissions and the space.
-    #[error("{subject}: {source}")]
+    #[error("{subject}: {}", printable(&source.to_string()))]
     Io { subject: Subject, source: std::io::Error },
     /// The structure is wrong: the file is damaged, or not of this format.
-    #[error("{subject}: {cause}")]
+    #[error("{subject}: {}", printable(cause))]
     Corrupt { subject: Subject, cause: Cause },
     /// The structure is right but a tag does not match: the file is damaged, or somebody changed it.
-    #[error("{subject}: {cause}")]
+    #[error("{subject}: {}", printable(cause))]
     Unauthentic { subject: Subject, cause: Cause },
     /// A newer format, an unknown algorithm, or a cost that this version refuses.
-    #[error("{subject}: {cause}")]
+    #[error("{subject}: {}", printable(cause))]
     Unsupported { subject: Subject, cause: Cause },
     /// No protector could be opened with the keys at hand. The caller puts the file's name before the
     /// text, so that [`Subject::Container`] is left out.
-    #[error("{}{cause}", before_cause(.subject))]
+    #[error("{}{}", before_cause(.subject), printable(cause))]
     MissingKey { subject: Subject, cause: Cause },
     /// Another file lies at a path than the keyring, or the caller, expects there: find out who put it there, or accept it.
-    #[error("{}{cause}", before_cause(.subject))]
+    #[error("{}{}", before_cause(.subject), printable(cause))]
     Replaced { subject: Subject, cause: Cause },
     /// The caller's request is not allowed.
-    #[error("{subject}: {cause}")]
+    #[error("{subject}: {}", printable(cause))]
     Misuse { subject: Subject, cause: Cause },
     /// A message of SQL Server's, which administrators know by its number.
-    #[error("{text}")]
+    #[error("{}", printable(text))]
     Message { message: Message, text: Cause },
     /// A stated limit is reached, such as the number of protectors or of writes under one key.
-    #[error("{subject}: {cause}")]
+    #[error("{subject}: {}", printable(cause))]
     LimitReached { subject: Subject, cause: Cause },
 }
 

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::hash::hex;
 use crate::header::{Dates, Header};
 use crate::protector::Protector;
+use crate::shown::Shown;
 
 /// A row of the view.
 #[derive(Debug)]
@@ -129,7 +130,7 @@ impl Opener {
         self.told(|protector| match protector {
             Protector::Certificate(found) => {
                 let print = hex(&found.thumbprint()[..8]);
-                format!("certificate `{}` ({print}..)", found.name())
+                format!("certificate `{}` ({print}..)", found.name().shown())
             }
             other => other.describe(),
         })

@@ -5,7 +5,8 @@
 //! is, [`keys`] chooses the generation's key and the nonce, [`cipher`] encrypts. [`header`],
 //! [`sector`] and [`scan`] are the header region; [`protector`] wraps the DEK in the header.
 //! [`wal`] and [`journal`] lay out SQLite's logs, [`media`] backups, [`sqlite`] reads SQLite's own
-//! pages. [`error`] and [`message`] have the words.
+//! pages. [`error`] and [`message`] have the words, [`shown`] keeps
+//! other people's control characters out of them.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
@@ -32,6 +33,7 @@ pub mod sabotage;
 pub mod scan;
 pub mod secret;
 pub mod sector;
+pub mod shown;
 pub mod sqlite;
 pub mod transition;
 pub mod unit;

@@ -4,6 +4,7 @@
 //! database.
 
 mod again;
+mod budget;
 mod certificate;
 mod key_file;
 mod missing;
@@ -11,9 +12,10 @@ mod passphrase;
 
 use aws_lc_rs::constant_time;
 
+pub use budget::{Budget, OPTION as ALLOW_COST};
 pub use certificate::CertificateProtector;
 pub use key_file::{KeyFile, KeyFileProtector};
-pub use passphrase::{Argon2Cost, Passphrase, PassphraseProtector};
+pub use passphrase::{Argon2Cost, Passphrase, PassphraseProtector, PASSPHRASE_CHARS_LEAST};
 
 use crate::algorithm::Algorithm;
 use crate::certificate::{Certificate, PublicCertificate};
@@ -194,11 +196,13 @@ pub enum Wrapping<'a> {
 /// Wraps `dek` in a new protector.
 ///
 /// # Errors
-/// [`Error::Io`] if no randomness can be had, [`Error::Unsupported`] for a cost above the limits.
+/// [`Error::Io`] if no randomness can be had, [`Error::Unsupported`] for a cost above the limits, message 33062 for a
+/// passphrase that is too short.
 pub fn wrap(dek: &Dek, binding: &Binding<'_>, with: &Wrapping<'_>) -> Result<Protector> {
     match with {
         Wrapping::KeyFile(key) => KeyFileProtector::wrap(dek, binding, key).map(Protector::KeyFile),
         Wrapping::Passphrase(passphrase, cost) => {
+            passphrase.check_new()?;
             PassphraseProtector::wrap(dek, binding, passphrase, *cost).map(Protector::Passphrase)
         }
         Wrapping::Certificate(certificate) => {
@@ -244,6 +248,10 @@ pub trait KeySource {
     fn allow_recovery(&self) -> bool {
         false
     }
+    /// Whether passphrases may cost more than a file that is not authentic yet may ask for.
+    fn allow_cost(&self) -> bool {
+        false
+    }
 }
 
 /// A source of key files alone.
@@ -253,12 +261,13 @@ impl KeySource for Vec<KeyFile> {
     }
 }
 
-/// Unwraps a DEK by one of the protectors. Tries the cheap kinds first.
+/// Unwraps a DEK by one of the protectors. Tries the cheap kinds first, and passphrases by their cost: a dear one that
+/// somebody put in keeps none of the others from opening.
 ///
 /// # Errors
 /// [`Error::MissingKey`], which names each wrong key and each other way to open the file.
 /// [`Error::Unauthentic`] for a protector that was not made by its certificate. The keyring's own
-/// error only if no other protector opens either.
+/// error, and [`Error::Unsupported`] for a passphrase above the [`Budget`], only if no other protector opens either.
 pub fn unwrap(
     protectors: &[Protector],
     binding: &Binding<'_>,
@@ -266,13 +275,14 @@ pub fn unwrap(
 ) -> Result<Dek> {
     let mut missing = Vec::new();
     let mut trouble = None;
-    let mut order: Vec<&Protector> = protectors.iter().collect();
-    order.sort_by_key(|protector| match protector {
-        Protector::KeyFile(_) => 0,
-        Protector::Certificate(_) => 1,
-        Protector::Passphrase(_) => 2,
+    let mut budget = Budget::new(keys.allow_cost());
+    let mut order: Vec<(usize, &Protector)> = (1..).zip(protectors).collect();
+    order.sort_by_key(|(_, protector)| match protector {
+        Protector::KeyFile(_) => (0, 0),
+        Protector::Certificate(_) => (1, 0),
+        Protector::Passphrase(p) => (2, p.cost().work_kib()),
     });
-    for protector in order {
+    for (number, protector) in order {
         let opened = match protector {
             Protector::KeyFile(p) => p.unwrap(binding, keys.key_files()),
             Protector::Certificate(p) => match p.find(keys) {
@@ -284,7 +294,19 @@ pub fn unwrap(
                     continue;
                 }
             },
-            Protector::Passphrase(p) => p.unwrap(binding, keys.passphrases()),
+            Protector::Passphrase(p) => {
+                // Where there is no passphrase, nothing is derived.
+                if !keys.passphrases().is_empty() {
+                    let spent = p
+                        .check_cost()
+                        .and_then(|()| budget.spend(p.cost(), || Subject::Protector(number)));
+                    if let Err(error) = spent {
+                        trouble.get_or_insert(error);
+                        continue;
+                    }
+                }
+                p.unwrap(binding, keys.passphrases())
+            }
         };
         match opened {
             Ok(dek) => return check_commitment(dek, binding),

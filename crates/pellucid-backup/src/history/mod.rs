@@ -11,6 +11,7 @@ mod record;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error, Subject};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
@@ -98,7 +99,7 @@ impl History {
         let kept = set_aside(&path, &["-journal", "-wal", "-shm"])
             .inspect_err(|_| drop(std::fs::remove_file(&new)))?;
         if let Err(error) = give_name(&new, &path) {
-            let told = |kept: &PathBuf| format!("{error}; the older one is `{}`", kept.display());
+            let told = |kept: &PathBuf| format!("{error}; the older one is `{}`", kept.shown());
             let cause = kept.as_ref().map_or_else(|| error.to_string(), told);
             return Err(Error::io(Subject::File(path), std::io::Error::other(cause)).into());
         }

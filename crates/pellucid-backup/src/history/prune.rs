@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pellucid::clock::now_micros;
 use pellucid::hash::hex;
+use pellucid::shown::Shown;
 use pellucid::{Error, Subject};
 use pellucid_files::regular;
 use pellucid_host::folder::{name_of, Folder};
@@ -100,7 +101,7 @@ impl History {
             let held = going.remove(&id).unwrap_or_default();
             if let Err(stuck) = remove(&held, &mut done.files) {
                 let (path, why) = &stuck;
-                let why = format!("`{}`: {why}", path.display());
+                let why = format!("`{}`: {why}", path.shown());
                 done.keep(&media[&id].sets, &why);
                 for later in &order {
                     done.keep(&media[later].sets, "its files stay after this error");
@@ -143,7 +144,7 @@ impl History {
                     match take(on, &going) {
                         Ok(held) => drop(taken.insert(*id, held)),
                         Err((path, why)) => {
-                            let told = format!("`{}`: {why}", path.display());
+                            let told = format!("`{}`: {why}", path.shown());
                             staying.extend(on.sets.iter().map(|set| (set.clone(), told.clone())));
                             stuck.insert(*id, (path, why));
                         }
@@ -356,7 +357,7 @@ fn remove(held: &Held, removed: &mut Vec<PathBuf>) -> Result<(), Stuck> {
 /// An error that leaves sets known whose files are gone already.
 fn with_removed(error: DatabaseError, removed: &[PathBuf]) -> DatabaseError {
     let Some(first) = removed.first() else { return error };
-    let names: Vec<_> = removed.iter().map(|path| format!("`{}`", path.display())).collect();
+    let names: Vec<_> = removed.iter().map(|path| format!("`{}`", path.shown())).collect();
     let cause = format!(
         "the history still knows the backups of files that are removed already, {}: {error}; once that is mended, \
          `--missing` forgets them",

@@ -9,6 +9,7 @@ use pellucid::media::{
     Compression, Description, Kind, Manifest, MediaHeader, SetHeader, CHUNK_BYTES,
 };
 use pellucid::secret::fill_random;
+use pellucid::shown::Shown;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_engine::convert::switch::check_space;
@@ -259,7 +260,7 @@ fn base(
         // The set may be under the protectors that the database had before a rotation.
         Error::MissingKey { cause, .. } => {
             let names: Vec<String> =
-                paths.iter().map(|path| format!("`{}`", path.display())).collect();
+                paths.iter().map(|path| format!("`{}`", path.shown())).collect();
             let what = format!("the full backup in {} does not open: {cause}", names.join(", "));
             JobError::FullBackupLocked(Error::missing_key(Subject::Container, what))
         }

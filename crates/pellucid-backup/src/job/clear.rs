@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use pellucid::media::{Description, Kind, SetHeader};
+use pellucid::shown::Shown;
 use pellucid::{Error, Result};
 use pellucid_engine::inspect::{inspect, Kind as Found};
 use pellucid_files::paths::original_path;
@@ -138,7 +139,7 @@ fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Opt
             _ => false,
         };
         if to.exists() && inspect(to).is_ok_and(|found| is_sealed(found.kind)) {
-            return Ok(Some(format!("the database `{}` is", to.display())));
+            return Ok(Some(format!("the database `{}` is", to.shown())));
         }
     }
     let sealed = sealed_databases()?;
@@ -149,7 +150,7 @@ fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Opt
             || (!said.path.is_empty() && (is(&path) || is(&original_path(&path))))
     };
     if let Some(memory) = sealed.iter().find(is_known) {
-        let known = memory.path.display();
+        let known = memory.path.shown();
         return Ok(Some(format!("the keyring knows the database `{known}` as encrypted")));
     }
     // Backups do not depend on the history, so one that cannot be read counts as knowing nothing.

@@ -12,6 +12,7 @@ use pellucid::header::REGION_BYTES;
 use pellucid::keys::ContainerKeys;
 use pellucid::media::{page_hash, PAGE_HASH_BYTES};
 use pellucid::nonce::SystemNonces;
+use pellucid::shown::Shown;
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
 use pellucid_engine::convert::switch::Source;
@@ -123,7 +124,7 @@ fn refuse(to: &Path, why: &str) -> DatabaseError {
 
 fn failed(to: &Path, code: pellucid_host::code::Code) -> DatabaseError {
     let message = "a page cannot be written; the restore of pages can be done again".to_owned();
-    DatabaseError::Sqlite { file: to.display().to_string(), code: code.0, message }
+    DatabaseError::Sqlite { file: to.shown().to_string(), code: code.0, message }
 }
 
 /// Checks that all other pages are as they were backed up.

@@ -8,6 +8,7 @@ use pellucid::header::REGION_BYTES;
 use pellucid::media::MediaHeader;
 use pellucid::message;
 use pellucid::protector::KeyFile;
+use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
 use pellucid_engine::inspect::{kind_of, Kind as Found};
 
@@ -68,7 +69,7 @@ pub fn refuse_to_replace(path: &Path, only_media: bool) -> Result<()> {
             "a file of pellucid's"
         }
         Found::Empty | Found::NotADatabase if only_media => {
-            return Err(Error::message(message::NOT_MEDIA, &path.display().to_string()));
+            return Err(Error::message(message::NOT_MEDIA, &path.shown().to_string()));
         }
         Found::Empty | Found::NotADatabase => return Ok(()),
         _ => "a database",

@@ -3,6 +3,7 @@
 use pellucid::clock::now_micros;
 use pellucid::media::MediaHeader;
 use pellucid::message::{self, Message};
+use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
 
 use crate::restore::Media;
@@ -100,7 +101,7 @@ fn needs_format(requested: &str, instead: &str) -> Result<()> {
 
 fn device(media: &Media) -> String {
     let first = media.families().first().and_then(|copies| copies.first());
-    first.map_or(String::new(), |family| family.source.name().display().to_string())
+    first.map_or(String::new(), |family| family.source.name().shown().to_string())
 }
 
 /// The latest day on which a set of the media expires. `None` if it is past.

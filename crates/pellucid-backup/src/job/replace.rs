@@ -14,6 +14,7 @@ use pellucid::media::{Description, SetHeader};
 use pellucid::message;
 use pellucid::secret::fill_random;
 use pellucid::sector::{SectorZero, SECTOR_BYTES};
+use pellucid::shown::Shown;
 use pellucid::{Error, Subject};
 use pellucid_engine::convert::encrypt::next_counter;
 use pellucid_engine::convert::switch::Source;
@@ -68,14 +69,14 @@ pub fn check(
             _ => message::ANOTHER_DATABASE,
         };
         let name = match message.number {
-            3142 => to.display().to_string(),
+            3142 => to.shown().to_string(),
             _ => to.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         };
         return Err(Error::Message { message, text: message.with_all(&[&name, &name]) }.into());
     }
     let Found::Sealed(sealed) = &found else { return Ok(None) };
     if sealed.is_scanned == Some(true) {
-        return Err(DatabaseError::Scanned { file: to.display().to_string() });
+        return Err(DatabaseError::Scanned { file: to.shown().to_string() });
     }
     if !incoming.sealed && !decrypted && !sealed.header.is_switched_off() {
         return Err(Error::misuse(
@@ -216,7 +217,7 @@ pub fn lock_exclusive(
                 Err(Code(ffi::BUSY)) if patience.wait() => {}
                 Err(Code(ffi::BUSY)) => {
                     return Err(DatabaseError::InUse {
-                        file: to.display().to_string(),
+                        file: to.shown().to_string(),
                         holders: holders::find(to),
                     })
                 }
@@ -228,7 +229,7 @@ pub fn lock_exclusive(
 }
 
 fn failed(path: &Path, Code(code): Code, message: &str) -> DatabaseError {
-    DatabaseError::Sqlite { file: path.display().to_string(), code, message: message.to_owned() }
+    DatabaseError::Sqlite { file: path.shown().to_string(), code, message: message.to_owned() }
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
@@ -252,7 +253,7 @@ impl Aside {
         let mut error = error.into();
         for (name, aside) in self.moved {
             let Err(why) = rename_new(&aside, &name) else { continue };
-            let cause = format!("{error}; `{}` stays under this name: {why}", name.display());
+            let cause = format!("{error}; `{}` stays under this name: {why}", name.shown());
             error = Error::io(Subject::File(aside), std::io::Error::other(cause)).into();
         }
         error

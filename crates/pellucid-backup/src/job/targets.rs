@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pellucid::media::MediaHeader;
 use pellucid::message;
+use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::beside;
 use pellucid_files::regular;
@@ -202,7 +203,7 @@ impl Targets {
         if let (Existing::Append, Some(at)) =
             (existing, occupants.iter().position(|o| !is_media(o)))
         {
-            let device = there[at].display().to_string();
+            let device = there[at].shown().to_string();
             return Err(Error::message(message::NOT_MEDIA, &device).into());
         }
         if existing == Existing::Append && !there.is_empty() {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::MediaHeader;
+use pellucid::shown::Shown;
 
 use super::family::{Family, FamilySet, Tail};
 
@@ -28,7 +29,7 @@ impl Media {
                 format!(
                     "it holds another backup set than `{}` at the same place, both are whole, and \
                      nothing tells which one counts: name the files of one of them alone",
-                    other.display()
+                    other.shown()
                 ),
             )),
         }

@@ -7,6 +7,7 @@ use clap::Args;
 use pellucid::hash::hex;
 use pellucid::media::{Description, SetHeader, SetKeys};
 use pellucid::protector::Protector;
+use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error};
 use pellucid_backup::job::{open_media, refuse_looked_at};
 use pellucid_backup::restore::{FamilySet, Media, Tail};
@@ -99,7 +100,7 @@ pub fn header(args: &HeaderArgs, output: &Output) -> Result<ExitCode, Failure> {
 
 /// What is said of a mirror that is behind.
 pub fn left_out(path: &Path) -> String {
-    format!("`{}`: it holds another backup set than its mirrors: it was left out", path.display())
+    format!("`{}`: it holds another backup set than its mirrors: it was left out", path.shown())
 }
 
 /// What is behind the last whole set of each file, and which were left out.
@@ -111,17 +112,17 @@ pub fn tails(media: &Media, output: &Output) {
             Tail::Clean => {}
             Tail::Interrupted { position, bytes: count, .. } => output.warning(format!(
                 "`{}`: a backup was interrupted: {} of set {position}, which nobody can restore",
-                name.display(),
+                name.shown(),
                 bytes(*count)
             )),
             Tail::Damaged(error @ Error::Unsupported { .. }) => output.warning(format!(
                 "`{}`: not to be read by this version behind byte {}: {error}",
-                name.display(),
+                name.shown(),
                 family.end
             )),
             Tail::Damaged(error) => output.warning(format!(
                 "`{}`: damaged behind byte {}: {error}",
-                name.display(),
+                name.shown(),
                 family.end
             )),
         }
@@ -151,14 +152,17 @@ fn row(set: &FamilySet, described: Option<&Description>) -> Vec<String> {
         .unwrap_or_default()
         .iter()
         .map(|protector| match protector {
-            Protector::Certificate(own) => own.name().to_owned(),
+            Protector::Certificate(own) => own.name().shown().to_string(),
             other => other.kind_name().to_owned(),
         })
         .collect();
     vec![
         header.position.to_string(),
         kind(header).to_owned(),
-        described.map_or_else(|| "(needs the key)".to_owned(), |known| known.database.clone()),
+        described.map_or_else(
+            || "(needs the key)".to_owned(),
+            |known| known.database.shown().to_string(),
+        ),
         moment(header.begun).chars().take(19).collect::<String>().replace('T', " "),
         set.manifest.pages.to_string(),
         bytes(set.manifest.content_bytes),
@@ -224,9 +228,12 @@ pub fn files(args: &FilesArgs, output: &Output) -> Result<ExitCode, Failure> {
         &[
             (
                 "logical name",
-                described.as_ref().map_or_else(hidden, |known| known.database.clone()),
+                described.as_ref().map_or_else(hidden, |known| known.database.shown().to_string()),
             ),
-            ("file", described.as_ref().map_or_else(hidden, |known| known.path.clone())),
+            (
+                "file",
+                described.as_ref().map_or_else(hidden, |known| known.path.shown().to_string()),
+            ),
             ("size", bytes(size)),
             ("pages", format!("{} of {} bytes", header.pages, header.page_size)),
             ("encrypted database", if header.sealed_source { "yes" } else { "no" }.to_owned()),
@@ -248,7 +255,7 @@ pub fn label(args: &LabelArgs, output: &Output) -> Result<ExitCode, Failure> {
     let header = media.header();
     show(
         &[
-            ("media name", header.name.clone()),
+            ("media name", header.name.shown().to_string()),
             ("description", header.description.clone()),
             ("media set", hex(&header.media_set)),
             ("made", moment(header.made)),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pellucid::media::{Compression, Kind};
+use pellucid::shown::Shown;
 use pellucid::{message, Algorithm};
 use pellucid_backup::job::{
     back_up, Done, Existing, Files, Job, JobError, Phase, Retention, Rules,
@@ -306,7 +307,7 @@ fn expand(name: &str, args: &BackupArgs) -> PathBuf {
 fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
     let (header, manifest) = (&done.header, &done.manifest);
     for (path, error) in &done.fenced {
-        output.warning(format!("`{}`: {error}: this mirror was given up", path.display()));
+        output.warning(format!("`{}`: {error}: this mirror was given up", path.shown()));
     }
     if let Some(why) = &done.unrecorded {
         output.warning(why);
@@ -326,10 +327,10 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
         0 => String::new(),
         all => format!(" ({:.1} %)", manifest.stored_bytes as f64 * 100.0 / all as f64),
     };
-    let files: Vec<_> = job.files.families.iter().map(|path| path.display().to_string()).collect();
+    let files: Vec<_> = job.files.families.iter().map(|path| path.shown().to_string()).collect();
     output.line(format!(
         "{}: {kind} backup, position {} of {}: {} pages, {} to {}{part} in {}, {}; {sealed}",
-        job.database.display(),
+        job.database.shown(),
         header.position,
         files.join(" "),
         manifest.pages,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use pellucid::shown::Shown;
 use pellucid::{message, Algorithm};
 use pellucid_backup::job::{mend, processors, restore, Mending, Restoring};
 use pellucid_host::DatabaseError;
@@ -116,7 +117,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     output.line(format!(
         "{}: restored from {}: {} pages, {} in {}, {}; {state}",
-        args.to.display(),
+        args.to.shown(),
         sets.join(" and "),
         done.pages,
         bytes(size),
@@ -165,7 +166,7 @@ fn mend_pages(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> 
     let list: Vec<_> = pages.iter().map(u32::to_string).collect();
     output.line(format!(
         "{}: restored page {}; `pellucid check` looks at all of it",
-        args.to.display(),
+        args.to.shown(),
         list.join(", ")
     ));
     output.facts(&serde_json::json!({ "database": crate::output::name(&args.to), "pages": pages }));

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use pellucid::error::Subject;
 use pellucid::message::{self, Message};
+use pellucid::protector::ALLOW_COST;
+use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_host::DatabaseError;
 use pellucid_keyring::Keyring;
@@ -77,10 +79,10 @@ impl Failure {
 
     /// The same about `file`.
     pub fn about(mut self, file: &Path) -> Self {
-        let name = format!("`{}`", file.display());
+        let name = format!("`{}`", file.shown());
         // The shim names files by their absolute paths; the person's own name for it is enough.
         if let Ok(absolute) = std::path::absolute(file) {
-            let named = format!("`{}`: ", absolute.display());
+            let named = format!("`{}`: ", absolute.shown());
             if let Some(rest) = self.message.strip_prefix(&named) {
                 self.message = rest.to_owned();
             }
@@ -121,9 +123,7 @@ impl From<Error> for Failure {
                 exit::DAMAGE,
                 Some("somebody or something changed the file; restore a backup"),
             ),
-            Error::Unsupported { .. } => {
-                ("unsupported", exit::FAILED, Some("a newer version of pellucid may read it"))
-            }
+            Error::Unsupported { cause, .. } => ("unsupported", exit::FAILED, Some(newer(cause))),
             Error::MissingKey { .. } => (
                 "missing-key",
                 exit::FAILED,
@@ -212,6 +212,14 @@ impl From<DatabaseError> for Failure {
     }
 }
 
+/// What to do about something that this version does not read, or refuses for its cost.
+fn newer(cause: &str) -> &'static str {
+    match cause.contains(ALLOW_COST) {
+        true => "if you made the file yourself at that cost, `--allow-cost` opens it; else somebody changed it: restore a backup",
+        false => "a newer version of pellucid may read it",
+    }
+}
+
 /// No room, whoever noticed.
 fn full(message: String) -> Failure {
     Failure::new(message, "make room on the disk and try again").kind("full")
@@ -249,7 +257,7 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
             "somebody or something changed the file; restore a backup",
         ),
         13 => return full(message),
-        14 if ours => ("unsupported", exit::FAILED, "a newer version of pellucid may read it"),
+        14 if ours => ("unsupported", exit::FAILED, newer(&message)),
         14 => ("cannot-open", exit::FAILED, "look at the path and its permissions"),
         8 if ours => ("unsupported", exit::FAILED, "a newer version of pellucid may change it"),
         8 => ("read-only", exit::FAILED, "the file or its directory cannot be written"),

@@ -1,5 +1,6 @@
 //! What is due, in words: what it is about, what is so, what to do.
 
+use pellucid::shown::Shown;
 use pellucid_keyring::policy::{Due, Policy};
 use pellucid_keyring::MasterKey;
 
@@ -76,7 +77,7 @@ fn of_database(due: &Due) -> (&'static str, String, String) {
         ),
         _ => return Default::default(),
     };
-    let name = database.display();
+    let name = database.shown();
     (
         "database",
         format!("`{name}`: {told}"),

@@ -14,6 +14,8 @@ use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, Sym};
 use object::{Endianness, ReadCache, ReadRef};
 
+use pellucid::shown::Shown;
+
 use super::refusal::Refusal;
 
 /// Functions that only SQLite defines.
@@ -76,7 +78,7 @@ fn privileges(path: &Path, mode: u32) -> Result<(), Refusal> {
 
 fn glibc(path: &Path, interpreter: &Path) -> Result<(), Refusal> {
     let name = interpreter.file_name().unwrap_or_default().as_bytes();
-    let shown = || interpreter.display().to_string();
+    let shown = || interpreter.shown().to_string();
     if name.starts_with(b"ld-musl") {
         return Err(Refusal::Musl(path.to_owned(), shown()));
     }

@@ -41,6 +41,9 @@ pub fn set(command: &mut Command, preload: OsString, args: &RunArgs, eager: bool
     if args.encrypt_new {
         command.env("PELLUCID_ENCRYPT_NEW", "1");
     }
+    if pellucid_keyring::is_cost_allowed() {
+        command.env(pellucid_keyring::ALLOW_COST, "1");
+    }
     if args.require_sealed {
         command.env("PELLUCID_REQUIRE", "1");
     }

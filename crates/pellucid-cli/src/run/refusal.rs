@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use pellucid::shown::Shown;
+
 use crate::extension::Missing;
 
 /// Each reason has a message and a hint of its own; all of them end with exit status 1.
@@ -50,62 +52,62 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::Nothing => f.write_str("no program is named"),
             Refusal::NotFound(name) => {
-                write!(f, "`{}` is not a program that can be executed", name.display())
+                write!(f, "`{}` is not a program that can be executed", name.shown())
             }
             Refusal::NotAProgram(path) => {
-                write!(f, "`{}` is neither an ELF program nor a script with `#!`", path.display())
+                write!(f, "`{}` is neither an ELF program nor a script with `#!`", path.shown())
             }
             Refusal::ScriptsTooDeep(path) => {
-                write!(f, "`{}` is a script interpreted by too many scripts", path.display())
+                write!(f, "`{}` is a script interpreted by too many scripts", path.shown())
             }
             Refusal::Unreadable(path, error) => {
-                write!(f, "`{}` cannot be examined: {error}", path.display())
+                write!(f, "`{}` cannot be examined: {error}", path.shown())
             }
             Refusal::Malformed(path, what) => {
-                write!(f, "`{}` cannot be examined: {what}", path.display())
+                write!(f, "`{}` cannot be examined: {what}", path.shown())
             }
             Refusal::Architecture(path) => write!(
                 f,
                 "`{}` is made for another processor than this Pellucid ({}), so the shim cannot be loaded into it",
-                path.display(),
+                path.shown(),
                 std::env::consts::ARCH
             ),
             Refusal::Static(path) => write!(
                 f,
                 "`{}` is statically linked: there is no dynamic linker that could load the shim into it",
-                path.display()
+                path.shown()
             ),
             Refusal::Musl(path, loader) => write!(
                 f,
                 "`{}` runs on musl (`{loader}`), and the shim is made for glibc",
-                path.display()
+                path.shown()
             ),
             Refusal::Loader(path, loader) => write!(
                 f,
                 "`{}` is loaded by `{loader}`, which is not glibc's dynamic linker",
-                path.display()
+                path.shown()
             ),
             Refusal::Privileged(path, mark) => write!(
                 f,
                 "`{}` is {mark}: the dynamic linker ignores what is to be loaded into such programs",
-                path.display()
+                path.shown()
             ),
             Refusal::OwnSqlite(path, _) => write!(
                 f,
                 "`{}` carries a SQLite of its own, which the shim cannot be put in front of from outside",
-                path.display()
+                path.shown()
             ),
             Refusal::Extension(missing) => missing.fmt(f),
             Refusal::Unpreloadable(path) => write!(
                 f,
                 "the path `{}` has a space, a colon or a `$`, which the dynamic linker takes apart",
-                path.display()
+                path.shown()
             ),
             Refusal::NotTaken { program, linker } => {
-                write!(f, "`{}` does not take the shim: {linker}", program.display())
+                write!(f, "`{}` does not take the shim: {linker}", program.shown())
             }
             Refusal::NotStarted(path, error) => {
-                write!(f, "`{}` was not started: {error}", path.display())
+                write!(f, "`{}` was not started: {error}", path.shown())
             }
             Refusal::Supervision(error) => write!(f, "the program cannot be watched: {error}"),
         }
@@ -124,11 +126,11 @@ impl Refusal {
             Refusal::Nothing => "`pellucid run -- sqlite3 app.db`".to_owned(),
             Refusal::NotFound(_) => "give its path, or put its directory into `PATH`".to_owned(),
             Refusal::NotAProgram(path) => {
-                format!("if it is a shell script: `pellucid run -- sh {}`", path.display())
+                format!("if it is a shell script: `pellucid run -- sh {}`", path.shown())
             }
             Refusal::ScriptsTooDeep(_) => "name the interpreter itself as the program".to_owned(),
             Refusal::Unreadable(path, _) => {
-                format!("make it readable (`chmod u+r {}`); what is not known is not started", path.display())
+                format!("make it readable (`chmod u+r {}`); what is not known is not started", path.shown())
             }
             Refusal::Malformed(..) => "name another program; this one is damaged or packed".to_owned(),
             Refusal::Architecture(_) => {
@@ -143,10 +145,10 @@ impl Refusal {
             Refusal::Loader(..) => "use a build of the program for glibc".to_owned(),
             Refusal::Privileged(path, _) => format!(
                 "run a copy without the mark as the user who needs it (`cp {} ./` drops it), or {LOAD_YOURSELF}",
-                path.display()
+                path.shown()
             ),
             Refusal::OwnSqlite(_, library) => LOAD_YOURSELF
-                .replace("$(pellucid extension)", &library.display().to_string()),
+                .replace("$(pellucid extension)", &library.shown().to_string()),
             Refusal::Extension(missing) => missing.hint(),
             Refusal::Unpreloadable(_) => {
                 "copy the library to a plain path and set `PELLUCID_EXTENSION` to it".to_owned()

@@ -11,6 +11,8 @@ use signal_hook::consts::signal;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::SignalsInfo;
 
+use pellucid::shown::Shown;
+
 use super::plain::Seen;
 use super::refusal::Refusal;
 use crate::exit;
@@ -56,17 +58,17 @@ pub fn supervise(
     if !confirmed {
         tell(format_args!(
             "pellucid: error: `{}` ended ({status}) and no SQLite connection of it went through the shim\n",
-            program.display()
+            program.shown()
         ));
     }
     for path in &newcomers {
         tell(format_args!(
             "pellucid: error: `{}` is a new database, and it is not sealed\n",
-            path.display()
+            path.shown()
         ));
     }
     match newcomers.first() {
-        Some(path) => tell(format_args!("pellucid: hint: `pellucid encrypt {}`\n", path.display())),
+        Some(path) => tell(format_args!("pellucid: hint: `pellucid encrypt {}`\n", path.shown())),
         None => tell(
             "pellucid: hint: if it uses SQLite all the same, try `pellucid run --encrypt-new --eager -- ...`\n",
         ),

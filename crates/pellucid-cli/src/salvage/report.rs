@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use pellucid::shown::Shown;
 use pellucid::sqlite::{Lost, Map, Object, Role, SCHEMA};
 
 use super::SalvageArgs;
@@ -90,7 +91,7 @@ impl Report {
         let what = if args.decrypted { "PLAIN" } else { "sealed under what protects the old one" };
         output.line(format!(
             "{}: {} rows of {} tables salvaged, {what}, {} in {}",
-            args.to.display(),
+            args.to.shown(),
             self.rows,
             self.tables.len(),
             bytes(*size),
@@ -98,7 +99,7 @@ impl Report {
         ));
         let lines = self.lines();
         for line in lines.iter().take(LISTED) {
-            output.line(format!("  {line}"));
+            output.line(format!("  {}", line.shown()));
         }
         if lines.len() > LISTED {
             output.line(format!("  and {} more; `--json` lists all", lines.len() - LISTED));

@@ -4,6 +4,7 @@ use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::os::unix::fs::{fchown, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use pellucid::shown::Shown;
 use pellucid::sqlite::{Map, Object, Source, SCHEMA};
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_engine::page_source::Pages;
@@ -203,7 +204,7 @@ impl Target {
         let bytes = file.metadata().map_err(io)?.len();
         if let Some(whole) = self.path.0.take() {
             rename_new(&whole, to).map_err(|error| {
-                let hint = format!("`{}` is whole: rename it to a free name", whole.display());
+                let hint = format!("`{}` is whole: rename it to a free name", whole.shown());
                 Failure::new(error, hint).kind("io")
             })?;
         }

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use pellucid::shown::Shown;
+
 use super::{entry, ScanOptions};
 use crate::keys::OpenWith;
 use crate::output::{Failure, Output};
@@ -43,6 +45,9 @@ pub fn start(
     if with.recovery {
         command.arg("--recovery");
     }
+    if pellucid_keyring::is_cost_allowed() {
+        command.arg("--allow-cost");
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // Of its own process group, so that neither Ctrl-C nor the end of the terminal reaches it.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -50,7 +55,7 @@ pub fn start(
     wait_for_begin(&mut child, database)?;
     output.line(format!(
         "{}: scanning in process {}; `pellucid scan status` shows how far it is",
-        database.display(),
+        database.shown(),
         child.id()
     ));
     output

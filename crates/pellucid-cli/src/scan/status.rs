@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use pellucid::scan::ScanState;
+use pellucid::shown::Shown;
 use pellucid_engine::inspect::SealedHeader;
 use serde_json::{json, Value};
 
@@ -23,7 +24,7 @@ pub fn run(databases: &[PathBuf], output: &Output) -> Result<ExitCode, Failure> 
         let since = if scan.modified == 0 { "-".to_owned() } else { date(scan.modified) };
         let process = find(database, &found);
         table.add_row([
-            database.display().to_string(),
+            database.shown().to_string(),
             found.header.state.name().to_owned(),
             scan.state.name().to_owned(),
             done,
@@ -46,7 +47,7 @@ pub fn run(databases: &[PathBuf], output: &Output) -> Result<ExitCode, Failure> 
 
 /// Which process scans, or why none does and what to do.
 fn words(found: &Found, database: &Path) -> String {
-    let resume = format!("`pellucid scan resume {}`", database.display());
+    let resume = format!("`pellucid scan resume {}`", database.shown());
     match found {
         Found::Running(None) => "running in a process that is not seen from here".to_owned(),
         Found::Running(Some(run)) => {
@@ -69,7 +70,7 @@ fn words(found: &Found, database: &Path) -> String {
 
 /// A scan that does not go on: what is so, and what to do.
 pub fn stands(database: &Path, sealed: &SealedHeader) -> Option<(String, String)> {
-    let name = database.display();
+    let name = database.shown();
     let resume = format!("`pellucid scan resume {name}` goes on with it");
     let state = sealed.header.scan.state;
     let (told, todo) = match (find(database, sealed)?, state) {

@@ -1,5 +1,6 @@
 //! How results and messages are written: aligned for people, JSON for programs.
 
+use pellucid::shown::printable_lines;
 use pellucid_sql::session::Report;
 use pellucid_sql::translate::ResultColumn;
 use pellucid_sql::values::convert::Value;
@@ -16,6 +17,11 @@ pub trait Form {
     fn message(&mut self, report: &Report, out: &mut String);
     /// The batch has ended, whatever was open.
     fn end(&mut self, out: &mut String);
+    /// `text`, which this form has written, without control characters. Lines of scripts may end as those of Windows do.
+    fn harmless(&self, text: &str) -> String {
+        let lines: Vec<_> = text.split("\r\n").map(printable_lines).collect();
+        lines.join("\r\n")
+    }
     /// A line for people, which is no message of the server.
     fn remark(&mut self, line: &str, out: &mut String);
 }

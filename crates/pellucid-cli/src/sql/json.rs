@@ -3,6 +3,7 @@
 //! A result is written as its rows come: `{"columns":[..],"rows":[[..],..],"rows_affected":n}`. What is said meanwhile
 //! stands behind it. Numbers keep all of their digits, as in SQL Server's own JSON.
 
+use pellucid::shown::printable_json;
 use pellucid_sql::session::Report;
 use pellucid_sql::translate::ResultColumn;
 use pellucid_sql::values::convert::Value;
@@ -73,6 +74,10 @@ impl Form for Json {
 
     fn end(&mut self, out: &mut String) {
         self.close(None, out);
+    }
+
+    fn harmless(&self, text: &str) -> String {
+        printable_json(text).into_owned()
     }
 
     fn remark(&mut self, _: &str, _: &mut String) {}

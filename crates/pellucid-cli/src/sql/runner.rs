@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use pellucid::shown::printable;
 use pellucid_sql::session::Session;
 use pellucid_tsql::batch::{Batch, Files, Item, Script, ScriptError};
 use pellucid_tsql::secret::redact;
 use serde_json::json;
 
+use super::argument::Given;
 use super::interrupt::Interrupts;
 use super::screen::Screen;
 use crate::output::tell;
@@ -28,6 +30,8 @@ pub enum End {
     Cancelled,
     /// Nobody reads what it says.
     Unread,
+    /// A password of it stands in an argument.
+    Secret,
     /// Its own commands are wrong.
     Wrong(ScriptError),
 }
@@ -48,6 +52,8 @@ pub struct Runner {
     pub level: Option<u8>,
     /// Under -V the severity of the last error that counted.
     pub counted: Option<u8>,
+    /// Values that arguments give to variables.
+    pub given: Given,
     /// JSON has no lines for people.
     pub json: bool,
 }
@@ -77,6 +83,9 @@ impl Runner {
     }
 
     fn batch(&mut self, batch: &Batch) -> Option<End> {
+        if self.given.is_secret_of(batch.text()) {
+            return Some(End::Secret);
+        }
         if self.echo {
             self.screen.borrow_mut().remark(redact(batch.text()).trim_end());
         }
@@ -130,6 +139,6 @@ impl Runner {
             let told = json!({"error": error.to_string(), "kind": "script"});
             self.screen.borrow_mut().raw(&format!("{told}\n"));
         }
-        tell(format_args!("{error}\n"));
+        tell(format_args!("{}\n", printable(&error.to_string())));
     }
 }

@@ -1,7 +1,8 @@
 //! Where results and messages go: standard output or a file, and standard error.
 //!
 //! Results are buffered; a message is seen at once, and so is the end of a batch. A reader that is gone ends a result,
-//! which nobody reads, but no change that is under way: it is carried out, and nothing after it.
+//! which nobody reads, but no change that is under way: it is carried out, and nothing after it. A terminal gets no control
+//! character but line ends and tabulators; messages have none anywhere, and rows go into files and pipes as they are.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -24,6 +25,7 @@ pub struct Screen {
     /// -r: messages from this severity on go to standard error.
     redirected: Option<u8>,
     cancel: Option<Cancel>,
+    is_terminal: bool,
     is_gone: bool,
     asks_to_leave: bool,
     text: String,
@@ -47,10 +49,17 @@ impl Screen {
             errors,
             redirected,
             cancel: None,
+            is_terminal: false,
             is_gone: false,
             asks_to_leave: false,
             text: String::new(),
         }
+    }
+
+    /// Results go to a terminal.
+    pub fn at_terminal(mut self, is_terminal: bool) -> Self {
+        self.is_terminal = is_terminal;
+        self
     }
 
     /// What a result is cancelled by when nobody reads it.
@@ -89,6 +98,9 @@ impl Screen {
     fn write(&mut self, form: impl FnOnce(&mut dyn Form, &mut String)) {
         self.text.clear();
         form(&mut *self.form, &mut self.text);
+        if self.is_terminal {
+            self.text = self.form.harmless(&self.text);
+        }
         if !self.is_gone && self.out.write_all(self.text.as_bytes()).is_err() {
             self.is_gone = true;
         }
@@ -126,11 +138,15 @@ impl Sink for Shared {
             screen.flush();
             let mut text = String::new();
             screen.form.message(report, &mut text);
+            let text = screen.form.harmless(&text);
             // Nobody reads it: no reason to stop.
             let _ = screen.errors.write_all(text.as_bytes());
             return;
         }
-        screen.write(|form, text| form.message(report, text));
+        screen.write(|form, text| {
+            form.message(report, text);
+            *text = form.harmless(text);
+        });
         screen.flush();
     }
 }

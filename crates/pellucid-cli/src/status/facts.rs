@@ -6,6 +6,7 @@ use comfy_table::Table;
 use pellucid::facts::KeyFacts;
 use pellucid::hash::hex;
 use pellucid::header::Dates;
+use pellucid::shown::Shown;
 use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};
 use serde_json::{json, Value};
 
@@ -21,7 +22,7 @@ pub fn date_table(rows: &[Inspection]) -> Option<Table> {
         let Kind::Sealed(sealed) = &found.kind else { continue };
         let dates = sealed.header.dates();
         table.add_row([
-            found.path.display().to_string(),
+            found.path.shown().to_string(),
             date_time(dates.created),
             date_time(dates.regenerated),
             date_time(dates.modified),

@@ -8,6 +8,7 @@ use std::fmt::Error;
 use pellucid::facts::KeyFacts;
 use pellucid::hash::hex;
 use pellucid::keys::GENERATION_WRITES;
+use pellucid::shown::printable_lines;
 use pellucid_engine::inspect::{Inspection, Kind};
 use pellucid_keyring::policy::{Due, Policy, DAY_SECONDS};
 use prometheus_client::encoding::text::encode;
@@ -86,7 +87,8 @@ fn of_databases(facts: &Facts<'_>, metrics: &mut Metrics) {
         "How much of pellucid_generation_writes_limit the present generation of keys has used; the next begins by itself",
     );
     for found in facts.databases {
-        let labels = vec![("database", found.path.display().to_string())];
+        let labels =
+            vec![("database", printable_lines(&found.path.display().to_string()).into_owned())];
         state.get_or_create(&labels).set(number(&found.kind));
         size.get_or_create(&labels).set(signed(found.bytes));
         if let (Kind::Sealed(sealed), Some(of)) = (&found.kind, database_facts(found)) {

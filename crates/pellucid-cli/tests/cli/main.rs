@@ -29,6 +29,7 @@ mod functions;
 mod guide;
 mod history;
 mod history_last;
+mod hostile;
 mod idle;
 mod instance;
 mod keys;

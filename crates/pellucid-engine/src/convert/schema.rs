@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use pellucid::shown::Shown;
 use pellucid_host::connection::Handle;
 use pellucid_host::ffi;
 use pellucid_host::{DatabaseError, Options};
@@ -39,7 +40,7 @@ pub fn check(path: &Path, source: &Handle<'_>, options: &Options) -> Result<(), 
     if missing.is_empty() {
         return Ok(());
     }
-    Err(DatabaseError::Schema { file: path.display().to_string(), missing })
+    Err(DatabaseError::Schema { file: path.shown().to_string(), missing })
 }
 
 /// Whether the error means only that SQLite does not know a name that the schema uses. It says

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pellucid::sector::SECTOR_BYTES;
+use pellucid::shown::Shown;
 use pellucid::{Error, Subject};
 use pellucid_files::paths::{copy_path, resolved};
 use pellucid_host::code::Code;
@@ -87,7 +88,7 @@ impl<'a> Source<'a> {
             return Ok(());
         }
         Err(DatabaseError::InUse {
-            file: self.path.display().to_string(),
+            file: self.path.shown().to_string(),
             holders: holders::find(self.path),
         })
     }
@@ -149,14 +150,14 @@ impl Drop for Source<'_> {
 }
 
 fn failed(path: &Path, Code(code): Code, message: &str) -> DatabaseError {
-    DatabaseError::Sqlite { file: path.display().to_string(), code, message: message.to_owned() }
+    DatabaseError::Sqlite { file: path.shown().to_string(), code, message: message.to_owned() }
 }
 
 /// Refuses to start if there is no room for the copy.
 pub fn check_space(path: &Path, needed: u64) -> Result<(), DatabaseError> {
     let free = free_bytes(path)?;
     if free < needed {
-        return Err(DatabaseError::Space { file: path.display().to_string(), needed, free });
+        return Err(DatabaseError::Space { file: path.shown().to_string(), needed, free });
     }
     Ok(())
 }

@@ -21,6 +21,7 @@ use std::time::Duration;
 use pellucid::clock::now;
 use pellucid::header::Header;
 use pellucid::scan::{Progress, ScanState};
+use pellucid::shown::Shown;
 use pellucid::{Error, Subject};
 use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
@@ -99,7 +100,7 @@ const PASSES: usize = 3;
 pub fn run(path: &Path, options: &Options, watch: &mut Watch<'_>) -> Result<Ended, DatabaseError> {
     let path = &followed(path)?;
     let Some(_turn) = Turn::take(path)? else {
-        return Err(DatabaseError::Scanned { file: path.display().to_string() });
+        return Err(DatabaseError::Scanned { file: path.shown().to_string() });
     };
     let scanned = Scanner::open(path, options)?.run(watch);
     if let Err(error) = &scanned {
@@ -281,7 +282,7 @@ impl<'a> Scanner<'a> {
 
     fn failed(&self, code: Code, what: &str) -> DatabaseError {
         DatabaseError::Sqlite {
-            file: self.path.display().to_string(),
+            file: self.path.shown().to_string(),
             code: code.0,
             message: what.to_owned(),
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use pellucid::header::{Header, REGION_BYTES};
 use pellucid::journal;
+use pellucid::shown::Shown;
 use pellucid::unit;
 use pellucid::wal::{FRAME_HEADER_BYTES, HEADER_BYTES};
 use pellucid::{Error, Result, Subject};
@@ -57,7 +58,7 @@ pub fn search(
     watch: &mut Watch<'_>,
 ) -> std::result::Result<Option<Left>, DatabaseError> {
     let failed = |code: pellucid_host::code::Code| DatabaseError::Sqlite {
-        file: path.display().to_string(),
+        file: path.shown().to_string(),
         code: code.0,
         message: "cannot be read for the proof".to_owned(),
     };
@@ -104,7 +105,7 @@ pub fn survey(
     watch: &mut Watch<'_>,
 ) -> std::result::Result<Survey, DatabaseError> {
     let failed = |code: pellucid_host::code::Code| DatabaseError::Sqlite {
-        file: path.display().to_string(),
+        file: path.shown().to_string(),
         code: code.0,
         message: "cannot be read".to_owned(),
     };

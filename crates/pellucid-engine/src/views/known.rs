@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use pellucid::hash::Sha256;
 use pellucid::header::REGION_BYTES;
+use pellucid::shown::Shown;
 use pellucid_files::paths::copy_path;
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::connection::Handle;
@@ -98,7 +99,7 @@ pub fn database_id(path: &Path) -> i64 {
 }
 
 fn look_at(path: &Path) -> Result<Kind, String> {
-    let failed = |why: &dyn std::fmt::Display| format!("`{}`: {why}", path.display());
+    let failed = |why: &dyn std::fmt::Display| format!("`{}`: {why}", path.shown());
     // Opening something else than a file might block.
     if !std::fs::metadata(path).map_err(|error| failed(&error))?.is_file() {
         return Err(failed(&"not a regular file"));
@@ -110,7 +111,7 @@ fn look_at(path: &Path) -> Result<Kind, String> {
 
 fn kind(beginning: Outcome<Beginning>, path: &Path) -> Result<Kind, String> {
     let (region, bytes) = beginning.map_err(|Code(code)| {
-        format!("`{}`: cannot be read (SQLite's result code {code})", path.display())
+        format!("`{}`: cannot be read (SQLite's result code {code})", path.shown())
     })?;
     Ok(kind_of(&region, copy_path(path).exists(), bytes <= REGION_BYTES))
 }

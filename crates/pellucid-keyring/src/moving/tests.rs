@@ -336,7 +336,7 @@ fn a_path_out_of_a_bundle_does_nothing_to_a_terminal() {
     old.remember_database(&[1; 16], &memory).unwrap();
     let bundle = bench.export(&old, "bundle");
     let plan = bundle.plan(&bench.home("new")).unwrap();
-    assert_eq!(plan[1].name, "/srv/ [2Ja.db");
+    assert_eq!(plan[1].name, r"/srv/\x1b[2Ja.db");
     bundle.import(&bench.home("new"), Path::new("bundle")).unwrap();
     let new = Keyring::open(&bench.home("new")).unwrap();
     assert_eq!(new.recall_database(&[1; 16]).unwrap(), Some(memory), "it is where it is");

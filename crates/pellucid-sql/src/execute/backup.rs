@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use pellucid::media::{Compression, Kind, MediaHeader, ServerFacts};
 use pellucid::message as known;
+use pellucid::shown::Shown;
 use pellucid_backup::job::{
     back_up, open_family, Done as BackedUp, Existing, Files, Job, JobError, Retention, Rules,
 };
@@ -322,10 +323,10 @@ impl Session {
         took: Duration,
     ) {
         for (path, error) in &done.fenced {
-            self.inform(Message::of(table::MIRROR_GIVEN_UP, [&path.display(), &error]));
+            self.inform(Message::of(table::MIRROR_GIVEN_UP, [&path.shown(), &error]));
         }
         for (page, error) in &done.missing {
-            let file = known.path.display();
+            let file = known.path.shown();
             self.inform(Message::of(table::PAGE_UNREADABLE, [&known.name, &page, &file, &error]));
         }
         if let Some(why) = &done.unrecorded {

@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP DATABASE.
 
+use pellucid::shown::Shown;
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::{belongs_beside, BELONGS_BESIDE};
 use pellucid_tsql::ast::{
@@ -90,7 +91,7 @@ impl Session {
         };
         let path = canonical(path);
         if belongs_beside(&path) {
-            let why = Message::path(&path.display().to_string(), BELONGS_BESIDE);
+            let why = Message::path(&path.shown().to_string(), BELONGS_BESIDE);
             return Err(Raised::of(vec![why, Message::create_failed()]));
         }
         if let Some(other) = self.databases.instance.of_file(&path)? {
@@ -164,7 +165,7 @@ impl Session {
         }
         match inspect(&path)?.kind {
             Kind::NotADatabase => {
-                return Err(Message::of(table::BAD_FILE_HEADER, [&path.display()]).into())
+                return Err(Message::of(table::BAD_FILE_HEADER, [&path.shown()]).into())
             }
             Kind::Damaged(error) => return Err(error.into()),
             _ => {}
@@ -177,7 +178,7 @@ impl Session {
         if attach == Attach::RebuildLog {
             // The log is the WAL that SQLite makes; what was in it has been read by now.
             let log = path.with_extension("ldf");
-            let text = format!("New log file '{}' was created.", log.display());
+            let text = format!("New log file '{}' was created.", log.shown());
             self.inform(Message::text(text));
         }
         self.keep_files(&known, create, Some(data))

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use pellucid::error::Subject;
 use pellucid::media::MediaHeader;
+use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_backup::job::open_family;
 use pellucid_host::DatabaseError;
@@ -85,7 +86,7 @@ pub(super) fn told(error: DatabaseError, files: &[PathBuf], doing: Doing) -> Rai
         {
             let named =
                 files.iter().find(|file| *file == path || beside(file, path)).unwrap_or(path);
-            let named = named.display();
+            let named = named.shown();
             let why = system_error(source);
             let message = match (source.kind(), doing) {
                 (
@@ -128,14 +129,14 @@ pub(super) fn told(error: DatabaseError, files: &[PathBuf], doing: Doing) -> Rai
 fn no_set(files: &[PathBuf], position: u32) -> Option<Raised> {
     let first = files.first()?;
     let is_there = open_family(first).ok()?.set(position).is_ok();
-    (!is_there).then(|| Message::of(table::NO_SUCH_FILE_ID, [&position, &first.display()]).into())
+    (!is_there).then(|| Message::of(table::NO_SUCH_FILE_ID, [&position, &first.shown()]).into())
 }
 
 /// 3231 for media of another number of files than is named.
 fn fewer_families(files: &[PathBuf]) -> Option<Raised> {
     let first = files.first()?;
     let there = open_family(first).ok()?.header.families;
-    let counts = [first.display().to_string(), there.to_string(), files.len().to_string()];
+    let counts = [first.shown().to_string(), there.to_string(), files.len().to_string()];
     let arguments = counts.each_ref().map(String::as_str);
     (usize::from(there) != files.len())
         .then(|| Message::known(&pellucid::message::FAMILIES_EXPECTED, &arguments).into())
@@ -150,7 +151,7 @@ fn not_media(files: &[PathBuf]) -> Option<Raised> {
             .ok()?;
         (!start.is_empty() && !MediaHeader::begins(&start)).then_some((path, start))
     })?;
-    let path = path.display();
+    let path = path.shown();
     if !start.starts_with(TAPE_HEADER) {
         let path = path.to_string();
         return Some(Message::known(&pellucid::message::NOT_MEDIA, &[&path]).into());

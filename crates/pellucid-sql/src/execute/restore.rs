@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::media::{Description, Kind, SetHeader};
+use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error};
 use pellucid_backup::job::{
     mend, open_family, open_media, restore, Believe, Mending, Restored, Restoring,
@@ -252,7 +253,7 @@ impl Session {
         self.tell_restored(&known, facts.as_ref(), position, &done, options, took);
         if !is_moved && !answers && facts.as_ref().is_some_and(|facts| Path::new(&facts.path) != to)
         {
-            self.inform(Message::of(table::RESTORED_TO, [&to.display()]));
+            self.inform(Message::of(table::RESTORED_TO, [&to.shown()]));
         }
         if was_sealed && !done.sealed {
             self.inform(Message::of(table::NOT_ENCRYPTED_ANY_MORE, [&known.name]));
@@ -448,7 +449,7 @@ impl Session {
         took: Duration,
     ) {
         for path in &done.stale {
-            self.inform(Message::of(table::MIRROR_LEFT_OUT, [&path.display()]));
+            self.inform(Message::of(table::MIRROR_LEFT_OUT, [&path.shown()]));
         }
         if done.doubtful {
             self.inform(Message::of(table::SET_NOT_SEALED, []));
@@ -572,7 +573,7 @@ pub(super) fn first_header(media: &Media, position: u32) -> pellucid::Result<Set
 fn not_planned(why: Message, logical: &str, to: &Path) -> Raised {
     Raised::of(vec![
         why,
-        Message::of(table::FILE_NOT_RESTORED, [&logical, &to.display()]),
+        Message::of(table::FILE_NOT_RESTORED, [&logical, &to.shown()]),
         Message::of(table::NOT_PLANNED, []),
     ])
 }

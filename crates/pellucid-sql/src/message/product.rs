@@ -1,6 +1,7 @@
 //! Pellucid's own errors as messages: SQL Server's where there is one, else with numbers from 50000.
 
 use pellucid::message as known;
+use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_host::DatabaseError;
 
@@ -88,7 +89,7 @@ impl From<Error> for Message {
 pub(crate) fn not_written(error: Error) -> Message {
     match &error {
         Error::Io { subject: pellucid::Subject::File(path), .. } => {
-            Message::known(&known::FILE_EXISTS, &[&path.display().to_string()])
+            Message::known(&known::FILE_EXISTS, &[&path.shown().to_string()])
         }
         _ => error.into(),
     }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use pellucid::shown::Shown;
+
 use super::{table, Message};
 
 impl Message {
@@ -17,7 +19,7 @@ impl Message {
 
     /// 5120: the file of a database that cannot be opened, and why.
     pub fn inaccessible(path: &Path, why: &str) -> Self {
-        let path = path.display();
+        let path = path.shown();
         Self::of(table::INACCESSIBLE, [&path, &why]).with_state(101)
     }
 
@@ -28,13 +30,13 @@ impl Message {
 
     /// 1834: a file that a statement would overwrite and database `name` has.
     pub fn file_in_use(path: &Path, name: &str) -> Self {
-        let path = path.display();
+        let path = path.shown();
         Self::of(table::FILE_IN_USE, [&path, &name])
     }
 
     /// 5170: a file that a new database would overwrite.
     pub fn file_exists(path: &Path) -> Self {
-        let path = path.display();
+        let path = path.shown();
         Self::of(table::FILE_EXISTS, [&path])
     }
 
@@ -45,7 +47,7 @@ impl Message {
 
     /// 5133: a folder that cannot be looked at, with the system's error.
     pub fn no_directory(path: &std::path::Path, why: &std::io::Error) -> Self {
-        let (path, why) = (path.display(), system_error(why));
+        let (path, why) = (path.shown(), system_error(why));
         Self::of(table::NO_DIRECTORY, [&path, &why])
     }
 

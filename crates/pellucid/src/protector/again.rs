@@ -1,7 +1,7 @@
 //! A protector made again for another DEK, so that the same key opens the database after a rekey.
 
 use super::missing::Closed;
-use super::{wrap, Argon2Cost, Binding, KeySource, Protector, Wrapping};
+use super::{wrap, Argon2Cost, Binding, KeySource, PassphraseProtector, Protector, Wrapping};
 use crate::error::{Error, Result, Subject};
 use crate::secret::Dek;
 
@@ -30,7 +30,9 @@ impl Protector {
                 let mut keys = keys.passphrases().chunks(1);
                 let key = keys.find(|key| own.unwrap(old, key).is_ok()).and_then(<[_]>::first);
                 let key = key.ok_or_else(|| missing("its passphrase is not at hand".into()))?;
-                wrap(dek, new, &Wrapping::Passphrase(key, Argon2Cost::default()))
+                // It was chosen before: its length is not for a rekey to judge.
+                let again = PassphraseProtector::wrap(dek, new, key, Argon2Cost::default())?;
+                Ok(Protector::Passphrase(again))
             }
             Protector::Certificate(own) if own.is_recovery() => {
                 let public = keys.public_certificate(own.thumbprint())?;

@@ -9,6 +9,7 @@ use super::{Binding, KeySource};
 use crate::certificate::{Certificate, PublicCertificate};
 use crate::error::{Error, Result, Subject};
 use crate::secret::Dek;
+use crate::shown::Shown;
 
 const THUMBPRINT_BYTES: usize = 32;
 
@@ -118,7 +119,7 @@ impl CertificateProtector {
     /// Describes the protector in one line for people.
     pub fn describe(&self) -> String {
         let thumbprint = crate::hash::hex(&self.thumbprint);
-        format!("certificate `{}` (SHA-256 thumbprint {thumbprint})", self.name)
+        format!("certificate `{}` (SHA-256 thumbprint {thumbprint})", self.name.shown())
     }
 
     pub(super) fn payload(&self) -> Vec<u8> {

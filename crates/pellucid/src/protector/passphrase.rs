@@ -8,10 +8,13 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::missing::{Closed, Missing};
 use super::{unwrap_symmetric, wrap_symmetric, Binding, Wrapped, TYPE_PASSPHRASE};
 use crate::error::{Error, Result, Subject};
+use crate::message;
 use crate::secret::{fill_random, Dek, Secret32};
 
 const SALT_BYTES: usize = 16;
-/// The most memory that an untrusted header may ask for, in KiB: 1 GiB.
+/// SQL Server's policy asks for eight characters; what stretches them makes more of it than rules about their kinds.
+pub const PASSPHRASE_CHARS_LEAST: usize = 8;
+/// The most that anybody may ask for: 1 GiB, 16 passes, 16 lanes. What an untrusted file may is less ([`super::Budget`]).
 const MOST_KIB: u32 = 1 << 20;
 /// The most passes that an untrusted header may ask for.
 const MOST_PASSES: u32 = 16;
@@ -38,6 +41,25 @@ impl Passphrase {
     /// Whether the passphrase has no bytes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Refuses a new passphrase or password that guessing would find, whatever it is to protect. One
+    /// that is in use already opens as before.
+    ///
+    /// # Errors
+    /// Message 33062.
+    pub fn check_new(&self) -> Result<()> {
+        let chars = match std::str::from_utf8(&self.0) {
+            Ok(text) => text.chars().count(),
+            Err(_) => self.0.len(),
+        };
+        match chars >= PASSPHRASE_CHARS_LEAST {
+            true => Ok(()),
+            false => {
+                let least = PASSPHRASE_CHARS_LEAST.to_string();
+                Err(Error::message(message::PASSWORD_TOO_SHORT, &least))
+            }
+        }
     }
 
     /// Returns the bytes, for a derivation only.
@@ -76,6 +98,11 @@ impl fmt::Display for Argon2Cost {
 }
 
 impl Argon2Cost {
+    /// The memory that is written, in KiB.
+    pub(super) fn work_kib(self) -> u64 {
+        u64::from(self.memory_kib) * u64::from(self.passes)
+    }
+
     /// Refuses, before any work, a cost above the limits, which would take memory or hours, and a cost
     /// that Argon2id does not allow.
     fn check(self) -> Result<Self> {
@@ -151,6 +178,11 @@ impl PassphraseProtector {
             [] => Missing::Passphrase,
             _ => Missing::WrongPassphrase,
         }))
+    }
+
+    /// Refuses a cost above all limits.
+    pub(super) fn check_cost(&self) -> Result<()> {
+        self.cost.check().map(|_| ())
     }
 
     /// Returns the cost of one guess.

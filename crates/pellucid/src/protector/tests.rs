@@ -162,7 +162,7 @@ fn every_flipped_bit_of_a_key_file_protector_is_refused() {
 #[test]
 fn a_cost_above_the_limits_is_refused_before_any_work() {
     let dek = Dek::random().unwrap();
-    let passphrase = Passphrase::new(b"x");
+    let passphrase = Passphrase::new(b"correct horse");
     bound(&dek, |binding| {
         let mut bytes = Vec::new();
         wrap(&dek, binding, &Wrapping::Passphrase(&passphrase, CHEAP)).unwrap().encode(&mut bytes);
@@ -226,7 +226,7 @@ impl KeySource for BrokenKeyring {
 #[test]
 fn a_broken_keyring_does_not_stand_before_a_passphrase() {
     let dek = Dek::random().unwrap();
-    let passphrase = Passphrase::new(b"x");
+    let passphrase = Passphrase::new(b"correct horse");
     let certificate = Certificate::generate("app", &CertificateRequest::new("App", 10)).unwrap();
     bound(&dek, |binding| {
         let protectors = [
