@@ -20,6 +20,7 @@ use pellucid_vfs::seal_request::{Birth, Protection};
 use crate::container::{interrupted, not_a_database, tell_of_mount};
 use crate::init::say_made;
 use crate::key_change::{ready, writable};
+use crate::key_place;
 use crate::keys::{certificate, Keys, OpenWith};
 use crate::output::{bytes, date, seconds, Failure, Output, Unit};
 use crate::rekey;
@@ -136,6 +137,7 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
             .map_err(|failure| failure.about(database))?;
     }
     warn_about_backup(&protections, output)?;
+    tell_of_key(&args.databases, &protections, output)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -267,6 +269,21 @@ fn warn_about_backup(protections: &[Protection], output: &Output) -> Result<(), 
                 "To back it up: pellucid cert export {name} --cert-file {name}.pem --key-file \
                  {name}.key --password-file -"
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Where the keys lie, for somebody who encrypts because of stolen disks.
+fn tell_of_key(
+    databases: &[PathBuf],
+    under: &[Protection],
+    output: &Output,
+) -> Result<(), Failure> {
+    if under.iter().any(|one| matches!(one, Protection::Certificate(_))) {
+        let databases = databases.iter().map(PathBuf::as_path);
+        if let Some(advice) = key_place::advice(&Keyring::locate()?, databases) {
+            output.line(format!("Advice: {advice}; {}", key_place::TODO));
         }
     }
     Ok(())

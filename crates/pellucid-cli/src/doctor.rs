@@ -13,6 +13,7 @@ use pellucid_vfs::lost_log;
 
 use crate::container::unreadable;
 use crate::exit;
+use crate::key_place;
 use crate::known::{certificate_gone, Known};
 use crate::output::{self, now, Failure, Output};
 use crate::policy::Told;
@@ -28,15 +29,21 @@ struct Finding {
     told: String,
     /// What to do, where something needs attention.
     todo: Option<String>,
+    /// It could be better, and needs no attention.
+    is_advice: bool,
 }
 
 impl Finding {
     fn good(what: &'static str, told: impl Into<String>) -> Self {
-        Self { what, told: told.into(), todo: None }
+        Self { what, told: told.into(), todo: None, is_advice: false }
+    }
+
+    fn advice(what: &'static str, told: impl Into<String>) -> Self {
+        Self { is_advice: true, ..Self::good(what, told) }
     }
 
     fn bad(what: &'static str, told: impl Into<String>, todo: impl Into<String>) -> Self {
-        Self { what, told: told.into(), todo: Some(todo.into()) }
+        Self { what, told: told.into(), todo: Some(todo.into()), is_advice: false }
     }
 }
 
@@ -63,6 +70,7 @@ pub fn run(output: &Output) -> Result<ExitCode, Failure> {
     let mut shown = output::list();
     for finding in &findings {
         match &finding.todo {
+            None if finding.is_advice => shown.add_row(["--", finding.what, &finding.told]),
             None => shown.add_row(["ok", finding.what, &finding.told]),
             Some(todo) => {
                 let told = format!("{}\n{todo}", finding.told);
@@ -74,7 +82,7 @@ pub fn run(output: &Output) -> Result<ExitCode, Failure> {
     output.line(shown);
     output.facts(&serde_json::json!({
         "findings": findings.iter().map(|finding| serde_json::json!({
-            "what": finding.what, "told": finding.told, "todo": finding.todo,
+            "what": finding.what, "told": finding.told, "todo": finding.todo, "advice": finding.is_advice,
         })).collect::<Vec<_>>(),
     }));
     let attention = findings.iter().any(|finding| finding.todo.is_some());
@@ -161,6 +169,10 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
     }
     for found in &databases {
         database(found, &known, findings);
+    }
+    let beside = key_place::under_certificates(&databases, &known);
+    if let Some(advice) = key_place::advice(home, beside) {
+        findings.push(Finding::advice("keyring", format!("{advice}; {}", key_place::TODO)));
     }
 }
 

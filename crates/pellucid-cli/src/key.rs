@@ -1,5 +1,7 @@
 //! `key`: the two master keys of the instance.
 
+mod bind;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,7 +20,8 @@ use crate::output::{Failure, Output};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  pellucid key backup master --file master.backup --password-file -\n  \
-                  pellucid key regenerate service"
+                  pellucid key regenerate service\n  \
+                  pellucid key bind --passphrase-file /media/stick/passphrase"
 )]
 pub struct KeyArgs {
     #[command(subcommand)]
@@ -41,6 +44,8 @@ enum KeyCommand {
     Open(PasswordFile),
     /// Let only passwords open the database master key; nothing below it opens until `key open`
     Close,
+    /// Bind the service master key elsewhere than beside the databases: to a passphrase, or to this machine
+    Bind(bind::BindArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -129,6 +134,7 @@ pub fn run(args: &KeyArgs, output: &Output) -> Result<ExitCode, Failure> {
         KeyCommand::Password(args) => password(&home, args, output),
         KeyCommand::Open(args) => open(&home, args, output),
         KeyCommand::Close => close(&home, output),
+        KeyCommand::Bind(args) => bind::run(&home, args, output),
     }?;
     Ok(ExitCode::SUCCESS)
 }

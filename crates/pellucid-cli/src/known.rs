@@ -122,6 +122,17 @@ impl Known {
         evaluate(&self.policies, &facts, now)
     }
 
+    /// Whether a certificate of this keyring opens the database without being asked.
+    pub fn opens(&self, sealed: &SealedHeader) -> bool {
+        sealed.header.protectors.iter().any(|bytes| match Protector::decode(bytes) {
+            Ok((Protector::Certificate(protector), _)) if !protector.is_recovery() => self
+                .certificates
+                .iter()
+                .any(|own| own.public().thumbprint() == protector.thumbprint()),
+            _ => false,
+        })
+    }
+
     /// The master keys that are the instance's own to keep.
     pub fn master_keys(&self) -> &[MasterKeyFacts] {
         &self.master_keys

@@ -19,6 +19,7 @@ mod init;
 mod instance;
 mod key;
 mod key_change;
+mod key_place;
 mod keys;
 mod known;
 mod lab;
@@ -113,7 +114,7 @@ enum Command {
     Init(init::InitArgs),
     /// Certificates: create, list, show, export, import, drop
     Cert(cert::CertArgs),
-    /// Master keys: status, backup, restore, regenerate, password, open, close
+    /// Master keys: status, backup, restore, regenerate, password, open, close, bind
     Key(key::KeyArgs),
     /// Move the keys of an instance to another machine: export, import
     Instance(instance::InstanceArgs),

@@ -19,6 +19,7 @@ use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::container::unreadable;
 use crate::exit;
+use crate::key_place;
 use crate::known::{certificate_gone, Known};
 use crate::output::{bytes, date, now, table, Failure, Output};
 use crate::policy::Told;
@@ -87,6 +88,8 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
     for warning in &warnings {
         output.warning(warning);
     }
+    // No warning: by default it is so, and a machine whose disks are sealed below may leave it so.
+    let advice = key_place::advice(&home, key_place::under_certificates(&rows, &known));
     if !output.json {
         let mut tables = Vec::new();
         if !rows.is_empty() {
@@ -100,9 +103,12 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         if !tables.is_empty() {
             output.line(tables.join("\n\n"));
         }
+        if let Some(advice) = &advice {
+            output.line(format!("\nAdvice: {advice}; {}", key_place::TODO));
+        }
     }
     output.facts(&serde_json::json!({
-        "warnings": warnings,
+        "warnings": warnings, "advice": advice,
         "due": told.iter().map(Told::facts).collect::<Vec<_>>(),
         "databases": rows.iter().map(facts::facts).collect::<Vec<_>>(),
         "keyring": match keyring {

@@ -30,6 +30,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
+mod bind;
+mod bound;
 mod bundle;
 mod certificates;
 mod cost;
@@ -53,6 +55,8 @@ mod settings;
 
 use std::path::{Path, PathBuf};
 
+pub use bind::CredentialTool;
+pub use bound::PASSPHRASE_FILE as SERVICE_PASSPHRASE_FILE;
 pub use bundle::{Bundle, BUNDLE_BYTES_MOST};
 pub use certificates::{Encoding, Stored};
 pub use cost::{allow_cost, is_cost_allowed, ALLOW_COST};
@@ -203,6 +207,14 @@ impl Keyring {
     /// The machine's keyring, where this one is the caller's own and comes before it, and the caller may read that.
     pub fn behind(&self) -> Option<Self> {
         Self::open(&instance::behind(&self.home)?).ok()
+    }
+
+    /// Where the service master key of the instance at `home` comes from now; none if it is nowhere.
+    ///
+    /// # Errors
+    /// As [`Keyring::open`] for the service master key.
+    pub fn service_key_source(home: &Path) -> Result<Option<Source>> {
+        Ok(provider::find(home)?.map(|(_, source)| source))
     }
 
     /// Waits until nobody else changes the keyring; the keyring as it is then.

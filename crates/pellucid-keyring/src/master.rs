@@ -12,11 +12,14 @@ use super::pins::DIRECTORIES;
 use super::sealed_file::{
     check_new, check_value, sync_parent, write_new, write_new_inside, Kind, SealedFile,
 };
-use super::{history, instance, provider, service_key, settings, Action, Event, Keyring, Source};
+use super::{
+    bound, history, instance, provider, service_key, settings, Action, Event, Keyring, Source,
+};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
 use pellucid::protector::{Argon2Cost, Passphrase};
 use pellucid::secret::Secret32;
+use pellucid::shown::Shown;
 
 const PASSWORD: &str = "password of the database master key";
 const SERVICE_ENCRYPTION: &str = "encryption of the database master key by the service master key";
@@ -190,18 +193,28 @@ impl Change {
     /// Message 15329 if the database master key does not open under the present or the new one, unless `force`; then
     /// the database master key opens by its passwords only, or is lost.
     pub fn replace_service_key(&self, key: Option<Secret32>, force: bool) -> Result<()> {
-        if let Some((_, source @ (Source::Provider(_) | Source::Credential(_)))) =
-            provider::find(&self.home)?
-        {
-            return Err(Error::misuse(
-                Subject::Key("service master key"),
-                format!("it comes from {source}; change it there"),
-            ));
+        let found = match provider::find(&self.home) {
+            // A backup opens what is bound to a passphrase that was lost.
+            Err(Error::MissingKey { .. }) if key.is_some() => None,
+            found => found?,
+        };
+        let instead = match &found {
+            Some((_, source @ (Source::Provider(_) | Source::Credential(_)))) => {
+                Some(format!("it comes from {source}; change it there"))
+            }
+            Some((_, Source::Sealed(path))) => Some(format!(
+                "it is bound to a passphrase (`{}`); `pellucid key bind --here` puts it back into a file first",
+                path.shown()
+            )),
+            _ => None,
+        };
+        if let Some(instead) = instead {
+            return Err(Error::misuse(Subject::Key("service master key"), instead));
         }
         let action = if key.is_some() { Action::Restored } else { Action::Regenerated };
         let fresh = key.map_or_else(Secret32::random, Ok)?;
         let file = master_file(&self.home);
-        let present = service_key::read_service_key(&self.home)?;
+        let present = found.map(|(key, _)| key);
         let content = match &present {
             Some(present) => file.read(present).or_else(|_| file.read(&fresh)),
             None => file.read(&fresh),
@@ -219,7 +232,15 @@ impl Change {
             None if file.path().exists() => remove(file.path())?,
             None => {}
         }
-        service_key::adopt_next_service_key(&self.home)
+        service_key::adopt_next_service_key(&self.home)?;
+        match bound::path(&self.home) {
+            stale if stale.exists() => remove(&stale),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        &self.home
     }
 
     fn record(&self, event: Event) -> Result<()> {

@@ -1,4 +1,5 @@
-//! Where the service master key comes from: systemd's credential, the instance's file, or a provider.
+//! Where the service master key comes from: systemd's credential, the instance's file, in clear or under a passphrase, or a
+//! provider.
 //!
 //! A provider stands for what holds keys outside of the disk: a PKCS#11 token, a TPM, a key service. It hands out the
 //! key, as a token does by unwrapping with a key of its own that never leaves it; then the instance has no
@@ -9,6 +10,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::bound;
 use super::instance::{self, group};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::secret::Secret32;
@@ -50,8 +52,10 @@ pub enum Source {
     Provider(String),
     /// systemd's credential `pellucid-smk`.
     Credential(PathBuf),
-    /// The instance's own file; the only one that Pellucid changes.
+    /// The instance's own file in clear; the only one that Pellucid changes.
     File(PathBuf),
+    /// The instance's own file, sealed under a passphrase.
+    Sealed(PathBuf),
 }
 
 impl std::fmt::Display for Source {
@@ -60,6 +64,7 @@ impl std::fmt::Display for Source {
             Source::Provider(name) => f.write_str(name),
             Source::Credential(path) => write!(f, "systemd's credential {}", path.shown()),
             Source::File(path) => write!(f, "{}", path.shown()),
+            Source::Sealed(path) => write!(f, "{}, under a passphrase", path.shown()),
         }
     }
 }
@@ -75,7 +80,10 @@ pub(super) fn find(home: &Path) -> Result<Option<(Secret32, Source)>> {
         Some(path) => (path, Source::Credential),
         None => (home.join("service.key"), Source::File),
     };
-    Ok(read_key(home, path.clone())?.map(|key| (key, source(path))))
+    if let Some(key) = read_key(home, path.clone())? {
+        return Ok(Some((key, source(path))));
+    }
+    Ok(bound::read(home)?.map(|key| (key, Source::Sealed(bound::path(home)))))
 }
 
 /// systemd's credential, if there is one.

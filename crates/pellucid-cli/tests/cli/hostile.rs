@@ -357,6 +357,7 @@ fn what_is_weak_is_refused_alike_whichever_way_it_comes() {
         "key backup service --file s --password-file short",
         "key backup master --file s --password-file short",
         "key password add --password-file short",
+        "key bind --passphrase-file short",
         "instance export --to bundle --password-file short",
     ] {
         let told = place.pellucid(&words.split(' ').collect::<Vec<_>>());

@@ -1,0 +1,44 @@
+//! Advice about the place of the service master key: in clear on the file system of what it protects, it goes where that
+//! goes.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use pellucid::shown::Shown;
+use pellucid_engine::inspect::{Inspection, Kind};
+use pellucid_keyring::{Keyring, Source};
+
+use crate::known::Known;
+
+/// What to say of the instance at `home` and of `databases` under a certificate of it; none if its service master key lies
+/// elsewhere than each of them, or not in clear.
+pub fn advice<'a>(home: &Path, databases: impl IntoIterator<Item = &'a Path>) -> Option<String> {
+    let Ok(Some(Source::File(key))) = Keyring::service_key_source(home) else { return None };
+    let device = |path: &Path| path.metadata().map(|metadata| metadata.dev()).ok();
+    let here = device(&key)?;
+    let mut beside = databases.into_iter().filter(|database| device(database) == Some(here));
+    let first = beside.next()?;
+    let more = match beside.count() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "the service master key lies in clear on the same file system as `{}`{more}: who takes the disk has both \
+         (`{}`)",
+        first.shown(),
+        key.shown(),
+    ))
+}
+
+/// Those of `databases` that a certificate of the keyring opens without being asked.
+pub fn under_certificates<'a>(databases: &'a [Inspection], known: &Known) -> Vec<&'a Path> {
+    let is_under = |found: &&Inspection| match &found.kind {
+        Kind::Sealed(sealed) => known.opens(sealed),
+        _ => false,
+    };
+    databases.iter().filter(is_under).map(|found| found.path.as_path()).collect()
+}
+
+/// The default way out, in one command.
+pub const TODO: &str =
+    "`pellucid key bind --passphrase-file FILE`, or `--credential FILE`, binds it elsewhere";
