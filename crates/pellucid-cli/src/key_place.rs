@@ -16,16 +16,14 @@ pub fn advice<'a>(home: &Path, databases: impl IntoIterator<Item = &'a Path>) ->
     let Ok(Some(Source::File(key))) = Keyring::service_key_source(home) else { return None };
     let device = |path: &Path| path.metadata().map(|metadata| metadata.dev()).ok();
     let here = device(&key)?;
-    let mut beside = databases.into_iter().filter(|database| device(database) == Some(here));
-    let first = beside.next()?;
-    let more = match beside.count() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
+    let beside = databases.into_iter().filter(|database| device(database) == Some(here)).count();
+    let what = match beside {
+        0 => return None,
+        1 => "a database that it protects".to_owned(),
+        more => format!("{more} databases that it protects"),
     };
     Some(format!(
-        "the service master key lies in clear on the same file system as `{}`{more}: who takes the disk has both \
-         (`{}`)",
-        first.shown(),
+        "the service master key lies in clear on the same file system as {what}: who takes the disk has both (`{}`)",
         key.shown(),
     ))
 }

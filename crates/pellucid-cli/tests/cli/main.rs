@@ -32,6 +32,7 @@ mod history_last;
 mod hostile;
 mod idle;
 mod instance;
+mod key_place;
 mod keys;
 mod kills;
 mod lab;
