@@ -253,7 +253,7 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
 type Found = Vec<(Media, Vec<Option<Description>>)>;
 
 fn read(paths: &[PathBuf], output: &Output) -> Result<Found, Failure> {
-    let credentials = Credentials::gather(&Request::default())?;
+    let credentials = Credentials::gather(&Request::default())?.for_many();
     let mut found = Found::new();
     for (_, files) in by_media(paths)? {
         let first = files[0].source.name();

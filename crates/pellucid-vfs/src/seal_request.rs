@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use pellucid::certificate::{Certificate, PublicCertificate};
@@ -21,6 +22,8 @@ pub struct Credentials {
     key_files: Vec<KeyFile>,
     passphrases: Vec<Passphrase>,
     recovery: bool,
+    /// Counted where many headers are asked about.
+    wasted_kib: Option<AtomicU64>,
     /// Distinguishes sets of credentials in the cache of opened headers.
     identity: Vec<u8>,
 }
@@ -125,6 +128,13 @@ impl Credentials {
         Ok(credentials)
     }
 
+    /// The same for a command that looks at all sets of media: what their passphrases cost in vain is counted together. A
+    /// connection, which lives long and has others' passphrases beside its own in one header, counts each time anew.
+    #[must_use]
+    pub fn for_many(self) -> Self {
+        Self { wasted_kib: Some(AtomicU64::new(0)), ..self }
+    }
+
     fn add_passphrase(&mut self, passphrase: Passphrase) {
         self.identity.extend_from_slice(&passphrase.identity());
         self.passphrases.push(passphrase);
@@ -189,6 +199,10 @@ impl KeySource for Credentials {
 
     fn allow_cost(&self) -> bool {
         pellucid_keyring::is_cost_allowed()
+    }
+
+    fn wasted_kib(&self) -> Option<&AtomicU64> {
+        self.wasted_kib.as_ref()
     }
 
     fn certificate(&self, thumbprint_sha256: &[u8; 32]) -> Result<Option<Certificate>> {

@@ -10,6 +10,8 @@ mod key_file;
 mod missing;
 mod passphrase;
 
+use std::sync::atomic::AtomicU64;
+
 use aws_lc_rs::constant_time;
 
 pub use budget::{Budget, OPTION as ALLOW_COST};
@@ -252,6 +254,10 @@ pub trait KeySource {
     fn allow_cost(&self) -> bool {
         false
     }
+    /// Where the work of passphrases that opened nothing is counted, for a source that is asked about many headers.
+    fn wasted_kib(&self) -> Option<&AtomicU64> {
+        None
+    }
 }
 
 /// A source of key files alone.
@@ -275,7 +281,7 @@ pub fn unwrap(
 ) -> Result<Dek> {
     let mut missing = Vec::new();
     let mut trouble = None;
-    let mut budget = Budget::new(keys.allow_cost());
+    let mut budget = Budget::shared(keys.allow_cost(), keys.wasted_kib());
     let mut order: Vec<(usize, &Protector)> = (1..).zip(protectors).collect();
     order.sort_by_key(|(_, protector)| match protector {
         Protector::KeyFile(_) => (0, 0),
@@ -305,7 +311,11 @@ pub fn unwrap(
                         continue;
                     }
                 }
-                p.unwrap(binding, keys.passphrases())
+                let opened = p.unwrap(binding, keys.passphrases());
+                if opened.is_err() && !keys.passphrases().is_empty() {
+                    budget.waste(p.cost());
+                }
+                opened
             }
         };
         match opened {

@@ -64,7 +64,7 @@ impl MediaArgs {
 pub fn header(args: &HeaderArgs, output: &Output) -> Result<ExitCode, Failure> {
     super::register()?;
     let media = args.media.open()?;
-    let credentials = Credentials::gather(&Request::default())?;
+    let credentials = Credentials::gather(&Request::default())?.for_many();
     let mut rows = Vec::new();
     for position in 1..=media.sets() {
         let sets = media.set(position)?;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use pellucid::hash::hex;
 use pellucid::header::REGION_BYTES;
+use pellucid::shown::Shown;
 
 use super::commands::{Commands, Program};
 use super::image::{io, Encoding, Form, Found, Image};
@@ -109,7 +110,7 @@ impl Walk<'_> {
         };
         self.commands.say(&match original {
             None => "app.db: Northwind, as an application has it".to_owned(),
-            Some(original) => format!("app.db: a copy of {}", original.display()),
+            Some(original) => format!("app.db: a copy of {}", original.shown()),
         });
         let before = self.copy("app.db", "before.db")?;
         self.commands.write_scripts()?;

@@ -277,6 +277,23 @@ fn a_dear_master_key_file_and_a_dear_bundle_need_the_option() {
     }
 }
 
+/// The budget of many sets is in `pellucid::protector`; here, that a few of another passphrase hide nothing.
+#[test]
+fn sets_that_no_passphrase_opens_hide_no_other() {
+    let place = Place::new();
+    place.secret("pass", b"correct horse");
+    place.plain("app.db");
+    for append in [&[][..], &["--append"], &["--append"]] {
+        let back_up = ["backup", "app.db", "--to", "m.bak", "--passphrase-file", "pass"];
+        place.pellucid(&[&back_up, append].concat()).succeeded();
+    }
+    place.secret("wrong", b"another passphrase");
+    let told = place.pellucid(&["header", "m.bak", "--passphrase-file", "wrong"]);
+    assert_eq!(told.stdout.matches("(needs the key)").count(), 3, "{told:?}");
+    let told = place.pellucid(&["header", "m.bak", "--passphrase-file", "pass"]);
+    assert!(!told.stdout.contains("(needs the key)"), "{told:?}");
+}
+
 #[test]
 fn a_password_in_an_argument_is_refused_before_anything_runs() {
     let place = Place::new();
