@@ -72,6 +72,12 @@ pub fn run(home: &Path, args: &BindArgs, output: &Output) -> Result<(), Failure>
         "note   blocks of service.key may stay on the medium until they are written over, and copies and backups keep it: \
          `pellucid key regenerate` makes keys that were never there",
     );
+    if args.credential.is_some() && !Systemd::has_tpm() {
+        output.line(
+            "note   no TPM was found: the credential is as safe as /var/lib/systemd/credential.secret, which sealed it; who \
+             takes the disk that has both opens it",
+        );
+    }
     let bound = if args.credential.is_some() { "credential" } else { "passphrase" };
     output.facts(&serde_json::json!({"key": "service master key", "bound": bound, "next": next}));
     Ok(())
@@ -81,6 +87,17 @@ pub fn run(home: &Path, args: &BindArgs, output: &Output) -> Result<(), Failure>
 struct Systemd;
 
 impl Systemd {
+    /// Whether it seals by a TPM; one that is there in part does not count.
+    fn has_tpm() -> bool {
+        let mut asked = Command::new(TOOL);
+        asked.args(["has-tpm2", "--quiet"]).stdin(Stdio::null());
+        asked
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+
     fn run(
         &self,
         arguments: &[&str],
