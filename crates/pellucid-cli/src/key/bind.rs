@@ -70,7 +70,7 @@ pub fn run(home: &Path, args: &BindArgs, output: &Output) -> Result<(), Failure>
     output.line(format!("next   {next}"));
     output.line(
         "note   blocks of service.key may stay on the medium until they are written over, and copies and backups keep it: \
-         `pellucid key regenerate` makes keys that were never there",
+         docs/guide/keys.md says how to make a key that never lies there",
     );
     if args.credential.is_some() && !Systemd::has_tpm() {
         output.line(
