@@ -41,6 +41,12 @@ pub struct RunArgs {
     /// Refuse to open or create a database that is not sealed
     #[arg(long)]
     require_sealed: bool,
+    /// Leave databases plain that the program creates while it has a sealed one open
+    ///
+    /// SQLite copies a database into a new one (`VACUUM INTO`, `.backup`, `.clone`, an attached file). Without this option such
+    /// a copy is sealed under the same protectors.
+    #[arg(long, conflicts_with_all = ["encrypt_new", "require_sealed"])]
+    plain_copies: bool,
     /// Program to run, and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,

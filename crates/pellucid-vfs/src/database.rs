@@ -18,13 +18,14 @@ use pellucid_host::ffi;
 
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd};
+use crate::newcomer;
 use crate::overlay::Overlay;
 use crate::pool::WearKind;
 use crate::read_ahead::ReadAhead;
 
 /// The offset in page 1 of the byte that states the reserved bytes of each page (SQLite file
 /// format, 1.3.4).
-const RESERVED_AT: usize = 20;
+pub const RESERVED_AT: usize = 20;
 
 /// Reads of page 1 before it counts as damaged. In WAL mode a checkpoint may write page 1 while it
 /// is read; SQLite asks for 16 bytes of it, and the shim needs the whole page.
@@ -400,6 +401,9 @@ impl Database {
                     "the first write of a new database is not a page",
                 )));
             }
+            if offset == 0 {
+                self.check_reserve(bytes)?;
+            }
             self.size = None;
             return self.link.give_birth(bytes.len() as u32);
         }
@@ -415,27 +419,34 @@ impl Database {
     }
 
     /// Whether the write is one page that can be sealed. Refuses a page 1 without the reserved
-    /// bytes, because SQLite would then write pages that have no room for a tail.
+    /// bytes.
     fn fits_pages(&self, bytes: &[u8], offset: u64, page_bytes: usize) -> Outcome<bool> {
-        if offset == 0 && bytes.len() > RESERVED_AT {
-            let plain = bytes[..16] == pellucid::sector::SQLITE_MAGIC[..];
-            if plain && bytes[RESERVED_AT] as usize != TAIL_BYTES {
-                return Err(self.link.report(&Error::misuse(
-                    Subject::Page(1),
-                    format!(
-                        "reserves {} bytes a page and not {TAIL_BYTES}: a plain database cannot be \
-                         copied page by page into a sealed one; use `VACUUM INTO` or `pellucid \
-                         encrypt`",
-                        bytes[RESERVED_AT]
-                    ),
-                )));
-            }
-            if plain && stated_page_size(bytes) != page_bytes {
-                return Ok(false);
-            }
+        if offset == 0 && self.check_reserve(bytes)? && stated_page_size(bytes) != page_bytes {
+            return Ok(false);
         }
         let whole = bytes.len() == page_bytes && offset % page_bytes as u64 == 0;
         Ok(whole && bytes[page_bytes - TAIL_BYTES..].iter().all(|byte| *byte == 0))
+    }
+
+    /// Whether `bytes`, written at 0, begin as page 1 does. Refuses a page 1 without the reserved
+    /// bytes, because SQLite would then write pages that have no room for a tail.
+    fn check_reserve(&self, bytes: &[u8]) -> Outcome<bool> {
+        if bytes.len() <= RESERVED_AT || bytes[..16] != pellucid::sector::SQLITE_MAGIC[..] {
+            return Ok(false);
+        }
+        match bytes[RESERVED_AT] {
+            reserved if usize::from(reserved) == TAIL_BYTES => Ok(true),
+            reserved if self.link.is_copy() => {
+                Err(self.link.report(&newcomer::unreserved(reserved)))
+            }
+            reserved => Err(self.link.report(&Error::misuse(
+                Subject::Page(1),
+                format!(
+                    "reserves {reserved} bytes a page and not {TAIL_BYTES}: a plain database cannot be \
+                     copied page by page into a sealed one; use `VACUUM INTO` or `pellucid encrypt`"
+                ),
+            ))),
+        }
     }
 
     /// Seals one page and writes it.

@@ -19,6 +19,8 @@ use crate::journal_file::JournalFile;
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd};
 use crate::main_file::MainFile;
+use crate::newcomer;
+use crate::newcomer::Connected;
 use crate::pins::Expectation;
 use crate::registry;
 use crate::registry::Partner;
@@ -294,6 +296,10 @@ impl State {
         match &mut self.kind {
             Kind::Through | Kind::Temp(_) => ffi::OK,
             Kind::Main(main) => {
+                // SAFETY: SQLite closes the file, and holds the connection's mutex.
+                if let Some(other) = unsafe { detached_from(self.name, self.connection) } {
+                    newcomer::keep_detached(main.link().address(), registry::address(other));
+                }
                 registry::leave(self.name, main.link());
                 code(main.close())
             }
@@ -323,7 +329,11 @@ impl State {
     fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         match &mut self.kind {
             Kind::Through => self.lower.write(bytes, offset),
-            Kind::Main(main) => main.write(bytes, offset),
+            Kind::Main(main) => {
+                let connection = self.connection;
+                // SAFETY: SQLite writes, and holds the connection's mutex.
+                main.write(bytes, offset, || unsafe { connected(connection) })
+            }
             Kind::Wal(wal, _) => wal.borrow_mut().write(bytes, offset),
             Kind::Journal(journal, _) => journal.borrow_mut().write(bytes, offset),
             Kind::Temp(store) => store.write(bytes, offset),
@@ -421,7 +431,7 @@ unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
     // SAFETY: the file is open.
     let locked = unsafe {
         with(file, |state| match &mut state.kind {
-            Kind::Main(main) => match main.lock(level) {
+            Kind::Main(main) => match main.lock(level, || connected(state.connection)) {
                 Ok(needs_reserve) => {
                     empty = needs_reserve.then_some((state.name, state.connection));
                     ffi::OK
@@ -429,7 +439,7 @@ unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
                 Err(Code(code)) => {
                     // A VACUUM that finds the database busy fixes its page size nevertheless, and
                     // after that an empty database could no longer be given its reserved bytes.
-                    let first = level == ffi::LOCK_SHARED && main.is_sealing();
+                    let first = level == ffi::LOCK_SHARED && main.may_be_sealed();
                     empty = first.then_some((state.name, state.connection));
                     code
                 }
@@ -451,7 +461,6 @@ unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
 /// Called inside `xLock` of the database named `name`; `connection` is null or SQLite's pointer to
 /// the connection, whose mutex SQLite holds.
 unsafe fn set_reserve(name: *const c_char, connection: *mut *mut Connection) {
-    const MOST_DATABASES: c_int = 128;
     let Some(api) = Api::get() else { return };
     // SAFETY: by contract; the names live across the calls, and the mutex is recursive.
     unsafe {
@@ -465,6 +474,52 @@ unsafe fn set_reserve(name: *const c_char, connection: *mut *mut Connection) {
                 return;
             }
         }
+    }
+}
+
+/// The most databases that a connection has: `SQLITE_MAX_ATTACHED`, main and temp.
+const MOST_DATABASES: c_int = 128;
+
+/// The databases of a connection, as far as they are of the shim.
+///
+/// # Safety
+/// As [`set_reserve`].
+unsafe fn connected(connection: *mut *mut Connection) -> Connected {
+    let mut found = Connected::default();
+    let Some(api) = Api::get() else { return found };
+    // SAFETY: by contract; the names live across the calls, and the mutex is recursive.
+    unsafe {
+        let Some(db) = connection.as_ref().copied().filter(|db| !db.is_null()) else {
+            return found;
+        };
+        for n in 0..MOST_DATABASES {
+            let Some(schema) = api.db_name(db, n) else { break };
+            let link = registry::address(api.db_filename()(db, schema.as_ptr()));
+            if n == 0 {
+                found.main = link;
+            }
+            found.all.extend(link);
+        }
+    }
+    found
+}
+
+/// The name of the main database of a connection that goes on without the file being closed,
+/// because of a DETACH. `None` if the connection is closed.
+///
+/// # Safety
+/// As [`set_reserve`], inside `xClose`.
+unsafe fn detached_from(
+    name: *const c_char,
+    connection: *mut *mut Connection,
+) -> Option<*const c_char> {
+    let api = Api::get()?;
+    // SAFETY: by contract. SQLite closes `main` first when it closes a connection, and has no name
+    // for it then.
+    unsafe {
+        let db = connection.as_ref().copied().filter(|db| !db.is_null())?;
+        let main = api.db_filename()(db, c"main".as_ptr());
+        (!main.is_null() && main != name).then_some(main)
     }
 }
 

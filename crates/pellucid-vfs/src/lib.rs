@@ -22,6 +22,7 @@
 //! 7. [`seal_request`]: the keys that may open a database, and the keys and protectors of a new
 //!    one.
 //!    [`pins`]: what the keyring expects at the path of a database.
+//!    `newcomer` decides what a new database beside a sealed one becomes.
 //! 8. [`copy`] is the copy that a conversion fills; [`laying`] lays it over the original.
 //! 9. `lower`: a file of the VFS below, where bytes reach the system. `held` gathers units for
 //!    one call of it.
@@ -78,6 +79,7 @@ mod lower;
 mod main_file;
 pub mod memory;
 pub mod named_file;
+mod newcomer;
 pub mod open_file;
 pub mod opened;
 mod overlay;

@@ -5,6 +5,8 @@
 //! all calls of one connection, so plain `Rc` and `RefCell` are enough. No borrow is held across a
 //! call that could come back into the shim.
 
+mod first_write;
+
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -25,11 +27,14 @@ use crate::journal_file::JournalFile;
 use crate::laying;
 use crate::lost_log;
 use crate::lower::{Lower, ReadEnd};
+use crate::newcomer;
 use crate::pins::{Expectation, Lesser};
 use crate::pool::{Pool, WearKind};
 use crate::seal_request::{check_state, Birth, Credentials};
 use crate::wal_file::WalFile;
 use crate::wal_index::WalIndex;
+
+pub use first_write::Written;
 
 /// Bytes of header copy 0 that are compared whenever a lock is taken: magic, version, sequence and
 /// file id. The file id is among them because a container may have become plain and then another
@@ -51,6 +56,9 @@ pub enum Phase {
     /// A plain database, or a file that SQLite will refuse. Its calls go to the lower VFS
     /// unchanged.
     Plain,
+    /// An empty file without a request. It is decided under the lock for its first write whether
+    /// it becomes a container (`newcomer`).
+    New,
     /// An empty file that becomes a container with its first write.
     Unborn(Box<Birth>),
     /// A container with its header on disk.
@@ -77,8 +85,14 @@ struct Container {
 #[derive(Debug)]
 pub struct Link {
     path: PathBuf,
-    credentials: Credentials,
+    credentials: Arc<Credentials>,
     expected: Expectation,
+    /// Whether copies of this database are asked to be plain.
+    plain_copies: bool,
+    /// Whether the file was [`Phase::New`] at open.
+    was_new: bool,
+    /// Whether the file became [`Phase::Unborn`] because a sealed database is open.
+    is_copy: Cell<bool>,
     container: RefCell<Container>,
     pool: RefCell<Pool>,
     reserve_next: Cell<[u64; 2]>,
@@ -120,15 +134,20 @@ impl Link {
         credentials: Credentials,
         phase: Phase,
         expected: Expectation,
+        plain_copies: bool,
     ) -> Result<Self> {
+        let was_new = matches!(phase, Phase::New);
         let keys = match &phase {
             Phase::Unborn(birth) => Some(birth.keys()?),
             _ => None,
         };
         Ok(Self {
             path,
-            credentials,
+            credentials: Arc::new(credentials),
             expected,
+            plain_copies,
+            was_new,
+            is_copy: Cell::new(false),
             container: RefCell::new(Container {
                 phase,
                 keys,
@@ -163,6 +182,12 @@ impl Link {
     /// Forgets the lower file, which the caller closes next.
     pub fn close(&self) {
         self.lower.set(None);
+        newcomer::withdraw(self.address());
+    }
+
+    /// The address of this link, by which `newcomer` and the registry know it.
+    pub fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
     }
 
     /// Logs an error about the database and returns SQLite's code for it.
@@ -178,7 +203,7 @@ impl Link {
     /// Whether this file's pages are sealed: it is a container, or becomes one with its first
     /// write.
     pub fn is_sealing(&self) -> bool {
-        !matches!(self.container.borrow().phase, Phase::Plain)
+        matches!(self.container.borrow().phase, Phase::Unborn(_) | Phase::Sealed)
     }
 
     /// Whether the container's header is on disk.
@@ -512,8 +537,8 @@ impl Link {
     /// A code if the file is no longer of the kind it was, or its header cannot be opened.
     pub fn refresh(&self) -> Outcome<()> {
         let lower = self.lower()?;
-        match self.container.borrow().phase {
-            Phase::Sealed => {
+        match self.is_born() {
+            true => {
                 // One read for both. A file whose decryption was killed in the middle must not be
                 // written to.
                 let mut start = [0; COPY_OFFSETS[0] as usize + HEAD_BYTES];
@@ -525,9 +550,10 @@ impl Link {
                     return Ok(());
                 }
             }
-            Phase::Plain | Phase::Unborn(_) => {
+            false => {
                 let mut sector = [0; SECTOR_BYTES];
                 if lower.read(&mut sector, 0)? == ReadEnd::Short && lower.size()? == 0 {
+                    self.watch_again();
                     return Ok(());
                 }
                 match SectorZero::parse(&sector) {
@@ -535,7 +561,10 @@ impl Link {
                         return Ok(())
                     }
                     Ok(None) if self.is_unborn() => return self.refuse_plain(),
-                    Ok(None) => return Ok(()),
+                    Ok(None) => {
+                        self.settle_plain();
+                        return Ok(());
+                    }
                     Ok(Some(_)) => {}
                     Err(error) => return Err(self.report(&error)),
                 }
@@ -616,6 +645,8 @@ impl Link {
         container.head = read.head;
         container.mend = read.first_damaged;
         container.behind = read.second_behind;
+        drop(container);
+        self.announce();
         Ok(())
     }
 
@@ -734,6 +765,8 @@ impl Link {
         container.mend = false;
         container.behind = false;
         container.forbidden = None;
+        drop(container);
+        self.announce();
     }
 
     /// Changes the header and keeps the DEK. The caller holds the locks that a header change needs.
@@ -956,6 +989,12 @@ impl Link {
         changed?;
         Code::check(given_back)?;
         Ok(true)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        newcomer::withdraw(self.address());
     }
 }
 

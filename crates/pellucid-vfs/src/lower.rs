@@ -93,6 +93,15 @@ impl Lower {
         }
     }
 
+    /// Lets the file grow by what is written to it alone, whatever SQLite asked for before.
+    pub(crate) fn forget_chunks(&self) {
+        let mut bytes: c_int = 0;
+        // SAFETY: the operation takes an `int *`.
+        unsafe {
+            self.file_control(ffi::FCNTL_CHUNK_SIZE, std::ptr::addr_of_mut!(bytes).cast());
+        }
+    }
+
     /// Drops the mapping, so that the next read maps the file in its length at that time.
     pub(crate) fn drop_mapping(&self) {
         if let Some(unfetch) = self.methods().unfetch.filter(|_| self.version() >= 3) {

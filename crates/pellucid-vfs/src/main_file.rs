@@ -7,15 +7,18 @@ use std::rc::Rc;
 
 use pellucid::header::REGION_BYTES;
 use pellucid::sector::{SectorZero, SECTOR_BYTES, SQLITE_MAGIC};
+use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_host::code::{report, Code, Outcome};
 use pellucid_host::ffi;
 
-use crate::database::Database;
+use crate::database::{Database, RESERVED_AT};
 use crate::laying;
-use crate::link::{Failure, Link, Phase};
+use crate::link::{Failure, Link, Phase, Written};
 use crate::lower::Lower;
 use crate::lower::{ReadEnd, CALL_BYTES};
+use crate::newcomer;
+use crate::newcomer::{Choice, Connected};
 use crate::pins::{Expectation, Lesser};
 use crate::seal_request::{Birth, Credentials, Request};
 
@@ -38,9 +41,11 @@ impl MainFile {
         path: PathBuf,
         lower: Lower,
         read_only: bool,
-        request: Request,
+        mut request: Request,
         expected: Expectation,
     ) -> Outcome<Self> {
+        // What is sealed like an open database needs no keys of the environment.
+        request.encrypt_new |= request.seal_new && !newcomer::is_any();
         let typed = |error: Error| report(&path, &error);
         let mut size = lower.size()?;
         let mut first = [0; SECTOR_BYTES];
@@ -61,6 +66,7 @@ impl MainFile {
             FileClass::Empty if request.plain => Phase::Plain,
             FileClass::Empty => match Birth::requested(&request).map_err(typed)? {
                 Some(birth) if !read_only => Phase::Unborn(Box::new(birth)),
+                None if !read_only && !interrupted && !request.plain_copies => Phase::New,
                 _ => Phase::Plain,
             },
             FileClass::Plain => Phase::Plain,
@@ -76,19 +82,28 @@ impl MainFile {
             refuse_plain(kind, &request).map_err(typed)?;
             expected.refuse_plain(kind.lesser(), || hash(lower, size)).map_err(typed)?;
         }
-        if matches!(phase, Phase::Unborn(_)) {
-            expected.refuse_birth(kind.lesser()).map_err(typed)?;
+        match phase {
+            Phase::New if !newcomer::is_any() => {
+                refuse_plain(kind, &request).map_err(typed)?;
+                expected.refuse_lesser(kind.lesser()).map_err(typed)?;
+            }
+            Phase::New | Phase::Unborn(_) => {
+                expected.refuse_birth(kind.lesser()).map_err(typed)?;
+            }
+            Phase::Plain | Phase::Sealed => {}
         }
         let sealed = matches!(phase, Phase::Sealed);
-        let link = Link::new(path.clone(), lower, credentials, phase, expected).map_err(typed)?;
-        let link = Rc::new(link);
+        let plain_copies = request.plain_copies;
+        let link = Link::new(path.clone(), lower, credentials, phase, expected, plain_copies);
+        let link = Rc::new(link.map_err(typed)?);
         if sealed {
             link.load()?;
             link.tell_of_lost_log()?;
             link.end_announced();
         }
         let database = Database::new(link.clone(), lower, !request.unmapped);
-        Ok(Self { link, lower, database, require: request.require })
+        let require = request.require || request.seal_new && link.is_new();
+        Ok(Self { link, lower, database, require })
     }
 
     /// The state that this file shares with its journal and its WAL.
@@ -123,16 +138,73 @@ impl MainFile {
         read
     }
 
-    /// Writes at SQLite's offset.
+    /// Writes at SQLite's offset. `connected` names the databases of the connection.
     ///
     /// # Errors
     /// A code.
-    pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
-        if !self.link.is_sealing() {
-            return self.lower.write(bytes, offset);
+    pub fn write(
+        &mut self,
+        bytes: &[u8],
+        offset: u64,
+        connected: impl Fn() -> Connected,
+    ) -> Outcome<()> {
+        match self.link.written() {
+            Written::Plain => {
+                if offset == 0 {
+                    self.refuse_copied_over(bytes)?;
+                }
+                return self.lower.write(bytes, offset);
+            }
+            Written::Undecided => return self.write_undecided(bytes, offset, &connected()),
+            Written::Sealed => {}
         }
         self.link.check_writable()?;
         self.database.write(bytes, offset)
+    }
+
+    /// Refuses a page 1 by which a sealed database is copied page by page over this plain one: it
+    /// has the reserved bytes that this database has not.
+    fn refuse_copied_over(&self, bytes: &[u8]) -> Outcome<()> {
+        let is_reserved = |bytes: &[u8]| bytes.get(RESERVED_AT) == Some(&(TAIL_BYTES as u8));
+        let is_checkpoint = self.link.lock_level.get() != ffi::LOCK_EXCLUSIVE;
+        if !is_reserved(bytes) || is_checkpoint || self.link.allows_plain_copies() {
+            return Ok(());
+        }
+        let mut first = [0; RESERVED_AT + 1];
+        self.lower.read(&mut first, 0)?;
+        match first.starts_with(SQLITE_MAGIC) && !is_reserved(&first) && newcomer::is_any() {
+            true => Err(self.link.report(&newcomer::copied_over())),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes to a new file that no lock made a sealed one. Refuses every write once a sealed
+    /// database is open, until page 1 has made the file a plain database.
+    fn write_undecided(&mut self, bytes: &[u8], offset: u64, connected: &Connected) -> Outcome<()> {
+        match newcomer::choose(connected) {
+            Choice::Plain => self.link.refuse_lesser()?,
+            Choice::Like(_) => return Err(self.link.report(&newcomer::begun_in_clear())),
+            Choice::Unclear(paths) => return Err(self.link.report(&newcomer::unclear(&paths))),
+        }
+        self.lower.write(bytes, offset)?;
+        if offset == 0 {
+            self.link.settle_plain();
+        }
+        Ok(())
+    }
+
+    /// Decides what a new file becomes. Called when SQLite takes the lock for its first write: it
+    /// has opened no journal yet.
+    fn decide(&self, connected: &Connected) -> Outcome<()> {
+        match newcomer::choose(connected) {
+            Choice::Plain => self.link.refuse_lesser(),
+            Choice::Unclear(paths) => Err(self.link.report(&newcomer::unclear(&paths))),
+            Choice::Like(sealed) => {
+                self.link.seal_like(&sealed)?;
+                self.lower.forget_chunks();
+                Ok(())
+            }
+        }
     }
 
     /// Cuts or extends the file.
@@ -172,11 +244,11 @@ impl MainFile {
     }
 
     /// Takes a lock and then reads the header again. True if the database is empty and SQLite must
-    /// be given its reserved bytes.
+    /// be given its reserved bytes. `connected` names the databases of the connection.
     ///
     /// # Errors
     /// A code; the lock is released if the file is no longer of the kind it was.
-    pub fn lock(&mut self, level: c_int) -> Outcome<bool> {
+    pub fn lock(&mut self, level: c_int, connected: impl Fn() -> Connected) -> Outcome<bool> {
         let before = self.link.lock_level.get();
         self.lower.lock(level)?;
         if level <= before {
@@ -190,7 +262,7 @@ impl MainFile {
         if before >= ffi::LOCK_RESERVED {
             return Ok(false);
         }
-        let looked = self.look_under_lock(level);
+        let looked = self.look_under_lock(level, connected);
         if looked.is_err() {
             // A file that cannot be trusted does not stay locked.
             let unlocked = if before == ffi::LOCK_NONE { before } else { ffi::LOCK_SHARED };
@@ -200,26 +272,41 @@ impl MainFile {
         looked
     }
 
-    fn look_under_lock(&mut self, level: c_int) -> Outcome<bool> {
+    fn look_under_lock(
+        &mut self,
+        level: c_int,
+        connected: impl Fn() -> Connected,
+    ) -> Outcome<bool> {
         self.database.refresh()?;
+        if level >= ffi::LOCK_RESERVED && self.link.is_new() {
+            self.decide(&connected())?;
+        }
         if level >= ffi::LOCK_RESERVED && self.link.is_sealing() {
             self.link.check_remembered()?;
         }
         self.check_required()?;
-        if level == ffi::LOCK_SHARED {
+        if level == ffi::LOCK_SHARED && !(self.link.is_new() && newcomer::is_any()) {
             self.link.refuse_lesser()?;
         }
         if level >= ffi::LOCK_RESERVED {
             self.link.check_writable()?;
         }
-        let shared = level == ffi::LOCK_SHARED && self.link.is_sealing();
-        Ok(shared && self.database.logical_size()? == 0)
+        Ok(level == ffi::LOCK_SHARED && self.may_be_sealed() && self.database.logical_size()? == 0)
+    }
+
+    /// Whether the file is sealed, or a new one that may have to be.
+    pub fn may_be_sealed(&self) -> bool {
+        match self.link.written() {
+            Written::Sealed => true,
+            Written::Plain => false,
+            Written::Undecided => newcomer::is_any(),
+        }
     }
 
     /// Refuses a plain file where a sealed one is required. Another process may have filled a file
     /// that was empty at open.
     fn check_required(&self) -> Outcome<()> {
-        if self.require && !self.link.is_sealing() {
+        if self.require && !self.link.is_sealing() && !self.may_be_sealed() {
             return Err(self.link.report(&plain_where_sealed_is_required()));
         }
         Ok(())

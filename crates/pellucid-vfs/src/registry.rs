@@ -78,6 +78,12 @@ pub fn find(database: *const c_char, journal: &Path) -> Partner {
     }
 }
 
+/// The address of the link of the main file that SQLite opened under the name at `name`. `None`
+/// if it is not of the shim.
+pub fn address(name: *const c_char) -> Option<usize> {
+    open().iter().find(|entry| entry.name == name as usize).map(|entry| entry.link)
+}
+
 fn share(entry: &Entry) -> Rc<Link> {
     let link = entry.link as *const Link;
     // SAFETY: the registry holds a reference, so the link is alive. The count is not atomic: the

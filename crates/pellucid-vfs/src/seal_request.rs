@@ -72,6 +72,14 @@ pub struct Request {
     pub renew: bool,
     /// The copy's pages are in clear, whatever the environment says.
     pub plain: bool,
+    /// `PELLUCID_ENCRYPT_NEW=1`: a new database is sealed under what the environment names.
+    pub encrypt_new: bool,
+    /// `encrypt_new=1`: a new database is sealed like one that is open, else as by
+    /// `PELLUCID_ENCRYPT_NEW=1`.
+    pub seal_new: bool,
+    /// `plain_copies=1`, or `PELLUCID_PLAIN_COPIES=1`: a new database may be plain beside a sealed
+    /// one, and so may copies of this one.
+    pub plain_copies: bool,
     /// `pellucid_mmap=0`, or `PELLUCID_MMAP=0`: pages are not read through a mapping.
     pub unmapped: bool,
 }
@@ -87,7 +95,7 @@ impl Request {
 
     /// Whether a new database would be sealed.
     pub fn begets(&self) -> bool {
-        !self.plain && (self.names_a_key() || flag("PELLUCID_ENCRYPT_NEW"))
+        !self.plain && (self.names_a_key() || self.encrypt_new || self.seal_new)
     }
 
     /// Whether a new database would be plain where a plain one is refused.
@@ -490,7 +498,7 @@ impl Birth {
         if let Some(path) = &request.passphrase_file {
             protections.push(Protection::Passphrase(pellucid_files::secrets::passphrase(path)?));
         }
-        if protections.is_empty() && flag("PELLUCID_ENCRYPT_NEW") {
+        if protections.is_empty() && request.encrypt_new {
             protections = Protection::from_environment()?;
         }
         if protections.is_empty() {

@@ -17,6 +17,7 @@ use crate::copy;
 use crate::file;
 use crate::lower::Lower;
 use crate::main_file::plain_where_sealed_is_required;
+use crate::newcomer;
 use crate::pins::{note_resolved, Expectation, Lesser};
 use crate::seal_request::{flag, Request};
 
@@ -156,6 +157,10 @@ unsafe fn request_of(name: *const c_char) -> Request {
         accept: string(c"pellucid_accept").is_some(),
         renew: string(c"pellucid_renew").is_some(),
         plain: false,
+        encrypt_new: flag("PELLUCID_ENCRYPT_NEW"),
+        seal_new: string(c"encrypt_new").is_some_and(|value| value == "1"),
+        plain_copies: string(c"plain_copies").is_some_and(|value| value == "1")
+            || flag("PELLUCID_PLAIN_COPIES"),
         unmapped: string(c"pellucid_mmap").is_some_and(|value| value == "0")
             || std::env::var_os("PELLUCID_MMAP").is_some_and(|value| value == "0"),
     }
@@ -191,7 +196,7 @@ unsafe extern "C" fn open(
             None => (None, false),
         };
         if copy.as_ref().is_some_and(copy::Opening::is_plain) {
-            request = Request { plain: true, ..Request::default() };
+            request = Request { plain: true, plain_copies: true, ..Request::default() };
         } else if request.copy && copy.is_none() {
             return ffi::CANTOPEN;
         }
@@ -201,7 +206,8 @@ unsafe extern "C" fn open(
         };
         if let Some(path) = path.as_ref().filter(|_| flags & ffi::OPEN_CREATE != 0) {
             // A file that would be refused as soon as it exists is not made.
-            if request.forbids_birth() && !path.exists() {
+            let copies = !request.plain_copies && newcomer::is_any();
+            if request.forbids_birth() && !copies && !path.exists() {
                 return report(path, &plain_where_sealed_is_required()).0;
             }
         }
@@ -270,7 +276,8 @@ fn expectation(
     if is_there {
         return Ok(found);
     }
-    let allowed = match makes && request.begets() {
+    let is_sealed = request.begets() || newcomer::is_any() && !request.plain_copies;
+    let allowed = match makes && is_sealed {
         true => found.refuse_birth(Lesser::Missing),
         false => found.refuse_lesser(Lesser::Missing),
     };

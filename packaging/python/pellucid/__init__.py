@@ -1,8 +1,9 @@
 """Encrypted SQLite databases for Python's own sqlite3 module.
 
     import pellucid
-    db = pellucid.connect("app.db")                         # sealed by the keyring's certificate, or a plain one
-    db = pellucid.connect("new.db", certificate="pellucid") # a new one, sealed from birth
+    db = pellucid.connect("app.db")                         # sealed or plain, as it is
+    db = pellucid.connect("new.db")                         # a new one, sealed under the keyring's default certificate
+    db = pellucid.connect("new.db", certificate="billing")  # or under another one
 
 The package is the loadable extension and these few lines. Keys: see the guide, or `pellucid init`.
 """
@@ -50,12 +51,20 @@ def connect(
     key_file=None,
     passphrase_file=None,
     require_sealed: bool = False,
+    plain_copies: bool = False,
     **options,
 ) -> sqlite3.Connection:
     """As sqlite3.connect, through the VFS `pellucid`.
 
     certificate, key_file, passphrase_file: what opens the database, or seals a new one. Names and paths, never secrets.
     require_sealed: a plain database is an error.
+
+    A new database is sealed, or it is an error: under the keys named here, else under those of a sealed database that
+    this process has open, else under the key file or passphrase that the environment names, else under the keyring's
+    default certificate. Copies that SQLite makes (VACUUM INTO, Connection.backup, ATTACH of a new file) are sealed like
+    the database that they are made of.
+
+    plain_copies: this database is plain if it is new, and copies of it may be plain.
     """
     load()
     parameters = {"vfs": "pellucid"}
@@ -64,6 +73,7 @@ def connect(
             parameters[name] = os.fspath(value)
     if require_sealed:
         parameters["require"] = "sealed"
+    parameters["plain_copies" if plain_copies else "encrypt_new"] = "1"
     path = urllib.parse.quote(os.fsencode(database))
     query = urllib.parse.urlencode(parameters, quote_via=urllib.parse.quote)
     return sqlite3.connect(f"file:{path}?{query}", uri=True, **options)

@@ -122,7 +122,7 @@ pub fn take_place(
     timeout: Duration,
 ) -> std::result::Result<(), DatabaseError> {
     let options = Options::new(timeout, Vec::new());
-    match Source::reserve(to, &uri(to, "vfs=pellucid"), &options) {
+    match Source::reserve(to, &uri(to, "vfs=pellucid&plain_copies=1"), &options) {
         Ok(source) => {
             let counter = next_counter(&source.handle)?;
             let (sector, laying) = prepare(new, to, counter)?;

@@ -47,4 +47,7 @@ pub fn set(command: &mut Command, preload: OsString, args: &RunArgs, eager: bool
     if args.require_sealed {
         command.env("PELLUCID_REQUIRE", "1");
     }
+    if args.plain_copies {
+        command.env("PELLUCID_PLAIN_COPIES", "1");
+    }
 }

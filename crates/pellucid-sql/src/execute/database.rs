@@ -487,8 +487,9 @@ pub(super) fn is_open_elsewhere(path: &std::path::Path) -> bool {
 fn make_file(path: &std::path::Path) -> Done {
     let io = |error: std::io::Error| Raised::from(Message::no_directory(path, &error));
     std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(io)?;
+    // Encrypted databases of the session say nothing about this one.
     let made = Connection::open_with_flags(
-        uri(path),
+        format!("{}&plain_copies=1", uri(path)),
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI,
     )
     .and_then(|connection| connection.execute_batch("PRAGMA journal_mode = WAL; VACUUM"));

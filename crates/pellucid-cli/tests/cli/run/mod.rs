@@ -4,6 +4,7 @@
 //! Method: the system's own sqlite3, Python, Perl and PHP, and small C programs made here. A missing one is a
 //! failure that names its package; nothing is skipped.
 
+mod copies;
 mod encrypt_new;
 mod host;
 mod loaded;

@@ -1,0 +1,90 @@
+//! What an empty database file becomes with its first write, and what other new files learn of a
+//! sealed one.
+
+use pellucid::Error;
+use pellucid_host::code::Outcome;
+use pellucid_host::ffi;
+
+use super::{Link, Phase};
+use crate::newcomer;
+use crate::newcomer::Sealed;
+
+/// What happens to a page that SQLite writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    Sealed,
+    Plain,
+    /// To a file of [`Phase::New`].
+    Undecided,
+}
+
+impl Link {
+    /// What happens to a page that SQLite writes now.
+    pub fn written(&self) -> Written {
+        match self.container.borrow().phase {
+            Phase::Unborn(_) | Phase::Sealed => Written::Sealed,
+            Phase::Plain => Written::Plain,
+            Phase::New => Written::Undecided,
+        }
+    }
+
+    /// Whether it is not decided yet what the empty file becomes.
+    pub fn is_new(&self) -> bool {
+        self.written() == Written::Undecided
+    }
+
+    /// Whether the file is sealed because a sealed database was open at its first write.
+    pub fn is_copy(&self) -> bool {
+        self.is_copy.get()
+    }
+
+    /// Whether copies of sealed databases may be plain in this file.
+    pub fn allows_plain_copies(&self) -> bool {
+        self.plain_copies
+    }
+
+    /// Notes that the new file is a plain database: page 1 lies in it in clear.
+    pub fn settle_plain(&self) {
+        if self.is_new() {
+            self.container.borrow_mut().phase = Phase::Plain;
+        }
+    }
+
+    /// Watches an empty file again whose first transaction was rolled back.
+    pub(super) fn watch_again(&self) {
+        let mut container = self.container.borrow_mut();
+        if self.was_new && matches!(container.phase, Phase::Plain) {
+            container.phase = Phase::New;
+        }
+    }
+
+    /// Lets the new file become a container with its first write, under the protectors of
+    /// `source`. A line in the log says so.
+    ///
+    /// # Errors
+    /// As [`Sealed::birth`].
+    pub fn seal_like(&self, source: &Sealed) -> Outcome<()> {
+        let typed = |error: Error| self.report(&error);
+        let (birth, line) = source.birth().map_err(typed)?;
+        let keys = birth.keys().map_err(typed)?;
+        let mut container = self.container.borrow_mut();
+        container.phase = Phase::Unborn(Box::new(birth));
+        container.keys = Some(keys);
+        self.is_copy.set(true);
+        self.note(ffi::OK, &line);
+        Ok(())
+    }
+
+    /// Enters the database among those that new ones are sealed like.
+    pub(super) fn announce(&self) {
+        if let Some(header) = &self.container.borrow().header {
+            newcomer::announce(
+                self.address(),
+                &self.path,
+                header,
+                &self.credentials,
+                self.plain_copies,
+            );
+        }
+    }
+}
