@@ -91,8 +91,8 @@ pub struct Link {
     plain_copies: bool,
     /// Whether the file was [`Phase::New`] at open.
     was_new: bool,
-    /// Whether the file became [`Phase::Unborn`] because a sealed database is open.
-    is_copy: Cell<bool>,
+    /// The keys of the sealed database because of which the file became [`Phase::Unborn`].
+    copied_with: RefCell<Option<Arc<Credentials>>>,
     container: RefCell<Container>,
     pool: RefCell<Pool>,
     reserve_next: Cell<[u64; 2]>,
@@ -147,7 +147,7 @@ impl Link {
             expected,
             plain_copies,
             was_new,
-            is_copy: Cell::new(false),
+            copied_with: RefCell::new(None),
             container: RefCell::new(Container {
                 phase,
                 keys,

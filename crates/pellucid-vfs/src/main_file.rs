@@ -182,7 +182,10 @@ impl MainFile {
     /// database is open, until page 1 has made the file a plain database.
     fn write_undecided(&mut self, bytes: &[u8], offset: u64, connected: &Connected) -> Outcome<()> {
         match newcomer::choose(connected) {
-            Choice::Plain => self.link.refuse_lesser()?,
+            Choice::Plain => {
+                self.check_required(ffi::LOCK_RESERVED)?;
+                self.link.refuse_lesser()?;
+            }
             Choice::Like(_) => return Err(self.link.report(&newcomer::begun_in_clear())),
             Choice::Unclear(paths) => return Err(self.link.report(&newcomer::unclear(&paths))),
         }
@@ -284,7 +287,7 @@ impl MainFile {
         if level >= ffi::LOCK_RESERVED && self.link.is_sealing() {
             self.link.check_remembered()?;
         }
-        self.check_required()?;
+        self.check_required(level)?;
         if level == ffi::LOCK_SHARED && !(self.link.is_new() && newcomer::is_any()) {
             self.link.refuse_lesser()?;
         }
@@ -304,9 +307,10 @@ impl MainFile {
     }
 
     /// Refuses a plain file where a sealed one is required. Another process may have filled a file
-    /// that was empty at open.
-    fn check_required(&self) -> Outcome<()> {
-        if self.require && !self.link.is_sealing() && !self.may_be_sealed() {
+    /// that was empty at open. A new file is decided by the time of its first write.
+    fn check_required(&self, level: c_int) -> Outcome<()> {
+        let undecided = level < ffi::LOCK_RESERVED && self.may_be_sealed();
+        if self.require && !self.link.is_sealing() && !undecided {
             return Err(self.link.report(&plain_where_sealed_is_required()));
         }
         Ok(())

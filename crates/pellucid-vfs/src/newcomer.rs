@@ -159,6 +159,11 @@ fn only<'a>(found: impl Iterator<Item = &'a Arc<Sealed>>) -> Choice {
 }
 
 impl Sealed {
+    /// The keys that its connection was opened with.
+    pub fn credentials(&self) -> Arc<Credentials> {
+        self.credentials.clone()
+    }
+
     /// Makes the keys of a copy: a fresh DEK and file id under the same protectors. Returns also
     /// the line for the log, which names the protectors that are left out.
     ///

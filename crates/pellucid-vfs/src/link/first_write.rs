@@ -35,7 +35,7 @@ impl Link {
 
     /// Whether the file is sealed because a sealed database was open at its first write.
     pub fn is_copy(&self) -> bool {
-        self.is_copy.get()
+        self.copied_with.borrow().is_some()
     }
 
     /// Whether copies of sealed databases may be plain in this file.
@@ -70,21 +70,19 @@ impl Link {
         let mut container = self.container.borrow_mut();
         container.phase = Phase::Unborn(Box::new(birth));
         container.keys = Some(keys);
-        self.is_copy.set(true);
+        *self.copied_with.borrow_mut() = Some(source.credentials());
         self.note(ffi::OK, &line);
         Ok(())
     }
 
-    /// Enters the database among those that new ones are sealed like.
+    /// Enters the database among those that new ones are sealed like. A copy hands on the keys of
+    /// its source, because its own connection names none.
     pub(super) fn announce(&self) {
         if let Some(header) = &self.container.borrow().header {
-            newcomer::announce(
-                self.address(),
-                &self.path,
-                header,
-                &self.credentials,
-                self.plain_copies,
-            );
+            let source = self.copied_with.borrow();
+            let credentials = source.as_ref().unwrap_or(&self.credentials);
+            let (at, path) = (self.address(), &self.path);
+            newcomer::announce(at, path, header, credentials, self.plain_copies);
         }
     }
 }

@@ -289,6 +289,38 @@ fn protectors_without_their_key_are_left_out() {
     assert_eq!(in_clear(&place), [] as [PathBuf; 0]);
 }
 
+/// The keyring is gone, and the program has the database still open.
+#[test]
+fn without_its_certificate_a_copy_is_refused_and_a_plain_one_is_made() {
+    let place = place();
+    let copy = |name: &str| {
+        format!(
+            "import os, sqlite3
+c = sqlite3.connect('file:app.db', uri=True); c.execute('SELECT * FROM t').fetchone()
+os.path.exists('instance') and os.rename('instance', 'gone')
+c.execute(\"VACUUM INTO '{name}'\")"
+        )
+    };
+    let output = place.run(&[], &python(), &["-c", &copy("copy.db")]);
+    assert!(!output.status.success(), "{}", text(&output));
+    for part in ["no protector of", "plain_copies=1", OPTION] {
+        assert!(text(&output).contains(part), "{}", text(&output));
+    }
+    assert_eq!(in_clear(&place), [] as [PathBuf; 0]);
+    std::fs::rename(place.path("gone"), place.path("instance")).unwrap();
+    answer(&place.run(&[], &python(), &["-c", &copy("file:plain.db?plain_copies=1")]));
+    assert!(!place.is_sealed("plain.db"));
+}
+
+#[test]
+fn a_copy_of_a_database_whose_encryption_is_switched_off_is_plain() {
+    let place = place();
+    let output = place.pellucid(&["decrypt", "--keep-container", "app.db"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    answer(&run(&place, &[], &["app.db", "VACUUM INTO 'copy.db'"]));
+    assert!(!place.is_sealed("copy.db"));
+}
+
 /// Rows of Python: its backup interface, two connections, a shared cache.
 #[test]
 fn a_copy_made_by_python_is_sealed() {
