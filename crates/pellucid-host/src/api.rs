@@ -86,6 +86,7 @@ slots! {
     vfs_find @ 141: unsafe extern "C" fn(*const c_char) -> *mut Vfs;
     vfs_register @ 142: unsafe extern "C" fn(*mut Vfs, c_int) -> c_int;
     context_db_handle @ 149: unsafe extern "C" fn(*mut Context) -> *mut Connection;
+    next_stmt @ 152: unsafe extern "C" fn(*mut Connection, *mut Statement) -> *mut Statement;
     create_function_v2 @ 162: unsafe extern "C" fn(
         *mut Connection, *const c_char, c_int, c_int, *mut c_void, Option<Function>,
         Option<Function>, Option<Final>, Option<Destructor>) -> c_int;
@@ -95,6 +96,7 @@ slots! {
     vtab_config @ 177: unsafe extern "C" fn(*mut Connection, c_int, ...) -> c_int;
     close_v2 @ 179: unsafe extern "C" fn(*mut Connection) -> c_int;
     db_filename @ 180: unsafe extern "C" fn(*mut Connection, *const c_char) -> *const c_char;
+    stmt_busy @ 184: unsafe extern "C" fn(*mut Statement) -> c_int;
     uri_parameter @ 189: unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char;
     load_extension @ 196: unsafe extern "C" fn(
         *mut Connection, *const c_char, *const c_char, *mut *mut c_char) -> c_int;
@@ -139,6 +141,25 @@ impl Api {
         let Ok(line) = CString::new(line) else { return };
         // SAFETY: both strings are terminated and live across the call; "%s" takes exactly one.
         unsafe { self.log_raw()(code, c"%s".as_ptr(), line.as_ptr()) };
+    }
+
+    /// Whether no statement of a connection is being executed. If it writes nevertheless, a function
+    /// of SQLite's interface does: the backup's.
+    ///
+    /// # Safety
+    /// `db` is an open connection whose mutex the caller holds.
+    pub unsafe fn is_idle(self, db: *mut Connection) -> bool {
+        // SAFETY: `db` by contract; a statement that SQLite returns lives as long as the mutex is held.
+        unsafe {
+            let mut statement = self.next_stmt()(db, std::ptr::null_mut());
+            while !statement.is_null() {
+                if self.stmt_busy()(statement) != 0 {
+                    return false;
+                }
+                statement = self.next_stmt()(db, statement);
+            }
+        }
+        true
     }
 
     /// Returns the schema name of the n-th database of a connection. `None` past the end.

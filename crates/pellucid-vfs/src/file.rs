@@ -500,6 +500,7 @@ unsafe fn connected(connection: *mut *mut Connection) -> Connected {
             }
             found.all.extend(link);
         }
+        found.is_idle = api.is_idle(db);
     }
     found
 }

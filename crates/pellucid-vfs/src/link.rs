@@ -93,6 +93,8 @@ pub struct Link {
     was_new: bool,
     /// The keys of the sealed database because of which the file became [`Phase::Unborn`].
     copied_with: RefCell<Option<Arc<Credentials>>>,
+    /// Whether a backup writes over this plain database.
+    is_backed_up_over: Cell<bool>,
     container: RefCell<Container>,
     pool: RefCell<Pool>,
     reserve_next: Cell<[u64; 2]>,
@@ -148,6 +150,7 @@ impl Link {
             plain_copies,
             was_new,
             copied_with: RefCell::new(None),
+            is_backed_up_over: Cell::new(false),
             container: RefCell::new(Container {
                 phase,
                 keys,

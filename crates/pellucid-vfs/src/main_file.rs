@@ -162,8 +162,8 @@ impl MainFile {
         self.database.write(bytes, offset)
     }
 
-    /// Refuses a page 1 by which a sealed database is copied page by page over this plain one: it
-    /// has the reserved bytes that this database has not.
+    /// Refuses a page 1 by which a sealed database is copied page by page over this plain one. It
+    /// has the reserved bytes, and either this database has none or a backup writes it.
     fn refuse_copied_over(&self, bytes: &[u8]) -> Outcome<()> {
         let is_reserved = |bytes: &[u8]| bytes.get(RESERVED_AT) == Some(&(TAIL_BYTES as u8));
         let is_checkpoint = self.link.lock_level.get() != ffi::LOCK_EXCLUSIVE;
@@ -172,10 +172,11 @@ impl MainFile {
         }
         let mut first = [0; RESERVED_AT + 1];
         self.lower.read(&mut first, 0)?;
-        match first.starts_with(SQLITE_MAGIC) && !is_reserved(&first) && newcomer::is_any() {
-            true => Err(self.link.report(&newcomer::copied_over())),
-            false => Ok(()),
+        let over_plain = first.starts_with(SQLITE_MAGIC) && newcomer::is_any();
+        if over_plain && (self.link.take_backup() || !is_reserved(&first)) {
+            return Err(self.link.report(&newcomer::copied_over()));
         }
+        Ok(())
     }
 
     /// Writes to a new file that no lock made a sealed one. Refuses every write once a sealed
@@ -281,8 +282,14 @@ impl MainFile {
         connected: impl Fn() -> Connected,
     ) -> Outcome<bool> {
         self.database.refresh()?;
-        if level >= ffi::LOCK_RESERVED && self.link.is_new() {
-            self.decide(&connected())?;
+        if level >= ffi::LOCK_RESERVED {
+            match self.link.written() {
+                Written::Undecided => self.decide(&connected())?,
+                Written::Plain => {
+                    self.link.begin_transaction(newcomer::is_any() && connected().is_idle);
+                }
+                Written::Sealed => {}
+            }
         }
         if level >= ffi::LOCK_RESERVED && self.link.is_sealing() {
             self.link.check_remembered()?;

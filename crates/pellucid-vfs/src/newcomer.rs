@@ -113,6 +113,8 @@ pub struct Connected {
     pub main: Option<usize>,
     /// The links of all of its databases.
     pub all: Vec<usize>,
+    /// Whether no statement of the connection is being executed, so that a backup writes.
+    pub is_idle: bool,
 }
 
 /// How a new database is made.
@@ -219,7 +221,7 @@ pub fn begun_in_clear() -> Error {
         Subject::Container,
         format!(
             "a new database beside a sealed one is sealed, and its first transaction began before that one was open: roll \
-             back and begin again, {INSTEAD}"
+             back and open the file again, {INSTEAD}"
         ),
     )
 }
@@ -237,8 +239,8 @@ pub fn unreserved(reserved: u8) -> Error {
     )
 }
 
-/// Makes the error for a page 1 with reserved bytes over a plain database that has none: the
-/// backup interface copies a sealed database over it.
+/// Makes the error for a page 1 by which the backup interface copies a sealed database over a
+/// plain one.
 pub fn copied_over() -> Error {
     Error::misuse(
         Subject::Page(1),

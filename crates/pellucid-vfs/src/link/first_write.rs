@@ -43,6 +43,16 @@ impl Link {
         self.plain_copies
     }
 
+    /// Notes at the lock for a transaction whether a backup writes it.
+    pub fn begin_transaction(&self, by_backup: bool) {
+        self.is_backed_up_over.set(by_backup);
+    }
+
+    /// Whether a backup writes this transaction. Forgets it, so that its rollback is none.
+    pub fn take_backup(&self) -> bool {
+        self.is_backed_up_over.take()
+    }
+
     /// Notes that the new file is a plain database: page 1 lies in it in clear.
     pub fn settle_plain(&self) {
         if self.is_new() {

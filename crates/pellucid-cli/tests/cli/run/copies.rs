@@ -237,11 +237,46 @@ fn plain_databases_beside_a_sealed_one_go_on() {
     for name in ["plain.db", "new.db"] {
         assert!(!place.is_sealed(name), "{name}");
     }
-    // A sealed database is not copied over a plain one.
-    let output = run(&place, &[], &["app.db", ".backup plain.db"]);
-    assert!(!output.status.success() && text(&output).contains(OPTION), "{}", text(&output));
-    assert_eq!(in_clear(&place), [] as [PathBuf; 0]);
-    assert_eq!(answer(&run(&place, &[], &["plain.db", "SELECT * FROM u"])), "1");
+}
+
+/// Over a database with reserved bytes, too, as a plain copy of before has them.
+#[test]
+fn a_sealed_database_is_not_copied_over_a_plain_one() {
+    let place = place();
+    let plain = place.command(sqlite3()).args(["plain.db", "CREATE TABLE u(a)"]).status().unwrap();
+    assert!(plain.success());
+    answer(&run(&place, &[OPTION], &["app.db", ".backup before.db"]));
+    let emptied = "DELETE FROM t; VACUUM; CREATE TABLE u(a)";
+    answer(&run(&place, &[], &["before.db", emptied]));
+    for name in ["plain.db", "before.db"] {
+        let back_up = format!(".backup {name}");
+        let output = run(&place, &[], &["app.db", &back_up]);
+        assert!(!output.status.success() && text(&output).contains(OPTION), "{}", text(&output));
+        assert_eq!(in_clear(&place), [] as [PathBuf; 0], "{name}");
+        // It goes on, beside a sealed one.
+        let ways = [
+            "INSERT INTO u VALUES (1)",
+            "BEGIN EXCLUSIVE; INSERT INTO u VALUES (2); COMMIT",
+            "VACUUM",
+        ];
+        for way in ways {
+            let both = format!("ATTACH 'app.db' AS s; {way}; SELECT 'done'");
+            assert_eq!(answer(&run(&place, &[], &[name, &both])), "done", "{name}: {way}");
+        }
+        assert_eq!(answer(&run(&place, &[], &[name, "SELECT count(*) FROM u"])), "2");
+        // A plain database is copied over it.
+        let script = format!(
+            "import sqlite3
+s = sqlite3.connect('app.db'); s.execute('SELECT * FROM t').fetchone()
+p = sqlite3.connect('other.db'); c = sqlite3.connect('{name}'); p.backup(c); print(*c.execute('SELECT * FROM w'))"
+        );
+        let fill = "CREATE TABLE IF NOT EXISTS w AS SELECT 3 AS a";
+        assert!(place.command(sqlite3()).args(["other.db", fill]).status().unwrap().success());
+        assert_eq!(answer(&place.run(&[], &python(), &["-c", &script])), "(3,)", "{name}");
+        answer(&run(&place, &[OPTION], &["app.db", &back_up]));
+        assert!(!place.is_sealed(name), "{name}");
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
 }
 
 #[test]
