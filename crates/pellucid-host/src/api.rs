@@ -97,6 +97,7 @@ slots! {
     close_v2 @ 179: unsafe extern "C" fn(*mut Connection) -> c_int;
     db_filename @ 180: unsafe extern "C" fn(*mut Connection, *const c_char) -> *const c_char;
     stmt_busy @ 184: unsafe extern "C" fn(*mut Statement) -> c_int;
+    stmt_readonly @ 185: unsafe extern "C" fn(*mut Statement) -> c_int;
     uri_parameter @ 189: unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char;
     load_extension @ 196: unsafe extern "C" fn(
         *mut Connection, *const c_char, *const c_char, *mut *mut c_char) -> c_int;
@@ -143,17 +144,17 @@ impl Api {
         unsafe { self.log_raw()(code, c"%s".as_ptr(), line.as_ptr()) };
     }
 
-    /// Whether no statement of a connection is being executed. If it writes nevertheless, a function
-    /// of SQLite's interface does: the backup's.
+    /// Whether no statement of a connection that may write is being executed. If the connection
+    /// writes nevertheless, a function of SQLite's interface does: the backup's.
     ///
     /// # Safety
     /// `db` is an open connection whose mutex the caller holds.
-    pub unsafe fn is_idle(self, db: *mut Connection) -> bool {
+    pub unsafe fn writes_nothing(self, db: *mut Connection) -> bool {
         // SAFETY: `db` by contract; a statement that SQLite returns lives as long as the mutex is held.
         unsafe {
             let mut statement = self.next_stmt()(db, std::ptr::null_mut());
             while !statement.is_null() {
-                if self.stmt_busy()(statement) != 0 {
+                if self.stmt_busy()(statement) != 0 && self.stmt_readonly()(statement) == 0 {
                     return false;
                 }
                 statement = self.next_stmt()(db, statement);

@@ -19,13 +19,10 @@ use pellucid_host::ffi;
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd};
 use crate::newcomer;
+use crate::newcomer::{RESERVED, RESERVED_AT};
 use crate::overlay::Overlay;
 use crate::pool::WearKind;
 use crate::read_ahead::ReadAhead;
-
-/// The offset in page 1 of the byte that states the reserved bytes of each page (SQLite file
-/// format, 1.3.4).
-pub const RESERVED_AT: usize = 20;
 
 /// Reads of page 1 before it counts as damaged. In WAL mode a checkpoint may write page 1 while it
 /// is read; SQLite asks for 16 bytes of it, and the shim needs the whole page.
@@ -435,7 +432,7 @@ impl Database {
             return Ok(false);
         }
         match bytes[RESERVED_AT] {
-            reserved if usize::from(reserved) == TAIL_BYTES => Ok(true),
+            RESERVED => Ok(true),
             reserved if self.link.is_copy() => {
                 Err(self.link.report(&newcomer::unreserved(reserved)))
             }

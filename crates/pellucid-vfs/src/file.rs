@@ -51,8 +51,9 @@ struct State {
 }
 
 enum Kind {
-    /// A plain journal or WAL, or a super-journal: its calls go to the lower VFS unchanged.
-    Through,
+    /// A plain journal or WAL, or a super-journal: its calls go to the lower VFS unchanged. A WAL
+    /// has the link of its database.
+    Through(Option<Rc<Link>>),
     Main(Box<MainFile>),
     Wal(Rc<RefCell<WalFile>>, Rc<Link>),
     Journal(Rc<RefCell<JournalFile>>, Rc<Link>),
@@ -116,18 +117,19 @@ pub unsafe fn open(
         }
         Some(path) if flags & ffi::OPEN_WAL != 0 => {
             // SAFETY: SQLite's name of a WAL.
-            unsafe { partner(name, &path) }.map(|link| {
-                link.map_or(Kind::Through, |link| {
+            unsafe { partner(name, &path) }.map(|link| match link {
+                Some(link) if link.is_sealing() => {
                     let wal = Rc::new(RefCell::new(WalFile::new(link.clone(), lower, path)));
                     *link.wal.borrow_mut() = Some(wal.clone());
                     Kind::Wal(wal, link)
-                })
+                }
+                link => Kind::Through(link),
             })
         }
         Some(path) if flags & ffi::OPEN_MAIN_JOURNAL != 0 => {
             // SAFETY: SQLite's name of a main journal.
             unsafe { partner(name, &path) }.map(|link| {
-                link.map_or(Kind::Through, |link| {
+                link.filter(|link| link.is_sealing()).map_or(Kind::Through(None), |link| {
                     let found = (flags & ffi::OPEN_CREATE == 0).then_some(path);
                     let journal = JournalFile::new(link.clone(), lower, found);
                     let journal = Rc::new(RefCell::new(journal));
@@ -140,7 +142,7 @@ pub unsafe fn open(
         Some(_) if flags & TEMPORARY != 0 => TempStore::new(lower)
             .map(|store| Kind::Temp(Box::new(store)))
             .map_err(|_| Code(ffi::NOMEM)),
-        Some(_) => Ok(Kind::Through),
+        Some(_) => Ok(Kind::Through(None)),
     };
     let kind = match kind {
         Ok(kind) => kind,
@@ -212,8 +214,8 @@ unsafe fn state_of_open<'a>(file: *mut File) -> Option<&'a State> {
     }
 }
 
-/// Finds the link of the database that a journal or WAL belongs to. `None` if that database is
-/// plain.
+/// Finds the link of the database that a journal or WAL belongs to. `None` if that database is not
+/// of the shim.
 ///
 /// # Safety
 /// `name` is the filename object SQLite opens a main journal or WAL with.
@@ -222,7 +224,7 @@ unsafe fn partner(name: *const c_char, path: &Path) -> Outcome<Option<Rc<Link>>>
     // SAFETY: by contract.
     let database = unsafe { api.filename_database()(name) };
     match registry::find(database, path) {
-        Partner::Found(link) => Ok(Some(link).filter(|link| link.is_sealing())),
+        Partner::Found(link) => Ok(Some(link)),
         Partner::Unknown => Ok(None),
         Partner::Ambiguous => {
             note(ffi::CANTOPEN, path, "it cannot be told which connection this belongs to");
@@ -294,7 +296,7 @@ unsafe extern "C" fn close(file: *mut File) -> c_int {
 impl State {
     fn close(&mut self) -> c_int {
         match &mut self.kind {
-            Kind::Through | Kind::Temp(_) => ffi::OK,
+            Kind::Through(_) | Kind::Temp(_) => ffi::OK,
             Kind::Main(main) => {
                 // SAFETY: SQLite closes the file, and holds the connection's mutex.
                 if let Some(other) = unsafe { detached_from(self.name, self.connection) } {
@@ -318,7 +320,7 @@ impl State {
 
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
         match &mut self.kind {
-            Kind::Through => self.lower.read(buffer, offset),
+            Kind::Through(_) => self.lower.read(buffer, offset),
             Kind::Main(main) => main.read(buffer, offset),
             Kind::Wal(wal, _) => wal.borrow_mut().read(buffer, offset),
             Kind::Journal(journal, _) => journal.borrow_mut().read(buffer, offset),
@@ -328,7 +330,11 @@ impl State {
 
     fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         match &mut self.kind {
-            Kind::Through => self.lower.write(bytes, offset),
+            Kind::Through(Some(link)) if link.is_backed_up_over() => {
+                link.refuse_copied_over(bytes)?;
+                self.lower.write(bytes, offset)
+            }
+            Kind::Through(_) => self.lower.write(bytes, offset),
             Kind::Main(main) => {
                 let connection = self.connection;
                 // SAFETY: SQLite writes, and holds the connection's mutex.
@@ -342,7 +348,7 @@ impl State {
 
     fn truncate(&mut self, size: u64) -> Outcome<()> {
         match &mut self.kind {
-            Kind::Through => self.lower.truncate(size),
+            Kind::Through(_) => self.lower.truncate(size),
             Kind::Main(main) => main.truncate(size),
             Kind::Wal(wal, _) => wal.borrow_mut().truncate(size),
             Kind::Journal(journal, _) => journal.borrow_mut().truncate(size),
@@ -352,7 +358,7 @@ impl State {
 
     fn sync(&mut self, flags: c_int) -> Outcome<()> {
         match &mut self.kind {
-            Kind::Through => self.lower.sync(flags),
+            Kind::Through(_) => self.lower.sync(flags),
             Kind::Main(main) => main.sync(flags),
             Kind::Wal(wal, _) => wal.borrow_mut().sync(flags),
             Kind::Journal(journal, _) => journal.borrow_mut().sync(flags),
@@ -362,7 +368,7 @@ impl State {
 
     fn size(&mut self) -> Outcome<u64> {
         match &mut self.kind {
-            Kind::Through => self.lower.size(),
+            Kind::Through(_) => self.lower.size(),
             Kind::Main(main) => main.size(),
             Kind::Wal(wal, _) => wal.borrow_mut().size(),
             Kind::Journal(journal, _) => journal.borrow_mut().size(),
@@ -500,7 +506,7 @@ unsafe fn connected(connection: *mut *mut Connection) -> Connected {
             }
             found.all.extend(link);
         }
-        found.is_idle = api.is_idle(db);
+        found.is_idle = api.writes_nothing(db);
     }
     found
 }
@@ -575,7 +581,7 @@ impl State {
             }
         }
         let through = match &self.kind {
-            Kind::Through => true,
+            Kind::Through(_) => true,
             Kind::Main(main) => !main.is_sealing(),
             _ => false,
         };
@@ -629,7 +635,7 @@ unsafe extern "C" fn sector_size(file: *mut File) -> c_int {
     let state = unsafe { &*(*file.cast::<ShimFile>()).state };
     let below = state.lower.sector_size();
     match &state.kind {
-        Kind::Through => below,
+        Kind::Through(_) => below,
         // A journal's header needs the room, and a larger sector only removes a promise.
         _ => below.max(pellucid::sector::SECTOR_BYTES as c_int),
     }
@@ -640,7 +646,7 @@ unsafe extern "C" fn device_characteristics(file: *mut File) -> c_int {
     let state = unsafe { &*(*file.cast::<ShimFile>()).state };
     let promises = state.lower.device_characteristics();
     match &state.kind {
-        Kind::Through => promises,
+        Kind::Through(_) => promises,
         _ => promises & !ffi::IOCAP_REMOVED,
     }
 }
@@ -672,7 +678,7 @@ unsafe extern "C" fn shm_lock(file: *mut File, first: c_int, count: c_int, flags
     // SAFETY: the file is open.
     unsafe {
         with(file, |state| match &mut state.kind {
-            Kind::Main(main) => main.shm_lock(first, count, flags),
+            Kind::Main(main) => main.shm_lock(first, count, flags, || connected(state.connection)),
             _ => state.lower.shm_lock(first, count, flags),
         })
     }

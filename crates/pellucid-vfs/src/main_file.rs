@@ -7,12 +7,11 @@ use std::rc::Rc;
 
 use pellucid::header::REGION_BYTES;
 use pellucid::sector::{SectorZero, SECTOR_BYTES, SQLITE_MAGIC};
-use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_host::code::{report, Code, Outcome};
 use pellucid_host::ffi;
 
-use crate::database::{Database, RESERVED_AT};
+use crate::database::Database;
 use crate::laying;
 use crate::link::{Failure, Link, Phase, Written};
 use crate::lower::Lower;
@@ -150,8 +149,8 @@ impl MainFile {
     ) -> Outcome<()> {
         match self.link.written() {
             Written::Plain => {
-                if offset == 0 {
-                    self.refuse_copied_over(bytes)?;
+                if offset == 0 && self.link.is_backed_up_over() {
+                    self.link.refuse_copied_over(bytes)?;
                 }
                 return self.lower.write(bytes, offset);
             }
@@ -160,23 +159,6 @@ impl MainFile {
         }
         self.link.check_writable()?;
         self.database.write(bytes, offset)
-    }
-
-    /// Refuses a page 1 by which a sealed database is copied page by page over this plain one. It
-    /// has the reserved bytes, and either this database has none or a backup writes it.
-    fn refuse_copied_over(&self, bytes: &[u8]) -> Outcome<()> {
-        let is_reserved = |bytes: &[u8]| bytes.get(RESERVED_AT) == Some(&(TAIL_BYTES as u8));
-        let is_checkpoint = self.link.lock_level.get() != ffi::LOCK_EXCLUSIVE;
-        if !is_reserved(bytes) || is_checkpoint || self.link.allows_plain_copies() {
-            return Ok(());
-        }
-        let mut first = [0; RESERVED_AT + 1];
-        self.lower.read(&mut first, 0)?;
-        let over_plain = first.starts_with(SQLITE_MAGIC) && newcomer::is_any();
-        if over_plain && (self.link.take_backup() || !is_reserved(&first)) {
-            return Err(self.link.report(&newcomer::copied_over()));
-        }
-        Ok(())
     }
 
     /// Writes to a new file that no lock made a sealed one. Refuses every write once a sealed
@@ -346,8 +328,18 @@ impl MainFile {
     ///
     /// Before the write lock the shim draws nonces; after it, or after the checkpoint lock, it
     /// reads the header again, because this connection may seal then.
-    pub fn shm_lock(&mut self, first: c_int, count: c_int, flags: c_int) -> c_int {
+    /// `connected` names the databases of the connection.
+    pub fn shm_lock(
+        &mut self,
+        first: c_int,
+        count: c_int,
+        flags: c_int,
+        connected: impl Fn() -> Connected,
+    ) -> c_int {
         if !self.link.is_sealing() {
+            if flags == ffi::SHM_LOCK | ffi::SHM_EXCLUSIVE && first == ffi::WAL_WRITE_LOCK {
+                self.link.begin_transaction(newcomer::is_any() && connected().is_idle);
+            }
             return self.lower.shm_lock(first, count, flags);
         }
         let taken = flags & ffi::SHM_LOCK != 0;

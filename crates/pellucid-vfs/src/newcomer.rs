@@ -7,13 +7,21 @@
 //! threads: what they know of their headers is repeated here, behind one lock.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use pellucid::header::Header;
 use pellucid::protector::{KeySource, Protector};
+use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Result, Subject};
 
 use crate::seal_request::{Birth, Credentials};
+
+/// The offset in page 1 of the byte that states the reserved bytes of each page (SQLite file
+/// format, 1.3.4).
+pub const RESERVED_AT: usize = 20;
+/// That byte of a database with room for tails.
+pub const RESERVED: u8 = TAIL_BYTES as u8;
 
 /// How a copy is asked to be plain: the end of each refusal.
 const INSTEAD: &str =
@@ -51,6 +59,9 @@ struct Known {
 static KNOWN: Mutex<Known> =
     Mutex::new(Known { open: Vec::new(), detached: Vec::new(), copies: Vec::new() });
 
+/// Whether a new database may have to be sealed: what [`Known`] says, to be read without its lock.
+static ANY: AtomicBool = AtomicBool::new(false);
+
 fn known() -> MutexGuard<'static, Known> {
     KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -79,11 +90,22 @@ pub fn announce(
         kin,
         plain_copies,
     }));
+    known.tell();
 }
 
 /// Takes out the database of the link at `at`, which is being closed.
 pub fn withdraw(at: usize) {
-    known().open.retain(|sealed| sealed.at != at);
+    let mut known = known();
+    known.open.retain(|sealed| sealed.at != at);
+    known.tell();
+}
+
+impl Known {
+    /// Brings [`ANY`] up to date.
+    fn tell(&self) {
+        let any = !self.detached.is_empty() || self.open.iter().any(|sealed| !sealed.plain_copies);
+        ANY.store(any, Ordering::Release);
+    }
 }
 
 /// Keeps the database of the link at `at` in mind after it was detached from a connection whose
@@ -97,13 +119,13 @@ pub fn keep_detached(at: usize, main: Option<usize>) {
     let Some(sealed) = known.open.iter().find(|sealed| sealed.at == at).cloned() else { return };
     if !sealed.plain_copies && !known.detached.iter().any(|other| other.kin == sealed.kin) {
         known.detached.push(sealed);
+        known.tell();
     }
 }
 
 /// Whether a new database may have to be sealed.
 pub fn is_any() -> bool {
-    let known = known();
-    !known.detached.is_empty() || known.open.iter().any(|sealed| !sealed.plain_copies)
+    ANY.load(Ordering::Acquire)
 }
 
 /// The databases of one connection, by the addresses of their links.
@@ -113,7 +135,8 @@ pub struct Connected {
     pub main: Option<usize>,
     /// The links of all of its databases.
     pub all: Vec<usize>,
-    /// Whether no statement of the connection is being executed, so that a backup writes.
+    /// Whether no statement of the connection that may write is being executed. If the connection
+    /// writes, a backup does.
     pub is_idle: bool,
 }
 
@@ -234,7 +257,7 @@ pub fn unreserved(reserved: u8) -> Error {
             "reserves {reserved} bytes a page and not {}: a new database beside a sealed one is sealed, and a plain one \
              cannot be copied into it page by page; use `VACUUM INTO`, open the file again if it was open before the \
              sealed one, {INSTEAD}",
-            pellucid::unit::TAIL_BYTES
+            TAIL_BYTES
         ),
     )
 }

@@ -7,7 +7,8 @@ use pellucid_host::ffi;
 
 use super::{Link, Phase};
 use crate::newcomer;
-use crate::newcomer::Sealed;
+use crate::newcomer::{Sealed, RESERVED, RESERVED_AT};
+use pellucid::sector::SQLITE_MAGIC;
 
 /// What happens to a page that SQLite writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +49,23 @@ impl Link {
         self.is_backed_up_over.set(by_backup);
     }
 
-    /// Whether a backup writes this transaction. Forgets it, so that its rollback is none.
-    pub fn take_backup(&self) -> bool {
-        self.is_backed_up_over.take()
+    /// Whether a backup writes this transaction.
+    pub fn is_backed_up_over(&self) -> bool {
+        self.is_backed_up_over.get()
+    }
+
+    /// Refuses a page 1 of a backup, on its way to this plain database or its log, if it has
+    /// reserved bytes. The rollback that follows is no backup.
+    ///
+    /// # Errors
+    /// `SQLITE_PERM` after a line in the log.
+    pub fn refuse_copied_over(&self, bytes: &[u8]) -> Outcome<()> {
+        let is_first = bytes.starts_with(SQLITE_MAGIC) && bytes.get(RESERVED_AT) == Some(&RESERVED);
+        if !is_first || self.plain_copies {
+            return Ok(());
+        }
+        self.is_backed_up_over.set(false);
+        Err(self.report(&newcomer::copied_over()))
     }
 
     /// Notes that the new file is a plain database: page 1 lies in it in clear.

@@ -249,6 +249,11 @@ fn a_sealed_database_is_not_copied_over_a_plain_one() {
     let emptied = "DELETE FROM t; VACUUM; CREATE TABLE u(a)";
     answer(&run(&place, &[], &["before.db", emptied]));
     for name in ["plain.db", "before.db"] {
+        let wal = format!("{name}.wal");
+        std::fs::copy(place.path(name), place.path(&wal)).unwrap();
+        answer(&run(&place, &[], &[&wal, "PRAGMA journal_mode = WAL"]));
+    }
+    for name in ["plain.db", "before.db", "plain.db.wal", "before.db.wal"] {
         let back_up = format!(".backup {name}");
         let output = run(&place, &[], &["app.db", &back_up]);
         assert!(!output.status.success() && text(&output).contains(OPTION), "{}", text(&output));
