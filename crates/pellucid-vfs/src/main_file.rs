@@ -28,6 +28,8 @@ pub struct MainFile {
     lower: Lower,
     database: Database,
     require: bool,
+    /// What the URI asks for, if a new file has to be sealed whatever is open then.
+    seal_new: Option<Request>,
 }
 
 impl MainFile {
@@ -101,8 +103,10 @@ impl MainFile {
             link.end_announced();
         }
         let database = Database::new(link.clone(), lower, !request.unmapped);
-        let require = request.require || request.seal_new && link.is_new();
-        Ok(Self { link, lower, database, require })
+        let require = request.require;
+        let seal_new =
+            (request.seal_new && link.is_new()).then_some(Request { encrypt_new: true, ..request });
+        Ok(Self { link, lower, database, require, seal_new })
     }
 
     /// The state that this file shares with its journal and its WAL.
@@ -165,6 +169,9 @@ impl MainFile {
     /// database is open, until page 1 has made the file a plain database.
     fn write_undecided(&mut self, bytes: &[u8], offset: u64, connected: &Connected) -> Outcome<()> {
         match newcomer::choose(connected) {
+            Choice::Plain if self.seal_new.is_some() => {
+                return Err(self.link.report(&newcomer::begun_in_clear()))
+            }
             Choice::Plain => {
                 self.check_required(ffi::LOCK_RESERVED)?;
                 self.link.refuse_lesser()?;
@@ -183,7 +190,10 @@ impl MainFile {
     /// has opened no journal yet.
     fn decide(&self, connected: &Connected) -> Outcome<()> {
         match newcomer::choose(connected) {
-            Choice::Plain => self.link.refuse_lesser(),
+            Choice::Plain => match &self.seal_new {
+                Some(request) => self.link.seal_as(request),
+                None => self.link.refuse_lesser(),
+            },
             Choice::Unclear(paths) => Err(self.link.report(&newcomer::unclear(&paths))),
             Choice::Like(sealed) => {
                 self.link.seal_like(&sealed)?;
@@ -291,7 +301,7 @@ impl MainFile {
         match self.link.written() {
             Written::Sealed => true,
             Written::Plain => false,
-            Written::Undecided => newcomer::is_any(),
+            Written::Undecided => self.seal_new.is_some() || newcomer::is_any(),
         }
     }
 

@@ -8,6 +8,7 @@ use pellucid_host::ffi;
 use super::{Link, Phase};
 use crate::newcomer;
 use crate::newcomer::{Sealed, RESERVED, RESERVED_AT};
+use crate::seal_request::{Birth, Request};
 use pellucid::sector::SQLITE_MAGIC;
 
 /// What happens to a page that SQLite writes.
@@ -91,12 +92,28 @@ impl Link {
     pub fn seal_like(&self, source: &Sealed) -> Outcome<()> {
         let typed = |error: Error| self.report(&error);
         let (birth, line) = source.birth().map_err(typed)?;
-        let keys = birth.keys().map_err(typed)?;
+        self.expect(birth)?;
+        *self.copied_with.borrow_mut() = Some(source.credentials());
+        self.note(ffi::OK, &line);
+        Ok(())
+    }
+
+    /// Lets the new file become a container with its first write, under the keys of `request`.
+    ///
+    /// # Errors
+    /// As [`Birth::requested`].
+    pub fn seal_as(&self, request: &Request) -> Outcome<()> {
+        match Birth::requested(request).map_err(|error| self.report(&error))? {
+            Some(birth) => self.expect(birth),
+            None => Ok(()),
+        }
+    }
+
+    fn expect(&self, birth: Birth) -> Outcome<()> {
+        let keys = birth.keys().map_err(|error| self.report(&error))?;
         let mut container = self.container.borrow_mut();
         container.phase = Phase::Unborn(Box::new(birth));
         container.keys = Some(keys);
-        *self.copied_with.borrow_mut() = Some(source.credentials());
-        self.note(ffi::OK, &line);
         Ok(())
     }
 

@@ -416,6 +416,11 @@ fn the_python_package_makes_sealed_databases_and_copies() {
             "like.db",
             "pellucid.connect('key.db', passphrase_file='pass').backup(pellucid.connect('like.db'))".into(),
         ),
+        // Nothing is open any more when it gets its first page.
+        (
+            "later.db",
+            format!("s = pellucid.connect('app.db'); c = pellucid.connect('later.db'); s.close(); {fill}"),
+        ),
     ] {
         let output = wheel(&place, &script);
         assert!(output.status.success(), "{name}: {}", text(&output));
