@@ -189,18 +189,16 @@ impl MainFile {
     /// Decides what a new file becomes. Called when SQLite takes the lock for its first write: it
     /// has opened no journal yet.
     fn decide(&self, connected: &Connected) -> Outcome<()> {
-        match newcomer::choose(connected) {
-            Choice::Plain => match &self.seal_new {
-                Some(request) => self.link.seal_as(request),
-                None => self.link.refuse_lesser(),
-            },
-            Choice::Unclear(paths) => Err(self.link.report(&newcomer::unclear(&paths))),
-            Choice::Like(sealed) => {
-                self.link.seal_like(&sealed)?;
-                self.lower.forget_chunks();
-                Ok(())
+        match (newcomer::choose(connected), &self.seal_new) {
+            (Choice::Unclear(paths), _) => {
+                return Err(self.link.report(&newcomer::unclear(&paths)));
             }
+            (Choice::Like(sealed), _) => self.link.seal_like(&sealed)?,
+            (Choice::Plain, Some(request)) => self.link.seal_as(request)?,
+            (Choice::Plain, None) => return self.link.refuse_lesser(),
         }
+        self.lower.forget_chunks();
+        Ok(())
     }
 
     /// Cuts or extends the file.

@@ -78,10 +78,11 @@ pub fn open(scenario: &Scenario, path: &Path, sealed: bool) -> rusqlite::Result<
         true => "pellucid",
         false => "unix",
     };
-    // In a conversion either kind may be there, and naming a key would insist on one.
+    // In a conversion either kind may be there, and naming a key would insist on one. A plain one is
+    // plain whatever other tests of this process have open.
     let key = match sealed && (!converts || is_unborn(path)) {
         true => format!("&key_file={}", std::env::var("PELLUCID_KEY_FILE").unwrap()),
-        false => String::new(),
+        false => "&plain_copies=1".to_owned(),
     };
     let overwrite = u8::from(scenario.powersafe);
     let uri = format!("file:{}?vfs={vfs}&psow={overwrite}{key}", path.display());

@@ -9,12 +9,13 @@ use crate::built::built;
 use crate::random::Random;
 
 /// The environment that would change what the shim does; tests set what they need.
-const SWITCHES: [&str; 6] = [
+const SWITCHES: [&str; 7] = [
     "PELLUCID_LOG",
     "PELLUCID_ENCRYPT_NEW",
     "PELLUCID_KEY_FILE",
     "PELLUCID_PASSPHRASE_FILE",
     "PELLUCID_REQUIRE",
+    "PELLUCID_PLAIN_COPIES",
     "LD_PRELOAD",
 ];
 
