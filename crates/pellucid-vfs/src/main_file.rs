@@ -345,9 +345,7 @@ impl MainFile {
         connected: impl Fn() -> Connected,
     ) -> c_int {
         if !self.link.is_sealing() {
-            if flags == ffi::SHM_LOCK | ffi::SHM_EXCLUSIVE && first == ffi::WAL_WRITE_LOCK {
-                self.link.begin_transaction(newcomer::is_any() && connected().is_idle);
-            }
+            self.note_backup(first, flags, connected);
             return self.lower.shm_lock(first, count, flags);
         }
         let taken = flags & ffi::SHM_LOCK != 0;
@@ -408,6 +406,13 @@ impl MainFile {
                 self.lower.shm_lock(first, count, unlock);
                 code
             }
+        }
+    }
+
+    /// Notes at the write lock of a plain database's log whether a backup writes the transaction.
+    fn note_backup(&self, first: c_int, flags: c_int, connected: impl Fn() -> Connected) {
+        if flags == ffi::SHM_LOCK | ffi::SHM_EXCLUSIVE && first == ffi::WAL_WRITE_LOCK {
+            self.link.begin_transaction(newcomer::is_any() && connected().is_idle);
         }
     }
 
