@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::sealed_file::{check_new, sync_parent, write_new, Kind, SealedFile};
+use super::sealed_file::{
+    check_new, may_replace, remove_all, sync_parent, write_all_new, write_new, Kind, SealedFile,
+};
 use super::{found, instance, Action, Event, Found, Keyring, DEFAULT_CERTIFICATE};
 use pellucid::certificate::{
     Certificate, CertificateRequest, PublicCertificate, VALID_DAYS_DEFAULT,
@@ -147,7 +149,7 @@ impl Keyring {
         let (_change, now) = self.begin_change()?;
         let file = self.certificate_file(name);
         if !file.path().exists() {
-            event(action, "certificate", stored.public()).record(&self.home)?;
+            event(action, "certificate", stored.public()).record_by(self)?;
             if file.create(&now.master_key, &encode(stored))? {
                 return Ok(());
             }
@@ -171,7 +173,7 @@ impl Keyring {
         let text = (encoding.public)(stored.public())?;
         let Some((key_path, password)) = private_key else {
             check_new(path)?;
-            event(Action::Exported, "certificate", stored.public()).record(&self.home)?;
+            event(Action::Exported, "certificate", stored.public()).record_by(self)?;
             return write_new(path, text.as_bytes());
         };
         let Stored::Whole(certificate) = stored else {
@@ -182,15 +184,17 @@ impl Keyring {
         check_new(key_path)?;
         check_new(path)?;
         let key = (encoding.private)(&certificate, password)?;
-        event(Action::BackedUp, "private key", certificate.public()).record(&self.home)?;
-        write_new(key_path, key.as_bytes())?;
-        if let Err(error) = write_new(path, text.as_bytes()) {
-            let _ = std::fs::remove_file(key_path);
-            return Err(error);
-        }
-        let (_change, now) = self.begin_change()?;
-        let stored = Stored::Whole(certificate.backed_up_now());
-        self.certificate_file(name).replace(&now.master_key, &encode(&stored))
+        let file = self.certificate_file(name);
+        // Whoever cannot leave the mark of a backup does not get one: nobody would know of it.
+        may_replace(file.path())?;
+        event(Action::BackedUp, "private key", certificate.public()).record_by(self)?;
+        let made = [(key_path, key.as_bytes()), (path, text.as_bytes())];
+        write_all_new(&made)?;
+        let marked = self.begin_change().and_then(|(_change, now)| {
+            let stored = Stored::Whole(certificate.backed_up_now());
+            file.replace(&now.master_key, &encode(&stored))
+        });
+        marked.inspect_err(|_| remove_all(&made))
     }
 
     /// Takes a certificate out of the keyring.
@@ -204,7 +208,7 @@ impl Keyring {
         if !file.path().exists() {
             return Err(self.not_there("drop", name));
         }
-        self.dropped(name).record(&self.home)?;
+        self.dropped(name).record_by(self)?;
         std::fs::remove_file(file.path())
             .map_err(|error| Error::io(Subject::File(file.path().to_owned()), error))?;
         sync_parent(file.path())

@@ -2,20 +2,27 @@
 //!
 //! An event is written, and synced, once everything was checked and before anything is changed: whatever was done is in
 //! the log, and where the log cannot be written nothing is done. A line may therefore stand for something that failed a
-//! moment later. Lines are JSON; none has a secret. Described in docs/format.md, "Event log".
+//! moment later. Opens, checks and verifications are noted where that is possible without waiting. Lines are JSON; none has
+//! a secret. Each line is chained to the one before, so that one that is changed or taken away is missed. Described in
+//! docs/format.md, "Event log".
 
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+mod chain;
+mod log;
+mod waiting;
+
+use std::path::Path;
 
 use nix::syslog::{Facility, Priority, Severity};
-use pellucid::error::{Error, Result, Subject};
+use pellucid::error::Result;
 use pellucid::hash::hex;
 use pellucid::shown::printable_json;
+use serde_json::{Map, Value};
 use time::format_description::well_known::Rfc3339;
 
-use super::instance;
+use super::{instance, Keyring};
+pub use chain::{EventLog, LogBreak, Wrong};
+pub use log::check_events;
+pub(super) use log::{carry_over, file};
 
 /// What is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +34,7 @@ pub enum Action {
     Imported,
     /// A certificate, without its private key, or a whole instance, sealed, was written to a file.
     Exported,
-    /// A private key or a master key was written to a file.
+    /// A private key or a master key was written to a file, or a database to backup media.
     BackedUp,
     /// A master key came back from its backup.
     Restored,
@@ -59,6 +66,14 @@ pub enum Action {
     Kept,
     /// What is at a path was accepted, although the keyring expected something else.
     Accepted,
+    /// A sealed database was opened with a key.
+    Opened,
+    /// The pages of a database were checked with a key.
+    Checked,
+    /// A backup was read and checked.
+    Verified,
+    /// The chain of the event log was begun anew.
+    Restarted,
 }
 
 impl Action {
@@ -84,6 +99,10 @@ impl Action {
             Action::Replaced => "replaced by another one",
             Action::Kept => "kept aside",
             Action::Accepted => "accepted",
+            Action::Opened => "opened",
+            Action::Checked => "checked",
+            Action::Verified => "verified",
+            Action::Restarted => "restarted",
         }
     }
 }
@@ -95,13 +114,14 @@ pub struct Event {
     subject: &'static str,
     name: Option<String>,
     thumbprint: Option<String>,
+    file_id: Option<String>,
     forced: bool,
 }
 
 impl Event {
     /// Of a kind of thing (`certificate`, `database`, `service master key`).
     pub fn new(action: Action, subject: &'static str) -> Self {
-        Self { action, subject, name: None, thumbprint: None, forced: false }
+        Self { action, subject, name: None, thumbprint: None, file_id: None, forced: false }
     }
 
     /// Which one: a name, or a path.
@@ -113,6 +133,12 @@ impl Event {
     /// A certificate's SHA-256 thumbprint.
     pub fn thumbprint(mut self, thumbprint: &[u8; 32]) -> Self {
         self.thumbprint = Some(hex(thumbprint));
+        self
+    }
+
+    /// The file id of a database.
+    pub fn file_id(mut self, file_id: &[u8; 16]) -> Self {
+        self.file_id = Some(hex(file_id));
         self
     }
 
@@ -131,33 +157,45 @@ impl Event {
         match instance::locate() {
             Ok(home) => self.record(&home),
             Err(_) => {
-                self.tell_syslog(&self.line());
+                self.tell_syslog(&line_of(self.facts()));
                 Ok(())
             }
         }
     }
 
-    /// Writes it to the log of the instance at `home`, where there is one, and to syslog. Whoever may read the instance
-    /// but not write to it is recorded by syslog alone.
+    /// Writes it to the log of the instance at `home`, where there is one, and to syslog. Of an account that may read the
+    /// instance and not write its log, it is written to a file of that account, from where the next writer takes it in.
     ///
     /// # Errors
-    /// [`Error::Io`] if the log cannot be written; what was to be done must not be done then.
+    /// [`pellucid::Error::Io`] if it can be written nowhere; what was to be done must not be done then.
     pub fn record(&self, home: &Path) -> Result<()> {
-        let line = self.line();
-        self.tell_syslog(&line);
-        if !home.join("keyring").is_dir() {
-            return Ok(());
+        self.record_with(home, None)
+    }
+
+    /// The same for the instance of an opened keyring, which may be open by a password alone.
+    ///
+    /// # Errors
+    /// As [`Event::record`].
+    pub(super) fn record_by(&self, keyring: &Keyring) -> Result<()> {
+        self.record_with(keyring.home(), Some(keyring))
+    }
+
+    fn record_with(&self, home: &Path, keyring: Option<&Keyring>) -> Result<()> {
+        let facts = self.facts();
+        self.tell_syslog(&line_of(facts.clone()));
+        match home.join("keyring").is_dir() {
+            true => log::record(home, facts, keyring),
+            false => Ok(()),
         }
-        match append(home, &line) {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
-                ) =>
-            {
-                Ok(())
-            }
-            done => done.map_err(|error| Error::io(Subject::File(path(home)), error)),
+    }
+
+    /// Notes it for the log of the instance that [`Keyring::locate`] finds, if there is one and that is possible without
+    /// waiting: the next writer of the log takes it in. Syslog, which may wait, does not hear of it.
+    pub fn note_here(&self) {
+        let Ok(home) = instance::locate() else { return };
+        if home.join("keyring").is_dir() {
+            // Whoever may only read the instance, or has no room left, opens all the same.
+            let _ = waiting::put(&home, self.facts(), false);
         }
     }
 
@@ -167,7 +205,7 @@ impl Event {
         let _ = nix::syslog::syslog(priority, line);
     }
 
-    fn line(&self) -> String {
+    fn facts(&self) -> Map<String, Value> {
         let now = time::OffsetDateTime::now_utc();
         let program = std::env::current_exe().ok();
         let mut facts = serde_json::json!({
@@ -178,7 +216,11 @@ impl Event {
             "pid": std::process::id(),
             "program": program.map(|path| path.display().to_string()),
         });
-        let optional = [("name", &self.name), ("thumbprint_sha256", &self.thumbprint)];
+        let optional = [
+            ("name", &self.name),
+            ("thumbprint_sha256", &self.thumbprint),
+            ("file_id", &self.file_id),
+        ];
         for (key, value) in optional {
             if let Some(value) = value {
                 facts[key] = value.as_str().into();
@@ -190,7 +232,10 @@ impl Event {
         if self.forced {
             facts["forced"] = true.into();
         }
-        printable_json(&facts.to_string()).into_owned()
+        match facts {
+            Value::Object(facts) => facts,
+            _ => Map::new(),
+        }
     }
 }
 
@@ -200,31 +245,34 @@ fn login_uid() -> Option<u32> {
     text.trim().parse().ok().filter(|uid| *uid != u32::MAX)
 }
 
-fn path(home: &Path) -> PathBuf {
-    home.join("events.log")
-}
-
-/// One write of one line to the end, whoever else writes there.
-fn append(home: &Path, line: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path(home))?;
-    if let Some(group) = instance::group(home) {
-        if file.metadata()?.permissions().mode() & 0o777 == 0o600 {
-            std::os::unix::fs::fchown(&file, None, Some(group))?;
-            file.set_permissions(PermissionsExt::from_mode(0o640))?;
-        }
-    }
-    file.write_all(format!("{line}\n").as_bytes())?;
-    file.sync_data()
-}
-
-/// The lines of an instance's log, the oldest first.
+/// The events of an instance, the oldest first: the lines of its log, then those that wait to be taken in, as far as the
+/// caller may read them.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`pellucid::Error::Io`].
 pub fn read_events(home: &Path) -> Result<Vec<String>> {
-    match std::fs::read_to_string(path(home)) {
-        Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Error::io(Subject::File(path(home)), error)),
-    }
+    let bytes = log::bytes(home)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let waiting = waiting::list(home).into_iter().map(line_of);
+    Ok(text.lines().map(str::to_owned).chain(waiting).collect())
+}
+
+/// Begins the chain of an instance's event log anew, over what the log has now, and records that. For whoever has seen what
+/// is not right with it, and put it on record elsewhere.
+///
+/// # Errors
+/// As [`Keyring::open`]; [`pellucid::Error::Io`].
+pub fn restart_events(home: &Path) -> Result<()> {
+    let event = Event::new(Action::Restarted, "chain of the event log");
+    let facts = event.facts();
+    event.tell_syslog(&line_of(facts.clone()));
+    log::restart(home, facts)
+}
+
+#[cfg(test)]
+mod tests;
+
+/// A line of JSON without control characters.
+fn line_of(facts: Map<String, Value>) -> String {
+    printable_json(&Value::Object(facts).to_string()).into_owned()
 }

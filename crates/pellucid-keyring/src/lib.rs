@@ -14,7 +14,8 @@
 //! 3. `certificates.rs`: the certificates. `databases.rs`: what the keyring remembers of databases.
 //!    `pins.rs`: what it expects at a path, and the keys that a rekey retired.
 //! 4. `policy.rs` and `settings.rs`: policies, and the instance's other settings. `events.rs`: the
-//!    event log. `runs.rs`: the scans that run. `history.rs`: the key of the backup history.
+//!    event log; `events/chain.rs` its chain, `events/log.rs` who appends to it, `events/waiting.rs`
+//!    what waits for it. `runs.rs`: the scans that run. `history.rs`: the key of the backup history.
 //! 5. `bundle.rs` and `moving.rs`: an instance in one file, and its move to another instance.
 //!    `description.rs` and `found.rs` show what is there.
 //!
@@ -62,7 +63,9 @@ pub use certificates::{Encoding, Stored};
 pub use cost::{allow_cost, is_cost_allowed, ALLOW_COST};
 pub use databases::DatabaseMemory;
 pub use description::Description;
-pub use events::{read_events, Action, Event};
+pub use events::{
+    check_events, read_events, restart_events, Action, Event, EventLog, LogBreak, Wrong,
+};
 pub use found::{Damaged, Found};
 pub use master::{back_up_service_key, read_key_backup, Change, Lost};
 pub use moving::{Carried, Fate};
@@ -145,16 +148,25 @@ impl Keyring {
 
     /// A file below the database master key. While that is exchanged some are sealed under the next one already.
     fn read(&self, file: &SealedFile) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        Ok(self.read_with_key(file)?.map(|(content, _)| content))
+    }
+
+    /// The same, with the key that it is sealed under: a writer who holds no `keyring/lock` seals under that one again.
+    fn read_with_key(&self, file: &SealedFile) -> Result<Option<(Zeroizing<Vec<u8>>, Secret32)>> {
+        let with = |key: &Secret32| {
+            let key = key.clone();
+            move |content: Option<_>| content.map(|content| (content, key))
+        };
         let read = file.read(&self.master_key);
         if !matches!(read, Err(Error::MissingKey { .. })) {
-            return read;
+            return read.map(with(&self.master_key));
         }
         let later = match master::next_file(&self.home).read(&service_key::service_key(&self.home)?)
         {
             Ok(Some(bytes)) => master::as_key(file, &bytes)?,
             _ => Self::open(&self.home)?.master_key,
         };
-        file.read(&later).or(read)
+        file.read(&later).map(with(&later)).or_else(|_| read.map(with(&self.master_key)))
     }
 
     /// Opens the keyring, or makes what is missing. Two processes that do so at once end with the

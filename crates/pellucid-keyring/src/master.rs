@@ -13,7 +13,8 @@ use super::sealed_file::{
     check_new, check_value, sync_parent, write_new, write_new_inside, Kind, SealedFile,
 };
 use super::{
-    bound, history, instance, provider, service_key, settings, Action, Event, Keyring, Source,
+    bound, events, history, instance, provider, service_key, settings, Action, Event, Keyring,
+    Source,
 };
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
@@ -70,7 +71,7 @@ impl Change {
             password,
             Argon2Cost::default(),
         )?;
-        self.record(Event::new(Action::Added, PASSWORD))?;
+        self.record_by(Some(keyring), Event::new(Action::Added, PASSWORD))?;
         self.put_password(&bytes)
     }
 
@@ -110,7 +111,7 @@ impl Change {
         if !passwords(&self.home)?.iter().any(|(_, path)| opens(path)) {
             return Err(only_way());
         }
-        self.record(Event::new(Action::Dropped, SERVICE_ENCRYPTION))?;
+        self.record_by(Some(keyring), Event::new(Action::Dropped, SERVICE_ENCRYPTION))?;
         remove(&master_path(&self.home))
     }
 
@@ -121,7 +122,7 @@ impl Change {
     pub fn add_service_encryption(&self, keyring: &Keyring) -> Result<()> {
         let service = service_key::service_key(&self.home)?;
         master_file(&self.home).check_writable()?;
-        self.record(Event::new(Action::Added, SERVICE_ENCRYPTION))?;
+        self.record_by(Some(keyring), Event::new(Action::Added, SERVICE_ENCRYPTION))?;
         master_file(&self.home).replace(&service, keyring.master_key.expose())
     }
 
@@ -161,10 +162,11 @@ impl Change {
             password.check_new()?;
         }
         let service = service_key::service_key(&self.home)?;
-        for file in children(&self.home)?.iter().chain([&master_file(&self.home)]) {
+        let own = [master_file(&self.home), events::file(&self.home)];
+        for file in children(&self.home)?.iter().chain(&own) {
             file.check_writable()?;
         }
-        self.record(Event::new(action, "database master key").forced(force))?;
+        self.record_by(present, Event::new(action, "database master key").forced(force))?;
         // Whoever finishes this after an interruption needs the present key, or has to know that there is none.
         match present {
             Some(present) => {
@@ -247,6 +249,14 @@ impl Change {
         event.record(&self.home)
     }
 
+    /// Records it with the key of a keyring that may have been opened by a password, and opens no other way.
+    fn record_by(&self, keyring: Option<&Keyring>, event: Event) -> Result<()> {
+        match keyring {
+            Some(keyring) => event.record_by(keyring),
+            None => self.record(event),
+        }
+    }
+
     /// An interrupted change of the service master key: forward if the database master key is sealed under the new one,
     /// else back.
     fn finish_service(&self) -> Result<()> {
@@ -289,7 +299,7 @@ impl Change {
                 _ => {}
             }
         }
-        Ok(())
+        events::carry_over(&self.home, present, fresh)
     }
 
     fn put_in_place(&self, fresh: &Secret32) -> Result<()> {
@@ -340,7 +350,7 @@ impl Keyring {
     pub fn back_up_database_key(&self, path: &Path, password: &Passphrase) -> Result<()> {
         password.check_new()?;
         check_new(path)?;
-        Event::new(Action::BackedUp, "database master key").record(&self.home)?;
+        Event::new(Action::BackedUp, "database master key").record_by(self)?;
         let cost = Argon2Cost::default();
         let bytes = password_file::seal(MasterKey::Database, &self.master_key, password, cost)?;
         write_new(path, &bytes)?;

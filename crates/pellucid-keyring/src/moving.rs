@@ -13,7 +13,9 @@ use super::bundle::{fits, seal, Bundle, Entry, EntryKind, BUNDLE_BYTES_MOST};
 use super::certificates::{decode, encode};
 use super::databases::DatabaseMemory;
 use super::master::{self, as_key, Change};
-use super::sealed_file::{check_new, check_value, write_new, write_new_inside, Kind, SealedFile};
+use super::sealed_file::{
+    check_new, check_value, may_replace, remove_all, write_new, write_new_inside, Kind, SealedFile,
+};
 use super::{instance, password_file, service_key, Action, Event, Found, Keyring, Stored};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
@@ -125,14 +127,18 @@ impl Keyring {
         let made = u64::try_from(time::OffsetDateTime::now_utc().unix_timestamp()).unwrap_or(0);
         let bytes = seal(&entries, with, made)?;
         check_new(path)?;
-        Event::new(Action::Exported, "instance").of(path.to_string_lossy()).record(&now.home)?;
         for stored in &backed_up {
-            private_key(Action::BackedUp, stored).record(&now.home)?;
+            may_replace(now.certificate_file(stored.public().name()).path())?;
+        }
+        Event::new(Action::Exported, "instance").of(path.to_string_lossy()).record_by(&now)?;
+        for stored in &backed_up {
+            private_key(Action::BackedUp, stored).record_by(&now)?;
         }
         write_new(path, &bytes)?;
         for stored in &backed_up {
             let file = now.certificate_file(stored.public().name());
-            file.replace(&now.master_key, &encode(stored))?;
+            let marked = file.replace(&now.master_key, &encode(stored));
+            marked.inspect_err(|_| remove_all(&[(path, &bytes)]))?;
         }
         entries.iter().map(|entry| carried(entry, Fate::New)).collect()
     }

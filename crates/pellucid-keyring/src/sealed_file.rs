@@ -41,6 +41,7 @@ pub(super) enum Kind {
     Database = 3,
     Settings = 4,
     History = 5,
+    Events = 6,
     Pin = 7,
     Retired = 8,
 }
@@ -254,6 +255,28 @@ pub(super) fn check_new(path: &Path) -> Result<()> {
 /// Writes a new file for its owner only, wherever it is to lie; one that is there is left alone (message 15240).
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
     write_new_for(path, bytes, None)
+}
+
+/// The same of several: all of them, or none.
+pub(super) fn write_all_new(files: &[(&Path, &[u8])]) -> Result<()> {
+    for (index, (path, bytes)) in files.iter().enumerate() {
+        write_new(path, bytes).inspect_err(|_| remove_all(&files[..index]))?;
+    }
+    Ok(())
+}
+
+/// Takes files away again that this process has just made, because what belongs to them could not be done.
+pub(super) fn remove_all(files: &[(&Path, &[u8])]) {
+    files.iter().for_each(|(path, _)| drop(std::fs::remove_file(path)));
+}
+
+/// An early look, before anything is recorded: whether the caller may put another file in the place of the one at `path`.
+pub(super) fn may_replace(path: &Path) -> Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let may = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    let flags = rustix::fs::AtFlags::EACCESS;
+    rustix::fs::accessat(rustix::fs::CWD, parent, may, flags)
+        .map_err(|error| Error::io(Subject::File(path.to_owned()), error.into()))
 }
 
 /// The same inside `keyring`: for the group of a system instance, too.

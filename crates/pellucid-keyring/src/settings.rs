@@ -110,7 +110,7 @@ impl Keyring {
             let said = limit.map_or_else(|| "default".to_owned(), |limit| limit.to_string());
             Event::new(Action::Changed, "policy")
                 .of(format!("{} {said}", policy.name()))
-                .record(self.home())?;
+                .record_by(self)?;
             match limit {
                 Some(limit) => settings.policies.set(policy, limit),
                 None => settings.policies.clear(policy),
@@ -129,7 +129,7 @@ impl Keyring {
             Err(error @ Error::Io { .. }) => return Err(error),
             read => read.unwrap_or_default(),
         };
-        Event::new(Action::Changed, "policy").of("all default").record(self.home())?;
+        Event::new(Action::Changed, "policy").of("all default").record_by(self)?;
         settings.policies = Policies::default();
         settings.others.retain(|line| !line.starts_with("policy "));
         file(self.home()).replace(now.key(), settings.encode().as_bytes())

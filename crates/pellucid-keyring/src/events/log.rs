@@ -1,0 +1,325 @@
+//! Who appends to the event log, one at a time, and what the keyring holds of its last line.
+//!
+//! The line is synced first, then the keyring takes note of it: a log that is ahead of the keyring by lines that chain is
+//! one whose writer was interrupted. A writer holds `keyring/events.lock` and waits for no other lock meanwhile, so it may
+//! hold `keyring/lock` already. Described in docs/format.md, "Event log".
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pellucid::error::{Error, Result, Subject};
+use pellucid::secret::Secret32;
+use rustix::fs::{flock, FlockOperation};
+use serde_json::{Map, Value};
+
+use super::chain::{self, EventLog, Head, LogBreak, Memory, Wrong};
+use super::waiting;
+use crate::instance;
+use crate::sealed_file::{Kind, SealedFile};
+use crate::Keyring;
+
+const NAME: &str = "events";
+/// As long as a writer waits for others. Each is done within some syncs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The log of the instance at `home`.
+pub(super) fn path(home: &Path) -> PathBuf {
+    home.join("events.log")
+}
+
+/// What the keyring holds of the log.
+pub(crate) fn file(home: &Path) -> SealedFile {
+    SealedFile::new(home.join("keyring").join(NAME), Kind::Events, NAME)
+}
+
+/// One writer at a time. Of the group of a system instance nobody can take it.
+#[derive(Debug)]
+struct Turn(#[allow(dead_code, reason = "closing it gives the lock back")] File);
+
+impl Turn {
+    fn take(home: &Path) -> std::io::Result<Self> {
+        let path = home.join("keyring/events.lock");
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let begun = Instant::now();
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self(file)),
+                Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    let told = "another process holds `keyring/events.lock`";
+                    return Err(std::io::Error::new(ErrorKind::TimedOut, told));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Records an event: in the log, or where it waits for it. It is on disk when this returns.
+pub(super) fn record(home: &Path, facts: Map<String, Value>, key: Option<&Keyring>) -> Result<()> {
+    let forbidden = |error: &std::io::Error| {
+        matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+    };
+    let io = |error| Error::io(Subject::File(path(home)), error);
+    let opened = Turn::take(home).and_then(|turn| Ok((turn, open(home)?)));
+    let (_turn, log) = match opened {
+        Err(error) if forbidden(&error) => return wait(home, facts),
+        opened => opened.map_err(io)?,
+    };
+    match Chain::of(home, key) {
+        Some(chain) => chain.append(home, log, facts, false),
+        // Nothing is chained yet, and there is no key for it: the first line of the chain answers for this one.
+        None if !file(home).path().exists() && !has_chain(&log).map_err(io)? => {
+            put(log, &super::line_of(facts)).map_err(io)
+        }
+        None => wait(home, facts),
+    }
+}
+
+fn wait(home: &Path, facts: Map<String, Value>) -> Result<()> {
+    waiting::put(home, facts, true).map_err(|error| {
+        let told = format!(
+            "what has to be recorded is not done: this account can write neither the event log nor `run`, where events wait \
+             for it: {error}; an administrator's next change makes `run`"
+        );
+        Error::io(Subject::File(path(home)), std::io::Error::new(error.kind(), told))
+    })
+}
+
+fn open(home: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).append(true).create(true).mode(0o600).open(path(home))?;
+    if let Some(group) = instance::group(home) {
+        if file.metadata()?.permissions().mode() & 0o777 == 0o600 {
+            std::os::unix::fs::fchown(&file, None, Some(group))?;
+            file.set_permissions(PermissionsExt::from_mode(0o640))?;
+        }
+    }
+    Ok(file)
+}
+
+fn has_chain(log: &File) -> std::io::Result<bool> {
+    Ok(chain::lines(&tail(log, 0)?).any(|(_, line, _)| chain::looks_chained(line)))
+}
+
+/// What the log has from `start` on.
+fn tail(mut log: &File, start: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // What is shorter by its length is not read: a device has none.
+    if log.metadata()?.len() > start {
+        log.seek(SeekFrom::Start(start))?;
+        log.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// One write to the end, taken back where it was not finished, and a sync.
+fn put(mut log: File, text: &str) -> std::io::Result<()> {
+    let length = log.metadata()?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        log.read_exact_at(&mut last, length - 1)?;
+    }
+    let begin = if last == *b"\n" { "" } else { "\n" };
+    let written = log.write_all(format!("{begin}{text}\n").as_bytes());
+    if written.is_err() {
+        // Not where the system lets nobody shorten it; the next writer says so then.
+        let _ = log.set_len(length);
+    }
+    written.and_then(|()| log.sync_data())
+}
+
+/// The chain of a log, for its next lines.
+struct Chain {
+    memory: Memory,
+    /// What the memory is sealed under.
+    parent: Secret32,
+}
+
+impl Chain {
+    /// None where no key is at hand, or what the keyring holds cannot be read, or is gone from beside a log with a chain:
+    /// that is not begun anew unasked.
+    fn of(home: &Path, key: Option<&Keyring>) -> Option<Self> {
+        let (keyring, read) = read(home, key).ok()?;
+        match read {
+            Some((memory, parent)) => Some(Self { memory, parent }),
+            None => {
+                let log = File::open(path(home)).and_then(|log| has_chain(&log));
+                (!log.unwrap_or(true)).then_some(())?;
+                Self::begin(home, &keyring).ok()
+            }
+        }
+    }
+
+    fn begin(home: &Path, keyring: &Keyring) -> Result<Self> {
+        let (memory, parent) = (Memory::begin()?, keyring.key().clone());
+        // Before any line: a chain whose key is lost cannot be gone on with.
+        file(home).replace(&parent, &memory.encode())?;
+        Ok(Self { memory, parent })
+    }
+
+    /// Appends an event behind those that wait, `anew` as the beginning of a chain.
+    fn append(
+        mut self,
+        home: &Path,
+        log: File,
+        facts: Map<String, Value>,
+        anew: bool,
+    ) -> Result<()> {
+        let io = |error| Error::io(Subject::File(path(home)), error);
+        let from = if anew { 0 } else { self.memory.head.end };
+        let bytes = tail(&log, from).map_err(io)?;
+        let (mut rest, known) = match anew {
+            true => (bytes, HashSet::new()),
+            false => self.adopt(bytes),
+        };
+        // An unfinished line gets its end. Whatever else stands there is not of this chain, and nothing answers for it.
+        let ends = rest.is_empty() || rest.last() == Some(&b'\n');
+        if !ends {
+            rest.push(b'\n');
+        }
+        let is_unfinished = !ends && rest.iter().filter(|byte| **byte == b'\n').count() == 1;
+        let (mut events, taken) = waiting::take(home, &known);
+        events.push(facts);
+        let (key, mut text, mut between) = (&self.memory.key, String::new(), &[][..]);
+        if is_unfinished {
+            between = &rest;
+        }
+        let mut head = self.memory.head;
+        for event in events {
+            let line = match anew || head.seq == 0 {
+                true if text.is_empty() => key.first(event, head.seq + 1, &rest),
+                _ => key.line(event, &head, between),
+            } + "\n";
+            (head.seq, head.hash, between) = (head.seq + 1, chain::hash(&[line.as_bytes()]), &[]);
+            text += &line;
+        }
+        put(log, text.trim_end_matches('\n')).map_err(io)?;
+        taken.iter().for_each(waiting::Taken::remove);
+        head.end = path(home).metadata().map_err(io)?.len();
+        self.memory.head = head;
+        file(home).replace(&self.parent, &self.memory.encode())
+    }
+
+    /// Goes on to the last line that a writer brought into the log and not into the keyring. What is behind it, and the
+    /// events of accounts among these lines.
+    fn adopt(&mut self, bytes: Vec<u8>) -> (Vec<u8>, HashSet<waiting::Id>) {
+        let (mut at, mut known) = (0, HashSet::new());
+        let begun = self.memory.head.end;
+        let head = &mut self.memory.head;
+        let key = &self.memory.key;
+        for (start, line, _) in chain::lines(&bytes) {
+            let Some(link) = key.read(line) else { continue };
+            let fits = match head.seq {
+                0 => link.begins_after(&bytes[..start]),
+                _ => link.follows(head, &bytes[at..start]),
+            };
+            if !fits {
+                break;
+            }
+            at = start + line.len() + 1;
+            *head = Head::of(link.seq, begun + start as u64, line);
+            known.extend(waiting::id(&link.facts));
+        }
+        (bytes.get(at..).unwrap_or_default().to_vec(), known)
+    }
+}
+
+type Remembered = Option<(Memory, Secret32)>;
+
+/// What the keyring holds of the log, by its own way to open or by `key`.
+fn read(home: &Path, key: Option<&Keyring>) -> Result<(Keyring, Remembered)> {
+    let keyring = match (Keyring::open(home), key) {
+        (Err(_), Some(key)) => {
+            Keyring { home: home.to_owned(), master_key: key.master_key.clone() }
+        }
+        (opened, _) => opened?,
+    };
+    let file = file(home);
+    let Some((content, parent)) = keyring.read_with_key(&file)? else { return Ok((keyring, None)) };
+    let memory = Memory::decode(&content)?.ok_or_else(|| {
+        Error::corrupt(Subject::File(file.path().to_owned()), "its fields do not fit")
+    })?;
+    Ok((keyring, Some((memory, parent))))
+}
+
+/// Seals what the keyring holds of the log under another master key, so that the chain goes on.
+pub(crate) fn carry_over(home: &Path, present: &Secret32, fresh: &Secret32) -> Result<()> {
+    let file = file(home);
+    if !file.path().exists() {
+        return Ok(());
+    }
+    let io = |error| Error::io(Subject::File(path(home)), error);
+    let _turn = Turn::take(home).map_err(io)?;
+    match file.read(present) {
+        Ok(Some(content)) => file.replace(fresh, &content),
+        Err(error @ Error::Unsupported { .. }) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Looks whether the event log of the instance at `home` is as it was written.
+///
+/// # Errors
+/// As [`Keyring::open`]; [`Error::Io`] if the log cannot be read.
+pub fn check_events(home: &Path) -> Result<EventLog> {
+    // Opened first: trouble with the keyring itself is not the log's.
+    let keyring = Keyring::open(home)?;
+    // Before the log is read: lines that are written meanwhile are no trouble.
+    let remembered = read(home, Some(&keyring));
+    let log = bytes(home)?;
+    let waiting = waiting::list(home).len();
+    let unknown = |line, why: &str| EventLog {
+        lines: chain::lines(&log).count(),
+        waiting,
+        wrong: Some(LogBreak { line, wrong: Wrong::Unknown(why.to_owned()) }),
+        ..EventLog::default()
+    };
+    match remembered {
+        Ok((_, Some((memory, _)))) => Ok(EventLog { waiting, ..chain::judge(&log, &memory) }),
+        Ok((_, None)) => {
+            let chained = chain::lines(&log).position(|(_, line, _)| chain::looks_chained(line));
+            match chained {
+                Some(line) => Ok(unknown(line + 1, "`keyring/events` is missing")),
+                None => Ok(EventLog {
+                    lines: chain::lines(&log).count(),
+                    waiting,
+                    ..EventLog::default()
+                }),
+            }
+        }
+        Err(error) => Ok(unknown(1, &error.to_string())),
+    }
+}
+
+/// Begins the chain of the log anew over what the log has now, and records that.
+///
+/// # Errors
+/// As [`Keyring::open`]; [`Error::Io`].
+pub(super) fn restart(home: &Path, facts: Map<String, Value>) -> Result<()> {
+    let keyring = Keyring::open(home)?;
+    let io = |error| Error::io(Subject::File(path(home)), error);
+    let _turn = Turn::take(home).map_err(io)?;
+    let log = open(home).map_err(io)?;
+    let chain = match read(home, None) {
+        Ok((_, Some((memory, parent)))) => Chain { memory, parent },
+        // What cannot be read any more is given up.
+        _ => Chain::begin(home, &keyring)?,
+    };
+    chain.append(home, log, facts, true)
+}
+
+/// The bytes of the log; none where there is no log.
+pub(super) fn bytes(home: &Path) -> Result<Vec<u8>> {
+    match std::fs::read(path(home)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(|error| Error::io(Subject::File(path(home)), error)),
+    }
+}
