@@ -8,6 +8,8 @@ use clap::Args;
 use pellucid::shown::Shown;
 use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
 use pellucid_engine::inspect::{inspect, Kind};
+use pellucid_files::paths::full_name;
+use pellucid_keyring::{Action, Event};
 use pellucid_vfs::seal_request::adopt;
 
 use crate::container::{not_a_database, refuse_unexpected};
@@ -112,6 +114,7 @@ fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Fa
     });
     bar.finish_and_clear();
     let found = found?;
+    Event::new(Action::Checked, "database").of(full_name(database)).note_here();
     if let (Ok(found), Ok(path)) = (inspect(database), std::path::absolute(database)) {
         if let Kind::Sealed(sealed) = found.kind {
             adopt(&sealed.header, &path);

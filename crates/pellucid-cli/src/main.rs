@@ -145,6 +145,31 @@ enum Command {
     Manual(manual::ManualArgs),
 }
 
+impl Command {
+    /// Whether no open of a database by this process is news for the event log: the command records itself what it does
+    /// with a database, or opens the history alone, which is the instance's own.
+    fn opens_nothing_new(&self) -> bool {
+        use Command::*;
+        matches!(
+            self,
+            Encrypt(_)
+                | Decrypt(_)
+                | Check(_)
+                | Backup(_)
+                | Restore(_)
+                | Verify(_)
+                | Salvage(_)
+                | Protector(_)
+                | Rekey(_)
+                | Rewrap(_)
+                | Header(_)
+                | Files(_)
+                | Label(_)
+                | History(_)
+        )
+    }
+}
+
 #[global_allocator]
 static MEMORY: pellucid_vfs::memory::Guarded = pellucid_vfs::memory::Guarded;
 
@@ -182,6 +207,9 @@ fn main() -> ExitCode {
              or `PELLUCID_HOME` to name another one",
             instead.shown()
         ));
+    }
+    if cli.command.opens_nothing_new() {
+        pellucid_vfs::seal_request::leave_opens_unnoted();
     }
     let done = match &cli.command {
         Command::Encrypt(args) => convert::encrypt(args, &output),

@@ -66,11 +66,10 @@ pub fn run(args: &SalvageArgs, output: &Output) -> Result<ExitCode, Failure> {
     map.place(&pages, &damaged);
     bar.finish_and_clear();
 
-    if args.decrypted {
-        let name = args.database.display().to_string();
-        let full = args.database.canonicalize().map_or(name, |path| path.display().to_string());
-        Event::new(Action::Decrypted, "database").of(full).record_here()?;
-    }
+    let action = if args.decrypted { Action::Decrypted } else { Action::Salvaged };
+    let name = args.database.display().to_string();
+    let full = args.database.canonicalize().map_or(name, |path| path.display().to_string());
+    Event::new(action, "database").of(full).record_here()?;
     let birth = match args.decrypted {
         true => None,
         false => Some(pages.birth().map_err(|error| about(error.into()))?),

@@ -70,6 +70,8 @@ pub enum Action {
     Opened,
     /// The pages of a database were checked with a key.
     Checked,
+    /// The intact content of a damaged database was copied into a new one, which is encrypted.
+    Salvaged,
     /// A backup was read and checked.
     Verified,
     /// The chain of the event log was begun anew.
@@ -101,6 +103,7 @@ impl Action {
             Action::Accepted => "accepted",
             Action::Opened => "opened",
             Action::Checked => "checked",
+            Action::Salvaged => "salvaged",
             Action::Verified => "verified",
             Action::Restarted => "restarted",
         }
@@ -116,12 +119,21 @@ pub struct Event {
     thumbprint: Option<String>,
     file_id: Option<String>,
     forced: bool,
+    in_clear: bool,
 }
 
 impl Event {
     /// Of a kind of thing (`certificate`, `database`, `service master key`).
     pub fn new(action: Action, subject: &'static str) -> Self {
-        Self { action, subject, name: None, thumbprint: None, file_id: None, forced: false }
+        Self {
+            action,
+            subject,
+            name: None,
+            thumbprint: None,
+            file_id: None,
+            forced: false,
+            in_clear: false,
+        }
     }
 
     /// Which one: a name, or a path.
@@ -148,6 +160,12 @@ impl Event {
         self
     }
 
+    /// In clear: whoever reads the file that is made needs no key.
+    pub fn in_clear(mut self, in_clear: bool) -> Self {
+        self.in_clear = in_clear;
+        self
+    }
+
     /// Writes it to the log of the instance that [`super::Keyring::locate`] finds, and to syslog.
     ///
     /// # Errors
@@ -157,7 +175,7 @@ impl Event {
         match instance::locate() {
             Ok(home) => self.record(&home),
             Err(_) => {
-                self.tell_syslog(&line_of(self.facts()));
+                tell_syslog(&line_of(self.facts()));
                 Ok(())
             }
         }
@@ -182,11 +200,11 @@ impl Event {
 
     fn record_with(&self, home: &Path, keyring: Option<&Keyring>) -> Result<()> {
         let facts = self.facts();
-        self.tell_syslog(&line_of(facts.clone()));
-        match home.join("keyring").is_dir() {
-            true => log::record(home, facts, keyring),
-            false => Ok(()),
+        if home.join("keyring").is_dir() {
+            return log::record(home, facts, keyring, &tell_syslog);
         }
+        tell_syslog(&line_of(facts));
+        Ok(())
     }
 
     /// Notes it for the log of the instance that [`Keyring::locate`] finds, if there is one and that is possible without
@@ -197,12 +215,6 @@ impl Event {
             // Whoever may only read the instance, or has no room left, opens all the same.
             let _ = waiting::put(&home, self.facts(), false);
         }
-    }
-
-    fn tell_syslog(&self, line: &str) {
-        let priority = Priority::new(Severity::LOG_NOTICE, Facility::LOG_AUTH);
-        // As with every program: whether somebody listens there is the machine's business.
-        let _ = nix::syslog::syslog(priority, line);
     }
 
     fn facts(&self) -> Map<String, Value> {
@@ -232,11 +244,20 @@ impl Event {
         if self.forced {
             facts["forced"] = true.into();
         }
+        if self.in_clear {
+            facts["in_clear"] = true.into();
+        }
         match facts {
             Value::Object(facts) => facts,
             _ => Map::new(),
         }
     }
+}
+
+fn tell_syslog(line: &str) {
+    let priority = Priority::new(Severity::LOG_NOTICE, Facility::LOG_AUTH);
+    // As with every program: whether somebody listens there is the machine's business.
+    let _ = nix::syslog::syslog(priority, line);
 }
 
 /// Who logged in, when the process now runs as somebody else (`sudo`); Linux keeps it, and no process changes it.
@@ -245,16 +266,31 @@ fn login_uid() -> Option<u32> {
     text.trim().parse().ok().filter(|uid| *uid != u32::MAX)
 }
 
-/// The events of an instance, the oldest first: the lines of its log, then those that wait to be taken in, as far as the
-/// caller may read them.
+/// The events of an instance, the oldest first: the lines of its log, with those that wait to be taken in where their time
+/// puts them, as far as the caller may read them.
 ///
 /// # Errors
 /// [`pellucid::Error::Io`].
 pub fn read_events(home: &Path) -> Result<Vec<String>> {
     let bytes = log::bytes(home)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let waiting = waiting::list(home).into_iter().map(line_of);
-    Ok(text.lines().map(str::to_owned).chain(waiting).collect())
+    let mut lines: Vec<String> =
+        String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
+    let time = |facts: &Map<String, Value>| {
+        let text = facts.get("time").and_then(Value::as_str).unwrap_or_default();
+        time::OffsetDateTime::parse(text, &Rfc3339).ok()
+    };
+    let mut waiting = waiting::list(home);
+    waiting.sort_by_key(|facts| time(facts));
+    for facts in waiting.into_iter().rev() {
+        let is_earlier = |line: &String| {
+            let before = serde_json::from_str(line).ok().and_then(|facts| time(&facts));
+            before.is_none_or(|before| Some(before) <= time(&facts))
+        };
+        // The lines of the log stay in the order of the log.
+        let at = lines.iter().rposition(is_earlier).map_or(0, |at| at + 1);
+        lines.insert(at, line_of(facts));
+    }
+    Ok(lines)
 }
 
 /// Begins the chain of an instance's event log anew, over what the log has now, and records that. For whoever has seen what
@@ -264,9 +300,7 @@ pub fn read_events(home: &Path) -> Result<Vec<String>> {
 /// As [`Keyring::open`]; [`pellucid::Error::Io`].
 pub fn restart_events(home: &Path) -> Result<()> {
     let event = Event::new(Action::Restarted, "chain of the event log");
-    let facts = event.facts();
-    event.tell_syslog(&line_of(facts.clone()));
-    log::restart(home, facts)
+    log::restart(home, event.facts(), &tell_syslog)
 }
 
 #[cfg(test)]

@@ -178,7 +178,7 @@ fn make(path: &Path, group: Option<u32>) -> Result<()> {
     .map_err(|error| Error::io(Subject::File(path.to_owned()), error))
 }
 
-/// Where it is kept what runs. In a system instance the group may put entries there, too, and take away its own.
+/// Where it is kept what runs, or which events wait. In a system instance the group may put entries there, too, and take away its own.
 pub(super) fn make_run_directory(home: &Path, path: &Path) -> Result<()> {
     make_for_owner(home)?;
     make_for_owner(path)?;
@@ -202,7 +202,8 @@ pub(super) fn make_system_directories(home: &Path, group: u32) -> Result<()> {
         .map_err(|error| Error::io(Subject::File(home.to_owned()), error))?;
     make(&home.join("keyring"), Some(group))?;
     make_directories(home)?;
-    make_run_directory(home, &home.join("run"))
+    make_run_directory(home, &home.join("run"))?;
+    make_run_directory(home, &home.join("waiting"))
 }
 
 /// The group that may read the instance at `home`, if it is a system instance. The mode of `keyring` says so, which no

@@ -2,9 +2,9 @@
 //!
 //! Both come from URI parameters, the environment and the keyring, never from arguments.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use pellucid::certificate::{Certificate, PublicCertificate};
@@ -14,7 +14,7 @@ use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::protector::{Binding, KeyFile, KeySource, Passphrase, Protector};
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
-use pellucid_keyring::{DatabaseMemory, Keyring};
+use pellucid_keyring::{Action, DatabaseMemory, Event, Keyring};
 
 /// Keys a connection may open protectors with.
 #[derive(Debug, Default)]
@@ -177,6 +177,7 @@ impl Credentials {
         check_state(header)?;
         let keys = Arc::new(ContainerKeys::new(header, &dek)?);
         cache().insert(cache_key, keys.clone());
+        note_opened(&header.file_id);
         Ok(keys)
     }
 
@@ -331,6 +332,29 @@ pub fn later_sequence(header: &Header) -> Result<u64> {
         Ok(memory) => Ok(memory.map_or(0, |memory| memory.sequence).max(header.sequence)),
         Err(error) if header.is_switched_off() => Err(error),
         Err(_) => Ok(header.sequence),
+    }
+}
+
+/// Whether first opens are noted for the event log.
+static NOTES: AtomicBool = AtomicBool::new(true);
+
+/// Leaves the opens of this process out of the event log. For a command that records itself what it does with a database, or
+/// opens none that is anybody's.
+pub fn leave_opens_unnoted() {
+    NOTES.store(false, Ordering::Relaxed);
+}
+
+/// Notes that this process has opened a sealed database with a key, once for each. Nothing is waited for, and nothing
+/// fails for it: whoever may only read the instance opens as well.
+fn note_opened(file_id: &[u8; 16]) {
+    static NOTED: Mutex<Option<HashSet<[u8; 16]>>> = Mutex::new(None);
+    if !NOTES.load(Ordering::Relaxed) {
+        return;
+    }
+    let mut noted = NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if noted.get_or_insert_default().insert(*file_id) {
+        drop(noted);
+        Event::new(Action::Opened, "database").file_id(file_id).note_here();
     }
 }
 

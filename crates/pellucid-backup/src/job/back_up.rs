@@ -17,6 +17,7 @@ use pellucid_engine::inspect::{inspect, Kind as Found};
 use pellucid_files::paths::beside;
 use pellucid_files::paths::full_name;
 use pellucid_host::DatabaseError;
+use pellucid_keyring::{Action, Event};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::chain::{check_base, page_of};
@@ -124,6 +125,9 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     };
     if let Some((full, _)) = &base {
         check_base(full, &header, Believe::default()).map_err(unfit)?;
+    }
+    if encrypted {
+        Event::new(Action::BackedUp, "database").of(full_name(&database)).record_here()?;
     }
     let set = NewSet { header, description: description(job), keys: keys.as_ref() };
     let mut held = None;

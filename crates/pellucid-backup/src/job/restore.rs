@@ -133,11 +133,14 @@ pub fn restore(
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
             target.finish(header.pages)?;
+            place.record(false)?;
             place.install(file, header.page_size, Some(&keys), &expected, job.timeout)?;
             remember(&container, &place.to);
             expected.put_if_writable(&place.to, &container);
         }
         false => {
+            // Before the first page is there in clear.
+            place.record(header.sealed_source)?;
             let target = PlainTarget::create_unfinished(&beside, header.page_size)?;
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
@@ -235,6 +238,15 @@ impl Place {
         Ok(place)
     }
 
+    /// Records the restore, once everything was checked.
+    fn record(&self, in_clear: bool) -> Result<()> {
+        if !self.is_taken {
+            self.assert_free()?;
+        }
+        let event = Event::new(Action::Restored, "database").of(full_name(&self.to));
+        event.forced(self.is_taken).in_clear(in_clear).record_here()
+    }
+
     /// Gives the complete database its name.
     fn install(
         &self,
@@ -249,8 +261,6 @@ impl Place {
             // logs.
             self.assert_free()?;
         }
-        let event = Event::new(Action::Restored, "database").of(full_name(&self.to));
-        event.forced(self.is_taken).record_here()?;
         if !self.is_taken {
             // Only the logs that the caller allowed to replace are set aside. A log that appeared
             // since belongs to a program.

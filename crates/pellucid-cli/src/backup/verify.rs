@@ -9,6 +9,8 @@ use pellucid::media::SetHeader;
 use pellucid::Result as Outcome;
 use pellucid_backup::job::{open_media, processors, refuse_looked_at, Believe, Chain};
 use pellucid_backup::restore::{verify_checksums, Media, OpenSet, PageTarget};
+use pellucid_files::paths::full_name;
+use pellucid_keyring::{Action, Event};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::image;
@@ -113,6 +115,9 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
         } else if args.open {
             open(&media, position, output, believe).map_err(about)?;
             level = format!("pages opened and decompressed {key}; checksums and hash tree");
+        }
+        if sealed && (args.check || args.open) {
+            Event::new(Action::Verified, "backup").of(full_name(first)).note_here();
         }
         let took = started.elapsed();
         // SQL Server's message 3262.

@@ -62,32 +62,49 @@ impl Turn {
     }
 }
 
+/// Who hears of a line before it is written.
+pub(super) type Tell<'a> = &'a dyn Fn(&str);
+
 /// Records an event: in the log, or where it waits for it. It is on disk when this returns.
-pub(super) fn record(home: &Path, facts: Map<String, Value>, key: Option<&Keyring>) -> Result<()> {
+pub(super) fn record(
+    home: &Path,
+    facts: Map<String, Value>,
+    key: Option<&Keyring>,
+    tell: Tell<'_>,
+) -> Result<()> {
     let forbidden = |error: &std::io::Error| {
         matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
     };
     let io = |error| Error::io(Subject::File(path(home)), error);
     let opened = Turn::take(home).and_then(|turn| Ok((turn, open(home)?)));
     let (_turn, log) = match opened {
-        Err(error) if forbidden(&error) => return wait(home, facts),
+        Err(error) if forbidden(&error) => return wait(home, facts, tell),
         opened => opened.map_err(io)?,
     };
     match Chain::of(home, key) {
-        Some(chain) => chain.append(home, log, facts, false),
+        Some(chain) => {
+            // For the group of an instance of before there was one.
+            if instance::group(home).is_some() && !waiting::has_directory(home) {
+                waiting::make_directory(home)?;
+            }
+            chain.append(home, log, facts, false, tell)
+        }
         // Nothing is chained yet, and there is no key for it: the first line of the chain answers for this one.
         None if !file(home).path().exists() && !has_chain(&log).map_err(io)? => {
-            put(log, &super::line_of(facts)).map_err(io)
+            let line = super::line_of(facts);
+            tell(&line);
+            put(log, &line).map_err(io)
         }
-        None => wait(home, facts),
+        None => wait(home, facts, tell),
     }
 }
 
-fn wait(home: &Path, facts: Map<String, Value>) -> Result<()> {
+fn wait(home: &Path, facts: Map<String, Value>, tell: Tell<'_>) -> Result<()> {
+    tell(&super::line_of(facts.clone()));
     waiting::put(home, facts, true).map_err(|error| {
         let told = format!(
-            "what has to be recorded is not done: this account can write neither the event log nor `run`, where events wait \
-             for it: {error}; an administrator's next change makes `run`"
+            "what has to be recorded is not done: this account can write neither the event log nor `waiting`, where events wait \
+             for it: {error}; an administrator's next change makes `waiting`"
         );
         Error::io(Subject::File(path(home)), std::io::Error::new(error.kind(), told))
     })
@@ -172,6 +189,7 @@ impl Chain {
         log: File,
         facts: Map<String, Value>,
         anew: bool,
+        tell: Tell<'_>,
     ) -> Result<()> {
         let io = |error| Error::io(Subject::File(path(home)), error);
         let from = if anew { 0 } else { self.memory.head.end };
@@ -201,7 +219,9 @@ impl Chain {
             (head.seq, head.hash, between) = (head.seq + 1, chain::hash(&[line.as_bytes()]), &[]);
             text += &line;
         }
-        put(log, text.trim_end_matches('\n')).map_err(io)?;
+        let text = text.trim_end_matches('\n');
+        tell(text.rsplit('\n').next().unwrap_or(text));
+        put(log, text).map_err(io)?;
         taken.iter().for_each(waiting::Taken::remove);
         head.end = path(home).metadata().map_err(io)?.len();
         self.memory.head = head;
@@ -303,7 +323,7 @@ pub fn check_events(home: &Path) -> Result<EventLog> {
 ///
 /// # Errors
 /// As [`Keyring::open`]; [`Error::Io`].
-pub(super) fn restart(home: &Path, facts: Map<String, Value>) -> Result<()> {
+pub(super) fn restart(home: &Path, facts: Map<String, Value>, tell: Tell<'_>) -> Result<()> {
     let keyring = Keyring::open(home)?;
     let io = |error| Error::io(Subject::File(path(home)), error);
     let _turn = Turn::take(home).map_err(io)?;
@@ -313,7 +333,7 @@ pub(super) fn restart(home: &Path, facts: Map<String, Value>) -> Result<()> {
         // What cannot be read any more is given up.
         _ => Chain::begin(home, &keyring)?,
     };
-    chain.append(home, log, facts, true)
+    chain.append(home, log, facts, true, tell)
 }
 
 /// The bytes of the log; none where there is no log.

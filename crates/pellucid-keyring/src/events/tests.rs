@@ -313,7 +313,7 @@ fn what_waits_is_taken_in_once_and_as_its_accounts() {
     let own = rustix::process::geteuid().as_raw();
     event(7).facts();
     waiting::put(home.path(), event(7).facts(), true).unwrap();
-    let file = home.path().join(format!("run/events-{own}"));
+    let file = home.path().join(format!("waiting/events-{own}"));
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let forged = "{\"seq\":1,\"mac\":\"00\",\"prev\":\"00\",\"begins\":true,\"noted_by_uid\":4242,\"id\":\"a\"}";
     let text = std::fs::read_to_string(&file).unwrap();
@@ -342,7 +342,7 @@ fn strange_files_among_those_that_wait_stop_nobody() {
     let (home, _) = instance(1);
     let own = rustix::process::geteuid().as_raw();
     waiting::put(home.path(), event(7).facts(), true).unwrap();
-    let run = home.path().join("run");
+    let run = home.path().join("waiting");
     let ours = run.join(format!("events-{own}"));
     std::fs::rename(&ours, run.join("events-other")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", &ours).unwrap();

@@ -1,5 +1,5 @@
 //! Events that wait to be taken into the log: those of accounts that may not write it, and those that are recorded without
-//! waiting for it. One file of lines for each account, `run/events-` and its number.
+//! waiting for it. One file of lines for each account, `waiting/events-` and its number.
 //!
 //! An account can change its own lines until they are taken in. Nobody else's: others may not open the file.
 
@@ -32,8 +32,34 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// An event is known by its account and a number of its own, so that a crash takes none in twice.
 pub(super) type Id = (u32, String);
 
-fn directory(home: &Path) -> PathBuf {
-    home.join("run")
+/// Where the group of a system instance may put files, too. An instance of before has `run` alone, until its owner makes the
+/// other one.
+const DIRECTORIES: [&str; 2] = ["waiting", "run"];
+
+/// Makes the directory of an instance where events wait.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(crate) fn make_directory(home: &Path) -> Result<(), Error> {
+    instance::make_run_directory(home, &home.join(DIRECTORIES[0]))
+}
+
+/// Whether the directory of [`make_directory`] is there.
+pub(super) fn has_directory(home: &Path) -> bool {
+    home.join(DIRECTORIES[0]).is_dir()
+}
+
+fn directory(home: &Path) -> std::io::Result<PathBuf> {
+    let [own, older] = DIRECTORIES.map(|name| home.join(name));
+    if own.is_dir() {
+        return Ok(own);
+    }
+    match make_directory(home) {
+        Ok(()) => Ok(own),
+        Err(_) if older.is_dir() => Ok(older),
+        Err(Error::Io { source, .. }) => Err(source),
+        Err(error) => Err(plain(error)),
+    }
 }
 
 /// Adds an event of this account. With `synced` it is on disk when this returns; else nothing is waited for.
@@ -58,7 +84,7 @@ pub(super) fn put(home: &Path, mut facts: Map<String, Value>, synced: bool) -> s
                 file.write_all(format!("{begin}{line}\n").as_bytes())?;
                 if synced {
                     file.sync_data()?;
-                    File::open(directory(home))?.sync_all()?;
+                    File::open(path.parent().unwrap_or(home))?.sync_all()?;
                 }
                 return Ok(());
             }
@@ -80,13 +106,8 @@ fn plain(error: Error) -> std::io::Error {
 /// The file of this account, made where there is none. Another member of the group may have made one of that name.
 fn own(home: &Path) -> std::io::Result<Option<(PathBuf, File)>> {
     let uid = rustix::process::geteuid().as_raw();
-    if !directory(home).is_dir() {
-        instance::make_run_directory(home, &directory(home)).map_err(|error| match error {
-            Error::Io { source, .. } => source,
-            error => plain(error),
-        })?;
-    }
-    let named = directory(home).join(format!("{PREFIX}{uid}"));
+    let directory = directory(home)?;
+    let named = directory.join(format!("{PREFIX}{uid}"));
     match open(&named, true) {
         Ok(file) if is_ours(&file, uid) => return Ok(Some((named, file))),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -95,7 +116,7 @@ fn own(home: &Path) -> std::io::Result<Option<(PathBuf, File)>> {
     }
     let mut random = [0; 8];
     fill_random(&mut random).map_err(plain)?;
-    let other = directory(home).join(format!("{PREFIX}{uid}-{}", hex(&random)));
+    let other = directory.join(format!("{PREFIX}{uid}-{}", hex(&random)));
     open(&other, true).map(|file| Some((other, file)))
 }
 
@@ -169,12 +190,12 @@ pub(super) fn id(facts: &Map<String, Value>) -> Option<Id> {
 }
 
 fn files(home: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(directory(home)) else { return Vec::new() };
+    let entries = DIRECTORIES.into_iter().flat_map(|name| std::fs::read_dir(home.join(name)));
     let named = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()))
     };
     let mut found: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(named).collect();
+        entries.flatten().flatten().map(|entry| entry.path()).filter(named).collect();
     found.sort();
     found
 }
