@@ -9,10 +9,17 @@ use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};
 use pellucid_keyring::policy::{
     evaluate, CertificateFacts, DatabaseFacts, Due, Facts, MasterKeyFacts, Policies,
 };
-use pellucid_keyring::{DatabaseMemory, Keyring, Stored};
+use pellucid_keyring::{check_events, DatabaseMemory, Keyring, Stored};
 
+use crate::event_log;
 use crate::output::Failure;
 
+/// What damage is about where the event log is not as it was written.
+pub const EVENT_LOG: &str = "event log";
+/// What to do about that.
+pub const EVENT_LOG_TODO: &str =
+    "find out who wrote there, compare with syslog, and keep a copy of the log; `pellucid events \
+                                  restart` begins the chain anew";
 /// What damage is about where the policies cannot be read.
 pub const POLICIES: &str = "policies";
 const POLICIES_TODO: &str =
@@ -105,6 +112,7 @@ impl Known {
                 todo: "`pellucid key status` says what is there".to_owned(),
             }),
         }
+        known.damage.extend(event_log_damage(home));
         Ok(known)
     }
 
@@ -137,6 +145,13 @@ impl Known {
     pub fn master_keys(&self) -> &[MasterKeyFacts] {
         &self.master_keys
     }
+}
+
+/// What is not right with the event log of the instance at `home`; none where no key at hand says so.
+pub fn event_log_damage(home: &Path) -> Option<Damage> {
+    let found = check_events(home).ok()?;
+    let told = event_log::wrong(&home.join("events.log"), &found)?;
+    Some(Damage { what: EVENT_LOG, told, todo: EVENT_LOG_TODO.to_owned() })
 }
 
 fn paths(databases: Vec<DatabaseMemory>) -> Vec<PathBuf> {

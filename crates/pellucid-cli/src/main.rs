@@ -12,6 +12,7 @@ mod container;
 mod convert;
 mod demo;
 mod doctor;
+mod event_log;
 mod events;
 mod extension;
 mod history;

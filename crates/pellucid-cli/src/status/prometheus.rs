@@ -16,7 +16,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::known::{database_facts, Known};
+use crate::known::{database_facts, Damage, Known, EVENT_LOG};
 
 type Labels = Vec<(&'static str, String)>;
 type Gauges = Family<Labels, Gauge>;
@@ -46,7 +46,13 @@ pub fn metrics(facts: &Facts<'_>) -> Result<String, Error> {
     metrics.one(
         "keyring_damaged_files",
         "Files of the keyring that cannot be read",
-        facts.known.damage.len() as u64,
+        facts.known.damage.iter().filter(|one| one.what != EVENT_LOG).count() as u64,
+    );
+    let is_log = |one: &&Damage| one.what == EVENT_LOG;
+    metrics.one(
+        "event_log_broken",
+        "Whether a line of the event log was changed or taken away",
+        facts.known.damage.iter().filter(is_log).count() as u64,
     );
     metrics.one("warnings", "What `pellucid status` warns about", facts.warnings as u64);
     let mut text = String::new();

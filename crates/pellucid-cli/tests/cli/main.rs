@@ -21,6 +21,7 @@ mod demo;
 mod denied;
 mod doctor;
 mod errors;
+mod event_log;
 mod events;
 mod facts;
 mod forged_media;
