@@ -27,7 +27,10 @@ pub fn wrong(path: &Path, found: &EventLog) -> Option<String> {
 fn what(wrong: &Wrong) -> String {
     match wrong {
         Wrong::Changed => "it was changed".to_owned(),
-        Wrong::Inserted => "it was put in: no writer of the log made it".to_owned(),
+        Wrong::Inserted => {
+            "it was put in: no writer of the chain made it, unless it is a version of pellucid from before there was a chain"
+                .to_owned()
+        }
         Wrong::Moved => "it is not at the place it was written at: lines were moved".to_owned(),
         Wrong::Missing(first, last) if first == last => {
             format!("number {first} is missing before it: a line was taken out")

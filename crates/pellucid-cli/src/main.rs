@@ -66,7 +66,7 @@ mod exit {
     propagate_version = true,
     after_help = "Example:\n  pellucid encrypt app.db\n  pellucid run -- python3 app.py\n\nExit \
                   status: 0 done, 1 failed, 2 usage, 3 damage found, 4 attention needed (status \
-                  --check); run returns the program's own."
+                  --check, doctor, events); run returns the program's own."
 )]
 struct Cli {
     /// Write the facts as JSON to standard output

@@ -416,6 +416,12 @@ fn instance_changed(case: &Case, release: &Path) -> Trial {
     }
     instance_opens(case, release, &["pellucid", "app", "rescue", "later"])?;
     ok(case.run(release, "cert create last"))?;
+    // A release of before the event log had a chain writes lines that are none of it: named until the chain begins anew.
+    let told = case.run(now, "events");
+    if told.code != 0 {
+        assert!(told.code == 4 && told.stderr.contains("it was put in"), "{told:?}");
+        case.run(now, "events restart").succeeded();
+    }
     instance_opens(case, now, &["later", "last"]).unwrap_or_else(|told| panic!("{told:?}"));
     Ok(())
 }

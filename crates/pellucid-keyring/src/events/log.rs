@@ -90,7 +90,7 @@ pub(super) fn record(
             chain.append(home, log, facts, false, tell)
         }
         // Nothing is chained yet, and there is no key for it: the first line of the chain answers for this one.
-        None if !file(home).path().exists() && !has_chain(&log).map_err(io)? => {
+        None if !file(home).path().exists() && is_before_chain(home, &log).map_err(io)? => {
             let line = super::line_of(facts);
             tell(&line);
             put(log, &line).map_err(io)
@@ -113,6 +113,10 @@ fn wait(home: &Path, facts: Map<String, Value>, tell: Tell<'_>) -> Result<()> {
 fn open(home: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).append(true).create(true).mode(0o600).open(path(home))?;
+    if file.metadata()?.len() == 0 {
+        // Its name has to be there as soon as the keyring holds one of its lines.
+        File::open(home)?.sync_all()?;
+    }
     if let Some(group) = instance::group(home) {
         if file.metadata()?.permissions().mode() & 0o777 == 0o600 {
             std::os::unix::fs::fchown(&file, None, Some(group))?;
@@ -122,8 +126,11 @@ fn open(home: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn has_chain(log: &File) -> std::io::Result<bool> {
-    Ok(chain::lines(&tail(log, 0)?).any(|(_, line, _)| chain::looks_chained(line)))
+/// Whether a log of which the keyring holds nothing is one of before there was a chain, or of before there was a key.
+fn is_before_chain(home: &Path, log: &File) -> std::io::Result<bool> {
+    let log = tail(log, 0)?;
+    let has_key = home.join("keyring/master.key").exists();
+    Ok(missed(&log).is_none() || (log.is_empty() && !has_key))
 }
 
 /// What the log has from `start` on.
@@ -161,16 +168,14 @@ struct Chain {
 }
 
 impl Chain {
-    /// None where no key is at hand, or what the keyring holds cannot be read, or is gone from beside a log with a chain:
-    /// that is not begun anew unasked.
+    /// None where no key is at hand, or what the keyring holds cannot be read or is gone: a chain is not begun anew unasked.
     fn of(home: &Path, key: Option<&Keyring>) -> Option<Self> {
         let (keyring, read) = read(home, key).ok()?;
         match read {
             Some((memory, parent)) => Some(Self { memory, parent }),
             None => {
-                let log = File::open(path(home)).and_then(|log| has_chain(&log));
-                (!log.unwrap_or(true)).then_some(())?;
-                Self::begin(home, &keyring).ok()
+                let log = bytes(home).ok()?;
+                (missed(&log).is_none()).then(|| Self::begin(home, &keyring).ok())?
             }
         }
     }
@@ -285,6 +290,19 @@ pub(crate) fn carry_over(home: &Path, present: &Secret32, fresh: &Secret32) -> R
     }
 }
 
+/// Why a log of which the keyring holds nothing is not one of before there was a chain; and the line that says so. Each
+/// instance with keys has events: those of their making are recorded first.
+fn missed(log: &[u8]) -> Option<(usize, &'static str)> {
+    if log.is_empty() {
+        return Some((
+            1,
+            "it is missing or empty, and so is `keyring/events`, although there are keys",
+        ));
+    }
+    let chained = chain::lines(log).position(|(_, line, _)| chain::looks_chained(line));
+    chained.map(|line| (line + 1, "`keyring/events` is missing"))
+}
+
 /// Looks whether the event log of the instance at `home` is as it was written.
 ///
 /// # Errors
@@ -304,17 +322,10 @@ pub fn check_events(home: &Path) -> Result<EventLog> {
     };
     match remembered {
         Ok((_, Some((memory, _)))) => Ok(EventLog { waiting, ..chain::judge(&log, &memory) }),
-        Ok((_, None)) => {
-            let chained = chain::lines(&log).position(|(_, line, _)| chain::looks_chained(line));
-            match chained {
-                Some(line) => Ok(unknown(line + 1, "`keyring/events` is missing")),
-                None => Ok(EventLog {
-                    lines: chain::lines(&log).count(),
-                    waiting,
-                    ..EventLog::default()
-                }),
-            }
-        }
+        Ok((_, None)) => Ok(match missed(&log) {
+            Some((line, why)) => unknown(line, why),
+            None => EventLog { lines: chain::lines(&log).count(), waiting, ..EventLog::default() },
+        }),
         Err(error) => Ok(unknown(1, &error.to_string())),
     }
 }

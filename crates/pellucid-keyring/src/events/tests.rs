@@ -153,6 +153,26 @@ fn what_the_keyring_holds_of_the_log_is_missed_or_damaged() {
     }
 }
 
+/// Keys are never made without an event, so both were taken away.
+#[test]
+fn a_log_that_is_gone_with_the_keyrings_memory_of_it_is_missed() {
+    for emptied in [false, true] {
+        let (home, _) = instance(3);
+        std::fs::remove_file(home.path().join("keyring/events")).unwrap();
+        match emptied {
+            true => std::fs::write(log_path(&home), "").unwrap(),
+            false => std::fs::remove_file(log_path(&home)).unwrap(),
+        }
+        for waiting in 1..3 {
+            assert!(matches!(wrong(&home), Some((1, Wrong::Unknown(_)))));
+            event(99).record(home.path()).unwrap();
+            assert_eq!(found(&home).waiting, waiting);
+        }
+        restart_events(home.path()).unwrap();
+        assert_eq!((wrong(&home), found(&home).waiting), (None, 0));
+    }
+}
+
 /// A chain that was begun anew answers for all lines as they were then, and says what was wrong.
 #[test]
 fn the_chain_goes_on_after_a_break_by_command() {
