@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 
 use aws_lc_rs::signature::{UnparsedPublicKey, RSA_PSS_2048_8192_SHA256};
+use aws_lc_rs::{digest, hmac};
 use pellucid::certificate::{Certificate, CertificateRequest, RSA_BITS};
 use pellucid::cipher::Cipher;
 use pellucid::derive::commitment;
@@ -274,10 +275,10 @@ fn keyring_files() {
             std::fs::read(home.path().join(path)).unwrap()
         })
         .collect();
-    let [service, master, sealed_certificate, database, sealed_pin, retired, settings, history] =
+    let [service, master, sealed_certificate, database, sealed_pin, retired, settings, history, events] =
         &files[..]
     else {
-        panic!("8 files")
+        panic!("9 files")
     };
     assert_eq!(service.len(), 32);
     let mode = std::fs::metadata(home.path().join("service.key")).unwrap().mode() & 0o7777;
@@ -329,12 +330,48 @@ fn keyring_files() {
     let content = open_file(&section, &master, 4, "settings", settings);
     assert_eq!(content, b"policy rekey-after 365d\n");
     assert_eq!(open_file(&section, &master, 5, "history", history).len(), 32);
+    event_log(home.path(), &open_file(&section, &master, 6, "events", events));
 
     let path = home.path().join("keyring/master.key");
     std::fs::write(path, vec![0; 65537]).unwrap();
     section.says("No file is longer than 65536 bytes");
     let told = Keyring::open(home.path()).unwrap_err().to_string();
     assert!(told.contains("longer"), "{told}");
+}
+
+/// The log of an instance, with what the keyring holds of it.
+fn event_log(home: &std::path::Path, content: &[u8]) {
+    let section = Doc::read().section("### Event log");
+    let layout = section.from("**What the keyring holds.**").table(0);
+    assert_eq!(layout.is_without_gaps(), content.len());
+    let key = hkdf_sha256(layout.of("secret", content), b"", &[section.info("key").as_bytes()], 32);
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
+    let log = std::fs::read(home.join("events.log")).unwrap();
+    assert_eq!(layout.of("length of the log", content), (log.len() as u64).to_be_bytes());
+    let (mut at, mut before, mut chained) = (0, Vec::new(), 0u64);
+    for line in log.split_inclusive(|byte| *byte == b'\n') {
+        let facts: serde_json::Value = serde_json::from_slice(line).unwrap();
+        if let Some(seq) = facts["seq"].as_u64() {
+            chained += 1;
+            assert_eq!(seq, chained);
+            let text = std::str::from_utf8(line).unwrap();
+            let (signed, mac) = text.split_once(",\"mac\":").unwrap();
+            let signed = hex(hmac::sign(&key, signed.as_bytes()).as_ref());
+            assert_eq!(mac, format!("\"{signed}\"}}\n"));
+            let begins = facts.get("begins").is_some();
+            assert_eq!(begins, chained == 1);
+            let before = if begins { &log[..at] } else { &before[..] };
+            assert_eq!(facts["prev"], hex(&sha256(before)));
+        }
+        (at, before) = (at + line.len(), line.to_vec());
+    }
+    assert!(chained > 1, "{chained} lines");
+    assert_eq!(layout.of("`seq` of the last line", content), chained.to_be_bytes());
+    assert_eq!(layout.of("SHA-256 of that line", content), sha256(&before));
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    digest::digest(&digest::SHA256, bytes).as_ref().try_into().unwrap()
 }
 
 #[test]
