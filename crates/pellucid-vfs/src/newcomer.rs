@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use pellucid::header::Header;
-use pellucid::protector::{KeySource, Protector};
+use pellucid::protector::Protector;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Result, Subject};
 
@@ -289,9 +289,9 @@ fn kin_of(header: &Header, credentials: &Credentials) -> Kin {
 
 /// The key file or passphrase that a database's only protector has to have been opened by.
 fn opened_by(bytes: &[u8], credentials: &Credentials) -> Option<Vec<u8>> {
-    match (Protector::decode(bytes).ok()?.0, credentials.key_files(), credentials.passphrases()) {
-        (Protector::KeyFile(_), [key], _) => Some(key.identity().to_vec()),
-        (Protector::Passphrase(_), _, [passphrase]) => Some(passphrase.identity().to_vec()),
+    match (Protector::decode(bytes).ok()?.0, credentials.identities()) {
+        (Protector::KeyFile(_), ([key], _)) => Some(key.to_vec()),
+        (Protector::Passphrase(_), (_, [passphrase])) => Some(passphrase.to_vec()),
         _ => None,
     }
 }

@@ -26,6 +26,10 @@ pub struct Credentials {
     wasted_kib: Option<AtomicU64>,
     /// Distinguishes sets of credentials in the cache of opened headers.
     identity: Vec<u8>,
+    /// Of each key file, made while it was read: making one leaves the key on the stack for a while.
+    key_identities: Vec<[u8; 32]>,
+    /// Of each passphrase.
+    passphrase_identities: Vec<[u8; 32]>,
 }
 
 /// Keys from a prompt or a descriptor that the program offers to every connection it opens.
@@ -115,8 +119,7 @@ impl Credentials {
         let key_files = [request.key_file.clone(), variable("PELLUCID_KEY_FILE")];
         for path in key_files.into_iter().flatten() {
             let key = pellucid_files::secrets::key_file(&path)?;
-            credentials.identity.extend_from_slice(&key.identity());
-            credentials.key_files.push(key);
+            credentials.add_key_file(key);
         }
         let files = [request.passphrase_file.clone(), variable("PELLUCID_PASSPHRASE_FILE")];
         for path in files.into_iter().flatten() {
@@ -126,8 +129,7 @@ impl Credentials {
         for offer in offered {
             match offer {
                 Offer::KeyFile(key) => {
-                    credentials.identity.extend_from_slice(&key.identity());
-                    credentials.key_files.push(key);
+                    credentials.add_key_file(key);
                 }
                 Offer::Passphrase(passphrase) => credentials.add_passphrase(passphrase),
                 Offer::Recovery => credentials.recovery = true,
@@ -143,8 +145,22 @@ impl Credentials {
         Self { wasted_kib: Some(AtomicU64::new(0)), ..self }
     }
 
+    fn add_key_file(&mut self, key: KeyFile) {
+        let identity = key.identity();
+        self.identity.extend_from_slice(&identity);
+        self.key_identities.push(identity);
+        self.key_files.push(key);
+    }
+
+    /// Values that distinguish the key files, and the passphrases, and do not contain them.
+    pub(crate) fn identities(&self) -> (&[[u8; 32]], &[[u8; 32]]) {
+        (&self.key_identities, &self.passphrase_identities)
+    }
+
     fn add_passphrase(&mut self, passphrase: Passphrase) {
-        self.identity.extend_from_slice(&passphrase.identity());
+        let identity = passphrase.identity();
+        self.identity.extend_from_slice(&identity);
+        self.passphrase_identities.push(identity);
         self.passphrases.push(passphrase);
     }
 

@@ -271,7 +271,9 @@ fn after_a_rewrap_the_old_certificate_opens_nothing() {
         if let Some(copy) = damaged {
             edit(&stranger.path("app.db"), |bytes| bytes[COPY_OFFSETS[copy] as usize + 40] ^= 1);
         }
-        for command in [&["check", "app.db"][..], &["rekey", "app.db"], &["decrypt", "app.db"]] {
+        for command in
+            [&["check", "app.db"][..], &["rekey", "app.db", "--yes"], &["decrypt", "app.db"]]
+        {
             let refused = stranger.pellucid(command);
             assert!(refused.stderr.contains("(33111)"), "copy {damaged:?} damaged: {refused:?}");
         }

@@ -77,6 +77,10 @@ pub(super) fn put(home: &Path, mut facts: Map<String, Value>, synced: bool) -> s
             Ok(()) if !is_there(&path, &file) => {}
             Ok(()) => {
                 let (length, mut last) = (file.metadata()?.len(), [b'\n']);
+                if length + LINE_BYTES_MOST as u64 > FILE_BYTES_MOST {
+                    // What lay behind the limit would not be taken in, and lost with the file.
+                    return Err(std::io::Error::from(ErrorKind::FileTooLarge));
+                }
                 if length > 0 {
                     file.read_exact_at(&mut last, length - 1)?;
                 }

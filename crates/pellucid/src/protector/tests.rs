@@ -256,7 +256,7 @@ impl KeySource for UnusableCertificate {
 fn a_certificate_that_cannot_be_used_is_named_with_the_reason() {
     let dek = Dek::random().unwrap();
     let certificate = Certificate::generate("app", &CertificateRequest::new("App", 10)).unwrap();
-    let passphrase = Passphrase::new(b"x");
+    let passphrase = Passphrase::new(b"long enough");
     bound(&dek, |binding| {
         let protectors = [
             wrap(&dek, binding, &Wrapping::Certificate(&certificate)).unwrap(),

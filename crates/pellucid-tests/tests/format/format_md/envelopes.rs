@@ -7,7 +7,7 @@ use aws_lc_rs::{digest, hmac};
 use pellucid::certificate::{Certificate, CertificateRequest, RSA_BITS};
 use pellucid::cipher::Cipher;
 use pellucid::derive::commitment;
-use pellucid::hash::{hex, Sha256};
+use pellucid::hash::hex;
 use pellucid::protector::{
     self, Argon2Cost, Binding, KeyFile, Passphrase, Protector, Purpose, Wrapping,
 };
@@ -216,12 +216,6 @@ fn open_file(section: &Doc, parent: &[u8], kind: u8, name: &str, file: &[u8]) ->
         )
         .unwrap();
     content
-}
-
-fn hash(bytes: &[u8]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(bytes);
-    hash.finish()
 }
 
 const RETIRED: [u8; 32] = [9; 32];
