@@ -295,7 +295,7 @@ impl System {
         std::fs::create_dir(system.place.path("out")).unwrap();
         std::os::unix::fs::chown(system.place.path("out"), Some(NOBODY), None).unwrap();
         open("out", 0o755);
-        std::fs::copy(PELLUCID, system.place.path("pellucid")).unwrap();
+        system.place.copy_program(PELLUCID.as_ref(), "pellucid");
         open("pellucid", 0o755);
         let init =
             format!("init --system --group daemon --directory {}", system.path("").display());

@@ -42,7 +42,7 @@ fn place() -> Place {
     for file in [PELLUCID.into(), extension(&place)] {
         let file: String = file;
         let name = file.rsplit('/').next().unwrap().to_owned();
-        std::fs::copy(&file, place.path(&name)).unwrap();
+        place.copy_program(file.as_ref(), &name);
         mode(&place.path(&name), 0o755);
     }
     place

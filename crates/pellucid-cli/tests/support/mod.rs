@@ -86,6 +86,12 @@ impl Place {
         path
     }
 
+    /// Copies a program here that can be run at once. By another process: what a thread of this one forks meanwhile would have the copy
+    /// open for writing, and the system runs no such file (execve(2), ETXTBSY).
+    pub fn copy_program(&self, from: &Path, name: &str) {
+        said(Command::new("/usr/bin/cp").arg(from).arg(self.path(name))).succeeded();
+    }
+
     /// A file with `bytes` that nobody else can read.
     pub fn secret(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);
