@@ -11,6 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keys::{ContainerKeys, GENERATION_WRITES};
@@ -47,6 +48,9 @@ const ATTEMPTS: usize = 4;
 /// The error's text if the wal-index and a frame's tag disagree: the cause and what to do.
 pub const INDEX_CHANGED: &str = "the wal-index (the file `-shm`) was changed by somebody else than SQLite; close every \
                                  connection to the database, and the next one makes the index anew from the log";
+/// How long a connection that stays open may go on under a key that was retired meanwhile. Each look is a system call, which a
+/// transaction of some 20 us would notice.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 const RESERVE_FIRST: u64 = 64;
 const RESERVE_MOST: u64 = 65536;
 
@@ -98,6 +102,8 @@ pub struct Link {
     container: RefCell<Container>,
     pool: RefCell<Pool>,
     reserve_next: Cell<[u64; 2]>,
+    /// When the keyring was last asked whether the key is retired.
+    looked: Cell<Option<Instant>>,
     /// Whether a conversion or restore had announced what takes the database's place when the header was read.
     announced: Cell<bool>,
     /// Whether the WAL or the journal may hold unwritten units or an error, so that [`Link::flush`]
@@ -162,6 +168,7 @@ impl Link {
             }),
             pool: RefCell::new(Pool::new()?),
             reserve_next: Cell::new([RESERVE_FIRST; 2]),
+            looked: Cell::new(None),
             announced: Cell::new(false),
             holding: Cell::new(false),
             lower: Cell::new(Some(lower)),
@@ -655,16 +662,22 @@ impl Link {
 
     /// Compares the header with the remembered state again before this connection writes. While the
     /// connection was idle, the header it knows may have become an older one that was put back.
-    /// Costs nothing while units are being sealed.
+    /// Costs nothing while units are being sealed. Asks the keyring at most each 50 ms whether a rekey has retired the key.
     ///
     /// # Errors
     /// A code after a line in the log.
     pub fn check_remembered(&self) -> Outcome<()> {
-        let Some(header) = self.header() else { return Ok(()) };
-        check_state(&header).map_err(|error| self.report(&error))?;
-        // A rekey of a copy may have retired the key meanwhile.
-        let forbidden =
-            self.expected.forbids_writing(&header).map_err(|error| self.report(&error))?;
+        let forbidden = {
+            let container = self.container.borrow();
+            let Some(header) = &container.header else { return Ok(()) };
+            check_state(header).map_err(|error| self.report(&error))?;
+            if self.looked.get().is_some_and(|looked| looked.elapsed() < BETWEEN_LOOKS) {
+                return Ok(());
+            }
+            // A rekey of a copy may have retired the key meanwhile.
+            self.expected.forbids_writing(header).map_err(|error| self.report(&error))?
+        };
+        self.looked.set(Some(Instant::now()));
         self.container.borrow_mut().forbidden = forbidden;
         Ok(())
     }
