@@ -283,7 +283,7 @@ fn tell_of_key(
     if under.iter().any(|one| matches!(one, Protection::Certificate(_))) {
         let databases = databases.iter().map(PathBuf::as_path);
         if let Some(advice) = key_place::advice(&Keyring::locate()?, databases) {
-            output.line(format!("Advice: {advice}; {}", key_place::TODO));
+            output.line(format!("Advice: {advice}; {}", key_place::INSTEAD));
         }
     }
     Ok(())

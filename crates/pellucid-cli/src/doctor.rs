@@ -172,7 +172,7 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
     }
     let beside = key_place::under_certificates(&databases, &known);
     if let Some(advice) = key_place::advice(home, beside) {
-        findings.push(Finding::advice("keyring", format!("{advice}; {}", key_place::TODO)));
+        findings.push(Finding::advice("keyring", format!("{advice}; {}", key_place::INSTEAD)));
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::event_log as told;
 use crate::exit;
-use crate::known::{event_log_damage as damage, EVENT_LOG, EVENT_LOG_TODO as TODO};
+use crate::known::{event_log_damage as damage, EVENT_LOG, EVENT_LOG_REMEDY as REMEDY};
 use crate::output::{self, Failure, Output};
 
 /// What `events` takes.
@@ -79,7 +79,7 @@ fn verify(home: &Path, output: &Output) -> Result<ExitCode, Failure> {
     let path = home.join("events.log");
     let found = check_events(home)?;
     if let Some(told) = told::wrong(&path, &found) {
-        return Err(Failure::new(told, TODO).kind("event-log"));
+        return Err(Failure::new(told, REMEDY).kind("event-log"));
     }
     for line in told::remarks(&found) {
         output.warning(line);

@@ -38,5 +38,5 @@ pub fn under_certificates<'a>(databases: &'a [Inspection], known: &Known) -> Vec
 }
 
 /// The default way out, in one command.
-pub const TODO: &str =
+pub const INSTEAD: &str =
     "`pellucid key bind --passphrase-file FILE`, or `--credential FILE`, binds it elsewhere";

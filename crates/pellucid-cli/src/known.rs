@@ -17,7 +17,7 @@ use crate::output::Failure;
 /// What damage is about where the event log is not as it was written.
 pub const EVENT_LOG: &str = "event log";
 /// What to do about that.
-pub const EVENT_LOG_TODO: &str =
+pub const EVENT_LOG_REMEDY: &str =
     "find out who wrote there, compare with syslog, and keep a copy of the log; `pellucid events \
                                   restart` begins the chain anew";
 /// What damage is about where the policies cannot be read.
@@ -151,7 +151,7 @@ impl Known {
 pub fn event_log_damage(home: &Path) -> Option<Damage> {
     let found = check_events(home).ok()?;
     let told = event_log::wrong(&home.join("events.log"), &found)?;
-    Some(Damage { what: EVENT_LOG, told, todo: EVENT_LOG_TODO.to_owned() })
+    Some(Damage { what: EVENT_LOG, told, todo: EVENT_LOG_REMEDY.to_owned() })
 }
 
 fn paths(databases: Vec<DatabaseMemory>) -> Vec<PathBuf> {

@@ -104,7 +104,7 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
             output.line(tables.join("\n\n"));
         }
         if let Some(advice) = &advice {
-            output.line(format!("\nAdvice: {advice}; {}", key_place::TODO));
+            output.line(format!("\nAdvice: {advice}; {}", key_place::INSTEAD));
         }
     }
     output.facts(&serde_json::json!({
