@@ -121,16 +121,15 @@ class Place:
             self.user = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
     def _seal(self) -> None:
-        """A keyring with a certificate, and every new database sealed under it."""
+        """Every new database is sealed under a key file. There is no keyring: the suite takes databases away, cuts them and
+        puts plain ones in their place all the time, which a keyring refuses at a path that it has pinned."""
         extension = self.path / "libpellucid.so"
         shutil.copy(BUILT / "libpellucid.so", extension)
-        keys = {"PELLUCID_HOME": str(self.path / "keys")}
-        made = [BUILT / "pellucid", "--quiet", "cert", "create", "pellucid"]
-        subprocess.run(made, env=keys, check=True, stderr=subprocess.DEVNULL)
-        # The suite takes databases away, cuts them and puts plain ones in their place all the time, which the keyring would refuse
-        # at a path that it has pinned. A file in the place of the directory of pins leaves it without any.
-        (self.path / "keys" / "keyring" / "paths").write_text("no pins here\n")
-        self.environment |= keys | {"PELLUCID_ENCRYPT_NEW": "1", "PELLUCID_TCL_EXTENSION": str(extension)}
+        key = self.path / "database.key"
+        key.touch(0o600)
+        key.write_bytes(os.urandom(32))
+        sealing = {"PELLUCID_KEY_FILE": str(key), "PELLUCID_ENCRYPT_NEW": "1"}
+        self.environment |= sealing | {"PELLUCID_TCL_EXTENSION": str(extension)}
 
     def files(self, suite: str) -> list[str]:
         """The test files of a suite, as SQLite's permutations.test names them."""

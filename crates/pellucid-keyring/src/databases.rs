@@ -118,8 +118,9 @@ impl Keyring {
         let path = home.join("keyring/databases").join(name);
         match path.symlink_metadata() {
             Ok(_) => Self::open(home)?.recall(name),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+                if error.kind() == ErrorKind::NotADirectory && !instance::has_keyring(home) =>
             {
                 Ok(None)
             }

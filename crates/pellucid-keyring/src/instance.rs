@@ -248,7 +248,7 @@ pub(super) fn names_if_there(directory: &Path) -> Result<Vec<String>> {
 /// Whether an instance is there, or was, as far as the caller may look.
 pub(super) fn has_keyring(home: &Path) -> bool {
     !matches!(std::fs::symlink_metadata(home.join("keyring")),
-        Err(error) if error.kind() == ErrorKind::NotFound)
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }
 
 #[cfg(test)]

@@ -142,7 +142,9 @@ fn is_there(home: &Path, file: &Path) -> Result<bool> {
     match file.symlink_metadata() {
         Ok(_) => Ok(true),
         Err(error) => match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(false),
+            ErrorKind::NotFound => Ok(false),
+            // `HOME` may be no directory. A memory that something else lies in the place of is not an empty one.
+            ErrorKind::NotADirectory if !instance::has_keyring(home) => Ok(false),
             ErrorKind::PermissionDenied if instance::is_configured(home) => Ok(false),
             _ => Err(Error::io(Subject::File(file.to_owned()), error)),
         },
@@ -334,6 +336,28 @@ mod tests {
         assert_eq!(keyring.each_pin().unwrap().len(), 1);
         keyring.change_pin(Path::new("/app.db"), |_| None).unwrap();
         assert_eq!(at("/app.db"), []);
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_the_memory_is_an_error_and_a_home_that_is_a_file_is_none() {
+        let place = tempfile::tempdir().unwrap();
+        let home = place.path().join("home");
+        let (keyring, _) = Keyring::open_or_create(&home).unwrap();
+        for memory in ["paths", "retired", "databases"] {
+            let _ = std::fs::remove_dir(home.join("keyring").join(memory));
+            std::fs::write(home.join("keyring").join(memory), "").unwrap();
+        }
+        drop(keyring);
+        let homes = [home.clone()];
+        assert!(matches!(Keyring::pins_at(&homes, &["/b".into()]), Err(Error::Io { .. })));
+        assert!(matches!(Keyring::is_retired_at(&homes, &[3; 32]), Err(Error::Io { .. })));
+        assert!(matches!(Keyring::recall_at(&home, &[1; 16]), Err(Error::Io { .. })));
+        let file = place.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let homes = [file.join("home")];
+        assert_eq!(Keyring::pins_at(&homes, &["/b".into()]).unwrap(), []);
+        assert!(!Keyring::is_retired_at(&homes, &[3; 32]).unwrap());
+        assert!(Keyring::recall_at(&homes[0], &[1; 16]).unwrap().is_none());
     }
 
     #[test]
