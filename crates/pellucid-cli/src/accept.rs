@@ -88,7 +88,7 @@ fn accept(path: &Path, output: &Output) -> Result<(), Failure> {
             Kind::Plain => Found::Lesser(Lesser::Plain),
             Kind::Damaged(error) => return Err(Failure::of_header(error)),
             Kind::Unfinished => return let_go(path, &expected, output),
-            _ => return Err(not_a_database()),
+            _ => return Err(not_a_database(path)),
         },
     };
     let what = match &found {
@@ -140,7 +140,7 @@ fn authenticated(path: &Path) -> Result<Box<Header>, Failure> {
     let handle = Handle::open(path, &uri, ffi::OPEN_READONLY)?;
     let opened = opened::sealed(&handle)?;
     let header = opened.and_then(|(_, link)| link.header());
-    header.map(Box::new).ok_or_else(not_a_database)
+    header.map(Box::new).ok_or_else(|| not_a_database(path))
 }
 
 /// Expects the database of this header from now on.

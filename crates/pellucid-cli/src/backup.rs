@@ -13,7 +13,7 @@ pub use verify::{run as verify, VerifyArgs};
 
 use std::path::Path;
 
-use crate::output::Failure;
+use crate::output::{Failure, NOT_A_DATABASE};
 
 /// The VFS, for what has to open a database.
 fn register() -> Result<(), Failure> {
@@ -33,13 +33,24 @@ pub fn rate(bytes: u64, seconds: f64) -> String {
     format!("{:.0} MB/s", bytes as f64 / 1e6 / seconds.max(1e-6))
 }
 
+/// The rest of the hint about damaged media.
+const ASK_VERIFY: &str = "; `pellucid verify` says what is damaged";
+
 /// An error about media, with what to do about it.
 pub fn about_media(error: impl Into<Failure>, path: &Path) -> Failure {
     let mut failure: Failure = error.into();
     if failure.kind == "corrupt" || failure.kind == "unauthentic" {
+        failure.hint = Some(format!("use a mirror or another backup set{ASK_VERIFY}"));
+    }
+    if failure.kind == NOT_A_DATABASE {
         failure.hint = Some(
-            "use a mirror or another backup set; `pellucid verify` says what is damaged".into(),
+            "look at the path; `pellucid history` names the backups, `pellucid check` checks a database".into(),
         );
+        failure.kind = "not-a-backup";
+        // It names the file, which need not be the first.
+        if failure.message.starts_with('`') {
+            return failure;
+        }
     }
     failure.about(path)
 }

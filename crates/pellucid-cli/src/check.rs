@@ -94,7 +94,7 @@ fn gravity(status: u8) -> u8 {
 fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Failure> {
     let kind = inspect(database)?.kind;
     refuse_unexpected(database, &kind)?;
-    authenticable(&kind)?;
+    authenticable(database, &kind)?;
     let started = Instant::now();
     let bar = output.progress("authenticating pages", Unit::Bytes);
     let options = Options { physical_only: args.physical_only, cores: usize::from(args.cores) };
@@ -125,7 +125,7 @@ fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Fa
 }
 
 /// Only a container has something to authenticate; one that cannot be read is for the audit to name.
-fn authenticable(kind: &Kind) -> Result<(), Failure> {
+fn authenticable(database: &Path, kind: &Kind) -> Result<(), Failure> {
     match kind {
         Kind::Plain => Err(Failure::new(
             "the database is not encrypted: it has no pages to authenticate",
@@ -136,7 +136,7 @@ fn authenticable(kind: &Kind) -> Result<(), Failure> {
             Err(Failure::new("it is empty: there is nothing to authenticate", "look at the path")
                 .kind("empty"))
         }
-        Kind::NotADatabase => Err(not_a_database()),
+        Kind::NotADatabase => Err(not_a_database(database)),
         _ => Ok(()),
     }
 }

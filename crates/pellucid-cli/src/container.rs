@@ -5,7 +5,7 @@ use std::path::Path;
 use pellucid::message;
 use pellucid::shown::Shown;
 use pellucid::Error;
-use pellucid_engine::inspect::{inspect, Kind, SealedHeader};
+use pellucid_engine::inspect::{self, inspect, Kind, SealedHeader};
 use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::output::{Failure, Output};
@@ -29,7 +29,7 @@ pub fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
         .kind("plain")),
         Kind::Damaged(error) => Err(Failure::of_header(error)),
         Kind::Unfinished => Err(interrupted()),
-        _ => Err(not_a_database()),
+        _ => Err(not_a_database(database)),
     }
     .map_err(|failure: Failure| failure.about(database))
 }
@@ -54,10 +54,9 @@ pub fn interrupted() -> Failure {
     .kind("interrupted")
 }
 
-/// Neither plain nor sealed.
-pub fn not_a_database() -> Failure {
-    Failure::new("neither an SQLite database nor an encrypted one", "look at the path")
-        .kind("not-a-database")
+/// The file at `path` is neither plain nor sealed.
+pub fn not_a_database(path: &Path) -> Failure {
+    inspect::not_a_database(path).into()
 }
 
 /// In words: where both copies of the header are damaged, no key is in it any more.

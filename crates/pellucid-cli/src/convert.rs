@@ -165,7 +165,7 @@ fn found(database: &Path) -> Result<Found, Failure> {
         .kind("empty")),
         Kind::Unfinished => Err(interrupted().tells(&message::READ_ONLY, "")),
         Kind::Damaged(error) => Err(Failure::of_header(error)),
-        _ => Err(not_a_database()),
+        _ => Err(not_a_database(database)),
     }
     .map_err(|failure| failure.about(database))
 }
@@ -317,7 +317,7 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
                     .kind("empty"))
             }
             Kind::Damaged(error) => Err(Failure::of_header(error)),
-            _ => Err(not_a_database()),
+            _ => Err(not_a_database(database)),
         }
         .map_err(|failure: Failure| failure.about(database))?;
         writable(database)?;

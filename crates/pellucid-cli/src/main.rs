@@ -176,13 +176,14 @@ static MEMORY: pellucid_vfs::memory::Guarded = pellucid_vfs::memory::Guarded;
 
 fn main() -> ExitCode {
     if let Some(arguments) = lab::arguments(std::env::args_os().skip(1)) {
-        let failure = lab::hand_over(&arguments);
-        Output::new(false, false, false).failure(&failure);
-        return ExitCode::from(failure.exit);
+        return failed(&Output::new(false, false, false), &lab::hand_over(&arguments));
     }
     pellucid_vfs::memory::guard();
     let no_dumps = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    let matches = Cli::command().get_matches();
+    let matches = match Cli::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(answer) => return say(&answer),
+    };
     if keys::inputs(&matches) > 1 {
         let text = "`-` is named more than once, and standard input gives one thing only";
         Cli::command().error(ErrorKind::ArgumentConflict, text).exit();
@@ -247,11 +248,38 @@ fn main() -> ExitCode {
     for told in pellucid_host::code::take_notices() {
         output.warning(told);
     }
-    match done {
-        Ok(code) => code,
-        Err(failure) => {
-            output.failure(&failure);
-            ExitCode::from(failure.exit)
+    match (done, output.written()) {
+        (Ok(code), Ok(())) => code,
+        (Ok(code), Err(failure)) => {
+            let unwritten = failed(&output, &failure);
+            // What was found weighs more.
+            if code == ExitCode::SUCCESS {
+                unwritten
+            } else {
+                code
+            }
         }
+        (Err(failure), _) => failed(&output, &failure),
     }
+}
+
+/// Prints what the reading of the arguments ends with: a help text, the version, or what is wrong with them.
+fn say(answer: &clap::Error) -> ExitCode {
+    let code = ExitCode::from(answer.exit_code().try_into().unwrap_or(exit::USAGE));
+    let is_lost = !answer.use_stderr() && pellucid_vfs::streams::was_output_closed();
+    let written = match is_lost {
+        true => Err(rustix::io::Errno::BADF.into()),
+        false => answer.print().and_then(|()| std::io::Write::flush(&mut std::io::stdout())),
+    };
+    match written {
+        Err(error) if !answer.use_stderr() => {
+            failed(&Output::new(false, false, false), &output::unwritten(&error))
+        }
+        _ => code,
+    }
+}
+
+fn failed(output: &Output, failure: &output::Failure) -> ExitCode {
+    output.failure(failure);
+    ExitCode::from(failure.exit)
 }

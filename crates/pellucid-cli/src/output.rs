@@ -3,9 +3,9 @@
 //! Nothing goes out with a control character but line ends, tabulators and the styles of [`Output::bold`] and
 //! [`Output::dim`]: names are other people's. Where a line end in a name would forge a line, `pellucid::shown` shows the name.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -19,7 +19,7 @@ mod failure;
 mod names;
 mod table;
 
-pub use failure::Failure;
+pub use failure::{Failure, NOT_A_DATABASE};
 pub use names::{name, names};
 pub use table::{list, pad, table};
 
@@ -38,6 +38,8 @@ pub struct Output {
     colour: bool,
     /// Standard output is taken by something else.
     taken: bool,
+    /// Why the first line that could not be written was not.
+    unwritten: RefCell<Option<io::Error>>,
 }
 
 impl Output {
@@ -45,7 +47,8 @@ impl Output {
     pub fn new(json: bool, quiet: bool, yes: bool) -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        Self { json, quiet, yes, colour: !plain && std::io::stdout().is_terminal(), taken: false }
+        let colour = !plain && io::stdout().is_terminal();
+        Self { json, quiet, yes, colour, taken: false, unwritten: RefCell::default() }
     }
 
     /// For a command that writes something else to standard output: facts go to standard error.
@@ -75,11 +78,27 @@ impl Output {
         text.to_string()
     }
 
-    /// A line on standard output. A reader that is gone (`| head`) is no reason to stop half way through a change.
+    /// A line on standard output. One that cannot be written is no reason to stop half way through a change:
+    /// [`Output::written`] tells of it at the end.
     fn put(&self, line: impl Display) {
         let line = line.to_string();
         let line = if self.colour { styled_lines(&line).into() } else { printable_lines(&line) };
-        let _ = writeln!(std::io::stdout(), "{line}");
+        if let Err(error) = writeln!(standard_output(), "{line}") {
+            self.unwritten.borrow_mut().get_or_insert(error);
+        }
+    }
+
+    /// Whether all that was printed reached standard output.
+    ///
+    /// # Errors
+    /// [`Failure`] for the first line that did not: half an answer may pass for a whole one. Without words if the program
+    /// that read the lines has left (`| head`).
+    pub fn written(&self) -> Result<(), Failure> {
+        let flushed = io::stdout().flush().err();
+        match self.unwritten.take().or(flushed) {
+            Some(error) => Err(unwritten(&error)),
+            None => Ok(()),
+        }
     }
 
     /// A line for people.
@@ -99,13 +118,13 @@ impl Output {
     /// # Errors
     /// [`Failure`] unless the answer is yes; nothing was changed then.
     pub fn confirm(&self, question: &str) -> Result<(), Failure> {
-        if self.yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        if self.yes || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Ok(());
         }
         tell(format_args!("pellucid: {} [y/N] ", printable_lines(question)));
         let mut answer = String::new();
         // An unreadable answer is no yes.
-        let _ = std::io::stdin().read_line(&mut answer);
+        let _ = io::stdin().read_line(&mut answer);
         match answer.trim() {
             "y" | "Y" | "yes" => Ok(()),
             _ => {
@@ -117,7 +136,7 @@ impl Output {
 
     /// Like [`Output::confirm`], but a script has to say `--yes`: without it and without a terminal the answer is `refusal`.
     pub fn confirm_or(&self, question: &str, refusal: Failure) -> Result<(), Failure> {
-        let is_asked = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
         match self.yes || is_asked {
             true => self.confirm(question),
             false => Err(refusal),
@@ -140,15 +159,10 @@ impl Output {
     /// # Errors
     /// [`Failure`] if standard output cannot be written.
     pub fn path(&self, path: &Path) -> Result<(), Failure> {
-        let mut out = std::io::stdout().lock();
-        out.write_all(path.as_os_str().as_bytes()).and_then(|()| out.write_all(b"\n")).map_err(
-            |error| {
-                Failure::new(
-                    format!("standard output: {error}"),
-                    "the program that reads the output may have ended",
-                )
-            },
-        )
+        let mut out = standard_output();
+        let written =
+            out.write_all(path.as_os_str().as_bytes()).and_then(|()| out.write_all(b"\n"));
+        written.map_err(|error| unwritten(&error))
     }
 
     /// Text that is the whole answer, also when quiet.
@@ -180,6 +194,9 @@ impl Output {
             "error": failure.message, "hint": failure.hint, "kind": failure.kind,
             "message": failure.number,
         }));
+        if failure.kind == UNREAD {
+            return;
+        }
         tell(format_args!("pellucid: error: {}\n", printable(&failure.line())));
         if let Some(hint) = &failure.hint {
             tell(format_args!("pellucid: hint: {}\n", printable(hint)));
@@ -203,15 +220,52 @@ impl Output {
             bar.set_style(style.with_key("rate", rate));
         }
         bar.set_message(printable(what).into_owned());
-        let shown = !self.quiet && !self.json && std::io::stderr().is_terminal();
+        let shown = !self.quiet && !self.json && io::stderr().is_terminal();
         Progress { bar, waiting: Cell::new(shown) }
     }
+}
+
+/// The kind of a [`Failure`] because nobody reads standard output any more, whom no word reaches.
+const UNREAD: &str = "unread";
+
+/// Standard output; every write to one that was closed at the start fails.
+pub fn standard_output() -> Box<dyn Write> {
+    match pellucid_vfs::streams::was_output_closed() {
+        true => Box::new(Closed),
+        false => Box::new(io::stdout()),
+    }
+}
+
+/// A closed stream.
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::Error::from_raw_os_error(libc::EBADF))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A line that did not reach standard output.
+pub fn unwritten(error: &io::Error) -> Failure {
+    let kind = match error.kind() {
+        ErrorKind::BrokenPipe => UNREAD,
+        _ => "unwritten",
+    };
+    let failure = Failure::new(
+        format!("standard output: {error}; what was printed is not whole"),
+        "the command did everything else; run it again where its output can be written, if that only shows something",
+    );
+    failure.kind(kind)
 }
 
 /// Words on standard error; not by `eprint!`, which panics where nobody reads.
 pub fn tell(words: impl Display) {
     let words = words.to_string();
-    let _ = std::io::stderr().write_all(printable_lines(&words).as_bytes());
+    let _ = io::stderr().write_all(printable_lines(&words).as_bytes());
 }
 
 /// Text with its lines and styles, and without other control characters.

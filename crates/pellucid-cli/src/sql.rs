@@ -27,7 +27,7 @@ use pellucid_tsql::batch::{Script, Variables};
 use zeroize::Zeroizing;
 
 use crate::exit;
-use crate::output::{tell, Failure, Output};
+use crate::output::{standard_output, tell, unwritten, Failure, Output};
 use aligned::{Aligned, Layout};
 pub use args::SqlArgs;
 use files::Disk;
@@ -76,13 +76,24 @@ pub fn run(args: &SqlArgs, output: &Output) -> Result<ExitCode, Failure> {
     Ok(match end {
         End::Over | End::Left => runner.counted.map_or(ExitCode::SUCCESS, ExitCode::from),
         End::Error => ExitCode::from(runner.counted.unwrap_or(exit::FAILED)),
-        End::Cancelled | End::Unread => ExitCode::from(exit::FAILED),
+        End::Cancelled => ExitCode::from(exit::FAILED),
+        End::Unread => return Err(unread(args, &runner)),
         End::Secret => return Err(secret_variable()),
         End::Wrong(error) => {
             runner.tell_wrong(&error);
             ExitCode::from(exit::FAILED)
         }
     })
+}
+
+/// What was to be read and could not be written.
+fn unread(args: &SqlArgs, runner: &Runner) -> Failure {
+    let error = runner.screen.borrow_mut().why_gone();
+    let error = error.unwrap_or_else(|| std::io::ErrorKind::BrokenPipe.into());
+    match &args.output {
+        Some(path) => of(path)(error),
+        None => unwritten(&error),
+    }
 }
 
 /// Arguments are seen by every user of the machine, and kept by shells.
@@ -138,7 +149,7 @@ fn open(args: &SqlArgs, output: &Output, disk: &Disk, is_prompt: bool) -> Result
     };
     let out: Box<dyn Write> = match &args.output {
         Some(path) => Box::new(BufWriter::new(File::create(path).map_err(of(path))?)),
-        None => Box::new(BufWriter::new(std::io::stdout())),
+        None => Box::new(BufWriter::new(standard_output())),
     };
     let errors = Box::new(std::io::stderr());
     let is_terminal = args.output.is_none() && std::io::stdout().is_terminal();

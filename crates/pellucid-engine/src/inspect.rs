@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pellucid::header::{Header, REGION_BYTES};
 use pellucid::keys::GENERATION_WRITES;
+use pellucid::media::MediaHeader;
 use pellucid::scan::{Progress, PROGRESS_BYTES, PROGRESS_OFFSET};
 use pellucid::sector::{
     SectorZero, Wear, SECTOR_BYTES, SQLITE_MAGIC, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET,
@@ -149,6 +150,19 @@ fn look(path: &Path) -> Result<(Inspection, Vec<u8>)> {
     Ok((found, region))
 }
 
+/// Makes the error for the file at `path`, whose kind is [`Kind::NotADatabase`].
+pub fn not_a_database(path: &Path) -> Error {
+    let mut start = Vec::with_capacity(SECTOR_BYTES);
+    let file = pellucid_files::regular::open(path);
+    // Where it cannot be read any more, the general words are true as well.
+    let _ = file.and_then(|file| file.take(SECTOR_BYTES as u64).read_to_end(&mut start));
+    let what = match MediaHeader::begins(&start) {
+        true => "a backup, not a database",
+        false => "neither an SQLite database nor an encrypted one",
+    };
+    Error::wrong_kind(Subject::File(path.to_owned()), what)
+}
+
 /// The kind of a file that begins with `region`. With `is_whole` nothing lies behind the region.
 pub fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
     // An interrupted birth leaves zeros in sector 0 and no page.
@@ -159,7 +173,7 @@ pub fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
     if region.starts_with(SQLITE_MAGIC) {
         return Kind::Plain;
     }
-    let ours = region.starts_with(b"Pellucid ");
+    let ours = region.starts_with(b"Pellucid ") && !MediaHeader::begins(region);
     if region.len() < REGION_BYTES as usize {
         return if ours {
             Kind::Damaged(truncated_file(region.len() as u64))

@@ -37,6 +37,7 @@ pub fn code_of(error: &Error) -> Code {
         Error::Io { .. } => ffi::IOERR,
         Error::Corrupt { .. } => ffi::CORRUPT,
         Error::Unauthentic { .. } => ffi::IOERR_DATA,
+        Error::WrongKind { .. } => ffi::NOTADB,
         Error::Unsupported { .. } => ffi::CANTOPEN,
         Error::MissingKey { .. } | Error::Message { .. } => ffi::AUTH,
         Error::Replaced { .. } => ffi::AUTH_REPLACED,

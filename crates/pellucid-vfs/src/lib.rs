@@ -31,7 +31,7 @@
 //! Smaller parts: `read_ahead`, `frame_headers`, `wal_index` and `write_out` serve the WAL;
 //! [`super_journal`] the journal; `registry` finds the database of a journal or WAL;
 //! [`named_file`] checks that a name leads to an open file; [`memory`] keeps keys out of core
-//! dumps.
+//! dumps; [`streams`] finds a closed standard output.
 //!
 //! # What a crash can do
 //!
@@ -88,6 +88,7 @@ mod pool;
 mod read_ahead;
 mod registry;
 pub mod seal_request;
+pub mod streams;
 pub mod super_journal;
 mod temp_file;
 mod vfs;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use pellucid::header::REGION_BYTES;
+use pellucid::media::MediaHeader;
 use pellucid::sector::{SectorZero, SECTOR_BYTES, SQLITE_MAGIC};
 use pellucid::{Error, Subject};
 use pellucid_host::code::{report, Code, Outcome};
@@ -515,6 +516,9 @@ fn classify(lower: Lower, size: u64, first: &[u8]) -> Result<FileClass, Error> {
             Err(Failure::Typed(error @ Error::Unsupported { .. })) => return Err(error),
             Err(_) => {}
         }
+    }
+    if MediaHeader::begins(first) {
+        return Err(Error::wrong_kind(Subject::Container, "a backup, not a database"));
     }
     if first.starts_with(b"Pellucid ") {
         return Err(match sector {

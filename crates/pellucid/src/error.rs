@@ -104,6 +104,10 @@ pub enum Error {
     /// The structure is right but a tag does not match: the file is damaged, or somebody changed it.
     #[error("{subject}: {}", printable(cause))]
     Unauthentic { subject: Subject, cause: Cause },
+    /// The file is of another kind than the one asked for, and whole for all that is known: a wrong name. The caller knows the
+    /// file's name and puts it before the text.
+    #[error("{}{}", before_cause(.subject), printable(cause))]
+    WrongKind { subject: Subject, cause: Cause },
     /// A newer format, an unknown algorithm, or a cost that this version refuses.
     #[error("{subject}: {}", printable(cause))]
     Unsupported { subject: Subject, cause: Cause },
@@ -125,10 +129,10 @@ pub enum Error {
     LimitReached { subject: Subject, cause: Cause },
 }
 
-/// The beginning of the text of [`Error::MissingKey`].
+/// The beginning of the text of an error that is about the file as a whole.
 fn before_cause(subject: &Subject) -> String {
     match subject {
-        Subject::Container => String::new(),
+        Subject::Container | Subject::MediaHeader => String::new(),
         _ => format!("{subject}: "),
     }
 }
@@ -145,6 +149,11 @@ impl Error {
     /// Makes the error of a tag that does not match. The cause never says why it does not match.
     pub fn unauthentic(subject: Subject, cause: impl Into<Cause>) -> Self {
         Error::Unauthentic { subject, cause: cause.into() }
+    }
+
+    /// Makes the error of a file of another kind.
+    pub fn wrong_kind(subject: Subject, cause: impl Into<Cause>) -> Self {
+        Error::WrongKind { subject, cause: cause.into() }
     }
 
     /// Makes the error of an unknown version or algorithm, or of a refused cost.

@@ -25,6 +25,11 @@ const SUM_AT: usize = SECTOR_BYTES - 32;
 /// Ranges of a wear sector that are zero in version 1.
 const WEAR_ZEROS: [std::ops::Range<usize>; 2] = [12..16, 24..32];
 
+/// Whether a file begins as a database does, plain or sealed.
+pub fn begins_as_database(bytes: &[u8]) -> bool {
+    [SQLITE_MAGIC, MAGIC_SEALED, MAGIC_LAYING_PLAIN].iter().any(|magic| bytes.starts_with(*magic))
+}
+
 /// The kind of a file by its first sector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SectorZero {

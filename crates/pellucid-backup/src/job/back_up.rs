@@ -13,7 +13,7 @@ use pellucid::shown::Shown;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_engine::convert::switch::check_space;
-use pellucid_engine::inspect::{inspect, Kind as Found};
+use pellucid_engine::inspect::{inspect, not_a_database, Kind as Found};
 use pellucid_files::paths::beside;
 use pellucid_files::paths::full_name;
 use pellucid_host::DatabaseError;
@@ -236,7 +236,7 @@ fn sealed_header(database: &Path) -> Result<Option<Header>, DatabaseError> {
             "an encryption or decryption of it was interrupted: `pellucid check` finishes the work",
         ),
         Found::Damaged(error) => Err(error.into()),
-        _ => misuse("neither an SQLite database nor an encrypted one"),
+        _ => Err(not_a_database(database).into()),
     }
 }
 

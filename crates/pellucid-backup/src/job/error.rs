@@ -45,6 +45,7 @@ fn is_of_a_file(error: &Error) -> bool {
         Error::Io { subject, .. }
         | Error::Corrupt { subject, .. }
         | Error::Unauthentic { subject, .. }
+        | Error::WrongKind { subject, .. }
         | Error::Unsupported { subject, .. }
         | Error::MissingKey { subject, .. }
         | Error::Misuse { subject, .. }

@@ -39,7 +39,14 @@ fn families_at(paths: &[PathBuf]) -> Result<Vec<Family>> {
             }
         }
     }
-    found.into_iter().map(|one| one.named).collect()
+    let of_file = |(one, path): (Found, &PathBuf)| {
+        one.named.map_err(|error| match error {
+            // One of several names is wrong.
+            Error::WrongKind { cause, .. } => Error::wrong_kind(Subject::File(path.clone()), cause),
+            error => error,
+        })
+    };
+    found.into_iter().zip(paths).map(of_file).collect()
 }
 
 /// The forms of one file that were found.

@@ -5,7 +5,7 @@
 
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::{
-    ChunkPrefix, Manifest, MediaHeader, SetHeader, MEDIA_HEADER_BYTES, PREFIX_BYTES,
+    ChunkPrefix, Manifest, MediaHeader, SetHeader, MEDIA_HEADER_BYTES, PREFIX_BYTES, SET_MAGIC,
 };
 
 use super::source::MediaSource;
@@ -81,13 +81,18 @@ impl Family {
     /// Walks through a file.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it does not begin as media do, [`Error::Io`] if it cannot be read. Damage further on is
+    /// [`Error::WrongKind`] if it does not begin as media do, [`Error::Corrupt`] if it is damaged there, [`Error::Io`] if it cannot be read. Damage further on is
     /// the family's [`Tail`].
     pub fn open(source: Box<dyn MediaSource>) -> Result<Self> {
         let io = |error| Error::io(Subject::File(source.name()), error);
         let mut bytes = vec![0; MEDIA_HEADER_BYTES];
         let read = source.read_at(&mut bytes, 0).map_err(io)?;
-        let header = MediaHeader::parse(&bytes[..read])?;
+        let header = MediaHeader::parse(&bytes[..read]).map_err(|error| match error {
+            Error::WrongKind { .. } if begins_set_behind(source.as_ref()) => {
+                Error::corrupt(Subject::MediaHeader, "damaged from its first bytes on")
+            }
+            error => error,
+        })?;
         let all = source.bytes().map_err(io)?;
         let mut walk = Walk { source: source.as_ref(), all };
         let mut sets: Vec<FamilySet> = Vec::new();
@@ -267,6 +272,13 @@ impl Walk<'_> {
             .map_err(|error| Error::io(Subject::File(self.source.name()), error))?;
         Ok((count == bytes).then_some(read))
     }
+}
+
+/// Whether a backup set begins where the media header ends, whatever lies in the header's place.
+fn begins_set_behind(source: &dyn MediaSource) -> bool {
+    let mut magic = [0; SET_MAGIC.len()];
+    let read = source.read_at(&mut magic, MEDIA_HEADER_BYTES as u64);
+    read.is_ok_and(|count| count == magic.len()) && magic == *SET_MAGIC
 }
 
 /// Whether a manifest is that of the set it stands behind.

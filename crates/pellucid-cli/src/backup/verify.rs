@@ -15,7 +15,7 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::image;
 use super::make::who;
-use super::{about_media, rate};
+use super::{about_media, rate, ASK_VERIFY};
 use crate::exit;
 use crate::keys::OpenWith;
 use crate::output::{seconds, Failure, Output, Unit};
@@ -62,7 +62,12 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
     // The history is asked, which is a database.
     super::register()?;
     let first = &args.media[0];
-    let about = |error: pellucid::Error| about_media(error, first);
+    let about = |error: pellucid::Error| {
+        let mut failure = about_media(error, first);
+        // This command is the one that says what is damaged.
+        failure.hint = failure.hint.map(|hint| hint.replace(ASK_VERIFY, ""));
+        failure
+    };
     let media = open_media(&args.media).map_err(about)?;
     let base = match args.base.is_empty() {
         true => None,

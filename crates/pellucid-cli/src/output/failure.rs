@@ -13,6 +13,9 @@ use pellucid_keyring::Keyring;
 
 use crate::exit;
 
+/// The kind of a [`Failure`] because a file is of another kind than the one asked for.
+pub const NOT_A_DATABASE: &str = "not-a-database";
+
 /// An error for the person at the terminal.
 #[derive(Debug)]
 pub struct Failure {
@@ -122,6 +125,11 @@ impl From<Error> for Failure {
                 "unauthentic",
                 exit::DAMAGE,
                 Some("somebody or something changed the file; restore a backup"),
+            ),
+            Error::WrongKind { .. } => (
+                NOT_A_DATABASE,
+                exit::FAILED,
+                Some("look at the path; `pellucid restore` makes a database of a backup"),
             ),
             Error::Unsupported { cause, .. } => ("unsupported", exit::FAILED, Some(newer(cause))),
             Error::MissingKey { .. } => (
@@ -234,7 +242,7 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
     let (code, message) = last.map_or((code, message), |report| (report.code, report.line));
     let (kind, exit, hint) = match code & 0xff {
         26 => (
-            "not-a-database",
+            NOT_A_DATABASE,
             exit::FAILED,
             "the file is neither an SQLite database nor an encrypted one: look at the path",
         ),

@@ -5,7 +5,7 @@
 //! character but line ends and tabulators; messages have none anywhere, and rows go into files and pipes as they are.
 
 use std::cell::RefCell;
-use std::io::Write;
+use std::io::{self, Write};
 use std::rc::Rc;
 
 use pellucid_sql::session::{Cancel, Report, Sink};
@@ -26,7 +26,8 @@ pub struct Screen {
     redirected: Option<u8>,
     cancel: Option<Cancel>,
     is_terminal: bool,
-    is_gone: bool,
+    /// Why nothing is written any more.
+    gone: Option<io::Error>,
     asks_to_leave: bool,
     text: String,
 }
@@ -50,7 +51,7 @@ impl Screen {
             redirected,
             cancel: None,
             is_terminal: false,
-            is_gone: false,
+            gone: None,
             asks_to_leave: false,
             text: String::new(),
         }
@@ -69,7 +70,12 @@ impl Screen {
 
     /// Whether nobody reads any more.
     pub fn is_gone(&self) -> bool {
-        self.is_gone
+        self.gone.is_some()
+    }
+
+    /// Why nobody does.
+    pub fn why_gone(&mut self) -> Option<io::Error> {
+        self.gone.take()
     }
 
     /// Whether a message has asked to leave.
@@ -101,14 +107,14 @@ impl Screen {
         if self.is_terminal {
             self.text = self.form.harmless(&self.text);
         }
-        if !self.is_gone && self.out.write_all(self.text.as_bytes()).is_err() {
-            self.is_gone = true;
+        if self.gone.is_none() {
+            self.gone = self.out.write_all(self.text.as_bytes()).err();
         }
     }
 
     fn flush(&mut self) {
-        if !self.is_gone && self.out.flush().is_err() {
-            self.is_gone = true;
+        if self.gone.is_none() {
+            self.gone = self.out.flush().err();
         }
     }
 }
@@ -121,7 +127,7 @@ impl Sink for Shared {
     fn row(&mut self, values: Vec<Value>) {
         let mut screen = self.0.borrow_mut();
         screen.write(|form, text| form.row(&values, text));
-        if screen.is_gone {
+        if screen.is_gone() {
             screen.cancel.iter().for_each(Cancel::ask);
         }
     }

@@ -75,5 +75,7 @@ mod status;
 mod support;
 mod swapped_media;
 mod trusted;
+mod unwritten;
 mod views;
 mod wear;
+mod wrong_kind;

@@ -102,7 +102,10 @@ pub(super) fn told(error: DatabaseError, files: &[PathBuf], doing: Doing) -> Rai
             Message::from(pellucid::message::IN_USE).into()
         }
         DatabaseError::Typed(
-            Error::Unauthentic { .. } | Error::Corrupt { .. } | Error::Message { .. },
+            Error::Unauthentic { .. }
+            | Error::Corrupt { .. }
+            | Error::WrongKind { .. }
+            | Error::Message { .. },
         ) => match not_media(files) {
             Some(raised) => raised,
             None if doing == Doing::Reading

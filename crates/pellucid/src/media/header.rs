@@ -7,6 +7,7 @@ use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
 use crate::flags::check_zeros;
 use crate::header::FORMAT_VERSION;
+use crate::sector::begins_as_database;
 
 /// Bytes of a media header.
 pub const MEDIA_HEADER_BYTES: usize = 4096;
@@ -111,16 +112,25 @@ impl MediaHeader {
     /// Parses a media header.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is none or damaged, [`Error::Unsupported`] for a newer format, or a flag or byte in use that is
+    /// [`Error::WrongKind`] if it is none, [`Error::Corrupt`] if it is damaged, [`Error::Unsupported`] for a newer format, or a flag or byte in use that is
     /// not known.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let corrupt = |cause: &'static str| Error::corrupt(Subject::MediaHeader, cause);
-        if bytes.len() < MEDIA_HEADER_BYTES || !Self::begins(bytes) {
-            return Err(corrupt("this is no backup of Pellucid's"));
-        }
-        let sum = digest::digest(&digest::SHA256, &bytes[..SUM_AT]);
-        if sum.as_ref() != &bytes[SUM_AT..MEDIA_HEADER_BYTES] {
-            return Err(corrupt("torn or damaged: its checksum does not match"));
+        let Some(whole) = bytes.get(..MEDIA_HEADER_BYTES) else {
+            return Err(match Self::begins(bytes) {
+                true => Error::corrupt(Subject::MediaHeader, truncated(bytes.len())),
+                false => no_media(bytes),
+            });
+        };
+        let mut sum = digest::Context::new(&digest::SHA256);
+        sum.update(MAGIC);
+        sum.update(&whole[MAGIC.len()..SUM_AT]);
+        let matches = sum.finish().as_ref() == &whole[SUM_AT..];
+        match (Self::begins(bytes), matches) {
+            (true, true) => {}
+            (false, true) => return Err(corrupt("its first 16 bytes are damaged")),
+            (true, false) => return Err(corrupt("torn or damaged: its checksum does not match")),
+            (false, false) => return Err(no_media(bytes)),
         }
         let mut fields = Fields::new(&bytes[16..SUM_AT]);
         check_version(fields.u32().unwrap_or(0))?;
@@ -219,6 +229,20 @@ pub(super) fn check_version(version: u32) -> Result<()> {
     ))
 }
 
+/// What a file that is no media is told, by its first bytes.
+fn no_media(bytes: &[u8]) -> Error {
+    let but = match bytes {
+        [] => "; it is empty",
+        _ if begins_as_database(bytes) => ", but a database",
+        _ => "",
+    };
+    Error::wrong_kind(Subject::MediaHeader, format!("this is no backup of Pellucid's{but}"))
+}
+
+fn truncated(bytes: usize) -> String {
+    format!("truncated: {bytes} of its {MEDIA_HEADER_BYTES} bytes are there")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,9 +269,30 @@ mod tests {
         assert_eq!(MediaHeader::parse(&bytes).unwrap(), header());
         for bit in 0..bytes.len() * 8 {
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(MediaHeader::parse(&bytes).is_err(), "bit {bit}");
+            let told = MediaHeader::parse(&bytes);
+            assert!(matches!(told, Err(Error::Corrupt { .. })), "bit {bit}: {told:?}");
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
+    }
+
+    #[test]
+    fn a_file_of_another_kind_is_no_damage() {
+        let whole = header().encode().unwrap();
+        let mut plain = crate::sector::SQLITE_MAGIC.to_vec();
+        plain.resize(MEDIA_HEADER_BYTES, 1);
+        for (bytes, says) in [
+            (&b""[..], "; it is empty"),
+            (b"a shopping list", "Pellucid's"),
+            (&[7; 5000], "Pellucid's"),
+            (&plain, ", but a database"),
+            (&whole[..15], "Pellucid's"),
+        ] {
+            let told = MediaHeader::parse(bytes).unwrap_err();
+            assert!(matches!(told, Error::WrongKind { .. }), "{told:?}");
+            assert!(told.to_string().ends_with(says), "{told}");
+        }
+        let cut = MediaHeader::parse(&whole[..4000]).unwrap_err();
+        assert!(matches!(cut, Error::Corrupt { .. }), "{cut:?}");
     }
 
     #[test]

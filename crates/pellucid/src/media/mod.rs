@@ -24,7 +24,8 @@ pub use index::{page_hash, Entry, Index, ENTRY_BYTES, PAGE_HASH_BYTES};
 pub use keys::SetKeys;
 pub use manifest::{FamilyEnd, Manifest, Root};
 pub use set_header::{
-    Compression, Description, Kind, ServerFacts, SetHeader, MOST_SET_HEADER_BYTES, RESERVED_KIND,
+    Compression, Description, Kind, ServerFacts, SetHeader, MAGIC as SET_MAGIC,
+    MOST_SET_HEADER_BYTES, RESERVED_KIND,
 };
 pub use tails::{cut as cut_tails, lay as lay_tails};
 
