@@ -3,6 +3,7 @@
 mod image;
 mod look;
 mod make;
+mod names;
 mod restore;
 mod verify;
 

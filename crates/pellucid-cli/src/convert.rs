@@ -22,6 +22,7 @@ use crate::init::say_made;
 use crate::key_change::{ready, writable};
 use crate::key_place;
 use crate::keys::{certificate, Keys, OpenWith};
+use crate::named;
 use crate::output::{bytes, date, seconds, Failure, Output, Unit};
 use crate::rekey;
 use crate::scan::ScanOptions;
@@ -41,9 +42,9 @@ pub struct EncryptArgs {
     certificate: Option<String>,
     #[command(flatten)]
     with: OpenWith,
-    /// Cipher: AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
-    #[arg(long, default_value = "AES_256")]
-    algorithm: String,
+    /// Cipher
+    #[arg(long, value_name = "NAME", default_value = "AES_256", ignore_case = true, value_parser = named::algorithm())]
+    algorithm: Algorithm,
     /// Run the scan in the background. Only for a database whose encryption is switched on again
     #[arg(long)]
     background: bool,
@@ -92,7 +93,7 @@ impl Waiting {
 
 /// Encrypts each database.
 pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let algorithm: Algorithm = args.algorithm.parse()?;
+    let algorithm = args.algorithm;
     if algorithm.is_deprecated() {
         output.warning(format!("{algorithm} is deprecated and slow; AES_256 is the default"));
     }

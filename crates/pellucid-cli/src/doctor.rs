@@ -1,21 +1,25 @@
 //! `doctor`: looks at this machine, its keys and the databases they know, and says what to do.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use nix::unistd::{Gid, Group};
 use pellucid::shown::Shown;
 use pellucid::Error;
+use pellucid_backup::history::History;
+use pellucid_backup::job::leftovers;
 use pellucid_engine::inspect::{inspect, Inspection, Kind};
+use pellucid_files::paths::directory_of;
 use pellucid_keyring::Keyring;
 use pellucid_vfs::lost_log;
 
-use crate::container::unreadable;
+use crate::container::{begin, unreadable};
 use crate::exit;
 use crate::key_place;
 use crate::known::{certificate_gone, Known};
-use crate::output::{self, now, Failure, Output};
+use crate::output::{self, bytes, now, Failure, Output};
 use crate::policy::Told;
 
 /// What `doctor` takes.
@@ -80,12 +84,14 @@ pub fn run(output: &Output) -> Result<ExitCode, Failure> {
     }
     output::pad(&mut shown);
     output.line(shown);
+    let attention = findings.iter().any(|finding| finding.todo.is_some());
     output.facts(&serde_json::json!({
+        "ok": !attention,
         "findings": findings.iter().map(|finding| serde_json::json!({
-            "what": finding.what, "told": finding.told, "todo": finding.todo, "advice": finding.is_advice,
+            "ok": finding.todo.is_none(), "what": finding.what, "told": finding.told, "todo": finding.todo,
+            "advice": finding.is_advice,
         })).collect::<Vec<_>>(),
     }));
-    let attention = findings.iter().any(|finding| finding.todo.is_some());
     Ok(if attention { ExitCode::from(exit::ATTENTION) } else { ExitCode::SUCCESS })
 }
 
@@ -170,10 +176,31 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
     for found in &databases {
         database(found, &known, findings);
     }
+    findings.extend(stopped_backups());
     let beside = key_place::under_certificates(&databases, &known);
     if let Some(advice) = key_place::advice(home, beside) {
         findings.push(Finding::advice("keyring", format!("{advice}; {}", key_place::INSTEAD)));
     }
+}
+
+/// What stopped backups have left beside the files of others that the history knows.
+fn stopped_backups() -> Vec<Finding> {
+    let history = begin().ok().and_then(|()| History::open().ok().flatten());
+    let sets = history.and_then(|history| history.sets(None).ok()).unwrap_or_default();
+    let files: BTreeSet<_> =
+        sets.into_iter().flat_map(|set| set.files).map(PathBuf::from).collect();
+    let on_disk = files.iter().filter(|path| path.is_absolute());
+    leftovers(on_disk.map(|path| directory_of(path)))
+        .iter()
+        .map(|one| {
+            let told = format!("`{}`: a stopped backup has left {}", one.path.shown(), bytes(one.bytes));
+            let todo = match one.is_dead {
+                true => "the next backup into that directory removes it",
+                false => "it may be a whole backup: `pellucid verify` its files by their own names; then rename or remove it",
+            };
+            Finding::bad("backup", told, todo)
+        })
+        .collect()
 }
 
 /// What to do about a keyring that does not open.

@@ -25,6 +25,7 @@ mod keys;
 mod known;
 mod lab;
 mod manual;
+mod named;
 mod output;
 mod owner;
 mod policy;
@@ -122,6 +123,7 @@ enum Command {
     /// Protectors (the keys that open a database): list, add, drop
     Protector(protector::ProtectorArgs),
     /// Replace the data encryption key of a database while programs use it
+    #[command(visible_alias = "rotate")]
     Rekey(rekey::RekeyArgs),
     /// Change the certificate, key file or passphrase of databases; no page is rewritten
     Rewrap(rekey::RewrapArgs),

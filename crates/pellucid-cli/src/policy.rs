@@ -15,6 +15,7 @@ pub use told::Told;
 use crate::exit;
 use crate::keys::OpenWith;
 use crate::known::{Known, POLICIES};
+use crate::named;
 use crate::output::{now, table, Failure, Output};
 use crate::rekey::renew;
 use crate::scan::ScanOptions;
@@ -43,8 +44,9 @@ enum PolicyCommand {
 
 #[derive(Debug, Args)]
 struct SetArgs {
-    /// Policy: rekey-after, rekey-after-writes, warn-before-expiry, certificate-backup-age or master-key-backup-age
-    name: String,
+    /// Policy
+    #[arg(value_name = "NAME", value_parser = named::policy())]
+    policy: Policy,
     /// Its value: days as in `365d`, a number of writes, or `off`
     value: String,
 }
@@ -52,8 +54,8 @@ struct SetArgs {
 #[derive(Debug, Args)]
 struct ClearArgs {
     /// Names of the policies
-    #[arg(value_name = "NAME")]
-    names: Vec<String>,
+    #[arg(value_name = "NAME", value_parser = named::policy())]
+    policies: Vec<Policy>,
 }
 
 #[derive(Debug, Args)]
@@ -84,21 +86,18 @@ pub fn run(args: &PolicyArgs, output: &Output) -> Result<ExitCode, Failure> {
             show(&policies, output);
         }
         PolicyCommand::Set(args) => {
-            let policy: Policy = args.name.parse()?;
+            let policy = args.policy;
             let limit = policy.parse(&args.value)?;
             let keyring = Keyring::open(&home)?;
             keyring.set_policy(policy, Some(limit))?;
             show(&keyring.policies()?, output);
         }
         PolicyCommand::Clear(args) => {
-            let names: Vec<Policy> =
-                args.names.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+            let mut named = args.policies.iter();
             let keyring = Keyring::open(&home)?;
-            match names.is_empty() {
+            match args.policies.is_empty() {
                 true => keyring.clear_policies()?,
-                false => {
-                    names.into_iter().try_for_each(|policy| keyring.set_policy(policy, None))?
-                }
+                false => named.try_for_each(|policy| keyring.set_policy(*policy, None))?,
             }
             show(&keyring.policies()?, output);
         }

@@ -22,6 +22,7 @@ use crate::exit;
 use crate::key_change::{locked, ready, ready_for_protector};
 use crate::keys::{certificate, only_new, OpenWith};
 use crate::known::databases_under;
+use crate::named;
 use crate::output::{seconds, Failure, Output};
 use crate::scan::{go_on, ScanOptions};
 
@@ -34,9 +35,9 @@ use crate::scan::{go_on, ScanOptions};
 pub struct RekeyArgs {
     /// Encrypted database; programs go on using it
     database: PathBuf,
-    /// Cipher: AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY [default: the present one]
-    #[arg(long)]
-    algorithm: Option<String>,
+    /// Cipher [default: the present one]
+    #[arg(long, value_name = "NAME", ignore_case = true, value_parser = named::algorithm())]
+    algorithm: Option<Algorithm>,
     /// Also give the database a new file id, for a copy: no page of the copy then opens in the original, or the reverse
     #[arg(long)]
     new_id: bool,
@@ -91,7 +92,7 @@ impl NewProtection {
 
 /// Gives a database a new key and scans it.
 pub fn rekey(args: &RekeyArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let algorithm = args.algorithm.as_deref().map(str::parse::<Algorithm>).transpose()?;
+    let algorithm = args.algorithm;
     if algorithm.is_some_and(Algorithm::is_deprecated) {
         output.warning("TRIPLE_DES_3KEY is deprecated and slow; AES_256 is the default");
     }

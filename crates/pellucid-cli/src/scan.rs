@@ -58,8 +58,8 @@ enum ScanCommand {
 
 #[derive(Debug, Args)]
 struct StatusArgs {
-    /// Encrypted databases whose scans are shown
-    #[arg(required = true, value_name = "DB")]
+    /// Encrypted databases whose scans are shown [default: those that the keyring knows]
+    #[arg(value_name = "DB")]
     databases: Vec<PathBuf>,
 }
 

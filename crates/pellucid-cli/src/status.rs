@@ -100,6 +100,9 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         if keyring == State::There {
             tables.push(format!("Keyring {}\n{}", home.shown(), certificate_table(&known)));
         }
+        if tables.is_empty() && warnings.is_empty() {
+            tables.push(nothing(&home));
+        }
         if !tables.is_empty() {
             output.line(tables.join("\n\n"));
         }
@@ -301,6 +304,19 @@ fn look(home: &Path, warnings: &mut Vec<String>) -> (Known, State) {
             (Known::default(), State::Closed)
         }
     }
+}
+
+/// What a machine is told that has nothing to show yet.
+fn nothing(home: &Path) -> String {
+    let keyring = match home.as_os_str().is_empty() {
+        true => {
+            "No keyring: there is no home directory, and `PELLUCID_HOME` names none.".to_owned()
+        }
+        false => format!("No keyring yet in `{}`, and no database is named.", home.shown()),
+    };
+    format!(
+        "{keyring} `pellucid encrypt DB` encrypts a database, and makes the keyring where none is."
+    )
 }
 
 fn backed_up(stored: &Stored) -> Option<String> {

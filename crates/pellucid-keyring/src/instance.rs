@@ -60,7 +60,7 @@ fn choose(
     configured()?.or(own).ok_or_else(|| {
         Error::misuse(
             Subject::Option("PELLUCID_HOME".into()),
-            "not set, and neither is HOME: there is no place for a keyring",
+            "not set, and HOME names no absolute path: there is no place for a keyring",
         )
     })
 }
@@ -76,8 +76,10 @@ fn own_place(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 fn named_place(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let data = variable("XDG_DATA_HOME").map(PathBuf::from);
-    let data = data.or_else(|| Some(Path::new(&variable("HOME")?).join(".local/share")))?;
+    // A relative one leads elsewhere as soon as a program changes its directory (XDG Base Directory Specification: ignored).
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = absolute("XDG_DATA_HOME");
+    let data = data.or_else(|| Some(absolute("HOME")?.join(".local/share")))?;
     Some(data.join("pellucid"))
 }
 
@@ -282,6 +284,9 @@ mod tests {
         let elsewhere: [(&str, &Path); 2] =
             [("HOME", &home), ("XDG_DATA_HOME", Path::new("/nowhere"))];
         assert_eq!(found(&elsewhere, false, Some(&machine)), Some(machine.clone()));
+        let relative: [(&str, &Path); 2] = [("HOME", &home), ("XDG_DATA_HOME", Path::new("share"))];
+        assert_eq!(found(&relative, true, None), found(&at_home, true, None));
+        assert_eq!(found(&[("HOME", Path::new("home"))], true, None), None);
         let named: [(&str, &Path); 2] = [("HOME", &home), ("PELLUCID_HOME", Path::new("/keys"))];
         assert_eq!(found(&named, false, Some(&machine)), Some("/keys".into()));
     }

@@ -14,8 +14,7 @@ use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_engine::convert::switch::check_space;
 use pellucid_engine::inspect::{inspect, not_a_database, Kind as Found};
-use pellucid_files::paths::beside;
-use pellucid_files::paths::full_name;
+use pellucid_files::paths::{beside, directory_of, full_name};
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::seal_request::{Credentials, Request};
@@ -23,10 +22,11 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use super::chain::{check_base, page_of};
 use super::clear::Believe;
 use super::error::JobError;
+use super::leftovers::leftovers;
 use super::media::open_media;
 use super::plan::Job;
 use super::seal::{seal, thumbprint};
-use super::targets::{new_name, Targets};
+use super::targets::{is_file, new_name, Targets};
 use crate::history;
 use crate::history::{FamilyFile, History, SetRecord};
 use crate::restore::OpenSet;
@@ -66,6 +66,8 @@ pub struct Done {
     pub manifest: Manifest,
     /// Mirrors that failed.
     pub fenced: Vec<(PathBuf, std::io::Error)>,
+    /// Working files of stopped backups that were removed.
+    pub cleared: Vec<PathBuf>,
     /// Pages that could not be read.
     pub missing: Vec<(u32, Error)>,
     /// How long no connection could commit. `None` in WAL mode.
@@ -183,14 +185,25 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         replaced: &replaced,
     };
     let unrecorded = history::told(record_set(&record));
+    let cleared = clear_away(job);
     Ok(Done {
         header,
         manifest: written.manifest,
-        fenced: written.fenced,
+        fenced: job.files.as_named(written.fenced),
+        cleared,
         missing: written.missing,
         held,
         unrecorded,
     })
+}
+
+/// Removes the working files of stopped backups beside the files of this one. One that cannot be removed is for `doctor`.
+fn clear_away(job: &Job) -> Vec<PathBuf> {
+    let files = job.files.all();
+    let on_disk = files.iter().filter(|path| is_file(path));
+    let dead =
+        leftovers(on_disk.map(|path| directory_of(path))).into_iter().filter(|one| one.is_dead);
+    dead.filter(|one| one.remove().is_ok()).map(|one| one.path).collect()
 }
 
 /// Checks that the database is still the file that was opened. The read of the last page checks

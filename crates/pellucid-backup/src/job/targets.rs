@@ -69,6 +69,14 @@ impl Files {
         present
     }
 
+    /// Puts the names that the caller gave in the place of the temporary ones.
+    pub fn as_named<E>(&self, files: Vec<(PathBuf, E)>) -> Vec<(PathBuf, E)> {
+        let all = self.all();
+        let named =
+            |path: PathBuf| all.iter().find(|own| new_name(own) == path).cloned().unwrap_or(path);
+        files.into_iter().map(|(path, with)| (named(path), with)).collect()
+    }
+
     /// Returns the names under which files exist.
     fn existing(&self) -> Vec<PathBuf> {
         self.all().into_iter().filter(|path| is_file(path) && path.exists()).collect()
@@ -714,10 +722,13 @@ fn opened(path: &Path, follow: bool) -> Result<Option<File>> {
     }
 }
 
+/// What stands behind a file's name until it is complete.
+pub const NEW: &str = ".pellucid-new";
+
 /// Returns the temporary name that a file has until it is complete.
 pub fn new_name(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".pellucid-new");
+    name.push(NEW);
     PathBuf::from(name)
 }
 

@@ -1,5 +1,6 @@
 //! Where in which store: a URL, and what the environment says of the store.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -29,17 +30,10 @@ impl Place {
     /// `InvalidInput` for a URL that is none, names a secret, or a store that is not known.
     pub fn find(url: &str) -> io::Result<Self> {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
+        check_text(url).map_err(&invalid)?;
         let parsed = Url::parse(url).map_err(|error| invalid(error.to_string()))?;
-        if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some()
-        {
-            return Err(invalid(
-                "a URL has no credentials in it: they come from the environment".to_owned(),
-            ));
-        }
-        // The client takes an address that is none for its own defect.
-        for (name, value) in variables().filter(|(name, _)| name.contains("_ENDPOINT")) {
-            Url::parse(&value).map_err(|error| invalid(format!("`{name}`: {error}")))?;
-        }
+        check_parts(&parsed).map_err(&invalid)?;
+        check_endpoints(variables()).map_err(&invalid)?;
         let own = |name: &str| VARIABLES.iter().any(|prefix| name.starts_with(prefix));
         let options = variables()
             .filter(|(name, _)| own(name))
@@ -126,6 +120,75 @@ impl Place {
     }
 }
 
+/// What a parser of URLs would take out without a word, so that another object were named.
+fn check_text(url: &str) -> Result<(), String> {
+    match url.chars().find(|letter| letter.is_control()) {
+        Some(letter) => Err(format!(
+            "a URL has no control characters in it: `{}` is `%{:02X}` there",
+            letter.escape_default(),
+            u32::from(letter)
+        )),
+        None if url.trim() != url => {
+            Err("a URL neither begins nor ends with a space: it is `%20` there".to_owned())
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses what belongs to no object's name. Nothing of it is repeated: it may be a secret.
+fn check_parts(url: &Url) -> Result<(), String> {
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("a URL has no credentials in it: they come from the environment".to_owned());
+    }
+    if url.query().is_some() {
+        return Err(
+            "`?` begins a query, and an object has none: in its name it is `%3F`".to_owned()
+        );
+    }
+    if url.fragment().is_some() {
+        return Err(
+            "`#` begins a fragment, and an object has none: in its name it is `%23`".to_owned()
+        );
+    }
+    let is_bucket = !matches!(url.scheme(), "http" | "https" | "file");
+    if is_bucket && url.port().is_some() {
+        let endpoint = match url.scheme() {
+            "s3" | "s3a" => "AWS_ENDPOINT",
+            "gs" => "GOOGLE_BASE_URL",
+            _ => "AZURE_ENDPOINT",
+        };
+        return Err(format!(
+            "a bucket has no port: behind `{}://` stand the bucket and the name, and `{endpoint}` says where the store is",
+            url.scheme()
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses an address of a store that is none, which the client would take for its own defect, and one without encryption on
+/// the way unless that is allowed.
+fn check_endpoints(variables: impl Iterator<Item = (String, String)>) -> Result<(), String> {
+    let all: BTreeMap<_, _> = variables.collect();
+    for (name, value) in all.iter().filter(|(name, _)| name.contains("_ENDPOINT")) {
+        let endpoint = Url::parse(value).map_err(|error| format!("`{name}`: {error}"))?;
+        let prefix = VARIABLES.iter().find(|prefix| name.starts_with(*prefix));
+        let (Some(prefix), "http") = (prefix, endpoint.scheme()) else { continue };
+        let switch = format!("{prefix}ALLOW_HTTP");
+        if !all.get(&switch).is_some_and(|value| is_yes(value)) {
+            return Err(format!(
+                "`{name}` begins with http, not https: whoever is on the way sees names and sizes, and can answer for the \
+                 store; backups of encrypted databases are sealed all the same. `{switch}=true` allows it"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// As the client reads its switches.
+fn is_yes(value: &str) -> bool {
+    ["1", "true", "on", "yes", "y"].iter().any(|yes| value.eq_ignore_ascii_case(yes))
+}
+
 /// The environment, without what is no text: nothing of a store's is called so.
 fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
@@ -135,6 +198,41 @@ fn variables() -> impl Iterator<Item = (String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_would_be_another_one_is_refused_for_what_it_is() {
+        for (url, says) in [
+            ("s3://bucket/what?.bak", "`%3F`"),
+            ("s3://bucket/what#1.bak", "`%23`"),
+            ("s3://store:9000/bucket/a.bak", "AWS_ENDPOINT"),
+            ("gs://store:443/bucket/a.bak", "GOOGLE_BASE_URL"),
+            ("s3://bucket/a\nb.bak", "`%0A`"),
+            ("s3://bucket/a\tb.bak", "`%09`"),
+            ("s3://bucket/a.bak\n", "`%0A`"),
+            ("s3://bucket/a.bak ", "`%20`"),
+            ("s3://me@bucket/a.bak", "credentials"),
+        ] {
+            let refused = Place::find(url).unwrap_err().to_string();
+            assert!(refused.contains(says), "{url}: {refused}");
+            assert_eq!(refused.contains("credentials"), says == "credentials", "{url}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_store_without_encryption_on_the_way_needs_its_switch() {
+        let told = |pairs: &[(&str, &str)]| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            check_endpoints(pairs.iter().map(own))
+        };
+        let http = ("AWS_ENDPOINT", "http://minio:9000");
+        assert!(told(&[http]).unwrap_err().contains("`AWS_ALLOW_HTTP=true`"));
+        assert!(told(&[http, ("AZURE_ALLOW_HTTP", "true")]).is_err());
+        assert!(told(&[http, ("AWS_ALLOW_HTTP", "false")]).is_err());
+        assert_eq!(told(&[http, ("AWS_ALLOW_HTTP", "true")]), Ok(()));
+        assert_eq!(told(&[("AWS_ENDPOINT", "https://minio:9000")]), Ok(()));
+        assert!(told(&[("AWS_ENDPOINT_URL_S3", "http://minio")]).is_err());
+        assert!(told(&[("AZURE_ENDPOINT", "no address")]).unwrap_err().contains("AZURE_ENDPOINT"));
+    }
 
     #[test]
     fn a_url_with_a_secret_in_it_is_refused_and_not_repeated() {

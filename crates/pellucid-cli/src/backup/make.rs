@@ -1,5 +1,6 @@
 //! `backup`.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,9 +17,11 @@ use pellucid_engine::inspect::{inspect, Kind as Found};
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Keyring, DEFAULT_CERTIFICATE};
 
+use super::names::{expand, holds};
 use super::rate;
 use crate::exit;
 use crate::keys::OpenWith;
+use crate::named::{self, CompressionParser};
 use crate::output::{bytes, seconds, Failure, Output, Unit};
 
 /// What `backup` takes.
@@ -32,14 +35,14 @@ pub struct BackupArgs {
     /// Database to back up; programs go on using it
     #[arg(value_name = "DB")]
     database: PathBuf,
-    /// Files to write, one for each stripe. `{db}` stands for the database's name, `{utc}` for the time. `-` is standard
-    /// output; the facts then go to standard error. NUL discards the backup
+    /// Files to write, one for each stripe. `{db}` stands for the database's name, `{path}` for its whole path with `-` in
+    /// the place of `/`, `{utc}` for the time. `-` is standard output; the facts then go to standard error. NUL discards the backup
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
-    to: Vec<String>,
+    to: Vec<OsString>,
     /// Files for another copy of each stripe; may be given up to three times. If a mirror cannot be written, pellucid warns
     /// and goes on without it; the exit status is 0, because the backup is whole
     #[arg(long, num_args = 1.., value_name = "FILE")]
-    mirror: Vec<String>,
+    mirror: Vec<OsString>,
     /// Append the backup set to media that have backup sets
     #[arg(long, conflicts_with_all = ["overwrite", "format"])]
     append: bool,
@@ -63,12 +66,12 @@ pub struct BackupArgs {
     no_encryption: bool,
     #[command(flatten)]
     with: OpenWith,
-    /// Cipher: AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
-    #[arg(long, default_value = "AES_256")]
-    algorithm: String,
+    /// Cipher
+    #[arg(long, value_name = "NAME", default_value = "AES_256", ignore_case = true, value_parser = named::algorithm())]
+    algorithm: Algorithm,
     /// Compression: zstd, zstd:LEVEL (1 to 22), lz4 or none
-    #[arg(long, default_value = "zstd", value_name = "HOW")]
-    compression: String,
+    #[arg(long, default_value = "zstd", value_name = "HOW", hide_possible_values = true, value_parser = CompressionParser)]
+    compression: (Compression, i32),
     /// Number of threads that compress and encrypt [default: one for each processor]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
@@ -153,8 +156,11 @@ fn refused(error: JobError, args: &BackupArgs) -> Failure {
     let names_a_file = error.names_a_file();
     let hint = match &error {
         JobError::Exists(_) => Some(
-            "`--append` adds a backup set to it, `--overwrite` replaces those in it, `{utc}` in the name makes another one \
-             each time",
+            match args.to.iter().any(|name| holds(name, "{utc}")) {
+                true => "two databases may have the same name: `{path}` in the file's name tells them apart, or wait a second",
+                false => "`--append` adds a backup set to it, `--overwrite` replaces those in it, `{utc}` in the name makes \
+                    another one each time",
+            },
         ),
         JobError::FullBackupLocked(_) => Some(
             "bring the certificate with `pellucid cert import`, or take a full backup: that needs what opens the database \
@@ -175,8 +181,9 @@ fn refused(error: JobError, args: &BackupArgs) -> Failure {
 }
 
 fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
-    let algorithm: Algorithm = args.algorithm.parse()?;
-    let expand = |names: &[String]| names.iter().map(|name| expand(name, args)).collect();
+    let algorithm = args.algorithm;
+    let expand =
+        |names: &[OsString]| names.iter().map(|name| expand(name, &args.database)).collect();
     let files = Files {
         families: expand(&args.to),
         // A last one that is too short is refused with the others.
@@ -192,7 +199,7 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
     if encrypted && algorithm.is_deprecated() {
         output.warning(format!("{algorithm} is deprecated and slow; AES_256 is the default"));
     }
-    let (compression, level) = compression(&args.compression)?;
+    let (compression, level) = args.compression;
     job.keep(retention(args));
     Ok(Job {
         rules: Rules {
@@ -266,48 +273,13 @@ fn protect(job: &mut Job, args: &BackupArgs, output: &Output) -> Result<(), Fail
     Ok(())
 }
 
-fn compression(text: &str) -> Result<(Compression, i32), Failure> {
-    let refuse = || {
-        Failure::new(
-            format!("compression `{text}` is not known"),
-            "zstd, zstd:LEVEL with a level from 1 to 22, lz4 or none",
-        )
-    };
-    match text.split_once(':') {
-        None => match text {
-            "zstd" => Ok((Compression::Zstd, 1)),
-            "lz4" => Ok((Compression::Lz4, 0)),
-            "none" => Ok((Compression::None, 0)),
-            _ => Err(refuse()),
-        },
-        Some(("zstd", level)) => match level.parse() {
-            Ok(level @ 1..=22) => Ok((Compression::Zstd, level)),
-            _ => Err(refuse()),
-        },
-        Some(_) => Err(refuse()),
-    }
-}
-
-/// `{db}` and `{utc}` in a file name.
-fn expand(name: &str, args: &BackupArgs) -> PathBuf {
-    let database = args.database.file_stem().unwrap_or_default().to_string_lossy();
-    let utc = time::OffsetDateTime::now_utc();
-    let utc = format!(
-        "{:04}{:02}{:02}T{:02}{:02}{:02}Z",
-        utc.year(),
-        u8::from(utc.month()),
-        utc.day(),
-        utc.hour(),
-        utc.minute(),
-        utc.second()
-    );
-    PathBuf::from(name.replace("{db}", &database).replace("{utc}", &utc))
-}
-
 fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
     let (header, manifest) = (&done.header, &done.manifest);
     for (path, error) in &done.fenced {
         output.warning(format!("`{}`: {error}: this mirror was given up", path.shown()));
+    }
+    for path in &done.cleared {
+        output.line(format!("Removed `{}`, which a stopped backup had left.", path.shown()));
     }
     if let Some(why) = &done.unrecorded {
         output.warning(why);

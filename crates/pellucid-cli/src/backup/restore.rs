@@ -13,6 +13,7 @@ use pellucid_host::DatabaseError;
 use super::{about_media, rate};
 use crate::exit;
 use crate::keys::{certificate, OpenWith};
+use crate::named;
 use crate::output::{bytes, seconds, Failure, Output, Unit};
 
 /// What `restore` takes.
@@ -39,9 +40,9 @@ pub struct RestoreArgs {
     certificate: Vec<String>,
     #[command(flatten)]
     with: OpenWith,
-    /// Cipher: AES_128, AES_192, AES_256 or TRIPLE_DES_3KEY
-    #[arg(long, default_value = "AES_256")]
-    algorithm: String,
+    /// Cipher
+    #[arg(long, value_name = "NAME", default_value = "AES_256", ignore_case = true, value_parser = named::algorithm())]
+    algorithm: Algorithm,
     /// Create a plain database from the backup of an encrypted one
     #[arg(long)]
     decrypted: bool,
@@ -77,7 +78,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     if args.replace {
         crate::container::tell_of_mount(&args.to, output);
     }
-    let algorithm: Algorithm = args.algorithm.parse()?;
+    let algorithm = args.algorithm;
     let protections = args.certificate.iter().map(|name| certificate(name));
     let protections = protections.collect::<Result<_, _>>()?;
     pellucid_bundled::register()

@@ -6,18 +6,32 @@ use std::process::ExitCode;
 use pellucid::scan::ScanState;
 use pellucid::shown::Shown;
 use pellucid_engine::inspect::SealedHeader;
+use pellucid_keyring::Keyring;
 use serde_json::{json, Value};
 
 use super::entry::{find, Found};
 use crate::container::sealed;
+use crate::known::Known;
 use crate::output::{date, moment, table, Failure, Output};
 
-/// Shows them.
+/// Shows the scans of `databases`, or of all that the keyring knows if none is named.
 pub fn run(databases: &[PathBuf], output: &Output) -> Result<ExitCode, Failure> {
+    let known = match databases.is_empty() {
+        true => Known::open(&Keyring::locate()?)?.databases,
+        false => Vec::new(),
+    };
     let mut table = table(["database", "state", "scan", "done", "since", "process"]);
     let mut facts = Vec::new();
-    for database in databases {
-        let found = sealed(database)?;
+    for database in databases.iter().chain(&known) {
+        let found = match sealed(database) {
+            Ok(found) => found,
+            // One that cannot be read hides none of the others.
+            Err(failure) if databases.is_empty() => {
+                output.warning(failure.line());
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        };
         let scan = &found.header.scan;
         let percent = found.percent();
         let done = percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1} %"));
@@ -40,7 +54,10 @@ pub fn run(databases: &[PathBuf], output: &Output) -> Result<ExitCode, Failure> 
         }
         facts.push(row);
     }
-    output.line(table);
+    match facts.is_empty() {
+        true => output.line("The keyring knows no encrypted database: name one"),
+        false => output.line(table),
+    }
     output.facts(&json!({"scans": facts}));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,158 @@
+//! Goal: small things that stopped people on their first days stay mended.
+//!
+//! Method: each is done as somebody would do it, by the program, and its answer is looked at.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use crate::support::{said, Place};
+
+#[test]
+fn a_misspelt_value_is_usage_and_named_with_the_right_ones() {
+    let place = Place::new();
+    place.plain("app.db");
+    for (arguments, says) in [
+        (&["encrypt", "app.db", "--algorithm", "aes256"][..], "AES_256"),
+        (&["rekey", "app.db", "--algorithm", "AES-256"], "AES_256"),
+        (&["restore", "a.bak", "--to", "b.db", "--algorithm", "x"], "TRIPLE_DES_3KEY"),
+        (&["backup", "app.db", "--to", "a.bak", "--algorithm", "x"], "AES_192"),
+        (&["backup", "app.db", "--to", "a.bak", "--compression", "gzip"], "lz4"),
+        (&["backup", "app.db", "--to", "a.bak", "--compression", "zstd:23"], "from 1 to 22"),
+        (&["policy", "set", "rekey", "1d"], "rekey-after"),
+        (&["policy", "clear", "rekey"], "rekey-after"),
+    ] {
+        let told = place.pellucid(arguments);
+        assert_eq!(told.code, 2, "{arguments:?}: {told:?}");
+        assert!(told.stderr.contains(says) && !told.stderr.contains("newer"), "{told:?}");
+    }
+    place.pellucid(&["encrypt", "app.db", "--algorithm", "aes_128"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "a.bak", "--compression", "zstd:19"]).succeeded();
+}
+
+#[test]
+fn shells_complete_values() {
+    let place = Place::new();
+    place.pellucid(&["manual", "share"]).succeeded();
+    let bash = std::fs::read_to_string(place.path("share/bash-completion/completions/pellucid"));
+    let bash = bash.unwrap();
+    for values in ["AES_128 AES_192 AES_256 TRIPLE_DES_3KEY", "zstd lz4 none", "rekey-after "] {
+        assert!(bash.contains(values), "{values}");
+    }
+}
+
+#[test]
+fn what_has_nothing_to_show_says_so() {
+    let place = Place::new();
+    let told = place.pellucid(&["status"]).succeeded();
+    assert!(told.contains("No keyring yet") && told.contains("`pellucid encrypt DB`"), "{told}");
+    let mut nowhere = place.command(crate::support::PELLUCID);
+    let told =
+        said(nowhere.env_remove("PELLUCID_HOME").env_remove("HOME").arg("status")).succeeded();
+    assert!(told.contains("No keyring"), "{told}");
+    place.sealed("app.db", &[]);
+    assert!(place.pellucid(&["scan", "status"]).succeeded().contains("app.db"));
+    place.pellucid(&["decrypt", "app.db"]).succeeded();
+    std::fs::remove_file(place.path("app.db")).unwrap();
+    assert!(place.pellucid(&["scan", "status"]).succeeded().contains("knows no encrypted"));
+    place.pellucid(&["rotate", "--help"]).succeeded();
+}
+
+#[test]
+fn two_databases_of_one_name_and_names_that_are_no_text() {
+    let place = Place::new();
+    for service in ["one", "two"] {
+        std::fs::create_dir(place.path(service)).unwrap();
+        place.sealed(&format!("{service}/data.db"), &[]);
+        let database = format!("{service}/data.db");
+        place.pellucid(&["backup", &database, "--to", "{path}-{utc}.bak"]).succeeded();
+    }
+    let names = std::fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<_> = names.filter(|name| name.as_bytes().ends_with(b"Z.bak")).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    let (one, two) = (b"one-data-".as_slice(), b"two-data-".as_slice());
+    let has = |part: &[u8]| {
+        names.iter().any(|name| name.as_bytes().windows(part.len()).any(|w| w == part))
+    };
+    assert!(has(one) && has(two), "{names:?}");
+    std::fs::write(place.path("{utc}"), "").unwrap();
+    let database = place.path("").join(OsStr::from_bytes(b"caf\xe9.db"));
+    std::fs::copy(place.path("one/data.db"), &database).unwrap();
+    let medium = OsStr::from_bytes(b"caf\xe9.db.bak");
+    let backup = |to: &OsStr| {
+        let mut command = place.command(crate::support::PELLUCID);
+        said(command.arg("backup").arg(&database).arg("--to").arg(to))
+    };
+    backup(medium).succeeded();
+    backup(OsStr::from_bytes(b"\xff{db}.bak")).succeeded();
+    assert!(place.path("").join(medium).exists());
+    assert!(place.path("").join(OsStr::from_bytes(b"\xffcaf\xe9.bak")).exists());
+}
+
+/// A working file as a backup leaves it that was stopped, an hour old.
+fn stopped(place: &Place, from: &str, to: &str, bytes: usize) -> PathBuf {
+    let medium = std::fs::read(place.path(from)).unwrap();
+    let path = place.path(&format!("{to}.pellucid-new"));
+    std::fs::write(&path, &medium[..bytes.min(medium.len())]).unwrap();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    path
+}
+
+#[test]
+fn what_a_stopped_backup_left_is_named_and_goes_with_the_next_one() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.pellucid(&["backup", "app.db", "--to", "one.bak"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "two.bak"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "three.bak"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "x1.bak", "x2.bak"]).succeeded();
+    let dead = [
+        stopped(&place, "one.bak", "empty.bak", 0),
+        stopped(&place, "two.bak", "header.bak", 4096),
+        stopped(&place, "three.bak", "half.bak", 5000),
+    ];
+    // The machine stopped before this one was renamed: it is the backup.
+    let whole = stopped(&place, "one.bak", "whole.bak", usize::MAX);
+    // Of these two one has the manifest, which makes the set whole.
+    let second = stopped(&place, "x2.bak", "y2.bak", 5000);
+    std::fs::rename(place.path("x1.bak"), place.path("x1.bak.pellucid-new")).unwrap();
+    let told = place.pellucid(&["doctor"]);
+    assert_eq!(told.code, 4, "{told:?}");
+    for path in dead.iter().chain([&whole, &second]) {
+        assert!(told.stdout.contains(path.file_name().unwrap().to_str().unwrap()), "{told:?}");
+    }
+    let told = place.pellucid(&["backup", "app.db", "--to", "new.bak"]).succeeded();
+    assert!(told.contains("half.bak.pellucid-new"), "{told}");
+    assert!(dead.iter().all(|path| !path.exists()), "{told}");
+    assert!(whole.exists() && second.exists(), "{told}");
+    place.pellucid(&["verify", "whole.bak"]).succeeded();
+    // Both files of a set that has no manifest.
+    std::fs::remove_file(&second).unwrap();
+    std::fs::remove_file(place.path("x1.bak.pellucid-new")).unwrap();
+    place.pellucid(&["backup", "app.db", "--to", "z1.bak", "z2.bak"]).succeeded();
+    let both =
+        [stopped(&place, "z1.bak", "w1.bak", 5000), stopped(&place, "z2.bak", "w2.bak", 4500)];
+    place.pellucid(&["backup", "app.db", "--to", "newer.bak"]).succeeded();
+    assert!(both.iter().all(|path| !path.exists()));
+}
+
+#[test]
+fn a_failed_mirror_has_the_name_that_was_asked_for() {
+    let place = Place::new();
+    place.plain("app.db");
+    let mut command = place.command("sh");
+    command.env("PROGRAM", crate::support::PELLUCID);
+    // The first file goes through; the mirror's directory is a file system that is full.
+    let full = "[ -w /dev/full ] && ulimit -f unlimited; mkdir small; mount -t tmpfs -o size=16k tmpfs small 2>/dev/null || exit 77
+        \"$PROGRAM\" --json backup app.db --to a.bak --mirror small/a.bak --compression none; code=$?
+        umount small; exit $code";
+    let told = said(command.args(["-c", full]));
+    if told.code == 77 {
+        eprintln!("SKIP: a small file system cannot be mounted here");
+        return;
+    }
+    let facts: serde_json::Value = serde_json::from_str(told.stdout.trim()).unwrap();
+    assert_eq!(facts["failed_mirrors"], serde_json::json!(["small/a.bak"]), "{told:?}");
+}
