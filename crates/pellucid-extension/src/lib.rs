@@ -52,7 +52,11 @@ pub unsafe extern "C" fn sqlite3_pellucid_init(
         match unsafe { registration::register(api) } {
             // SAFETY: the connection is the one that loads the extension.
             Ok(()) => match unsafe { define(connection, &FUNCTIONS, &VIEWS) } {
-                SQLITE_OK => SQLITE_OK_LOAD_PERMANENTLY,
+                SQLITE_OK => {
+                    // SAFETY: the same connection.
+                    unsafe { pellucid_vfs::reserve_in_memory(connection) };
+                    SQLITE_OK_LOAD_PERMANENTLY
+                }
                 code => code,
             },
             Err(why) => {

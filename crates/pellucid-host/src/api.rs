@@ -38,6 +38,9 @@ type Function = unsafe extern "C" fn(*mut Context, c_int, *mut *mut Value);
 type Final = unsafe extern "C" fn(*mut Context);
 type Collation =
     unsafe extern "C" fn(*mut c_void, c_int, *const c_void, c_int, *const c_void) -> c_int;
+/// What SQLite runs at each open: connection, place for a message, table of functions (auto_extension.html).
+pub type AutoExtension =
+    unsafe extern "C" fn(*mut Connection, *mut *mut c_char, *const c_void) -> c_int;
 type Destructor = unsafe extern "C" fn(*mut c_void);
 
 slots! {
@@ -99,6 +102,7 @@ slots! {
     stmt_busy @ 184: unsafe extern "C" fn(*mut Statement) -> c_int;
     stmt_readonly @ 185: unsafe extern "C" fn(*mut Statement) -> c_int;
     uri_parameter @ 189: unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char;
+    auto_extension @ 192: unsafe extern "C" fn(AutoExtension) -> c_int;
     load_extension @ 196: unsafe extern "C" fn(
         *mut Connection, *const c_char, *const c_char, *mut *mut c_char) -> c_int;
     malloc64 @ 197: unsafe extern "C" fn(u64) -> *mut c_void;

@@ -433,17 +433,22 @@ impl Database {
         }
         match bytes[RESERVED_AT] {
             RESERVED => Ok(true),
-            reserved if self.link.is_copy() => {
-                Err(self.link.report(&newcomer::unreserved(reserved)))
-            }
-            reserved => Err(self.link.report(&Error::misuse(
-                Subject::Page(1),
-                format!(
-                    "reserves {reserved} bytes a page and not {TAIL_BYTES}: a plain database cannot be \
-                     copied page by page into a sealed one; use `VACUUM INTO` or `pellucid encrypt`"
-                ),
-            ))),
+            reserved => Err(self.link.report(&self.unreserved(reserved))),
         }
+    }
+
+    /// Makes the error for a database without room for tails that is copied over this one.
+    fn unreserved(&self, reserved: u8) -> Error {
+        if self.link.is_copy() {
+            return newcomer::unreserved(reserved);
+        }
+        Error::misuse(
+            Subject::Page(1),
+            format!(
+                "reserves {reserved} bytes a page and not {TAIL_BYTES}: a plain database cannot be copied page by page \
+                 into a sealed one; use `VACUUM INTO` or `pellucid encrypt`"
+            ),
+        )
     }
 
     /// Seals one page and writes it.

@@ -194,7 +194,7 @@ impl JournalFile {
         let length = self.record.len();
         let tail = length - 4 - TAIL_BYTES..length - 4;
         if self.record[tail].iter().any(|byte| *byte != 0) {
-            self.link.note(ffi::PERM, "journal record: the reserved bytes of its page are in use");
+            self.link.note(ffi::PERM, "journal record: the reserved bytes of its page are in use; a plain database cannot be copied page by page into a sealed one");
             return Err(Code(ffi::PERM));
         }
         let id = self.id.ok_or(Code(ffi::IOERR_WRITE))?;

@@ -23,6 +23,7 @@
 //!    one.
 //!    [`pins`]: what the keyring expects at the path of a database.
 //!    `newcomer` decides what a new database beside a sealed one becomes.
+//!    `in_memory` gives databases in memory the room that a copy of them needs.
 //! 8. [`copy`] is the copy that a conversion fills; [`laying`] lays it over the original.
 //! 9. `lower`: a file of the VFS below, where bytes reach the system. `held` gathers units for
 //!    one call of it.
@@ -70,6 +71,7 @@ mod database;
 mod file;
 mod frame_headers;
 mod held;
+mod in_memory;
 mod journal_file;
 pub mod laying;
 pub mod link;
@@ -97,6 +99,7 @@ mod wal_index;
 mod write_out;
 
 pub use database::truncated as truncated_page;
+pub use in_memory::reserve as reserve_in_memory;
 pub use lower::{ReadEnd, CALL_BYTES};
 pub use main_file::truncated as truncated_file;
 pub use vfs::{make_default, register, NAME};

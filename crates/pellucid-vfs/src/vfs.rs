@@ -15,6 +15,7 @@ use pellucid_host::ffi::{File, Opaque, Vfs};
 
 use crate::copy;
 use crate::file;
+use crate::in_memory;
 use crate::lower::Lower;
 use crate::main_file::plain_where_sealed_is_required;
 use crate::newcomer;
@@ -41,12 +42,28 @@ pub unsafe fn register(table: *const c_void, make_default: bool) -> c_int {
 }
 
 /// Makes the VFS the default again, after `sqlite3_shutdown` undid that. Does nothing before
-/// [`register`].
+/// [`register`], and where the program has made a VFS of its own the default meanwhile.
 pub fn make_default() -> c_int {
     match Api::get() {
+        Some(api) if is_programs_own(api) => ffi::OK,
         Some(api) => register_over_default(api, true),
         None => ffi::OK,
     }
+}
+
+/// Whether the default VFS is neither the shim nor the one below it, nor one of SQLite's own: `sqlite3_shutdown` brings back
+/// those.
+fn is_programs_own(api: Api) -> bool {
+    // SAFETY: null asks for the default; a registered VFS and its name stay valid.
+    let (default, name) = unsafe {
+        let default = api.vfs_find()(std::ptr::null());
+        match default.is_null() || (*default).name.is_null() {
+            true => return false,
+            false => (default, CStr::from_ptr((*default).name)),
+        }
+    };
+    let is_known = default == SHIM.load(Ordering::Acquire) || Some(default) == lower_vfs();
+    !is_known && !name.to_bytes().starts_with(b"unix")
 }
 
 /// The VFS below the shim. `None` before [`register`].
@@ -71,6 +88,9 @@ fn register_over_default(api: Api, make_default: bool) -> c_int {
             Ok(_) => made,
             Err(first) => first,
         };
+    }
+    if make_default {
+        in_memory::reserve_from_now_on(api);
     }
     if known == shim && (!make_default || default == shim) {
         return ffi::OK;

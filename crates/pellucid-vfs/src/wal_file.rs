@@ -355,7 +355,7 @@ impl WalFile {
         if tail.iter().any(|byte| *byte != 0) {
             return Err(self.link.report(&Error::misuse(
                 Subject::Frame(number),
-                "the reserved bytes of its page are in use",
+                "the reserved bytes of its page are in use; a plain database cannot be copied page by page into a sealed one",
             )));
         }
         self.check_append(number)?;

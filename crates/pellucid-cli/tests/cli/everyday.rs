@@ -156,3 +156,34 @@ fn a_failed_mirror_has_the_name_that_was_asked_for() {
     let facts: serde_json::Value = serde_json::from_str(told.stdout.trim()).unwrap();
     assert_eq!(facts["failed_mirrors"], serde_json::json!(["small/a.bak"]), "{told:?}");
 }
+
+#[test]
+fn a_database_with_any_number_of_reserved_bytes_is_encrypted_and_decrypted() {
+    let place = Place::new();
+    let mut wrong = Vec::new();
+    for page_size in [512, 4096, 65536] {
+        for reserve in [0, 8, 12, 31, 32, 33, 48, 80, 255] {
+            // SQLite wants 480 bytes of a page for itself.
+            if page_size - reserve < 480 {
+                continue;
+            }
+            let name = format!("{page_size}-{reserve}.db");
+            let reserve_bytes = format!(".filectrl reserve_bytes {reserve}");
+            let page = format!("PRAGMA page_size={page_size}");
+            let rows = "CREATE TABLE t(a); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+                INSERT INTO t SELECT i || hex(zeroblob(200)) FROM n";
+            let mut shell = place.command("/usr/bin/sqlite3");
+            said(shell.args(["-batch", &name, &page, &reserve_bytes, rows])).succeeded();
+            assert_eq!(std::fs::read(place.path(&name)).unwrap()[20], reserve as u8);
+            let dump = || place.sqlite3(&name, "SELECT count(*), sum(length(a)) FROM t").stdout;
+            let before = dump();
+            let told = place.pellucid(&["encrypt", &name]);
+            let checked = place.pellucid(&["check", &name]);
+            let back = place.pellucid(&["decrypt", &name]);
+            if told.code != 0 || checked.code != 0 || back.code != 0 || dump() != before {
+                wrong.push(format!("{name}: {told:?} {checked:?} {back:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -58,7 +58,9 @@ pub fn encrypt(
     let copy = source.make_copy()?;
     let token = prepare_birth(birth)?;
     let lent = copy.lend(false);
-    let target = uri(copy.path(), &format!("{AS_COPY}&pellucid_birth={token}"));
+    // Encrypting builds of SQLite reserve more, and some leave that so when they decrypt.
+    let target =
+        uri(copy.path(), &format!("{AS_COPY}&reserve={TAIL_BYTES}&pellucid_birth={token}"));
     fill_copy(&source, &lower_uri, &copy, &target, options, expected, progress)?;
     let order = schema::order(&source.handle)?;
     schema::restore_order(path, &uri(copy.path(), AS_COPY), &order, options)?;

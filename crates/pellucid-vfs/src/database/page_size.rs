@@ -68,7 +68,7 @@ impl Database {
             if page[page_bytes - TAIL_BYTES..].iter().any(|byte| *byte != 0) {
                 return Err(self.link.report(&Error::misuse(
                     Subject::Page(number),
-                    "its reserved bytes are in use",
+                    "its reserved bytes are in use; a plain database cannot be copied page by page into a sealed one",
                 )));
             }
             self.write_page(number, &page)?;
@@ -94,10 +94,7 @@ impl Database {
             return refuse("a new page size was begun, but page 1 states none".to_owned());
         }
         if head[RESERVED_AT] as usize != TAIL_BYTES {
-            return refuse(format!(
-                "a new page size was begun, but page 1 reserves {} bytes a page and not {TAIL_BYTES}",
-                head[RESERVED_AT]
-            ));
+            return Err(self.link.report(&self.unreserved(head[RESERVED_AT])));
         }
         // If the lock page is the last one, SQLite did not write it in pieces of the old size; the
         // count has it.

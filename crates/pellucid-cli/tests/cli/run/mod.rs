@@ -10,4 +10,5 @@ mod host;
 mod loaded;
 mod preloaded;
 mod refused;
+mod saved;
 mod workplace;

@@ -121,3 +121,12 @@ fn the_programs_own_status_comes_back() {
     let output = place.run(&[], &shell, &["-c", "kill -TERM $$"]);
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(15));
 }
+
+#[test]
+fn a_vfs_that_the_program_puts_on_top_stays_the_default() {
+    let place = Workplace::with_database();
+    let program = place.compile("on_top.c", "on_top", &["-lsqlite3"]);
+    let said = answer(&place.run(&[], &program, &["app.db"]));
+    // After a shutdown the program would have to register its own again; the shim is in place all the same.
+    assert_eq!(said, "counting 1, 3; pellucid 0, 3");
+}
