@@ -243,7 +243,7 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
         Kind::Plain => Finding::bad(
             "database",
             format!("`{shown}` is PLAIN, and the keyring knows it as encrypted"),
-            "find out who put it there; `pellucid encrypt` encrypts it",
+            "find out who put it there; put the expected one back, or `pellucid accept` takes it as it is",
         ),
         _ => return,
     };

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use comfy_table::Table;
 use pellucid::shown::Shown;
 use pellucid_keyring::{check_events, read_events, restart_events, EventLog, Keyring};
 use serde_json::Value;
@@ -122,7 +121,7 @@ fn restart(home: &Path, output: &Output) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(events: &[Value], home: &Path) -> Table {
+fn table(events: &[Value], home: &Path) -> output::Grid {
     let mut table = output::table(["time (UTC)", "who", "what"]);
     for event in events {
         table.add_row(told::row(event, home).map(|text| text.shown().to_string()));

@@ -19,7 +19,7 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use crate::backup::{about_media, described, rate};
 use crate::exit;
 use crate::keys::OpenWith;
-use crate::output::{bytes, pad, table, Failure, Output};
+use crate::output::{bytes, table, Failure, Output};
 
 /// What `history` takes.
 #[derive(Debug, Args)]
@@ -129,7 +129,6 @@ fn list(args: &HistoryArgs, output: &Output) -> Result<(), Failure> {
         ]);
         let fastest = sets.iter().map(speed).fold(0.0, f64::max);
         shown.add_rows(sets.iter().map(|set| row(set, fastest)));
-        pad(&mut shown);
         output.line(shown);
     }
     output.facts(&serde_json::json!({ "backups": sets.iter().map(facts).collect::<Vec<_>>() }));
@@ -206,7 +205,6 @@ fn show_restores(restores: &[KnownRestore], output: &Output) {
                 restore.path.shown().to_string(),
             ]
         }));
-        pad(&mut shown);
         output.line(shown);
     }
     let facts = restores.iter().map(|restore| {

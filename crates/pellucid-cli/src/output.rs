@@ -18,10 +18,11 @@ use pellucid::shown::{printable, printable_json, printable_lines};
 mod failure;
 mod names;
 mod table;
+mod wrap;
 
 pub use failure::{Failure, NOT_A_DATABASE};
 pub use names::{name, names};
-pub use table::{list, pad, table};
+pub use table::{list, pad, table, Grid};
 
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
@@ -103,8 +104,13 @@ impl Output {
 
     /// A line for people.
     pub fn line(&self, line: impl Display) {
-        if !self.json && !self.quiet {
-            self.put(&line);
+        if self.json || self.quiet {
+            return;
+        }
+        let line = line.to_string();
+        match wrap::columns().filter(|_| io::stdout().is_terminal()) {
+            Some(columns) => self.put(wrap::wrapped(&line, columns.into())),
+            None => self.put(&line),
         }
     }
 
@@ -265,7 +271,11 @@ pub fn unwritten(error: &io::Error) -> Failure {
 /// Words on standard error; not by `eprint!`, which panics where nobody reads.
 pub fn tell(words: impl Display) {
     let words = words.to_string();
-    let _ = io::stderr().write_all(printable_lines(&words).as_bytes());
+    let shown = printable_lines(&words);
+    let columns = wrap::columns().filter(|_| io::stderr().is_terminal());
+    let shown =
+        columns.map_or_else(|| shown.to_string(), |columns| wrap::wrapped(&shown, columns.into()));
+    let _ = io::stderr().write_all(shown.as_bytes());
 }
 
 /// Text with its lines and styles, and without other control characters.

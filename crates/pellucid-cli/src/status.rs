@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use comfy_table::Table;
 use pellucid::facts::{KeyFacts, Opener};
 use pellucid::hash::hex;
 use pellucid::shown::Shown;
@@ -21,7 +20,7 @@ use crate::container::unreadable;
 use crate::exit;
 use crate::key_place;
 use crate::known::{certificate_gone, Known};
-use crate::output::{bytes, date, now, table, Failure, Output};
+use crate::output::{bytes, date, now, table, Failure, Grid, Output};
 use crate::policy::Told;
 use crate::scan;
 
@@ -225,7 +224,7 @@ fn state(found: &Inspection, sealed: &SealedHeader) -> String {
     }
 }
 
-fn database_table(rows: &[Inspection]) -> Table {
+fn database_table(rows: &[Inspection]) -> Grid {
     let mut table = table(["database", "state", "algorithm", "size", "opens with"]);
     for found in rows {
         let name = found.path.shown().to_string();
@@ -323,7 +322,7 @@ fn backed_up(stored: &Stored) -> Option<String> {
     stored.backed_up().map(date)
 }
 
-fn certificate_table(known: &Known) -> Table {
+fn certificate_table(known: &Known) -> Grid {
     let mut table = table(["certificate", "key", "valid to", "backed up", "SHA-256 thumbprint"]);
     for stored in &known.certificates {
         let public = stored.public();

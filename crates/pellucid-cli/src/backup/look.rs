@@ -91,7 +91,6 @@ pub fn header(args: &HeaderArgs, output: &Output) -> Result<ExitCode, Failure> {
             "under",
         ]);
         shown.add_rows(rows);
-        pad(&mut shown);
         output.line(shown);
     }
     tails(&media, output);

@@ -2,7 +2,6 @@
 //!
 //! Names and numbers are those of SQL Server's `sys.dm_database_encryption_keys`; docs/guide/watching.md, "Dates".
 
-use comfy_table::Table;
 use pellucid::facts::KeyFacts;
 use pellucid::hash::hex;
 use pellucid::header::Dates;
@@ -11,11 +10,11 @@ use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};
 use serde_json::{json, Value};
 
 use super::{kind_name, pages, protectors};
-use crate::output::{date_time, moment, table};
+use crate::output::{date_time, moment, table, Grid};
 use crate::scan::status::process_facts;
 
 /// The dates of the sealed ones among `rows`; none if there are none.
-pub fn date_table(rows: &[Inspection]) -> Option<Table> {
+pub fn date_table(rows: &[Inspection]) -> Option<Grid> {
     let mut table =
         table(["dates (UTC)", "created", "regenerated", "modified", "set", "scan changed"]);
     for found in rows {
@@ -30,7 +29,7 @@ pub fn date_table(rows: &[Inspection]) -> Option<Table> {
             dates.scan_modified.map_or_else(|| "-".to_owned(), date_time),
         ]);
     }
-    (table.row_count() > 0).then_some(table)
+    (!table.is_empty()).then_some(table)
 }
 
 /// What `sys.dm_database_encryption_keys` says of a database, under its names.

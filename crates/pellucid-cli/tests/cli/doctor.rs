@@ -73,7 +73,7 @@ fn databases_that_are_not_what_the_keyring_knows_are_called_out() {
     std::fs::remove_file(place.path("app.db")).unwrap();
     assert_eq!(told(&place).code, 0, "one that is gone is nobody's trouble");
     place.plain("app.db");
-    calls_out(&place, "app.db` is PLAIN", "pellucid encrypt");
+    calls_out(&place, "app.db` is PLAIN", "pellucid accept");
     std::fs::write(place.path("app.db"), sealed).unwrap();
     assert_eq!(told(&place).code, 0);
 
