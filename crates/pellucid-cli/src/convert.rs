@@ -130,12 +130,27 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
             crate::owner::check(database, &home).map_err(|failure| failure.about(database))?;
         }
     }
-    let protections = protections(args, keys, output)?;
+    let protections = protections(args, keys)?;
+    let mut is_made = false;
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
     for database in plain {
-        encrypt_one(database, algorithm, &protections, args, output)
-            .map_err(|failure| failure.about(database))?;
+        let mut birth = || {
+            let is_default =
+                protections.iter().any(|one| matches!(one, Protection::Certificate(None)));
+            if is_default && !std::mem::replace(&mut is_made, true) {
+                make_default_certificate(output)?;
+            }
+            Ok(Birth::new(algorithm, &protections)?)
+        };
+        encrypt_one(database, &mut birth, &protections, args, output).map_err(|failure| {
+            let keyring = Keyring::locate().map(|home| format!("`{}", home.shown()));
+            // What is wrong with the keyring is not about the database.
+            match keyring.is_ok_and(|keyring| failure.message.starts_with(&keyring)) {
+                true => failure,
+                false => failure.about(database),
+            }
+        })?;
     }
     warn_about_backup(&protections, output)?;
     tell_of_key(&args.databases, &protections, output)?;
@@ -171,24 +186,20 @@ fn found(database: &Path) -> Result<Found, Failure> {
     .map_err(|failure| failure.about(database))
 }
 
-/// What the DEKs are wrapped with; makes a keyring and a certificate where nothing is named.
-fn protections(
-    args: &EncryptArgs,
-    keys: Keys,
-    output: &Output,
-) -> Result<Vec<Protection>, Failure> {
+/// What the DEKs are wrapped with; the default certificate where nothing is named.
+fn protections(args: &EncryptArgs, keys: Keys) -> Result<Vec<Protection>, Failure> {
     let mut protections = keys.protections();
     if let Some(name) = &args.certificate {
         protections.push(certificate(name)?);
     }
     if protections.is_empty() {
-        make_default_certificate(output)?;
         protections.push(Protection::Certificate(None));
     }
     Ok(protections)
 }
 
-fn make_default_certificate(output: &Output) -> Result<(), Failure> {
+/// Makes a keyring and a certificate where there is none.
+fn make_default_certificate(output: &Output) -> pellucid::Result<()> {
     let (keyring, made) = Keyring::open_or_create(&Keyring::locate()?)?;
     say_made(&made, output);
     let (certificate, fresh) = keyring.ensure_default_certificate()?;
@@ -208,16 +219,16 @@ fn make_default_certificate(output: &Output) -> Result<(), Failure> {
 
 fn encrypt_one(
     database: &Path,
-    algorithm: Algorithm,
+    birth: &mut dyn FnMut() -> Result<Birth, DatabaseError>,
     protections: &[Protection],
     args: &EncryptArgs,
     output: &Output,
 ) -> Result<(), Failure> {
     let started = Instant::now();
-    let birth = Birth::new(algorithm, protections)?;
-    let file_id = *birth.file_id();
+    let algorithm = args.algorithm;
     let bar = output.progress("", Unit::Bytes);
-    seal::encrypt(database, birth, &args.waiting.options(), &mut |stage, done, all| {
+    let options = args.waiting.options();
+    let file_id = seal::encrypt(database, birth, &options, &mut |stage, done, all| {
         bar.set_message(stage_name(stage, "encrypting"));
         bar.set_length(all.max(done));
         bar.set_position(done);

@@ -50,7 +50,7 @@ fn encrypt_main(lender: Lender<'_>, certificate: Option<String>) -> Result<Strin
         Some(name) => vec![Protection::Certificate(Some(name))],
         None => Protection::from_environment()?,
     };
-    let birth = Birth::new(Algorithm::Aes256, &protections)?;
+    let birth = || Ok(Birth::new(Algorithm::Aes256, &protections)?);
     let was_wal = leave_wal(&own, &path)?;
     let options =
         Options { timeout: TIMEOUT, load: Vec::new(), lender: Some(lender.clone()), was_wal };

@@ -3,8 +3,10 @@
 //! Method: each is done as somebody would do it, by the program, and its answer is looked at.
 
 use std::ffi::OsStr;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use crate::support::{said, Place};
@@ -186,4 +188,47 @@ fn a_database_with_any_number_of_reserved_bytes_is_encrypted_and_decrypted() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_refused_encryption_leaves_no_keys_behind() {
+    let place = Place::new();
+    place.plain("app.db");
+    place.plain("schema.db");
+    let index = "CREATE TABLE x(a COLLATE nocase); CREATE VIEW v AS SELECT nobody(1)";
+    place.sqlite3("schema.db", index).succeeded();
+    // In a process of its own: this one loses its locks where it reads the file.
+    let hold = "import sqlite3, sys
+c = sqlite3.connect('app.db', isolation_level=None)
+c.execute('BEGIN IMMEDIATE')
+print('held', flush=True)
+sys.stdin.read()";
+    let mut holder = place.command("python3");
+    holder.args(["-c", hold]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut holder = holder.spawn().unwrap();
+    let mut held = [0; 5];
+    holder.stdout.as_mut().unwrap().read_exact(&mut held).unwrap();
+    let before = place.snapshot();
+    for arguments in [
+        &["encrypt", "app.db", "--timeout", "0"][..],
+        &["encrypt", "missing.db"],
+        &["encrypt", "app.db", "--certificate", "nobody"],
+        &["encrypt", "app.db", "--key-file", "nowhere"],
+        &["encrypt", "app.db", "--load", "nowhere.so"],
+    ] {
+        let told = place.pellucid(arguments);
+        assert_ne!(told.code, 0, "{arguments:?}: {told:?}");
+        assert_eq!(place.snapshot(), before, "{arguments:?}: {told:?}");
+    }
+    let library = crate::support::extension(&place);
+    let load = format!(".load {library}");
+    let mut shell = place.command("/usr/bin/sqlite3");
+    let call = ["-batch", "-cmd", &load, "file:app.db?vfs=unix", "SELECT pellucid_encrypt()"];
+    let told = said(&mut shell.args(call));
+    assert_ne!(told.code, 0, "{told:?}");
+    assert_eq!(place.snapshot(), before, "{told:?}");
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    let told = place.pellucid(&["encrypt", "app.db"]).succeeded();
+    assert!(told.contains("made  certificate `pellucid`"), "{told}");
 }

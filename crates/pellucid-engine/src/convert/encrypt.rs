@@ -25,17 +25,18 @@ use crate::convert::original::Original;
 use crate::convert::switch::{check_space, fill_copy, Source};
 use crate::convert::{schema, Progress};
 
-/// Seals the plain database at `path`, in place, with the keys of `birth`.
+/// Seals the plain database at `path`, in place, with the keys of `birth`, and returns its file id. `birth` is asked once nothing
+/// else stands in the way, since it may have to make keys: a refused encryption leaves none behind.
 ///
 /// # Errors
 /// [`DatabaseError`]. Before the commit point nothing is changed; after it the next connection that
 /// may write finishes the work.
 pub fn encrypt(
     path: &Path,
-    birth: Birth,
+    birth: impl FnOnce() -> Result<Birth, DatabaseError>,
     options: &Options,
     progress: &mut Progress<'_>,
-) -> Result<(), DatabaseError> {
+) -> Result<[u8; 16], DatabaseError> {
     let pins = Expectation::at(path)?;
     pins.refuse_lesser(Lesser::Plain)?;
     let path = &resolved(path)?;
@@ -52,6 +53,7 @@ pub fn encrypt(
     check_space(path, expected + expected / 16)?;
 
     let source = Source::reserve_held(original, path, &lower_uri, options)?;
+    let birth = birth()?;
     let keys = birth.keys()?;
     let header = birth.header(page_bytes as u32)?;
     Event::new(Action::Encrypted, "database").of(full_name(path)).record_here()?;
@@ -81,7 +83,7 @@ pub fn encrypt(
         .map_err(|error| Error::io(Subject::File(copy.path().to_owned()), error))?;
     source.switch(lower, &sector, Laying::of(copy, true)?, progress)?;
     pins.put_if_writable(path, &header);
-    Ok(())
+    Ok(header.file_id)
 }
 
 /// The URI parameters that open a lent copy, and no other file.

@@ -216,7 +216,7 @@ impl Work {
                 let options = Options::new(Duration::from_millis(200), Vec::new());
                 let done = convert::decrypt::decrypt(&self.path(), &options, &mut |_, _, _| ());
                 self.sealed = self.sealed && done.is_err();
-                done.map_err(Failed::Convert)
+                done.map(|_| ()).map_err(Failed::Convert)
             }
         }
     }
@@ -232,9 +232,10 @@ impl Work {
         let birth = Birth::new(Algorithm::Aes256, &[Protection::KeyFile(key)])
             .map_err(|error| Failed::Convert(error.into()))?;
         let options = Options::new(Duration::from_millis(200), Vec::new());
-        let done = convert::encrypt::encrypt(&self.path(), birth, &options, &mut |_, _, _| ());
+        let done =
+            convert::encrypt::encrypt(&self.path(), || Ok(birth), &options, &mut |_, _, _| ());
         self.sealed = self.sealed || done.is_ok();
-        done.map_err(Failed::Convert)
+        done.map(|_| ()).map_err(Failed::Convert)
     }
 
     pub fn commit(&mut self, changes: &[(i64, i64)], spill: bool) -> Result<(), Failed> {
