@@ -19,6 +19,7 @@ use pellucid_vfs::seal_request::{Birth, Protection};
 
 use crate::container::{interrupted, not_a_database, tell_of_mount};
 use crate::init::say_made;
+use crate::interrupted;
 use crate::key_change::{ready, writable};
 use crate::key_place;
 use crate::keys::{certificate, Keys, OpenWith};
@@ -228,8 +229,10 @@ fn encrypt_one(
     let algorithm = args.algorithm;
     let bar = output.progress("", Unit::Bytes);
     let options = args.waiting.options();
+    say_if_interrupted(database, Stage::Copying);
     let file_id = seal::encrypt(database, birth, &options, &mut |stage, done, all| {
         bar.set_message(stage_name(stage, "encrypting"));
+        say_if_interrupted(database, stage);
         bar.set_length(all.max(done));
         bar.set_position(done);
     })?;
@@ -255,6 +258,17 @@ fn stage_name(stage: Stage, verb: &str) -> String {
     match stage {
         Stage::Copying => format!("{verb} beside the file"),
         Stage::Laying => "laying it over the file".to_owned(),
+    }
+}
+
+/// What is told on Ctrl-C.
+fn say_if_interrupted(database: &Path, stage: Stage) {
+    let name = database.shown();
+    match stage {
+        Stage::Copying => interrupted::answer_with(format_args!("`{name}` is as it was")),
+        Stage::Laying => interrupted::answer_with(format_args!(
+            "`{name}` is whole: the next program that opens it through pellucid finishes the work, as `pellucid check {name}` does"
+        )),
     }
 }
 
@@ -340,8 +354,10 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
     for database in &args.databases {
         let started = Instant::now();
         let bar = output.progress("", Unit::Bytes);
+        say_if_interrupted(database, Stage::Copying);
         open_for_good::decrypt(database, &args.waiting.options(), &mut |stage, done, all| {
             bar.set_message(stage_name(stage, "decrypting"));
+            say_if_interrupted(database, stage);
             bar.set_length(all.max(done));
             bar.set_position(done);
         })

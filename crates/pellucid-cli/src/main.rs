@@ -18,6 +18,7 @@ mod extension;
 mod history;
 mod init;
 mod instance;
+mod interrupted;
 mod key;
 mod key_change;
 mod key_place;

@@ -18,6 +18,7 @@ use pellucid_host::DatabaseError;
 
 use crate::container::{begin, sealed};
 use crate::exit;
+use crate::interrupted;
 use crate::key_change::ready;
 use crate::keys::OpenWith;
 use crate::output::{bytes, seconds, Failure, Output, Unit};
@@ -248,6 +249,10 @@ fn scan_here(
     options: &ScanOptions,
     output: &Output,
 ) -> Result<(Ended, u32), Failure> {
+    let name = database.shown();
+    interrupted::answer_with(format_args!(
+        "`{name}` is whole and in use as before; `pellucid scan resume {name}` goes on with the scan"
+    ));
     let bar = output.progress("rewriting", Unit::Pages);
     let mut most = 0;
     let mut waited = false;

@@ -20,6 +20,7 @@ use pellucid_keyring::{Keyring, DEFAULT_CERTIFICATE};
 use super::names::{expand, holds};
 use super::rate;
 use crate::exit;
+use crate::interrupted;
 use crate::keys::OpenWith;
 use crate::named::{self, CompressionParser};
 use crate::output::{bytes, seconds, Failure, Output, Unit};
@@ -125,6 +126,10 @@ pub fn run(args: &BackupArgs, output: &Output) -> Result<ExitCode, Failure> {
     let job = job(args, output)?;
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    let name = job.database.shown();
+    interrupted::answer_with(format_args!(
+        "`{name}` is as it was, and so are the backups that were there; the next backup there removes what this one left"
+    ));
     let started = Instant::now();
     let bar = output.progress("", Unit::Bytes);
     // The database is held meanwhile: to open and close it here would drop the locks of this process.

@@ -5,9 +5,13 @@
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, SystemTime};
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 
 use crate::support::{said, Place};
 
@@ -190,14 +194,9 @@ fn a_database_with_any_number_of_reserved_bytes_is_encrypted_and_decrypted() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-#[test]
-fn a_refused_encryption_leaves_no_keys_behind() {
-    let place = Place::new();
-    place.plain("app.db");
-    place.plain("schema.db");
-    let index = "CREATE TABLE x(a COLLATE nocase); CREATE VIEW v AS SELECT nobody(1)";
-    place.sqlite3("schema.db", index).succeeded();
-    // In a process of its own: this one loses its locks where it reads the file.
+/// A process that holds the write lock of `app.db` until its standard input ends. This one would lose a lock of its own where
+/// it reads the file.
+fn holder(place: &Place) -> Child {
     let hold = "import sqlite3, sys
 c = sqlite3.connect('app.db', isolation_level=None)
 c.execute('BEGIN IMMEDIATE')
@@ -208,6 +207,55 @@ sys.stdin.read()";
     let mut holder = holder.spawn().unwrap();
     let mut held = [0; 5];
     holder.stdout.as_mut().unwrap().read_exact(&mut held).unwrap();
+    holder
+}
+
+#[test]
+fn ctrl_c_says_in_what_state_the_database_is() {
+    let place = Place::new();
+    place.plain("app.db");
+    let mut held = holder(&place);
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let mut command = place.command(crate::support::PELLUCID);
+        command.args(["encrypt", "app.db", "--timeout", "60"]).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let pid = Pid::from_raw(child.id() as i32);
+        // It has said that it waits for signals as soon as it catches them.
+        let caught = || {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:\t")).unwrap();
+            u64::from_str_radix(mask, 16).unwrap() & (1 << (signal as u32 - 1)) != 0
+        };
+        while !caught() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        nix::sys::signal::kill(pid, signal).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.signal(), Some(signal as i32), "{told}");
+        assert!(told.contains("interrupted; `app.db` is as it was"), "{told}");
+    }
+    // Who is to outlive a hang-up does.
+    let mut command = place.command("nohup");
+    command.args([crate::support::PELLUCID, "encrypt", "app.db", "--timeout", "2"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    nix::sys::signal::kill(Pid::from_raw(child.id() as i32), Signal::SIGHUP).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    drop(held.stdin.take());
+    held.wait().unwrap();
+    assert_eq!(place.sqlite3("app.db", "SELECT count(*) FROM t").succeeded().trim(), "200");
+}
+
+#[test]
+fn a_refused_encryption_leaves_no_keys_behind() {
+    let place = Place::new();
+    place.plain("app.db");
+    place.plain("schema.db");
+    let index = "CREATE TABLE x(a COLLATE nocase); CREATE VIEW v AS SELECT nobody(1)";
+    place.sqlite3("schema.db", index).succeeded();
+    let mut holder = holder(&place);
     let before = place.snapshot();
     for arguments in [
         &["encrypt", "app.db", "--timeout", "0"][..],
