@@ -14,6 +14,7 @@ from pathlib import Path
 from .bundle import BYTES_MAX, open_bundle
 from .container import read_pages
 from .errors import MissingKey, ReaderError
+from .expected import Expected, parse_file_ids
 from .keyring import Keyring, exported_certificate
 from .protector import Certificate, KeysAtHand, passphrase_bytes
 
@@ -27,6 +28,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("source", metavar="IN.db", type=Path)
     parser.add_argument("target", metavar="OUT.db", type=Path, help="must not exist")
+    parser.add_argument(
+        "--file-id", metavar="ID", default="", help="refuse any other database; several with commas; as PELLUCID_PIN does"
+    )
     options = parse_with_keys(parser, arguments)
     if not (options.key_file or options.passphrase_file or options.keyring or options.cert_file or options.bundle):
         parser.error("one of --key-file, --passphrase-file, --keyring, --bundle and --cert-file is needed")
@@ -38,11 +42,13 @@ def parse_with_keys(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
     parser.add_argument("--key-file", type=Path, help="32 raw bytes or 64 hexadecimal digits")
     parser.add_argument("--passphrase-file", type=Path)
     parser.add_argument("--keyring", metavar="DIR", type=Path, help="the instance directory, with service.key")
+    parser.add_argument("--keyring-passphrase-file", type=Path, help="for a service master key that is bound to one")
     parser.add_argument("--cert-file", type=Path, help="an exported certificate, PEM")
     parser.add_argument("--key-file-pem", type=Path, help="its private key, PKCS#8 in PEM")
     parser.add_argument("--bundle", type=Path, help="a bundle of the instance, instead of the instance itself")
     parser.add_argument("--password-file", type=Path, help="the password of the private key, or of the bundle")
     parser.add_argument("--allow-recovery", action="store_true", help="use protectors that are for recovery, too")
+    parser.add_argument("--allow-cost", action="store_true", help="allow passphrases that cost more than is usual")
     options = parser.parse_args(arguments)
     if bool(options.cert_file) != bool(options.key_file_pem):
         parser.error("--cert-file and --key-file-pem go together")
@@ -56,12 +62,16 @@ def keys_at_hand(options: argparse.Namespace) -> KeysAtHand:
     password = passphrase_bytes(options.password_file.read_bytes()) if options.password_file else None
     if options.cert_file:
         exported = exported_certificate(options.cert_file.read_bytes(), options.key_file_pem.read_bytes(), password)
-    keyring = Keyring(options.keyring) if options.keyring else None
+    keyring = keyring_of(options)
+    allow_cost = is_cost_allowed(options)
     if options.bundle:
         with open(options.bundle, "rb") as file:
             raw = file.read(BYTES_MAX + 1)
         find_own = keyring.find_certificate if keyring else None
-        bundle = open_bundle(raw, KeysAtHand(passphrase=password, find_certificate=find_own, allow_recovery=True))
+        at_hand = KeysAtHand(
+            passphrase=password, find_certificate=find_own, allow_recovery=True, allow_cost=allow_cost
+        )
+        bundle = open_bundle(raw, at_hand)
 
     def find_certificate(thumbprint: bytes) -> Certificate:
         if exported and exported.thumbprint == thumbprint:
@@ -77,12 +87,27 @@ def keys_at_hand(options: argparse.Namespace) -> KeysAtHand:
         passphrase=options.passphrase_file.read_bytes() if options.passphrase_file else None,
         find_certificate=find_certificate if exported or keyring or bundle else None,
         allow_recovery=options.allow_recovery,
+        allow_cost=allow_cost,
     )
+
+
+def is_cost_allowed(options: argparse.Namespace) -> bool:
+    return options.allow_cost or os.environ.get("PELLUCID_ALLOW_COST") == "1"
+
+
+def keyring_of(options: argparse.Namespace) -> Keyring | None:
+    if not options.keyring:
+        return None
+    file = options.keyring_passphrase_file
+    return Keyring(options.keyring, passphrase_bytes(file.read_bytes()) if file else None, is_cost_allowed(options))
 
 
 def convert(options: argparse.Namespace) -> None:
     refuse_left_overs(options.target)
-    write(options.target, read_pages(options.source, keys_at_hand(options), note))
+    file_ids = parse_file_ids(f"{options.file_id},{os.environ.get('PELLUCID_PIN', '')}")
+    keyring = keyring_of(options)
+    expected = keyring.expected_at(options.source, file_ids) if keyring else Expected(file_ids=file_ids)
+    write(options.target, read_pages(options.source, keys_at_hand(options), note, expected))
 
 
 def note(line: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .__main__ import keys_at_hand, note, parse_with_keys, refuse_left_overs, told, write
 from .errors import MissingKey
-from .media import Family, Kind, OpenSet, last_position, open_families, restore
+from .media import Family, Kind, OpenSet, last_position, open_families, readable, restore
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -42,6 +42,7 @@ def listed(found: Sequence[Family], options: argparse.Namespace) -> None:
         sealed = header.algorithm.name if header.algorithm else "none"
         try:
             name = OpenSet(found, header.position, keys_at_hand(options), True).description["database"]
+            name = readable(str(name))
         except MissingKey:
             name = "(needs the key)"
         print(header.position, header.kind.name.lower(), name, header.pages, header.page_size, sealed, header.set.hex())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
 from .errors import Corrupt, Unauthentic, Unsupported
+from .expected import Expected
 from .header import REGION_BYTES, State, choose_header, parse_sector_0
 from .journal import LOCK_BYTE, Journal
 from .protector import KeysAtHand, unwrap
@@ -26,14 +28,19 @@ def open_page(raw: bytes, number: int, opener: Opener) -> bytes:
     return opener.open(FileKind.DATABASE, raw, number, b"", thing) + bytes(TAIL_BYTES)
 
 
-def read_pages(path: Path, keys: KeysAtHand, note: Callable[[str], None] = lambda line: None) -> Iterator[bytes]:
-    """Every page of the plain database, in order. Nothing is yielded before the header is authentic."""
+def read_pages(
+    path: Path, keys: KeysAtHand, note: Callable[[str], None] = lambda line: None, expected: Expected | None = None
+) -> Iterator[bytes]:
+    """Every page of the plain database, in order. Nothing is yielded before the header is authentic and expected there."""
+    expected = expected or Expected()
     with ExitStack() as files:
         file = files.enter_context(open(path, "rb"))
         region = file.read(REGION_BYTES)
         if region.startswith(SQLITE_MAGIC):
+            expected.refuse_nothing_sealed("a file that is not encrypted")
             raise Unsupported(f"{path}: it is not sealed")
         if not any(region[:512]) and file.seek(0, 2) <= REGION_BYTES:
+            expected.refuse_nothing_sealed("an empty file")
             note("an interrupted birth: it holds nothing")
             return
         copy = path.with_name(path.name + "-pellucid")
@@ -43,6 +50,7 @@ def read_pages(path: Path, keys: KeysAtHand, note: Callable[[str], None] = lambd
             note(f"{problem}; the header is read without it")
             sector_0 = None
         if sector_0 and sector_0.laying:
+            expected.refuse_nothing_sealed("an unfinished decryption")
             note(f"an unfinished decryption: read from {copy}")
             yield from _plain_copy(copy, sector_0.copy_bytes, sector_0.copy_sha256)
             return
@@ -63,10 +71,11 @@ def read_pages(path: Path, keys: KeysAtHand, note: Callable[[str], None] = lambd
         if not header.keys_fit_state():
             raise Corrupt(f"{path}: the header's state is {name}, but its keys belong to another state")
         if header.state not in (State.ENCRYPTED, State.KEY_CHANGE):
-            # The keyring would know; this reader does not look it up.
+            # The keyring knows, if there is one.
             note(f"state {name}: a later header may have been taken away and this one put back")
 
         opener = header.opener(unwrap(header, keys))
+        expected.check(header)
         yield from _pages(files, file, path, opener, header.page_size, note)
 
 
@@ -87,8 +96,10 @@ def _pages(
         beside = _open_beside(files, path, "-wal")
         if beside:
             wal = Wal(beside, opener, page_size)
-            if wal.note:
-                note(wal.note)
+            if wal.lost and os.environ.get("PELLUCID_STRICT_LOG") == "1":
+                raise Unauthentic(f"{wal.lost}; a damaged log is an error here (PELLUCID_STRICT_LOG)")
+            for line in filter(None, (wal.note, wal.lost)):
+                note(line)
             pages_total = wal.pages_total or pages_total
 
     for number in range(1, pages_total + 1):

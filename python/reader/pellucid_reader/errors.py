@@ -33,3 +33,7 @@ class NotSealed(ReaderError):
 
 class LimitReached(ReaderError):
     """A stated limit is passed."""
+
+
+class Replaced(ReaderError):
+    """What is at a path is not what is expected there."""

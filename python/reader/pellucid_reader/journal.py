@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import struct
+from collections.abc import Callable
 from typing import BinaryIO
 
 from .errors import Corrupt, Unauthentic
@@ -64,6 +65,28 @@ def open_record(raw: bytes, offset: int, journal_id: bytes, opener: Opener) -> b
 def checksum(page: bytes, start: int) -> int:
     """SQLite's: `start`, and every 200th byte from the end."""
     return (start + sum(page[at] for at in range(len(page) - 200, 0, -200))) & 0xFFFFFFFF
+
+
+def super_journal_is_gone(size: int, read: Callable[[int, int], bytes]) -> bool:
+    """Its removal is the commit of a transaction over several databases (SQLite, atomic commit, 5). `read` takes offset and
+    length in a journal of that size."""
+    end = read(max(size - 16, 0), 16)
+    if len(end) < 16 or end[8:] != SQLITE_MAGIC:
+        return False
+    length, sum_ = struct.unpack(">II", end[:8])
+    if not 0 < length <= size - 20:
+        return False
+    name = read(size - 16 - length, length)
+    signed = sum(byte - 256 if byte > 127 else byte for byte in name) & 0xFFFFFFFF
+    if sum_ not in (signed, sum(name)):  # SQLite adds `char`, which has no sign on arm64
+        return False
+    if not SUPER_JOURNAL_NAME.fullmatch(name):
+        return False  # anybody can write one: it is not SQLite's
+    try:
+        found = os.lstat(name)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0
 
 
 class Journal:
@@ -143,24 +166,7 @@ class Journal:
             offset += sector_bytes
 
     def _super_journal_is_gone(self) -> bool:
-        """Its removal is the commit of a transaction over several databases (SQLite, atomic commit, 5)."""
-        end = self._read(max(self._size - 16, 0), 16)
-        if len(end) < 16 or end[8:] != SQLITE_MAGIC:
-            return False
-        length, sum_ = struct.unpack(">II", end[:8])
-        if not 0 < length <= self._size - 20:
-            return False
-        name = self._read(self._size - 16 - length, length)
-        signed = sum(byte - 256 if byte > 127 else byte for byte in name) & 0xFFFFFFFF
-        if sum_ not in (signed, sum(name)):  # SQLite adds `char`, which has no sign on arm64
-            return False
-        if not SUPER_JOURNAL_NAME.fullmatch(name):
-            return False  # anybody can write one: it is not SQLite's
-        try:
-            found = os.lstat(name)
-        except (FileNotFoundError, NotADirectoryError):
-            return True
-        return stat.S_ISREG(found.st_mode) and found.st_size == 0
+        return super_journal_is_gone(self._size, self._read)
 
     def _record(self, offset: int) -> bytes:
         return open_record(self._read(offset, self.page_size + 8), offset, self._journal_id, self._opener)

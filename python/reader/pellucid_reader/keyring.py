@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import os
 import re
+from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
 
@@ -14,21 +16,39 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key
 
+from . import argon2id
 from .errors import Corrupt, MissingKey, ReaderError, Unauthentic, Unsupported
-from .flags import check_flags_byte
-from .protector import Certificate
+from .events import check_events
+from .events import parse_memory as parse_events_memory
+from .expected import Expected, Memory, parse_memory, parse_pin, pin_names
+from .flags import check_flags_byte, check_zeros
+from .protector import Certificate, check_cost, check_key_size
 from .unit import hkdf
 
 MAGIC = b"Pellucid key\0\0\0\0"
 VERSION = 1
 FILE_BYTES_MAX = 65536
 NAME = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,63}")
+RETIRED_NAME = re.compile(r"[0-9a-f]{32}")
+
+
+SECRET_MAGIC = b"Pellucid secret\0"
+PASSWORD_FILE_BYTES = 156
 
 
 class KeyKind(IntEnum):
     MASTER_KEY = 1
     CERTIFICATE = 2
     DATABASE = 3
+    SETTINGS = 4
+    EVENTS = 6
+    PIN = 7
+    RETIRED = 8
+
+
+class MasterKey(IntEnum):
+    SERVICE = 1
+    DATABASE = 2
 
 
 def open_sealed_file(raw: bytes, parent_key: bytes, kind: KeyKind, name: str) -> bytes:
@@ -55,11 +75,34 @@ def open_sealed_file(raw: bytes, parent_key: bytes, kind: KeyKind, name: str) ->
         raise Unauthentic("its tag does not match") from None
 
 
+def open_password_file(raw: bytes, kind: MasterKey, password: bytes, allow_cost: bool = False) -> bytes:
+    """The master key in it."""
+    if len(raw) != PASSWORD_FILE_BYTES or raw[:16] != SECRET_MAGIC or raw[18] != kind:
+        raise Corrupt("not a master key file, or one of another key")
+    if hashlib.sha256(raw[:124]).digest() != raw[124:]:
+        raise Corrupt("master key file: torn or damaged")
+    version = int.from_bytes(raw[16:18], "big")
+    if version != VERSION:
+        raise Unsupported(f"master key file: version {version} is newer than {VERSION}")
+    check_zeros(raw, [(19, 20)], "master key file")
+    memory_kib, passes, lanes = (int.from_bytes(raw[at : at + 4], "big") for at in (36, 40, 44))
+    check_cost(memory_kib, passes, lanes, allow_cost)
+    kek = argon2id.derive(password, raw[48:64], memory_kib, passes, lanes)
+    try:
+        key = AESGCM(kek).decrypt(raw[64:76], raw[76:124], raw[:76])
+    except InvalidTag:
+        raise MissingKey("master key file: wrong password") from None
+    if not hmac.compare_digest(hkdf(key, b"", b"pellucid/1 key check", 16), raw[20:36]):
+        raise Corrupt("master key file: its check value is another key's")
+    return key
+
+
 class Keyring:
     """Reads the files of one instance directory; nothing is read before it is asked for."""
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, passphrase: bytes | None = None, allow_cost: bool = False):
         self.directory = directory
+        self.passphrase, self.allow_cost = passphrase, allow_cost
 
     def find_certificate(self, thumbprint: bytes) -> Certificate:
         """By thumbprint: the name in a protector is for people only."""
@@ -77,6 +120,35 @@ class Keyring:
             if hmac.compare_digest(certificate.thumbprint, thumbprint):
                 return certificate
         raise problem or MissingKey("is not in the keyring")
+
+    def expected_at(self, path: Path, file_ids: Sequence[bytes] = ()) -> Expected:
+        """What is expected of the database at a path. What cannot be read refuses."""
+        expected = Expected(file_ids=file_ids)
+        for name in pin_names(path):
+            if os.path.lexists(self.directory / "keyring" / "paths" / name):
+                content = self._open(f"keyring/paths/{name}", KeyKind.PIN, name)
+                expected.pins = (*expected.pins, parse_pin(content)[0])
+        # That there is a file of that name is enough: no key is needed.
+        retired = self.directory / "keyring" / "retired"
+        names = os.listdir(retired) if retired.is_dir() else []
+        expected.retired = [bytes.fromhex(name) for name in names if RETIRED_NAME.fullmatch(name)]
+        expected.recall = self._recall
+        if os.path.lexists(self.directory / "keyring" / "settings"):
+            settings = self._open("keyring/settings", KeyKind.SETTINGS, "settings")
+            expected.strict = b"policy strict-paths on" in settings.split(b"\n")
+        return expected
+
+    def _recall(self, file_id: bytes) -> Memory | None:
+        path = f"keyring/databases/{file_id.hex()}"
+        if not os.path.lexists(self.directory / path):
+            return None
+        return parse_memory(self._open(path, KeyKind.DATABASE, file_id.hex()))
+
+    def check_events(self) -> int:
+        """The number of the last line of a whole event log."""
+        memory = parse_events_memory(self._open("keyring/events", KeyKind.EVENTS, "events"))
+        log = self.directory / "events.log"
+        return check_events(log.read_bytes() if log.exists() else b"", memory)
 
     def _open(self, path: str, kind: KeyKind, name: str) -> bytes:
         parent_key = self._service_master_key() if kind == KeyKind.MASTER_KEY else self._database_master_key()
@@ -96,6 +168,11 @@ class Keyring:
         credentials = os.environ.get("CREDENTIALS_DIRECTORY")
         if credentials and (Path(credentials) / "pellucid-smk").exists():
             path = Path(credentials) / "pellucid-smk"
+        sealed = self.directory / "service.sealed"
+        if not path.exists() and sealed.exists():
+            if self.passphrase is None:
+                raise MissingKey(f"{sealed}: it is bound to a passphrase (`--keyring-passphrase-file`)")
+            return open_password_file(_read(sealed), MasterKey.SERVICE, self.passphrase, self.allow_cost)
         key = _read(path)
         if len(key) != 32:
             raise Corrupt(f"{path}: not 32 bytes")
@@ -129,6 +206,7 @@ def _rsa(certificate: x509.Certificate, private_key: object) -> Certificate:
     public_key, own = certificate.public_key(), private_key.public_key()
     if not isinstance(public_key, rsa.RSAPublicKey) or public_key.public_numbers() != own.public_numbers():
         raise Corrupt("the private key is not the certificate's")
+    check_key_size(public_key.key_size, "the certificate")
     return Certificate(certificate, private_key)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import os
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -22,6 +23,7 @@ from .unit import TAIL_BYTES, Algorithm, _open_triple_des, hkdf
 
 MEDIA_HEADER_BYTES, PREFIX_BYTES, ENTRY_BYTES = 4096, 48, 44
 SET_HEADER_BYTES_MAX, CHUNK_BYTES_MAX, PROTECTORS_MAX, FAMILIES_MAX = 65536, 4194304, 8, 64
+COPIES_MAX = 4
 VERSION = 1
 PURPOSE_BACKUP = b"\2"
 
@@ -48,6 +50,11 @@ def check_version(raw: bytes) -> None:
         raise Unsupported(f"format version {version}")
 
 
+def readable(text: str) -> str:
+    """Without control characters, which would do something to a terminal."""
+    return "".join("\ufffd" if unicodedata.category(one) == "Cc" and one not in "\n\t" else one for one in text)
+
+
 @dataclass(frozen=True)
 class MediaHeader:
     media_set: bytes
@@ -69,12 +76,15 @@ def parse_media_header(raw: bytes) -> MediaHeader:
         raise Unsupported(f"media header: flags {raw[26]} are not known")
     m = number(raw, n + 58, 2)
     check_zeros(raw, [(27, 32), (n + m + 60, 4064)], "media header")
-    if not 1 <= family <= families <= FAMILIES_MAX or n > 512:
+    fits = 1 <= family <= families <= FAMILIES_MAX and 1 <= raw[24] <= COPIES_MAX and raw[25] < raw[24]
+    if not fits or n > 512 or m > 1024:
         raise Corrupt("media header: its fields are malformed")
     try:
-        name = raw[58 : 58 + n].decode()
+        name, description = raw[58 : 58 + n].decode(), raw[n + 60 : n + m + 60].decode()
     except UnicodeDecodeError:
         raise Corrupt("media header: its fields are malformed") from None
+    if name != readable(name) or description != readable(description):
+        raise Corrupt("media header: its fields are malformed")
     return MediaHeader(raw[32:48], families, family, bool(raw[26] & 2), name)
 
 

@@ -27,6 +27,8 @@ KEY_FILE, PASSPHRASE, CERTIFICATE = 1, 2, 3
 RECOVERY_FLAG = 1
 NAME_BYTES_MAX = 252
 MEMORY_KIB_MAX, PASSES_MAX, LANES_MAX = 1048576, 16, 16
+# What is given to a file that is not authentic yet: to one derivation, and to all of one header in sum, times passes.
+UNTRUSTED_KIB_MAX, UNTRUSTED_WORK_KIB_MAX = 262144, 1572864
 PURPOSE_DATABASE, PURPOSE_BUNDLE = b"\1", b"\3"
 
 
@@ -38,6 +40,11 @@ class Certificate:
     @property
     def thumbprint(self) -> bytes:
         return hashlib.sha256(self.certificate.public_bytes(Encoding.DER)).digest()
+
+
+def check_key_size(bits: int, thing: str) -> None:
+    if not 2048 <= bits <= 4096:
+        raise Unsupported(f"{thing}: an RSA key of {bits} bits; 2048 to 4096 are supported")
 
 
 class NotGiven(MissingKey):
@@ -52,6 +59,7 @@ class KeysAtHand:
     passphrase: bytes | None = None
     find_certificate: Callable[[bytes], Certificate] | None = None
     allow_recovery: bool = False
+    allow_cost: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,21 +161,30 @@ def unwrap_key(
     binding = purpose + id_ + bytes([algorithm]) + committed
     reasons: list[str] = []
     ways: list[str] = []
-    for type_ in (KEY_FILE, CERTIFICATE, PASSPHRASE):  # in the order of their cost
-        for protector in protectors:
-            if protector.type != type_:
-                continue
-            try:
-                dek = _unwrap_one(protector, keys, binding)
-            except NotGiven as way:
-                ways.append(str(way))
-                continue
-            except MissingKey as reason:
-                reasons.append(str(reason))
-                continue
-            if len(dek) != 32 or not hmac.compare_digest(commitment(dek, id_), committed):
-                raise Unauthentic("a protector holds another key than the one the header commits to")
-            return dek
+    trouble: Unsupported | None = None
+    work_kib = UNTRUSTED_WORK_KIB_MAX
+    # In the order of their cost: a dear one that somebody put in keeps none of the others from opening.
+    order = (KEY_FILE, CERTIFICATE, PASSPHRASE)
+    for protector in sorted(protectors, key=lambda one: (order.index(one.type), one.memory_kib * one.passes)):
+        try:
+            if protector.type == PASSPHRASE and keys.passphrase is not None:
+                check_cost(protector.memory_kib, protector.passes, protector.lanes, keys.allow_cost, work_kib)
+                work_kib -= protector.memory_kib * protector.passes
+            dek = _unwrap_one(protector, keys, binding)
+        except NotGiven as way:
+            ways.append(str(way))
+            continue
+        except MissingKey as reason:
+            reasons.append(str(reason))
+            continue
+        except Unsupported as found:
+            trouble = trouble or found
+            continue
+        if len(dek) != 32 or not hmac.compare_digest(commitment(dek, id_), committed):
+            raise Unauthentic("a protector holds another key than the one the header commits to")
+        return dek
+    if trouble:
+        raise trouble
     if not reasons and not ways:
         raise MissingKey("the header has no protector")
     text = "; ".join(reasons) or "no key for it"
@@ -199,8 +216,8 @@ def _unwrap_one(protector: Protector, keys: KeysAtHand, binding: bytes) -> bytes
         raise MissingKey(wrong) from None
 
 
-def _passphrase_kek(protector: Protector, passphrase: bytes) -> bytes:
-    memory_kib, passes, lanes = protector.memory_kib, protector.passes, protector.lanes
+def check_cost(memory_kib: int, passes: int, lanes: int, allow_more: bool, work_kib: int = UNTRUSTED_WORK_KIB_MAX) -> None:
+    """Before any work: nothing authenticates the cost. `work_kib` is what is left for the header."""
     if memory_kib > MEMORY_KIB_MAX:
         raise Unsupported(f"the passphrase asks for {memory_kib} KiB, more than {MEMORY_KIB_MAX}")
     if not 1 <= passes <= PASSES_MAX:
@@ -209,7 +226,15 @@ def _passphrase_kek(protector: Protector, passphrase: bytes) -> bytes:
         raise Unsupported(f"{lanes} lanes of Argon2id")
     if memory_kib < 8 * lanes:
         raise Unsupported(f"{memory_kib} KiB are too few for {lanes} lanes of Argon2id")
-    return argon2id.derive(passphrase, protector.salt, memory_kib, passes, lanes)
+    if not allow_more and (memory_kib > UNTRUSTED_KIB_MAX or memory_kib * passes > work_kib):
+        raise Unsupported(
+            f"its passphrase costs {memory_kib} KiB times {passes}, and anybody who can write the file can ask for that: "
+            "--allow-cost allows it for a file that you trust"
+        )
+
+
+def _passphrase_kek(protector: Protector, passphrase: bytes) -> bytes:
+    return argon2id.derive(passphrase, protector.salt, protector.memory_kib, protector.passes, protector.lanes)
 
 
 def _unwrap_certificate(protector: Protector, keys: KeysAtHand, binding: bytes) -> bytes:
@@ -220,11 +245,12 @@ def _unwrap_certificate(protector: Protector, keys: KeysAtHand, binding: bytes) 
         raise NotGiven(f"certificate `{protector.name}` (`--keyring`, `--bundle` or `--cert-file`)")
     try:
         certificate = keys.find_certificate(protector.thumbprint)
+    except Unsupported:
+        raise
     except ReaderError as problem:  # a damaged keyring is what a second protector is for
         raise MissingKey(f"{called}: {problem}") from None
     public_key = certificate.private_key.public_key()
-    if not 2048 <= public_key.key_size <= 4096:
-        raise Unsupported(f"{called}: an RSA key of {public_key.key_size} bits")
+    check_key_size(public_key.key_size, called)
     if not protector.recovery:
         # Before the ciphertext is looked at: anybody can wrap a DEK of their own for a public key.
         signed = b"pellucid/1 protector" + binding + protector.thumbprint + protector.wrapped

@@ -48,6 +48,25 @@ def checksum(data: bytes, start: tuple[int, int], big_endian: bool) -> tuple[int
     return s0, s1
 
 
+class Padding:
+    """Repetitions of a commit's last frame up to the end of a sector, as SQLite writes them without powersafe overwrite."""
+
+    def __init__(self) -> None:
+        self._commit, self._repeated, self._followed = b"", False, False
+
+    def is_commit(self, frame: bytes) -> bool:
+        """Whether the next frame ends a transaction and is no repetition."""
+        what = frame[:8] + frame[FRAME_HEADER_BYTES:]
+        repeats = what == self._commit
+        self._repeated |= repeats
+        self._followed |= bool(self._commit) and not repeats
+        self._commit = what if frame[4:8] != bytes(4) else b""
+        return frame[4:8] != bytes(4) and not repeats
+
+    def is_absent(self) -> bool:
+        return self._followed and not self._repeated
+
+
 class Wal:
     """The committed frames of a log: `pages_total` after the last commit, 0 if there is none."""
 
@@ -56,7 +75,10 @@ class Wal:
         self._frame_bytes = FRAME_HEADER_BYTES + page_size
         self.pages_total = 0
         self.frames: dict[int, int] = {}
+        self.last_commit = 0
         self.note = ""
+        self.lost = ""
+        """What is wrong with a frame behind which whole commits lie that do not count."""
         self._find_commits(page_size)
 
     def page(self, number: int) -> bytes | None:
@@ -84,16 +106,21 @@ class Wal:
         salts = header[16:24]
         sums = struct.unpack(">II", header[24:32])
         uncommitted: dict[int, int] = {}
+        padding = Padding()
         number = 0
         while True:
             number += 1
             raw = self._raw_frame(number)
-            if len(raw) < self._frame_bytes or raw[8:16] != salts:
+            if len(raw) < self._frame_bytes:
                 return
             try:
+                if raw[8:16] != salts:
+                    raise Unauthentic(f"WAL frame {number}: not of this log")
                 frame = open_frame(raw, number, self._opener)
             except Unauthentic as problem:
-                self.note = f"{problem}; the log ends before it"
+                if raw[8:16] == salts:
+                    self.note = f"{problem}; the log ends before it"
+                self._look_behind(number, raw, salts, big_endian, problem, padding.is_absent())
                 return
             sums = checksum(frame[FRAME_HEADER_BYTES:], checksum(frame[:8], sums, big_endian), big_endian)
             page, commit = struct.unpack(">II", frame[:8])
@@ -101,9 +128,41 @@ class Wal:
                 return
             uncommitted[page] = number
             if commit:
-                self.pages_total = commit
+                self.pages_total, self.last_commit = commit, number
                 self.frames.update(uncommitted)
                 uncommitted.clear()
+            padding.is_commit(frame)
+
+    def _look_behind(
+        self, damaged: int, raw: bytes, salts: bytes, big_endian: bool, problem: Unauthentic, unpadded: bool
+    ) -> None:
+        commits = self._commits_behind(damaged, salts, big_endian)
+        of_this_log = raw[8:12] == salts[:4] or raw[12:16] == salts[4:]
+        ends_one = of_this_log and raw[4:8] != bytes(4)
+        if commits > 1 or (commits == 1 and ends_one and unpadded):
+            self.lost = f"{problem}: {commits} whole commits lie behind it, and none of them counts"
+
+    def _commits_behind(self, damaged: int, salts: bytes, big_endian: bool) -> int:
+        """Of the first run of frames that open and whose checksums follow one from another."""
+        commits, number, padding = 0, damaged, Padding()
+        sums: tuple[int, int] | None = None
+        while True:
+            number += 1
+            raw = self._raw_frame(number)
+            if len(raw) < self._frame_bytes:
+                return commits
+            try:
+                frame = open_frame(raw, number, self._opener) if raw[8:16] == salts else None
+            except Unauthentic:
+                frame = None
+            stated = struct.unpack(">II", frame[16:24]) if frame else None
+            if frame and sums:
+                sums = checksum(frame[FRAME_HEADER_BYTES:], checksum(frame[:8], sums, big_endian), big_endian)
+            if sums and (not frame or sums != stated):
+                return commits
+            if frame:
+                sums = stated
+                commits += padding.is_commit(frame)
 
     def _raw_frame(self, number: int) -> bytes:
         self._file.seek(HEADER_BYTES + (number - 1) * self._frame_bytes)

@@ -5,15 +5,17 @@ compared. Resealing (`nonce`) is left out: a reader seals nothing.
 
 | object | met by the reader |
 |---|---|
-| `header`, `sector-0`, `keyring`, `bundle`, `media`, `page`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `unit` | yes |
+| `header`, `expected`, `sector-0`, `keyring`, `password-file`, `event-log`, `bundle`, `media`, `page`, `unit` | yes |
+| `wal`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `super-journal` | yes |
 | `temporary-block` | no: its key is gone with its process. Opened here as a unit, because the page says how |
-| `keyring` of a database | no: it guards states that version 1 does not open. Opened here as a sealed file |
 | `wear` | no: it counts writes, and a reader makes none. Its HMAC is computed here, because the page says how |
 """
 
 from __future__ import annotations
 
 import hmac
+import io
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -23,6 +25,8 @@ from cryptography.hazmat.primitives.serialization import load_der_private_key
 from pellucid_reader import errors, journal, keyring, media, wal
 from pellucid_reader.bundle import EntryKind, open_bundle
 from pellucid_reader.container import open_page
+from pellucid_reader.events import Edited
+from pellucid_reader.expected import Expected, Memory, Pin, parse_file_ids, parse_memory, parse_pin, pin_names
 from pellucid_reader.flags import check_zeros
 from pellucid_reader.header import State, parse_header, parse_sector_0
 from pellucid_reader.protector import Certificate, KeysAtHand, unwrap
@@ -44,6 +48,8 @@ FAILURES = {
     "unsupported": errors.Unsupported,
     "missing-key": errors.MissingKey,
     "limit": errors.LimitReached,
+    "misuse": errors.NotSealed,
+    "replaced": errors.Replaced,
 }
 FOREVER = 2**32 - 1
 
@@ -104,6 +110,16 @@ class Vectors(unittest.TestCase):
 
     def open_wal_header(self, case: Case) -> None:
         self.assertEqual(wal.open_wal_header(case.body), case.bytes("sqlite"))
+
+    def open_wal(self, case: Case) -> None:
+        log = wal.Wal(io.BytesIO(case.body), case.opener(), case.number("page-size"))
+        if log.lost:  # as PELLUCID_STRICT_LOG=1 has it
+            raise errors.Unauthentic(log.lost)
+        self.assertEqual((log.last_commit, log.pages_total), (case.number("frames"), case.number("pages")))
+
+    def open_super_journal(self, case: Case) -> None:
+        gone = journal.super_journal_is_gone(len(case.body), lambda at, length: case.body[at : at + length])
+        self.assertEqual(gone, case["says"] == "committed")
 
     def open_wal_frame(self, case: Case) -> None:
         self.assertEqual(wal.open_frame(case.body, case.number("frame"), case.opener()), case.bytes("sqlite"))
@@ -167,6 +183,50 @@ class Vectors(unittest.TestCase):
             allow_recovery=case.lines.get("allow-recovery") == "yes",
         )
 
+    def open_expected(self, case: Case) -> None:
+        header = parse_header(case.body, 0)
+        opener = header.opener(unwrap(header, self.keys_of(case)))
+        pins = []
+        if "pin" in case.lines:
+            ids = {key: case.bytes(f"pin-{key}") or None for key in ("next", "former", "retired")}
+            pins.append(Pin(case.bytes("pin"), case.number("pin-sequence"), case["pin-sealed"] == "yes", **ids))
+        known = {}
+        if "known-sequence" in case.lines:
+            known[case.bytes("file-id")] = Memory(case.number("known-sequence"), True)
+        expected = Expected(
+            file_ids=parse_file_ids(case.lines.get("file-ids", "")),
+            pins=pins,
+            retired=[case.bytes("retired")] if "retired" in case.lines else [],
+            recall=known.get,
+            strict=case.lines.get("strict") == "yes",
+        )
+        expected.check(header)
+        self.assertEqual(open_page(case.bytes("page"), 1, opener)[:16], b"SQLite format 3\0")
+
+    def open_password_file(self, case: Case) -> None:
+        kind = keyring.MasterKey[case["key"].upper()]
+        key = keyring.open_password_file(case.body, kind, case["passphrase"].encode())
+        self.assertEqual(key, case.bytes("master-key"))
+
+    def open_event_log(self, case: Case) -> None:
+        home = tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        for name, content in (
+            ("service.key", case.bytes("service-key")),
+            ("keyring/master.key", case.bytes("master-key-file")),
+            ("keyring/events", case.bytes("keyring-events")),
+            ("events.log", case.body),
+        ):
+            path = Path(home.name, name)
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+        try:
+            last = keyring.Keyring(Path(home.name)).check_events()
+        except Edited as edited:
+            self.assertEqual(edited.line, case.number("line"))
+            raise errors.Unauthentic from edited
+        self.assertEqual(last, case.number("last"))
+
     def open_header(self, case: Case) -> None:
         header = parse_header(case.body, case.number("copy"))
         dek = unwrap(header, self.keys_of(case))
@@ -225,8 +285,17 @@ class Vectors(unittest.TestCase):
             self.assertEqual(content[12 + len(der) :], case.bytes("private-key"))
         elif folder.endswith("databases"):
             content = keyring.open_sealed_file(case.body, dmk, keyring.KeyKind.DATABASE, name)
-            expected = case.number("sequence").to_bytes(8, "big") + bytes([case["sealed"] == "yes"])
-            self.assertEqual(content, expected)
+            known = parse_memory(content)
+            self.assertEqual((known.sequence, known.sealed), (case.number("sequence"), case["sealed"] == "yes"))
+        elif folder.endswith("paths"):
+            content = keyring.open_sealed_file(case.body, dmk, keyring.KeyKind.PIN, name)
+            pin, path = parse_pin(content)
+            self.assertEqual((pin.file_id, pin.sequence), (case.bytes("file-id"), case.number("sequence")))
+            self.assertEqual((content[26:58], path.decode()), (case.bytes("commitment"), case["pinned-path"]))
+            self.assertEqual(pin_names(Path(path.decode()))[0], name)
+        elif folder.endswith("retired"):
+            content = keyring.open_sealed_file(case.body, dmk, keyring.KeyKind.RETIRED, name)
+            self.assertEqual((content, name), (case.bytes("commitment"), content.hex()[:32]))
 
 
 def _add(path: Path) -> None:
@@ -240,5 +309,5 @@ for _path in sorted(VECTORS.glob("*_*")):
 class Complete(unittest.TestCase):
     def test_every_vector_is_run(self) -> None:
         files = [path for path in VECTORS.iterdir() if path.name != "README.md"]
-        self.assertGreaterEqual(len(files), 116)
+        self.assertGreaterEqual(len(files), 243)
         self.assertEqual(len(files), sum(name.startswith("test_") for name in vars(Vectors)))

@@ -97,7 +97,18 @@ pub fn cases() -> Result<Vec<Case>> {
     let at = good.body.len() - 60;
     let mut forged = good.body[..good.body.len() - 32].to_vec();
     forged[at] ^= 1;
+    let patched = |at: usize, value: &[u8]| {
+        let mut bytes = good.body[..good.body.len() - 32].to_vec();
+        bytes[at..at + value.len()].copy_from_slice(value);
+        summed(bytes)
+    };
     Ok(vec![
+        good.failing("newer-version", "unsupported", "version 2 is newer than 1")
+            .with_body(&patched(17, &[2])),
+        good.failing("dear-passphrase", "unsupported", "its passphrase costs")
+            .with_body(&patched(80, &524_288u32.to_be_bytes())),
+        good.failing("runs-over", "corrupt", "its fields run over its end")
+            .with_body(&patched(18, &[255])),
         good.failing("wrong-passphrase", "missing-key", "wrong passphrase")
             .with("passphrase", "correct horse battery stable"),
         good.failing("torn", "corrupt", "torn or damaged").with_body(&good.body[..at]),

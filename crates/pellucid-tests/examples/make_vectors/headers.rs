@@ -120,6 +120,8 @@ pub fn cases() -> Result<Vec<Case>> {
             .failing("control-character-in-name", "corrupt", "a protector's fields are malformed")
             .with_body(&sealed(&[escape])?),
     );
+    cases.extend(costs(&with_passphrase, &by_passphrase)?);
+    cases.push(weak(&with_cert, &by_certificate)?);
     cases.extend(substitutions(&with_cert, &certificate, &good, &key_file)?);
     cases.extend(older_dek(&good, &by_key_file)?);
     cases.extend(structure(&good, &with_passphrase, &by_key_file)?);
@@ -278,4 +280,42 @@ fn structure(good: &Case, with_passphrase: &Case, by_key_file: &[u8]) -> Result<
         good.failing("wrong-key", "missing-key", "wrong key")
             .with_bytes("key-file", &key_bytes(65)),
     ])
+}
+
+/// Costs within the limits of a protector, and above what is given to a file that is not authentic yet.
+fn costs(with_passphrase: &Case, by_passphrase: &[u8]) -> Result<Vec<Case>> {
+    let dear = |kib: u32, passes: u32| {
+        let mut bytes = by_passphrase.to_vec();
+        bytes[4..8].copy_from_slice(&kib.to_be_bytes());
+        bytes[8..12].copy_from_slice(&passes.to_be_bytes());
+        bytes
+    };
+    let refused = |kind: &str, protectors: &[Vec<u8>]| {
+        let case = with_passphrase.failing(kind, "unsupported", "its passphrase costs");
+        Ok(case.with_body(&sealed(protectors)?))
+    };
+    Ok(vec![
+        refused("dear-passphrase", &[dear(524_288, 1)])?,
+        refused("dear-passes", &[dear(262_144, 7)])?,
+        refused("dear-passphrase-and-wrong-one", &[dear(524_288, 1), by_passphrase.to_vec()])?
+            .with("passphrase", "correct horse battery stable"),
+        with_passphrase
+            .clone()
+            .with("kind", "dear-passphrase-before-another")
+            .with_body(&sealed(&[dear(524_288, 1), by_passphrase.to_vec()])?),
+    ])
+}
+
+/// A protector that names a certificate with a short key.
+fn weak(with_cert: &Case, by_certificate: &[u8]) -> Result<Case> {
+    let (der, key) = super::keyrings::weak_certificate();
+    let mut protector = by_certificate.to_vec();
+    // Behind type, flags, length, and the name `app` with its length.
+    let sum = digest::digest(&digest::SHA256, &der);
+    protector[8..40].copy_from_slice(sum.as_ref());
+    Ok(with_cert
+        .failing("weak-certificate", "unsupported", "1024")
+        .with_bytes("certificate", &der)
+        .with_bytes("private-key", &key)
+        .with_body(&sealed(&[protector])?))
 }

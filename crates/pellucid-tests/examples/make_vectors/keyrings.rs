@@ -1,6 +1,8 @@
 //! Vectors of the keyring's files, sealed here from docs/format.md and not by the keyring's code.
 
-use aws_lc_rs::hkdf;
+use std::process::Command;
+
+use aws_lc_rs::{digest, hkdf};
 use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::cipher::Cipher;
 use pellucid::hash::hex;
@@ -26,7 +28,7 @@ pub fn derive<const N: usize>(parent: &[u8; 32], salt: &[u8], info: &[&[u8]]) ->
     out
 }
 
-fn sealed_file(parent: &[u8; 32], kind: u8, name: &str, content: &[u8]) -> Result<Vec<u8>> {
+pub fn sealed_file(parent: &[u8; 32], kind: u8, name: &str, content: &[u8]) -> Result<Vec<u8>> {
     flagged(parent, kind, 0, name, content)
 }
 
@@ -78,6 +80,8 @@ pub fn cases() -> Result<Vec<Case>> {
         .with("sequence", 5)
         .with("sealed", "yes");
 
+    let mut more = pins(&case, &master, &master_file)?;
+    more.push(weak(&case, &master, &master_file)?);
     let memory = [0, 0, 0, 0, 0, 0, 0, 5, 1];
     let with_flags =
         |flags| Ok(database.clone().with_body(&flagged(&master, 3, flags, &name, &memory)?));
@@ -95,6 +99,7 @@ pub fn cases() -> Result<Vec<Case>> {
     }
     let mut newer = good.body.clone();
     newer[17] = 2;
+    flags.extend(more);
     flags.extend([
         good.failing("torn", "corrupt", "truncated").with_body(&good.body[..63]),
         flip(good.failing("flipped-tag", "unauthentic", "its tag does not match"), -1),
@@ -109,4 +114,83 @@ pub fn cases() -> Result<Vec<Case>> {
         database,
     ]);
     Ok(flags)
+}
+
+type Make<'a> = dyn Fn(&str, &str, &[u8]) -> Case + 'a;
+
+/// What is expected at a path, and a key that a rekey replaced.
+fn pins(case: &Make<'_>, master: &[u8; 32], master_file: &[u8]) -> Result<Vec<Case>> {
+    const PATH: &str = "/srv/app.db";
+    let name = hex_of(PATH);
+    let file = |version: u8, flags: u8| {
+        let mut content = vec![version, flags];
+        content.extend_from_slice(&FILE_ID);
+        content.extend_from_slice(&5u64.to_be_bytes());
+        content.extend_from_slice(&key_bytes(200));
+        content.resize(170, 0);
+        content.extend_from_slice(PATH.as_bytes());
+        content
+    };
+    let at = |kind: &str, content: &[u8], place: &str| {
+        let sealed = sealed_file(master, 7, &name[..32], content)?;
+        Ok(case(kind, &format!("keyring/paths/{}", &hex_of(place)[..32]), &sealed)
+            .with_bytes("master-key-file", master_file)
+            .with("pinned-path", place)
+            .with_bytes("file-id", &FILE_ID)
+            .with("sequence", 5)
+            .with_bytes("commitment", &key_bytes(200)))
+    };
+    let good = at("pin", &file(1, 1), PATH)?;
+    let refused = |case: Case, kind: &str| case.failing(kind, "corrupt", "its fields do not fit");
+    let retired = hex(&key_bytes(200));
+    let sealed = sealed_file(master, 8, &retired[..32], &key_bytes(200))?;
+    Ok(vec![
+        refused(at("", &file(2, 1), PATH)?, "pin-newer-version"),
+        refused(at("", &file(1, 129), PATH)?, "pin-unknown-flag"),
+        refused(at("", &file(1, 1)[..169], PATH)?, "pin-cut"),
+        at("", &file(1, 1), "/srv/other.db")?.failing(
+            "pin-of-another-path",
+            "unauthentic",
+            "its tag does not match",
+        ),
+        flip(good.failing("pin-flipped", "unauthentic", "its tag does not match"), -1),
+        good,
+        case("retired", &format!("keyring/retired/{}", &retired[..32]), &sealed)
+            .with_bytes("master-key-file", master_file)
+            .with_bytes("commitment", &key_bytes(200)),
+    ])
+}
+
+fn hex_of(path: &str) -> String {
+    hex(digest::digest(&digest::SHA256, path.as_bytes()).as_ref())
+}
+
+/// A certificate whose RSA key has 1024 bits, with its private key; made by OpenSSL, since nothing of ours makes one.
+pub fn weak_certificate() -> (Vec<u8>, Vec<u8>) {
+    let openssl = |arguments: &str| {
+        let arguments = arguments.split(' ');
+        let done = Command::new("openssl").args(arguments).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        done.stdout
+    };
+    let pem = std::env::temp_dir().join(format!("weak-{}.pem", std::process::id()));
+    let place = pem.display();
+    let der = openssl(&format!(
+        "req -x509 -newkey rsa:1024 -nodes -days 3650 -subj /CN=Weak -keyout {place} -outform DER"
+    ));
+    let key = openssl(&format!("pkcs8 -topk8 -nocrypt -in {place} -outform DER"));
+    std::fs::remove_file(pem).unwrap();
+    (der, key)
+}
+
+fn weak(case: &Make<'_>, master: &[u8; 32], master_file: &[u8]) -> Result<Case> {
+    let (der, key) = weak_certificate();
+    let mut content = vec![0; 8];
+    content.extend_from_slice(&(der.len() as u32).to_be_bytes());
+    content.extend_from_slice(&der);
+    content.extend_from_slice(&key);
+    let sealed = sealed_file(master, 2, "weak", &content)?;
+    Ok(case("", "keyring/certificates/weak", &sealed)
+        .with_bytes("master-key-file", master_file)
+        .failing("weak-certificate", "unsupported", "RSA key has 1024 bits"))
 }

@@ -20,9 +20,13 @@ mod bundles;
 #[allow(dead_code)] // the runner reads, this writes
 #[path = "../../tests/format/vectors/case.rs"]
 mod case;
+mod event_logs;
+mod expected;
 mod headers;
 mod keyrings;
+mod logs;
 mod media;
+mod passwords;
 mod units;
 
 use case::Case;
@@ -107,8 +111,12 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
     std::fs::create_dir_all(&directory)?;
     let mut cases = units::cases()?;
+    cases.extend(logs::cases()?);
     cases.extend(headers::cases()?);
+    cases.extend(expected::cases()?);
     cases.extend(keyrings::cases()?);
+    cases.extend(passwords::cases()?);
+    cases.extend(event_logs::cases()?);
     cases.extend(bundles::cases()?);
     cases.extend(media::cases()?);
     let (mut written, mut kept) = (0, 0);

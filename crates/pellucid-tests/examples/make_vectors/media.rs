@@ -288,6 +288,7 @@ pub fn cases() -> Result<Vec<Case>> {
         .failing("unknown-compression", "unsupported", "compression 9"),
     ]);
     cases.extend(newer(&sealed, &cases[0])?);
+    cases.extend(clear(&sealed, &cases[0])?);
     cases.push(sealed);
     Ok(cases)
 }
@@ -370,5 +371,44 @@ fn newer(sealed: &Case, in_clear: &Case) -> Result<Vec<Case>> {
             body[chunk + 4] = 5;
         })
         .failing("damaged-chunk-kind", "corrupt", "neither a chunk nor its end"),
+    ])
+}
+
+/// Sets in clear where sealed ones belong, and a media header for a terminal that does what it is told.
+fn clear(sealed: &Case, in_clear: &Case) -> Result<Vec<Case>> {
+    let shape = |sealed_source| Shape {
+        algorithm: None,
+        compression: Compression::None,
+        families: 1,
+        sealed_source,
+    };
+    let flagged = |case: &Case, flags: u8| {
+        changed(case, |body| {
+            body[26] = flags;
+            mend_sum(&mut body[..MEDIA_HEADER_BYTES]);
+        })
+    };
+    // The second set of media in clear, which is a differential of the first set's id.
+    let two = case("", &shape(false), &[database(0), database(1)])?;
+    let behind = changed(sealed, |body| body.extend(&two.body[in_clear.body.len()..]))
+        .with("position", 2)
+        .with_bytes("database", &database(1));
+    let of_sealed = case("", &shape(true), &[without_tails(0)])?;
+    let refused = |case: Case, kind: &str| case.failing(kind, "misuse", "it is NOT sealed");
+    let in_header = |at: usize, value: u8| {
+        changed(sealed, |body| {
+            body[at] = value;
+            mend_sum(&mut body[..MEDIA_HEADER_BYTES]);
+        })
+        .failing("", "corrupt", "media header")
+    };
+    Ok(vec![
+        refused(flagged(in_clear, 2), "clear-where-the-media-header-says-sealed"),
+        refused(behind.clone(), "clear-behind-sealed"),
+        refused(flagged(&behind, 0), "clear-behind-sealed-unflagged"),
+        refused(of_sealed, "clear-of-a-sealed-database"),
+        in_header(60, 0x1b).with("kind", "control-character-in-name"),
+        in_header(24, 5).with("kind", "copies-too-many"),
+        in_header(25, 1).with("kind", "copy-beyond-its-number"),
     ])
 }

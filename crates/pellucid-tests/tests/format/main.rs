@@ -7,6 +7,7 @@ mod format_md;
 mod media;
 mod openssl;
 mod properties;
+mod refusals;
 mod reserved;
 mod tampered_media;
 mod vectors;

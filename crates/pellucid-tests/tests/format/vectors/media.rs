@@ -6,9 +6,11 @@ use std::sync::Mutex;
 use pellucid::media::Kind;
 use pellucid::protector::KeyFile;
 use pellucid::Result;
+use pellucid_backup::job::refuse_looked_at;
 use pellucid_backup::restore::{
     restore_pages, verify_checksums, Family, Media, MediaSource, OpenSet, PageTarget,
 };
+use pellucid_host::DatabaseError;
 
 use super::case::Case;
 
@@ -56,6 +58,16 @@ pub fn media(case: &Case) -> Result<()> {
     }
     let media = Media::assemble(families)?;
     let position = case.number("position") as u32;
+    media.refuse_clear(position)?;
+    let families = media.set(position)?;
+    let header = &families[0][0].1.header;
+    // Whatever else is known of it, the instance says.
+    if header.algorithm.is_none() && header.sealed_source {
+        refuse_looked_at(&media, position, &[]).map_err(|error| match error {
+            DatabaseError::Typed(error) => error,
+            other => panic!("{other}"),
+        })?;
+    }
     let set = OpenSet::open(&media, position, &keys)?;
     assert_eq!(set.description().database, "vectors");
     let flags = case.get("flags").map_or([0; 6], |_| case.array("flags"));

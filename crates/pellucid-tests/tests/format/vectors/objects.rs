@@ -16,9 +16,10 @@ use pellucid::sector::{SectorZero, Wear};
 use pellucid::unit::{self, FileKind, Place, TAIL_BYTES};
 use pellucid::wal::{self, WalHeader};
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
-use pellucid_keyring::{Bundle, DatabaseMemory, Keyring};
+use pellucid_keyring::{read_key_backup, Bundle, DatabaseMemory, Keyring, MasterKey};
 
 use super::case::Case;
+use super::logs;
 
 /// Gives the nonces of the case, in order.
 struct Nonces(Vec<u8>);
@@ -41,7 +42,11 @@ pub fn run(case: &Case) -> Result<()> {
         "sector-0" => sector_zero(case),
         "wear" => wear(case),
         "header" => header(case),
+        "wal" => logs::wal(case),
+        "super-journal" => logs::super_journal(case),
+        "event-log" => logs::event_log(case),
         "keyring" => keyring(case),
+        "password-file" => password_file(case),
         "bundle" => bundle(case),
         "media" => super::media::media(case),
         object => panic!("no object is called `{object}`"),
@@ -60,7 +65,7 @@ fn nonces(case: &Case) -> Nonces {
     Nonces(case.bytes("nonce"))
 }
 
-fn container(case: &Case) -> Result<ContainerKeys> {
+pub fn container(case: &Case) -> Result<ContainerKeys> {
     let (dek, file_id) = (dek(case), case.array("file-id"));
     let row = DekRow {
         first_generation: 1,
@@ -329,7 +334,8 @@ fn header(case: &Case) -> Result<()> {
     Ok(())
 }
 
-fn keyring(case: &Case) -> Result<()> {
+/// An instance with the keys of the case and these files.
+pub fn in_a_home(case: &Case, files: &[(&str, &[u8])]) -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let put = |name: &str, bytes: &[u8]| {
         let path = home.path().join(name);
@@ -341,8 +347,13 @@ fn keyring(case: &Case) -> Result<()> {
     if case.get("master-key-file").is_some() {
         put("keyring/master.key", &case.bytes("master-key-file"));
     }
+    files.iter().for_each(|(name, bytes)| put(name, bytes));
+    home
+}
+
+fn keyring(case: &Case) -> Result<()> {
     let path = case.text("path");
-    put(path, &case.body);
+    let home = in_a_home(case, &[(path, &case.body)]);
     let keyring = Keyring::open(home.path())?;
     if let Some(name) = path.strip_prefix("keyring/certificates/") {
         let found = keyring.certificate(name)?;
@@ -357,7 +368,31 @@ fn keyring(case: &Case) -> Result<()> {
             ..Default::default()
         };
         assert_eq!(keyring.recall_database(&case.array("file-id"))?, Some(memory));
+    } else if path.starts_with("keyring/paths/") {
+        let pinned = case.text("pinned-path").into();
+        let pins = Keyring::pins_at(&[home.path().to_owned()], &[pinned])?;
+        let [pin] = &pins[..] else { panic!("no pin") };
+        assert_eq!((pin.file_id, pin.sequence), (case.array("file-id"), case.number("sequence")));
+        assert_eq!((pin.dek, pin.sealed), (case.array("commitment"), true));
+    } else if path.starts_with("keyring/retired/") {
+        let homes = [home.path().to_owned()];
+        assert!(Keyring::is_retired_at(&homes, &case.array("commitment"))?);
     }
+    Ok(())
+}
+
+/// A backup of a master key, which restoring it opens.
+fn password_file(case: &Case) -> Result<()> {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("key");
+    std::fs::write(&path, &case.body).unwrap();
+    let kind = match case.text("key") {
+        "service" => MasterKey::Service,
+        _ => MasterKey::Database,
+    };
+    let password = Passphrase::new(case.text("passphrase").as_bytes());
+    let key = read_key_backup(kind, &path, &password)?;
+    assert_eq!(key.expose()[..], case.bytes("master-key"));
     Ok(())
 }
 

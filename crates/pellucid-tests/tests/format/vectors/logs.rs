@@ -1,0 +1,68 @@
+//! Logs of the vectors: where a whole WAL ends, what the end of a journal says, and a chained event log.
+
+use std::path::Path;
+
+use pellucid::wal::{open_frame, page_and_commit, Chain, FRAME_HEADER_BYTES, HEADER_BYTES};
+use pellucid::{Error, Result, Subject};
+use pellucid_keyring::check_events;
+use pellucid_vfs::log_end::LogEnd;
+use pellucid_vfs::super_journal::{look, Named};
+
+use super::case::Case;
+use super::objects::{container, in_a_home};
+
+/// As with `strict_log`: commits behind a damaged frame are an error.
+pub fn wal(case: &Case) -> Result<()> {
+    let keys = container(case)?;
+    let frame_bytes = FRAME_HEADER_BYTES + case.number("page-size") as usize;
+    let header: [u8; HEADER_BYTES] = *case.body.first_chunk().unwrap();
+    let (mut chain, mut counted, mut pages) = (Chain::new(header), 0, 0);
+    let mut frame = vec![0; frame_bytes];
+    for (number, sealed) in (1..).zip(case.body[HEADER_BYTES..].chunks_exact(frame_bytes)) {
+        if open_frame(&keys, number, sealed, &mut frame).is_err() || !chain.goes_on(&frame) {
+            break;
+        }
+        let (_, commit) = page_and_commit(&frame);
+        if commit != 0 {
+            (counted, pages) = (number, commit);
+        }
+    }
+    let read = |into: &mut [u8], at: u64| {
+        into.copy_from_slice(&case.body[at as usize..][..into.len()]);
+        Ok(pellucid_vfs::ReadEnd::Full)
+    };
+    let size = case.body.len() as u64;
+    let mut end = LogEnd::new(&read, size, (None, &keys), frame_bytes);
+    let unpadded = end.is_unpadded(counted).unwrap();
+    if let Some(lost) = end.lost(header, counted, unpadded).unwrap() {
+        return Err(Error::unauthentic(Subject::WalHeader, lost.to_string()));
+    }
+    assert_eq!(u64::from(counted), case.number("frames"));
+    assert_eq!(u64::from(pages), case.number("pages"));
+    Ok(())
+}
+
+pub fn super_journal(case: &Case) -> Result<()> {
+    let read = |into: &mut [u8], at: u64| {
+        into.copy_from_slice(&case.body[at as usize..][..into.len()]);
+        Ok(())
+    };
+    let found = look(case.body.len() as u64, Path::new("/srv/app.db-journal"), read).unwrap();
+    let says = if matches!(found, Named::Gone(_)) { "committed" } else { "not committed" };
+    assert_eq!(says, case.text("says"), "{found:?}");
+    Ok(())
+}
+
+/// Found by `events verify`.
+pub fn event_log(case: &Case) -> Result<()> {
+    let home = in_a_home(case, &[("keyring/events", &case.bytes("keyring-events"))]);
+    std::fs::write(home.path().join("events.log"), &case.body).unwrap();
+    let found = check_events(home.path())?;
+    if let Some(wrong) = found.wrong {
+        assert_eq!(wrong.line as u64, case.number("line"), "{wrong:?}");
+        let told = format!("line {} is not as it was written: {:?}", wrong.line, wrong.wrong);
+        return Err(Error::unauthentic(Subject::File("events.log".into()), told));
+    }
+    assert_eq!(found.last_number, case.number("last"));
+    Ok(())
+}

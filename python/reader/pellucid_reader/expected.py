@@ -1,0 +1,149 @@
+"""What is expected at a path (docs/format.md, "What is expected at a path"): by the keyring's pins, by the keys that a rekey
+retired, by what is remembered of databases, and by the file ids that the caller names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import Corrupt, ReaderError, Replaced, Unauthentic
+from .header import Header, State
+
+PIN_BYTES = 170
+SEALED, MAY_OFF, OTHER, NEXT, FORMER, RETIRED, PLAIN = (1 << bit for bit in range(7))
+NAME_DIGITS = 32
+SWITCHED_OFF = (State.UNENCRYPTED, State.DECRYPTING)
+
+
+@dataclass(frozen=True)
+class Pin:
+    file_id: bytes
+    sequence: int
+    sealed: bool = True
+    may_off: bool = False
+    next: bytes | None = None
+    former: bytes | None = None
+    retired: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the keyring knows of a database, wherever it lies."""
+
+    sequence: int
+    sealed: bool
+
+
+@dataclass
+class Expected:
+    """Nothing is, unless something is said. `retired` are commitments, or beginnings of them."""
+
+    file_ids: Sequence[bytes] = ()
+    pins: Sequence[Pin] = ()
+    retired: Sequence[bytes] = ()
+    recall: Callable[[bytes], Memory | None] = lambda file_id: None
+    strict: bool = False
+
+    def refuse_nothing_sealed(self, found: str) -> None:
+        """What is at the path is not a container."""
+        for file_id in (*self.file_ids, *(pin.file_id for pin in self.pins)):
+            raise Replaced(f"the database with the file id {file_id.hex()} is expected, and there is {found}")
+
+    def check(self, header: Header) -> None:
+        """The header is authentic."""
+        if self.file_ids and header.file_id not in self.file_ids:
+            asked = " or ".join(one.hex() for one in self.file_ids)
+            raise Replaced(f"the database with the file id {asked} is asked for, and this is {header.file_id.hex()}")
+        for pin in self.pins:
+            self._check_pin(pin, header)
+        self._check_retired(header)
+        self._check_memory(header)
+
+    def _check_pin(self, pin: Pin, header: Header) -> None:
+        def refuse(found: str) -> None:
+            expected = f"the database with the file id {pin.file_id.hex()}, header {pin.sequence}"
+            raise Replaced(f"the keyring expects {expected}, here, and there is {found}")
+
+        off = header.state in SWITCHED_OFF
+        if pin.next == header.file_id and not off:
+            return
+        if pin.former == header.file_id:
+            refuse("the database that was here before")
+        if pin.file_id == header.file_id:
+            if header.sequence < pin.sequence:
+                refuse(f"an older header, {header.sequence}, of it")
+            if off and pin.sealed and not pin.may_off:
+                refuse("a copy of it, or an older header, whose encryption is switched off")
+            return
+        if off:
+            refuse("another database, whose encryption is switched off")
+        known = self.recall(header.file_id)
+        if known and known.sequence > header.sequence:
+            refuse("an older header of another database")
+        if self.strict:
+            refuse(f"another encrypted database, file id {header.file_id.hex()}")
+
+    def _check_retired(self, header: Header) -> None:
+        commitments = [row.commitment for row in header.rows]
+        if any(pin.retired in commitments for pin in self.pins):
+            return
+        if any(one.startswith(known) for one in commitments for known in self.retired):
+            raise Replaced("it is under a key that a rekey replaced: who has that key could have put the file here")
+
+    def _check_memory(self, header: Header) -> None:
+        if header.state in (State.ENCRYPTED, State.KEY_CHANGE):
+            return
+        known = self.recall(header.file_id)
+        if not known or not known.sealed:
+            return
+        same = header.sequence == known.sequence and header.state != State.ENCRYPTING
+        if header.sequence < known.sequence or same:
+            raise Unauthentic("the keyring knows this database as encrypted: an older header was put back")
+
+
+def parse_pin(content: bytes) -> tuple[Pin, bytes]:
+    """A pin, and the path that it is for."""
+    if len(content) < PIN_BYTES or content[0] != 1 or content[1] & 128:
+        raise Corrupt("a pin: its fields do not fit")
+    flags = content[1]
+
+    def taken(flag: int, at: int, length: int) -> bytes | None:
+        return content[at : at + length] if flags & flag else None
+
+    return (
+        Pin(
+            file_id=content[2:18],
+            sequence=int.from_bytes(content[18:26], "big"),
+            sealed=bool(flags & SEALED),
+            may_off=bool(flags & MAY_OFF),
+            next=taken(NEXT, 74, 16),
+            former=taken(FORMER, 90, 16),
+            retired=taken(RETIRED, 106, 32),
+        ),
+        content[PIN_BYTES:],
+    )
+
+
+def parse_memory(content: bytes) -> Memory:
+    if len(content) < 9 or content[8] > 1:
+        raise Corrupt("what is known of a database: its fields do not fit")
+    return Memory(int.from_bytes(content[:8], "big"), content[8] == 1)
+
+
+def parse_file_ids(text: str) -> list[bytes]:
+    ids = [one for one in text.split(",") if one]
+    if not all(re.fullmatch(r"[0-9A-Fa-f]{32}", one) for one in ids):
+        raise ReaderError(f"{text}: a file id has 32 hexadecimal digits")
+    return [bytes.fromhex(one) for one in ids]
+
+
+def pin_names(path: Path) -> list[str]:
+    """Names of the pins of a path: as it is given, and with the symbolic links of its directory, and its own, followed."""
+    absolute = os.path.abspath(path)
+    directory, name = os.path.split(absolute)
+    paths = (absolute, os.path.join(os.path.realpath(directory), name), os.path.realpath(absolute))
+    return [hashlib.sha256(os.fsencode(one)).hexdigest()[:NAME_DIGITS] for one in dict.fromkeys(paths)]
