@@ -15,6 +15,7 @@ use pellucid::shown::Shown;
 use pellucid::sqlite::{kinds, Map, Source};
 use pellucid_engine::page_source::Pages;
 use pellucid_keyring::{Action, Event};
+use pellucid_vfs::lost_log;
 
 use crate::container::{begin, sealed};
 use crate::exit;
@@ -36,6 +37,10 @@ pub struct SalvageArgs {
     /// Database to create; no file of that name may exist
     #[arg(long, value_name = "NEW")]
     to: PathBuf,
+    /// Take the commits in this rest of a damaged log (`app.db-wal-lost-1`), too: pages as they were at its end. What was
+    /// committed to the same pages since is not in the new database
+    #[arg(long, value_name = "FILE")]
+    lost_log: Option<PathBuf>,
     /// Create a plain database instead of an encrypted one
     #[arg(long)]
     decrypted: bool,
@@ -51,7 +56,14 @@ pub fn run(args: &SalvageArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.with.offer()?;
     begin()?;
     let about = |failure: Failure| failure.about(&args.database);
-    let pages = Pages::open(&args.database).map_err(|error| about(error.into()))?;
+    let pages = Pages::open_with(&args.database, args.lost_log.as_deref());
+    let pages = pages.map_err(|error| about(error.into()))?;
+    if let (None, Some(log)) = (&args.lost_log, lost_log::kept(&args.database).first()) {
+        output.warning(format!(
+            "`{0}` has commits that the database does not: `--lost-log {0}` takes them, into another new database",
+            log.shown()
+        ));
+    }
 
     let bar = output.progress("reading pages", Unit::Bytes);
     let page_bytes = pages.page_bytes() as u64;
@@ -88,6 +100,7 @@ pub fn run(args: &SalvageArgs, output: &Output) -> Result<ExitCode, Failure> {
         .map_err(|failure| failure.about(&args.to))?;
     report.lost_pages(&map, &pages.damage());
     report.remarks.extend(pages.remarks());
+    report.taken = pages.taken();
     report.show(args, &saved, started.elapsed(), output);
     Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(exit::DAMAGE) })
 }

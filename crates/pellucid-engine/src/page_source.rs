@@ -8,6 +8,7 @@
 
 mod journal;
 mod log;
+mod lost;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,6 +36,8 @@ use crate::units::catch_up;
 
 pub(crate) use journal::HotJournal;
 use log::Log;
+use lost::LostLog;
+pub use lost::Taken;
 
 /// How long to wait for a connection that has the database locked for itself.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -55,6 +58,8 @@ pub struct Pages {
     page_bytes: usize,
     pages: u32,
     log: Option<Log>,
+    /// A log that SQLite did not count, where the caller wants its commits.
+    lost: Option<LostLog>,
     journal: Option<HotJournal>,
     damage: RefCell<BTreeMap<u32, String>>,
     /// The page count of the last commit, if it is too large for the missing pages to be listed.
@@ -68,6 +73,15 @@ impl Pages {
     /// [`DatabaseError`] if there is no key or no whole header, or another connection has the
     /// database for itself.
     pub fn open(path: &Path) -> Result<Self, DatabaseError> {
+        Self::open_with(path, None)
+    }
+
+    /// Like [`Pages::open`], with the pages of the commits in `lost_log`, the rest of a damaged log of this database, before those of
+    /// the database: the state at the end of that log, as far as it opens.
+    ///
+    /// # Errors
+    /// As [`Pages::open`]; [`DatabaseError`] if no commit in that log opens with the database's key.
+    pub fn open_with(path: &Path, lost_log: Option<&Path>) -> Result<Self, DatabaseError> {
         let handle =
             Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READONLY)?;
         handle.busy_timeout(PATIENCE.as_millis() as std::ffi::c_int);
@@ -88,12 +102,14 @@ impl Pages {
             false => HotJournal::open(&beside(path, "-journal"), link)?,
         };
         let log = Log::open(&beside(path, "-wal"), link, page_bytes)?;
+        let lost = lost_log.map(|lost| LostLog::open(lost, link, page_bytes)).transpose()?;
         let mut found = Self {
             path: path.to_owned(),
             container,
             page_bytes,
             pages: u32::MAX,
             log,
+            lost,
             journal,
             damage: RefCell::default(),
             too_many: None,
@@ -102,7 +118,8 @@ impl Pages {
         let counted = found.count(in_file);
         let known =
             [found.log.as_ref().map(Log::last), found.journal.as_ref().map(HotJournal::last)];
-        let last = known.into_iter().flatten().fold(in_file, u32::max);
+        let lost = found.lost.as_ref().map(|lost| lost.log.last());
+        let last = known.into_iter().chain([lost]).flatten().fold(in_file, u32::max);
         found.pages = counted.min(last.saturating_mul(BEHIND).max(COUNTED_LEAST));
         found.too_many = (found.pages < counted).then_some(counted);
         found.damage.borrow_mut().clear();
@@ -117,7 +134,8 @@ impl Pages {
 
     /// The number of pages of the database: from its last commit, or from the length of the file.
     fn count(&self, in_file: u32) -> u32 {
-        let committed = self.log.as_ref().and_then(Log::pages);
+        let lost = self.lost.as_ref().and_then(|lost| lost.log.pages());
+        let committed = lost.or(self.log.as_ref().and_then(Log::pages));
         if let Some(pages) = committed.or(self.journal.as_ref().map(HotJournal::pages)) {
             return pages;
         }
@@ -166,10 +184,20 @@ impl Pages {
                 self.pages
             )
         });
-        log.into_iter().chain(journal).chain(too_many).collect()
+        let lost = self.lost.iter().flat_map(LostLog::remarks);
+        log.into_iter().chain(lost).chain(journal).chain(too_many).collect()
+    }
+
+    /// What was taken out of a log that SQLite did not count, where the caller wanted that.
+    pub fn taken(&self) -> Option<Taken> {
+        self.lost.as_ref().map(LostLog::taken)
     }
 
     fn read(&self, number: u32) -> Result<Vec<u8>, String> {
+        let lost = self.lost.as_ref();
+        if let Some(found) = lost.and_then(|log| log.page(self.container.link(), number)) {
+            return found;
+        }
         if let Some(found) =
             self.log.as_ref().and_then(|log| log.page(self.container.link(), number))
         {

@@ -6,6 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{fchown, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -26,13 +27,39 @@ pub fn kept(path: &Path) -> Vec<PathBuf> {
     (1..=COPIES_MOST).map(|number| name(path, number)).filter(is_there).collect()
 }
 
+/// The copies that lie beside the database, accepted ones included: each has pages under the keys of its time.
+///
+/// # Errors
+/// [`Error::Io`] if the directory cannot be read.
+pub fn all(path: &Path) -> Result<Vec<PathBuf>> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(Vec::new());
+    };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let failed = |error| Error::io(Subject::File(directory.to_owned()), error);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let other = entry.map_err(failed)?.file_name();
+        let rest = other.as_bytes().strip_prefix(name.as_bytes()).unwrap_or_default();
+        let number =
+            [&b"-wal-lost-"[..], b"-wal-accepted-"].iter().find_map(|end| rest.strip_prefix(*end));
+        if number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
+        {
+            found.push(directory.join(other));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// Whether there may be one. They are numbered from 1 on, and the last is accepted first.
 pub(crate) fn is_kept(path: &Path) -> bool {
     name(path, 1).symlink_metadata().is_ok()
 }
 
 /// What to do about copies of a log.
-pub const TO_DO: &str = "`pellucid salvage` reads a copy of the database made before; `pellucid accept` goes on without them and renames the file";
+pub const TO_DO: &str =
+    "`pellucid salvage --lost-log` with it makes a database that has them; `pellucid accept` goes on without them and renames the file";
 
 fn name(path: &Path, number: u32) -> PathBuf {
     beside(path, &format!("-wal-lost-{number}"))

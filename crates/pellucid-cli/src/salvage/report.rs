@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pellucid::shown::Shown;
 use pellucid::sqlite::{Lost, Map, Object, Role, SCHEMA};
+use pellucid_engine::page_source::Taken;
 
 use super::SalvageArgs;
 use crate::output::{bytes, seconds, Output};
@@ -47,6 +48,8 @@ pub struct Report {
     not_made: Vec<(String, String)>,
     /// What of WAL or journal is damaged.
     pub remarks: Vec<String>,
+    /// What came out of the rest of a damaged log.
+    pub taken: Option<Taken>,
     pages: Vec<LostPage>,
 }
 
@@ -97,6 +100,14 @@ impl Report {
             bytes(*size),
             seconds(took),
         ));
+        if let (Some(taken), Some(log)) = (self.taken, &args.lost_log) {
+            output.line(format!(
+                "  {} commits on {} pages are those of `{}`",
+                taken.commits,
+                taken.pages,
+                log.shown()
+            ));
+        }
         let lines = self.lines();
         for line in lines.iter().take(LISTED) {
             output.line(format!("  {}", line.shown()));
@@ -189,7 +200,8 @@ impl Report {
             "database": crate::output::name(&args.database), "to": crate::output::name(&args.to), "encrypted": !args.decrypted,
             "whole": self.is_whole(), "rows": self.rows, "tables": tables, "damaged_pages": pages,
             "lost_rows": rows, "lost_and_found": aside, "rows_set_aside": set_aside,
-            "not_made": not_made, "lost_commits": self.remarks, "bytes": size,
+            "not_made": not_made, "lost_commits": self.remarks,
+            "taken_commits": self.taken.map(|taken| taken.commits), "taken_pages": self.taken.map(|taken| taken.pages), "bytes": size,
             "seconds": took.as_secs_f64(),
         }));
     }

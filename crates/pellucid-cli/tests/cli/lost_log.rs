@@ -85,3 +85,64 @@ fn with_no_room_for_it_nothing_is_opened() {
     assert!(told.code != 0 && told.stderr.contains("4 copies of damaged logs"), "{told:?}");
     assert!(std::fs::read(place.path("app.db-wal")).unwrap() == before);
 }
+
+/// The rows of the forty commits, as `salvage` brings them back.
+fn salvaged(place: &Place, log: &str, to: &str) -> (Said, Vec<String>) {
+    let told = place.pellucid(&["salvage", "app.db", "--to", to, "--lost-log", log]);
+    let sql = "SELECT count(*) FROM t WHERE a >= 1000 AND a < 1040; SELECT count(*) FROM t WHERE a = 5000; PRAGMA integrity_check";
+    let rows = place.pellucid(&["run", "--", "/usr/bin/sqlite3", to, sql]).succeeded();
+    (told, rows.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn salvage_brings_back_the_commits_behind_a_damaged_frame() {
+    // In the log's header, in its first frame, and in the middle.
+    for at in [17, 32 + 2000, 32 + 20 * (4096 + 24) + 100] {
+        let place = flipped(at);
+        query(&place, "INSERT INTO t VALUES(5000, 0)").succeeded();
+        let without = place.pellucid(&["salvage", "app.db", "--to", "without.db"]);
+        assert!(without.stderr.contains("--lost-log"), "{at}: {without:?}");
+        let (told, rows) = salvaged(&place, "app.db-wal-lost-1", "with.db");
+        // The page that the damaged frame wrote is in later commits, too.
+        assert_eq!(rows, ["40", "0", "ok"], "{at}: {told:?}");
+        assert!(told.stdout.contains(" are those of `app.db-wal-lost-1`"), "{at}: {told:?}");
+        // What was accepted is still the caller's.
+        place.pellucid(&["accept", "app.db"]).succeeded();
+        assert_eq!(salvaged(&place, "app.db-wal-accepted-1", "again.db").1, ["40", "0", "ok"]);
+    }
+}
+
+/// Strictly the log stays where it is: it is read from there.
+#[test]
+fn salvage_takes_no_commit_of_another_database_and_reads_a_log_in_place() {
+    let place = flipped(32 + 2000);
+    assert_ne!(said_strictly(&place, "SELECT 1 FROM t").code, 0);
+    assert_eq!(salvaged(&place, "app.db-wal", "with.db").1[0], "40");
+    let other = flipped(32 + 2000);
+    std::fs::copy(other.path("app.db-wal"), place.path("other-wal")).unwrap();
+    for name in ["other-wal", "app.db", "none"] {
+        let told = place.pellucid(&["salvage", "app.db", "--to", "none.db", "--lost-log", name]);
+        assert!(told.code == 1 && told.stderr.contains(name), "{name}: {told:?}");
+        assert!(!place.path("none.db").exists());
+    }
+}
+
+/// Who has the old key would read the rows in it.
+#[test]
+fn a_rekey_does_not_end_beside_a_copy_under_the_old_key() {
+    for accepted in [false, true] {
+        let place = flipped(32 + 2000);
+        query(&place, "INSERT INTO t VALUES(5000, 0)").succeeded();
+        let mut copy = "app.db-wal-lost-1";
+        if accepted {
+            place.pellucid(&["accept", "app.db"]).succeeded();
+            copy = "app.db-wal-accepted-1";
+        }
+        let told = place.pellucid(&["rekey", "app.db"]);
+        assert!(told.code != 0 && told.stderr.contains(copy), "{told:?}");
+        std::fs::remove_file(place.path(copy)).unwrap();
+        place.pellucid(&["scan", "resume", "app.db"]).succeeded();
+        place.pellucid(&["scan", "verify", "app.db"]).succeeded();
+        place.pellucid(&["check", "app.db"]).succeeded();
+    }
+}

@@ -21,11 +21,11 @@ use crate::units::catch_up;
 #[derive(Debug)]
 pub struct Log {
     file: File,
-    header: [u8; HEADER_BYTES],
+    pub(super) header: [u8; HEADER_BYTES],
     page_bytes: usize,
     /// The last committed frame of each page.
-    frames: HashMap<u32, u32>,
-    pages: Option<u32>,
+    pub(super) frames: HashMap<u32, u32>,
+    pub(super) pages: Option<u32>,
     remark: Option<String>,
 }
 
@@ -42,16 +42,10 @@ impl Log {
             Err(error) => return Err(failed(error)),
         };
         let size = file.metadata().map_err(failed)?.len();
-        let mut header = [0; HEADER_BYTES];
-        if size < HEADER_BYTES as u64 {
-            return Ok(None);
-        }
-        file.read_exact_at(&mut header, 0).map_err(failed)?;
-        pellucid::wal::refuse_newer(&header)?;
-        let mut log =
-            Self { file, header, page_bytes, frames: HashMap::new(), pages: None, remark: None };
+        let Some(mut log) = Self::of(file, page_bytes).map_err(failed)? else { return Ok(None) };
+        pellucid::wal::refuse_newer(&log.header)?;
         let fits = |found: &WalHeader| found.sealed && found.page_size as usize == page_bytes;
-        if WalHeader::parse(&header).filter(fits).is_none() {
+        if WalHeader::parse(&log.header).filter(fits).is_none() {
             // SQLite takes such a log for empty, and so does this function; it counts as none if no
             // frame of it opens.
             if log.frame(link, 1).is_err() {
@@ -63,6 +57,20 @@ impl Log {
         let frames = (size - HEADER_BYTES as u64) / log.frame_bytes() as u64;
         log.follow(link, u32::try_from(frames).unwrap_or(u32::MAX));
         Ok(Some(log))
+    }
+
+    /// A log none of whose frames is counted yet. `None` if it has no header.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub(super) fn of(file: File, page_bytes: usize) -> std::io::Result<Option<Self>> {
+        let mut header = [0; HEADER_BYTES];
+        match file.read_exact_at(&mut header, 0) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            read => read?,
+        }
+        let (frames, pages, remark) = (HashMap::new(), None, None);
+        Ok(Some(Self { file, header, page_bytes, frames, pages, remark }))
     }
 
     /// Takes frames as long as each continues the one before. Frames behind the last commit do not
@@ -99,11 +107,18 @@ impl Log {
             .any(|frame| page_and_commit(&frame).1 != 0)
     }
 
-    fn frame_bytes(&self) -> usize {
+    pub(super) fn frame_bytes(&self) -> usize {
         FRAME_HEADER_BYTES + self.page_bytes
     }
 
-    fn frame(&self, link: &Link, number: u32) -> std::result::Result<Vec<u8>, String> {
+    /// Whether the header of a frame is zeros, as no frame's is.
+    pub(super) fn is_hole(&self, number: u32) -> bool {
+        let mut clear = [0; FRAME_HEADER_BYTES];
+        let at = HEADER_BYTES as u64 + u64::from(number - 1) * self.frame_bytes() as u64;
+        self.file.read_exact_at(&mut clear, at).is_ok() && clear == [0; FRAME_HEADER_BYTES]
+    }
+
+    pub(super) fn frame(&self, link: &Link, number: u32) -> std::result::Result<Vec<u8>, String> {
         let mut sealed = vec![0; self.frame_bytes()];
         let mut frame = sealed.clone();
         let at = HEADER_BYTES as u64 + u64::from(number - 1) * sealed.len() as u64;

@@ -28,7 +28,6 @@ use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::patience::Patience;
 use pellucid_host::DatabaseError;
-use pellucid_vfs::lost_log;
 use pellucid_vfs::opened;
 
 pub use pellucid::transition::Target;
@@ -228,10 +227,11 @@ impl<'a> Scanner<'a> {
         watch(Doing::WaitingForReaders, 1, 1);
         self.cut_physical_tail()?;
         let header = self.header()?;
-        if let Some(log) = lost_log::kept(self.path).into_iter().next() {
+        if let Some(copy) = proof::older_copy(self.path, &header)? {
             return Err(Error::misuse(
-                Subject::File(log),
-                "the rest of a damaged log, under an older key: `pellucid accept` it or move it away, then go on",
+                Subject::File(copy),
+                "it is the rest of a damaged log, under an older key, which would open it after the rekey: salvage it if it is wanted \
+                 (`pellucid salvage --lost-log`), then remove it or move it away, and go on with `pellucid scan resume`",
             )
             .into());
         }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pellucid::header::{Header, REGION_BYTES};
@@ -18,6 +18,7 @@ use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::beside;
 use pellucid_host::code::Outcome;
 use pellucid_host::DatabaseError;
+use pellucid_vfs::lost_log;
 use pellucid_vfs::open_file::OpenFile;
 
 use super::pages::{self, Stretch};
@@ -120,20 +121,39 @@ pub fn survey(
         next += read;
         watch(Doing::Proving, (next - 1) as u32, pages as u32);
     }
-    survey.beside = search_wal(path, header)?.is_some() || has_older_journal(path, header)?;
+    survey.beside = search_wal(path, header)?.is_some()
+        || has_older_journal(path, header)?
+        || older_copy(path, header)?.is_some();
     Ok(survey)
+}
+
+/// Returns a copy of a damaged log's rest that has a frame under an older key, accepted or not: who has that key reads the rows in it.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn older_copy(path: &Path, header: &Header) -> Result<Option<PathBuf>> {
+    for copy in lost_log::all(path)? {
+        if search_log(&copy, header)?.is_some() {
+            return Ok(Some(copy));
+        }
+    }
+    Ok(None)
 }
 
 /// Reads the WAL by a descriptor of its own. SQLite keeps no locks on a WAL, so closing it drops none.
 fn search_wal(path: &Path, header: &Header) -> Result<Option<u32>> {
+    search_log(&beside(path, "-wal"), header)
+}
+
+/// Returns the first frame of a log that is not under the current DEK. A hole of a copy is none.
+fn search_log(name: &Path, header: &Header) -> Result<Option<u32>> {
     use std::os::unix::fs::FileExt;
-    let name = beside(path, "-wal");
-    let wal = match pellucid_files::regular::open_named(&name) {
+    let wal = match pellucid_files::regular::open_named(name) {
         Ok(wal) => wal,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io(Subject::File(name), error)),
+        Err(error) => return Err(Error::io(Subject::File(name.to_owned()), error)),
     };
-    let failed = |error| Error::io(Subject::File(name.clone()), error);
+    let failed = |error| Error::io(Subject::File(name.to_owned()), error);
     let frame_bytes = (FRAME_HEADER_BYTES + header.page_size as usize) as u64;
     let size = wal.metadata().map_err(failed)?.len();
     let frames = size.saturating_sub(HEADER_BYTES as u64) / frame_bytes;
@@ -141,7 +161,9 @@ fn search_wal(path: &Path, header: &Header) -> Result<Option<u32>> {
     for number in 1..=frames {
         let end = HEADER_BYTES as u64 + number * frame_bytes;
         wal.read_exact_at(&mut tail, end - unit::TAIL_BYTES as u64).map_err(failed)?;
-        if !unit::generation(&tail).is_some_and(|generation| header.is_current(generation)) {
+        if tail != [0; unit::TAIL_BYTES]
+            && !unit::generation(&tail).is_some_and(|generation| header.is_current(generation))
+        {
             return Ok(Some(number as u32));
         }
     }
