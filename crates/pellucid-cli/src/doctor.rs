@@ -20,6 +20,7 @@ use crate::exit;
 use crate::key_place;
 use crate::known::{certificate_gone, Known};
 use crate::output::{self, bytes, now, Failure, Output};
+use crate::pinned;
 use crate::policy::Told;
 
 /// What `doctor` takes.
@@ -177,6 +178,7 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
         database(found, &known, findings);
     }
     findings.extend(stopped_backups());
+    missing(home, findings);
     let beside = key_place::under_certificates(&databases, &known);
     if let Some(advice) = key_place::advice(home, beside) {
         findings.push(Finding::advice("keyring", format!("{advice}; {}", key_place::INSTEAD)));
@@ -203,6 +205,18 @@ fn stopped_backups() -> Vec<Finding> {
         .collect()
 }
 
+/// Pinned files that are missing.
+fn missing(home: &Path, findings: &mut Vec<Finding>) {
+    match pinned::missing(home) {
+        Ok(gone) => findings
+            .extend(gone.iter().map(|one| Finding::advice("database", pinned::missing_text(one)))),
+        Err(error) => {
+            let todo = "look at the permissions of the keyring, or at the disk";
+            findings.push(Finding::bad("keyring", error.to_string(), todo));
+        }
+    }
+}
+
 /// What to do about a keyring that does not open.
 fn closed(error: Error) -> String {
     match Failure::from(error) {
@@ -223,6 +237,9 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
         Kind::Sealed(sealed) => {
             if let Some((told, todo)) = crate::scan::status::stands(&found.path, sealed) {
                 findings.push(Finding::bad("database", told, todo));
+            }
+            if let Some(told) = pinned::not_pinned(found) {
+                findings.push(Finding::bad("database", told, pinned::OPEN_IT));
             }
             let Some(gone) = certificate_gone(sealed, known) else { return };
             Finding::bad(

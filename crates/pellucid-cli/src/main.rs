@@ -29,6 +29,7 @@ mod manual;
 mod named;
 mod output;
 mod owner;
+mod pinned;
 mod policy;
 mod protector;
 mod rekey;

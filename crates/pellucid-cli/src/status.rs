@@ -21,6 +21,7 @@ use crate::exit;
 use crate::key_place;
 use crate::known::{certificate_gone, Known};
 use crate::output::{bytes, date, now, table, Failure, Grid, Output};
+use crate::pinned;
 use crate::policy::Told;
 use crate::scan;
 
@@ -73,6 +74,10 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
     for found in &rows {
         warn_about(found, &known, keyring, &mut warnings);
     }
+    let missing = match !named && keyring == State::There {
+        true => pinned::missing(&home)?,
+        false => Vec::new(),
+    };
     if args.prometheus {
         let facts = prometheus::Facts {
             databases: &rows,
@@ -99,6 +104,7 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         if keyring == State::There {
             tables.push(format!("Keyring {}\n{}", home.shown(), certificate_table(&known)));
         }
+        tables.extend(missing.iter().map(|one| format!("Missing: {}", pinned::missing_text(one))));
         if tables.is_empty() && warnings.is_empty() {
             tables.push(nothing(&home));
         }
@@ -113,6 +119,9 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         "warnings": warnings, "advice": advice,
         "due": told.iter().map(Told::facts).collect::<Vec<_>>(),
         "databases": rows.iter().map(facts::facts).collect::<Vec<_>>(),
+        "missing": missing.iter().map(|(path, id)| {
+            serde_json::json!({"path": crate::output::name(path), "file_id": id})
+        }).collect::<Vec<_>>(),
         "keyring": match keyring {
             State::There => serde_json::json!({
                 "home": crate::output::name(&home),
@@ -168,6 +177,10 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
             }
             if let Some((told, todo)) = scan::status::stands(&found.path, sealed) {
                 warnings.push(format!("{told}; {todo}"));
+            }
+            if keyring == State::There {
+                let told = pinned::not_pinned(found);
+                warnings.extend(told.map(|told| format!("{told}; {}", pinned::OPEN_IT)));
             }
             let gone = certificate_gone(sealed, known);
             if let (Some(gone), true) = (gone, keyring != State::Closed) {

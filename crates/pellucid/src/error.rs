@@ -181,6 +181,18 @@ impl Error {
         Error::Replaced { subject, cause: cause.into() }
     }
 
+    /// Names the file at `path` where the error of another file than the expected one names no file. A caller that opens none
+    /// knows which one it is.
+    #[must_use]
+    pub fn of_file(self, path: &std::path::Path) -> Self {
+        match self {
+            Error::Replaced { subject: Subject::Container, cause } => {
+                Error::Replaced { subject: Subject::File(path.to_owned()), cause }
+            }
+            error => error,
+        }
+    }
+
     /// Makes the error of SQL Server's message, with its argument.
     pub fn message(message: Message, argument: &str) -> Self {
         Error::Message { message, text: message.with(argument) }

@@ -17,6 +17,7 @@ use pellucid_engine::inspect::{inspect, not_a_database, Kind as Found};
 use pellucid_files::paths::{beside, directory_of, full_name};
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
+use pellucid_vfs::pins::{Expectation, Lesser};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::chain::{check_base, page_of};
@@ -244,7 +245,13 @@ fn sealed_header(database: &Path) -> Result<Option<Header>, DatabaseError> {
         // The pages are in clear during a switch, but the database is meant to be encrypted.
         Found::Sealed(sealed) => Ok(Some(sealed.header)),
         Found::Plain => Ok(None),
-        Found::Empty => Err(empty(database)),
+        Found::Empty => {
+            // Where an encrypted database is expected, that is what is wrong with it.
+            Expectation::at(database)
+                .and_then(|expected| expected.refuse_lesser(Lesser::Empty))
+                .map_err(|error| error.of_file(database))?;
+            Err(empty(database))
+        }
         Found::Unfinished => misuse(
             "an encryption or decryption of it was interrupted: `pellucid check` finishes the work",
         ),

@@ -48,6 +48,7 @@ mod objects;
 mod overwrite;
 mod pages;
 mod pinned_paths;
+mod pinned_told;
 mod policy;
 mod programs;
 mod progress;

@@ -3,7 +3,8 @@
 use pellucid::message as known;
 use pellucid::shown::Shown;
 use pellucid::Error;
-use pellucid_host::DatabaseError;
+use pellucid_host::code::last_report;
+use pellucid_host::{ffi, DatabaseError};
 
 use super::{table, Message};
 
@@ -113,8 +114,22 @@ fn sentence(text: &str) -> String {
     }
 }
 
+/// What was expected at a path, and the command that accepts what is there, where SQLite has only a code for it.
+pub(super) fn replaced(code: i32) -> Option<Message> {
+    if code & 0xff != ffi::AUTH {
+        return None;
+    }
+    let told = last_report().filter(|report| report.code == ffi::AUTH_REPLACED)?;
+    Some(Message::new(MISUSE, 16, sentence(&told.line)))
+}
+
 impl From<DatabaseError> for Message {
     fn from(error: DatabaseError) -> Self {
+        if let DatabaseError::Sqlite { code, .. } = &error {
+            if let Some(message) = replaced(*code) {
+                return message;
+            }
+        }
         let text = sentence(&error.to_string());
         let number = match error {
             DatabaseError::Typed(error) => return error.into(),

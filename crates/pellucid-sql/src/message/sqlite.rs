@@ -32,7 +32,8 @@ impl Message {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
                 Self::of(table::LOCK_TIMEOUT, [])
             }
-            _ => Self::of(table::SQLITE_CODE, [&text, &code.extended_code]),
+            _ => super::product::replaced(code.extended_code)
+                .unwrap_or_else(|| Self::of(table::SQLITE_CODE, [&text, &code.extended_code])),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_tsql::ast::{Name, ObjectName};
+use pellucid_vfs::pins::{Expectation, Lesser};
 use pellucid_vfs::seal_request::{Credentials, Request};
 use rusqlite::{Connection, OptionalExtension};
 
@@ -135,6 +136,9 @@ impl Databases {
             self.connection.execute_batch(&format!("DETACH \"d{oldest}\""))?;
         }
         if !known.path.is_file() {
+            Expectation::at(&known.path)
+                .and_then(|expected| expected.refuse_lesser(Lesser::Missing))
+                .map_err(|error| error.of_file(&known.path))?;
             return Err(Message::inaccessible(&known.path, "the file is not there"));
         }
         // Looked at before it is open here, so that no lock of this process is lost.
