@@ -145,6 +145,14 @@ impl Credentials {
         Self { wasted_kib: Some(AtomicU64::new(0)), ..self }
     }
 
+    /// Gives back what passphrases cost in vain so far: a set of the media has opened and is authentic, so that its maker had the key.
+    /// Sets under several passphrases, of which the caller has one, take nothing from the sets behind them.
+    pub fn forgive(&self) {
+        if let Some(wasted) = &self.wasted_kib {
+            wasted.store(0, Ordering::Relaxed);
+        }
+    }
+
     fn add_key_file(&mut self, key: KeyFile) {
         let identity = key.identity();
         self.identity.extend_from_slice(&identity);

@@ -67,7 +67,7 @@ pub fn mend(job: &Mending) -> std::result::Result<Vec<u32>, DatabaseError> {
     pages.sort_unstable();
     pages.dedup();
     check_list(&pages)?;
-    let credentials = Credentials::gather(&Request::default())?;
+    let credentials = Credentials::gather(&Request::default())?.for_many();
     let media = open_media(&job.media)?;
     let base = job.base.as_ref().map(|base| open_media(base)).transpose()?;
     let position = job.position.map_or_else(|| media.last(), Ok)?;

@@ -90,7 +90,7 @@ pub fn restore(
 ) -> std::result::Result<Restored, DatabaseError> {
     let begun = now_micros();
     refuse_beside(&job.to)?;
-    let credentials = Credentials::gather(&Request::default())?;
+    let credentials = Credentials::gather(&Request::default())?.for_many();
     let media = open_media(&job.media)?;
     let base_media = job.base.as_ref().map(|base| open_media(base)).transpose()?;
     let position = match job.position {

@@ -77,6 +77,8 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
         Some(position) => position..=position,
         None => 1..=media.sets().max(1),
     };
+    // One budget for all sets: whoever made the media can have put costs into each.
+    let credentials = Credentials::gather(&Request::default())?.for_many();
     let mut code = ExitCode::SUCCESS;
     let believe = Believe { clear: args.allow_clear, differential: false };
     let (mut unsealed, mut damages, mut needs_key) = (false, false, false);
@@ -107,7 +109,6 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
             false => "checksums and hash tree of what is stored".to_owned(),
         };
         let chain = || {
-            let credentials = Credentials::gather(&Request::default())?;
             let base = base.as_ref().unwrap_or(&media);
             Chain::open_with(&media, base, position, &credentials, believe)
         };
@@ -118,10 +119,11 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
                  tree"
             );
         } else if args.open {
-            open(&media, position, output, believe).map_err(about)?;
+            open(&media, position, &credentials, output, believe).map_err(about)?;
             level = format!("pages opened and decompressed {key}; checksums and hash tree");
         }
         if sealed && (args.check || args.open) {
+            credentials.forgive();
             Event::new(Action::Verified, "backup").of(full_name(first)).note_here();
         }
         let took = started.elapsed();
@@ -192,11 +194,16 @@ fn checksums(media: &Media, position: u32, output: &Output) -> Outcome<u64> {
     Ok(read)
 }
 
-fn open(media: &Media, position: u32, output: &Output, believe: Believe) -> Outcome<()> {
-    let credentials = Credentials::gather(&Request::default())?;
+fn open(
+    media: &Media,
+    position: u32,
+    credentials: &Credentials,
+    output: &Output,
+    believe: Believe,
+) -> Outcome<()> {
     let set = match believe.any() {
-        true => OpenSet::open_as_it_is(media, position, &credentials)?,
-        false => OpenSet::open(media, position, &credentials)?,
+        true => OpenSet::open_as_it_is(media, position, credentials)?,
+        false => OpenSet::open(media, position, credentials)?,
     };
     let bar = output.progress("opening pages", Unit::Pages);
     bar.set_length(u64::from(set.manifest().pages));

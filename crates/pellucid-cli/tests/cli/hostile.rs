@@ -435,3 +435,41 @@ fn the_guide_has_the_rules_that_are_tested_here() {
         assert!(guide.contains(row), "{row}");
     }
 }
+
+/// Media whose sets all ask for as much as one header is given: nothing is derived for more than one medium's budget.
+#[test]
+fn media_with_many_dear_sets_cost_little() {
+    let place = Place::new();
+    place.secret("pass", b"correct horse");
+    place.plain("app.db");
+    for append in [&[][..], &["--append"], &["--append"]] {
+        let back_up = ["backup", "app.db", "--to", "m.bak", "--passphrase-file", "pass"];
+        place.pellucid(&[&back_up, append].concat()).succeeded();
+    }
+    let verify = ["verify", "m.bak", "--open", "--passphrase-file", "pass"];
+    let told = place.pellucid(&verify);
+    assert_eq!(told.succeeded().matches("is valid").count(), 3);
+    edit(&place.path("m.bak"), |bytes| {
+        let starts: Vec<usize> = bytes
+            .windows(16)
+            .enumerate()
+            .filter_map(|(at, window)| (window == b"Pellucid backup\0").then_some(at))
+            .collect();
+        for at in starts {
+            let length = u32::from_be_bytes(bytes[at + 20..at + 24].try_into().unwrap()) as usize;
+            // The passphrase's cost: 64 MiB, 4 passes.
+            bytes[at + 260..at + 268].copy_from_slice(&[0, 1, 0, 0, 0, 0, 0, 4]);
+            let sum = sha256(&bytes[at..at + length - 32]);
+            bytes[at + length - 32..at + length].copy_from_slice(&sum);
+        }
+    });
+    for words in [
+        "verify m.bak --open --passphrase-file pass",
+        "verify m.bak --check --passphrase-file pass",
+        "restore m.bak --to x.db --passphrase-file pass",
+    ] {
+        let told = within(&place, words, ("NONE", ""));
+        assert!(told.code != 0, "{words}: {told:?}");
+        assert!(!place.path("x.db").exists());
+    }
+}

@@ -209,7 +209,7 @@ impl Session {
         }
         // With the key, that nobody has replaced it, too; without it, that nothing was damaged.
         let header = super::restore::first_header(media, position).map_err(failed)?;
-        let credentials = Credentials::gather(&Request::default())?;
+        let credentials = Credentials::gather(&Request::default())?.for_many();
         if header.algorithm.is_some() && header.kind == Kind::Full {
             match Chain::open(media, media, position, &credentials) {
                 Ok(_) => {}

@@ -177,7 +177,7 @@ impl Session {
         let facts = self.facts(&media, position).map_err(failed)?;
         if facts.is_none() {
             // Who is missing is said before anything else.
-            let credentials = Credentials::gather(&KeyRequest::default())?;
+            let credentials = Credentials::gather(&KeyRequest::default())?.for_many();
             OpenSet::open(&media, position, &credentials).map_err(failed)?;
         }
         check_media_name(&media, options)?;
@@ -331,7 +331,7 @@ impl Session {
         media: &Media,
         position: u32,
     ) -> pellucid::Result<Option<Description>> {
-        let credentials = Credentials::gather(&KeyRequest::default())?;
+        let credentials = Credentials::gather(&KeyRequest::default())?.for_many();
         let header = first_header(media, position)?;
         match header.algorithm {
             None => Ok(header.described(None).ok()),
