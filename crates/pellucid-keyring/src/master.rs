@@ -205,7 +205,8 @@ impl Change {
                 Some(format!("it comes from {source}; change it there"))
             }
             Some((_, Source::Sealed(path))) => Some(format!(
-                "it is bound to a passphrase (`{}`); `pellucid key bind --here` puts it back into a file first",
+                "it is bound to a passphrase (`{}`), and a new key is not: `pellucid key bind --here` puts it back into a file, then do \
+                 this again, then `pellucid key bind --passphrase-file` binds the new one",
                 path.shown()
             )),
             _ => None,

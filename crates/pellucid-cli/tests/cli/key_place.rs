@@ -223,3 +223,23 @@ fn binding_is_killed_everywhere_and_every_database_opens() {
         assert!(at > 4, "{words}: killed at {at} only");
     }
 }
+
+#[test]
+fn a_bound_key_is_regenerated_in_the_steps_that_the_refusal_names() {
+    let place = place();
+    pellucid(&place, "key bind --passphrase-file phrase").succeeded();
+    let before = std::fs::read(place.path("keys/service.sealed")).unwrap();
+    // Without the passphrase, too, it is said what is missing.
+    let told = place.pellucid(&["key", "regenerate", "service"]);
+    assert!(told.code == 1 && told.stderr.contains("PELLUCID_SERVICE_PASSPHRASE_FILE"), "{told:?}");
+    let told = pellucid(&place, "key regenerate service");
+    for word in ["key bind --here", "do this again", "key bind --passphrase-file"] {
+        assert!(told.code == 1 && told.stderr.contains(word), "{word}: {told:?}");
+    }
+    for step in ["key bind --here", "key regenerate service", "key bind --passphrase-file phrase"] {
+        pellucid(&place, step).succeeded();
+    }
+    assert!(std::fs::read(place.path("keys/service.sealed")).unwrap() != before);
+    assert!(!place.path("keys/service.key").exists());
+    pellucid(&place, "check app.db").succeeded();
+}
