@@ -20,7 +20,10 @@ pub fn wrong(path: &Path, found: &EventLog) -> Option<String> {
         Wrong::Unknown(why) => format!(
             "`{name}`: nobody can say whether it was changed, because what the keyring holds of it cannot be had: {why}"
         ),
-        wrong => format!("`{name}`: line {line}: {}", what(wrong)),
+        wrong => {
+            let (part, line) = found.place(*line);
+            format!("`{}`: line {line}: {}", path.with_file_name(part).display(), what(wrong))
+        }
     })
 }
 
@@ -54,17 +57,26 @@ pub fn remarks(found: &EventLog) -> Vec<String> {
     let mut lines = Vec::new();
     for one in &found.left_behind {
         lines.push(format!(
-            "line {}: {}; the chain was begun anew after that",
-            one.line,
+            "{}: {}; the chain was begun anew after that",
+            place(found, one.line),
             what(&one.wrong)
         ));
     }
     for line in &found.unfinished {
         lines.push(format!(
-            "line {line} was not finished by its writer, in a crash or on a full disk; what it tells of was not done"
+            "{} was not finished by its writer, in a crash or on a full disk; what it tells of was not done",
+            place(found, *line)
         ));
     }
     lines
+}
+
+/// A line, with its part where that is a closed one.
+fn place(found: &EventLog, line: usize) -> String {
+    match found.place(line) {
+        ("events.log", line) => format!("line {line}"),
+        (part, line) => format!("`{part}`, line {line}"),
+    }
 }
 
 /// From where on it is as it was written.
@@ -76,9 +88,14 @@ pub fn right(path: &Path, found: &EventLog) -> String {
             format!("; {count} events wait to be taken in, which their accounts can still change")
         }
     };
+    let parts = match found.closed.len() {
+        0 => String::new(),
+        1 => " with the part before it".to_owned(),
+        count => format!(" with the {count} parts before it"),
+    };
     match found.holds_from {
         Some(line) => format!(
-            "`{name}` is as it was written: the chain holds from line {line} to line {}, number {}{waiting}",
+            "`{name}`{parts} is as it was written: the chain holds from line {line} to line {}, number {}{waiting}",
             found.lines, found.last_number
         ),
         None => format!(

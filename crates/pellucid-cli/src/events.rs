@@ -92,6 +92,7 @@ fn facts(home: &Path, found: &EventLog) -> Value {
     serde_json::json!({
         "home": output::name(home),
         "lines": found.lines,
+        "closed_parts": found.closed.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         "holds_from_line": found.holds_from,
         "last_number": found.last_number,
         "unfinished_lines": found.unfinished,

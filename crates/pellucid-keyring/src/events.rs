@@ -8,6 +8,7 @@
 
 mod chain;
 mod log;
+mod parts;
 mod waiting;
 
 use std::path::Path;

@@ -29,6 +29,7 @@ MAGIC = b"Pellucid key\0\0\0\0"
 VERSION = 1
 FILE_BYTES_MAX = 65536
 NAME = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,63}")
+EVENTS_PART = re.compile(r"events\.(0|[1-9][0-9]*)")
 RETIRED_NAME = re.compile(r"[0-9a-f]{32}")
 
 
@@ -147,8 +148,11 @@ class Keyring:
     def check_events(self) -> int:
         """The number of the last line of a whole event log."""
         memory = parse_events_memory(self._open("keyring/events", KeyKind.EVENTS, "events"))
-        log = self.directory / "events.log"
-        return check_events(log.read_bytes() if log.exists() else b"", memory)
+        closed = [name for name in os.listdir(self.directory) if EVENTS_PART.fullmatch(name)]
+        names = sorted(closed, key=lambda name: int(name.partition(".")[2]))
+        if (self.directory / "events.log").exists():
+            names.append("events.log")
+        return check_events(b"".join((self.directory / name).read_bytes() for name in names), memory)
 
     def _open(self, path: str, kind: KeyKind, name: str) -> bytes:
         parent_key = self._service_master_key() if kind == KeyKind.MASTER_KEY else self._database_master_key()

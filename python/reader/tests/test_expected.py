@@ -57,8 +57,16 @@ class Expected(unittest.TestCase):
         whole = log.read_bytes()
         self.addCleanup(log.write_bytes, whole)
         keyring = Keyring(self.workshop.home)
-        self.assertGreater(keyring.check_events(), 1)
+        last = keyring.check_events()
+        self.assertGreater(last, 1)
         lines = whole.splitlines(keepends=True)
+        part = log.with_name("events.1")
+        part.write_bytes(b"".join(lines[:2]))
+        log.write_bytes(b"".join(lines[2:]))
+        self.assertEqual(keyring.check_events(), last)
+        part.unlink()
+        with self.assertRaises(Edited):
+            keyring.check_events()
         log.write_bytes(b"".join(lines[:-1]))
         with self.assertRaises(Edited):
             keyring.check_events()

@@ -381,3 +381,30 @@ fn a_name_that_another_member_took_keeps_nobody_from_being_recorded() {
     assert!(line("backed up").contains("\"noted_by_uid\":65534"), "{log}");
     assert!(line("forged").contains("\"noted_by_uid\":0"), "{log}");
 }
+
+/// Parts are one log, joined: where a line stands is told by the part.
+#[test]
+fn the_log_is_listed_and_verified_over_its_parts() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.pellucid(&["check", "app.db"]).succeeded();
+    place.pellucid(&["rekey", "app.db"]).succeeded();
+    let log = place.path("keys/events.log");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let listed = place.pellucid(&["events"]).succeeded();
+    // With the first lines of the chain.
+    let chained = lines.iter().position(|line| line.contains("\"mac\"")).unwrap();
+    let (closed, open) = (lines[..chained + 2].concat(), lines[chained + 2..].concat());
+    std::fs::write(place.path("keys/events.1"), &closed).unwrap();
+    std::fs::write(&log, open).unwrap();
+    assert_eq!(place.pellucid(&["events"]).succeeded(), listed);
+    let told = place.pellucid(&["events", "verify"]).succeeded();
+    assert!(told.contains("with the part before it"), "{told}");
+    let at = closed.rfind("database").or(closed.rfind("subject")).unwrap();
+    let changed = format!("{}x{}", &closed[..at], &closed[at + 1..]);
+    std::fs::write(place.path("keys/events.1"), changed).unwrap();
+    let told = place.pellucid(&["events", "verify"]);
+    assert!(told.code == 1 && told.stderr.contains("events.1`: line "), "{told:?}");
+    assert_eq!(place.pellucid(&["doctor"]).code, 4);
+}

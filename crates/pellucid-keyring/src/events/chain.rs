@@ -195,7 +195,7 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8], bool)> 
 /// The first line that is not right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogBreak {
-    /// Its place in the file; lines are counted from 1.
+    /// Its place in the log; lines are counted from 1, through all parts ([`EventLog::place`]).
     pub line: usize,
     /// What is wrong with it.
     pub wrong: Wrong,
@@ -224,8 +224,10 @@ pub enum Wrong {
 /// What [`judge`] found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventLog {
-    /// Lines in the file.
+    /// Lines in all parts. Lines are counted from the first part on.
     pub lines: usize,
+    /// Each closed part, with its lines.
+    pub closed: Vec<(String, usize)>,
     /// From which line on the chain holds: there it began, or began again.
     pub holds_from: Option<usize>,
     /// The number of the last line.
@@ -238,6 +240,20 @@ pub struct EventLog {
     pub unfinished: Vec<usize>,
     /// Events that wait to be taken into the log.
     pub waiting: usize,
+}
+
+impl EventLog {
+    /// Returns the name of the part that has a line, and its place in that part.
+    pub fn place(&self, line: usize) -> (&str, usize) {
+        let mut line = line;
+        for (name, lines) in &self.closed {
+            if line <= *lines {
+                return (name, line);
+            }
+            line -= lines;
+        }
+        ("events.log", line)
+    }
 }
 
 /// Walks along the lines of a log.

@@ -17,7 +17,7 @@ use rustix::fs::{flock, FlockOperation};
 use serde_json::{Map, Value};
 
 use super::chain::{self, EventLog, Head, LogBreak, Memory, Wrong};
-use super::waiting;
+use super::{parts, waiting};
 use crate::instance;
 use crate::sealed_file::{Kind, SealedFile};
 use crate::Keyring;
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The log of the instance at `home`.
 pub(super) fn path(home: &Path) -> PathBuf {
-    home.join("events.log")
+    parts::open_part(home)
 }
 
 /// What the keyring holds of the log.
@@ -90,7 +90,7 @@ pub(super) fn record(
             chain.append(home, log, facts, false, tell)
         }
         // Nothing is chained yet, and there is no key for it: the first line of the chain answers for this one.
-        None if !file(home).path().exists() && is_before_chain(home, &log).map_err(io)? => {
+        None if !file(home).path().exists() && is_before_chain(home)? => {
             let line = super::line_of(facts);
             tell(&line);
             put(log, &line).map_err(io)
@@ -127,8 +127,8 @@ fn open(home: &Path) -> std::io::Result<File> {
 }
 
 /// Whether a log of which the keyring holds nothing is one of before there was a chain, or of before there was a key.
-fn is_before_chain(home: &Path, log: &File) -> std::io::Result<bool> {
-    let log = tail(log, 0)?;
+fn is_before_chain(home: &Path) -> Result<bool> {
+    let log = bytes(home)?;
     let has_key = home.join("keyring/master.key").exists();
     Ok(missed(&log).is_none() || (log.is_empty() && !has_key))
 }
@@ -197,12 +197,19 @@ impl Chain {
         tell: Tell<'_>,
     ) -> Result<()> {
         let io = |error| Error::io(Subject::File(path(home)), error);
-        let from = if anew { 0 } else { self.memory.head.end };
-        let bytes = tail(&log, from).map_err(io)?;
+        let base = parts::closed_bytes(home).map_err(io)?;
         let (mut rest, known) = match anew {
-            true => (bytes, HashSet::new()),
-            false => self.adopt(bytes),
+            true => (bytes(home)?, HashSet::new()),
+            false => {
+                let from = self.memory.head.end.saturating_sub(base);
+                self.adopt(tail(&log, from).map_err(io)?, base + from)
+            }
         };
+        let (log, base) =
+            match rest.is_empty() && log.metadata().map_err(io)?.len() >= parts::most() {
+                true => self.go_on_in_the_next_part(home, log, base)?,
+                false => (log, base),
+            };
         // An unfinished line gets its end. Whatever else stands there is not of this chain, and nothing answers for it.
         let ends = rest.is_empty() || rest.last() == Some(&b'\n');
         if !ends {
@@ -228,16 +235,28 @@ impl Chain {
         tell(text.rsplit('\n').next().unwrap_or(text));
         put(log, text).map_err(io)?;
         taken.iter().for_each(waiting::Taken::remove);
-        head.end = path(home).metadata().map_err(io)?.len();
+        head.end = base + path(home).metadata().map_err(io)?.len();
         self.memory.head = head;
         file(home).replace(&self.parent, &self.memory.encode())
     }
 
+    /// Closes the part that is large enough, and begins the next one. Where that is not possible, the part grows on: nothing that has
+    /// to be recorded is refused for it.
+    fn go_on_in_the_next_part(&self, home: &Path, log: File, base: u64) -> Result<(File, u64)> {
+        let io = |error| Error::io(Subject::File(path(home)), error);
+        let length = log.metadata().map_err(io)?.len();
+        // First: a part is closed with lines that the keyring holds.
+        file(home).replace(&self.parent, &self.memory.encode())?;
+        match parts::close(home) {
+            Ok(()) => Ok((open(home).map_err(io)?, base + length)),
+            Err(_) => Ok((log, base)),
+        }
+    }
+
     /// Goes on to the last line that a writer brought into the log and not into the keyring. What is behind it, and the
     /// events of accounts among these lines.
-    fn adopt(&mut self, bytes: Vec<u8>) -> (Vec<u8>, HashSet<waiting::Id>) {
+    fn adopt(&mut self, bytes: Vec<u8>, begun: u64) -> (Vec<u8>, HashSet<waiting::Id>) {
         let (mut at, mut known) = (0, HashSet::new());
-        let begun = self.memory.head.end;
         let head = &mut self.memory.head;
         let key = &self.memory.key;
         for (start, line, _) in chain::lines(&bytes) {
@@ -312,19 +331,25 @@ pub fn check_events(home: &Path) -> Result<EventLog> {
     let keyring = Keyring::open(home)?;
     // Before the log is read: lines that are written meanwhile are no trouble.
     let remembered = read(home, Some(&keyring));
-    let log = bytes(home)?;
+    let parts::Joined { bytes: log, closed } = read_parts(home)?;
     let waiting = waiting::list(home).len();
     let unknown = |line, why: &str| EventLog {
         lines: chain::lines(&log).count(),
+        closed: closed.clone(),
         waiting,
         wrong: Some(LogBreak { line, wrong: Wrong::Unknown(why.to_owned()) }),
         ..EventLog::default()
     };
     match remembered {
-        Ok((_, Some((memory, _)))) => Ok(EventLog { waiting, ..chain::judge(&log, &memory) }),
+        Ok((_, Some((memory, _)))) => {
+            Ok(EventLog { waiting, closed, ..chain::judge(&log, &memory) })
+        }
         Ok((_, None)) => Ok(match missed(&log) {
             Some((line, why)) => unknown(line, why),
-            None => EventLog { lines: chain::lines(&log).count(), waiting, ..EventLog::default() },
+            None => {
+                let lines = chain::lines(&log).count();
+                EventLog { lines, closed: closed.clone(), waiting, ..EventLog::default() }
+            }
         }),
         Err(error) => Ok(unknown(1, &error.to_string())),
     }
@@ -347,10 +372,11 @@ pub(super) fn restart(home: &Path, facts: Map<String, Value>, tell: Tell<'_>) ->
     chain.append(home, log, facts, true, tell)
 }
 
-/// The bytes of the log; none where there is no log.
+/// The bytes of the log, in all its parts; none where there is no log.
 pub(super) fn bytes(home: &Path) -> Result<Vec<u8>> {
-    match std::fs::read(path(home)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(|error| Error::io(Subject::File(path(home)), error)),
-    }
+    Ok(read_parts(home)?.bytes)
+}
+
+fn read_parts(home: &Path) -> Result<parts::Joined> {
+    parts::read(home).map_err(|error| Error::io(Subject::File(path(home)), error))
 }

@@ -377,3 +377,130 @@ fn strange_files_among_those_that_wait_stop_nobody() {
     assert!(!all.contains("root:"), "{all}");
     assert_eq!((wrong(&home), found(&home).waiting), (None, 0));
 }
+
+/// A log in parts, which are closed at some ten lines.
+fn in_parts(count: usize) -> (tempfile::TempDir, Vec<std::path::PathBuf>) {
+    parts::tests::MOST.set(Some(4000));
+    let (home, _) = instance(count);
+    let closed = parts::closed(home.path()).unwrap().into_iter().map(|(_, path)| path).collect();
+    (home, closed)
+}
+
+fn count_of(home: &tempfile::TempDir) -> usize {
+    parts::closed(home.path()).unwrap().len()
+}
+
+fn whole(home: &tempfile::TempDir) -> Vec<u8> {
+    log::bytes(home.path()).unwrap()
+}
+
+#[test]
+fn a_log_goes_on_in_parts_and_no_line_is_lost() {
+    let (home, closed) = in_parts(60);
+    assert!(closed.len() > 2, "{closed:?}");
+    for (number, path) in (1..).zip(&closed) {
+        assert_eq!(*path, home.path().join(format!("events.{number}")));
+        assert!(std::fs::metadata(path).unwrap().len() >= 4000);
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let found = found(&home);
+    assert_eq!((&found.wrong, found.closed.len()), (&None, closed.len()));
+    let listed = read_events(home.path()).unwrap();
+    for number in 0..60 {
+        let name = format!("\"number {number}\"");
+        assert_eq!(listed.iter().filter(|line| line.contains(&name)).count(), 1, "{name}");
+    }
+    // A chain that is begun anew begins over all parts.
+    restart_events(home.path()).unwrap();
+    event(60).record(home.path()).unwrap();
+    assert_eq!(wrong(&home), None);
+    // Another database master key leaves them as they are.
+    let keyring = Keyring::open(home.path()).unwrap();
+    let change = Change::begin(home.path()).unwrap();
+    change.replace_database_key(Some(&keyring), None, None, false).unwrap();
+    drop(change);
+    event(61).record(home.path()).unwrap();
+    assert_eq!(wrong(&home), None);
+}
+
+#[test]
+fn what_is_changed_in_a_closed_part_is_found_and_named() {
+    let (home, closed) = in_parts(60);
+    for (index, path) in closed.iter().enumerate() {
+        let before = std::fs::read(path).unwrap();
+        let mut changed = before.clone();
+        let at = changed.iter().rposition(|byte| *byte == b':').unwrap() - 200;
+        changed[at] ^= 1;
+        std::fs::write(path, &changed).unwrap();
+        let log = found(&home);
+        let (name, line) = log.place(log.wrong.as_ref().unwrap().line);
+        assert_eq!(name, format!("events.{}", index + 1));
+        assert_eq!(line, before.iter().filter(|byte| **byte == b'\n').count());
+        let aside = home.path().join("aside");
+        std::fs::rename(path, &aside).unwrap();
+        assert!(wrong(&home).is_some(), "{index} is missing");
+        event(99).record(home.path()).unwrap();
+        assert!(wrong(&home).is_some(), "{index} is missing, and one more line");
+        std::fs::write(path, before).unwrap();
+        std::fs::remove_file(aside).unwrap();
+        // Lines that were chained meanwhile stand in their place.
+        assert_eq!(wrong(&home), None, "{index} is back");
+    }
+    std::fs::write(home.path().join("events.99"), "{\"action\":\"dropped\"}\n").unwrap();
+    assert!(wrong(&home).is_some(), "a part that is none");
+    std::fs::remove_file(home.path().join("events.99")).unwrap();
+    std::fs::write(home.path().join("events.01"), "no part").unwrap();
+    assert_eq!(wrong(&home), None);
+}
+
+/// A writer is killed between the steps of closing a part.
+#[test]
+fn no_crash_while_a_part_is_closed_is_taken_for_an_edit() {
+    let (home, closed) = in_parts(30);
+    let (count, before) = (closed.len(), whole(&home));
+    // The part was renamed, and the next one not begun.
+    let number = count as u64 + 1;
+    std::fs::rename(log_path(&home), home.path().join(format!("events.{number}"))).unwrap();
+    assert_eq!((wrong(&home), whole(&home)), (None, before));
+    event(30).record(home.path()).unwrap();
+    assert_eq!(wrong(&home), None);
+    // A line was brought into the log and not into the keyring, and the part is full.
+    let held = log::file(home.path());
+    for number in 31..60 {
+        let (memory, parts) = (std::fs::read(held.path()).unwrap(), count_of(&home));
+        event(number).record(home.path()).unwrap();
+        // Whoever closes a part has brought its lines into the keyring before.
+        if count_of(&home) == parts {
+            std::fs::write(held.path(), memory).unwrap();
+        }
+        assert_eq!(wrong(&home), None, "{number}");
+    }
+    let listed = read_events(home.path()).unwrap();
+    for number in 0..60 {
+        let name = format!("\"number {number}\"");
+        assert_eq!(listed.iter().filter(|line| line.contains(&name)).count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn events_that_wait_are_never_refused_for_their_number() {
+    parts::tests::MOST.set(Some(4000));
+    let (home, _) = instance(1);
+    for number in 0..60 {
+        waiting::put(home.path(), event(number).facts(), number % 2 == 0).unwrap();
+    }
+    let files = std::fs::read_dir(home.path().join("waiting")).unwrap().count();
+    assert!(files > 2, "{files}");
+    assert_eq!(found(&home).waiting, 60);
+    event(99).record(home.path()).unwrap();
+    assert_eq!(std::fs::read_dir(home.path().join("waiting")).unwrap().count(), 0);
+    assert_eq!(wrong(&home), None);
+    let names: Vec<String> = read_events(home.path())
+        .unwrap()
+        .iter()
+        .filter(|line| line.contains("noted_by_uid"))
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["name"].as_str().unwrap().into())
+        .collect();
+    let expected: Vec<String> = (0..60).map(|number| format!("number {number}")).collect();
+    assert_eq!(names, expected, "in their order");
+}

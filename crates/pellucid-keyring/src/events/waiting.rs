@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pellucid::clock::now_micros;
 use pellucid::error::Error;
 use pellucid::hash::hex;
 use pellucid::secret::fill_random;
@@ -23,8 +24,10 @@ use pellucid::shown::printable;
 const PREFIX: &str = "events-";
 /// More than any event has: what is longer is cut.
 const LINE_BYTES_MOST: usize = 16_384;
-/// Some hundred thousand events. A file that has more was made to be in the way.
+/// Some hundred thousand events. A file that has more gets another name, under which it waits on, and the next one begins.
 const FILE_BYTES_MOST: u64 = 64 << 20;
+/// Of a file that somebody goes on writing to. What lies behind it was made to be in the way.
+const READ_BYTES_MOST: u64 = 2 * FILE_BYTES_MOST;
 /// Ten tries, ten milliseconds in all, unless the event has to be recorded.
 const TRIES: [u32; 2] = [10, 10_000];
 const PAUSE: Duration = Duration::from_millis(1);
@@ -77,9 +80,9 @@ pub(super) fn put(home: &Path, mut facts: Map<String, Value>, synced: bool) -> s
             Ok(()) if !is_there(&path, &file) => {}
             Ok(()) => {
                 let (length, mut last) = (file.metadata()?.len(), [b'\n']);
-                if length + LINE_BYTES_MOST as u64 > FILE_BYTES_MOST {
-                    // What lay behind the limit would not be taken in, and lost with the file.
-                    return Err(std::io::Error::from(ErrorKind::FileTooLarge));
+                if length + LINE_BYTES_MOST as u64 > most() {
+                    set_aside(&path)?;
+                    continue;
                 }
                 if length > 0 {
                     file.read_exact_at(&mut last, length - 1)?;
@@ -101,6 +104,29 @@ pub(super) fn put(home: &Path, mut facts: Map<String, Value>, synced: bool) -> s
         ErrorKind::TimedOut,
         "another process holds the file of events that wait",
     ))
+}
+
+fn most() -> u64 {
+    #[cfg(test)]
+    if let Some(most) = super::parts::tests::MOST.get() {
+        return most + LINE_BYTES_MOST as u64;
+    }
+    FILE_BYTES_MOST
+}
+
+/// Gives a file that is full another name, by which the next writer of the log takes it in. Whoever still appends to it is taken in
+/// with it.
+fn set_aside(path: &Path) -> std::io::Result<()> {
+    let uid = rustix::process::geteuid().as_raw();
+    // By the time, so that the order of names is that of the events.
+    let other = path.with_file_name(format!("{PREFIX}{uid}-{:016x}", now_micros()));
+    match pellucid_files::paths::rename_new(path, &other) {
+        // Another process has done so.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => {
+            Ok(())
+        }
+        renamed => renamed,
+    }
 }
 
 fn plain(error: Error) -> std::io::Error {
@@ -165,14 +191,20 @@ impl Taken {
 /// The events that wait, without those of `known`, and their files. One that somebody is writing to waits on.
 pub(super) fn take(home: &Path, known: &HashSet<Id>) -> (Vec<Map<String, Value>>, Vec<Taken>) {
     let (mut events, mut taken) = (Vec::new(), Vec::new());
+    let mut bytes = 0;
     for path in files(home) {
         let Some((uid, file)) = found(&path) else { continue };
+        // What many of them have waits for the next writer: it is all in memory.
+        if bytes > FILE_BYTES_MOST {
+            break;
+        }
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
             || !is_there(&path, &file)
         {
             continue;
         }
         let Some(lines) = read(&file, uid) else { continue };
+        bytes += file.metadata().map_or(0, |metadata| metadata.len());
         events.extend(
             lines.into_iter().filter(|facts| id(facts).is_none_or(|id| !known.contains(&id))),
         );
@@ -200,7 +232,13 @@ fn files(home: &Path) -> Vec<PathBuf> {
     };
     let mut found: Vec<PathBuf> =
         entries.flatten().flatten().map(|entry| entry.path()).filter(named).collect();
-    found.sort();
+    // Of one account what was set aside comes before what is written to.
+    let key = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let parts: Vec<String> = name.split('-').map(str::to_owned).collect();
+        (parts.get(1).cloned(), parts.len() < 3, name)
+    };
+    found.sort_by_cached_key(key);
     found
 }
 
@@ -214,7 +252,7 @@ fn found(path: &Path) -> Option<(u32, File)> {
 
 fn read(file: &File, uid: u32) -> Option<Vec<Map<String, Value>>> {
     let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MOST).read_to_end(&mut bytes).ok()?;
+    file.take(READ_BYTES_MOST).read_to_end(&mut bytes).ok()?;
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     Some(lines.map(|line| event(line, uid)).collect())
 }
