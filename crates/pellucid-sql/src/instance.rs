@@ -110,7 +110,7 @@ impl Instance {
 fn open_msdb(home: &Path) -> Result<Connection> {
     History::open_or_begin()?;
     let msdb = Connection::open_with_flags(
-        uri(&home.join(FILE)),
+        own_uri(&home.join(FILE)),
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI,
     )?;
     msdb.busy_timeout(WAIT)?;
@@ -143,4 +143,9 @@ pub(crate) fn uri(path: &Path) -> String {
         }
     }
     text + "?vfs=pellucid"
+}
+
+/// The same for a database of the instance's own: no new database is sealed like it.
+pub(crate) fn own_uri(path: &Path) -> String {
+    uri(path) + "&plain_copies=1"
 }

@@ -54,7 +54,8 @@ impl History {
         let lost =
             || Error::missing_key(Subject::File(path.clone()), "the keyring has no key for it");
         offer_once(&key.ok_or_else(lost)?);
-        let handle = Handle::open(&path, &uri(&path, "vfs=pellucid"), ffi::OPEN_READWRITE)?;
+        let handle =
+            Handle::open(&path, &uri(&path, "vfs=pellucid&plain_copies=1"), ffi::OPEN_READWRITE)?;
         handle.busy_timeout(WAIT_MS);
         handle.run("SELECT count(*) FROM backupset")?;
         for statement in SCHEMA.split(';').filter(|text| text.trim().starts_with(GONE)) {

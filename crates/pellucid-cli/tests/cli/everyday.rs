@@ -280,3 +280,20 @@ fn a_refused_encryption_leaves_no_keys_behind() {
     let told = place.pellucid(&["encrypt", "app.db"]).succeeded();
     assert!(told.contains("made  certificate `pellucid`"), "{told}");
 }
+
+#[test]
+fn statements_seal_no_database_under_the_key_of_the_history() {
+    let place = Place::new();
+    let sql = |text: &str| place.pellucid(&["sql", "-b", "-Q", text]);
+    sql("CREATE DATABASE q").succeeded();
+    let file = place.path("keys/data/q.db");
+    std::fs::write(&file, "").unwrap();
+    sql("USE q; CREATE TABLE t(a int); INSERT INTO t VALUES(1)").succeeded();
+    assert!(std::fs::read(&file).unwrap().starts_with(b"SQLite format 3\0"));
+    // Where an encrypted one was expected it is not replaced by a plain one.
+    place.pellucid(&["encrypt", file.to_str().unwrap()]).succeeded();
+    std::fs::write(&file, "").unwrap();
+    let told = sql("USE q; CREATE TABLE t(a int)");
+    assert_ne!(told.code, 0, "{told:?}");
+    assert!(std::fs::read(&file).unwrap().is_empty(), "{told:?}");
+}

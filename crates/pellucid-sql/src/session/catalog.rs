@@ -19,7 +19,7 @@ use crate::execute::{access, recovery_model};
 use crate::instance::files::{self, DatabaseFile, FILES_TABLE};
 use crate::instance::paths::Folder;
 use crate::instance::registry::text;
-use crate::instance::{uri, Instance, Known, State, MASTER, MSDB};
+use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB};
 use crate::message::{Message, Result};
 use crate::translate::{quoted, Catalog, Stored, Table, TableColumn};
 use crate::values::types::Family;
@@ -193,7 +193,8 @@ impl Databases {
 
     fn attach_msdb(&self) -> Result<String> {
         if !self.has_msdb.get() {
-            self.connection.execute("ATTACH ?1 AS msdb", [uri(&self.instance.msdb_path())])?;
+            let msdb = own_uri(&self.instance.msdb_path());
+            self.connection.execute("ATTACH ?1 AS msdb", [msdb])?;
             self.has_msdb.set(true);
         }
         Ok("msdb".to_owned())
