@@ -3,7 +3,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
+pub mod new_file;
 pub mod paths;
 pub mod regular;
 pub mod secrets;
 pub mod trusted;
+pub mod way;

@@ -1,11 +1,13 @@
 //! Names beside a database, and what they lead to.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 
 use pellucid::{Error, Result, Subject};
-use rustix::fs::{renameat_with, RenameFlags, CWD};
+use rustix::fs::{openat, renameat_with, Mode, OFlags, RenameFlags, CWD};
 use rustix::io::Errno;
+
+use crate::way::Way;
 
 /// The whole path of a database, of a copy that of the database it belongs to: what it is called in one directory means
 /// nothing in another.
@@ -41,9 +43,43 @@ fn is_kept_log(name: &[u8]) -> bool {
     })
 }
 
-/// A database's whole path, through symbolic links as SQLite goes through them: openers look for its side files there.
+/// A database's whole path, through symbolic links as far as [`Way::of`] follows them: openers look for its side files there.
+///
+/// # Errors
+/// [`Error::Io`] if there is no file, or the way leads over another user's link.
 pub fn resolved(path: &Path) -> Result<PathBuf> {
-    path.canonicalize().map_err(|error| Error::io(Subject::File(path.to_owned()), error))
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let way = Way::of(path).map_err(io)?;
+    match way.is_there() {
+        true => Ok(way.path().to_owned()),
+        false => Err(io(Errno::NOENT.into())),
+    }
+}
+
+/// What lies at a path, through symbolic links as far as [`Way::of`] follows them.
+///
+/// # Errors
+/// The system's, and those of [`Way::of`].
+pub fn look(path: &Path) -> std::io::Result<Metadata> {
+    Way::of(path)?.look()
+}
+
+/// What has this name itself, which may be a symbolic link.
+///
+/// # Errors
+/// The system's, and those of [`Way::to_name`].
+pub fn look_at_name(path: &Path) -> std::io::Result<Metadata> {
+    Way::to_name(path)?.look()
+}
+
+/// Whether anything lies at a path, as far as the way to it is gone.
+pub fn is_there(path: &Path) -> bool {
+    look(path).is_ok()
+}
+
+/// Whether a regular file lies at a path, as far as the way to it is gone.
+pub fn is_file(path: &Path) -> bool {
+    look(path).is_ok_and(|found| found.is_file())
 }
 
 /// The file's own name, where `path` is a symbolic link: its side files lie beside that. As it was given where it is none.
@@ -106,10 +142,12 @@ pub fn directory_of(path: &Path) -> &Path {
 /// # Errors
 /// [`Error::Io`].
 pub fn sync_directory(path: &Path) -> Result<()> {
-    let directory = directory_of(path);
-    File::open(directory)
-        .and_then(|directory| directory.sync_all())
-        .map_err(|error| Error::io(Subject::File(directory.to_owned()), error))
+    let sync = || {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let way = Way::to_name(path)?;
+        File::from(openat(way.directory(), ".", flags, Mode::empty())?).sync_all()
+    };
+    sync().map_err(|error| Error::io(Subject::File(directory_of(path).to_owned()), error))
 }
 
 /// Gives a file another name that nothing has yet.

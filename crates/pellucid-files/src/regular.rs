@@ -1,18 +1,22 @@
 //! Files opened by a name that somebody else may have given to something else: never waits for a FIFO, touches no device.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
-/// Opens the regular file `path` for reading, through symbolic links.
+use crate::way::{has_foreign_name, Way};
+
+/// Opens the regular file `path` for reading, through symbolic links as far as [`Way::of`] follows them.
 ///
 /// # Errors
-/// The system's; [`io::ErrorKind::Other`] if it is not a regular file.
+/// Those of [`Way::of`]; [`io::ErrorKind::Other`] if it is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
-    open_with(OpenOptions::new().read(true), path, OFlags::empty())
+    open_with(OFlags::RDONLY, path, Way::of)
 }
 
 /// Opens what whoever starts a program names: a regular file, or a stream by the name of a descriptor of the program's own
@@ -21,9 +25,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub fn open_given(path: &Path) -> io::Result<File> {
-    let is_descriptor =
-        ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|own| path.starts_with(own));
-    if is_descriptor {
+    if is_descriptor(path) {
         return File::open(path);
     }
     open(path)
@@ -34,7 +36,7 @@ pub fn open_given(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub fn open_to_write(path: &Path) -> io::Result<File> {
-    open_with(OpenOptions::new().read(true).write(true), path, OFlags::empty())
+    open_with(OFlags::RDWR, path, Way::of)
 }
 
 /// Opens the regular file that has this name itself: a symbolic link is refused.
@@ -42,7 +44,7 @@ pub fn open_to_write(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub fn open_named(path: &Path) -> io::Result<File> {
-    open_with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW)
+    open_with(OFlags::RDONLY, path, Way::to_name)
 }
 
 /// Opens the regular file that has this name itself for reading and writing.
@@ -50,23 +52,71 @@ pub fn open_named(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub fn open_named_to_write(path: &Path) -> io::Result<File> {
-    open_with(OpenOptions::new().read(true).write(true), path, OFlags::NOFOLLOW)
+    open_with(OFlags::RDWR, path, Way::to_name)
 }
 
-fn open_with(options: &mut OpenOptions, path: &Path, more: OFlags) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | more;
-    let file = options.custom_flags(flags.bits() as i32).open(path).map_err(|error| {
-        match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+/// Opens the regular file that has a name in an open directory.
+///
+/// # Errors
+/// As [`open_named`].
+pub fn open_in(directory: &File, name: &OsStr, to_write: bool) -> io::Result<File> {
+    open_at(if to_write { OFlags::RDWR } else { OFlags::RDONLY }, directory, name)
+}
+
+/// Opens for writing what whoever starts a program names: a descriptor of the program's own by its name, a terminal or
+/// `/dev/null`, or a regular file, which is made or emptied.
+///
+/// # Errors
+/// Those of [`Way::of`]; [`io::ErrorKind::Other`] if something else is there, or a file that another user may have put there.
+pub fn create_given(path: &Path) -> io::Result<File> {
+    if is_descriptor(path) {
+        return File::create(path);
+    }
+    let way = Way::of(path)?;
+    if !way.is_there() {
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        return Ok(rustix::fs::openat(way.directory(), way.name(), flags, mode)?.into());
+    }
+    if way.look()?.file_type().is_char_device() {
+        return way.open(OFlags::WRONLY | OFlags::NOCTTY);
+    }
+    let file = open_at(OFlags::WRONLY, way.directory(), way.name())?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+fn is_descriptor(path: &Path) -> bool {
+    ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc/self/fd"]
+        .iter()
+        .any(|own| path.starts_with(own))
+}
+
+fn open_with(access: OFlags, path: &Path, way: fn(&Path) -> io::Result<Way>) -> io::Result<File> {
+    let way = way(path)?;
+    open_at(access, way.directory(), way.name())
+}
+
+fn open_at(access: OFlags, directory: &File, name: &OsStr) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(directory, name, access | flags, Mode::empty());
+    let file: File = opened
+        .map_err(|error| match error {
             // A FIFO opened for writing that nobody reads, and a socket (open(2), ENXIO).
-            Some(rustix::io::Errno::NXIO) => not_regular(),
-            Some(rustix::io::Errno::LOOP) if more.contains(OFlags::NOFOLLOW) => {
-                io::Error::other("a symbolic link, which is not followed here")
-            }
-            _ => error,
-        }
-    })?;
-    if !file.metadata()?.is_file() {
+            Errno::NXIO => not_regular(),
+            Errno::LOOP => io::Error::other("a symbolic link, which is not followed here"),
+            _ => error.into(),
+        })?
+        .into();
+    let found = file.metadata()?;
+    if !found.is_file() {
         return Err(not_regular());
+    }
+    if access != OFlags::RDONLY {
+        if let Some(why) = has_foreign_name(&directory.metadata()?, &found) {
+            return Err(io::Error::other(why));
+        }
     }
     // It says nothing about a regular file; but a program that inherits nothing of it need not know of it.
     rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
