@@ -1,5 +1,5 @@
-//! A directory by its descriptor, in which a backup's file gets its name. It is opened once, and
-//! all changes of names go by the descriptor: the owner of a directory above may put another one in
+//! A directory by its descriptor, in which files are made, found, renamed and removed. It is opened
+//! once, and all names go by the descriptor: the owner of a directory above may put another one in
 //! its place meanwhile.
 
 use std::ffi::{c_int, CString, OsStr, OsString};
@@ -9,8 +9,10 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use pellucid_files::paths::directory_of;
-use rustix::fs::{openat, statat, AtFlags, Mode, OFlags, CWD};
+use pellucid_files::regular;
+use pellucid_files::way::Way;
+use rustix::fs::{linkat, openat, renameat_with, statat, AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
 
 /// An open directory.
 #[derive(Debug)]
@@ -20,13 +22,29 @@ pub struct Folder(File);
 pub type Identity = (u64, u64);
 
 impl Folder {
-    /// Opens the directory that `path` lies in.
+    /// Opens the directory that the name `path` lies in.
+    ///
+    /// # Errors
+    /// Those of [`Way::to_name`].
+    pub fn of(path: &Path) -> io::Result<Self> {
+        Self::at_end_of(&Way::to_name(path)?)
+    }
+
+    /// Opens the directory that a way has led to.
     ///
     /// # Errors
     /// The system's.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn at_end_of(way: &Way) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self(openat(CWD, directory_of(path), flags, Mode::empty())?.into()))
+        Ok(Self(openat(way.directory(), ".", flags, Mode::empty())?.into()))
+    }
+
+    /// Makes another handle on the same directory.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self(self.0.try_clone()?))
     }
 
     /// Makes a file under a name that no file has yet. Only its owner may read it.
@@ -34,14 +52,115 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
+        self.create_with(name, 0o600)
+    }
+
+    /// Like [`Folder::create`], with another mode.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create_with(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags =
             libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         let name = terminated(name)?;
         // SAFETY: the directory is open, the name terminated; with O_CREAT a mode is given (openat(2)).
-        let descriptor = unsafe { libc::openat(self.raw(), name.as_ptr(), flags, 0o600 as c_int) };
+        let descriptor = unsafe { libc::openat(self.raw(), name.as_ptr(), flags, mode as c_int) };
         done(descriptor)?;
         // SAFETY: it was opened just now, and nobody else has it.
         Ok(unsafe { File::from_raw_fd(descriptor) })
+    }
+
+    /// Returns what has a name, a symbolic link itself: its metadata can be read, and nothing else
+    /// (`O_PATH`).
+    ///
+    /// # Errors
+    /// The system's; [`io::ErrorKind::NotFound`] if nothing has the name.
+    pub fn look(&self, name: &OsStr) -> io::Result<Metadata> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        File::from(openat(&self.0, name, flags, Mode::empty())?).metadata()
+    }
+
+    /// Opens the regular file that has a name itself, for reading.
+    ///
+    /// # Errors
+    /// Those of [`regular::open_in`].
+    pub fn open(&self, name: &OsStr) -> io::Result<File> {
+        regular::open_in(&self.0, name, false)
+    }
+
+    /// Whether anything has a name. What cannot be looked at counts as there.
+    pub fn has(&self, name: &OsStr) -> bool {
+        !matches!(self.look(name), Err(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Makes a symbolic link that says `text`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn symlink(&self, text: &str, name: &OsStr) -> io::Result<()> {
+        let (text, name) = (terminated(OsStr::new(text))?, terminated(name)?);
+        // SAFETY: the directory is open, both texts terminated.
+        done(unsafe { libc::symlinkat(text.as_ptr(), self.raw(), name.as_ptr()) })
+    }
+
+    /// Returns what a symbolic link says. `None` if there is none, or its text is no UTF-8.
+    pub fn read_link(&self, name: &OsStr) -> Option<String> {
+        rustix::fs::readlinkat(&self.0, name, Vec::new()).ok()?.into_string().ok()
+    }
+
+    /// Removes a name, whatever has it by now.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove_name(&self, name: &OsStr) -> io::Result<()> {
+        let name = terminated(name)?;
+        // SAFETY: the directory is open, the name terminated.
+        done(unsafe { libc::unlinkat(self.raw(), name.as_ptr(), 0) })
+    }
+
+    /// Gives what has a name another one, which may be taken.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn rename_name(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        let (from, to) = (terminated(from)?, terminated(to)?);
+        // SAFETY: the directory is open, the names terminated.
+        done(unsafe { libc::renameat(self.raw(), from.as_ptr(), self.raw(), to.as_ptr()) })
+    }
+
+    /// Gives what has a name another one that nothing has.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        match renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE) {
+            // Not every file system can (renameat2(2), EINVAL). NFS cannot, but it can link.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                linkat(&self.0, from, &self.0, to, AtFlags::empty())?;
+                self.remove_name(from)
+            }
+            renamed => Ok(renamed?),
+        }
+    }
+
+    /// Gives an open file a name that nothing has. `from` is the name that it has.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn link_file(&self, file: &File, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        let held = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let (name, flags) = (terminated(to)?, libc::AT_SYMLINK_FOLLOW);
+        // SAFETY: the directory is open, both names terminated.
+        let linked = done(unsafe {
+            libc::linkat(libc::AT_FDCWD, held.as_ptr(), self.raw(), name.as_ptr(), flags)
+        });
+        match linked {
+            // Without /proc, or if /proc is not of this file system, the link is made by the name.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EXDEV)) => {
+                self.link(from, to, file)
+            }
+            linked => linked,
+        }
     }
 
     /// Returns the identity of the file that has a name. A link is a file itself unless it is
@@ -61,9 +180,7 @@ impl Folder {
     /// The system's.
     pub fn remove(&self, name: &OsStr, file: &File) -> io::Result<()> {
         self.assert_is(name, file)?;
-        let name = terminated(name)?;
-        // SAFETY: the directory is open, the name terminated.
-        done(unsafe { libc::unlinkat(self.raw(), name.as_ptr(), 0) })
+        self.remove_name(name)
     }
 
     /// Gives a file another name that no file has. It keeps the first one.
@@ -83,9 +200,7 @@ impl Folder {
     /// The system's.
     pub fn rename(&self, from: &OsStr, to: &OsStr, file: &File) -> io::Result<()> {
         self.assert_is(from, file)?;
-        let (from, to) = (terminated(from)?, terminated(to)?);
-        // SAFETY: the directory is open, the names terminated.
-        done(unsafe { libc::renameat(self.raw(), from.as_ptr(), self.raw(), to.as_ptr()) })
+        self.rename_name(from, to)
     }
 
     /// Forces the names to disk.
@@ -144,12 +259,12 @@ pub fn name_of(path: &Path) -> OsString {
     path.file_name().unwrap_or(path.as_os_str()).to_owned()
 }
 
-/// Opens a file of media to append to it. A link under its name is followed once, and not again.
+/// Opens a file of media to append to it.
 ///
 /// # Errors
 /// The system's.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
-    pellucid_files::regular::open_named_to_write(&path.canonicalize()?)
+    regular::open_to_write(path)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pellucid_host::api::Api;
 use pellucid_host::code::{note, Code, Outcome};
@@ -19,6 +20,7 @@ use crate::journal_file::JournalFile;
 use crate::link::Link;
 use crate::lower::{Lower, ReadEnd};
 use crate::main_file::MainFile;
+use crate::names::{self, Folder};
 use crate::newcomer;
 use crate::newcomer::Connected;
 use crate::pins::Expectation;
@@ -48,6 +50,8 @@ struct State {
     name: *const c_char,
     /// SQLite's own pointer to the connection, from `SQLITE_FCNTL_PDB`.
     connection: *mut *mut Connection,
+    /// Where the names of the file and of those beside it are looked for.
+    folder: Option<Arc<Folder>>,
 }
 
 enum Kind {
@@ -152,13 +156,22 @@ pub unsafe fn open(
         }
     };
     let version = lower.version().clamp(1, 3);
-    let state = State { kind, lower, name, connection: std::ptr::null_mut() };
+    let state = State { kind, lower, name, connection: std::ptr::null_mut(), folder: None };
     // SAFETY: `file` has room for a `ShimFile`.
     unsafe {
         (*file.cast::<ShimFile>()).state = Box::into_raw(Box::new(state));
         (*file).methods = &METHODS[version as usize - 1];
     }
     ffi::OK
+}
+
+/// Keeps the folder in which the names of an opened file are looked for.
+///
+/// # Safety
+/// `file` was opened by [`open`].
+pub unsafe fn keep(file: *mut File, folder: Option<Arc<Folder>>) {
+    // SAFETY: by contract.
+    unsafe { (*(*file.cast::<ShimFile>()).state).folder = folder };
 }
 
 const TEMPORARY: c_int =
@@ -243,6 +256,20 @@ unsafe fn with(file: *mut File, call: impl FnOnce(&mut State) -> c_int) -> c_int
     catch_unwind(AssertUnwindSafe(|| call(state))).unwrap_or(ffi::IOERR)
 }
 
+/// Like [`with`], for calls in which SQLite uses names.
+///
+/// # Safety
+/// As [`with`].
+unsafe fn with_names(file: *mut File, call: impl FnOnce(&mut State) -> c_int) -> c_int {
+    // SAFETY: by contract.
+    unsafe {
+        with(file, |state| {
+            let folder = state.folder.clone();
+            names::within(folder.as_ref(), || call(state))
+        })
+    }
+}
+
 fn code(outcome: Outcome<()>) -> c_int {
     match outcome {
         Ok(()) => ffi::OK,
@@ -281,13 +308,13 @@ unsafe extern "C" fn close(file: *mut File) -> c_int {
     let state = unsafe { Box::from_raw((*file.cast::<ShimFile>()).state) };
     // SAFETY: as above; without methods SQLite calls nothing more.
     unsafe { (*file).methods = std::ptr::null() };
-    let lower = state.lower;
+    let (lower, folder) = (state.lower, state.folder.clone());
     let closed = catch_unwind(AssertUnwindSafe(|| {
         let mut state = state;
-        state.close()
+        names::within(state.folder.clone().as_ref(), || state.close())
     }));
     let flushed = closed.unwrap_or(ffi::IOERR);
-    match lower.close() {
+    match names::within(folder.as_ref(), || lower.close()) {
         ffi::OK => flushed,
         code => code,
     }
@@ -416,7 +443,7 @@ unsafe extern "C" fn truncate(file: *mut File, size: i64) -> c_int {
 
 unsafe extern "C" fn sync(file: *mut File, flags: c_int) -> c_int {
     // SAFETY: the file is open.
-    unsafe { with(file, |state| code(state.sync(flags))) }
+    unsafe { with_names(file, |state| code(state.sync(flags))) }
 }
 
 unsafe extern "C" fn file_size(file: *mut File, out: *mut i64) -> c_int {
@@ -548,7 +575,7 @@ unsafe extern "C" fn check_reserved_lock(file: *mut File, out: *mut c_int) -> c_
 unsafe extern "C" fn file_control(file: *mut File, op: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: the file is open; each arm uses `argument` as its operation defines it.
     unsafe {
-        with(file, |state| {
+        with_names(file, |state| {
             if op == FCNTL_SELF {
                 *argument.cast::<*mut File>() = file;
                 return ffi::OK;
@@ -660,7 +687,7 @@ unsafe extern "C" fn shm_map(
 ) -> c_int {
     // SAFETY: the file is open; `out` is SQLite's. What the lower VFS gives stays mapped until `shm_unmap`.
     unsafe {
-        with(file, |state| {
+        with_names(file, |state| {
             let code = state.lower.shm_map(region, bytes, extend, out);
             let mapped = matches!(code, ffi::OK | ffi::READONLY) && !(*out).is_null();
             let whole = usize::try_from(bytes) == Ok(REGION_BYTES);
@@ -700,7 +727,7 @@ unsafe extern "C" fn shm_barrier(file: *mut File) {
 unsafe extern "C" fn shm_unmap(file: *mut File, delete: c_int) -> c_int {
     // SAFETY: the file is open.
     unsafe {
-        with(file, |state| {
+        with_names(file, |state| {
             if let Kind::Main(main) = &state.kind {
                 main.link().index.unmap();
             }

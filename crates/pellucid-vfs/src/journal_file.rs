@@ -7,7 +7,6 @@
 //! journal".
 
 use std::ffi::c_int;
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -19,9 +18,10 @@ use pellucid::journal::{
 use pellucid::sqlite::lock_page;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
-use pellucid_files::paths::directory_of;
+
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
+use pellucid_host::folder::Folder;
 
 use crate::held::Held;
 use crate::link::Link;
@@ -607,8 +607,8 @@ impl JournalFile {
     fn sync_name(&mut self) -> Outcome<()> {
         let Some(path) = self.found.take() else { return Ok(()) };
         // A directory that cannot be opened is no error, as in SQLite (`openDirectory`).
-        let Ok(directory) = File::open(directory_of(&path)) else { return Ok(()) };
-        directory.sync_all().map_err(|error| {
+        let Ok(directory) = Folder::of(&path) else { return Ok(()) };
+        directory.sync().map_err(|error| {
             let error = Error::io(Subject::File(path.clone()), error);
             self.found = Some(path);
             self.link.report(&error)

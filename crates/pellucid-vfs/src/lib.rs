@@ -81,6 +81,7 @@ mod lower;
 mod main_file;
 pub mod memory;
 pub mod named_file;
+pub mod names;
 mod newcomer;
 pub mod open_file;
 pub mod opened;

@@ -9,10 +9,9 @@
 //! commits such a transaction, or one that lists this very journal, as every super-journal does.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use pellucid::journal::{page_number, MAGIC};
@@ -110,7 +109,7 @@ enum Found {
 
 /// Looks at the file by its descriptor, without waiting and without following a link.
 fn what_is_at(path: &Path, journal: &Path) -> std::io::Result<Found> {
-    let looked = match path.symlink_metadata() {
+    let looked = match pellucid_files::paths::look_at_name(path) {
         Ok(looked) => looked,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(Found::Nothing)
@@ -128,11 +127,9 @@ fn what_is_at(path: &Path, journal: &Path) -> std::io::Result<Found> {
         // SQLite counts an empty file as missing (`unixAccess`), and so does not delete it.
         return Ok(Found::Nothing);
     }
-    let opened = File::options()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path);
-    let Ok(file) = opened else { return Ok(Found::Another("not to be read")) };
+    let Ok(file) = pellucid_files::regular::open_named(path) else {
+        return Ok(Found::Another("not to be read"));
+    };
     let mut list = Vec::new();
     let read = file.metadata().and_then(|metadata| match metadata.is_file() {
         true => file.take(LIST_MOST + 1).read_to_end(&mut list),

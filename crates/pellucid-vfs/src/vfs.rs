@@ -6,7 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::Arc;
 
+use pellucid_files::way::Way;
 use pellucid_host::api::Api;
 use pellucid_host::code::{note, report};
 use pellucid_host::connection::never_a_database;
@@ -18,6 +20,7 @@ use crate::file;
 use crate::in_memory;
 use crate::lower::Lower;
 use crate::main_file::plain_where_sealed_is_required;
+use crate::names::{self, Folder};
 use crate::newcomer;
 use crate::pins::{note_resolved, Expectation, Lesser};
 use crate::seal_request::{flag, Request};
@@ -102,6 +105,8 @@ fn register_over_default(api: Api, make_default: bool) -> c_int {
 fn shim_over(lower: *mut Vfs) -> Vfs {
     // SAFETY: SQLite gave the pointer; a registered VFS stays valid.
     let below = unsafe { &*lower };
+    // SAFETY: as above.
+    unsafe { names::install(lower) };
     let has = |version: c_int| below.version >= version;
     Vfs {
         version: below.version.clamp(1, 3),
@@ -248,12 +253,18 @@ unsafe extern "C" fn open(
         }
         let Some(open) = lower.open else { return ffi::CANTOPEN };
         let mut granted = flags;
+        let folder = match path.as_ref().map(|path| folder_of(path, flags)).transpose() {
+            Ok(folder) => folder.flatten(),
+            Err(code) => return code,
+        };
         // SAFETY: the memory behind the shim's head has room for the lower file; the name is handed
         // down as the same pointer, because URI parameters follow it in memory.
         unsafe {
             let lower_file = file::lower_of(file);
             (*lower_file).methods = std::ptr::null();
-            let code = open(lower_vfs, name, lower_file, flags, &mut granted);
+            let code = names::within(folder.as_ref(), || {
+                open(lower_vfs, name, lower_file, flags, &mut granted)
+            });
             if !out_flags.is_null() {
                 *out_flags = granted;
             }
@@ -268,7 +279,12 @@ unsafe extern "C" fn open(
                     return if is_full(&error) { ffi::FULL } else { code };
                 }
             }
-            let code = file::open(file, name, path, flags, &mut granted, request, expected);
+            let code = names::within(folder.as_ref(), || {
+                file::open(file, name, path, flags, &mut granted, request, expected)
+            });
+            if code == ffi::OK {
+                file::keep(file, folder);
+            }
             if !out_flags.is_null() {
                 *out_flags = granted;
             }
@@ -280,6 +296,38 @@ unsafe extern "C" fn open(
         unsafe { (*file).methods = std::ptr::null() };
         ffi::ERROR
     })
+}
+
+/// The folder that a file lies in, for SQLite's calls with its name. A database's is walked to; its side files lie in that
+/// of an open database. An error if the way leads over another user's link, or a link has taken the name since SQLite
+/// resolved it.
+fn folder_of(path: &Path, flags: c_int) -> Result<Option<Arc<Folder>>, c_int> {
+    if flags & ffi::OPEN_MAIN_DB == 0 {
+        return Ok(names::of(path));
+    }
+    let way = match Way::of(path) {
+        Ok(way) => way,
+        Err(error) if is_refusal(&error) => {
+            note(ffi::CANTOPEN, path, &error.to_string());
+            return Err(ffi::CANTOPEN);
+        }
+        // SQLite finds the same, and says so in its own words.
+        Err(_) => return Ok(None),
+    };
+    if path.is_absolute() && way.path() != path {
+        note(
+            ffi::CANTOPEN,
+            path,
+            "a symbolic link has taken its name, or that of a folder above it",
+        );
+        return Err(ffi::CANTOPEN);
+    }
+    Ok(names::enter(way).ok())
+}
+
+/// Whether a way was refused, and not merely not there.
+fn is_refusal(error: &std::io::Error) -> bool {
+    error.raw_os_error().is_none()
 }
 
 /// What is expected at the path of a main database. An error if there is no file and one is expected, unless a new sealed
@@ -332,6 +380,14 @@ unsafe fn lent(name: *const c_char) -> Option<copy::Name> {
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }).and_then(copy::lookup)
 }
 
+/// Runs a call with a name in the folder of the open database beside which it lies.
+fn beside(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: SQLite's names are terminated.
+    let find = || unsafe { CStr::from_ptr(name) }.to_bytes();
+    let found = catch_unwind(|| names::of(Path::new(OsStr::from_bytes(find()))));
+    found.map_or(ffi::IOERR, |folder| names::within(folder.as_ref(), call))
+}
+
 unsafe extern "C" fn access(
     vfs: *mut Vfs,
     name: *const c_char,
@@ -346,11 +402,9 @@ unsafe extern "C" fn access(
         }
     }
     let (lower_vfs, lower) = below(vfs);
-    match lower.access {
-        // SAFETY: SQLite's arguments go through unchanged.
-        Some(call) => unsafe { call(lower_vfs, name, flags, out) },
-        None => ffi::IOERR,
-    }
+    let Some(call) = lower.access else { return ffi::IOERR };
+    // SAFETY: SQLite's arguments go through unchanged.
+    beside(name, || unsafe { call(lower_vfs, name, flags, out) })
 }
 
 unsafe extern "C" fn full_pathname(
@@ -380,13 +434,42 @@ unsafe extern "C" fn full_pathname(
         if code & 0xff == ffi::OK {
             let path =
                 |name: *const c_char| Path::new(OsStr::from_bytes(CStr::from_ptr(name).to_bytes()));
-            let noted = catch_unwind(AssertUnwindSafe(|| note_resolved(path(name), path(out))));
-            if noted.is_err() {
+            let found = catch_unwind(AssertUnwindSafe(|| {
+                let code = walked(path(name), bytes, out);
+                note_resolved(path(name), path(out));
+                code
+            }));
+            if !matches!(found, Ok(ffi::OK)) {
                 return ffi::CANTOPEN;
             }
         }
         code
     }
+}
+
+/// Makes the whole path of a database that which the shim has walked, and not that which SQLite has found by names alone.
+///
+/// # Safety
+/// `out` has room for `bytes` bytes.
+unsafe fn walked(name: &Path, bytes: c_int, out: *mut c_char) -> c_int {
+    let way = match Way::of(name) {
+        Ok(way) => way,
+        Err(error) if is_refusal(&error) => {
+            note(ffi::CANTOPEN, name, &error.to_string());
+            return ffi::CANTOPEN;
+        }
+        Err(_) => return ffi::OK,
+    };
+    let whole = way.path().as_os_str().as_bytes();
+    if whole.len() >= bytes.max(0) as usize {
+        return ffi::CANTOPEN;
+    }
+    // SAFETY: by contract.
+    unsafe {
+        std::ptr::copy_nonoverlapping(whole.as_ptr().cast(), out, whole.len());
+        *out.add(whole.len()) = 0;
+    }
+    ffi::OK
 }
 
 /// Functions that only hand their call to the lower VFS.
@@ -423,7 +506,7 @@ unsafe extern "C" fn delete(vfs: *mut Vfs, name: *const c_char, sync: c_int) -> 
     match (refused, lower.delete) {
         (Ok(None), Some(call)) => {
             // SAFETY: SQLite's arguments go through unchanged.
-            unsafe { call(lower_vfs, name, sync) }
+            beside(name, || unsafe { call(lower_vfs, name, sync) })
         }
         (Ok(Some(code)), _) => code,
         (Err(_), _) | (_, None) => ffi::IOERR,

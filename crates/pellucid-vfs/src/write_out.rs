@@ -9,8 +9,7 @@
 //! one goes on while another waits for its sync, and an early write-out would only cost them
 //! processor time.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Bytes that one write-out starts with.
@@ -67,8 +66,7 @@ impl WriteOut {
 /// Opens the log without waiting and without following a link, because another file may have its
 /// place by now.
 fn open(path: &Path) -> Option<File> {
-    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
-    OpenOptions::new().read(true).custom_flags(flags).open(path).ok()
+    pellucid_files::regular::open_named(path).ok()
 }
 
 #[cfg(target_os = "linux")]
