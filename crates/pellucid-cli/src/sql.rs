@@ -15,7 +15,6 @@ mod secret;
 mod value;
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Cursor, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -148,7 +147,9 @@ fn open(args: &SqlArgs, output: &Output, disk: &Disk, is_prompt: bool) -> Result
         })),
     };
     let out: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(BufWriter::new(File::create(path).map_err(of(path))?)),
+        Some(path) => {
+            Box::new(BufWriter::new(pellucid_files::regular::create_given(path).map_err(of(path))?))
+        }
         None => Box::new(BufWriter::new(standard_output())),
     };
     let errors = Box::new(std::io::stderr());
@@ -198,7 +199,8 @@ fn scripts(args: &SqlArgs, disk: &Disk, is_prompt: bool) -> Result<Scripts, Fail
         let name = path.to_string_lossy().into_owned();
         // A name that is not UTF-8 is a path as it is.
         let file = path.to_str().map_or_else(|| path.clone(), |n| drives::file(&disk.drives, n));
-        let reader = File::open(file).and_then(|file| disk.read(BufReader::new(file)));
+        let reader = pellucid_files::regular::open_given(&file)
+            .and_then(|file| disk.read(BufReader::new(file)));
         scripts.push((name, reader.map_err(of(path))?));
     }
     if args.input.is_empty() && args.query.is_none() && !is_prompt {

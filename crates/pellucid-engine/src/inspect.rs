@@ -137,7 +137,7 @@ fn look(path: &Path) -> Result<(Inspection, Vec<u8>)> {
         .filter_map(|suffix| {
             let mut name = own.as_os_str().to_owned();
             name.push(suffix);
-            let bytes = std::fs::metadata(&name).ok()?.len();
+            let bytes = pellucid_files::paths::look(Path::new(&name)).ok()?.len();
             (bytes > 0).then_some((PathBuf::from(name), bytes))
         })
         .collect();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::sealed_file::{
-    check_new, may_replace, remove_all, sync_parent, write_all_new, write_new, Kind, SealedFile,
+    check_new, may_replace, sync_parent, write_all_new, write_new, Kind, SealedFile,
 };
 use super::{found, instance, Action, Event, Found, Keyring, DEFAULT_CERTIFICATE};
 use pellucid::certificate::{
@@ -15,6 +15,7 @@ use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
 use pellucid::protector::Passphrase;
 use pellucid::shown::Shown;
+use pellucid_files::new_file::NewFile;
 
 impl Keyring {
     /// The certificate `name` with its private key.
@@ -174,7 +175,7 @@ impl Keyring {
         let Some((key_path, password)) = private_key else {
             check_new(path)?;
             event(Action::Exported, "certificate", stored.public()).record_by(self)?;
-            return write_new(path, text.as_bytes());
+            return write_new(path, text.as_bytes()).map(drop);
         };
         let Stored::Whole(certificate) = stored else {
             return Err(Error::message(message::NO_PRIVATE_KEY, name));
@@ -189,12 +190,12 @@ impl Keyring {
         may_replace(file.path())?;
         event(Action::BackedUp, "private key", certificate.public()).record_by(self)?;
         let made = [(key_path, key.as_bytes()), (path, text.as_bytes())];
-        write_all_new(&made)?;
+        let made = write_all_new(&made)?;
         let marked = self.begin_change().and_then(|(_change, now)| {
             let stored = Stored::Whole(certificate.backed_up_now());
             file.replace(&now.master_key, &encode(&stored))
         });
-        marked.inspect_err(|_| remove_all(&made))
+        marked.inspect_err(|_| made.into_iter().for_each(NewFile::take_back))
     }
 
     /// Takes a certificate out of the keyring.

@@ -14,13 +14,14 @@ use super::certificates::{decode, encode};
 use super::databases::DatabaseMemory;
 use super::master::{self, as_key, Change};
 use super::sealed_file::{
-    check_new, check_value, may_replace, remove_all, write_new, write_new_inside, Kind, SealedFile,
+    check_new, check_value, may_replace, write_new, write_new_inside, Kind, SealedFile,
 };
 use super::{instance, password_file, service_key, Action, Event, Found, Keyring, Stored};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::message;
 use pellucid::protector::{KeySource, Wrapping};
 use pellucid::shown::Shown;
+use pellucid_files::new_file::NewFile;
 
 /// A thing of an instance on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,11 +135,11 @@ impl Keyring {
         for stored in &backed_up {
             private_key(Action::BackedUp, stored).record_by(&now)?;
         }
-        write_new(path, &bytes)?;
+        let mut made = Some(write_new(path, &bytes)?);
         for stored in &backed_up {
             let file = now.certificate_file(stored.public().name());
             let marked = file.replace(&now.master_key, &encode(stored));
-            marked.inspect_err(|_| remove_all(&[(path, &bytes)]))?;
+            marked.inspect_err(|_| made.take().into_iter().for_each(NewFile::take_back))?;
         }
         entries.iter().map(|entry| carried(entry, Fate::New)).collect()
     }

@@ -18,6 +18,7 @@ use pellucid::flags::Flags;
 use pellucid::message;
 use pellucid::secret::{fill_random, Secret32};
 use pellucid::shown::Shown;
+use pellucid_files::new_file::NewFile;
 use pellucid_files::trusted::Guard;
 
 const MAGIC: &[u8; 16] = b"Pellucid key\0\0\0\0";
@@ -246,28 +247,32 @@ pub(super) fn link_new(temporary: &Path, path: &Path) -> Result<bool> {
 
 /// An early look, before anything is recorded: [`write_new`] decides.
 pub(super) fn check_new(path: &Path) -> Result<()> {
-    match path.symlink_metadata() {
+    match pellucid_files::paths::look_at_name(path) {
         Ok(_) => Err(Error::message(message::FILE_EXISTS, &path.shown().to_string())),
         Err(_) => Ok(()),
     }
 }
 
 /// Writes a new file for its owner only, wherever it is to lie; one that is there is left alone (message 15240).
-pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_new_for(path, bytes, None)
+pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<NewFile> {
+    let written = NewFile::write(path, bytes)
+        .map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
+    written.ok_or_else(|| Error::message(message::FILE_EXISTS, &path.shown().to_string()))
 }
 
 /// The same of several: all of them, or none.
-pub(super) fn write_all_new(files: &[(&Path, &[u8])]) -> Result<()> {
-    for (index, (path, bytes)) in files.iter().enumerate() {
-        write_new(path, bytes).inspect_err(|_| remove_all(&files[..index]))?;
+pub(super) fn write_all_new(files: &[(&Path, &[u8])]) -> Result<Vec<NewFile>> {
+    let mut made = Vec::with_capacity(files.len());
+    for (path, bytes) in files {
+        match write_new(path, bytes) {
+            Ok(file) => made.push(file),
+            Err(error) => {
+                made.into_iter().for_each(NewFile::take_back);
+                return Err(error);
+            }
+        }
     }
-    Ok(())
-}
-
-/// Takes files away again that this process has just made, because what belongs to them could not be done.
-pub(super) fn remove_all(files: &[(&Path, &[u8])]) {
-    files.iter().for_each(|(path, _)| drop(std::fs::remove_file(path)));
+    Ok(made)
 }
 
 /// An early look, before anything is recorded: whether the caller may put another file in the place of the one at `path`.
@@ -279,12 +284,9 @@ pub(super) fn may_replace(path: &Path) -> Result<()> {
         .map_err(|error| Error::io(Subject::File(path.to_owned()), error.into()))
 }
 
-/// The same inside `keyring`: for the group of a system instance, too.
+/// Writes a new file inside `keyring`: for the group of a system instance, too.
 pub(super) fn write_new_inside(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_new_for(path, bytes, path.parent().and_then(instance::group_of))
-}
-
-fn write_new_for(path: &Path, bytes: &[u8], group: Option<u32>) -> Result<()> {
+    let group = path.parent().and_then(instance::group_of);
     let temporary = write_temporary(path, bytes, group)?;
     match link_new(&temporary, path)? {
         true => Ok(()),

@@ -12,17 +12,17 @@
 //! another file of that name, which it never removes.
 
 use std::ffi::{CStr, OsStr};
-use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{fchown, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{fchown, FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::UNIX_EPOCH;
 
 use pellucid::secret::fill_random;
 use pellucid::{Error, Result, Subject};
-use pellucid_files::paths::rename_new;
-use pellucid_files::paths::sync_directory;
+use pellucid_files::way::Way;
+use pellucid_host::folder::{name_of, Folder};
 
 use crate::lower::{Lower, ReadEnd};
 
@@ -30,6 +30,8 @@ use crate::lower::{Lower, ReadEnd};
 #[derive(Debug)]
 pub struct CopyFile {
     file: Arc<File>,
+    /// The folder of all its names.
+    folder: Folder,
     path: PathBuf,
     is_needed: bool,
 }
@@ -42,12 +44,11 @@ impl CopyFile {
     /// [`Error::Misuse`] if a file is there that no killed conversion of this database has left;
     /// [`Error::Io`].
     pub fn create(path: PathBuf, database: &Path) -> Result<Self> {
-        clear(&path, database)?;
         let io = |error| Error::io(Subject::File(path.clone()), error);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(UNRECORDED);
-        let file = Arc::new(options.open(&path).map_err(io)?);
-        let copy = Self { file, path: path.clone(), is_needed: false };
+        let folder = Folder::of(&path).map_err(io)?;
+        clear(&folder, &path, database)?;
+        let file = folder.create_with(&name_of(&path), UNRECORDED).map_err(io)?;
+        let copy = Self { file: Arc::new(file), folder, path: path.clone(), is_needed: false };
         copy.record(&path, database)?;
         copy.file.set_permissions(Permissions::from_mode(0o600)).map_err(io)?;
         Ok(copy)
@@ -57,7 +58,7 @@ impl CopyFile {
     fn record(&self, name: &Path, database: &Path) -> Result<()> {
         let io = |error| Error::io(Subject::File(record_path(name)), error);
         let text = Record::of(&self.file.metadata().map_err(io)?).of_database(database)?;
-        match std::os::unix::fs::symlink(text, record_path(name)) {
+        match self.folder.symlink(&text, &name_of(&record_path(name))) {
             // Not every file system has links. There an administrator has to move away the copy
             // that a kill leaves.
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Ok(()),
@@ -65,9 +66,9 @@ impl CopyFile {
         }
     }
 
-    /// Makes the copy of a file that the caller made at `path`.
-    pub fn made(file: File, path: PathBuf) -> Self {
-        Self { file: Arc::new(file), path, is_needed: false }
+    /// Makes the copy of a file that the caller made at `path`, in the folder `folder`.
+    pub fn made(file: File, folder: Folder, path: PathBuf) -> Self {
+        Self { file: Arc::new(file), folder, path, is_needed: false }
     }
 
     /// Opens the copy that an interrupted conversion of `database` left at `path`. `None` if no
@@ -80,7 +81,8 @@ impl CopyFile {
     pub fn left(path: PathBuf, database: &Path) -> Result<Option<Self>> {
         let io = |error| Error::io(Subject::File(path.clone()), error);
         let foreign = |why: String| Err(Error::misuse(Subject::File(path.clone()), why));
-        match path.symlink_metadata() {
+        let folder = Folder::of(&path).map_err(io)?;
+        match folder.look(&name_of(&path)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io(error)),
             Ok(found) if !found.is_file() => {
@@ -88,12 +90,12 @@ impl CopyFile {
             }
             Ok(_) => {}
         }
-        let file = pellucid_files::regular::open_named(&path).map_err(io)?;
+        let file = folder.open(&name_of(&path)).map_err(io)?;
         let found = file.metadata().map_err(io)?;
         if found.nlink() > 1 {
             return foreign("it has another name, as a copy of a conversion never has".to_owned());
         }
-        let owner = std::fs::metadata(database).map_err(io)?.uid();
+        let owner = metadata_of(database)?.uid();
         let trusted = [0, owner, rustix::process::geteuid().as_raw()];
         if !trusted.contains(&found.uid()) {
             return foreign(format!(
@@ -101,7 +103,7 @@ impl CopyFile {
                 found.uid()
             ));
         }
-        Ok(Some(Self { file: Arc::new(file), path, is_needed: true }))
+        Ok(Some(Self { file: Arc::new(file), folder, path, is_needed: true }))
     }
 
     /// The copy's descriptor.
@@ -132,11 +134,11 @@ impl CopyFile {
     /// # Errors
     /// As [`CopyFile::create`]; [`Error::Misuse`] also if another file has taken one of the names.
     pub fn become_copy(&mut self, to: PathBuf, database: &Path) -> Result<()> {
-        clear(&to, database)?;
+        clear(&self.folder, &to, database)?;
         self.assert_named()?;
         self.record(&to, database)?;
-        if let Err(error) = rename_new(&self.path, &to) {
-            let _ = std::fs::remove_file(record_path(&to));
+        if let Err(error) = self.folder.rename_new(&name_of(&self.path), &name_of(&to)) {
+            let _ = self.folder.remove_name(&name_of(&record_path(&to)));
             return Err(Error::io(Subject::File(to), error));
         }
         self.path = to;
@@ -150,23 +152,30 @@ impl CopyFile {
     /// # Errors
     /// [`Error::Io`]; [`Error::Misuse`] if another file has taken its name.
     pub fn link(&self, to: &Path) -> Result<()> {
-        use rustix::fs::{linkat, AtFlags, CWD};
-        use std::os::fd::AsRawFd;
         let io = |error| Error::io(Subject::File(to.to_owned()), error);
         self.assert_named()?;
-        let held = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        match linkat(CWD, &held, CWD, to, AtFlags::SYMLINK_FOLLOW) {
-            // Without /proc, or if /proc is not of this file system, the link is made by the copy's
-            // name.
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::XDEV) => {
-                std::fs::hard_link(&self.path, to).map_err(io)?;
-            }
-            linked => linked.map_err(|error| io(error.into()))?,
-        }
-        match same(to.symlink_metadata(), self.file.metadata()) {
+        let (from, name) = (name_of(&self.path), name_of(to));
+        self.folder.link_file(&self.file, &from, &name).map_err(io)?;
+        match same(self.folder.look(&name), self.file.metadata()) {
             true => self.file.set_permissions(Permissions::from_mode(0o600)).map_err(io),
             false => Err(taken(&self.path)),
         }
+    }
+
+    /// Gives the file the name `to` in its folder, which nothing has yet, in the place of its own.
+    /// From here on it is no copy but a file of its own.
+    ///
+    /// # Errors
+    /// [`Error::Io`], with which the file keeps its name; [`Error::Misuse`] if another file has taken
+    /// one of the names.
+    pub fn become_file(mut self, to: &Path) -> Result<()> {
+        let io = |error| Error::io(Subject::File(to.to_owned()), error);
+        self.is_needed = true;
+        self.assert_named()?;
+        self.folder.rename_new(&name_of(&self.path), &name_of(to)).map_err(io)?;
+        self.path = to.to_owned();
+        self.assert_named()?;
+        self.sync_folder()
     }
 
     /// Checks that the copy's name still leads to this file.
@@ -181,7 +190,7 @@ impl CopyFile {
     }
 
     fn has_name(&self) -> bool {
-        same(self.path.symlink_metadata(), self.file.metadata())
+        same(self.folder.look(&name_of(&self.path)), self.file.metadata())
     }
 
     /// Removes the copy, which is no longer needed. If another file has its name by now, that file
@@ -194,17 +203,26 @@ impl CopyFile {
         if !self.has_name() {
             return Ok(());
         }
-        std::fs::remove_file(&self.path)
-            .map_err(|error| Error::io(Subject::File(self.path.clone()), error))?;
+        let io = |error| Error::io(Subject::File(self.path.clone()), error);
+        self.folder.remove_name(&name_of(&self.path)).map_err(io)?;
         self.remove_record();
-        sync_directory(&self.path)
+        self.sync_folder()
+    }
+
+    /// Forces the copy's names to disk.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn sync_folder(&self) -> Result<()> {
+        self.folder.sync().map_err(|error| Error::io(Subject::File(self.path.clone()), error))
     }
 
     fn remove_record(&self) {
         let Ok(found) = self.file.metadata() else { return };
-        let record = record_path(&self.path);
-        if read_record(&record).is_some_and(|text| Record::of(&found).begins(&text)) {
-            let _ = std::fs::remove_file(record);
+        let record = name_of(&record_path(&self.path));
+        let text = self.folder.read_link(&record);
+        if text.is_some_and(|text| Record::of(&found).begins(&text)) {
+            let _ = self.folder.remove_name(&record);
         }
     }
 
@@ -220,7 +238,7 @@ impl CopyFile {
 impl Drop for CopyFile {
     fn drop(&mut self) {
         if !self.is_needed && self.has_name() {
-            let _ = std::fs::remove_file(&self.path);
+            let _ = self.folder.remove_name(&name_of(&self.path));
             self.remove_record();
         }
     }
@@ -242,8 +260,7 @@ impl Record {
     }
 
     fn of_database(self, database: &Path) -> Result<String> {
-        let found = std::fs::metadata(database)
-            .map_err(|error| Error::io(Subject::File(database.to_owned()), error))?;
+        let found = metadata_of(database)?;
         Ok(format!("{}inode {}", self.0, identity(&found)))
     }
 
@@ -263,22 +280,24 @@ fn record_path(copy: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn read_record(path: &Path) -> Option<String> {
-    std::fs::read_link(path).ok()?.into_os_string().into_string().ok()
+/// What lies at a database's path, through no link of another user's.
+fn metadata_of(database: &Path) -> Result<Metadata> {
+    let io = |error| Error::io(Subject::File(database.to_owned()), error);
+    let way = Way::of(database).map_err(io)?;
+    way.look().map_err(io)
 }
 
 /// Removes the copy and the record that a killed conversion of `database` left, and nothing else.
-fn clear(copy: &Path, database: &Path) -> Result<()> {
+fn clear(folder: &Folder, copy: &Path, database: &Path) -> Result<()> {
     let record = record_path(copy);
+    let (name, record_name) = (name_of(copy), name_of(&record));
     let io = |error| Error::io(Subject::File(copy.to_owned()), error);
-    let found = match copy.symlink_metadata() {
+    let found = match folder.look(&name) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         found => Some(found.map_err(io)?),
     };
-    let text = read_record(&record);
-    if record.symlink_metadata().is_ok()
-        && !text.as_ref().is_some_and(|text| text.starts_with(WORDS))
-    {
+    let text = folder.read_link(&record_name);
+    if folder.has(&record_name) && !text.as_ref().is_some_and(|text| text.starts_with(WORDS)) {
         return Err(somebodys(&record));
     }
     if let Some(found) = found {
@@ -287,10 +306,11 @@ fn clear(copy: &Path, database: &Path) -> Result<()> {
         if !found.is_file() || found.nlink() != 1 || !(is_new || is_recorded) {
             return Err(somebodys(copy));
         }
-        std::fs::remove_file(copy).map_err(io)?;
+        folder.remove_name(&name).map_err(io)?;
     }
     match text {
-        Some(_) => std::fs::remove_file(&record)
+        Some(_) => folder
+            .remove_name(&record_name)
             .map_err(|error| Error::io(Subject::File(record.clone()), error)),
         None => Ok(()),
     }

@@ -11,7 +11,7 @@ use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
 use pellucid::sector::{SectorZero, SECTOR_BYTES};
 use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
-use pellucid_files::paths::copy_path;
+use pellucid_files::paths::{copy_path, is_there, look_at_name};
 use pellucid_host::code::{note, report, Code, Outcome};
 use pellucid_host::ffi;
 
@@ -181,7 +181,7 @@ enum Unfinished {
 pub fn is_unfinished(lower: Lower, path: &Path) -> Outcome<bool> {
     Ok(unfinished(lower)?.is_some_and(|kind| match kind {
         Unfinished::Plain(_) => true,
-        Unfinished::Sealed(_) => copy_path(path).exists() || may_be_laying(lower),
+        Unfinished::Sealed(_) => is_there(&copy_path(path)) || may_be_laying(lower),
     }))
 }
 
@@ -212,9 +212,8 @@ fn unfinished(lower: Lower) -> Outcome<Option<Unfinished>> {
 /// This opens no descriptor on the database, which another connection of this process may have
 /// open.
 pub fn is_copy_beside(path: &Path) -> bool {
-    copy_path(&pellucid_files::paths::own_name(path))
-        .symlink_metadata()
-        .is_ok_and(|found| found.is_file())
+    let copy = copy_path(&pellucid_files::paths::own_name(path));
+    look_at_name(&copy).is_ok_and(|found| found.is_file())
 }
 
 /// Finishes an interrupted laying under EXCLUSIVE.
@@ -230,7 +229,7 @@ pub fn roll_forward(
     expected: &Expectation,
 ) -> Outcome<()> {
     if read_only {
-        let error = match copy_path(path).exists() {
+        let error = match is_there(&copy_path(path)) {
             true => blocked(path, "by whoever opens it and may write; this connection may not"),
             false => headless(path),
         };

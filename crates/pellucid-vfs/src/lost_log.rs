@@ -4,15 +4,17 @@
 //! then by the next transaction. So their part of the log is copied first, under the recovery lock, as it lies: sealed, at its own
 //! offsets. A copy has the log's header, a hole for the frames that count, and the rest.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{fchown, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{fchown, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use pellucid::wal::HEADER_BYTES;
 use pellucid::{Error, Result, Subject};
-use pellucid_files::paths::{beside, sync_directory};
+use pellucid_files::paths::{beside, look_at_name};
+use pellucid_files::way::Way;
+use pellucid_host::folder::{name_of, Folder};
 use pellucid_keyring::{Action, Event};
 
 use crate::log_end::{Lost, Read};
@@ -23,7 +25,7 @@ const PIECE_BYTES: usize = 65536;
 
 /// The copies that lie beside the database `path`, unaccepted.
 pub fn kept(path: &Path) -> Vec<PathBuf> {
-    let is_there = |name: &PathBuf| name.symlink_metadata().is_ok();
+    let is_there = |name: &PathBuf| look_at_name(name).is_ok();
     (1..=COPIES_MOST).map(|number| name(path, number)).filter(is_there).collect()
 }
 
@@ -54,7 +56,7 @@ pub fn all(path: &Path) -> Result<Vec<PathBuf>> {
 
 /// Whether there may be one. They are numbered from 1 on, and the last is accepted first.
 pub(crate) fn is_kept(path: &Path) -> bool {
-    name(path, 1).symlink_metadata().is_ok()
+    look_at_name(&name(path, 1)).is_ok()
 }
 
 /// What to do about copies of a log.
@@ -72,16 +74,21 @@ fn name(path: &Path, number: u32) -> PathBuf {
 /// [`Error::Io`].
 pub fn accept(path: &Path) -> Result<Vec<PathBuf>> {
     let mut accepted = Vec::new();
-    for from in kept(path).into_iter().rev() {
+    let io = |path: &Path, error| Error::io(Subject::File(path.to_owned()), error);
+    let folder = Folder::of(&name(path, 1)).map_err(|error| io(path, error))?;
+    for number in (1..=COPIES_MOST).rev() {
+        let from = name(path, number);
+        if !folder.has(&name_of(&from)) {
+            continue;
+        }
         let to = (1..)
             .map(|number: u32| beside(path, &format!("-wal-accepted-{number}")))
-            .find(|to| to.symlink_metadata().is_err());
+            .find(|to| !folder.has(&name_of(to)));
         let Some(to) = to else { break };
-        pellucid_files::paths::rename_new(&from, &to)
-            .map_err(|error| Error::io(Subject::File(from.clone()), error))?;
+        folder.rename_new(&name_of(&from), &name_of(&to)).map_err(|error| io(&from, error))?;
         accepted.push(to);
     }
-    sync_directory(path)?;
+    folder.sync().map_err(|error| io(path, error))?;
     Ok(accepted)
 }
 
@@ -97,9 +104,11 @@ pub(crate) fn keep(
     (offset, size): (u64, u64),
 ) -> Result<PathBuf> {
     let mut free = None;
+    let io = |path: &Path, error| Error::io(Subject::File(path.to_owned()), error);
+    let folder = Folder::of(&name(path, 1)).map_err(|error| io(path, error))?;
     for number in 1..=COPIES_MOST {
         let name = name(path, number);
-        match pellucid_files::regular::open_named(&name) {
+        match folder.open(&name_of(&name)) {
             Ok(there) => {
                 if is_same(&there, read, (offset, size)).unwrap_or(false) {
                     return Ok(name);
@@ -109,7 +118,7 @@ pub(crate) fn keep(
                 free = Some(name);
                 break;
             }
-            Err(error) => return Err(Error::io(Subject::File(name), error)),
+            Err(error) => return Err(io(&name, error)),
         }
     }
     let Some(name) = free else {
@@ -121,26 +130,25 @@ pub(crate) fn keep(
     let event = Event::new(Action::Kept, "rest of a damaged log").of(name.display().to_string());
     // What is kept matters more than the line about it.
     let _ = event.record_here();
-    let written = write(&name, path, read, (offset, size));
-    if let Err(error) = written {
-        let _ = std::fs::remove_file(&name);
-        return Err(Error::io(Subject::File(name), error));
+    let file = folder.create(&name_of(&name)).map_err(|error| io(&name, error))?;
+    if let Err(error) = write(&file, path, read, (offset, size)) {
+        let _ = folder.remove(&name_of(&name), &file);
+        return Err(io(&name, error));
     }
-    sync_directory(&name)?;
+    folder.sync().map_err(|error| io(&name, error))?;
     Ok(name)
 }
 
 fn write(
-    name: &Path,
+    file: &File,
     database: &Path,
     read: &Read<'_>,
     (offset, size): (u64, u64),
 ) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create_new(true).mode(0o600).open(name)?;
-    if let Ok(original) = std::fs::metadata(database) {
+    let original = Way::of(database).and_then(|way| way.look());
+    if let Ok(original) = original {
         // Only root can give a file away, and a file made by its owner has the right owner already.
-        let _ = fchown(&file, Some(original.uid()), Some(original.gid()));
+        let _ = fchown(file, Some(original.uid()), Some(original.gid()));
     }
     each_piece(read, (offset, size), |piece, at| file.write_all_at(piece, at).map(|()| true))?;
     file.set_len(size)?;

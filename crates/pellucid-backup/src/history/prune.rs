@@ -318,7 +318,7 @@ fn there(path: &Path, missing: bool) -> Result<Option<File>, String> {
         return Ok(None);
     }
     let directory = path.parent().unwrap_or(Path::new("/"));
-    match path.metadata() {
+    match pellucid_files::paths::look(path) {
         // A disk that is not there takes its directories along, but for the one that it is mounted on.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && directory.is_dir() => {
             let why = "it is not there, and its disk may be one that is not mounted; if it was removed, `--missing` \
@@ -341,11 +341,13 @@ fn there(path: &Path, missing: bool) -> Result<Option<File>, String> {
 fn remove(held: &Held, removed: &mut Vec<PathBuf>) -> Result<(), Stuck> {
     for (path, file) in held {
         // A link goes as a link, and what it leads to stays.
-        let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
-        let gone = match is_link {
-            true => std::fs::remove_file(path),
-            false => Folder::of(path).and_then(|folder| folder.remove(&name_of(path), file)),
-        };
+        let gone = Folder::of(path).and_then(|folder| {
+            let name = name_of(path);
+            match folder.look(&name)?.is_symlink() {
+                true => folder.remove_name(&name),
+                false => folder.remove(&name, file),
+            }
+        });
         match gone {
             Ok(()) => removed.push(path.clone()),
             Err(error) => return Err((path.clone(), error.to_string())),

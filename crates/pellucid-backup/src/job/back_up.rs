@@ -220,7 +220,8 @@ fn assert_same(job: &Job, snapshot: &Snapshot) -> Result<(), DatabaseError> {
 /// The approximate bytes that a family gets: all of the database, because chunks go where there is
 /// room, and what its WAL may add.
 fn expected_bytes(database: &Path) -> u64 {
-    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let bytes =
+        |path: &Path| pellucid_files::paths::look(path).map_or(0, |metadata| metadata.len());
     bytes(database) + bytes(&beside(database, "-wal"))
 }
 

@@ -138,7 +138,9 @@ fn why_not(set: &SetHeader, said: &Description, place: &Place<'_>) -> Result<Opt
             Found::Sealed(sealed) => !sealed.header.is_switched_off(),
             _ => false,
         };
-        if to.exists() && inspect(to).is_ok_and(|found| is_sealed(found.kind)) {
+        if pellucid_files::paths::is_there(to)
+            && inspect(to).is_ok_and(|found| is_sealed(found.kind))
+        {
             return Ok(Some(format!("the database `{}` is", to.shown())));
         }
     }

@@ -62,7 +62,7 @@ impl Found {
         let named = open_family(path);
         let other = new_name(path);
         let is_other = named.as_ref().is_ok_and(|family| family.source.name() == other);
-        let has_other = !is_other && other.exists();
+        let has_other = !is_other && pellucid_files::paths::is_there(&other);
         Self { named, beside: if has_other { open_family(&other).ok() } else { None } }
     }
 }

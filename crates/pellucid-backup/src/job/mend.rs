@@ -16,7 +16,7 @@ use pellucid::shown::Shown;
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
 use pellucid_engine::convert::switch::Source;
-use pellucid_files::paths::full_name;
+use pellucid_files::paths::{full_name, resolved};
 use pellucid_host::connection::uri;
 use pellucid_host::ffi;
 use pellucid_host::{DatabaseError, Options};
@@ -80,7 +80,7 @@ pub fn mend(job: &Mending) -> std::result::Result<Vec<u32>, DatabaseError> {
         Some(&job.to),
         believe,
     )?;
-    let to = job.to.canonicalize().map_err(|e| Error::io(Subject::File(job.to.clone()), e))?;
+    let to = resolved(&job.to)?;
 
     let options = Options::new(job.timeout, Vec::new());
     let source = Source::reserve(&to, &uri(&to, "vfs=pellucid"), &options)?;

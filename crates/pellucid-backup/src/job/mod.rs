@@ -3,6 +3,7 @@
 //! [`crate::set`] and [`crate::restore`] write and read media. This module connects them with a
 //! database: its snapshot, its keys, and files that appear completely or not at all.
 
+mod aside;
 mod back_up;
 mod chain;
 mod clear;

@@ -88,7 +88,7 @@ pub fn refuse_to_replace(path: &Path, only_media: bool) -> Result<()> {
 /// [`Error::Misuse`], which names the file, if it is any other file.
 pub fn assert_left_over(path: &Path) -> Result<()> {
     let is_gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
-    let is_file = match std::fs::symlink_metadata(path) {
+    let is_file = match pellucid_files::paths::look_at_name(path) {
         Err(error) if is_gone(&error) => return Ok(()),
         found => found.is_ok_and(|found| found.is_file()),
     };

@@ -7,15 +7,18 @@ use pellucid::clock::now_micros;
 use pellucid::keys::ContainerKeys;
 use pellucid::media::Kind;
 use pellucid::{Algorithm, Error, Result, Subject};
+use pellucid_engine::convert::original::Original;
 use pellucid_engine::convert::switch::check_space;
-use pellucid_files::paths::sync_directory;
 use pellucid_files::paths::{assert_one_name, belongs_beside, full_name, BELONGS_BESIDE};
+use pellucid_files::way::Way;
+use pellucid_host::folder::{name_of, Folder};
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::copy::CopyFile;
 use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::{leave, remember, Birth, Credentials, Protection, Request};
 
+use super::aside::{logs, set_logs_aside};
 use super::chain::Chain;
 use super::clear::{is_doubtful, refuse_chain, Believe};
 use super::media::{about, open_media};
@@ -113,11 +116,12 @@ pub fn restore(
     let bytes = u64::from(header.pages) * u64::from(header.page_size);
     check_space(&place.to, bytes + bytes / 64)?;
     let beside = new_name(&place.to);
-    remove_stale(&beside)?;
+    remove_stale(&place.folder, &beside)?;
     // An unfinished file is removed.
     let whole = |file: &std::fs::File| {
         let io = |error| Error::io(Subject::File(beside.clone()), error);
-        Ok::<_, Error>(CopyFile::made(file.try_clone().map_err(io)?, beside.clone()))
+        let folder = place.folder.try_clone().map_err(io)?;
+        Ok::<_, Error>(CopyFile::made(file.try_clone().map_err(io)?, folder, beside.clone()))
     };
     match sealed {
         true => {
@@ -129,7 +133,12 @@ pub fn restore(
                 container.sequence = now_micros();
             }
             let keys = birth.keys()?;
-            let target = SealedTarget::create_unfinished(&beside, container.clone(), keys.clone())?;
+            let target = SealedTarget::create_unfinished(
+                &place.folder,
+                &beside,
+                container.clone(),
+                keys.clone(),
+            )?;
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
             target.finish(header.pages)?;
@@ -141,7 +150,7 @@ pub fn restore(
         false => {
             // Before the first page is there in clear.
             place.record(header.sealed_source)?;
-            let target = PlainTarget::create_unfinished(&beside, header.page_size)?;
+            let target = PlainTarget::create_unfinished(&place.folder, &beside, header.page_size)?;
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
             assert_database(target.file(), header.pages)?;
@@ -201,6 +210,10 @@ fn write_down(
 struct Place {
     /// The whole path, with symbolic links followed as SQLite does.
     to: PathBuf,
+    /// The folder that it lies in.
+    folder: Folder,
+    /// The file that is there.
+    original: Option<Original>,
     /// Whether a file is there.
     is_taken: bool,
     /// The file id of the container that is replaced.
@@ -216,14 +229,13 @@ impl Place {
         sealed: bool,
     ) -> std::result::Result<Self, DatabaseError> {
         let io = |error| Error::io(Subject::File(job.to.clone()), error);
-        let is_taken = job.to.exists();
-        let to = match is_taken {
-            true => job.to.canonicalize().map_err(io)?,
-            false => std::path::absolute(&job.to).map_err(io)?,
-        };
+        let way = Way::of(&job.to).map_err(io)?;
+        let (to, is_taken) = (way.path().to_owned(), way.is_there());
         refuse_beside(&to)?;
-        let logs = if is_taken { Vec::new() } else { replace::logs(&to) };
-        let mut place = Self { to, is_taken, older: None, logs };
+        let folder = Folder::at_end_of(&way).map_err(io)?;
+        let logs = if is_taken { Vec::new() } else { logs(&folder, &to) };
+        let original = is_taken.then(|| Original::hold(&to)).transpose()?;
+        let mut place = Self { to, folder, original, is_taken, older: None, logs };
         if is_taken {
             let incoming = Incoming { set: set.header(), description: set.description(), sealed };
             place.older = replace::check(&place.to, &incoming, job.replace, job.decrypted)?;
@@ -260,25 +272,25 @@ impl Place {
             // A database that a program has made meanwhile belongs to that program, and so do its
             // logs.
             self.assert_free()?;
-        }
-        if !self.is_taken {
             // Only the logs that the caller allowed to replace are set aside. A log that appeared
             // since belongs to a program.
-            let aside = replace::set_logs_aside(&self.to, &self.logs)?;
+            let aside = set_logs_aside(&self.folder, &self.to, &self.logs)?;
             match keys {
                 Some(keys) => expected.announce(Some(*keys.file_id()))?,
                 None => expected.let_go(Some(pellucid_vfs::laying::digest(&file)?.1))?,
             }
             if let Err(error) = file.link(&self.to) {
-                return Err(aside.put_back(error));
+                return Err(aside.put_back(&self.folder, error));
             }
             // From here on SQLite would take the logs for the new database's.
-            aside.remove();
+            aside.remove(&self.folder);
             file.remove()?;
-            return Ok(sync_directory(&self.to)?);
+            let synced = self.folder.sync();
+            return Ok(synced.map_err(|error| Error::io(Subject::File(self.to.clone()), error))?);
         }
+        let Some(original) = &self.original else { return Ok(()) };
         let new = Whole { file, page_bytes: page_size as usize, keys, expected };
-        if let Err(error) = replace::take_place(new, &self.to, timeout) {
+        if let Err(error) = replace::take_place(new, &self.to, original, timeout) {
             // Once the laying was begun, the next connection finishes it and needs the announcement.
             if !pellucid_vfs::laying::is_copy_beside(&self.to) {
                 let _ = expected.announce(None).and_then(|()| expected.let_go(None));
@@ -296,8 +308,8 @@ impl Place {
     /// Checks that no program has made a database at the path meanwhile.
     fn assert_free(&self) -> Result<()> {
         let is_new = |log: &PathBuf| !self.logs.contains(log);
-        let taken = std::fs::symlink_metadata(&self.to).is_ok();
-        let began = replace::logs(&self.to).into_iter().find(is_new);
+        let taken = self.folder.has(&name_of(&self.to));
+        let began = logs(&self.folder, &self.to).into_iter().find(is_new);
         if let Some(path) = taken.then(|| self.to.clone()).or(began) {
             return Err(Error::misuse(
                 Subject::File(path),
@@ -333,12 +345,12 @@ fn assert_database(file: &std::fs::File, pages: u32) -> Result<()> {
 }
 
 /// Removes the files that a killed restore left. A running restore holds a lock on its file.
-fn remove_stale(beside: &Path) -> Result<()> {
+fn remove_stale(folder: &Folder, beside: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
 
     use rustix::fs::{flock, FlockOperation};
     let io = |error: std::io::Error| Error::io(Subject::File(beside.to_owned()), error);
-    let file = match pellucid_files::regular::open_named(beside) {
+    let file = match folder.open(&name_of(beside)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(io)?,
     };
@@ -349,7 +361,10 @@ fn remove_stale(beside: &Path) -> Result<()> {
             "it has the name that is needed, and no interrupted restore has left it: move it away, or remove it if nobody \
              needs it; nothing was changed",
         )),
-        Ok(()) => CopyFile::made(file, beside.to_owned()).remove(),
+        Ok(()) => {
+            let folder = folder.try_clone().map_err(io)?;
+            CopyFile::made(file, folder, beside.to_owned()).remove()
+        }
         Err(rustix::io::Errno::WOULDBLOCK) => {
             Err(Error::misuse(Subject::File(beside.to_owned()), "another restore is writing it"))
         }

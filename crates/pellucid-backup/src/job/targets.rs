@@ -10,7 +10,7 @@ use pellucid::media::MediaHeader;
 use pellucid::message;
 use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
-use pellucid_files::paths::beside;
+use pellucid_files::paths::{self, beside, is_there, look, look_at_name};
 use pellucid_files::regular;
 use pellucid_host::folder::{identity, identity_of, name_of, open_to_append, Folder, Identity};
 
@@ -79,7 +79,7 @@ impl Files {
 
     /// Returns the names under which files exist.
     fn existing(&self) -> Vec<PathBuf> {
-        self.all().into_iter().filter(|path| is_file(path) && path.exists()).collect()
+        self.all().into_iter().filter(|path| is_file(path) && is_there(path)).collect()
     }
 
     /// Refuses names of files that must not be lost: the database, the files that belong to it, and
@@ -190,14 +190,13 @@ impl Targets {
         }
         settle(files)?;
         let there = files.existing();
-        let is_dangling = |path: &&PathBuf| {
-            is_file(path) && !path.exists() && std::fs::symlink_metadata(path).is_ok()
-        };
+        let is_dangling =
+            |path: &&PathBuf| is_file(path) && !is_there(path) && look_at_name(path).is_ok();
         if let Some(path) = files.all().iter().find(is_dangling) {
             let cause = "it is a symbolic link to nothing: name the file itself";
             return Err(Error::misuse(Subject::File(path.clone()), cause).into());
         }
-        if let Some(path) = there.iter().find(|path| !path.is_file()) {
+        if let Some(path) = there.iter().find(|path| !paths::is_file(path)) {
             return Err(
                 Error::misuse(Subject::File(path.clone()), "it is there and is no file").into()
             );
@@ -548,7 +547,7 @@ impl Drop for Targets {
 /// process that wrote them was stopped between two renames, and there is no other copy of that set.
 fn settle(files: &Files) -> Result<()> {
     let all: Vec<_> = files.all().into_iter().filter(|path| is_file(path)).collect();
-    let is_there_beside = |path: &&PathBuf| new_name(path).symlink_metadata().is_ok();
+    let is_there_beside = |path: &&PathBuf| look_at_name(&new_name(path)).is_ok();
     let beside: Vec<_> = all.iter().filter(is_there_beside).collect();
     if beside.is_empty() {
         return Ok(());
@@ -558,17 +557,17 @@ fn settle(files: &Files) -> Result<()> {
     for path in &beside {
         let beside = new_name(path);
         if let Some(file) = opened(&beside, false)? {
-            let locked = lock_named(&file, || identity_of(&beside.symlink_metadata()?));
+            let locked = lock_named(&file, || identity_of(&look_at_name(&beside)?));
             locked.map_err(|error| Error::io(Subject::File(beside.clone()), error))?;
             locks.push((beside, file));
         }
     }
     for path in &beside {
         // A file that cannot be read now may be complete.
-        is_there(open_family(&new_name(path)))?;
+        if_there(open_family(&new_name(path)))?;
     }
     // Files that are no media have no set that could be lost.
-    let Some(media) = is_there(open_media_to_write(&all))? else { return Ok(()) };
+    let Some(media) = if_there(open_media_to_write(&all))? else { return Ok(()) };
     let sets: BTreeSet<_> = media.families().iter().flatten().map(last_set).collect();
     let disagree = sets.len() > 1 || !media.stale().is_empty();
     let names: Vec<_> =
@@ -581,7 +580,7 @@ fn settle(files: &Files) -> Result<()> {
         if names.contains(&beside) && media.sets() > 0 {
             let renamed = folder.rename(&name_of(&beside), &name_of(path), file);
             renamed.and_then(|()| folder.sync()).map_err(io)?;
-        } else if path.exists() {
+        } else if is_there(path) {
             if disagree && open_family(&beside).is_ok_and(|family| !family.sets.is_empty()) {
                 return Err(Error::misuse(
                     Subject::File(beside),
@@ -598,7 +597,7 @@ fn settle(files: &Files) -> Result<()> {
 
 /// Turns the error of a missing file, or of one that is no media, into `None`. Every other error is
 /// returned.
-fn is_there<T>(opened: Result<T>) -> Result<Option<T>> {
+fn if_there<T>(opened: Result<T>) -> Result<Option<T>> {
     match opened {
         Ok(found) => Ok(Some(found)),
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -610,7 +609,7 @@ fn is_there<T>(opened: Result<T>) -> Result<Option<T>> {
 /// Whether two names lead to one file, or would.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    if let (Ok(one), Ok(other)) = (std::fs::metadata(one), std::fs::metadata(other)) {
+    if let (Ok(one), Ok(other)) = (look(one), look(other)) {
         return (one.dev(), one.ino()) == (other.dev(), other.ino());
     }
     let place = |path: &Path| {
@@ -696,7 +695,7 @@ fn lock_all(paths: &[PathBuf]) -> Result<Vec<(PathBuf, File)>> {
     let mut files = Vec::with_capacity(paths.len());
     for path in paths {
         if let Some(file) = opened(path, true)? {
-            let locked = lock_named(&file, || identity_of(&path.metadata()?));
+            let locked = lock_named(&file, || identity_of(&look(path)?));
             locked.map_err(|error| Error::io(Subject::File(path.clone()), error))?;
             files.push((path.clone(), file));
         }

@@ -1,7 +1,7 @@
 //! Database files that pages are restored to: plain ones and containers.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ use pellucid::nonce::SystemNonces;
 use pellucid::sector::{SectorZero, Wear, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET};
 use pellucid::sqlite::lock_page;
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
+
+use pellucid_host::folder::{name_of, Folder};
 
 use super::pages::PageTarget;
 
@@ -35,13 +37,15 @@ pub struct SealedTarget {
 /// The mode of a file that a restore has not given its name yet. No other file has it.
 pub const UNFINISHED_MODE: u32 = 0o1600;
 
+fn folder_of(path: &Path) -> Result<Folder> {
+    Folder::of(path).map_err(|error| Error::io(Subject::File(path.to_owned()), error))
+}
+
 /// Locked, so that others know that somebody writes it.
-fn create(path: &Path, mode: u32) -> Result<File> {
+fn create(folder: &Folder, path: &Path, mode: u32) -> Result<File> {
     use rustix::fs::{flock, FlockOperation};
     let io = |error| Error::io(Subject::File(path.to_owned()), error);
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(mode);
-    let file = options.open(path).map_err(io)?;
+    let file = folder.create_with(&name_of(path), mode).map_err(io)?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| io(error.into()))?;
     Ok(file)
 }
@@ -52,19 +56,19 @@ impl PlainTarget {
     /// # Errors
     /// [`Error::Io`].
     pub fn create(path: &Path, page_size: u32) -> Result<Self> {
-        Self::with_mode(path, page_size, 0o600)
+        Self::with_mode(&folder_of(path)?, path, page_size, 0o600)
     }
 
-    /// Makes the file with [`UNFINISHED_MODE`], which stays until somebody gives it another one.
+    /// Makes the file in `folder` with [`UNFINISHED_MODE`], which stays until somebody gives it another one.
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn create_unfinished(path: &Path, page_size: u32) -> Result<Self> {
-        Self::with_mode(path, page_size, UNFINISHED_MODE)
+    pub fn create_unfinished(folder: &Folder, path: &Path, page_size: u32) -> Result<Self> {
+        Self::with_mode(folder, path, page_size, UNFINISHED_MODE)
     }
 
-    fn with_mode(path: &Path, page_size: u32, mode: u32) -> Result<Self> {
-        let (file, path) = (create(path, mode)?, path.to_owned());
+    fn with_mode(folder: &Folder, path: &Path, page_size: u32, mode: u32) -> Result<Self> {
+        let (file, path) = (create(folder, path, mode)?, path.to_owned());
         Ok(Self { file, path, page_bytes: u64::from(page_size) })
     }
 
@@ -99,19 +103,22 @@ impl SealedTarget {
     /// # Errors
     /// [`Error::Io`].
     pub fn create(path: &Path, header: Header, keys: Arc<ContainerKeys>) -> Result<Self> {
-        Ok(Self { file: create(path, 0o600)?, path: path.to_owned(), header, keys })
+        let file = create(&folder_of(path)?, path, 0o600)?;
+        Ok(Self { file, path: path.to_owned(), header, keys })
     }
 
-    /// Makes the file with [`UNFINISHED_MODE`], which stays until somebody gives it another one.
+    /// Makes the file in `folder` with [`UNFINISHED_MODE`], which stays until somebody gives it another one.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn create_unfinished(
+        folder: &Folder,
         path: &Path,
         header: Header,
         keys: Arc<ContainerKeys>,
     ) -> Result<Self> {
-        Ok(Self { file: create(path, UNFINISHED_MODE)?, path: path.to_owned(), header, keys })
+        let file = create(folder, path, UNFINISHED_MODE)?;
+        Ok(Self { file, path: path.to_owned(), header, keys })
     }
 
     /// The file: its name may be another one's by the time that it is finished.

@@ -1,8 +1,11 @@
 //! Where media go.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use pellucid_files::paths::look_at_name;
+use pellucid_host::folder::{name_of, Folder};
 
 /// One media family, or one mirror of it: bytes are written one after the other.
 pub trait MediaSink: Send {
@@ -33,8 +36,7 @@ impl FileSink {
     /// # Errors
     /// The system's.
     pub fn create(path: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::OpenOptionsExt;
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        let file = Folder::of(path)?.create(&name_of(path))?;
         lock(&file, path)?;
         Ok(Self { file, path: path.to_owned() })
     }
@@ -79,7 +81,7 @@ impl FileSink {
 /// Locks a file by its name. One that has lost its name since it was opened, to nobody who has it now, was removed:
 /// with its directory, perhaps.
 fn lock(file: &File, path: &Path) -> io::Result<()> {
-    lock_media(file).map_err(|error| match path.symlink_metadata() {
+    lock_media(file).map_err(|error| match look_at_name(path) {
         Err(gone) if gone.kind() == io::ErrorKind::NotFound => gone,
         _ => error,
     })

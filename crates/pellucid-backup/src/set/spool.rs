@@ -12,6 +12,7 @@ use pellucid::error::{Error, Result, Subject};
 use pellucid::media::CHUNK_BYTES;
 use pellucid::secret::Secret32;
 use pellucid::Algorithm;
+use pellucid_host::folder::{name_of, Folder};
 
 use super::PageSource;
 
@@ -198,10 +199,9 @@ pub fn nameless(directory: &Path) -> Result<File> {
 
 /// A file that only its owner may read, whatever the umask is, and that loses its name at once.
 fn private(path: &Path) -> std::io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = File::options();
-    let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
-    std::fs::remove_file(path)?;
+    let (folder, name) = (Folder::of(path)?, name_of(path));
+    let file = folder.create(&name)?;
+    folder.remove(&name, &file)?;
     Ok(file)
 }
 

@@ -1,18 +1,20 @@
 //! The new database: made beside its name and given it when it is whole.
 
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::os::unix::fs::{fchown, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{File, Metadata, Permissions};
+use std::os::unix::fs::{fchown, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use pellucid::shown::Shown;
 use pellucid::sqlite::{Map, Object, Source, SCHEMA};
+use pellucid_engine::convert::encrypt::AS_COPY;
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_engine::page_source::Pages;
+use pellucid_files::way::Way;
+use pellucid_host::folder::{name_of, Folder};
+use pellucid_vfs::copy::{CopyFile, Lent};
 use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::{prepare_birth, remember, Birth};
 use rusqlite::{Connection, OpenFlags};
-use rustix::fs::{renameat_with, RenameFlags, CWD};
-use rustix::io::Errno;
 
 use super::layout::Layout;
 use super::report::Report;
@@ -21,28 +23,11 @@ use crate::output::Failure;
 /// A database that is being made.
 #[derive(Debug)]
 pub struct Target {
-    /// Where it is made.
-    path: Unfinished,
     pub db: Connection,
+    /// What SQLite opened by its name is this file. It is removed on drop.
+    file: CopyFile,
+    lent: Lent,
     sealed: bool,
-}
-
-/// A file that is of no use to anybody unless it is finished.
-#[derive(Debug)]
-struct Unfinished(Option<PathBuf>);
-
-impl Unfinished {
-    fn path(&self) -> &Path {
-        self.0.as_deref().unwrap_or(Path::new(""))
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            let _ = fs::remove_file(path);
-        }
-    }
 }
 
 /// A table of SQLite's own that it makes with the first table that needs it.
@@ -51,13 +36,17 @@ pub const SEQUENCE: &str = "sqlite_sequence";
 impl Target {
     /// Refuses to write over anything.
     pub fn refuse_existing(to: &Path) -> Result<(), Failure> {
-        if fs::symlink_metadata(to).is_ok() {
+        let io = |error: std::io::Error| {
+            Failure::new(error, "look at the permissions of the directory").kind("io").about(to)
+        };
+        let folder = Folder::of(to).map_err(io)?;
+        if folder.has(&name_of(to)) {
             return Err(Failure::new("the file exists already", "name a file that does not exist")
                 .kind("exists")
                 .about(to));
         }
         let building = building(to);
-        if fs::symlink_metadata(&building).is_ok() {
+        if folder.has(&name_of(&building)) {
             return Err(Failure::new(
                 "another salvage is writing this file, or was interrupted",
                 "remove the file if no salvage is running",
@@ -76,21 +65,28 @@ impl Target {
                 .kind("io")
                 .about(&path)
         };
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o600).open(&path).map_err(io)?;
-        let unfinished = Unfinished(Some(path.clone()));
-        if let Ok(original) = fs::metadata(from) {
-            permit_as(&file, &original).map_err(io)?;
-        }
+        // SQLite calls it so, and it is lent under this name.
+        let path = match Way::to_name(&path) {
+            Ok(way) => way.path().to_owned(),
+            Err(error) => return Err(io(error)),
+        };
+        let folder = Folder::of(&path).map_err(io)?;
+        let file = folder.create(&name_of(&path)).map_err(io)?;
+        let original = Way::of(from).and_then(|way| way.look());
+        let permitted = original.map_or(Ok(()), |original| permit_as(&file, &original));
+        let file = CopyFile::made(file, folder, path.clone());
+        permitted.map_err(io)?;
         let sealed = birth.is_some();
-        let name = uri(&path);
+        let lent = file.lend(!sealed);
         let name = match birth {
-            Some(birth) => format!("{name}?vfs=pellucid&pellucid_birth={}", prepare_birth(birth)?),
-            None => format!("{name}?vfs=unix"),
+            Some(birth) => {
+                format!("{}?{AS_COPY}&pellucid_birth={}", uri(&path), prepare_birth(birth)?)
+            }
+            None => format!("{}?{AS_COPY}", uri(&path)),
         };
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
         let db = Connection::open_with_flags(name, flags).map_err(sqlite)?;
-        Ok(Self { path: unfinished, db, sealed })
+        Ok(Self { db, file, lent, sealed })
     }
 
     /// Gives it what page 1 says of the old one.
@@ -189,27 +185,23 @@ impl Target {
     }
 
     /// Forces it to disk and gives it its name; its bytes.
-    pub fn finish(mut self, to: &Path, wal: bool) -> Result<u64, Failure> {
+    pub fn finish(self, to: &Path, wal: bool) -> Result<u64, Failure> {
+        // From here on its log is a file beside it.
+        drop(self.lent);
         if wal {
             self.db.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
         }
-        let db = std::mem::replace(&mut self.db, Connection::open_in_memory().map_err(sqlite)?);
-        db.close().map_err(|(_, error)| sqlite(error))?;
+        self.db.close().map_err(|(_, error)| sqlite(error))?;
         let io = |error: std::io::Error| {
             Failure::new(error, "look at the permissions of the directory, and at the disk")
                 .kind("io")
         };
-        let file = File::open(self.path.path()).map_err(io)?;
-        file.sync_all().map_err(io)?;
-        let bytes = file.metadata().map_err(io)?.len();
-        if let Some(whole) = self.path.0.take() {
-            rename_new(&whole, to).map_err(|error| {
-                let hint = format!("`{}` is whole: rename it to a free name", whole.shown());
-                Failure::new(error, hint).kind("io")
-            })?;
-        }
-        let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(directory.unwrap_or(Path::new("."))).and_then(|at| at.sync_all()).map_err(io)?;
+        self.file.file().sync_all().map_err(io)?;
+        let bytes = self.file.file().metadata().map_err(io)?.len();
+        self.file.become_file(to).map_err(|error| {
+            let hint = format!("`{}` is whole: rename it to a free name", building(to).shown());
+            Failure::new(error, hint).kind("io")
+        })?;
         if let (true, Ok(whole)) = (self.sealed, std::path::absolute(to)) {
             if let Kind::Sealed(found) = inspect(to)?.kind {
                 remember(&found.header, &whole);
@@ -240,18 +232,6 @@ fn permit_as(file: &File, original: &Metadata) -> std::io::Result<()> {
         mode &= 0o707 | ((mode & 0o007) << 3);
     }
     file.set_permissions(Permissions::from_mode(mode))
-}
-
-/// Gives a file another name that nothing has yet.
-fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system can (renameat2(2), EINVAL). NFS cannot, but it can link.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            fs::hard_link(from, to)?;
-            fs::remove_file(from)
-        }
-        renamed => renamed.map_err(Into::into),
-    }
 }
 
 fn building(to: &Path) -> PathBuf {

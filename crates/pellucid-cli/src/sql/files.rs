@@ -1,6 +1,5 @@
 //! Scripts as files: those of -i and `:r`, and text in which `$(` begins no variable (-x).
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::PathBuf;
 
@@ -23,7 +22,7 @@ pub struct Disk {
 
 impl Files for Disk {
     fn open(&mut self, name: &str) -> io::Result<Box<dyn BufRead>> {
-        let file = File::open(drives::file(&self.drives, name))?;
+        let file = pellucid_files::regular::open_given(&drives::file(&self.drives, name))?;
         self.read(BufReader::new(file))
     }
 }

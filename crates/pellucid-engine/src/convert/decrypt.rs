@@ -5,7 +5,6 @@ use std::path::Path;
 
 use pellucid::sector::SectorZero;
 use pellucid::{Error, Subject};
-use pellucid_files::paths::sync_directory;
 use pellucid_files::paths::{assert_one_name, full_name, resolved};
 use pellucid_host::connection::uri;
 use pellucid_host::{DatabaseError, Options};
@@ -94,6 +93,5 @@ fn finish_copy(copy: &CopyFile, counter: u32, wal: bool) -> Result<(), DatabaseE
     set_first_page(&mut head, counter, wal);
     file.write_all_at(&head, 0).map_err(io)?;
     file.sync_all().map_err(io)?;
-    sync_directory(copy.path())?;
-    Ok(())
+    Ok(copy.sync_folder()?)
 }

@@ -9,7 +9,6 @@ use pellucid::nonce::SystemNonces;
 use pellucid::sector::SECTOR_BYTES;
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Subject};
-use pellucid_files::paths::sync_directory;
 use pellucid_files::paths::{assert_one_name, full_name, resolved};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::lending::Lender;
@@ -17,6 +16,7 @@ use pellucid_host::{DatabaseError, Options};
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::copy::CopyFile;
 use pellucid_vfs::laying::Laying;
+use pellucid_vfs::names::Held;
 use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::pins::{Expectation, Lesser};
 use pellucid_vfs::seal_request::{prepare_birth, Birth};
@@ -41,6 +41,9 @@ pub fn encrypt(
     pins.refuse_lesser(Lesser::Plain)?;
     let path = &resolved(path)?;
     let original = Original::hold(path)?;
+    // The plain file is read without the shim.
+    let io = |error| Error::io(Subject::File(path.to_owned()), error);
+    let _names = Held::of(path).map_err(io)?;
     assert_one_name(path)?;
     let lower_uri = uri(path, "vfs=unix");
     let reader = original.look(path, &lower_uri, options)?;
@@ -128,8 +131,7 @@ fn finish_copy(
     keys.seal(FileKind::Database, &place, &mut SystemNonces, &content, &mut unit)?;
     file.write_all_at(&unit, REGION_BYTES).map_err(io)?;
     file.sync_all().map_err(io)?;
-    sync_directory(copy.path())?;
-    Ok(())
+    Ok(copy.sync_folder()?)
 }
 
 /// Sets the change counter, "version valid for" and the two format bytes (SQLite file format, 1.3).

@@ -9,6 +9,7 @@ use std::fs::{File, Metadata};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pellucid::{Error, Result, Subject};
 use pellucid_host::connection::Handle;
@@ -22,13 +23,13 @@ use crate::look::look_by;
 /// time, so that the opened file cannot be identified.
 const TRIES: u32 = 20;
 
-/// The file that a database's name led to.
-#[derive(Debug)]
+/// The file that a database's name led to. A clone holds the same file.
+#[derive(Debug, Clone)]
 pub struct Original {
     path: PathBuf,
     /// The descriptor that keeps the inode (`O_PATH`). Closing it releases none of the locks that
     /// SQLite has on the file.
-    held: File,
+    held: Arc<File>,
 }
 
 impl Original {
@@ -40,7 +41,7 @@ impl Original {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held: OwnedFd = open(path, flags, Mode::empty())
             .map_err(|error| Error::io(Subject::File(path.to_owned()), error.into()))?;
-        let original = Self { path: path.to_owned(), held: File::from(held) };
+        let original = Self { path: path.to_owned(), held: Arc::new(File::from(held)) };
         // `O_PATH` can hold a link itself, so the name is checked.
         original.assert_named().map(|()| original)
     }

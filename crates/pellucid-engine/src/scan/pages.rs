@@ -8,6 +8,7 @@ use pellucid::header::{Header, REGION_BYTES};
 use pellucid::sqlite::lock_page;
 use pellucid::{journal, unit, Error, Result, Subject};
 use pellucid_host::code::Outcome;
+use pellucid_host::folder::{name_of, Folder};
 use pellucid_vfs::link::Link;
 use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::CALL_BYTES;
@@ -74,7 +75,7 @@ pub fn cut(lower: OpenFile<'_>, link: &Link, pages: u64) -> Outcome<()> {
 pub fn without_log(lower: OpenFile<'_>, link: &Link) -> Outcome<Option<u64>> {
     let mut log = link.path().as_os_str().to_owned();
     log.push("-wal");
-    match std::fs::metadata(&log) {
+    match pellucid_files::paths::look(Path::new(&log)) {
         Ok(found) if found.len() == 0 => return Ok(Some(0)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Some(0)),
         _ => {}
@@ -103,10 +104,12 @@ pub fn remove_ended_journal(path: &Path) -> Result<()> {
     let name = PathBuf::from(name);
     let failed = |error| Error::io(Subject::File(name.clone()), error);
     let mut first = [0; journal::SECTOR_PART_BYTES];
-    let read =
-        pellucid_files::regular::open_named(&name).and_then(|mut journal| journal.read(&mut first));
+    let folder = Folder::of(&name).map_err(failed)?;
+    let read = folder.open(&name_of(&name)).and_then(|mut file| Ok((file.read(&mut first)?, file)));
     match read {
-        Ok(_) if first.iter().all(|byte| *byte == 0) => std::fs::remove_file(&name).map_err(failed),
+        Ok((_, file)) if first.iter().all(|byte| *byte == 0) => {
+            folder.remove(&name_of(&name), &file).map_err(failed)
+        }
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(error)),

@@ -51,7 +51,8 @@ impl Turn {
         let failed = |error| Error::io(Subject::File(database.to_owned()), error);
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|one| one.taken || one.file.metadata().is_ok_and(|found| found.nlink() > 0));
-        let id = std::fs::metadata(database).map(|found| id_of(&found)).map_err(failed)?;
+        let id =
+            pellucid_files::paths::look(database).map(|found| id_of(&found)).map_err(failed)?;
         let at = match known.iter().position(|one| one.id == id) {
             Some(at) => at,
             None => {

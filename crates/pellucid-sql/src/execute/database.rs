@@ -2,7 +2,8 @@
 
 use pellucid::shown::Shown;
 use pellucid_engine::inspect::{inspect, Kind};
-use pellucid_files::paths::{belongs_beside, BELONGS_BESIDE};
+use pellucid_files::paths::{belongs_beside, look, look_at_name, BELONGS_BESIDE};
+use pellucid_host::folder;
 use pellucid_tsql::ast::{
     AlterDatabase, Attach, ByteUnit, CreateDatabase, DatabaseAccess, DatabaseOption,
     DatabaseStatement, FileSize, FileSpec, MaxSize, Name, PageVerify, RecoveryModel, SizeUnit,
@@ -100,13 +101,13 @@ impl Session {
                 Message::create_failed(),
             ]));
         }
-        if path.symlink_metadata().is_ok() {
+        if look_at_name(&path).is_ok() {
             return Err(Raised::of(vec![Message::file_exists(&path), Message::create_failed()]));
         }
         make_file(&path).map_err(|raised| raised.and(Message::create_failed()))?;
         let known = self.databases.instance.register(name, &path).inspect_err(|_| {
             // Nothing is in it yet, and nobody knows of it.
-            let _ = std::fs::remove_file(&path);
+            let _ = remove(&path);
         })?;
         if let Some(collation) = &create.collation {
             self.databases.instance.set(&known, "collation", &collation.as_str())?;
@@ -435,12 +436,12 @@ fn remove_files(known: &Known) -> Result<(), Removal> {
     };
     let other = |error: pellucid::Error| Removal::Failed(std::io::Error::other(error.to_string()));
     let expected = pellucid_vfs::pins::Expectation::at_all_names(&known.path).map_err(other)?;
-    std::fs::remove_file(&known.path).map_err(failed)?;
+    remove(&known.path).map_err(failed)?;
     drop(held);
     for end in ["-journal", "-wal", "-shm"] {
         let mut name = known.path.clone().into_os_string();
         name.push(end);
-        match std::fs::remove_file(&name) {
+        match remove(std::path::Path::new(&name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Removal::Failed(error))
             }
@@ -465,7 +466,7 @@ fn remove_files(known: &Known) -> Result<(), Removal> {
 /// tell, and what it wrote afterwards would be lost.
 pub(super) fn is_open_elsewhere(path: &std::path::Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let Ok(own) = std::fs::metadata(path) else { return false };
+    let Ok(own) = look(path) else { return false };
     let same = |link: std::fs::DirEntry| {
         std::fs::metadata(link.path())
             .is_ok_and(|found| found.ino() == own.ino() && found.dev() == own.dev())
@@ -483,10 +484,19 @@ pub(super) fn is_open_elsewhere(path: &std::path::Path) -> bool {
         .any(|descriptors| descriptors.flatten().any(same))
 }
 
+/// The mode of a new database, of which the umask takes what it takes of every file.
+const NEW_MODE: u32 = 0o666;
+
+/// Removes a file in the folder that its way leads to.
+fn remove(path: &std::path::Path) -> std::io::Result<()> {
+    folder::Folder::of(path)?.remove_name(&folder::name_of(path))
+}
+
 /// An empty database: one page, so that it is one to everybody.
 fn make_file(path: &std::path::Path) -> Done {
     let io = |error: std::io::Error| Raised::from(Message::no_directory(path, &error));
-    std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(io)?;
+    let made = |at: folder::Folder| at.create_with(&folder::name_of(path), NEW_MODE);
+    folder::Folder::of(path).and_then(made).map_err(io)?;
     // Encrypted databases of the session say nothing about this one.
     let made = Connection::open_with_flags(
         format!("{}&plain_copies=1", uri(path)),
@@ -494,7 +504,7 @@ fn make_file(path: &std::path::Path) -> Done {
     )
     .and_then(|connection| connection.execute_batch("PRAGMA journal_mode = WAL; VACUUM"));
     if let Err(error) = made {
-        let _ = std::fs::remove_file(path);
+        let _ = remove(path);
         return Err(error.into());
     }
     Ok(())
