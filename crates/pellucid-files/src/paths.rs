@@ -82,10 +82,11 @@ pub fn is_file(path: &Path) -> bool {
     look(path).is_ok_and(|found| found.is_file())
 }
 
-/// The file's own name, where `path` is a symbolic link: its side files lie beside that. As it was given where it is none.
+/// The file's own name, where `path` is a symbolic link that is followed ([`Way::of`]): its side files lie beside that. As it
+/// was given where it is none.
 pub fn own_name(path: &Path) -> PathBuf {
     let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
-    let own = if is_link { path.canonicalize().ok() } else { None };
+    let own = if is_link { resolved(path).ok() } else { None };
     own.unwrap_or_else(|| path.to_owned())
 }
 
