@@ -25,6 +25,7 @@ mod errors;
 mod event_log;
 mod events;
 mod everyday;
+mod exchanged_names;
 mod facts;
 mod forged_media;
 mod forgeries;
