@@ -114,7 +114,7 @@ fn open_at(access: OFlags, directory: &File, name: &OsStr) -> io::Result<File> {
         return Err(not_regular());
     }
     if access != OFlags::RDONLY {
-        if let Some(why) = has_foreign_name(&directory.metadata()?, &found) {
+        if let Some(why) = has_foreign_name(directory, &found)? {
             return Err(io::Error::other(why));
         }
     }

@@ -14,7 +14,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use pellucid::shown::Shown;
-use rustix::fs::{fstat, openat, openat2, readlinkat, FileType, Mode, OFlags, ResolveFlags, CWD};
+use rustix::fs::{
+    fstat, openat, openat2, readlinkat, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, CWD,
+};
 use rustix::io::Errno;
 
 /// As the kernel: a path with more symbolic links than that has a circle.
@@ -72,8 +74,14 @@ impl Way {
         else {
             return Ok(None);
         };
-        let (owner, is_link) =
-            look(&directory, name)?.map_or((None, false), |(_, owner, link)| (Some(owner), link));
+        let found = match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Some(found),
+            Err(Errno::NOENT) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let owner = found.map(|found| found.st_uid);
+        let is_link =
+            found.is_some_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink);
         let path = parent.components().chain([Component::Normal(name)]).collect();
         Ok(Some(Self { directory: directory.into(), name: name.to_owned(), owner, path, is_link }))
     }
@@ -221,16 +229,23 @@ fn refuse_foreign(links: &[(u32, PathBuf)], owner: u32, to: &Path) -> io::Result
 /// Why a file that was opened in a directory is not written to: it has another name elsewhere, and whoever else can write to
 /// the directory may have made this one. A kernel that protects hard links (`fs.protected_hardlinks`) refuses to make most of
 /// such names; not every kernel does.
-pub fn has_foreign_name(directory: &Metadata, found: &Metadata) -> Option<String> {
+///
+/// # Errors
+/// The system's.
+pub fn has_foreign_name(directory: &File, found: &Metadata) -> io::Result<Option<String>> {
+    if found.nlink() < 2 {
+        return Ok(None);
+    }
+    let directory = directory.metadata()?;
     let alone = directory.mode() & WRITE_OF_OTHERS == 0;
-    let own = found.nlink() < 2 || alone && directory.uid() == found.uid();
-    (!own).then(|| {
+    let own = alone && directory.uid() == found.uid();
+    Ok((!own).then(|| {
         format!(
             "it is user {}'s and has another name (hard link), which may have been made by whoever can write to its folder: \
              it is not opened; `find -samefile` finds the other, and a copy is a file of its own",
             found.uid()
         )
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub fn all(path: &Path) -> Result<Vec<PathBuf>> {
 
 /// Whether there may be one. They are numbered from 1 on, and the last is accepted first.
 pub(crate) fn is_kept(path: &Path) -> bool {
-    look_at_name(&name(path, 1)).is_ok()
+    name(path, 1).symlink_metadata().is_ok()
 }
 
 /// What to do about copies of a log.

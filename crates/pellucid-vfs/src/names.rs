@@ -254,13 +254,15 @@ impl Folder {
     fn refuses(&self, opened: c_int) -> Option<String> {
         // SAFETY: the descriptor is open, and stays SQLite's.
         let opened = ManuallyDrop::new(unsafe { File::from_raw_fd(opened) });
-        let (Ok(found), Ok(directory)) = (opened.metadata(), self.directory.metadata()) else {
-            return Some("it cannot be looked at".to_owned());
-        };
+        let unknown = || Some("it cannot be looked at".to_owned());
+        let Ok(found) = opened.metadata() else { return unknown() };
         if never_a_database(&found) {
             return Some("not a regular file".to_owned());
         }
-        has_foreign_name(&directory, &found).filter(|_| found.is_file())
+        match has_foreign_name(&self.directory, &found) {
+            Ok(why) => why.filter(|_| found.is_file()),
+            Err(_) => unknown(),
+        }
     }
 }
 
