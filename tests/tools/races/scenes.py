@@ -66,6 +66,24 @@ printf x | dd of=app.db-wal bs=1 seek=600 conv=notrunc status=none
 """
 LOSING = DAMAGED + "pellucid run -- sqlite3 app.db 'SELECT 1 FROM t LIMIT 1'\n"
 
+# An encryption that was killed right after its commit point: sector 0 is the container's, which lies beside the database.
+HALF = PLAIN + """
+cp plain.db app.db; pellucid -q encrypt app.db; mv app.db app.db-pellucid
+{ head -c 512 app.db-pellucid; tail -c +513 plain.db; } > app.db; rm plain.db
+"""
+# A transaction that was killed while its journal was hot.
+HOT = SEALED + r"""
+pellucid run -- python3 - <<'END' || true
+import os, sqlite3
+database = sqlite3.connect("app.db", isolation_level=None)
+database.execute("PRAGMA cache_size=1")
+database.execute("BEGIN")
+database.execute("UPDATE t SET a = a || hex(randomblob(2000))")
+os._exit(0)
+END
+test -s app.db-journal
+"""
+
 SCENES = [
     Scene("encrypt", PLAIN, ["pellucid", "encrypt", "{d}/plain.db", "--passphrase-file", "{home}/pass"], clear=True),
     Scene("decrypt", SEALED, ["pellucid", "-y", "decrypt", "{d}/app.db"], clear=True),
@@ -96,6 +114,16 @@ SCENES = [
     Scene("damaged-log", DAMAGED, under_shim(WRITE)),
     Scene("sql-backup", BACKUP, sql("BACKUP DATABASE app TO DISK = '{d}/new.bak'")),
     Scene("sql-script", "printf 'SELECT 1\\n' > script.sql\n", ["pellucid", "sql", "-b", "-i", "{d}/script.sql", "-o", "{d}/out.txt"]),
+    Scene("laying", HALF, under_shim(READ), says="300 rows", clear=True),
+    # The user can take the journal away, and so decide what is read (SECURITY.md, "What remains", 4).
+    Scene("hot-journal", HOT, under_shim(READ)),
+    Scene("keep-container", SEALED, ["pellucid", "-y", "decrypt", "--keep-container", "{d}/app.db"], clear=True),
+    Scene("protector", SEALED, ["pellucid", "protector", "add", "{d}/app.db", "--new-passphrase-file", "{home}/pass"]),
+    Scene("differential", BACKUP, ["pellucid", "backup", "{d}/app.db", "--differential", "--base", "{d}/app.bak", "--to", "{d}/new.bak"]),
+    Scene("mend", BACKUP, ["pellucid", "restore", "{d}/app.bak", "--to", "{d}/app.db", "--page", "2"]),
+    Scene("sql-create", "", sql("CREATE DATABASE new ON (FILENAME = '{d}/new.db')")),
+    Scene("sql-restore", BACKUP, sql("RESTORE DATABASE new FROM DISK = '{d}/app.bak' WITH MOVE 'app' TO '{d}/new.db'")),
+    Scene("instance-export", "", ["pellucid", "instance", "export", "--to", "{d}/keys", "--password-file", "{home}/pass"]),
     Scene("cert-export", "", ["pellucid", "cert", "export", "other", "--cert-file", "{d}/other.crt", "--key-file", "{d}/other.key", "--password-file", "{home}/pass"]),
 ]
 
