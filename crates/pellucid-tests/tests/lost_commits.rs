@@ -10,7 +10,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use pellucid::cipher::NONCE_BYTES;
+use pellucid::unit;
 use pellucid_engine::audit::{audit, Options};
+use pellucid_engine::scan;
 use pellucid_vfs::lost_log;
 use rusqlite::Connection;
 
@@ -155,6 +158,41 @@ fn each_part_of_a_frame_with_commits_behind_it() {
         let found = bench.found();
         assert_eq!((found.len(), found[0].0), (1, *range.start() as u32), "{range:?}: {found:?}");
     }
+}
+
+/// Nothing authenticates which key a frame names that does not open: a log that was begun after a rekey has none of before.
+#[test]
+fn a_frame_that_names_an_older_key_hides_no_commits() {
+    let bench = Bench::new();
+    drop(bench.begin(""));
+    scan::rekey(&bench.path(""), None).unwrap();
+    scan::run(&bench.path(""), &scan::Options::default(), &mut |_, _, _| ()).unwrap();
+    let connection = bench.open("");
+    Bench::pay(&connection, COMMITS);
+    let left = bench.left();
+    drop(connection);
+    let current = unit::generation(&left.log[start(1)..start(2)]).unwrap();
+    assert!(current > 1, "{current}");
+    for frame in [1, 2, 7, COMMITS - 2] {
+        bench.put(&left, |log| {
+            let at = start(frame + 1) - unit::TAIL_BYTES + NONCE_BYTES;
+            log[at..at + 4].copy_from_slice(&1u32.to_be_bytes());
+            assert_eq!(unit::generation(&log[start(frame)..start(frame + 1)]), Some(1));
+        });
+        let found = bench.found();
+        assert_eq!((found.len(), found[0].0 as usize), (1, frame), "{found:?}");
+    }
+    // What a power cut restores of a log all of which lies in the file is no damage.
+    bench.put(&left, |_| ());
+    let connection = bench.open("");
+    connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    drop(connection);
+    let database = fs::read(bench.path("")).unwrap();
+    bench.put(&Left { database, log: left.log.clone() }, |log| {
+        let at = start(2) - unit::TAIL_BYTES + NONCE_BYTES;
+        log[at..at + 4].copy_from_slice(&1u32.to_be_bytes());
+    });
+    bench.is_quiet("all of it is in the file");
 }
 
 #[test]

@@ -375,6 +375,21 @@ impl Link {
         keys.open(FileKind::Database, &place, unit, content, || Subject::Page(page))
     }
 
+    /// Whether the database file has page `page` with this content, whose last bytes are those of the tail.
+    ///
+    /// # Errors
+    /// A code, if the file cannot be read.
+    pub fn has_page(&self, page: u32, content: &[u8]) -> Outcome<bool> {
+        let mut unit = vec![0; content.len()];
+        let at = REGION_BYTES + u64::from(page.saturating_sub(1)) * content.len() as u64;
+        if self.lower()?.read(&mut unit, at)? == ReadEnd::Short {
+            return Ok(false);
+        }
+        let mut opened = vec![0; content.len() - TAIL_BYTES];
+        let opens = self.try_open_page(page, &unit, &mut opened).is_ok();
+        Ok(opens && content.starts_with(&opened))
+    }
+
     /// Counts the pages opened so far, for a caller that measures progress.
     pub fn opened(&self) -> u64 {
         self.opened.get()

@@ -1,8 +1,8 @@
 //! Where a log ends although whole commits of it lie behind that place.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use pellucid::header::Header;
 use pellucid::keys::ContainerKeys;
 use pellucid::unit::generation;
 use pellucid::wal::{
@@ -11,6 +11,7 @@ use pellucid::wal::{
 use pellucid::Error;
 use pellucid_host::code::Outcome;
 
+use crate::link::Link;
 use crate::lower::ReadEnd;
 
 /// The part of a log behind the frames that SQLite counts.
@@ -20,6 +21,7 @@ use crate::lower::ReadEnd;
 /// before. A frame that does not open is no such end if whole successive commits lie behind it.
 pub struct LogEnd<'a> {
     read: &'a Read<'a>,
+    link: &'a Link,
     keys: &'a ContainerKeys,
     /// The oldest generation that can still be read.
     oldest: u32,
@@ -64,20 +66,20 @@ impl fmt::Display for Lost {
 pub type Read<'a> = dyn Fn(&mut [u8], u64) -> Outcome<ReadEnd> + 'a;
 
 impl<'a> LogEnd<'a> {
-    /// Looks at the log of `size` bytes that `read` reads, in frames of `frame_bytes`. `header` is the container's, with its
+    /// Looks at the log of `size` bytes that `read` reads, in frames of `frame_bytes`. `link` is that of the database, with its
     /// keys.
     pub fn new(
         read: &'a Read<'a>,
         size: u64,
-        (header, keys): (Option<Header>, &'a ContainerKeys),
+        (link, keys): (&'a Link, &'a ContainerKeys),
         frame_bytes: usize,
     ) -> Self {
         let frames = size.saturating_sub(HEADER_BYTES as u64) / frame_bytes as u64;
         let frames = u32::try_from(frames).unwrap_or(u32::MAX - 1);
-        let rows = header.map(|header| header.deks).unwrap_or_default();
+        let rows = link.header().map(|header| header.deks).unwrap_or_default();
         let oldest = rows.iter().map(|row| row.first_generation).min().unwrap_or(0);
         let (unit, frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
-        Self { read, keys, oldest, frames, unit, frame }
+        Self { read, link, keys, oldest, frames, unit, frame }
     }
 
     /// Reads page number, commit size and salts of a frame, authentic or not.
@@ -129,6 +131,7 @@ impl<'a> LogEnd<'a> {
             _ => Chain::behind(header, &self.frame),
         };
         let mut number = counted;
+        let mut of_older_key = false;
         let cause = loop {
             number += 1;
             if number > self.frames {
@@ -138,12 +141,14 @@ impl<'a> LogEnd<'a> {
                 break format!("WAL frame {number}: not of this log");
             }
             match self.open(number)? {
-                // The frame is under a key that no page has after a scan, nor had the log: a power
-                // cut has restored what was cut off.
-                Some(_) if generation(&self.unit).is_some_and(|named| named < self.oldest) => {
-                    return Ok(None)
+                // Under a key that no page has after a scan, nor had the log, a frame comes back if a power cut restores
+                // what was cut off, all of which the scan had brought into the file. But nothing authenticates the
+                // generation of a frame that does not open.
+                Some(error) => {
+                    let named = generation(&self.unit);
+                    of_older_key = counted == 0 && named.is_some_and(|named| named < self.oldest);
+                    break error.to_string();
                 }
-                Some(error) => break error.to_string(),
                 None if chain.goes_on(&self.frame) && page_and_commit(&self.frame).1 == 0 => {}
                 None => return Ok(None),
             }
@@ -156,7 +161,10 @@ impl<'a> LogEnd<'a> {
         // a commit.
         let of_this_log = clear[8..12] == header[16..20] || clear[12..16] == header[20..24];
         let ends_one = of_this_log && clear[4..8] != [0; 4];
-        let is_lost = commits > 1 || commits == 1 && ends_one && unpadded;
+        let mut is_lost = commits > 1 || commits == 1 && ends_one && unpadded;
+        if is_lost && of_older_key {
+            is_lost = !self.is_in_database(header, number + 1)?;
+        }
         Ok(is_lost.then_some(Lost { frame: number, cause, commits }))
     }
 
@@ -173,6 +181,29 @@ impl<'a> LogEnd<'a> {
         let is_lost = commits > 1 || commits == 1 && begins;
         let cause = "WAL header: damaged".to_owned();
         Ok(is_lost.then_some(Lost { frame: 0, cause, commits }))
+    }
+
+    /// Whether the database file has each page as the commits of this log from frame `first` on left it: their loss is none then.
+    fn is_in_database(&mut self, header: [u8; HEADER_BYTES], first: u32) -> Outcome<bool> {
+        let mut pages = BTreeMap::new();
+        let mut since_commit = BTreeMap::new();
+        for number in first..=self.frames {
+            if self.clear(number)?[8..16] != header[16..24] || self.open(number)?.is_some() {
+                continue;
+            }
+            let (page, commit) = page_and_commit(&self.frame);
+            since_commit.insert(page, number);
+            if commit != 0 {
+                pages.append(&mut since_commit);
+            }
+        }
+        for (page, number) in pages {
+            let opens = self.open(number)?.is_none();
+            if !opens || !self.link.has_page(page, &self.frame[FRAME_HEADER_BYTES..])? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Counts the commits in the first run of successive frames from `first` on that open and

@@ -695,7 +695,7 @@ impl WalFile {
         }
         let keys = self.link.keys()?;
         let frame_bytes = page_bytes + FRAME_HEADER_BYTES;
-        let mut end = LogEnd::new(&read, size, (self.link.header(), &keys), frame_bytes);
+        let mut end = LogEnd::new(&read, size, (&self.link, &keys), frame_bytes);
         let lost = match number {
             Some(number) => {
                 let unpadded = end.is_unpadded(number - 1)?;

@@ -76,7 +76,7 @@ pub fn check_frames(
             let page_bytes = link.page_size().unwrap_or(4096);
             let frame_bytes = page_bytes + FRAME_HEADER_BYTES;
             let size = wal.size().map_err(io)?;
-            let mut log = LogEnd::new(&read, size, (link.header(), &keys), frame_bytes);
+            let mut log = LogEnd::new(&read, size, (link, &keys), frame_bytes);
             let lost = log.lost_by_header(before).map_err(io)?.map(told);
             if lost.is_none() || lost == lost_before {
                 audit.damaged_frames.extend(lost);
@@ -117,7 +117,7 @@ pub fn check_frames(
         }
         // An unfinished frame of a writer is another frame, or none, a moment later.
         let size = wal.size().map_err(io)?;
-        let mut log = LogEnd::new(&read, size, (link.header(), &keys), frame_bytes);
+        let mut log = LogEnd::new(&read, size, (link, &keys), frame_bytes);
         let lost = log.lost(before, counted, padding.is_absent()).map_err(io)?.map(told);
         if lost.is_none() || lost == lost_before {
             audit.damaged_frames.extend(lost);
