@@ -554,6 +554,7 @@ impl WalFile {
     /// Compares the page number under the frame's tag with the one in the wal-index, by which
     /// SQLite found the frame.
     fn check_place(&self, number: u32, page: u32) -> Outcome<()> {
+        pellucid::sabotage!(FramePage => return Ok(()));
         if !self.link.index.is_mapped() || self.link.index.page_of(number) == Some(page) {
             return Ok(());
         }
@@ -591,6 +592,7 @@ impl WalFile {
     /// Whether the frame that SQLite read last is a committed one of page `number` with this
     /// content.
     pub fn opened_last(&self, number: u32, content: &[u8]) -> bool {
+        pellucid::sabotage!(FramePage => return true);
         // Nothing was opened yet.
         if self.opened.is_empty() {
             return false;
@@ -686,6 +688,7 @@ impl WalFile {
     /// Keeps the rest of the log aside if whole commits lie behind the frame `number`, or behind the header, where recovery ends.
     /// From then on SQLite writes over them.
     fn keep_lost(&mut self, number: Option<u32>) -> Outcome<()> {
+        pellucid::sabotage!(LostLog => return Ok(()));
         let Some(page_bytes) = self.link.page_size() else { return Ok(()) };
         let (lower, size) = (self.lower, self.lower.size()?);
         let read = |bytes: &mut [u8], at: u64| lower.read(bytes, at);

@@ -30,6 +30,18 @@ pub mod nonce;
 pub mod protector;
 #[cfg(feature = "sabotage")]
 pub mod sabotage;
+
+/// Does something instead where a test has switched a rule off (`sabotage.rs`). It is nothing in a crate that was built without
+/// the feature `sabotage`, and so in each release.
+#[macro_export]
+macro_rules! sabotage {
+    ($rule:ident => $instead:expr) => {
+        #[cfg(feature = "sabotage")]
+        if $crate::sabotage::Sabotage::$rule.is_on() {
+            $instead
+        }
+    };
+}
 pub mod scan;
 pub mod secret;
 pub mod sector;

@@ -17,16 +17,53 @@ pub enum Sabotage {
     Authentication,
     /// `fork-guard`: a forked child inherits the nonces that its parent has prepared.
     ForkGuard,
+    /// `pins`: no path has a pin.
+    Pins,
+    /// `retired-keys`: no key is retired.
+    RetiredKeys,
+    /// `older-header`: pins have forgotten which header they saw.
+    OlderHeader,
+    /// `frame-page`: a frame serves as whatever page the wal-index says.
+    FramePage,
+    /// `lost-log`: commits behind a damaged frame are not kept.
+    LostLog,
+    /// `clear-sets`: each backup set in clear is believed.
+    ClearSets,
 }
 
 impl Sabotage {
+    /// Each of them.
+    pub const ALL: [Self; 8] = [
+        Self::Authentication,
+        Self::ForkGuard,
+        Self::Pins,
+        Self::RetiredKeys,
+        Self::OlderHeader,
+        Self::FramePage,
+        Self::LostLog,
+        Self::ClearSets,
+    ];
+
+    /// Its name in the variable.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Authentication => "authentication",
+            Self::ForkGuard => "fork-guard",
+            Self::Pins => "pins",
+            Self::RetiredKeys => "retired-keys",
+            Self::OlderHeader => "older-header",
+            Self::FramePage => "frame-page",
+            Self::LostLog => "lost-log",
+            Self::ClearSets => "clear-sets",
+        }
+    }
+
     /// Whether the protection is switched off in this process. The variable is read once.
     pub fn is_on(self) -> bool {
         static CHOSEN: OnceLock<Option<Sabotage>> = OnceLock::new();
-        let chosen = CHOSEN.get_or_init(|| match std::env::var("PELLUCID_SABOTAGE").as_deref() {
-            Ok("authentication") => Some(Self::Authentication),
-            Ok("fork-guard") => Some(Self::ForkGuard),
-            _ => None,
+        let chosen = CHOSEN.get_or_init(|| {
+            let name = std::env::var("PELLUCID_SABOTAGE").ok()?;
+            Self::ALL.into_iter().find(|rule| rule.name() == name)
         });
         *chosen == Some(self)
     }

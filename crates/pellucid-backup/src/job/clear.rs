@@ -39,6 +39,7 @@ impl Believe {
 
     /// Whether the caller believes any set.
     pub fn any(self) -> bool {
+        pellucid::sabotage!(ClearSets => return true);
         self.clear || flag(VARIABLE)
     }
 }
