@@ -1,0 +1,233 @@
+//! Everything sealed that ever lay on the storage, by what it is: so that the oracle knows each part of a file that was put
+//! together, without a key.
+
+use std::collections::{BTreeSet, HashMap};
+
+use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
+use pellucid::unit::TAIL_BYTES;
+
+use crate::storage::Files;
+use crate::world::{Name, PAGE};
+
+/// Bytes of a frame of a log.
+pub const FRAME: usize = PAGE + 24;
+/// Bytes of a log's header.
+pub const LOG_HEADER: usize = 32;
+/// Where the pages begin.
+pub const REGION: usize = REGION_BYTES as usize;
+const JOURNAL_COPIES: [std::ops::Range<usize>; 2] = [32..108, 256..332];
+
+/// The data encryption key that something is sealed under, by its commitment.
+pub type Dek = [u8; 32];
+
+/// A header copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    pub file_id: [u8; 16],
+    pub sequence: u64,
+    pub is_off: bool,
+    pub dek: Dek,
+    /// Of the instance whose keyring is there.
+    pub is_own: bool,
+}
+
+/// A sealed page of a database file, or a frame of a log.
+#[derive(Debug)]
+pub struct Unit {
+    bytes: Vec<u8>,
+    pub dek: Dek,
+    pub page: u32,
+    /// The states that it is a part of.
+    pub states: BTreeSet<usize>,
+    /// Of a first page: how many pages there are.
+    pub count: Option<u32>,
+    /// Of a frame: its number, and whether it ends a transaction.
+    pub frame: Option<(u32, bool)>,
+}
+
+/// A hot journal as it lay.
+pub struct Journal {
+    pub bytes: Vec<u8>,
+    /// The database beside it.
+    pub database: Vec<u8>,
+    /// What it rolls back to.
+    pub state: usize,
+}
+
+#[derive(Default)]
+pub struct Archive {
+    heads: HashMap<Vec<u8>, Head>,
+    sectors: HashMap<Vec<u8>, [u8; 16]>,
+    pages: HashMap<Vec<u8>, Unit>,
+    frames: HashMap<Vec<u8>, Unit>,
+    log_headers: BTreeSet<Vec<u8>>,
+    pub journals: Vec<Journal>,
+    journal_heads: HashMap<Vec<u8>, Dek>,
+}
+
+fn tail(unit: &[u8]) -> Vec<u8> {
+    unit[unit.len() - TAIL_BYTES..].to_vec()
+}
+
+impl Archive {
+    /// Takes in the files of a database that is in `state`.
+    pub fn add(&mut self, name: Name, files: &Files, state: usize) {
+        if name == Name::Plain {
+            return;
+        }
+        let file = &files[name.file()];
+        let none = Vec::new();
+        let log = files.get(&format!("{}-wal", name.file())).unwrap_or(&none);
+        for at in COPY_OFFSETS {
+            let copy = &file[at as usize..at as usize + COPY_BYTES];
+            let header = Header::parse(copy, 0).unwrap();
+            let head = Head {
+                file_id: header.file_id,
+                sequence: header.sequence,
+                is_off: header.is_switched_off(),
+                dek: header.current_dek().unwrap().commitment,
+                is_own: name != Name::Foreign,
+            };
+            self.heads.insert(copy.to_vec(), head);
+        }
+        let Some(head) = self.head(file) else { panic!("{name:?} has no header") };
+        self.sectors.insert(file[..512].to_vec(), head.file_id);
+        for (at, bytes) in file[REGION..].chunks_exact(PAGE).enumerate() {
+            let known = Unit {
+                bytes: bytes.to_vec(),
+                dek: head.dek,
+                page: at as u32 + 1,
+                states: BTreeSet::new(),
+                count: None,
+                frame: None,
+            };
+            self.pages.entry(tail(bytes)).or_insert(known);
+        }
+        if log.len() > LOG_HEADER {
+            self.log_headers.insert(log[..LOG_HEADER].to_vec());
+            for (at, bytes) in log[LOG_HEADER..].chunks_exact(FRAME).enumerate() {
+                let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+                let known = Unit {
+                    bytes: bytes.to_vec(),
+                    dek: head.dek,
+                    page: word(0),
+                    states: BTreeSet::new(),
+                    count: None,
+                    frame: Some((at as u32 + 1, word(4) != 0)),
+                };
+                self.frames.entry(tail(bytes)).or_insert(known);
+            }
+        }
+        if let Some(bytes) = files.get(&format!("{}-journal", name.file())) {
+            for range in JOURNAL_COPIES {
+                self.journal_heads.insert(bytes[range].to_vec(), head.dek);
+            }
+            let (bytes, database) = (bytes.clone(), file.clone());
+            self.journals.push(Journal { bytes, database, state });
+            return;
+        }
+        // Which of them SQLite reads.
+        let counted = self.log(log, &head.dek).counted;
+        let mut from_log = HashMap::new();
+        for frame in log.get(LOG_HEADER..).unwrap_or_default().chunks_exact(FRAME).take(counted) {
+            let unit = self.frames.get_mut(&tail(frame)).unwrap();
+            from_log.insert(unit.page, tail(frame));
+        }
+        let pages = file[REGION..].len() / PAGE;
+        for (at, bytes) in file[REGION..].chunks_exact(PAGE).enumerate() {
+            if !from_log.contains_key(&(at as u32 + 1)) {
+                let unit = self.pages.get_mut(&tail(bytes)).unwrap();
+                unit.states.insert(state);
+                if at == 0 && unit.count.is_none() && from_log.is_empty() {
+                    unit.count = Some(pages as u32);
+                }
+            }
+        }
+        for key in from_log.values() {
+            self.frames.get_mut(key).unwrap().states.insert(state);
+        }
+    }
+
+    /// The header that counts of the two copies in `file`, if one is whole: the one with the higher sequence number.
+    pub fn head(&self, file: &[u8]) -> Option<Head> {
+        let copies = COPY_OFFSETS.map(|at| {
+            let copy = file.get(at as usize..at as usize + COPY_BYTES)?;
+            self.heads.get(copy).copied()
+        });
+        match copies {
+            [Some(first), Some(second)] if second.sequence > first.sequence => Some(second),
+            [first, second] => first.or(second),
+        }
+    }
+
+    /// The file id that sector 0 names, if it is whole.
+    pub fn sector(&self, file: &[u8]) -> Option<[u8; 16]> {
+        self.sectors.get(file.get(..512)?).copied()
+    }
+
+    /// The sealed page with these bytes, if it lay anywhere in a database file.
+    pub fn page(&self, bytes: &[u8]) -> Option<&Unit> {
+        self.pages.get(&tail(bytes)).filter(|unit| unit.bytes == bytes)
+    }
+
+    /// The frame with these bytes.
+    pub fn frame(&self, bytes: &[u8]) -> Option<&Unit> {
+        self.frames.get(&tail(bytes)).filter(|unit| unit.bytes == bytes)
+    }
+
+    /// The key of a journal one of whose first header's copies is whole.
+    pub fn journal(&self, bytes: &[u8]) -> Option<Dek> {
+        let copies = JOURNAL_COPIES.into_iter().filter_map(|range| bytes.get(range));
+        copies.filter_map(|copy| self.journal_heads.get(copy)).copied().next()
+    }
+
+    /// What SQLite makes of a log beside a database under `dek`.
+    pub fn log(&self, log: &[u8], dek: &Dek) -> Log {
+        let frames: Vec<&[u8]> =
+            log.get(LOG_HEADER..).unwrap_or_default().chunks_exact(FRAME).collect();
+        let known = |at: usize| {
+            let unit = self.frame(frames[at]).filter(|unit| unit.dek == *dek)?;
+            unit.frame.filter(|(number, _)| *number as usize == at + 1)
+        };
+        let is_whole =
+            log.get(..LOG_HEADER).is_some_and(|header| self.log_headers.contains(header));
+        let salts = log.get(16..24).unwrap_or_default();
+        let of_run = |at: usize| is_whole && frames[at][8..16] == *salts;
+        let mut good = 0;
+        let mut counted = 0;
+        while good < frames.len() && of_run(good) {
+            let Some((_, ends)) = known(good) else { break };
+            good += 1;
+            if ends {
+                counted = good;
+            }
+        }
+        // The commits of the first run of frames that open behind the place where the log ends.
+        let mut commits = 0;
+        let mut run: Option<&[u8]> = None;
+        for (at, frame) in frames.iter().enumerate().skip(if is_whole { good + 1 } else { 0 }) {
+            let opens = known(at).filter(|_| !is_whole || of_run(at));
+            match (opens, run) {
+                (None, None) => continue,
+                (None, Some(_)) => break,
+                (Some(_), Some(salts)) if frame[8..16] != *salts => break,
+                (Some((_, ends)), _) => {
+                    run = Some(&frame[8..16]);
+                    commits += usize::from(ends);
+                }
+            }
+        }
+        Log { counted, behind: commits, is_whole }
+    }
+}
+
+/// A log, as the oracle reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Log {
+    /// The frames that count.
+    pub counted: usize,
+    /// Whole commits behind a frame that does not count.
+    pub behind: usize,
+    /// Whether its header is one of a log.
+    pub is_whole: bool,
+}

@@ -1,0 +1,43 @@
+//! Goal: whoever can write the storage, without a key, gets nothing that SECURITY.md does not list.
+//!
+//! Method: a small instance lives through a history, and all that lies on its storage is kept at twenty moments. Then files, parts
+//! of files, logs, journals and backup sets are exchanged between moments, databases and instances, cut, flipped and mixed,
+//! by a seed, and each time one thing is done with them: opened and read, written, checked, brought in from the log, backed
+//! up, verified or restored. An oracle that knows what every part is, and has no key, says beforehand what has to come of it:
+//! refused, told, lost commits kept and told, an older state that remains by design, or nothing at all. A case of which something
+//! else comes fails, with its number, which runs it again alone: `PELLUCID_ADVERSARY_CASE=N`.
+//!
+//! It can fail: with each rule taken away (`PELLUCID_SABOTAGE`) some case of the first 5,000 has to.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod act;
+mod archive;
+mod exchange;
+mod media;
+mod oracle;
+mod rows;
+mod run;
+mod storage;
+mod verdict;
+mod world;
+
+use pellucid_tests::processes::{number, role, told};
+
+/// Cases of each change.
+const EACH_TIME: u64 = 100;
+
+#[test]
+fn a_seeded_thousandth() {
+    run::run(
+        number("PELLUCID_ADVERSARY_SEED", 1),
+        number("PELLUCID_ADVERSARY_FIRST", 0),
+        number("PELLUCID_ADVERSARY_CASES", EACH_TIME),
+    );
+}
+
+#[test]
+fn child_entry() {
+    if role().as_deref() == Some("foreign") {
+        world::make_foreign(std::path::Path::new(&told("PELLUCID_ADVERSARY_PLACE")));
+    }
+}
