@@ -26,7 +26,7 @@ const HAS_NEXT: u8 = 8;
 const HAS_FORMER: u8 = 16;
 const HAS_RETIRED: u8 = 32;
 const HAS_PLAIN: u8 = 64;
-const FLAGS: u8 = SEALED | MAY_OFF | HAS_OTHER | HAS_NEXT | HAS_FORMER | HAS_RETIRED | HAS_PLAIN;
+const HAS_PAGES: u8 = 128;
 /// Hexadecimal digits of a hash that make a file's name.
 const NAME_DIGITS: usize = 32;
 /// The directory of pins, and that of retired keys, each with the kind of its files.
@@ -58,6 +58,8 @@ pub struct Pin {
     pub retired: Option<[u8; 32]>,
     /// SHA-256 of the plain database that a decryption or restore is about to put here.
     pub plain: Option<[u8; 32]>,
+    /// The database was seen with pages: it is never again its header alone.
+    pub has_pages: bool,
 }
 
 impl Pin {
@@ -71,6 +73,7 @@ impl Pin {
             (self.former.is_some(), HAS_FORMER),
             (self.retired.is_some(), HAS_RETIRED),
             (self.plain.is_some(), HAS_PLAIN),
+            (self.has_pages, HAS_PAGES),
         ] {
             flags |= if is_set { flag } else { 0 };
         }
@@ -90,7 +93,7 @@ impl Pin {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let ([version, flags], rest) = bytes.split_first_chunk()?;
-        if *version != VERSION || flags & !FLAGS != 0 {
+        if *version != VERSION {
             return None;
         }
         let (file_id, rest) = rest.split_first_chunk()?;
@@ -114,6 +117,7 @@ impl Pin {
             former: has(HAS_FORMER).then_some(*former),
             retired: has(HAS_RETIRED).then_some(*retired),
             plain: has(HAS_PLAIN).then_some(*plain),
+            has_pages: has(HAS_PAGES),
         })
     }
 }
@@ -306,14 +310,15 @@ mod tests {
             former: Some([5; 16]),
             retired: Some([2; 32]),
             plain: Some([6; 32]),
+            has_pages: true,
             ..pin("/a\nb/\u{e4}.db")
         };
         for one in [pin("/app.db"), full, Pin::default()] {
             assert_eq!(Pin::decode(&one.encode()), Some(one));
         }
         let mut bytes = pin("/app.db").encode();
-        bytes[1] |= 128;
-        assert_eq!(Pin::decode(&bytes), None, "a flag of a newer version");
+        bytes[0] = 2;
+        assert_eq!(Pin::decode(&bytes), None, "a newer version");
         assert_eq!(Pin::decode(&bytes[..40]), None);
     }
 

@@ -23,6 +23,7 @@ use pellucid::{Dek, Error, Result, Subject};
 use pellucid_files::paths::copy_path;
 use pellucid_host::code::{note, report, Code, Outcome};
 use pellucid_host::ffi;
+use pellucid_keyring::Pin;
 
 use crate::journal_file::JournalFile;
 use crate::laying;
@@ -106,6 +107,8 @@ pub struct Link {
     looked: Cell<Option<Instant>>,
     /// Whether a conversion or restore had announced what takes the database's place when the header was read.
     announced: Cell<bool>,
+    /// Whether the keyring has seen pages in the file; `None` if it expects nothing here.
+    seen_pages: Cell<Option<bool>>,
     /// Whether the WAL or the journal may hold unwritten units or an error, so that [`Link::flush`]
     /// has work.
     holding: Cell<bool>,
@@ -170,6 +173,7 @@ impl Link {
             reserve_next: Cell::new([RESERVE_FIRST; 2]),
             looked: Cell::new(None),
             announced: Cell::new(false),
+            seen_pages: Cell::new(None),
             holding: Cell::new(false),
             lower: Cell::new(Some(lower)),
             opened: Cell::new(0),
@@ -315,6 +319,26 @@ impl Link {
                 self.expected.end_announced(&pins);
             }
         }
+    }
+
+    /// Refuses a file of `size` bytes that is a header alone, where the keyring has seen pages. Where there are some that it has
+    /// not seen yet, it remembers them.
+    ///
+    /// # Errors
+    /// A code after a line in the log.
+    pub fn check_pages(&self, size: u64) -> Outcome<()> {
+        let seen = self.seen_pages.get();
+        if size > REGION_BYTES {
+            if seen != Some(true) {
+                self.expected.expect_pages(&self.path);
+            }
+            return Ok(());
+        }
+        // Another process may have made the database meanwhile.
+        if seen == Some(true) && self.lower()?.size()? <= REGION_BYTES {
+            self.expected.refuse_cut().map_err(|error| self.report(&error))?;
+        }
+        Ok(())
     }
 
     /// Lets the keyring expect this connection's header at the database's path. The header is on disk.
@@ -653,7 +677,7 @@ impl Link {
             lower.sync(ffi::SYNC_NORMAL)?;
         }
         self.expected.keep(&read.header, &pins);
-        self.announced.set(pins.iter().any(|pin| pin.plain.is_some() || pin.next.is_some()));
+        self.note_pins(&pins);
         let forbidden = self.expected.forbids_writing(&read.header)?;
         let mut container = self.container.borrow_mut();
         container.forbidden = forbidden;
@@ -673,6 +697,11 @@ impl Link {
         drop(container);
         self.announce();
         Ok(())
+    }
+
+    fn note_pins(&self, pins: &[Pin]) {
+        self.announced.set(pins.iter().any(|pin| pin.plain.is_some() || pin.next.is_some()));
+        self.seen_pages.set(pins.iter().map(|pin| pin.has_pages).max());
     }
 
     /// Compares the header with the remembered state again before this connection writes. While the

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use pellucid::header::Header;
 use pellucid::keys::ContainerKeys;
 use pellucid::unit::generation;
 use pellucid::wal::{
@@ -11,7 +12,6 @@ use pellucid::wal::{
 use pellucid::Error;
 use pellucid_host::code::Outcome;
 
-use crate::link::Link;
 use crate::lower::ReadEnd;
 
 /// The part of a log behind the frames that SQLite counts.
@@ -21,7 +21,7 @@ use crate::lower::ReadEnd;
 /// before. A frame that does not open is no such end if whole successive commits lie behind it.
 pub struct LogEnd<'a> {
     read: &'a Read<'a>,
-    link: &'a Link,
+    has_page: &'a HasPage<'a>,
     keys: &'a ContainerKeys,
     /// The oldest generation that can still be read.
     oldest: u32,
@@ -65,21 +65,36 @@ impl fmt::Display for Lost {
 /// Reads bytes of the log at an offset, as they lie on disk.
 pub type Read<'a> = dyn Fn(&mut [u8], u64) -> Outcome<ReadEnd> + 'a;
 
+/// Whether the database file has a page with this content, whose last bytes are those of the tail.
+pub type HasPage<'a> = dyn Fn(u32, &[u8]) -> Outcome<bool> + 'a;
+
+/// The database that a log belongs to.
+pub struct Database<'a> {
+    /// Its header.
+    pub header: Option<Header>,
+    /// Its keys.
+    pub keys: &'a ContainerKeys,
+    /// What its file has.
+    pub has_page: &'a HasPage<'a>,
+}
+
+impl fmt::Debug for Database<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").finish_non_exhaustive()
+    }
+}
+
 impl<'a> LogEnd<'a> {
-    /// Looks at the log of `size` bytes that `read` reads, in frames of `frame_bytes`. `link` is that of the database, with its
-    /// keys.
-    pub fn new(
-        read: &'a Read<'a>,
-        size: u64,
-        (link, keys): (&'a Link, &'a ContainerKeys),
-        frame_bytes: usize,
-    ) -> Self {
+    /// Looks at the log of `size` bytes that `read` reads, in frames of `frame_bytes`. `database` is what the log is
+    /// beside.
+    pub fn new(read: &'a Read<'a>, size: u64, database: Database<'a>, frame_bytes: usize) -> Self {
         let frames = size.saturating_sub(HEADER_BYTES as u64) / frame_bytes as u64;
         let frames = u32::try_from(frames).unwrap_or(u32::MAX - 1);
-        let rows = link.header().map(|header| header.deks).unwrap_or_default();
+        let Database { header, keys, has_page } = database;
+        let rows = header.map(|header| header.deks).unwrap_or_default();
         let oldest = rows.iter().map(|row| row.first_generation).min().unwrap_or(0);
         let (unit, frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
-        Self { read, link, keys, oldest, frames, unit, frame }
+        Self { read, has_page, keys, oldest, frames, unit, frame }
     }
 
     /// Reads page number, commit size and salts of a frame, authentic or not.
@@ -199,7 +214,7 @@ impl<'a> LogEnd<'a> {
         }
         for (page, number) in pages {
             let opens = self.open(number)?.is_none();
-            if !opens || !self.link.has_page(page, &self.frame[FRAME_HEADER_BYTES..])? {
+            if !opens || !(self.has_page)(page, &self.frame[FRAME_HEADER_BYTES..])? {
                 return Ok(false);
             }
         }

@@ -100,6 +100,7 @@ impl MainFile {
         let link = Rc::new(link.map_err(typed)?);
         if sealed {
             link.load()?;
+            link.check_pages(size)?;
             link.tell_of_lost_log()?;
             link.end_announced();
         }

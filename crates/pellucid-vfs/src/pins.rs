@@ -15,6 +15,7 @@ use pellucid_keyring::{Keyring, Pin};
 use crate::seal_request::{recall_known, Request};
 
 mod names;
+mod pages;
 mod remember;
 
 pub(crate) use names::note_resolved;

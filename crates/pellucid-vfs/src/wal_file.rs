@@ -22,7 +22,7 @@ use pellucid_host::ffi;
 use crate::frame_headers::FrameHeaders;
 use crate::held::Held;
 use crate::link::{Link, INDEX_CHANGED};
-use crate::log_end::LogEnd;
+use crate::log_end::{Database, LogEnd};
 use crate::lost_log;
 use crate::lower::{Lower, ReadEnd, CALL_BYTES};
 use crate::pool::WearKind;
@@ -698,7 +698,9 @@ impl WalFile {
         }
         let keys = self.link.keys()?;
         let frame_bytes = page_bytes + FRAME_HEADER_BYTES;
-        let mut end = LogEnd::new(&read, size, (&self.link, &keys), frame_bytes);
+        let has_page = |page: u32, content: &[u8]| self.link.has_page(page, content);
+        let database = Database { header: self.link.header(), keys: &keys, has_page: &has_page };
+        let mut end = LogEnd::new(&read, size, database, frame_bytes);
         let lost = match number {
             Some(number) => {
                 let unpadded = end.is_unpadded(number - 1)?;

@@ -29,6 +29,10 @@ MAKE="CREATE TABLE IF NOT EXISTS note(t); $ADD"
 /// What is refused: title, commands.
 const REFUSED: &[(&str, &str)] = &[
     ("emptied", "sealed a.db\n: > a.db\n! db a.db \"$MAKE\"\n! db a.db 'SELECT * FROM sqlite_schema'"),
+    (
+        "cut to its header",
+        "sealed a.db\nrow a.db a.db\nhead -c 16384 a.db > cut\nput a.db cut\n! db a.db \"$MAKE\"\n! db a.db 'SELECT * FROM sqlite_schema'\n! p check a.db",
+    ),
     ("removed", "sealed a.db\nrm a.db\n! db a.db \"$MAKE\""),
     ("a plain file renamed over it", "sealed a.db\nplain b.db\nmv b.db a.db\n! db a.db \"$ADD\"\n! db a.db 'SELECT * FROM note'"),
     ("a plain file written into it", "sealed a.db\nplain b.db\nput a.db b.db\n! db a.db \"$ADD\""),

@@ -11,7 +11,7 @@ use pellucid_files::paths::beside;
 use pellucid_host::connection::Handle;
 use pellucid_host::DatabaseError;
 use pellucid_vfs::link::{Link, INDEX_CHANGED};
-use pellucid_vfs::log_end::{LogEnd, Lost, Padding};
+use pellucid_vfs::log_end::{Database, LogEnd, Lost, Padding};
 use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened::{self, OpenWal};
 
@@ -67,6 +67,8 @@ pub fn check_frames(
     let header = |header: &mut [u8; HEADER_BYTES]| wal.read(header, 0).map_err(io);
     let keys = link.keys().map_err(io)?;
     let read = |bytes: &mut [u8], at: u64| wal.read(bytes, at);
+    let has_page = |page: u32, content: &[u8]| link.has_page(page, content);
+    let database = || Database { header: link.header(), keys: &keys, has_page: &has_page };
     let mut lost_before = None;
     for _ in 0..ATTEMPTS {
         let mut before = [0; HEADER_BYTES];
@@ -76,7 +78,7 @@ pub fn check_frames(
             let page_bytes = link.page_size().unwrap_or(4096);
             let frame_bytes = page_bytes + FRAME_HEADER_BYTES;
             let size = wal.size().map_err(io)?;
-            let mut log = LogEnd::new(&read, size, (link, &keys), frame_bytes);
+            let mut log = LogEnd::new(&read, size, database(), frame_bytes);
             let lost = log.lost_by_header(before).map_err(io)?.map(told);
             if lost.is_none() || lost == lost_before {
                 audit.damaged_frames.extend(lost);
@@ -117,7 +119,7 @@ pub fn check_frames(
         }
         // An unfinished frame of a writer is another frame, or none, a moment later.
         let size = wal.size().map_err(io)?;
-        let mut log = LogEnd::new(&read, size, (link, &keys), frame_bytes);
+        let mut log = LogEnd::new(&read, size, database(), frame_bytes);
         let lost = log.lost(before, counted, padding.is_absent()).map_err(io)?.map(told);
         if lost.is_none() || lost == lost_before {
             audit.damaged_frames.extend(lost);

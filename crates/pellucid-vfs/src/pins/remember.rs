@@ -153,7 +153,7 @@ impl Expectation {
         let _ = self.release();
     }
 
-    fn change(&self, change: impl Fn(&Path, Option<&Pin>) -> Option<Pin>) -> Result<()> {
+    pub(super) fn change(&self, change: impl Fn(&Path, Option<&Pin>) -> Option<Pin>) -> Result<()> {
         let Some(home) = self.home() else { return Ok(()) };
         let pins = self.pins()?;
         for name in &self.names.all {
@@ -188,6 +188,7 @@ fn next(known: Option<&Pin>, name: &Path, header: &Header) -> Option<Pin> {
         plain: known.plain.filter(|_| is_unchanged),
         former: known.former,
         retired: known.retired,
+        has_pages: known.has_pages,
         ..pinned(name, header)
     })
 }

@@ -248,6 +248,7 @@ fn keyring_files() {
         former: Some([4; 16]),
         retired: Some([5; 32]),
         plain: Some([6; 32]),
+        has_pages: true,
     };
     keyring.change_pin(&pin.path, |_| Some(pin.clone())).unwrap();
     keyring.retire(&RETIRED).unwrap();
@@ -309,7 +310,7 @@ fn keyring_files() {
     assert_eq!(fields.is_without_gaps(), path_at);
     assert_eq!(&content[path_at..], b"/srv/app.db");
     assert_eq!(layout.of("version of a pin", &content), [1]);
-    assert_eq!(layout.of("what counts", &content), [127]);
+    assert_eq!(layout.of("what counts", &content), [255]);
     assert_eq!(layout.of("file id of the database that is expected", &content), FILE_ID);
     assert_eq!(layout.of("highest header sequence", &content), 0x0102_0304u64.to_be_bytes());
     assert_eq!(layout.of("commitment of that header's", &content), [1; 32]);
