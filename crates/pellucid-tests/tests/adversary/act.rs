@@ -48,7 +48,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    fn end<T>(mut self, result: Result<T, impl Into<Failure>>) -> Self {
+    /// With its end.
+    pub fn end<T>(mut self, result: Result<T, impl Into<Failure>>) -> Self {
         if let Err(error) = result {
             let Failure(code, text) = error.into();
             let logged = last_report().map_or_else(String::new, |report| report.line);
@@ -59,7 +60,8 @@ impl Outcome {
     }
 }
 
-struct Failure(i32, String);
+/// SQLite's extended code, or 0, and the text.
+pub struct Failure(i32, String);
 
 impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
@@ -162,7 +164,8 @@ pub fn restoring(media: Vec<std::path::PathBuf>, to: &Path) -> Restoring {
     }
 }
 
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
+/// Opens a sealed database, and reads its first page.
+pub fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = open(path, "vfs=pellucid")?;
     // Without a statement nothing was opened yet.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;

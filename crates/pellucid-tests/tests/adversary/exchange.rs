@@ -9,6 +9,8 @@ use crate::world::{Name, World, PAGE};
 /// The files of a case, and how they came about.
 pub struct Exchange {
     pub target: Name,
+    /// The path is not the target's, but one that the keyring has never seen.
+    pub is_fresh: bool,
     pub kind: &'static str,
     pub put: Put,
     /// For people: what was done.
@@ -53,7 +55,8 @@ pub fn at(world: &World, moment: usize, name: Name) -> Put {
 }
 
 /// The kinds of exchanges, each with its weight.
-const KINDS: [(usize, &str); 12] = [
+pub const KINDS: [(usize, &str); 13] = [
+    (4, "fresh path"),
     (12, "whole file"),
     (6, "file and log"),
     (8, "older file of it"),
@@ -68,10 +71,10 @@ const KINDS: [(usize, &str); 12] = [
     (4, "mixture"),
 ];
 
-/// Draws a case's exchange.
-pub fn draw(world: &World, random: &mut Random) -> Exchange {
+/// Draws the exchange of a case; the first cases have one of each kind.
+pub fn draw(world: &World, random: &mut Random, case: usize) -> Exchange {
     let target = Name::PINNED[random.below(Name::PINNED.len())];
-    let kind = random.weighted(&KINDS);
+    let kind = KINDS.get(case).map_or_else(|| random.weighted(&KINDS), |(_, kind)| *kind);
     let base = match target {
         // Its hot journals are of other moments.
         Name::Roll if random.chance(30) => [5, 17][random.below(2usize)],
@@ -88,6 +91,7 @@ pub fn draw(world: &World, random: &mut Random) -> Exchange {
         "log" => drawn.side(Side::Log),
         "journal" => drawn.side(Side::Journal),
         "no file" => drawn.no_file(),
+        "fresh path" => drawn.sealed(),
         "link" => drawn.link(),
         "cut" => drawn.cut(),
         "flip" => drawn.flip(),
@@ -107,7 +111,19 @@ pub fn draw(world: &World, random: &mut Random) -> Exchange {
             }
         }
     }
-    Exchange { target, kind, put: drawn.put, said: drawn.said }
+    let is_fresh = kind == "fresh path";
+    Exchange { target, is_fresh, kind, put: drawn.put, said: drawn.said }
+}
+
+impl Exchange {
+    /// The file that is exchanged.
+    pub fn file(&self) -> &'static str {
+        if self.is_fresh {
+            "fresh.db"
+        } else {
+            self.target.file()
+        }
+    }
 }
 
 struct Drawn<'a> {
@@ -145,6 +161,18 @@ impl Drawn<'_> {
         if with_log {
             (self.put.log, self.put.journal) = (there.log, there.journal);
         }
+    }
+
+    /// A sealed file alone: what a path that was never seen may become is the caller's affair, if it is not sealed.
+    fn sealed(&mut self) {
+        let (name, moment) = loop {
+            let (name, moment) = self.source();
+            if name != Name::Plain {
+                break (name, moment);
+            }
+        };
+        self.said.push(format!("{} of moment {moment}", name.file()));
+        self.put = at(self.world, moment, name);
     }
 
     fn older(&mut self) {

@@ -12,9 +12,13 @@
 
 mod act;
 mod archive;
+#[cfg(feature = "sabotage")]
+mod caught;
 mod exchange;
+mod index;
 mod media;
 mod oracle;
+mod programs;
 mod rows;
 mod run;
 mod storage;
@@ -37,7 +41,13 @@ fn a_seeded_thousandth() {
 
 #[test]
 fn child_entry() {
-    if role().as_deref() == Some("foreign") {
-        world::make_foreign(std::path::Path::new(&told("PELLUCID_ADVERSARY_PLACE")));
+    let Some(role) = role() else { return };
+    let place = told("PELLUCID_ADVERSARY_PLACE");
+    let place = std::path::Path::new(&place);
+    match role.as_str() {
+        "foreign" => world::make_foreign(place),
+        "forge" => media::forge(place),
+        "cases" => a_seeded_thousandth(),
+        other => panic!("there is no role {other}"),
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::archive::{Archive, Head, FRAME, LOG_HEADER, REGION};
+use crate::exchange::Exchange;
 use crate::world::{Name, World, PAGE};
 
 /// What has to come of a case.
@@ -98,8 +99,9 @@ fn head_now(world: &World, name: Name) -> Option<Head> {
     world.archive.head(file)
 }
 
-/// What has to come of `put` at the path of `target`, which the keyring has pinned.
-pub fn judge(world: &World, target: Name, put: &Put) -> Verdict {
+/// What has to come of an exchange.
+pub fn judge(world: &World, exchange: &Exchange) -> Verdict {
+    let (target, put) = (exchange.target, &exchange.put);
     let archive = &world.archive;
     let Some(file) = &put.database else { return refused("no file") };
     if file.len() < REGION {
@@ -107,6 +109,10 @@ pub fn judge(world: &World, target: Name, put: &Put) -> Verdict {
     }
     if archive.sector(file).is_none() && file.starts_with(b"SQLite format 3\0") {
         return refused("a plain database");
+    }
+    if file.len() == REGION && archive.head(file).is_some() {
+        // SQLite would take it for an empty database, and delete the log.
+        return refused("no page");
     }
     let Some(head) = archive.head(file) else { return refused("no whole header") };
     if archive.sector(file).is_some_and(|id| id != head.file_id) {
@@ -122,11 +128,20 @@ pub fn judge(world: &World, target: Name, put: &Put) -> Verdict {
     if head.is_off {
         return refused("switched off");
     }
-    if newest.is_some_and(|newest| head.sequence < newest.sequence) {
+    let is_older = newest.is_some_and(|newest| head.sequence < newest.sequence);
+    let is_retired =
+        newest.is_some_and(|newest| head.dek != newest.dek) && !whose.contains(&Name::Off);
+    if is_older && !exchange.is_fresh {
         return refused("an older header");
+    }
+    if is_retired {
+        return refused("under a retired key");
     }
     let mut verdict = content(world, put, &head);
     verdict.whose.clone_from(&whose);
+    if exchange.is_fresh {
+        return verdict;
+    }
     if !is_same && verdict.class != Class::Refused {
         verdict.class = Class::Told;
     } else if verdict.class == Class::Remains {
@@ -179,9 +194,6 @@ fn content(world: &World, put: &Put, head: &Head) -> Verdict {
         // Pages behind the end are looked at by nobody but a check.
         verdict.may_fail |= known.is_some_and(|known| known < count);
         count = known.unwrap_or(count);
-    }
-    if count == 0 {
-        return refused("no page");
     }
     pages.resize(count.max(pages.len()), None);
     let mut states: Option<BTreeSet<usize>> = None;

@@ -7,6 +7,16 @@ use rusqlite::Connection;
 /// What each row of a sealed database begins with. It lies nowhere in clear.
 pub const MARK: &str = "ROW-";
 
+/// What reads all rows, by the tables and by the index.
+pub const READS: [&str; 4] = [
+    "SELECT 'counter ' || whose || ' ' || n FROM counter",
+    "SELECT 'item ' || id || ' ' || version || ' ' || body FROM item ORDER BY id",
+    "SELECT 'index ' || body FROM item INDEXED BY by_body ORDER BY body",
+    "SELECT 'schema ' || type || ' ' || name FROM sqlite_schema ORDER BY rowid",
+];
+/// What writes a row.
+pub const WRITE: &str = "INSERT INTO item(version, body) VALUES(0, ?)";
+
 /// The text of a row: always the same for the same database, number and version. All have the same length, and the number
 /// comes first, so that the index keeps its order and no page becomes free.
 pub fn body(whose: &str, id: i64, version: i64) -> String {
@@ -58,18 +68,13 @@ pub fn change(connection: &Connection, whose: &str, n: i64) {
 
 /// The row that a case writes. Its text lies nowhere in clear.
 pub fn write(connection: &Connection, secret: &str) -> rusqlite::Result<()> {
-    connection.execute("INSERT INTO item(version, body) VALUES(0, ?)", [secret]).map(|_| ())
+    connection.execute(WRITE, [secret]).map(|_| ())
 }
 
 /// Reads everything, by the tables and by the index, so that no page is left out. The lines read before an error are in
 /// `lines`, too.
 pub fn read(connection: &Connection, lines: &mut Vec<String>) -> rusqlite::Result<()> {
-    for sql in [
-        "SELECT 'counter ' || whose || ' ' || n FROM counter",
-        "SELECT 'item ' || id || ' ' || version || ' ' || body FROM item ORDER BY id",
-        "SELECT 'index ' || body FROM item INDEXED BY by_body ORDER BY body",
-        "SELECT 'schema ' || type || ' ' || name FROM sqlite_schema ORDER BY rowid",
-    ] {
+    for sql in READS {
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {

@@ -4,16 +4,22 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
+use pellucid_tests::processes::number;
 use pellucid_tests::random::Random;
 
 use crate::act::{self, Action};
 use crate::exchange::{self, Exchange};
+use crate::index;
+use crate::media;
 use crate::oracle::{self, Class};
+use crate::programs;
 use crate::verdict::compare;
 use crate::world::World;
 
-/// Failures that are shown; more are of the same cause.
-const SHOWN: usize = 60;
+/// What is exchanged, each with its weight.
+const KINDS: [(usize, &str); 3] = [(84, "files"), (14, "media"), (2, "index")];
+/// One case of so many is run by the programs.
+const PROGRAMS: u64 = 50;
 
 /// Runs `count` cases of `seed` from number `first` on.
 pub fn run(seed: u64, first: u64, count: u64) {
@@ -23,30 +29,35 @@ pub fn run(seed: u64, first: u64, count: u64) {
     println!("a history in {:.1} s", begun.elapsed().as_secs_f64());
     let begun = Instant::now();
     let mut counts: BTreeMap<Class, u64> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, BTreeMap<Class, u64>> = BTreeMap::new();
+    // More are of the same causes.
+    let shown = number("PELLUCID_ADVERSARY_SHOWN", 20);
     let mut failures = Vec::new();
     for case in first..first + count {
         match try_case(&mut world, seed, case) {
-            Ok(class) => *counts.entry(class).or_default() += 1,
+            Ok((kind, class)) => {
+                *counts.entry(class).or_default() += 1;
+                *kinds.entry(kind).or_default().entry(class).or_default() += 1;
+            }
             Err(failure) => {
                 println!("case {case}: {failure}");
                 failures.push(case);
             }
         }
-        if failures.len() >= SHOWN {
+        if failures.len() >= shown {
             break;
         }
     }
-    let all: Vec<_> = Class::ALL
-        .iter()
-        .map(|class| format!("{} {}", class.name(), counts.get(class).unwrap_or(&0)))
-        .collect();
     let took = begun.elapsed();
-    println!(
-        "{}, {:.1} s, {:?} each",
-        all.join(", "),
-        took.as_secs_f64(),
-        took / count.max(1) as u32
-    );
+    println!("{:.1} s, {:?} each", took.as_secs_f64(), took / count.max(1) as u32);
+    let each = |counts: &BTreeMap<Class, u64>| {
+        Class::ALL.map(|class| counts.get(&class).copied().unwrap_or(0).to_string())
+    };
+    println!("{}", Class::ALL.map(Class::name).join(", "));
+    for (kind, counts) in &kinds {
+        println!("HITS\t{kind}\t{}", each(counts).join("\t"));
+    }
+    println!("RESULT {count} {}", each(&counts).join(" "));
     assert!(
         failures.is_empty(),
         "cases outside their class: {failures:?}; PELLUCID_ADVERSARY_SEED={seed} \
@@ -54,23 +65,41 @@ pub fn run(seed: u64, first: u64, count: u64) {
     );
 }
 
-fn try_case(world: &mut World, seed: u64, case: u64) -> Result<Class, String> {
+/// Tries a case: what was exchanged, and its class.
+fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Class), String> {
     // Each case has numbers of its own, so that it runs alone as it runs among others.
     let mut random =
         Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ case.wrapping_mul(0x9e37_79b9));
     random.draw();
     world.put_back();
-    let exchange = exchange::draw(world, &mut random);
+    // The first cases have one of each kind.
+    let kind = match usize::try_from(case).unwrap_or(usize::MAX) {
+        first if first < exchange::KINDS.len() => "files",
+        first => match first - exchange::KINDS.len() {
+            0..3 => "media",
+            3..6 => "index",
+            _ => random.weighted(&KINDS),
+        },
+    };
+    match kind {
+        "files" => {}
+        "media" => return try_media(world, &mut random).map(|class| (kind, class)),
+        _ => return index::try_case(world, &mut random).map(|()| (kind, Class::Refused)),
+    }
+    let exchange = exchange::draw(world, &mut random, usize::try_from(case).unwrap_or(usize::MAX));
     let action = random.weighted(&Action::WEIGHTS);
-    let verdict = oracle::judge(world, exchange.target, &exchange.put);
+    let verdict = oracle::judge(world, &exchange);
     put(world, &exchange);
     let secret = format!("SECRET-{case}-");
-    let path = world.path(exchange.target.file());
-    let outcome = act::act(world, &path, action, &secret);
+    let path = world.path(exchange.file());
+    let outcome = match case % PROGRAMS {
+        0 => programs::act(world, &path, action, &secret),
+        _ => act::act(world, &path, action, &secret),
+    };
     let described = |problem: String| {
         format!(
             "{problem}\n  {}: {}, {:?}; {action:?}\n  expected {:?} ({}), {:?}\n  came {:?}, {} lines, {:?}, {:?}",
-            exchange.target.file(),
+            exchange.file(),
             exchange.kind,
             exchange.said,
             verdict.class,
@@ -94,15 +123,42 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<Class, String> {
             return Err(described("commits of the log are lost and not kept".to_owned()));
         }
     }
+    Ok((exchange.kind, verdict.class))
+}
+
+fn try_media(world: &World, random: &mut Random) -> Result<Class, String> {
+    let exchange = media::draw(world, random);
+    for (name, bytes) in exchange.media.files().iter().zip(&exchange.put) {
+        let path = world.path(name);
+        match bytes {
+            Some(bytes) => fs::write(&path, bytes).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+    }
+    let outcome = media::act(world, &exchange);
+    let verdict = &exchange.verdict;
+    media::compare(world, &exchange, &outcome).map_err(|problem| {
+        format!(
+            "{problem}\n  {:?}, {:?}: {}\n  expected {:?} ({}), {:?}\n  came {:?}, {} lines",
+            exchange.media,
+            exchange.action,
+            exchange.said,
+            verdict.class,
+            verdict.why,
+            verdict.content,
+            outcome.error,
+            outcome.lines.len()
+        )
+    })?;
     Ok(verdict.class)
 }
 
 fn put(world: &World, exchange: &Exchange) {
-    let path = world.path(exchange.target.file());
+    let path = world.path(exchange.file());
     let put = &exchange.put;
     let sides = [("", &put.database), ("-wal", &put.log), ("-journal", &put.journal)];
     for (end, bytes) in sides {
-        let path = world.path(&format!("{}{end}", exchange.target.file()));
+        let path = world.path(&format!("{}{end}", exchange.file()));
         let _ = fs::remove_file(&path);
         if let (Some(bytes), false) = (bytes, put.is_link) {
             fs::write(&path, bytes).unwrap();

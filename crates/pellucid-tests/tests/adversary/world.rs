@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pellucid::Algorithm;
+use pellucid_backup::job::{open_family, Existing};
 use pellucid_engine::{protectors, scan};
 use pellucid_keyring::Keyring;
 use pellucid_tests::processes;
@@ -14,7 +15,7 @@ use pellucid_vfs::seal_request::Protection;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::archive::Archive;
-use crate::media;
+use crate::media::{self, Media};
 use crate::rows;
 use crate::storage::{keep, Files, Folder};
 
@@ -105,6 +106,20 @@ pub struct World {
     open: BTreeMap<Name, Connection>,
     counts: BTreeMap<Name, i64>,
     foreign: Option<usize>,
+    /// Each backup that was made, with all files of its media then.
+    pub backups: Vec<Backup>,
+    /// What somebody without a key makes of media.
+    pub forged: Vec<(String, Vec<u8>)>,
+}
+
+/// Media after a backup.
+pub struct Backup {
+    pub media: Media,
+    pub files: Vec<Option<Vec<u8>>>,
+    /// Where the manifest of the last set begins in each.
+    pub manifests: Vec<u64>,
+    /// What was backed up.
+    pub state: usize,
 }
 
 impl World {
@@ -123,6 +138,8 @@ impl World {
             open: BTreeMap::new(),
             counts: BTreeMap::new(),
             foreign: None,
+            backups: Vec::new(),
+            forged: Vec::new(),
         };
         for folder in ["live", "elsewhere", "out"] {
             fs::create_dir(world.folder(folder)).unwrap();
@@ -305,12 +322,7 @@ impl World {
 
     /// The other instance's database is made by another process: this one would remember its key.
     fn live_elsewhere(&mut self) -> usize {
-        let made = processes::child("foreign")
-            .env("PELLUCID_HOME", self.folder("home-of-others"))
-            .env("PELLUCID_ADVERSARY_PLACE", self.scratch.path())
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stdout));
+        self.ask("foreign");
         let lines = fs::read_to_string(self.scratch.path().join("lines")).unwrap();
         let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
         self.known.insert(Name::Foreign, lines.iter().cloned().collect());
@@ -319,6 +331,41 @@ impl World {
         let files = keep(&self.folder("live"), Name::Foreign.file());
         self.archive.add(Name::Foreign, &files, state);
         state
+    }
+
+    /// Another process, which has none of the keys, forges media.
+    fn forge(&mut self) {
+        self.ask("forge");
+        let evil = self.folder("evil");
+        for entry in fs::read_dir(&evil).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            self.forged.push((name, fs::read(&path).unwrap()));
+        }
+        self.forged.sort();
+    }
+
+    fn back_up(&mut self, media: Media, name: Name, existing: Existing) {
+        media::make(self, media, existing);
+        let files = media.files().iter().map(|file| Some(fs::read(self.path(file)).unwrap()));
+        let files = files.collect();
+        let manifest = |file: &&str| {
+            let family = open_family(&self.path(file)).unwrap();
+            family.sets.last().unwrap().manifest_at
+        };
+        let manifests = media.files().iter().map(manifest).collect();
+        let state = self.know(name);
+        self.backups.push(Backup { media, files, manifests, state });
+    }
+
+    fn ask(&self, role: &str) {
+        let asked = processes::child(role)
+            .env("PELLUCID_HOME", self.folder("home-of-others"))
+            .env("PELLUCID_ADVERSARY_PLACE", self.scratch.path())
+            .env_remove("PELLUCID_ENCRYPT_NEW")
+            .output()
+            .unwrap();
+        assert!(asked.status.success(), "{role}: {}", String::from_utf8_lossy(&asked.stderr));
     }
 
     fn live_through(&mut self) {
@@ -344,7 +391,9 @@ impl World {
         self.connect(Name::Copy);
         self.commit(Name::Copy, 2);
         self.commit(Name::Log, 2);
-        media::first(self);
+        self.back_up(Media::Appended, Name::Log, Existing::Refuse);
+        self.back_up(Media::Striped, Name::Roll, Existing::Refuse);
+        self.back_up(Media::Other, Name::Off, Existing::Refuse);
         self.moment(); // 4
         self.moment_while_hot(); // 5
         self.switch(Name::Off, scan::Target::Off);
@@ -367,7 +416,8 @@ impl World {
         for name in [Name::Log, Name::Key, Name::Copy] {
             self.checkpoint(name);
         }
-        media::second(self);
+        self.back_up(Media::Appended, Name::Log, Existing::Append);
+        self.back_up(Media::Striped, Name::Roll, Existing::Format);
         self.moment(); // 11
         let second = Protection::Certificate(Some("second".to_owned()));
         protectors::exchange(&self.path("roll.db"), None, &second).unwrap();
@@ -399,6 +449,7 @@ impl World {
         self.moment(); // 19
                        // Closing brings the logs to the files. What cases begin with is what a killed process leaves.
         self.open.clear();
+        self.forge();
         assert_eq!(self.moments.len(), 20);
     }
 }
@@ -419,6 +470,7 @@ pub fn make_foreign(place: &Path) {
     let mut lines = Vec::new();
     rows::read(&connection, &mut lines).unwrap();
     fs::write(place.join("lines"), lines.join("\n")).unwrap();
+    media::foreign(place);
     // Without its end: the log stays.
     std::process::exit(0);
 }
