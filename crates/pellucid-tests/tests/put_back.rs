@@ -186,6 +186,55 @@ fn a_connection_that_was_idle_meanwhile_writes_nothing() {
     }
 }
 
+/// SQLite would take it for an empty database. Also of a connection that was open, and read it, before.
+#[test]
+fn a_file_that_was_cut_to_its_header_is_no_empty_database() {
+    const REGION: u64 = pellucid::header::REGION_BYTES;
+    for mode in ["delete", "truncate", "persist"] {
+        let bench = Bench::new(mode);
+        bench.set(ON);
+        let idle = bench.open().unwrap();
+        assert_eq!(bench.read().unwrap(), 1);
+        let cut = |bytes| {
+            OpenOptions::new().write(true).open(bench.path()).unwrap().set_len(bytes).unwrap();
+        };
+        let refused = |found: rusqlite::Result<()>, what: &str| {
+            let error = found.unwrap_err();
+            let code = error.sqlite_error().map(|error| error.extended_code);
+            assert_eq!(code, Some(ffi::SQLITE_AUTH | 1 << 8), "{mode}, {what}: {error}");
+        };
+        let make = "CREATE TABLE IF NOT EXISTS note(t); INSERT INTO note VALUES('SECRET')";
+        for bytes in [REGION, REGION - 5000] {
+            cut(bytes);
+            refused(idle.execute_batch(make), "idle");
+            refused(idle.query_row("SELECT count(*) FROM note", [], |_| Ok(())), "idle, reads");
+        }
+        cut(REGION);
+        refused(bench.write(), "opened");
+        assert_eq!(fs::metadata(bench.path()).unwrap().len(), REGION, "{mode}: it was written to");
+    }
+}
+
+/// In WAL mode SQLite deletes the log of a database without a page.
+#[test]
+fn the_log_beside_a_file_that_was_cut_to_its_header_stays() {
+    let bench = Bench::new("wal");
+    bench.set(ON);
+    bench.read().unwrap();
+    let connection = bench.open().unwrap();
+    write(&connection).unwrap();
+    let log = bench.directory.path().join("app.db-wal");
+    let (file, kept) = (fs::read(bench.path()).unwrap(), fs::read(&log).unwrap());
+    drop(connection);
+    bench.put(&file[..pellucid::header::REGION_BYTES as usize]);
+    fs::write(&log, &kept).unwrap();
+    bench.write().unwrap_err();
+    assert!(fs::read(&log).unwrap() == kept);
+    bench.put(&file);
+    fs::write(&log, &kept).unwrap();
+    assert_eq!(bench.read().unwrap(), 2);
+}
+
 #[test]
 fn nothing_that_is_run_against_an_older_file_lowers_the_memory() {
     type Run = fn(&Bench);

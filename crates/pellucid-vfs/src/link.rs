@@ -329,16 +329,28 @@ impl Link {
     pub fn check_pages(&self, size: u64) -> Outcome<()> {
         let seen = self.seen_pages.get();
         if size > REGION_BYTES {
-            if seen != Some(true) {
-                self.expected.expect_pages(&self.path);
+            if seen != Some(true) && self.expected.expect_pages(&self.path) {
+                self.seen_pages.set(Some(true));
             }
             return Ok(());
         }
         // Another process may have made the database meanwhile.
-        if seen == Some(true) && self.lower()?.size()? <= REGION_BYTES {
-            self.expected.refuse_cut().map_err(|error| self.report(&error))?;
+        match self.lower()?.size()? {
+            now if now > REGION_BYTES => Ok(()),
+            _ => self.expected.refuse_cut().map_err(|error| self.report(&error)),
         }
-        Ok(())
+    }
+
+    /// Refuses a file without a page, where the keyring has seen some. SQLite never cuts a database so, but for one that it takes back as
+    /// it is made.
+    ///
+    /// # Errors
+    /// A code after a line in the log.
+    pub fn refuse_cut(&self) -> Outcome<()> {
+        match self.seen_pages.get() {
+            Some(true) => self.expected.refuse_cut().map_err(|error| self.report(&error)),
+            _ => Ok(()),
+        }
     }
 
     /// Lets the keyring expect this connection's header at the database's path. The header is on disk.

@@ -236,7 +236,10 @@ impl MainFile {
             return self.lower.size();
         }
         self.link.flush()?;
-        self.database.logical_size()
+        match self.database.logical_size()? {
+            0 => self.link.refuse_cut().map(|()| 0),
+            bytes => Ok(bytes),
+        }
     }
 
     /// Takes a lock and then reads the header again. True if the database is empty and SQLite must

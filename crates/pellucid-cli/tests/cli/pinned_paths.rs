@@ -33,6 +33,10 @@ const REFUSED: &[(&str, &str)] = &[
         "cut to its header",
         "sealed a.db\nrow a.db a.db\nhead -c 16384 a.db > cut\nput a.db cut\n! db a.db \"$MAKE\"\n! db a.db 'SELECT * FROM sqlite_schema'\n! p check a.db",
     ),
+    (
+        "cut to its header, where `file_id=` names it",
+        "sealed a.db\nid=$(pellucid --json status a.db | tr ',' '\\n' | sed -n 's/.*\"file_id\": *\"\\([0-9a-f]*\\)\".*/\\1/p' | head -1)\nhead -c 16384 a.db > cut.db\n= 'is asked for' db \"file:cut.db?file_id=$id\" 'SELECT * FROM sqlite_schema'",
+    ),
     ("removed", "sealed a.db\nrm a.db\n! db a.db \"$MAKE\""),
     ("a plain file renamed over it", "sealed a.db\nplain b.db\nmv b.db a.db\n! db a.db \"$ADD\"\n! db a.db 'SELECT * FROM note'"),
     ("a plain file written into it", "sealed a.db\nplain b.db\nput a.db b.db\n! db a.db \"$ADD\""),

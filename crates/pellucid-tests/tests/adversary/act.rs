@@ -21,11 +21,14 @@ pub enum Action {
     Check,
     Checkpoint,
     Backup,
+    /// Written and read by a connection that was open before.
+    Idle,
 }
 
 impl Action {
     /// Each with its weight.
-    pub const WEIGHTS: [(usize, Self); 5] = [
+    pub const WEIGHTS: [(usize, Self); 6] = [
+        (3, Self::Idle),
         (8, Self::Read),
         (8, Self::Write),
         (5, Self::Check),
@@ -96,7 +99,7 @@ pub fn act(world: &World, path: &Path, action: Action, secret: &str) -> Outcome 
             let result = connect(path).and_then(|it| rows::read(&it, &mut outcome.lines));
             outcome.end(result)
         }
-        Action::Write => {
+        Action::Write | Action::Idle => {
             let result = connect(path).and_then(|it| {
                 rows::write(&it, secret)?;
                 rows::read(&it, &mut outcome.lines)
@@ -143,6 +146,38 @@ pub fn act(world: &World, path: &Path, action: Action, secret: &str) -> Outcome 
             let result = connect(&to).and_then(|it| rows::read(&it, &mut outcome.lines));
             outcome.end(result)
         }
+    }
+}
+
+/// A connection that has read everything, and holds no lock.
+pub struct Idle {
+    connection: rusqlite::Result<Connection>,
+}
+
+impl Idle {
+    /// Opens and reads the database.
+    pub fn new(path: &Path) -> Self {
+        let mut lines = Vec::new();
+        let connection = connect(path).and_then(|it| {
+            it.execute_batch("PRAGMA wal_autocheckpoint=0")?;
+            rows::read(&it, &mut lines).map(|()| it)
+        });
+        Self { connection }
+    }
+
+    /// Writes and reads, without what it has in its cache.
+    pub fn go_on(&mut self, secret: &str) -> Outcome {
+        take_notices();
+        last_report();
+        let mut outcome = Outcome::default();
+        let connection =
+            std::mem::replace(&mut self.connection, Err(rusqlite::Error::InvalidQuery));
+        let result = connection.and_then(|it| {
+            it.execute_batch("PRAGMA shrink_memory")?;
+            rows::write(&it, secret)?;
+            rows::read(&it, &mut outcome.lines)
+        });
+        outcome.end(result)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is put in the place of a database: drawn by a seed, from all that ever lay on the storage.
 
+use pellucid::hash::Sha256;
+use pellucid::sector::SectorZero;
 use pellucid_tests::random::Random;
 
 use crate::archive::{FRAME, LOG_HEADER, REGION};
@@ -50,12 +52,13 @@ pub fn at(world: &World, moment: usize, name: Name) -> Put {
         database: file(Side::Database),
         log: file(Side::Log),
         journal: file(Side::Journal),
-        is_link: false,
+        ..Put::default()
     }
 }
 
 /// The kinds of exchanges, each with its weight.
-pub const KINDS: [(usize, &str); 13] = [
+pub const KINDS: [(usize, &str); 14] = [
+    (2, "laying"),
     (4, "fresh path"),
     (12, "whole file"),
     (6, "file and log"),
@@ -92,6 +95,7 @@ pub fn draw(world: &World, random: &mut Random, case: usize) -> Exchange {
         "journal" => drawn.side(Side::Journal),
         "no file" => drawn.no_file(),
         "fresh path" => drawn.sealed(),
+        "laying" => drawn.laying(),
         "link" => drawn.link(),
         "cut" => drawn.cut(),
         "flip" => drawn.flip(),
@@ -161,6 +165,21 @@ impl Drawn<'_> {
         if with_log {
             (self.put.log, self.put.journal) = (there.log, there.journal);
         }
+    }
+
+    /// A sector that says that a conversion to a plain database was interrupted, and the plain database beside it.
+    fn laying(&mut self) {
+        let moment = self.moment();
+        let copy = self.world.moments[moment].files["plain.db"].clone();
+        let mut sum = Sha256::new();
+        sum.update(&copy);
+        let Some(file) = &mut self.put.database else { return };
+        let Some(file_id) = self.world.archive.sector(file) else { return };
+        let copy_bytes = copy.len() as u64;
+        let sector = SectorZero::LayingPlain { file_id, copy_bytes, copy_sha256: sum.finish() };
+        file[..512].copy_from_slice(&sector.encode(PAGE as u32));
+        self.said.push(format!("a conversion to plain.db of moment {moment}"));
+        self.put.copy = Some(copy);
     }
 
     /// A sealed file alone: what a path that was never seen may become is the caller's affair, if it is not sealed.

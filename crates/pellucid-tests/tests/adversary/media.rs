@@ -214,6 +214,8 @@ fn judge(world: &World, media: Media, put: &[Option<Vec<u8>>], is_forged: bool) 
         content: Content::None,
         whose: vec![media.of()],
         may_fail: false,
+        by_header: true,
+        is_whole: true,
         check_may_fail: false,
         why: why.to_owned(),
     };
@@ -222,6 +224,8 @@ fn judge(world: &World, media: Media, put: &[Option<Vec<u8>>], is_forged: bool) 
         content: Content::One(states),
         whose: vec![whose],
         may_fail,
+        by_header: true,
+        is_whole: true,
         check_may_fail: false,
         why: String::new(),
     };

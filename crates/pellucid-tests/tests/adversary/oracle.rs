@@ -61,6 +61,10 @@ pub struct Verdict {
     pub whose: Vec<Name>,
     /// An error is right, too: what is damaged may be looked at or not.
     pub may_fail: bool,
+    /// It is refused by its header, or because it is none, and not by what some page has.
+    pub by_header: bool,
+    /// A connection that was open before has to refuse it, too.
+    pub is_whole: bool,
     /// The same, of a check: it looks at a journal that nobody plays back.
     pub check_may_fail: bool,
     pub why: String,
@@ -73,6 +77,8 @@ pub struct Put {
     pub database: Option<Vec<u8>>,
     pub log: Option<Vec<u8>>,
     pub journal: Option<Vec<u8>>,
+    /// The copy that a conversion would have left beside it.
+    pub copy: Option<Vec<u8>>,
     /// The path is a symbolic link to such a file elsewhere, with no log or journal beside it.
     pub is_link: bool,
 }
@@ -83,6 +89,8 @@ fn refused(why: &str) -> Verdict {
         content: Content::None,
         whose: Vec::new(),
         may_fail: false,
+        by_header: true,
+        is_whole: true,
         check_may_fail: false,
         why: why.to_owned(),
     }
@@ -94,25 +102,31 @@ fn kin(world: &World, file_id: &[u8; 16]) -> Vec<Name> {
     Name::ALL.into_iter().filter(has).collect()
 }
 
+/// The databases that have the file id of this one.
+pub fn kin_of(world: &World, name: Name) -> Vec<Name> {
+    head_now(world, name).map(|head| kin(world, &head.file_id)).unwrap_or_default()
+}
+
 fn head_now(world: &World, name: Name) -> Option<Head> {
     let file = world.now().files.get(name.file())?;
     world.archive.head(file)
 }
 
-/// What has to come of an exchange.
-pub fn judge(world: &World, exchange: &Exchange) -> Verdict {
+/// What has to come of an exchange, where the instance is strict about other databases at pinned paths or not.
+pub fn judge(world: &World, exchange: &Exchange, is_strict: bool) -> Verdict {
     let (target, put) = (exchange.target, &exchange.put);
+    if exchange.kind == "laying" {
+        return refused("what a forged conversion has laid is plain");
+    }
     let archive = &world.archive;
-    let Some(file) = &put.database else { return refused("no file") };
-    if file.len() < REGION {
-        return refused("no container, or cut within its header");
-    }
+    let Some(file) = put.database.as_ref().filter(|file| file.len() > REGION) else {
+        // SQLite would take a header alone for an empty database, and delete the log.
+        return Verdict { is_whole: false, ..refused("no file, or at most a header") };
+    };
     if archive.sector(file).is_none() && file.starts_with(b"SQLite format 3\0") {
-        return refused("a plain database");
-    }
-    if file.len() == REGION && archive.head(file).is_some() {
-        // SQLite would take it for an empty database, and delete the log.
-        return refused("no page");
+        // Who has it open finds a header behind that, if one is whole.
+        let is_whole = archive.head(file).is_none();
+        return Verdict { is_whole, ..refused("a plain database") };
     }
     let Some(head) = archive.head(file) else { return refused("no whole header") };
     if archive.sector(file).is_some_and(|id| id != head.file_id) {
@@ -142,6 +156,9 @@ pub fn judge(world: &World, exchange: &Exchange) -> Verdict {
     if exchange.is_fresh {
         return verdict;
     }
+    if is_strict && !is_same {
+        return refused("another database, where the instance is strict");
+    }
     if !is_same && verdict.class != Class::Refused {
         verdict.class = Class::Told;
     } else if verdict.class == Class::Remains {
@@ -164,6 +181,8 @@ fn content(world: &World, put: &Put, head: &Head) -> Verdict {
         content: Content::Mixture,
         whose: Vec::new(),
         may_fail: (file.len() - REGION) % PAGE != 0,
+        by_header: false,
+        is_whole: true,
         check_may_fail: false,
         why: String::new(),
     };
@@ -189,7 +208,7 @@ fn content(world: &World, put: &Put, head: &Head) -> Verdict {
     if frames.is_empty() {
         let known = first.and_then(|unit| unit.count).map(|count| count as usize);
         if known.is_some_and(|known| known > count) {
-            return refused("shorter than its first page says");
+            return Verdict { by_header: false, ..refused("shorter than its first page says") };
         }
         // Pages behind the end are looked at by nobody but a check.
         verdict.may_fail |= known.is_some_and(|known| known < count);
@@ -219,7 +238,7 @@ fn content(world: &World, put: &Put, head: &Head) -> Verdict {
         let is_read = |state: &usize| world.states[*state].pages >= *number;
         verdict.may_fail = true;
         if bad.len() == count || states.iter().any(is_read) {
-            return refused(&format!("page {number}"));
+            return Verdict { by_header: false, ..refused(&format!("page {number}")) };
         }
     } else if !states.is_empty() {
         verdict.content = Content::One(states);
@@ -239,6 +258,8 @@ fn played_back(archive: &Archive, file: &[u8], journal: &[u8], head: &Head) -> O
         content: Content::Mixture,
         whose: Vec::new(),
         may_fail: true,
+        by_header: false,
+        is_whole: true,
         check_may_fail: false,
         why: "a journal".to_owned(),
     };

@@ -6,20 +6,35 @@ use std::process::{Command, Output};
 use pellucid_tests::processes::built;
 
 use crate::act::{Action, Outcome};
+use crate::oracle::{Class, Verdict};
 use crate::rows::{READS, WRITE};
 use crate::world::World;
 
+fn pellucid(words: &[&str]) -> Output {
+    Command::new(built("pellucid"))
+        .args(words)
+        .env("PELLUCID_LIB", built("libpellucid.so"))
+        .output()
+        .unwrap()
+}
+
+/// Looks at it with `status --check`, which changes nothing, and calls nothing well whose header has to be refused.
+///
+/// # Errors
+/// What it said.
+pub fn status(path: &Path, verdict: &Verdict) -> Result<(), String> {
+    let looked = pellucid(&["status", "--check", path.to_str().unwrap()]);
+    let calls_well = verdict.class == Class::Refused && verdict.by_header;
+    match looked.status.code() {
+        None | Some(101) => Err(format!("`status` ended with {looked:?}")),
+        Some(0) if calls_well => Err(format!("`status` calls it well: {looked:?}")),
+        Some(_) => Ok(()),
+    }
+}
+
 /// Does it.
 pub fn act(world: &World, path: &Path, action: Action, secret: &str) -> Outcome {
-    let run = |words: &[&str]| {
-        Command::new(built("pellucid"))
-            .args(words)
-            .env("PELLUCID_HOME", world.folder("home"))
-            .env("PELLUCID_LIB", built("libpellucid.so"))
-            .env_remove("PELLUCID_ENCRYPT_NEW")
-            .output()
-            .unwrap()
-    };
+    let run = pellucid;
     let name = path.to_str().unwrap();
     let reads: Vec<String> = READS.iter().map(|sql| format!("{sql};")).collect();
     let read = |path: &str, first: &str| {
@@ -28,7 +43,7 @@ pub fn act(world: &World, path: &Path, action: Action, secret: &str) -> Outcome 
     };
     match action {
         Action::Read => said(&read(name, ""), true),
-        Action::Write => {
+        Action::Write | Action::Idle => {
             said(&read(name, &format!("{};", WRITE.replace('?', &format!("'{secret}'")))), true)
         }
         Action::Checkpoint => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use pellucid_tests::processes::number;
@@ -72,6 +73,7 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
         Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ case.wrapping_mul(0x9e37_79b9));
     random.draw();
     world.put_back();
+    world.use_home(false);
     // The first cases have one of each kind.
     let kind = match usize::try_from(case).unwrap_or(usize::MAX) {
         first if first < exchange::KINDS.len() => "files",
@@ -87,14 +89,35 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
         _ => return index::try_case(world, &mut random).map(|()| (kind, Class::Refused)),
     }
     let exchange = exchange::draw(world, &mut random, usize::try_from(case).unwrap_or(usize::MAX));
-    let action = random.weighted(&Action::WEIGHTS);
-    let verdict = oracle::judge(world, &exchange);
-    put(world, &exchange);
+    let mut action = random.weighted(&Action::WEIGHTS);
+    if exchange.is_fresh || exchange.put.is_link || exchange.put.copy.is_some() {
+        // What an idle connection has open is the file itself.
+        action = if action == Action::Idle { Action::Write } else { action };
+    }
+    let is_strict = random.chance(15);
+    world.use_home(is_strict);
+    let verdict = oracle::judge(world, &exchange, is_strict);
     let secret = format!("SECRET-{case}-");
     let path = world.path(exchange.file());
-    let outcome = match case % PROGRAMS {
-        0 => programs::act(world, &path, action, &secret),
-        _ => act::act(world, &path, action, &secret),
+    let outcome = match case % number("PELLUCID_ADVERSARY_PROGRAMS", PROGRAMS) {
+        0 => {
+            put(world, &exchange);
+            let looked = programs::status(&path, &verdict);
+            looked.map_err(|said| {
+                let Exchange { kind, said: done, .. } = &exchange;
+                format!("{said}\n  {}: {kind}, {done:?}; {}", exchange.file(), verdict.why)
+            })?;
+            programs::act(world, &path, action, &secret)
+        }
+        _ if action == Action::Idle => {
+            let mut idle = act::Idle::new(&path);
+            put_within(world, &exchange);
+            idle.go_on(&secret)
+        }
+        _ => {
+            put(world, &exchange);
+            act::act(world, &path, action, &secret)
+        }
     };
     let described = |problem: String| {
         format!(
@@ -111,12 +134,12 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
             outcome.damage,
         )
     };
-    compare(world, &verdict, action, &outcome, &secret).map_err(described)?;
+    compare(world, exchange.target, &verdict, action, (&outcome, &secret)).map_err(described)?;
     let clear = act::in_clear(world, &secret);
     if !clear.is_empty() {
         return Err(described(format!("what was written lies in clear in {clear:?}")));
     }
-    if verdict.class == Class::Lost && !verdict.may_fail {
+    if verdict.class == Class::Lost && !verdict.may_fail && action != Action::Idle {
         let kept = format!("{}-wal-lost-1", path.display());
         let kept = fs::metadata(&kept).is_ok_and(|about| about.len() > 0);
         if !kept {
@@ -153,10 +176,32 @@ fn try_media(world: &World, random: &mut Random) -> Result<Class, String> {
     Ok(verdict.class)
 }
 
+/// Puts the files where a connection has them open: in the files that are there.
+fn put_within(world: &World, exchange: &Exchange) {
+    let put = &exchange.put;
+    for (end, bytes) in [("", &put.database), ("-wal", &put.log), ("-journal", &put.journal)] {
+        let path = world.path(&format!("{}{end}", exchange.file()));
+        match bytes {
+            Some(bytes) => {
+                let file = fs::File::options().write(true).create(true).truncate(false).open(&path);
+                let file = file.unwrap();
+                file.write_all_at(bytes, 0).unwrap();
+                file.set_len(bytes.len() as u64).unwrap();
+            }
+            None => drop(fs::remove_file(&path)),
+        }
+    }
+}
+
 fn put(world: &World, exchange: &Exchange) {
     let path = world.path(exchange.file());
     let put = &exchange.put;
-    let sides = [("", &put.database), ("-wal", &put.log), ("-journal", &put.journal)];
+    let sides = [
+        ("", &put.database),
+        ("-wal", &put.log),
+        ("-journal", &put.journal),
+        ("-pellucid", &put.copy),
+    ];
     for (end, bytes) in sides {
         let path = world.path(&format!("{}{end}", exchange.file()));
         let _ = fs::remove_file(&path);

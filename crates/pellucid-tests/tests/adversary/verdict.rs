@@ -1,9 +1,7 @@
 //! Compares what came of a case with what the oracle said of it.
 
-use std::collections::HashSet;
-
 use crate::act::{Action, Outcome};
-use crate::oracle::{Class, Content, Verdict};
+use crate::oracle::{kin_of, Class, Content, Verdict};
 use crate::world::{Name, World};
 
 /// SQLite's codes for an error that says nothing of the file: it was read as if it were sound.
@@ -15,13 +13,23 @@ const NOT_TYPED: [i32; 1] = [rusqlite::ffi::SQLITE_ERROR];
 /// What the outcome should have been.
 pub fn compare(
     world: &World,
+    target: Name,
     verdict: &Verdict,
     action: Action,
-    outcome: &Outcome,
-    secret: &str,
+    (outcome, secret): (&Outcome, &str),
 ) -> Result<(), String> {
-    authentic(world, verdict, outcome, secret)?;
+    authentic(world, target, verdict, action, (outcome, secret))?;
     let is_mixture = verdict.content == Content::Mixture;
+    if action == Action::Idle && !(verdict.by_header && verdict.is_whole) {
+        // What the connection has seen of the file, the log and the wal-index is of before: any error that says so, and any
+        // rows that these databases had.
+        return match &outcome.error {
+            Some((code, text)) if NOT_TYPED.contains(code) => {
+                Err(format!("read as if empty: {text}"))
+            }
+            _ => Ok(()),
+        };
+    }
     if action == Action::Check {
         return check(verdict, outcome, is_mixture);
     }
@@ -51,25 +59,24 @@ fn check(verdict: &Verdict, outcome: &Outcome, is_mixture: bool) -> Result<(), S
     }
 }
 
-/// Each row that was read is one that these databases had.
+/// Each row that was read is one that these databases had; none was, where the header has to be refused.
 fn authentic(
     world: &World,
+    target: Name,
     verdict: &Verdict,
-    outcome: &Outcome,
-    secret: &str,
+    action: Action,
+    (outcome, secret): (&Outcome, &str),
 ) -> Result<(), String> {
-    let known: Vec<&HashSet<String>> =
-        verdict.whose.iter().filter_map(|name| world.known.get(name)).collect();
-    for line in outcome.lines.iter().filter(|line| !line.contains(secret)) {
-        let is_known = |rows: &&HashSet<String>| rows.contains(line);
-        if verdict.class == Class::Refused {
-            // Rows before the damage are those of the database that is expected there.
-            let own = Name::PINNED.iter().filter_map(|name| world.known.get(name));
-            if !own.into_iter().any(|rows| rows.contains(line)) {
-                return Err(format!("a row that no database had: {line}"));
-            }
-        } else if !known.iter().any(is_known) && line != "nothing" {
-            return Err(format!("a row that {:?} never had: {line}", verdict.whose));
+    let mut whose = verdict.whose.clone();
+    if action == Action::Idle {
+        // It may still read what it has open.
+        whose.push(target);
+        whose.extend(kin_of(world, target));
+    }
+    for line in outcome.lines.iter().filter(|line| !line.contains(secret) && *line != "nothing") {
+        let has = |name: &Name| world.known.get(name).is_some_and(|rows| rows.contains(line));
+        if !whose.iter().any(has) {
+            return Err(format!("a row that {whose:?} never had: {line}"));
         }
     }
     Ok(())

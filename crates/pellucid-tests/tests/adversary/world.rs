@@ -9,6 +9,7 @@ use std::time::Duration;
 use pellucid::Algorithm;
 use pellucid_backup::job::{open_family, Existing};
 use pellucid_engine::{protectors, scan};
+use pellucid_keyring::policy::Policy;
 use pellucid_keyring::Keyring;
 use pellucid_tests::processes;
 use pellucid_vfs::seal_request::Protection;
@@ -23,6 +24,9 @@ use crate::storage::{keep, Files, Folder};
 pub const PAGE: usize = 1024;
 /// Rows of a database at its beginning.
 const ROWS: i64 = 30;
+
+/// The instance's folder, and the strict one's.
+const HOMES: [&str; 2] = ["home", "strict"];
 
 /// A database of the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,7 +106,8 @@ pub struct World {
     pub archive: Archive,
     /// All rows that were ever read of a database.
     pub known: BTreeMap<Name, HashSet<String>>,
-    home: Option<Folder>,
+    /// The instance, and the same where another database at a pinned path is an error.
+    homes: Vec<Folder>,
     open: BTreeMap<Name, Connection>,
     counts: BTreeMap<Name, i64>,
     foreign: Option<usize>,
@@ -134,7 +139,7 @@ impl World {
             states: Vec::new(),
             archive: Archive::default(),
             known: BTreeMap::new(),
-            home: None,
+            homes: Vec::new(),
             open: BTreeMap::new(),
             counts: BTreeMap::new(),
             foreign: None,
@@ -147,9 +152,19 @@ impl World {
         std::env::set_var("PELLUCID_ENCRYPT_NEW", "1");
         world.live_through();
         std::env::remove_var("PELLUCID_ENCRYPT_NEW");
-        world.use_home("home");
-        world.home = Some(Folder::keep(&world.folder("home")));
+        world.make_strict();
+        world.homes = HOMES.iter().map(|name| Folder::keep(&world.folder(name))).collect();
+        world.use_home(false);
         world
+    }
+
+    fn make_strict(&self) {
+        let (from, to) = (self.folder(HOMES[0]), self.folder(HOMES[1]));
+        let copied = std::process::Command::new("cp").arg("-a").args([&from, &to]).status();
+        assert!(copied.unwrap().success());
+        let keyring = Keyring::open(&to).unwrap();
+        let on = Policy::StrictPaths.parse("on").unwrap();
+        keyring.set_policy(Policy::StrictPaths, Some(on)).unwrap();
     }
 
     /// A folder of the run: `live` is the storage, `home` the instance, `elsewhere` where links lead, `out` for results.
@@ -174,9 +189,7 @@ impl World {
 
     /// Puts the keyring and the storage back as they are now.
     pub fn put_back(&mut self) {
-        if let Some(home) = &mut self.home {
-            home.put_back();
-        }
+        self.homes.iter_mut().for_each(Folder::put_back);
         let (live, now) = (self.folder("live"), &self.moments.last().unwrap().files);
         for entry in fs::read_dir(&live).unwrap() {
             let entry = entry.unwrap();
@@ -200,8 +213,9 @@ impl World {
         }
     }
 
-    fn use_home(&self, name: &str) {
-        std::env::set_var("PELLUCID_HOME", self.folder(name));
+    /// Uses the instance; `is_strict` is what it is about other databases at pinned paths.
+    pub fn use_home(&self, is_strict: bool) {
+        std::env::set_var("PELLUCID_HOME", self.folder(HOMES[usize::from(is_strict)]));
     }
 
     fn connect(&mut self, name: Name) -> &Connection {
@@ -369,9 +383,9 @@ impl World {
     }
 
     fn live_through(&mut self) {
-        self.use_home("home");
+        self.use_home(false);
         self.foreign = Some(self.live_elsewhere());
-        let (keyring, _) = Keyring::open_or_create(&self.folder("home")).unwrap();
+        let (keyring, _) = Keyring::open_or_create(&self.folder(HOMES[0])).unwrap();
         keyring.ensure_default_certificate().unwrap();
         keyring.create_certificate("second", &media::request()).unwrap();
         for name in [Name::Log, Name::Roll, Name::Key, Name::Off, Name::Plain] {

@@ -4,32 +4,43 @@
 use std::io::Read;
 use std::path::Path;
 
-use pellucid::Result;
+use pellucid::hash::hex;
+use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::beside;
 use pellucid_keyring::Pin;
 
 use super::{expected, Expectation};
 
+const CUT: &str = "a header without pages: the file was cut";
+
 impl Expectation {
-    /// Refuses a file that was cut to its header, where one of the pins has seen pages.
+    /// Refuses a file that was cut to its header, where one of the pins has seen pages, or where the caller names a file id,
+    /// which no database has that is just being made.
     ///
     /// # Errors
-    /// [`pellucid::Error::Replaced`]; those of [`Expectation::pins`].
+    /// [`Error::Replaced`]; those of [`Expectation::pins`].
     pub(crate) fn refuse_cut(&self) -> Result<()> {
+        if let [id, ..] = &self.ids[..] {
+            let asked = format!("the database with the file id {} is asked for", hex(id));
+            let cause = format!("{asked}, and there is {CUT}");
+            return Err(Error::replaced(Subject::Container, cause));
+        }
         match self.pins()?.iter().find(|pin| pin.has_pages) {
-            Some(pin) => Err(expected(pin, "a header without pages: the file was cut")),
+            Some(pin) => Err(expected(pin, CUT)),
             None => Ok(()),
         }
     }
 
-    /// Remembers that the database has pages. Those of a transaction that a hot journal beside `path` takes back do not count.
+    /// Remembers that the database has pages, and returns whether it does. Those of a transaction that a hot journal beside
+    /// `path` takes back do not count.
     ///
     /// A keyring that cannot be written prevents no opening.
-    pub(crate) fn expect_pages(&self, path: &Path) {
-        if !is_hot(&beside(path, "-journal")) {
-            let seen = |pin: &Pin| Pin { has_pages: true, ..pin.clone() };
-            let _ = self.change(|_, pin| pin.map(seen));
+    pub(crate) fn expect_pages(&self, path: &Path) -> bool {
+        if is_hot(&beside(path, "-journal")) {
+            return false;
         }
+        let seen = |pin: &Pin| Pin { has_pages: true, ..pin.clone() };
+        self.change(|_, pin| pin.map(seen)).is_ok()
     }
 }
 
