@@ -21,12 +21,15 @@ const JOURNAL_COPIES: [std::ops::Range<usize>; 2] = [32..108, 256..332];
 pub type Dek = [u8; 32];
 
 /// A header copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     pub file_id: [u8; 16],
     pub sequence: u64,
     pub is_off: bool,
+    /// The key that seals.
     pub dek: Dek,
+    /// All keys that open: during a key change the one before, too.
+    pub deks: Vec<Dek>,
     /// Of the instance whose keyring is there.
     pub is_own: bool,
 }
@@ -86,6 +89,7 @@ impl Archive {
                 sequence: header.sequence,
                 is_off: header.is_switched_off(),
                 dek: header.current_dek().unwrap().commitment,
+                deks: header.deks.iter().map(|row| row.commitment).collect(),
                 is_own: name != Name::Foreign,
             };
             self.heads.insert(copy.to_vec(), head);
@@ -127,7 +131,7 @@ impl Archive {
             return;
         }
         // Which of them SQLite reads.
-        let counted = self.log(log, &head.dek).counted;
+        let counted = self.log(log, &head.deks).counted;
         let mut from_log = HashMap::new();
         for frame in log.get(LOG_HEADER..).unwrap_or_default().chunks_exact(FRAME).take(counted) {
             let unit = self.frames.get_mut(&tail(frame)).unwrap();
@@ -152,7 +156,7 @@ impl Archive {
     pub fn head(&self, file: &[u8]) -> Option<Head> {
         let copies = COPY_OFFSETS.map(|at| {
             let copy = file.get(at as usize..at as usize + COPY_BYTES)?;
-            self.heads.get(copy).copied()
+            self.heads.get(copy).cloned()
         });
         match copies {
             [Some(first), Some(second)] if second.sequence > first.sequence => Some(second),
@@ -181,12 +185,12 @@ impl Archive {
         copies.filter_map(|copy| self.journal_heads.get(copy)).copied().next()
     }
 
-    /// What SQLite makes of a log beside a database under `dek`.
-    pub fn log(&self, log: &[u8], dek: &Dek) -> Log {
+    /// What SQLite makes of a log beside a database under `deks`.
+    pub fn log(&self, log: &[u8], deks: &[Dek]) -> Log {
         let frames: Vec<&[u8]> =
             log.get(LOG_HEADER..).unwrap_or_default().chunks_exact(FRAME).collect();
         let known = |at: usize| {
-            let unit = self.frame(frames[at]).filter(|unit| unit.dek == *dek)?;
+            let unit = self.frame(frames[at]).filter(|unit| deks.contains(&unit.dek))?;
             unit.frame.filter(|(number, _)| *number as usize == at + 1)
         };
         let is_whole =

@@ -17,6 +17,7 @@ mod caught;
 mod exchange;
 mod index;
 mod media;
+mod name;
 mod oracle;
 mod programs;
 mod rows;

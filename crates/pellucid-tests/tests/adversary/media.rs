@@ -215,7 +215,7 @@ fn judge(world: &World, media: Media, put: &[Option<Vec<u8>>], is_forged: bool) 
         whose: vec![media.of()],
         may_fail: false,
         by_header: true,
-        is_whole: true,
+        also_idle: true,
         check_may_fail: false,
         why: why.to_owned(),
     };
@@ -225,7 +225,7 @@ fn judge(world: &World, media: Media, put: &[Option<Vec<u8>>], is_forged: bool) 
         whose: vec![whose],
         may_fail,
         by_header: true,
-        is_whole: true,
+        also_idle: true,
         check_may_fail: false,
         why: String::new(),
     };

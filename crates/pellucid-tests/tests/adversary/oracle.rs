@@ -64,7 +64,7 @@ pub struct Verdict {
     /// It is refused by its header, or because it is none, and not by what some page has.
     pub by_header: bool,
     /// A connection that was open before has to refuse it, too.
-    pub is_whole: bool,
+    pub also_idle: bool,
     /// The same, of a check: it looks at a journal that nobody plays back.
     pub check_may_fail: bool,
     pub why: String,
@@ -90,7 +90,7 @@ fn refused(why: &str) -> Verdict {
         whose: Vec::new(),
         may_fail: false,
         by_header: true,
-        is_whole: true,
+        also_idle: true,
         check_may_fail: false,
         why: why.to_owned(),
     }
@@ -121,12 +121,12 @@ pub fn judge(world: &World, exchange: &Exchange, is_strict: bool) -> Verdict {
     let archive = &world.archive;
     let Some(file) = put.database.as_ref().filter(|file| file.len() > REGION) else {
         // SQLite would take a header alone for an empty database, and delete the log.
-        return Verdict { is_whole: false, ..refused("no file, or at most a header") };
+        return Verdict { also_idle: false, ..refused("no file, or at most a header") };
     };
     if archive.sector(file).is_none() && file.starts_with(b"SQLite format 3\0") {
         // Who has it open finds a header behind that, if one is whole.
-        let is_whole = archive.head(file).is_none();
-        return Verdict { is_whole, ..refused("a plain database") };
+        let also_idle = archive.head(file).is_none();
+        return Verdict { also_idle, ..refused("a plain database") };
     }
     let Some(head) = archive.head(file) else { return refused("no whole header") };
     if archive.sector(file).is_some_and(|id| id != head.file_id) {
@@ -142,9 +142,9 @@ pub fn judge(world: &World, exchange: &Exchange, is_strict: bool) -> Verdict {
     if head.is_off {
         return refused("switched off");
     }
-    let is_older = newest.is_some_and(|newest| head.sequence < newest.sequence);
-    let is_retired =
-        newest.is_some_and(|newest| head.dek != newest.dek) && !whose.contains(&Name::Off);
+    let is_older = newest.as_ref().is_some_and(|newest| head.sequence < newest.sequence);
+    let is_retired = newest.as_ref().is_some_and(|newest| !newest.deks.contains(&head.dek))
+        && !whose.contains(&Name::Off);
     if is_older && !exchange.is_fresh {
         return refused("an older header");
     }
@@ -182,7 +182,7 @@ fn content(world: &World, put: &Put, head: &Head) -> Verdict {
         whose: Vec::new(),
         may_fail: (file.len() - REGION) % PAGE != 0,
         by_header: false,
-        is_whole: true,
+        also_idle: true,
         check_may_fail: false,
         why: String::new(),
     };
@@ -192,7 +192,7 @@ fn content(world: &World, put: &Put, head: &Head) -> Verdict {
         return verdict;
     }
     let log = if put.is_link { &none } else { put.log.as_ref().unwrap_or(&none) };
-    let found = archive.log(log, &head.dek);
+    let found = archive.log(log, &head.deks);
     let mut pages: Vec<Option<&[u8]>> = file[REGION..].chunks_exact(PAGE).map(Some).collect();
     let mut count = pages.len();
     let mut frames = std::collections::HashMap::new();
@@ -222,7 +222,7 @@ fn content(world: &World, put: &Put, head: &Head) -> Verdict {
             Some(frame) => archive.frame(frame),
             None => pages[number - 1].and_then(|bytes| archive.page(bytes)),
         };
-        match unit.filter(|unit| unit.dek == head.dek && unit.page as usize == number) {
+        match unit.filter(|unit| head.deks.contains(&unit.dek) && unit.page as usize == number) {
             None => bad.push(number),
             Some(unit) => {
                 states = Some(match states {
@@ -259,11 +259,11 @@ fn played_back(archive: &Archive, file: &[u8], journal: &[u8], head: &Head) -> O
         whose: Vec::new(),
         may_fail: true,
         by_header: false,
-        is_whole: true,
+        also_idle: true,
         check_may_fail: false,
         why: "a journal".to_owned(),
     };
-    if archive.journal(journal)? != head.dek {
+    if !head.deks.contains(&archive.journal(journal)?) {
         return None;
     }
     let known = archive.journals.iter().find(|known| known.bytes == *journal);

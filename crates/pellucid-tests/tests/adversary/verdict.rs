@@ -20,7 +20,7 @@ pub fn compare(
 ) -> Result<(), String> {
     authentic(world, target, verdict, action, (outcome, secret))?;
     let is_mixture = verdict.content == Content::Mixture;
-    if action == Action::Idle && !(verdict.by_header && verdict.is_whole) {
+    if action == Action::Idle && !(verdict.by_header && verdict.also_idle) {
         // What the connection has seen of the file, the log and the wal-index is of before: any error that says so, and any
         // rows that these databases had.
         return match &outcome.error {

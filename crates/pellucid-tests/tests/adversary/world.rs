@@ -17,6 +17,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::archive::Archive;
 use crate::media::{self, Media};
+pub use crate::name::Name;
 use crate::rows;
 use crate::storage::{keep, Files, Folder};
 
@@ -27,58 +28,6 @@ const ROWS: i64 = 30;
 
 /// The instance's folder, and the strict one's.
 const HOMES: [&str; 2] = ["home", "strict"];
-
-/// A database of the history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Name {
-    /// WAL mode, with commits in its log.
-    Log,
-    /// Rollback mode, with hot journals, and other protectors since.
-    Roll,
-    /// WAL mode, rekeyed.
-    Key,
-    /// Switched off, and on again.
-    Off,
-    /// A copy of the first, at another path, which went its own way.
-    Copy,
-    /// Of another instance.
-    Foreign,
-    /// Not encrypted.
-    Plain,
-}
-
-impl Name {
-    /// Each of them.
-    pub const ALL: [Self; 7] =
-        [Self::Log, Self::Roll, Self::Key, Self::Off, Self::Copy, Self::Foreign, Self::Plain];
-    /// Those whose paths are pinned.
-    pub const PINNED: [Self; 5] = [Self::Log, Self::Roll, Self::Key, Self::Off, Self::Copy];
-
-    /// Its file.
-    pub fn file(self) -> &'static str {
-        match self {
-            Self::Log => "log.db",
-            Self::Roll => "roll.db",
-            Self::Key => "key.db",
-            Self::Off => "off.db",
-            Self::Copy => "copy.db",
-            Self::Foreign => "foreign.db",
-            Self::Plain => "plain.db",
-        }
-    }
-
-    fn has_log(self) -> bool {
-        matches!(self, Self::Log | Self::Key | Self::Copy | Self::Foreign)
-    }
-
-    fn mode(self) -> &'static str {
-        if self.has_log() {
-            "WAL"
-        } else {
-            "DELETE"
-        }
-    }
-}
 
 /// The content of one database after one of its commits.
 pub struct State {
@@ -388,11 +337,11 @@ impl World {
         let (keyring, _) = Keyring::open_or_create(&self.folder(HOMES[0])).unwrap();
         keyring.ensure_default_certificate().unwrap();
         keyring.create_certificate("second", &media::request()).unwrap();
-        for name in [Name::Log, Name::Roll, Name::Key, Name::Off, Name::Plain] {
+        for name in [Name::Log, Name::Roll, Name::Key, Name::Scan, Name::Off, Name::Plain] {
             self.make(name);
         }
         self.moment(); // 0
-        let all = [Name::Log, Name::Roll, Name::Key, Name::Off, Name::Plain];
+        let all = [Name::Log, Name::Roll, Name::Key, Name::Scan, Name::Off, Name::Plain];
         for _ in 0..2 {
             all.iter().for_each(|name| self.commit(*name, 3));
             self.moment(); // 1, 2
@@ -451,10 +400,13 @@ impl World {
         self.commit(Name::Off, 1);
         self.moment(); // 16
         self.moment_while_hot(); // 17
-        for name in [Name::Log, Name::Key, Name::Copy] {
+        for name in [Name::Log, Name::Key, Name::Scan, Name::Copy] {
             self.checkpoint(name);
         }
         self.commit(Name::Roll, 2);
+        self.open.remove(&Name::Scan);
+        scan::rekey(&self.path("scan.db"), None).unwrap();
+        self.connect(Name::Scan);
         self.moment(); // 18
         for name in Name::PINNED {
             self.commit(name, 4);
