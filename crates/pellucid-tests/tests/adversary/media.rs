@@ -15,6 +15,7 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 
 use crate::act;
 use crate::oracle::{Class, Content, Verdict};
+use crate::programs;
 use crate::rows;
 use crate::storage::write_private;
 use crate::world::{open, Name, World, PAGE};
@@ -283,27 +284,29 @@ fn judge(world: &World, media: Media, put: &[Option<Vec<u8>>], is_forged: bool) 
     one(Class::Remains, Name::Log, BTreeSet::from([*newer]), true)
 }
 
-/// Does it.
-pub fn act(world: &World, exchange: &Exchange) -> act::Outcome {
+/// Does it, by the programs or in this process.
+pub fn act(world: &World, exchange: &Exchange, by_programs: bool) -> act::Outcome {
     let names: Vec<PathBuf> = exchange.media.files().iter().map(|name| world.path(name)).collect();
-    let mut outcome = act::Outcome::default();
-    match exchange.action {
-        Action::Verify => outcome.end(verify(&names)),
-        Action::Restore | Action::RestoreOver => {
-            let over = exchange.action == Action::RestoreOver;
-            let to = match over {
-                true => world.path(exchange.media.of().file()),
-                false => world.folder("out").join("restored.db"),
-            };
-            let job = job::Restoring { replace: over, ..act::restoring(names, &to) };
-            let restored = job::restore(&job, &mut |_, _| ());
-            if let Err(error) = restored {
-                return outcome.end(Err::<(), _>(error));
-            }
-            let read = act::connect(&to).and_then(|it| rows::read(&it, &mut outcome.lines));
-            outcome.end(read)
-        }
+    let replaces = exchange.action == Action::RestoreOver;
+    let to = match replaces {
+        true => world.path(exchange.media.of().file()),
+        false => world.folder("out").join("restored.db"),
+    };
+    let restores = exchange.action != Action::Verify;
+    if by_programs {
+        return programs::act_on_media(&names, restores.then_some((&to, replaces)));
     }
+    let mut outcome = act::Outcome::default();
+    if !restores {
+        return outcome.end(verify(&names));
+    }
+    let job = job::Restoring { replace: replaces, ..act::restoring(names, &to) };
+    let restored = job::restore(&job, &mut |_, _| ());
+    if let Err(error) = restored {
+        return outcome.end(Err::<(), _>(error));
+    }
+    let read = act::connect(&to).and_then(|it| rows::read(&it, &mut outcome.lines));
+    outcome.end(read)
 }
 
 /// A target that keeps nothing.
@@ -345,6 +348,7 @@ pub fn compare(world: &World, exchange: &Exchange, outcome: &act::Outcome) -> Re
     let verdict = &exchange.verdict;
     let Content::One(states) = &verdict.content else {
         return match &outcome.error {
+            Some((rusqlite::ffi::SQLITE_ERROR, text)) => Err(format!("it ended badly: {text}")),
             Some(_) => Ok(()),
             None => Err(format!("it had to be refused, and it works: {:?}", outcome.lines.first())),
         };

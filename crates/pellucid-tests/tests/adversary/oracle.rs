@@ -128,7 +128,10 @@ pub fn judge(world: &World, exchange: &Exchange, is_strict: bool) -> Verdict {
         let also_idle = archive.head(file).is_none();
         return Verdict { also_idle, ..refused("a plain database") };
     }
-    let Some(head) = archive.head(file) else { return refused("no whole header") };
+    let Some(head) = archive.head(file) else {
+        // Who has it open looks at the beginning of a copy, and reads the rest only where that changed.
+        return Verdict { also_idle: false, ..refused("no whole header") };
+    };
     if archive.sector(file).is_some_and(|id| id != head.file_id) {
         return refused("sector 0 names another file");
     }

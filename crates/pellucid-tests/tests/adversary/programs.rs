@@ -1,6 +1,6 @@
 //! The same actions by the programs: `pellucid`, and the `sqlite3` shell under `pellucid run`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use pellucid_tests::processes::built;
@@ -69,15 +69,36 @@ pub fn act(world: &World, path: &Path, action: Action, secret: &str) -> Outcome 
             let (media, to) =
                 (world.folder("out").join("case.bak"), world.folder("out").join("case.db"));
             let (media, to) = (media.to_str().unwrap(), to.to_str().unwrap());
+            let mut notices = Vec::new();
             for words in [&["backup", name, "--to", media][..], &["restore", media, "--to", to]] {
                 let made = said(&run(words), false);
                 if made.error.is_some() {
                     return made;
                 }
+                notices.extend(made.notices);
             }
-            said(&read(to, ""), true)
+            let outcome = said(&read(to, ""), true);
+            Outcome { notices, ..outcome }
         }
     }
+}
+
+/// The same with media: `verify --open`, or a restore that is read.
+pub fn act_on_media(media: &[PathBuf], restore: Option<(&Path, bool)>) -> Outcome {
+    let names: Vec<&str> = media.iter().map(|path| path.to_str().unwrap()).collect();
+    let Some((to, replaces)) = restore else {
+        return said(&pellucid(&[&["verify", "--open"], &names[..]].concat()), false);
+    };
+    let to = to.to_str().unwrap();
+    let replace: &[&str] = if replaces { &["--replace"] } else { &[] };
+    let words = [&["restore", "--to", to], replace, &["--"], &names[..]].concat();
+    let made = said(&pellucid(&words), false);
+    if made.error.is_some() {
+        return made;
+    }
+    let reads: Vec<String> = READS.iter().map(|sql| format!("{sql};")).collect();
+    let read = ["run", "--", "/usr/bin/sqlite3", "-batch", "-bail", to, &reads.concat()];
+    said(&pellucid(&read), true)
 }
 
 fn said(output: &Output, has_rows: bool) -> Outcome {

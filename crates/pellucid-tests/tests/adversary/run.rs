@@ -74,6 +74,7 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
     random.draw();
     world.put_back();
     world.use_home(false);
+    let by_programs = case % number("PELLUCID_ADVERSARY_PROGRAMS", PROGRAMS) == 0;
     // The first cases have one of each kind.
     let kind = match usize::try_from(case).unwrap_or(usize::MAX) {
         first if first < exchange::KINDS.len() => "files",
@@ -85,7 +86,7 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
     };
     match kind {
         "files" => {}
-        "media" => return try_media(world, &mut random).map(|class| (kind, class)),
+        "media" => return try_media(world, &mut random, by_programs).map(|class| (kind, class)),
         _ => return index::try_case(world, &mut random).map(|()| (kind, Class::Refused)),
     }
     let exchange = exchange::draw(world, &mut random, usize::try_from(case).unwrap_or(usize::MAX));
@@ -99,8 +100,9 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
     let verdict = oracle::judge(world, &exchange, is_strict);
     let secret = format!("SECRET-{case}-");
     let path = world.path(exchange.file());
-    let outcome = match case % number("PELLUCID_ADVERSARY_PROGRAMS", PROGRAMS) {
-        0 => {
+    let events = world.events();
+    let outcome = match action {
+        _ if by_programs => {
             put(world, &exchange);
             let looked = programs::status(&path, &verdict);
             looked.map_err(|said| {
@@ -109,7 +111,7 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
             })?;
             programs::act(world, &path, action, &secret)
         }
-        _ if action == Action::Idle => {
+        Action::Idle => {
             let mut idle = act::Idle::new(&path);
             put_within(world, &exchange);
             idle.go_on(&secret)
@@ -139,6 +141,9 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
     if !clear.is_empty() {
         return Err(described(format!("what was written lies in clear in {clear:?}")));
     }
+    if verdict.class == Class::Told && world.events() == events && action != Action::Idle {
+        return Err(described("another database is there, and no event says so".to_owned()));
+    }
     if verdict.class == Class::Lost && !verdict.may_fail && action != Action::Idle {
         let kept = format!("{}-wal-lost-1", path.display());
         let kept = fs::metadata(&kept).is_ok_and(|about| about.len() > 0);
@@ -149,7 +154,7 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
     Ok((exchange.kind, verdict.class))
 }
 
-fn try_media(world: &World, random: &mut Random) -> Result<Class, String> {
+fn try_media(world: &World, random: &mut Random, by_programs: bool) -> Result<Class, String> {
     let exchange = media::draw(world, random);
     for (name, bytes) in exchange.media.files().iter().zip(&exchange.put) {
         let path = world.path(name);
@@ -158,7 +163,7 @@ fn try_media(world: &World, random: &mut Random) -> Result<Class, String> {
             None => fs::remove_file(&path).unwrap(),
         }
     }
-    let outcome = media::act(world, &exchange);
+    let outcome = media::act(world, &exchange, by_programs);
     let verdict = &exchange.verdict;
     media::compare(world, &exchange, &outcome).map_err(|problem| {
         format!(

@@ -167,6 +167,12 @@ impl World {
         std::env::set_var("PELLUCID_HOME", self.folder(HOMES[usize::from(is_strict)]));
     }
 
+    /// Bytes of the event log of the instance.
+    pub fn events(&self) -> u64 {
+        let log = self.folder(HOMES[0]).join("events.log");
+        fs::metadata(log).map_or(0, |about| about.len())
+    }
+
     fn connect(&mut self, name: Name) -> &Connection {
         let path = self.path(name.file());
         self.open.entry(name).or_insert_with(|| {
