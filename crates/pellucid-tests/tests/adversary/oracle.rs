@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use pellucid::header::COPY_OFFSETS;
+
 use crate::archive::{Archive, Head, FRAME, LOG_HEADER, REGION};
 use crate::exchange::Exchange;
 use crate::world::{Name, World, PAGE};
@@ -114,6 +116,17 @@ fn head_now(world: &World, name: Name) -> Option<Head> {
 
 /// What has to come of an exchange, where the instance is strict about other databases at pinned paths or not.
 pub fn judge(world: &World, exchange: &Exchange, is_strict: bool) -> Verdict {
+    let mut verdict = of_opening(world, exchange, is_strict);
+    // A connection that has it open looks at the beginning of header copy 0, and reads the rest only where that changed.
+    let seen = COPY_OFFSETS[0] as usize..COPY_OFFSETS[0] as usize + 48;
+    let (put, now) = (&exchange.put.database, &world.now().files[exchange.target.file()]);
+    let is_seen = put.as_ref().is_some_and(|file| file.get(seen.clone()) == now.get(seen));
+    verdict.also_idle &= !is_seen;
+    verdict
+}
+
+/// The same for who opens it.
+fn of_opening(world: &World, exchange: &Exchange, is_strict: bool) -> Verdict {
     let (target, put) = (exchange.target, &exchange.put);
     if exchange.kind == "laying" {
         return refused("what a forged conversion has laid is plain");
@@ -129,7 +142,7 @@ pub fn judge(world: &World, exchange: &Exchange, is_strict: bool) -> Verdict {
         return Verdict { also_idle, ..refused("a plain database") };
     }
     let Some(head) = archive.head(file) else {
-        // Who has it open looks at the beginning of a copy, and reads the rest only where that changed.
+        // Who has it open goes on by what it has of it.
         return Verdict { also_idle: false, ..refused("no whole header") };
     };
     if archive.sector(file).is_some_and(|id| id != head.file_id) {
