@@ -291,7 +291,7 @@ impl Link {
     ///
     /// # Errors
     /// A code, if the caller wishes that.
-    pub fn tell_of_lost_log(&self) -> Outcome<()> {
+    fn tell_of_lost_log(&self) -> Outcome<()> {
         if !lost_log::is_kept(&self.path) {
             return Ok(());
         }
@@ -310,7 +310,7 @@ impl Link {
     }
 
     /// Takes back what a conversion or restore announced that is not under way any more: it would hold RESERVED.
-    pub fn end_announced(&self) {
+    fn end_announced(&self) {
         if !self.announced.get() {
             return;
         }
@@ -321,12 +321,24 @@ impl Link {
         }
     }
 
+    /// Reads the header of a file of `size` bytes that is being opened, and tells what there is to tell of it.
+    ///
+    /// # Errors
+    /// A code after a line in the log.
+    pub fn begin(&self, size: u64) -> Outcome<()> {
+        self.load()?;
+        self.check_pages(size)?;
+        self.tell_of_lost_log()?;
+        self.end_announced();
+        Ok(())
+    }
+
     /// Refuses a file of `size` bytes that is a header alone, where the keyring has seen pages. Where there are some that it has
     /// not seen yet, it remembers them.
     ///
     /// # Errors
     /// A code after a line in the log.
-    pub fn check_pages(&self, size: u64) -> Outcome<()> {
+    fn check_pages(&self, size: u64) -> Outcome<()> {
         let seen = self.seen_pages.get();
         if size > REGION_BYTES {
             if seen != Some(true) && self.expected.expect_pages(&self.path) {

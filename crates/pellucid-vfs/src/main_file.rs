@@ -99,10 +99,7 @@ impl MainFile {
         let link = Link::new(path.clone(), lower, credentials, phase, expected, plain_copies);
         let link = Rc::new(link.map_err(typed)?);
         if sealed {
-            link.load()?;
-            link.check_pages(size)?;
-            link.tell_of_lost_log()?;
-            link.end_announced();
+            link.begin(size)?;
         }
         let database = Database::new(link.clone(), lower, !request.unmapped);
         let require = request.require;
