@@ -8,6 +8,7 @@ use pellucid::hash::hex;
 use pellucid::shown::Shown;
 use pellucid::Result;
 use pellucid_engine::inspect::{Inspection, Kind};
+use pellucid_files::paths::look_at_name;
 use pellucid_keyring::Keyring;
 use pellucid_vfs::pins::Expectation;
 
@@ -37,7 +38,7 @@ pub fn missing(home: &Path) -> Result<Vec<(PathBuf, String)>> {
     let pins = Keyring::open(home)?.each_pin()?;
     let (mut gone, mut there) = (BTreeMap::new(), BTreeSet::new());
     for pin in pins.into_iter().filter_map(|(_, pin)| pin.ok()) {
-        match pin.path.symlink_metadata() {
+        match look_at_name(&pin.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 gone.insert(pin.path, pin.file_id);
             }

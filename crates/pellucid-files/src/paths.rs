@@ -1,5 +1,6 @@
 //! Names beside a database, and what they lead to.
 
+use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 
@@ -136,6 +137,17 @@ pub fn directory_of(path: &Path) -> &Path {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     }
+}
+
+/// The names in a directory, in order. Whatever has one of them is opened by its own way.
+///
+/// # Errors
+/// The system's.
+pub fn names_in(directory: &Path) -> std::io::Result<Vec<OsString>> {
+    let names = std::fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name()));
+    let mut names = names.collect::<std::io::Result<Vec<_>>>()?;
+    names.sort();
+    Ok(names)
 }
 
 /// Syncs the directory `path` lies in.

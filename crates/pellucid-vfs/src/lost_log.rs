@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use pellucid::wal::HEADER_BYTES;
 use pellucid::{Error, Result, Subject};
-use pellucid_files::paths::{beside, look_at_name};
+use pellucid_files::paths::{beside, look_at_name, names_in};
 use pellucid_files::way::Way;
 use pellucid_host::folder::{name_of, Folder};
 use pellucid_keyring::{Action, Event};
@@ -40,8 +40,7 @@ pub fn all(path: &Path) -> Result<Vec<PathBuf>> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let failed = |error| Error::io(Subject::File(directory.to_owned()), error);
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        let other = entry.map_err(failed)?.file_name();
+    for other in names_in(directory).map_err(failed)? {
         let rest = other.as_bytes().strip_prefix(name.as_bytes()).unwrap_or_default();
         let number =
             [&b"-wal-lost-"[..], b"-wal-accepted-"].iter().find_map(|end| rest.strip_prefix(*end));
@@ -50,7 +49,6 @@ pub fn all(path: &Path) -> Result<Vec<PathBuf>> {
             found.push(directory.join(other));
         }
     }
-    found.sort();
     Ok(found)
 }
 

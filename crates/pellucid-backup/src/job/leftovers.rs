@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pellucid::media::MediaHeader;
+use pellucid_files::paths::names_in;
 use pellucid_files::regular;
 use pellucid_host::folder::{name_of, Folder};
 use rustix::fs::{flock, FlockOperation};
@@ -51,8 +52,10 @@ impl Leftover {
 /// Finds the working files in `directories` that backups of this account have left there. What cannot be looked at is none.
 pub fn leftovers<'a>(directories: impl IntoIterator<Item = &'a Path>) -> Vec<Leftover> {
     let directories: BTreeSet<_> = directories.into_iter().collect();
-    let entries = directories.into_iter().filter_map(|one| std::fs::read_dir(one).ok()).flatten();
-    let mut found: Vec<_> = entries.filter_map(|entry| left_over(&entry.ok()?.path())).collect();
+    let names =
+        |one: &'a Path| names_in(one).unwrap_or_default().into_iter().map(|name| one.join(name));
+    let paths = directories.into_iter().flat_map(names);
+    let mut found: Vec<_> = paths.filter_map(|path| left_over(&path)).collect();
     let mut here: BTreeMap<[u8; 16], BTreeSet<(u16, u8)>> = BTreeMap::new();
     for header in found.iter().filter_map(|(_, header)| header.as_ref()) {
         here.entry(header.media_set).or_default().insert((header.family, header.mirror));

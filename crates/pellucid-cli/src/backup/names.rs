@@ -4,9 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use pellucid_files::paths::resolved;
+
 /// `{db}`, `{path}` and `{utc}` in a file name, which need not be text.
 pub fn expand(name: &OsStr, database: &Path) -> PathBuf {
-    let whole = database.canonicalize().unwrap_or_else(|_| database.to_owned()).with_extension("");
+    let whole = resolved(database).unwrap_or_else(|_| database.to_owned()).with_extension("");
     let parts = whole.as_os_str().as_bytes().split(|byte| *byte == b'/');
     let path = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(&b'-');
     let utc = time::OffsetDateTime::now_utc();

@@ -272,7 +272,7 @@ fn a_refused_encryption_leaves_no_keys_behind() {
     let load = format!(".load {library}");
     let mut shell = place.command("/usr/bin/sqlite3");
     let call = ["-batch", "-cmd", &load, "file:app.db?vfs=unix", "SELECT pellucid_encrypt()"];
-    let told = said(&mut shell.args(call));
+    let told = said(shell.args(call));
     assert_ne!(told.code, 0, "{told:?}");
     assert_eq!(place.snapshot(), before, "{told:?}");
     drop(holder.stdin.take());

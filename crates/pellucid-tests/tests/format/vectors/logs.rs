@@ -5,7 +5,7 @@ use std::path::Path;
 use pellucid::wal::{open_frame, page_and_commit, Chain, FRAME_HEADER_BYTES, HEADER_BYTES};
 use pellucid::{Error, Result, Subject};
 use pellucid_keyring::check_events;
-use pellucid_vfs::log_end::LogEnd;
+use pellucid_vfs::log_end::{Database, LogEnd};
 use pellucid_vfs::super_journal::{look, Named};
 
 use super::case::Case;
@@ -32,7 +32,8 @@ pub fn wal(case: &Case) -> Result<()> {
         Ok(pellucid_vfs::ReadEnd::Full)
     };
     let size = case.body.len() as u64;
-    let mut end = LogEnd::new(&read, size, (None, &keys), frame_bytes);
+    let database = Database { header: None, keys: &keys, has_page: &|_, _| Ok(false) };
+    let mut end = LogEnd::new(&read, size, database, frame_bytes);
     let unpadded = end.is_unpadded(counted).unwrap();
     if let Some(lost) = end.lost(header, counted, unpadded).unwrap() {
         return Err(Error::unauthentic(Subject::WalHeader, lost.to_string()));
