@@ -248,6 +248,8 @@ pub const SHM_EXCLUSIVE: c_int = 8;
 pub const WAL_WRITE_LOCK: c_int = 0;
 /// The checkpoint lock byte of a wal-index.
 pub const WAL_CKPT_LOCK: c_int = 1;
+/// Its lock for recovery (`WAL_RECOVER_LOCK` of wal.c).
+pub const WAL_RECOVER_LOCK: c_int = 2;
 
 /// How large the file is going to be.
 pub const FCNTL_SIZE_HINT: c_int = 5;

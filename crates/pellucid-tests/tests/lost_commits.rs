@@ -295,6 +295,33 @@ fn what_a_rollback_or_a_recovery_leaves_behind_the_end_is_no_damage() {
     bench.is_quiet("gone on after a recovery");
 }
 
+/// It authenticates, and ends the log as a rollback does: commits of later lie behind it.
+#[test]
+fn a_frame_that_was_rolled_back_and_is_put_back_hides_no_commits() {
+    let bench = Bench::new();
+    let connection = bench.begin("");
+    Bench::pay(&connection, 3);
+    connection
+        .execute_batch(
+            "PRAGMA cache_size=2; BEGIN;
+             WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 40)
+             INSERT INTO big SELECT zeroblob(700) FROM c; ROLLBACK;",
+        )
+        .unwrap();
+    let rolled_back = bench.left();
+    Bench::pay(&connection, COMMITS);
+    let left = bench.left();
+    drop(connection);
+    for frame in 4..COMMITS {
+        bench.put(&left, |log| {
+            let frame = start(frame)..start(frame + 1);
+            log[frame.clone()].copy_from_slice(&rolled_back.log[frame]);
+        });
+        let found = bench.found();
+        assert_eq!((found.len(), found[0].0 as usize), (1, frame), "{found:?}");
+    }
+}
+
 #[test]
 fn an_older_log_behind_a_new_one_is_no_damage() {
     let bench = Bench::new();

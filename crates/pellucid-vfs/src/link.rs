@@ -571,6 +571,19 @@ impl Link {
         }
     }
 
+    /// Keeps the rest of the log aside if a recovery ended before commits without having met damage.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn keep_lost_behind(&self, counted: u32) -> Outcome<()> {
+        match self.wal.borrow().as_ref() {
+            Some(wal) => {
+                wal.try_borrow_mut().map_or(Ok(()), |mut wal| wal.keep_lost_behind(counted))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Starts the kernel's write-out of the log. Called after the WAL's write lock was released.
     pub fn begin_write_out(&self) {
         if let Some(wal) = self.wal.borrow().as_ref() {

@@ -139,37 +139,18 @@ impl<'a> LogEnd<'a> {
         counted: u32,
         unpadded: bool,
     ) -> Outcome<Option<Lost>> {
-        let mut chain = match counted {
-            0 => Chain::new(header),
-            // The last counted frame does not open; that was reported by itself.
-            _ if self.open(counted)?.is_some() => return Ok(None),
-            _ => Chain::behind(header, &self.frame),
+        let (number, cause) = match self.end(header, counted)? {
+            End::Nothing => return Ok(None),
+            End::Older(number) => return self.lost_behind_older(header, counted, number),
+            End::Broken(number, cause) => (number, cause),
         };
-        let mut number = counted;
-        let mut of_older_key = false;
-        let cause = loop {
-            number += 1;
-            if number > self.frames {
-                return Ok(None);
-            }
-            if self.clear(number)?[8..16] != header[16..24] {
-                break format!("WAL frame {number}: not of this log");
-            }
-            match self.open(number)? {
-                // Under a key that no page has after a scan, nor had the log, a frame comes back if a power cut restores
-                // what was cut off, all of which the scan had brought into the file. But nothing authenticates the
-                // generation of a frame that does not open.
-                Some(error) => {
-                    let named = generation(&self.unit);
-                    of_older_key = counted == 0 && named.is_some_and(|named| named < self.oldest);
-                    break error.to_string();
-                }
-                None if chain.goes_on(&self.frame) && page_and_commit(&self.frame).1 == 0 => {}
-                None => return Ok(None),
-            }
-        };
+        // Under a key that no page has after a scan, nor had the log, a frame comes back if a power cut restores what was cut
+        // off, all of which the scan had brought into the file. But nothing authenticates the generation of a frame that does
+        // not open.
+        let named = generation(&self.unit);
+        let of_older_key = counted == 0 && named.is_some_and(|named| named < self.oldest);
         let clear = self.clear(number)?;
-        let commits = self.commits(header, number + 1, Some(&header[16..24]))?;
+        let commits = self.commits(header, number + 1, Some(&header[16..24]))?.0;
         // A transaction that was being written when the power went may lack any of its frames and
         // have its last one. So the commit behind the gap has to be another transaction's: either
         // there are two, or the torn frame says that it ends a transaction and is no padding behind
@@ -183,6 +164,43 @@ impl<'a> LogEnd<'a> {
         Ok(is_lost.then_some(Lost { frame: number, cause, commits }))
     }
 
+    /// Returns the frame where a recovery ended that met no damage, if commits follow all the same. `counted` frames count.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn lost_without_damage(
+        &mut self,
+        header: [u8; HEADER_BYTES],
+        counted: u32,
+    ) -> Outcome<Option<Lost>> {
+        match self.end(header, counted)? {
+            End::Older(number) => self.lost_behind_older(header, counted, number),
+            _ => Ok(None),
+        }
+    }
+
+    /// How the log ends behind `counted` frames.
+    fn end(&mut self, header: [u8; HEADER_BYTES], counted: u32) -> Outcome<End> {
+        let mut chain = match counted {
+            0 => Chain::new(header),
+            // The last counted frame does not open; that was reported by itself.
+            _ if self.open(counted)?.is_some() => return Ok(End::Nothing),
+            _ => Chain::behind(header, &self.frame),
+        };
+        for number in counted + 1..=self.frames {
+            let is_of_it = self.clear(number)?[8..16] == header[16..24];
+            match self.open(number)? {
+                _ if !is_of_it => {
+                    return Ok(End::Broken(number, format!("WAL frame {number}: not of this log")))
+                }
+                Some(error) => return Ok(End::Broken(number, error.to_string())),
+                None if chain.goes_on(&self.frame) && page_and_commit(&self.frame).1 == 0 => {}
+                None => return Ok(End::Older(number)),
+            }
+        }
+        Ok(End::Nothing)
+    }
+
     /// Returns the header as the place where the log ends, if it is damaged and commits follow.
     ///
     /// # Errors
@@ -192,7 +210,7 @@ impl<'a> LogEnd<'a> {
         // Without powersafe overwrite a write of the first transaction may tear the header's sector
         // too.
         let begins = self.frames > 0 && self.open(1)?.is_none();
-        let commits = self.commits(header, 1, None)?;
+        let commits = self.commits(header, 1, None)?.0;
         let is_lost = commits > 1 || commits == 1 && begins;
         let cause = "WAL header: damaged".to_owned();
         Ok(is_lost.then_some(Lost { frame: 0, cause, commits }))
@@ -221,14 +239,34 @@ impl<'a> LogEnd<'a> {
         Ok(true)
     }
 
+    /// The same where frame `number` opens, but continues none of this log: a rollback or a recovery has left it. These leave
+    /// frames that continue one another behind the log's end, and no commits behind those. Somebody may have put such a frame back
+    /// in the place of a newer one.
+    fn lost_behind_older(
+        &mut self,
+        header: [u8; HEADER_BYTES],
+        counted: u32,
+        number: u32,
+    ) -> Outcome<Option<Lost>> {
+        let salts = Some(&header[16..24]);
+        // Behind a transaction without an end comes nothing but what a rollback left.
+        let from = match number == counted + 1 {
+            true => self.commits(header, number, salts)?.1,
+            false => number,
+        };
+        let commits = self.commits(header, from, salts)?.0;
+        let cause = format!("WAL frame {number}: of an earlier transaction");
+        Ok((commits > 1).then_some(Lost { frame: counted + 1, cause, commits }))
+    }
+
     /// Counts the commits in the first run of successive frames from `first` on that open and
-    /// continue one another.
+    /// continue one another. Returns the number of the frame behind the run, too.
     fn commits(
         &mut self,
         header: [u8; HEADER_BYTES],
         first: u32,
         salts: Option<&[u8]>,
-    ) -> Outcome<u32> {
+    ) -> Outcome<(u32, u32)> {
         let mut chain: Option<Chain> = None;
         let mut commits = 0;
         let mut padding = Padding::default();
@@ -243,12 +281,22 @@ impl<'a> LogEnd<'a> {
                 None if !opens => continue,
                 None => chain = Some(Chain::behind(header, &self.frame)),
                 Some(true) => {}
-                Some(false) => break,
+                Some(false) => return Ok((commits, number)),
             }
             commits += u32::from(padding.is_commit(&self.frame));
         }
-        Ok(commits)
+        Ok((commits, self.frames + 1))
     }
+}
+
+/// How a log ends.
+enum End {
+    /// No frame follows, but for those of a transaction without an end.
+    Nothing,
+    /// This frame does not open, or names another log, for this reason.
+    Broken(u32, String),
+    /// This frame opens, and continues none of those before it.
+    Older(u32),
 }
 
 /// The padding behind a commit: without powersafe overwrite SQLite repeats the commit's last frame

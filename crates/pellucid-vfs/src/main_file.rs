@@ -1,6 +1,7 @@
 //! A main database file: a plain one, whose calls go to the lower VFS, or a sealed one; and the
 //! locks of both.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -29,6 +30,8 @@ pub struct MainFile {
     lower: Lower,
     database: Database,
     require: bool,
+    /// Why the log is not used after its recovery.
+    recovery_failed: Cell<Option<Code>>,
     /// What the URI asks for, if a new file has to be sealed whatever is open then.
     seal_new: Option<Request>,
 }
@@ -105,7 +108,8 @@ impl MainFile {
         let require = request.require;
         let seal_new =
             (request.seal_new && link.is_new()).then_some(Request { encrypt_new: true, ..request });
-        Ok(Self { link, lower, database, require, seal_new })
+        let recovery_failed = Cell::new(None);
+        Ok(Self { link, lower, database, require, recovery_failed, seal_new })
     }
 
     /// The state that this file shares with its journal and its WAL.
@@ -351,6 +355,9 @@ impl MainFile {
             return self.lower.shm_lock(first, count, flags);
         }
         let taken = flags & ffi::SHM_LOCK != 0;
+        if let (true, Some(Code(code))) = (taken, self.recovery_failed.get()) {
+            return code;
+        }
         let flushed = if taken { self.link.flush() } else { self.link.flush_untold() };
         if let (true, Err(Code(code))) = (taken, flushed) {
             return code;
@@ -418,7 +425,19 @@ impl MainFile {
         }
     }
 
+    /// Looks behind the end that a recovery has found, before anybody writes there. SQLite hears of no error while it gives a
+    /// lock back: the next lock is refused then.
+    fn after_recovery(&self) {
+        let Some(counted) = self.link.index.frames() else { return };
+        if let Err(code) = self.link.keep_lost_behind(counted) {
+            self.recovery_failed.set(Some(code));
+        }
+    }
+
     fn before_release(&self, mask: c_int) {
+        if mask & RECOVER_MASK != 0 {
+            self.after_recovery();
+        }
         let held = &self.link.shm_exclusive;
         held.set(held.get() & !mask);
         if mask & (WRITE_MASK | CKPT_MASK) != 0 {
@@ -462,6 +481,7 @@ impl MainFile {
 
 const WRITE_MASK: c_int = 1 << ffi::WAL_WRITE_LOCK;
 const CKPT_MASK: c_int = 1 << ffi::WAL_CKPT_LOCK;
+const RECOVER_MASK: c_int = 1 << ffi::WAL_RECOVER_LOCK;
 
 /// What a file is by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use pellucid_host::ffi;
 use crate::frame_headers::FrameHeaders;
 use crate::held::Held;
 use crate::link::{Link, INDEX_CHANGED};
-use crate::log_end::{Database, LogEnd};
+use crate::log_end::{Database, LogEnd, Lost};
 use crate::lost_log;
 use crate::lower::{Lower, ReadEnd, CALL_BYTES};
 use crate::pool::WearKind;
@@ -685,9 +685,36 @@ impl WalFile {
         Ok(ReadEnd::Full)
     }
 
+    /// The same at the end of a recovery that met no damage, after which `counted` frames count: a frame that authenticates may
+    /// have been put back in the place of a newer one.
+    ///
+    /// # Errors
+    /// A code.
+    pub fn keep_lost_behind(&mut self, counted: u32) -> Outcome<()> {
+        let frames =
+            |size: u64| size.saturating_sub(HEADER_BYTES as u64) / self.frame_bytes() as u64;
+        match frames(self.lower.size()?) > u64::from(counted) {
+            true => self.keep_lost_by(|end, header| end.lost_without_damage(header, counted)),
+            false => Ok(()),
+        }
+    }
+
     /// Keeps the rest of the log aside if whole commits lie behind the frame `number`, or behind the header, where recovery ends.
     /// From then on SQLite writes over them.
     fn keep_lost(&mut self, number: Option<u32>) -> Outcome<()> {
+        self.keep_lost_by(|end, header| match number {
+            Some(number) => {
+                let unpadded = end.is_unpadded(number - 1)?;
+                end.lost(header, number - 1, unpadded)
+            }
+            None => end.lost_by_header(header),
+        })
+    }
+
+    fn keep_lost_by(
+        &mut self,
+        find: impl FnOnce(&mut LogEnd<'_>, [u8; HEADER_BYTES]) -> Outcome<Option<Lost>>,
+    ) -> Outcome<()> {
         pellucid::sabotage!(LostLog => return Ok(()));
         let Some(page_bytes) = self.link.page_size() else { return Ok(()) };
         let (lower, size) = (self.lower, self.lower.size()?);
@@ -701,14 +728,7 @@ impl WalFile {
         let has_page = |page: u32, content: &[u8]| self.link.has_page(page, content);
         let database = Database { header: self.link.header(), keys: &keys, has_page: &has_page };
         let mut end = LogEnd::new(&read, size, database, frame_bytes);
-        let lost = match number {
-            Some(number) => {
-                let unpadded = end.is_unpadded(number - 1)?;
-                end.lost(header, number - 1, unpadded)?
-            }
-            None => end.lost_by_header(header)?,
-        };
-        let Some(lost) = lost else { return Ok(()) };
+        let Some(lost) = find(&mut end, header)? else { return Ok(()) };
         if self.link.is_strict_about_logs() {
             let cause = format!("{lost}; a damaged log is an error here (`strict_log`)");
             return Err(self.link.report(&Error::unauthentic(Subject::WalHeader, cause)));
