@@ -19,18 +19,51 @@ fn text<'a>(path: *const c_char) -> &'a str {
     unsafe { CStr::from_ptr(path) }.to_str().unwrap_or("")
 }
 
-fn open_path(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
-    let name = text(path);
-    if let Verdict::Fail(errno) = watch::before_path(name, Call::Open, flags) {
+/// The whole path of a name in an open directory.
+fn path_in(directory: c_int, name: *const c_char) -> String {
+    let name = text(name);
+    match watch::path_of(directory) {
+        Some(path) if directory != libc::AT_FDCWD && name == "." => path,
+        Some(path) if directory != libc::AT_FDCWD && !name.starts_with('/') => {
+            format!("{path}/{name}")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+fn open_path(directory: c_int, name: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
+    let path = path_in(directory, name);
+    if let Verdict::Fail(errno) = watch::before_path(&path, Call::Open, flags) {
         return fail(errno);
     }
     // SAFETY: the caller's arguments.
     let descriptor =
-        unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) } as c_int;
+        unsafe { libc::syscall(libc::SYS_openat, directory, name, flags, mode) } as c_int;
     if descriptor >= 0 {
-        watch::opened(name, descriptor, flags);
+        watch::opened(&path, descriptor, flags);
     }
     descriptor
+}
+
+fn look_at(directory: c_int, name: *const c_char, mode: c_int) -> c_int {
+    match watch::before_path(&path_in(directory, name), Call::Look, 0) {
+        Verdict::Fail(errno) => fail(errno),
+        // SAFETY: the caller's arguments.
+        _ => unsafe { libc::syscall(libc::SYS_faccessat, directory, name, mode) as c_int },
+    }
+}
+
+fn unlink_at(directory: c_int, name: *const c_char, flags: c_int) -> c_int {
+    let path = path_in(directory, name);
+    if let Verdict::Fail(errno) = watch::before_path(&path, Call::Unlink, 0) {
+        return fail(errno);
+    }
+    // SAFETY: the caller's arguments.
+    let code = unsafe { libc::syscall(libc::SYS_unlinkat, directory, name, flags) } as c_int;
+    if code == 0 {
+        watch::unlinked(&path);
+    }
+    code
 }
 
 /// At the descriptor's position or at an offset: the number of each call.
@@ -149,10 +182,6 @@ fn control(descriptor: c_int, command: c_int, argument: *mut c_void) -> c_int {
     unsafe { libc::syscall(libc::SYS_fcntl, descriptor, command, argument) as c_int }
 }
 
-fn look(path: *const c_char) -> Verdict {
-    watch::before_path(text(path), Call::Look, 0)
-}
-
 /// Functions of the C library under their own names.
 macro_rules! replace {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty { $body:expr })*) => {
@@ -169,8 +198,10 @@ macro_rules! replace {
 
 replace! {
     // The mode is a variadic argument, passed as an ordinary one on every ABI this runs on.
-    open(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int { open_path(path, flags, mode) }
-    open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int { open_path(path, flags, mode) }
+    open(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int { open_path(libc::AT_FDCWD, path, flags, mode) }
+    open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int { open_path(libc::AT_FDCWD, path, flags, mode) }
+    openat(at: c_int, path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int { open_path(at, path, flags, mode) }
+    openat64(at: c_int, path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int { open_path(at, path, flags, mode) }
     write(fd: c_int, bytes: *const c_void, count: usize) -> libc::ssize_t { write_at(fd, bytes, count, None) }
     pwrite(fd: c_int, bytes: *const c_void, count: usize, at: i64) -> libc::ssize_t { write_at(fd, bytes, count, Some(at)) }
     pwrite64(fd: c_int, bytes: *const c_void, count: usize, at: i64) -> libc::ssize_t { write_at(fd, bytes, count, Some(at)) }
@@ -185,26 +216,10 @@ replace! {
     fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -> c_int { control(fd, command, argument) }
     mmap(at: *mut c_void, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void { map(at, bytes, protection, flags, fd, offset) }
     mmap64(at: *mut c_void, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void { map(at, bytes, protection, flags, fd, offset) }
-    access(path: *const c_char, mode: c_int) -> c_int {
-        match look(path) {
-            Verdict::Fail(errno) => fail(errno),
-            // SAFETY: the caller's arguments.
-            _ => unsafe { libc::syscall(libc::SYS_faccessat, libc::AT_FDCWD, path, mode) as c_int },
-        }
-    }
-    unlink(path: *const c_char) -> c_int {
-        match watch::before_path(text(path), Call::Unlink, 0) {
-            Verdict::Fail(errno) => fail(errno),
-            _ => {
-                // SAFETY: the caller's arguments.
-                let code = unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, path, 0) };
-                if code == 0 {
-                    watch::unlinked(text(path));
-                }
-                code as c_int
-            }
-        }
-    }
+    access(path: *const c_char, mode: c_int) -> c_int { look_at(libc::AT_FDCWD, path, mode) }
+    faccessat(at: c_int, path: *const c_char, mode: c_int, _flags: c_int) -> c_int { look_at(at, path, mode) }
+    unlink(path: *const c_char) -> c_int { unlink_at(libc::AT_FDCWD, path, 0) }
+    unlinkat(at: c_int, path: *const c_char, flags: c_int) -> c_int { unlink_at(at, path, flags) }
     // Nobody else is here to be waited for.
     usleep(_microseconds: u32) -> c_int { 0 }
     nanosleep(_time: *const libc::timespec, _left: *mut libc::timespec) -> c_int { 0 }

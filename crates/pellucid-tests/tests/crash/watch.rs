@@ -235,9 +235,28 @@ impl Watch {
     }
 }
 
+/// The path that a descriptor was opened by, as the system knows it.
+pub fn path_of(descriptor: i32) -> Option<String> {
+    let path = std::fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
+    path.into_os_string().into_string().ok()
+}
+
+impl Watch {
+    /// Takes up a descriptor that was opened by a system call of its own, past the C library.
+    fn take_up(&mut self, descriptor: i32) {
+        if self.opened.contains_key(&descriptor) {
+            return;
+        }
+        if let Some(path) = path_of(descriptor) {
+            self.note(&path, descriptor, 0);
+        }
+    }
+}
+
 /// Asked before a call on a descriptor, about `length` bytes at `offset` where it has them.
 pub fn before(descriptor: i32, call: Call, offset: u64, length: usize) -> Verdict {
     with(|watch| {
+        watch.take_up(descriptor);
         if watch.fault.is_none() {
             return Verdict::Go;
         }
@@ -266,31 +285,35 @@ pub fn before_path(path: &str, call: Call, flags: i32) -> Verdict {
 
 /// A path was opened.
 pub fn opened(path: &str, descriptor: i32, flags: i32) {
-    with(|watch| {
-        if path == watch.directory {
-            watch.opened.insert(descriptor, Opened::Directory);
+    with(|watch| watch.note(path, descriptor, flags));
+}
+
+impl Watch {
+    fn note(&mut self, path: &str, descriptor: i32, flags: i32) {
+        if path == self.directory {
+            self.opened.insert(descriptor, Opened::Directory);
             return;
         }
-        let Some(name) = watch.name_in(path).map(str::to_owned) else { return };
+        let Some(name) = self.name_in(path).map(str::to_owned) else { return };
         if is_index(&name) {
-            watch.opened.insert(descriptor, Opened::Index);
+            self.opened.insert(descriptor, Opened::Index);
             return;
         }
-        let file = match watch.names.get(&name) {
+        let file = match self.names.get(&name) {
             Some(file) => *file,
             None => {
-                let file = watch.trace.files.len();
-                watch.trace.files.push(name.clone());
-                watch.names.insert(name.clone(), file);
-                watch.trace.events.push(Event::Create { name, file });
+                let file = self.trace.files.len();
+                self.trace.files.push(name.clone());
+                self.names.insert(name.clone(), file);
+                self.trace.events.push(Event::Create { name, file });
                 file
             }
         };
-        watch.opened.insert(descriptor, Opened::File(file));
+        self.opened.insert(descriptor, Opened::File(file));
         if flags & libc::O_TRUNC != 0 {
-            watch.trace.events.push(Event::Truncate { file, size: 0 });
+            self.trace.events.push(Event::Truncate { file, size: 0 });
         }
-    });
+    }
 }
 
 /// A descriptor was closed.
