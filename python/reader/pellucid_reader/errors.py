@@ -19,6 +19,10 @@ class Unauthentic(ReaderError):
     exit_status = 3
 
 
+class WrongKind(ReaderError):
+    """The file is of another kind, and whole for all that is known: a wrong name."""
+
+
 class Unsupported(ReaderError):
     """A newer version, an unknown id, or a cost that is refused."""
 

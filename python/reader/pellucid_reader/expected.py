@@ -14,7 +14,7 @@ from .errors import Corrupt, ReaderError, Replaced, Unauthentic
 from .header import Header, State
 
 PIN_BYTES = 170
-SEALED, MAY_OFF, OTHER, NEXT, FORMER, RETIRED, PLAIN = (1 << bit for bit in range(7))
+SEALED, MAY_OFF, OTHER, NEXT, FORMER, RETIRED, PLAIN, PAGES = (1 << bit for bit in range(8))
 NAME_DIGITS = 32
 SWITCHED_OFF = (State.UNENCRYPTED, State.DECRYPTING)
 
@@ -28,6 +28,7 @@ class Pin:
     next: bytes | None = None
     former: bytes | None = None
     retired: bytes | None = None
+    has_pages: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,15 @@ class Expected:
         for file_id in (*self.file_ids, *(pin.file_id for pin in self.pins)):
             raise Replaced(f"the database with the file id {file_id.hex()} is expected, and there is {found}")
 
-    def check(self, header: Header) -> None:
-        """The header is authentic."""
+    def check(self, header: Header, has_pages: bool = True) -> None:
+        """The header is authentic. Behind it is a page, or none."""
         if self.file_ids and header.file_id not in self.file_ids:
             asked = " or ".join(one.hex() for one in self.file_ids)
             raise Replaced(f"the database with the file id {asked} is asked for, and this is {header.file_id.hex()}")
         for pin in self.pins:
             self._check_pin(pin, header)
+        if not has_pages and (self.file_ids or any(pin.has_pages for pin in self.pins)):
+            raise Replaced("a database with pages is expected, and there is a header without pages: the file was cut")
         self._check_retired(header)
         self._check_memory(header)
 
@@ -107,7 +110,7 @@ class Expected:
 
 def parse_pin(content: bytes) -> tuple[Pin, bytes]:
     """A pin, and the path that it is for."""
-    if len(content) < PIN_BYTES or content[0] != 1 or content[1] & 128:
+    if len(content) < PIN_BYTES or content[0] != 1:
         raise Corrupt("a pin: its fields do not fit")
     flags = content[1]
 
@@ -123,6 +126,7 @@ def parse_pin(content: bytes) -> tuple[Pin, bytes]:
             next=taken(NEXT, 74, 16),
             former=taken(FORMER, 90, 16),
             retired=taken(RETIRED, 106, 32),
+            has_pages=bool(flags & PAGES),
         ),
         content[PIN_BYTES:],
     )

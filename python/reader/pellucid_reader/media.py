@@ -16,11 +16,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from .blake3 import blake3
 from .compression import decompress
-from .errors import Corrupt, MissingKey, NotSealed, ReaderError, Unauthentic, Unsupported
+from .errors import Corrupt, MissingKey, NotSealed, ReaderError, Unauthentic, Unsupported, WrongKind
 from .flags import check_flags, check_zeros
 from .protector import KeysAtHand, Protector, parse_protector, unwrap_key
 from .unit import TAIL_BYTES, Algorithm, _open_triple_des, hkdf
 
+MAGIC = b"Pellucid media\0\0"
 MEDIA_HEADER_BYTES, PREFIX_BYTES, ENTRY_BYTES = 4096, 48, 44
 SET_HEADER_BYTES_MAX, CHUNK_BYTES_MAX, PROTECTORS_MAX, FAMILIES_MAX = 65536, 4194304, 8, 64
 COPIES_MAX = 4
@@ -65,9 +66,17 @@ class MediaHeader:
 
 
 def parse_media_header(raw: bytes) -> MediaHeader:
-    if len(raw) < MEDIA_HEADER_BYTES or raw[:16] != b"Pellucid media\0\0":
-        raise Corrupt("this is no backup of Pellucid's")
-    if hashlib.sha256(raw[:4064]).digest() != raw[4064:4096]:
+    begins = raw[:16] == MAGIC
+    if len(raw) < MEDIA_HEADER_BYTES:
+        if begins:
+            raise Corrupt("media header: truncated")
+        raise WrongKind("this is no backup of Pellucid's")
+    matches = hashlib.sha256(MAGIC + raw[16:4064]).digest() == raw[4064:4096]
+    if not begins and not matches:
+        raise WrongKind("this is no backup of Pellucid's")
+    if not begins:
+        raise Corrupt("media header: its first 16 bytes are damaged")
+    if not matches:
         raise Corrupt("media header: torn or damaged")
     check_version(raw)
     families, family = number(raw, 20, 2), number(raw, 22, 2)

@@ -37,7 +37,7 @@ class Expected(unittest.TestCase):
         keyring = ("--keyring", str(self.workshop.home))
         self.assertEqual(self.read(self.now, *keyring), 0)
         self.assertEqual(self.read(self.now, *keyring, elsewhere=True), 0)
-        for put in (self.before, self.plain.read_bytes(), b""):
+        for put in (self.before, self.plain.read_bytes(), b"", self.now[:16384]):
             self.assertEqual(self.read(put, *keyring), 1)
         self.assertEqual(self.read(self.before, *keyring, elsewhere=True), 1, "its key was replaced")
         # The same bytes open where nothing is known of them.

@@ -45,6 +45,7 @@ VECTORS = Path(__file__).resolve().parents[3] / "vectors"
 FAILURES = {
     "unauthentic": errors.Unauthentic,
     "corrupt": errors.Corrupt,
+    "wrong-kind": errors.WrongKind,
     "unsupported": errors.Unsupported,
     "missing-key": errors.MissingKey,
     "limit": errors.LimitReached,

@@ -146,7 +146,6 @@ fn pins(case: &Make<'_>, master: &[u8; 32], master_file: &[u8]) -> Result<Vec<Ca
     let sealed = sealed_file(master, 8, &retired[..32], &key_bytes(200))?;
     Ok(vec![
         refused(at("", &file(2, 1), PATH)?, "pin-newer-version"),
-        refused(at("", &file(1, 129), PATH)?, "pin-unknown-flag"),
         refused(at("", &file(1, 1)[..169], PATH)?, "pin-cut"),
         at("", &file(1, 1), "/srv/other.db")?.failing(
             "pin-of-another-path",

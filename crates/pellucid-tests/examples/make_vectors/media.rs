@@ -271,10 +271,15 @@ pub fn cases() -> Result<Vec<Case>> {
         })
         .failing("newer-version", "unsupported", "format version 9"),
         changed(&sealed, |body| body[0] ^= 1).failing(
-            "no-media",
+            "first-bytes",
             "corrupt",
-            "no backup of Pellucid's",
+            "its first 16 bytes are damaged",
         ),
+        changed(&sealed, |body| {
+            let list = b"bread, milk, a dozen eggs, and a pencil\n";
+            *body = list.iter().copied().cycle().take(5120).collect();
+        })
+        .failing("no-media", "wrong-kind", "no backup of Pellucid's"),
         sealed.clone().with_bytes("key-file", &key_bytes(65)).failing(
             "wrong-key",
             "missing-key",

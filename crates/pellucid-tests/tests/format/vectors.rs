@@ -22,6 +22,7 @@ fn kind_of(error: &Error) -> &'static str {
     match error {
         Error::Unauthentic { .. } => "unauthentic",
         Error::Corrupt { .. } => "corrupt",
+        Error::WrongKind { .. } => "wrong-kind",
         Error::Unsupported { .. } => "unsupported",
         Error::MissingKey { .. } => "missing-key",
         Error::Misuse { .. } => "misuse",
