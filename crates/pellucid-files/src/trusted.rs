@@ -3,9 +3,11 @@
 //! The rule and its table: docs/guide/keys.md, "Whose files are taken". A path is walked as the kernel walks it, one
 //! component after the other and each by the descriptor of the one before, so that what was looked at is what is opened.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -51,6 +53,45 @@ pub fn check(path: &Path) -> Result<()> {
             Ok(())
         }
         Err(stop) => Err(stop.into_error(path)),
+    }
+}
+
+/// One moment, in which a directory that was looked at counts as looked at: later walks of this thread go on from its
+/// descriptor. An opening of a database walks to the same directory six times. Ends with the value.
+#[derive(Debug)]
+pub struct Moment(PhantomData<*const ()>);
+
+/// What is known in a moment.
+#[derive(Default)]
+struct Known {
+    /// Moments within each other.
+    depth: u32,
+    caller: Option<(u32, Vec<u32>)>,
+    /// A directory that no symbolic link led to.
+    directory: Option<(PathBuf, OwnedFd)>,
+}
+
+thread_local! {
+    static KNOWN: RefCell<Known> = RefCell::default();
+}
+
+impl Moment {
+    /// Begins one.
+    pub fn begin() -> Self {
+        let _ = KNOWN.try_with(|known| known.borrow_mut().depth += 1);
+        Self(PhantomData)
+    }
+}
+
+impl Drop for Moment {
+    fn drop(&mut self) {
+        let _ = KNOWN.try_with(|known| {
+            let mut known = known.borrow_mut();
+            known.depth = known.depth.saturating_sub(1);
+            if known.depth == 0 {
+                *known = Known::default();
+            }
+        });
     }
 }
 
@@ -110,17 +151,56 @@ struct Walk {
 
 impl Walk {
     fn new() -> Self {
-        let mut groups = vec![rustix::process::getegid().as_raw()];
-        let more = rustix::process::getgroups().unwrap_or_default();
-        groups.extend(more.into_iter().map(rustix::process::Gid::as_raw));
-        Self { caller: rustix::process::geteuid().as_raw(), groups }
+        let known = KNOWN.try_with(|known| known.borrow().caller.clone()).ok().flatten();
+        let (caller, groups) = known.unwrap_or_else(|| {
+            let mut groups = vec![rustix::process::getegid().as_raw()];
+            let more = rustix::process::getgroups().unwrap_or_default();
+            groups.extend(more.into_iter().map(rustix::process::Gid::as_raw));
+            (rustix::process::geteuid().as_raw(), groups)
+        });
+        let walk = Self { caller, groups };
+        let _ = KNOWN.try_with(|known| {
+            let mut known = known.borrow_mut();
+            if known.depth > 0 && known.caller.is_none() {
+                known.caller = Some((walk.caller, walk.groups.clone()));
+            }
+        });
+        walk
+    }
+
+    /// Where a walk to `path` begins: the directory, its path, and the names that are left.
+    fn begin(&self, path: &Path) -> Walked<(OwnedFd, PathBuf, VecDeque<OsString>)> {
+        let near = KNOWN.try_with(|known| {
+            let known = known.borrow();
+            let (directory, descriptor) = known.directory.as_ref()?;
+            let rest = path.strip_prefix(directory).ok()?;
+            Some((
+                descriptor.try_clone().ok()?,
+                directory.clone(),
+                names(rest.as_os_str()).collect(),
+            ))
+        });
+        if let Ok(Some(near)) = near {
+            return Ok(near);
+        }
+        let root = self.enter(CWD, OsStr::new("/"), Path::new("/"))?;
+        Ok((root, PathBuf::from("/"), names(path.as_os_str()).collect()))
+    }
+
+    /// Keeps the directory at `path` for the rest of the moment.
+    fn keep(&self, path: &Path, directory: &OwnedFd) {
+        let _ = KNOWN.try_with(|known| {
+            let mut known = known.borrow_mut();
+            if known.depth > 0 && known.directory.is_none() {
+                known.directory = directory.try_clone().ok().map(|own| (path.to_owned(), own));
+            }
+        });
     }
 
     fn end_of(&self, path: &Path) -> Walked<End<'_>> {
         let whole = std::path::absolute(path).map_err(|_| Errno::NOENT)?;
-        let mut rest: VecDeque<OsString> = names(whole.as_os_str()).collect();
-        let mut directory = self.enter(CWD, OsStr::new("/"), Path::new("/"))?;
-        let mut shown = PathBuf::from("/");
+        let (mut directory, mut shown, mut rest) = self.begin(&whole)?;
+        let is_straight = !rest.iter().any(|name| name == "..");
         let mut links = 0;
         while let Some(name) = rest.pop_front() {
             let here = shown.join(&name);
@@ -144,16 +224,14 @@ impl Walk {
             )?;
             let stat = fstat(&found)?;
             if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
-                return match rest.is_empty() {
-                    true => Ok(End {
-                        walk: self,
-                        entry: Some((directory, name)),
-                        is_descriptor: false,
-                        found,
-                        shown: here,
-                    }),
-                    false => Err(Stop::Io(Errno::NOTDIR)),
-                };
+                if !rest.is_empty() {
+                    return Err(Stop::Io(Errno::NOTDIR));
+                }
+                if links == 0 && is_straight {
+                    self.keep(&shown, &directory);
+                }
+                let entry = Some((directory, name));
+                return Ok(End { walk: self, entry, is_descriptor: false, found, shown: here });
             }
             self.check_owner(&stat, &here)?;
             links += 1;
@@ -188,6 +266,9 @@ impl Walk {
             for name in names(OsStr::from_bytes(&target)).collect::<Vec<_>>().into_iter().rev() {
                 rest.push_front(name);
             }
+        }
+        if links == 0 && is_straight {
+            self.keep(&shown, &directory);
         }
         Ok(End { walk: self, entry: None, is_descriptor: false, found: directory, shown })
     }
@@ -479,4 +560,33 @@ fn is_unmapped(id: u32) -> bool {
         Some(id >= first && id - first < count)
     };
     !map.lines().any(|line| covers(line).unwrap_or(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_goes_on_from_the_directory_that_was_looked_at_and_ends() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let (home, other) = (place.join("home"), place.join("other"));
+        for (directory, content) in [(&home, "mine"), (&other, "another's")] {
+            std::fs::create_dir_all(directory.join("keys")).unwrap();
+            std::fs::write(directory.join("keys/one"), content).unwrap();
+        }
+        let read = || {
+            let file = open(&home.join("keys/one"), Guard::Unchanged).unwrap();
+            std::io::read_to_string(file).unwrap()
+        };
+        let outer = Moment::begin();
+        check(&home).unwrap();
+        drop(Moment::begin());
+        std::fs::rename(&home, place.join("aside")).unwrap();
+        std::fs::rename(&other, &home).unwrap();
+        assert_eq!(read(), "mine", "what was looked at");
+        assert!(open(&place.join("nothing"), Guard::Unchanged).is_err());
+        drop(outer);
+        assert_eq!(read(), "another's");
+    }
 }

@@ -21,6 +21,7 @@ use pellucid::sector::{
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Dek, Error, Result, Subject};
 use pellucid_files::paths::copy_path;
+use pellucid_files::trusted;
 use pellucid_host::code::{note, report, Code, Outcome};
 use pellucid_host::ffi;
 use pellucid_keyring::Pin;
@@ -680,6 +681,7 @@ impl Link {
     }
 
     fn load_from(&self, lower: Lower) -> std::result::Result<(), Failure> {
+        let _moment = trusted::Moment::begin();
         let known = self.container.borrow().keys.clone();
         let mut read = self.read_whole_header(lower)?;
         let mut attempt = 0;

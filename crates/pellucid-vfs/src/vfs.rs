@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::Arc;
 
+use pellucid_files::trusted;
 use pellucid_files::way::Way;
 use pellucid_host::api::Api;
 use pellucid_host::code::{note, report};
@@ -202,6 +203,7 @@ unsafe extern "C" fn open(
     // SAFETY: SQLite gives `file_bytes` of memory.
     unsafe { (*file).methods = std::ptr::null() };
     let opened = catch_unwind(AssertUnwindSafe(|| {
+        let _moment = trusted::Moment::begin();
         let path = if name.is_null() {
             None
         } else {
