@@ -51,7 +51,7 @@ impl Server {
         for file in [PELLUCID.into(), extension(&place)] {
             let file: String = file;
             let name = file.rsplit('/').next().unwrap().to_owned();
-            std::fs::copy(&file, place.path(&name)).unwrap();
+            place.copy_program(file.as_ref(), &name);
             open(&name, 0o755);
         }
         Some(Self { place, daemon: id("group", "daemon") })
