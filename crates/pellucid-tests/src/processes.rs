@@ -160,13 +160,15 @@ pub fn preload(source: &str) -> PathBuf {
     library
 }
 
-/// Lets every database opened from now on find the key of [`key_beside`], which is always the same.
+/// Lets every database opened from now on find the key of [`key_beside`], which is always the same. No instance is asked: one that
+/// whoever runs the tests has would expect databases at their paths.
 pub fn key_in_environment() {
     static SET: OnceLock<()> = OnceLock::new();
     SET.get_or_init(|| {
         let beside = tools().join("keys/x.db");
         std::fs::create_dir_all(beside.parent().unwrap()).unwrap();
         std::env::set_var("PELLUCID_KEY_FILE", key_beside(&beside));
+        std::env::set_var("PELLUCID_HOME", beside.with_file_name("no instance"));
     });
 }
 
