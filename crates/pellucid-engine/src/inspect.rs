@@ -174,16 +174,17 @@ pub fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
         return Kind::Plain;
     }
     let ours = region.starts_with(b"Pellucid ") && !MediaHeader::begins(region);
-    if region.len() < REGION_BYTES as usize {
-        return if ours {
-            Kind::Damaged(truncated_file(region.len() as u64))
-        } else {
-            Kind::NotADatabase
-        };
-    }
-    let sector = SectorZero::parse(&region[..SECTOR_BYTES]);
+    let sector = region.get(..SECTOR_BYTES).map_or(Ok(None), SectorZero::parse);
     if matches!(sector, Ok(Some(SectorZero::LayingPlain { .. }))) {
         return Kind::Unfinished;
+    }
+    if region.len() < REGION_BYTES as usize {
+        // A small database has a container's first sector before it has become as long as a container.
+        return match sector {
+            Ok(Some(SectorZero::Sealed { .. })) if has_copy => Kind::Unfinished,
+            _ if ours => Kind::Damaged(truncated_file(region.len() as u64)),
+            _ => Kind::NotADatabase,
+        };
     }
     match ReadHeader::from_region(region) {
         Ok(read) => Kind::Sealed(Box::new(SealedHeader {
@@ -278,6 +279,20 @@ mod tests {
             wrong
         });
         assert!(wrong.is_none(), "{wrong:?}");
+    }
+
+    /// A database of 8 KiB, when its first sector is a container's and the rest still lies in the copy.
+    #[test]
+    fn a_laying_over_a_database_that_is_smaller_than_a_header_is_unfinished() {
+        let mut short = vec![0; 8192];
+        short[..SECTOR_BYTES].copy_from_slice(&region()[..SECTOR_BYTES]);
+        assert!(matches!(kind_of(&short, true, true), Kind::Unfinished));
+        assert!(matches!(kind_of(&short, false, true), Kind::Damaged(_)), "nothing finishes it");
+        let laying =
+            SectorZero::LayingPlain { file_id: [3; 16], copy_bytes: 77, copy_sha256: [8; 32] };
+        short[..SECTOR_BYTES].copy_from_slice(&laying.encode(4096));
+        assert!(matches!(kind_of(&short, true, true), Kind::Unfinished));
+        assert!(matches!(kind_of(&short[..700], false, true), Kind::Unfinished));
     }
 
     #[test]

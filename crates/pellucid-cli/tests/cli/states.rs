@@ -6,6 +6,7 @@
 
 use pellucid::header::EncryptionState;
 use pellucid::scan::ScanState;
+use pellucid::sector::SECTOR_BYTES;
 use serde_json::Value;
 
 use crate::rekey::{slow, wait_for};
@@ -218,5 +219,36 @@ fn every_state_with_every_scan_state_is_told_by_each_that_tells() {
             );
             assert_eq!(told.trim_end(), wanted);
         }
+    }
+}
+
+/// A database of one page, of less than a header and of more, killed when its first sector was a container's and the rest
+/// still lay in the copy.
+#[test]
+fn an_encryption_that_was_killed_is_told_as_interrupted_at_any_size() {
+    for pages in [1, 2, 3, 4, 9] {
+        let place = Place::new();
+        let path = place.path("app.db");
+        let fill = match pages {
+            1 => "PRAGMA user_version = 1",
+            2 => "CREATE TABLE t(a)",
+            _ => "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(2000 * (SELECT 2 * pages FROM p)))",
+        };
+        let fill = fill.replace("(SELECT 2 * pages FROM p)", &(2 * (pages - 2)).to_string());
+        place.sqlite3("app.db", &fill).succeeded();
+        let plain = std::fs::read(&path).unwrap();
+        place.pellucid(&["encrypt", "app.db"]).succeeded();
+        let sealed = std::fs::read(&path).unwrap();
+        std::fs::write(place.path("app.db-pellucid"), &sealed).unwrap();
+        let begun = [&sealed[..SECTOR_BYTES], &plain[SECTOR_BYTES..]].concat();
+        std::fs::write(&path, begun).unwrap();
+        let said = place.pellucid(&["--json", "status", "app.db"]).succeeded();
+        let facts: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(facts["databases"][0]["kind"], "interrupted", "{pages} pages: {said}");
+        let read = ["run", "--", "/usr/bin/sqlite3", "app.db", "PRAGMA integrity_check"];
+        assert!(place.pellucid(&read).succeeded().contains("ok"), "{pages} pages");
+        let said = place.pellucid(&["--json", "status", "app.db"]).succeeded();
+        let facts: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(facts["databases"][0]["kind"], "encrypted", "{pages} pages: {said}");
     }
 }

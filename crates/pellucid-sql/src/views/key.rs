@@ -199,15 +199,14 @@ pub(super) fn states(databases: &Databases) -> Result<Vec<KeyState>> {
         if known.is_system() {
             continue;
         }
+        // Asked before the file is looked at: a process that has ended by then has left what it made.
+        let pending = databases.instance.pending_key(&known)?;
+        let is_running = pending.as_ref().and_then(|key| key.process).is_some_and(state_of_process);
         match databases.look(&known)?.as_deref() {
             Ok(Kind::Sealed(sealed)) => states.push(of_header(&known, sealed)),
             // What cannot be read has no state that is known.
             Ok(Kind::Damaged(_)) | Err(_) => {}
-            Ok(_) => {
-                if let Some(pending) = databases.instance.pending_key(&known)? {
-                    states.push(of_pending(&known, &pending));
-                }
-            }
+            Ok(_) => states.extend(pending.map(|key| of_pending(&known, &key, is_running))),
         }
     }
     Ok(states)
@@ -247,8 +246,7 @@ fn of_header(known: &Known, sealed: &SealedHeader) -> KeyState {
 }
 
 /// Of one that is still plain: 1, or 2 while a process makes its container.
-fn of_pending(known: &Known, pending: &PendingKey) -> KeyState {
-    let is_running = pending.process.is_some_and(state_of_process);
+fn of_pending(known: &Known, pending: &PendingKey, is_running: bool) -> KeyState {
     let was_begun = pending.process.is_some();
     let (state, described) =
         if is_running { (2, "ENCRYPTION_IN_PROGRESS") } else { (1, "UNENCRYPTED") };
