@@ -2,11 +2,16 @@
 //!
 //! `pellucid_encrypt()` and `pellucid_encrypt(CERTIFICATE)` encrypt the main database of the connection in place, with
 //! the collations and functions that the application defined on it.
+//!
+//! `pellucid_last_error()` takes the last line that the shim logged for the calling thread, for a program that tells its
+//! user more than SQLite's words for a number: JSON with SQLite's code and the line; empty text if there is none. Each line is
+//! given once.
 
 use std::time::Duration;
 
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error, Subject};
+use pellucid_host::code::last_report;
 use pellucid_host::connection::Handle;
 use pellucid_host::function::{Call, Function};
 use pellucid_host::lending::Lender;
@@ -20,10 +25,17 @@ use crate::convert::encrypt::encrypt;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The functions that the extension defines.
-pub static FUNCTIONS: [Function; 2] = [
+pub static FUNCTIONS: [Function; 3] = [
     Function { name: c"pellucid_encrypt", arguments: 0, call: pellucid_encrypt },
     Function { name: c"pellucid_encrypt", arguments: 1, call: pellucid_encrypt },
+    Function { name: c"pellucid_last_error", arguments: 0, call: pellucid_last_error },
 ];
+
+fn pellucid_last_error(_: &Call<'_>) -> Result<String, String> {
+    Ok(last_report().map_or_else(String::new, |report| {
+        serde_json::json!({ "code": report.code, "line": report.line }).to_string()
+    }))
+}
 
 fn pellucid_encrypt(call: &Call<'_>) -> Result<String, String> {
     call.lending(|lender| encrypt_main(lender, call.text(0))).map_err(|error| error.to_string())

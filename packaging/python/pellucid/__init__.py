@@ -5,16 +5,21 @@
     db = pellucid.connect("new.db")                         # a new one, sealed under the keyring's default certificate
     db = pellucid.connect("new.db", certificate="billing")  # or under another one
 
-The package is the loadable extension and these few lines. Keys: see the guide, or `pellucid init`.
+The package is the loadable extension, the program `pellucid` and these few lines. Keys: see the guide, or `pellucid init`.
 """
 
+import functools
+import json
 import os
 import sqlite3
+import threading
 import urllib.parse
 
-__all__ = ["connect", "extension", "load"]
+__all__ = ["Connection", "Cursor", "connect", "extension", "load"]
 
-_loaded = False
+_loading = threading.Lock()
+# The connection that loaded the extension; its functions are asked what the shim said last.
+_loader = None
 
 
 def extension() -> str:
@@ -27,21 +32,98 @@ def load() -> None:
 
     Afterwards it is the default: databases opened by anybody in this process go through it.
     """
-    global _loaded
-    if _loaded:
-        return
-    loader = sqlite3.connect(":memory:")
-    try:
-        if not hasattr(loader, "enable_load_extension"):
-            raise sqlite3.NotSupportedError(
-                "this Python's sqlite3 was built without loadable extensions; "
-                "start the program with `pellucid run -- python3 ...` instead"
-            )
-        loader.enable_load_extension(True)
-        loader.load_extension(extension())
-    finally:
-        loader.close()
-    _loaded = True
+    global _loader
+    with _loading:
+        if _loader is not None:
+            return
+        loader = sqlite3.connect(":memory:", check_same_thread=False)
+        try:
+            if not hasattr(loader, "enable_load_extension"):
+                raise sqlite3.NotSupportedError(
+                    "this Python's sqlite3 was built without loadable extensions; "
+                    "start the program with `pellucid run -- python3 ...` instead"
+                )
+            loader.enable_load_extension(True)
+            loader.load_extension(extension())
+            loader.enable_load_extension(False)
+        except BaseException:
+            loader.close()
+            raise
+        _loader = loader
+
+
+# SQLite's words for the codes that the shim returns (sqlite3_errstr): Python tells the code since 3.11.
+_CODES = {
+    "access permission denied": 3,
+    "disk I/O error": 10,
+    "database disk image is malformed": 11,
+    "database or disk is full": 13,
+    "unable to open database file": 14,
+    "authorization denied": 23,
+    "not authorized": 23,
+    "file is not a database": 26,
+}
+
+
+def _said(error: sqlite3.Error) -> str:
+    """The last line that the shim logged in this thread, if it has the error's code; else nothing."""
+    code = getattr(error, "sqlite_errorcode", None) or _CODES.get(str(error))
+    if code is None or _loader is None:
+        return ""
+    with _loading:
+        said = _loader.execute("SELECT pellucid_last_error()").fetchone()[0]
+    last = json.loads(said) if said else {"code": 0}
+    return last["line"] if (code ^ last["code"]) & 0xFF == 0 else ""
+
+
+def _told(work):
+    """`work`, whose errors say what the shim said: which file, what is wrong, what to do."""
+
+    @functools.wraps(work)
+    def tells(*arguments, **options):
+        try:
+            return work(*arguments, **options)
+        except sqlite3.DatabaseError as error:
+            line = _said(error)
+            if line:
+                error.args = (f"{error}: {line}",)
+            raise
+
+    return tells
+
+
+class Cursor(sqlite3.Cursor):
+    """As sqlite3.Cursor; its errors say what the shim said."""
+
+    execute = _told(sqlite3.Cursor.execute)
+    executemany = _told(sqlite3.Cursor.executemany)
+    executescript = _told(sqlite3.Cursor.executescript)
+    fetchone = _told(sqlite3.Cursor.fetchone)
+    fetchmany = _told(sqlite3.Cursor.fetchmany)
+    fetchall = _told(sqlite3.Cursor.fetchall)
+    __next__ = _told(sqlite3.Cursor.__next__)
+
+
+class Connection(sqlite3.Connection):
+    """As sqlite3.Connection; its errors say what the shim said."""
+
+    __init__ = _told(sqlite3.Connection.__init__)
+    commit = _told(sqlite3.Connection.commit)
+    rollback = _told(sqlite3.Connection.rollback)
+    backup = _told(sqlite3.Connection.backup)
+    __exit__ = _told(sqlite3.Connection.__exit__)
+
+    def cursor(self, factory=Cursor):
+        return super().cursor(factory)
+
+    def execute(self, *arguments):
+        return self.cursor().execute(*arguments)
+
+    def executemany(self, *arguments):
+        return self.cursor().executemany(*arguments)
+
+    def executescript(self, *arguments):
+        return self.cursor().executescript(*arguments)
 
 
 def connect(
@@ -65,6 +147,8 @@ def connect(
     the database that they are made of.
 
     plain_copies: this database is plain if it is new, and copies of it may be plain.
+
+    Errors are sqlite3's own, with the line of the shim behind SQLite's words; a `factory` of the caller's keeps SQLite's.
     """
     load()
     parameters = {"vfs": "pellucid"}
@@ -76,4 +160,5 @@ def connect(
     parameters["plain_copies" if plain_copies else "encrypt_new"] = "1"
     path = urllib.parse.quote(os.fsencode(database))
     query = urllib.parse.urlencode(parameters, quote_via=urllib.parse.quote)
+    options.setdefault("factory", Connection)
     return sqlite3.connect(f"file:{path}?{query}", uri=True, **options)

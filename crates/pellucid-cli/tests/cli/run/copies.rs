@@ -8,7 +8,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use super::workplace::{answer, library, need, text, Workplace};
+use super::package::wheel;
+use super::workplace::{answer, need, text, Workplace};
 
 const MARKER: &str = "a marker that no file in clear has";
 const OPTION: &str = "--plain-copies";
@@ -392,16 +393,6 @@ t = threading.Thread(target=lambda: s.backup(c)); t.start(); t.join()",
         assert!(output.status.success(), "{what}");
         assert_sealed(&place, "copy.db", &what);
     }
-}
-
-/// The Python package over the library of this build.
-fn wheel(place: &Workplace, script: &str) -> Output {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/python");
-    let script = format!(
-        "import sqlite3, pellucid\npellucid.extension = lambda: {:?}\n{script}",
-        library().to_str().unwrap()
-    );
-    place.command(python()).env("PYTHONPATH", package).args(["-c", &script]).output().unwrap()
 }
 
 #[test]

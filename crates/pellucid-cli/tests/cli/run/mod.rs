@@ -8,6 +8,7 @@ mod copies;
 mod encrypt_new;
 mod host;
 mod loaded;
+mod package;
 mod preloaded;
 mod refused;
 mod saved;
