@@ -9,7 +9,8 @@
 #   make nightly [HOURS=8]  all of them, the one whose record is oldest first; goes on where the last night ended
 #   make nightly-status     where each of them stands
 #   make install [PREFIX=/usr/local] [DESTDIR=]
-#   make package            a Debian package and a Python wheel, in target/packages
+#   make package            a Debian package, a Python wheel and an archive, in target/packages
+#   make release [OUT=target/dist]   the same of a commit, built anew bit for bit, with list of contents, checksums and signature
 #   make deps               install, or name, what is missing on this machine
 
 SHELL   := /bin/bash
@@ -18,7 +19,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 RELEASE := $(or $(PELLUCID_BIN),$(or $(CARGO_TARGET_DIR),target)/release)
 
-.PHONY: help build demo test bench peers check campaign nightly nightly-status install uninstall package deps build-deps
+.PHONY: help build demo test bench peers check campaign nightly nightly-status install uninstall package release deps build-deps
 .DEFAULT_GOAL := help
 
 help:
@@ -76,6 +77,10 @@ nightly-status:
 package: deps build
 	packaging/deb.sh
 	packaging/wheel.sh
+	packaging/archive.sh
+
+release: build-deps
+	packaging/release.sh $(OUT)
 
 # By rename: a library that running programs have mapped is never written to. Builds nothing, so that `sudo make install` needs no Rust and leaves no files of root in target/.
 install:

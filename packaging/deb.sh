@@ -4,35 +4,44 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-target/packages}
 mkdir -p "$out"
+release=$(realpath "${PELLUCID_BIN:-${CARGO_TARGET_DIR:-target}/release}")
 version=${PELLUCID_VERSION:-$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)}
+# What a symbol asks for, the package asks for: else it installs where it cannot start.
+glibc=$(packaging/glibc.sh "$release/pellucid" "$release/libpellucid.so" "$release/lab")
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
-make --no-print-directory -s install PREFIX=/usr DESTDIR="$work" >/dev/null
+packaging/tree.sh "$work/usr"
 gzip -9n "$work"/usr/share/man/man1/*.1
-install -D -m 644 LICENSE-MIT "$work/usr/share/doc/pellucid/copyright"
-cat LICENSE-APACHE >>"$work/usr/share/doc/pellucid/copyright"
-for page in docs/{guide,how-it-works,design,format,glossary}.md docs/{design,guide}/*.md docs/pictures/*.svg; do
-  install -D -m 644 "$page" "$work/usr/share/doc/pellucid/${page#docs/}"
-done
-install -D -m 644 packaging/pellucid.service.example "$work/usr/share/doc/pellucid/examples/pellucid.service"
-for unit in packaging/pellucid-{policy,backup@}.{service,timer}; do
-  install -D -m 644 "$unit" "$work/usr/lib/systemd/system/${unit##*/}"
-done
 mkdir "$work/DEBIAN"
 cat >"$work/DEBIAN/control" <<CONTROL
 Package: pellucid
 Version: $version
 Architecture: $(dpkg --print-architecture)
 Maintainer: Pellucid <maintainers@invalid>
-Depends: libc6 (>= 2.31), libgcc-s1
+Depends: libc6 (>= $glibc), libgcc-s1
 Suggests: sqlite3
 Section: database
 Priority: optional
-Installed-Size: $(du -sk "$work/usr" | cut -f1)
+Installed-Size: $(du -sk --apparent-size "$work/usr" | cut -f1)
 Description: transparent encryption for SQLite databases
  Databases, write-ahead logs, journals and temporary files are never in clear
  on disk, under the SQLite that is installed. Programs go on unchanged.
 CONTROL
+# Keys are nobody's to remove but their owner's, purge included.
+cat >"$work/DEBIAN/postrm" <<'POSTRM'
+#!/bin/sh
+set -e
+case $1 in
+remove | purge)
+  if [ -d /var/lib/pellucid ]; then
+    echo "pellucid: kept: the keys in /var/lib/pellucid, without which its databases and backups never open again"
+  fi
+  ;;
+esac
+POSTRM
+chmod 755 "$work/DEBIAN/postrm"
 dpkg-deb --root-owner-group --build "$work" "$out/pellucid_${version}_$(dpkg --print-architecture).deb" >/dev/null
 ls "$out"/pellucid_"$version"_*.deb

@@ -1,4 +1,7 @@
-"""What pyproject.toml cannot say: the wheel holds a library for this platform and works with any Python 3."""
+"""What pyproject.toml cannot say: the wheel holds a library and a program for this platform and works with any Python 3.
+
+PELLUCID_VERSION: the version. PELLUCID_GLIBC: the glibc that they need, as 2.34 (PEP 600).
+"""
 
 import os
 
@@ -16,7 +19,9 @@ class PlatformWheel(bdist_wheel):
         self.root_is_pure = False
 
     def get_tag(self):
-        return "py3", "none", super().get_tag()[2]
+        machine = super().get_tag()[2].rsplit("linux_", 1)[-1]
+        glibc = os.environ["PELLUCID_GLIBC"].replace(".", "_")
+        return "py3", "none", f"manylinux_{glibc}_{machine}"
 
 
 class WithLibrary(Distribution):

@@ -70,8 +70,8 @@ fn locate() -> Result<PathBuf, Failure> {
         return Err(Failure::new(
             format!("the lab's program `{NAME}` was not found"),
             format!(
-                "looked for `{}` and `{}`; `make install` and the Debian package install it, `cargo build --release -p \
-                 pellucid-lab` builds it",
+                "looked for `{}` and `{}`; `make install`, the archive and the Debian package install it, the Python \
+                 package does not; `cargo build --release -p pellucid-lab` builds it",
                 built.shown(),
                 installed.shown()
             ),

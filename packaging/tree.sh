@@ -1,0 +1,19 @@
+#!/bin/bash
+# Lays out what every package installs, below DIRECTORY as below /usr: packaging/tree.sh DIRECTORY
+#
+# Programs, library, manual pages, completions, documents, licences, units for systemd.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tree=$1
+mkdir -p "$tree"
+tree=$(realpath "$tree")
+make --no-print-directory -s install PREFIX="$tree" DESTDIR= >/dev/null
+doc=$tree/share/doc/pellucid
+packaging/documents.sh "$doc"
+cat LICENSE-MIT LICENSE-APACHE NOTICE > "$doc/copyright"
+packaging/contents.py licences > "$doc/licences-of-others"
+packaging/contents.py sbom > "$doc/sbom.cdx.json"
+install -D -m 644 packaging/pellucid.service.example "$doc/examples/pellucid.service"
+for unit in packaging/pellucid-{policy,backup@}.{service,timer}; do
+  install -D -m 644 "$unit" "$tree/lib/systemd/system/${unit##*/}"
+done
