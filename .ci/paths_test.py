@@ -34,6 +34,7 @@ CASES: list[tuple[str, str, int]] = [
     ("a look handed on", "fn f(p: Option<&Path>) { p.is_some_and(Path::is_dir); }", 1),
     ("what is open", "fn f() { found.is_file(); self.file.metadata(); handle.file().metadata(); }", 0),
     ("rustix", "use rustix::fs::{openat, unlinkat};\nfn f() { openat(d, n, f, m); unlinkat(d, n, f); }", 2),
+    ("the retried openat", "use pellucid_files::open_at::open_at;\nfn f() { open_at(d, n, f, m); }", 1),
     ("rustix by descriptor", "use rustix::fs::{flock, fstat};\nfn f() { flock(&f, o); fstat(&f); rustix::fs::fcntl_getfl(f); }", 0),
     ("nix", "use nix::sys::stat::stat;\nfn f() { stat(p); nix::fcntl::open(p, f, m); }", 2),
     ("libc", "fn f() { unsafe { libc::unlink(p); libc::fstat(d, s); } }", 1),

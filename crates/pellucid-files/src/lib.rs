@@ -4,6 +4,7 @@
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 pub mod new_file;
+pub mod open_at;
 pub mod paths;
 pub mod regular;
 pub mod secrets;

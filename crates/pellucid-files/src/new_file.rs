@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::open_at::open_at;
 use pellucid::secret::fill_random;
-use rustix::fs::{linkat, openat, unlinkat, AtFlags, Mode, OFlags};
+use rustix::fs::{linkat, unlinkat, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::way::Way;
@@ -33,11 +34,11 @@ impl NewFile {
         temporary.push(way.name());
         temporary.push(format!(".{:016x}", u64::from_be_bytes(random)));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory: File = openat(way.directory(), ".", flags, Mode::empty())?.into();
+        let directory: File = open_at(way.directory(), ".", flags, Mode::empty())?.into();
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
         let only = OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
-        let mut file: File = openat(&directory, &temporary, flags | only, mode)?.into();
+        let mut file: File = open_at(&directory, temporary.as_os_str(), flags | only, mode)?.into();
         let written = file.write_all(content).and_then(|()| file.sync_all());
         let linked = written.and_then(|()| {
             match linkat(&directory, &temporary, &directory, way.name(), AtFlags::empty()) {
@@ -66,7 +67,7 @@ impl NewFile {
 
     fn has_name(&self) -> bool {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let named = openat(&self.directory, &self.name, flags, Mode::empty());
+        let named = open_at(&self.directory, self.name.as_os_str(), flags, Mode::empty());
         let identity = |found: Metadata| (found.dev(), found.ino());
         let named = named.map_err(io::Error::from).and_then(|file| File::from(file).metadata());
         named.ok().map(identity) == self.file.metadata().ok().map(identity)

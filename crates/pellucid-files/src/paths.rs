@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 
+use crate::open_at::open_at;
 use pellucid::{Error, Result, Subject};
-use rustix::fs::{openat, renameat_with, Mode, OFlags, RenameFlags, CWD};
+use rustix::fs::{renameat_with, Mode, OFlags, RenameFlags, CWD};
 use rustix::io::Errno;
 
 use crate::way::Way;
@@ -158,7 +159,7 @@ pub fn sync_directory(path: &Path) -> Result<()> {
     let sync = || {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let way = Way::to_name(path)?;
-        File::from(openat(way.directory(), ".", flags, Mode::empty())?).sync_all()
+        File::from(open_at(way.directory(), ".", flags, Mode::empty())?).sync_all()
     };
     sync().map_err(|error| Error::io(Subject::File(directory_of(path).to_owned()), error))
 }

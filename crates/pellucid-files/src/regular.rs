@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+use crate::open_at::open_at;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -60,7 +61,7 @@ pub fn open_named_to_write(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open_named`].
 pub fn open_in(directory: &File, name: &OsStr, to_write: bool) -> io::Result<File> {
-    open_at(if to_write { OFlags::RDWR } else { OFlags::RDONLY }, directory, name)
+    open_as(if to_write { OFlags::RDWR } else { OFlags::RDONLY }, directory, name)
 }
 
 /// Opens for writing what whoever starts a program names: a descriptor of the program's own by its name, a terminal or
@@ -77,12 +78,12 @@ pub fn create_given(path: &Path) -> io::Result<File> {
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
-        return Ok(rustix::fs::openat(way.directory(), way.name(), flags, mode)?.into());
+        return Ok(open_at(way.directory(), way.name(), flags, mode)?.into());
     }
     if way.look()?.file_type().is_char_device() {
         return way.open(OFlags::WRONLY | OFlags::NOCTTY);
     }
-    let file = open_at(OFlags::WRONLY, way.directory(), way.name())?;
+    let file = open_as(OFlags::WRONLY, way.directory(), way.name())?;
     file.set_len(0)?;
     Ok(file)
 }
@@ -95,12 +96,12 @@ fn is_descriptor(path: &Path) -> bool {
 
 fn open_with(access: OFlags, path: &Path, way: fn(&Path) -> io::Result<Way>) -> io::Result<File> {
     let way = way(path)?;
-    open_at(access, way.directory(), way.name())
+    open_as(access, way.directory(), way.name())
 }
 
-fn open_at(access: OFlags, directory: &File, name: &OsStr) -> io::Result<File> {
+fn open_as(access: OFlags, directory: &File, name: &OsStr) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(directory, name, access | flags, Mode::empty());
+    let opened = open_at(directory, name, access | flags, Mode::empty());
     let file: File = opened
         .map_err(|error| match error {
             // A FIFO opened for writing that nobody reads, and a socket (open(2), ENXIO).

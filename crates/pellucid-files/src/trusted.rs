@@ -13,7 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rustix::fs::{fstat, fstatfs, openat, readlinkat, FileType, Mode, OFlags, Stat, CWD};
+use crate::open_at::open_at;
+use rustix::fs::{fstat, fstatfs, readlinkat, FileType, Mode, OFlags, Stat, CWD};
 use rustix::io::Errno;
 
 use pellucid::error::{Error, Result, Subject};
@@ -216,7 +217,7 @@ impl Walk {
                 Err(Stop::Io(Errno::NOTDIR | Errno::LOOP)) => {}
                 Err(stop) => return Err(stop),
             }
-            let found = openat(
+            let found = open_at(
                 &directory,
                 &name,
                 OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
@@ -242,7 +243,7 @@ impl Walk {
             let target = readlinkat(&found, "", Vec::new())?.into_bytes();
             if is_of_proc(&directory)? && leads_by_itself(&target) {
                 let flags = OFlags::PATH | OFlags::CLOEXEC;
-                let found = openat(&directory, &name, flags, Mode::empty())?;
+                let found = open_at(&directory, &name, flags, Mode::empty())?;
                 if FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::Directory {
                     self.check_directory(&found, &here)?;
                     (directory, shown) = (found, here);
@@ -277,7 +278,7 @@ impl Walk {
     fn enter(&self, directory: impl AsFd, name: &OsStr, shown: &Path) -> Walked<OwnedFd> {
         // Asked for as a directory, so that an automounter mounts it.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let inner = openat(directory, name, flags, Mode::empty())?;
+        let inner = open_at(directory, name, flags, Mode::empty())?;
         self.check_directory(&inner, shown)?;
         Ok(inner)
     }
@@ -418,7 +419,7 @@ impl Walk {
         }
         let links = if end.is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | links;
-        let file = openat(directory, name, flags, Mode::empty())?;
+        let file = open_at(directory, name, flags, Mode::empty())?;
         rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
         // What was opened, which may be another one than was found.
         let stat = fstat(&file)?;

@@ -13,11 +13,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use crate::open_at::open_at;
 use pellucid::shown::Shown;
 use rustix::fs::{
-    fstat, openat, openat2, readlinkat, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, CWD,
+    fstat, openat2, readlinkat, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, CWD,
 };
-use rustix::io::Errno;
+use rustix::io::{retry_on_intr, Errno};
 
 /// As the kernel: a path with more symbolic links than that has a circle.
 const LINKS_MOST: usize = 40;
@@ -70,7 +71,8 @@ impl Way {
             return Ok(None);
         }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let Ok(directory) = openat2(CWD, parent, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        let Ok(directory) =
+            retry_on_intr(|| openat2(CWD, parent, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS))
         else {
             return Ok(None);
         };
@@ -180,14 +182,14 @@ impl Way {
     /// The system's.
     pub fn open(&self, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(&self.directory, &self.name, flags, Mode::empty())?.into())
+        Ok(open_at(&self.directory, self.name.as_os_str(), flags, Mode::empty())?.into())
     }
 }
 
 /// What has a name in a directory: its descriptor (`O_PATH`), its owner, and whether it is a symbolic link.
 fn look(directory: impl AsFd, name: &OsStr) -> io::Result<Option<(OwnedFd, u32, bool)>> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat(directory, name, flags, Mode::empty()) {
+    match open_at(directory, name, flags, Mode::empty()) {
         Ok(found) => {
             let stat = fstat(&found)?;
             let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
@@ -201,7 +203,7 @@ fn look(directory: impl AsFd, name: &OsStr) -> io::Result<Option<(OwnedFd, u32, 
 /// Opens a directory by its name in another one, links apart. Asked for as a directory, so that an automounter mounts it.
 fn enter(directory: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(directory, name, flags, Mode::empty())?)
+    Ok(open_at(directory, name, flags, Mode::empty())?)
 }
 
 fn names(path: &Path) -> impl Iterator<Item = OsString> + '_ {

@@ -9,9 +9,10 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use pellucid_files::open_at::open_at;
 use pellucid_files::regular;
 use pellucid_files::way::Way;
-use rustix::fs::{linkat, openat, renameat_with, statat, AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{linkat, renameat_with, statat, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 /// An open directory.
@@ -36,7 +37,7 @@ impl Folder {
     /// The system's.
     pub fn at_end_of(way: &Way) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self(openat(way.directory(), ".", flags, Mode::empty())?.into()))
+        Ok(Self(open_at(way.directory(), ".", flags, Mode::empty())?.into()))
     }
 
     /// Makes another handle on the same directory.
@@ -64,8 +65,14 @@ impl Folder {
             libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         let name = terminated(name)?;
         // SAFETY: the directory is open, the name terminated; with O_CREAT a mode is given (openat(2)).
-        let descriptor = unsafe { libc::openat(self.raw(), name.as_ptr(), flags, mode as c_int) };
-        done(descriptor)?;
+        let open = || unsafe { libc::openat(self.raw(), name.as_ptr(), flags, mode as c_int) };
+        let descriptor = loop {
+            let descriptor = open();
+            match done(descriptor) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                opened => break opened.map(|()| descriptor)?,
+            }
+        };
         // SAFETY: it was opened just now, and nobody else has it.
         Ok(unsafe { File::from_raw_fd(descriptor) })
     }
@@ -77,7 +84,7 @@ impl Folder {
     /// The system's; [`io::ErrorKind::NotFound`] if nothing has the name.
     pub fn look(&self, name: &OsStr) -> io::Result<Metadata> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        File::from(openat(&self.0, name, flags, Mode::empty())?).metadata()
+        File::from(open_at(&self.0, name, flags, Mode::empty())?).metadata()
     }
 
     /// Opens the regular file that has a name itself, for reading.

@@ -28,8 +28,10 @@ impl Lock {
             let _ = std::os::unix::fs::fchown(&file, None, Some(group));
             let _ = file.set_permissions(PermissionsExt::from_mode(0o660));
         }
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
-            .map_err(|error| io(error.into()))?;
+        rustix::io::retry_on_intr(|| {
+            rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
+        })
+        .map_err(|error| io(error.into()))?;
         Ok(Self(file))
     }
 }

@@ -141,7 +141,7 @@ impl MediaSink for StdoutSink {
     fn sync(&mut self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.flush()?;
-        match rustix::fs::fsync(&out) {
+        match rustix::io::retry_on_intr(|| rustix::fs::fsync(&out)) {
             // A pipe has no disk behind it that this end could wait for.
             Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => Ok(()),
             Err(error) => Err(error.into()),

@@ -180,10 +180,11 @@ fn nonce(block: u32) -> [u8; 12] {
 /// # Errors
 /// [`Error::Io`] naming the directory.
 pub fn nameless(directory: &Path) -> Result<File> {
-    use rustix::fs::{openat, Mode, OFlags, CWD};
+    use pellucid_files::open_at::open_at;
+    use rustix::fs::{Mode, OFlags, CWD};
     let io = |error: std::io::Error| Error::io(Subject::File(directory.to_owned()), error);
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    match openat(CWD, directory, flags, Mode::RUSR | Mode::WUSR) {
+    match open_at(CWD, directory, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => Ok(file.into()),
         // A file system without nameless files: one that loses its name at once.
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => {

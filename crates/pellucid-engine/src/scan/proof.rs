@@ -145,7 +145,8 @@ fn search_wal(path: &Path, header: &Header) -> Result<Option<u32>> {
     search_log(&beside(path, "-wal"), header)
 }
 
-/// Returns the first frame of a log that is not under the current DEK. A hole of a copy is none.
+/// Returns the first frame of a log that is under an older DEK. A hole of a copy is none, nor is what a power cut left of a
+/// frame: that it names one of the few older generations has a chance of some 2^-30.
 fn search_log(name: &Path, header: &Header) -> Result<Option<u32>> {
     use std::os::unix::fs::FileExt;
     let wal = match pellucid_files::regular::open_named(name) {
@@ -157,13 +158,12 @@ fn search_log(name: &Path, header: &Header) -> Result<Option<u32>> {
     let frame_bytes = (FRAME_HEADER_BYTES + header.page_size as usize) as u64;
     let size = wal.metadata().map_err(failed)?.len();
     let frames = size.saturating_sub(HEADER_BYTES as u64) / frame_bytes;
+    let since = header.current_dek()?.first_generation;
     let mut tail = [0; unit::TAIL_BYTES];
     for number in 1..=frames {
         let end = HEADER_BYTES as u64 + number * frame_bytes;
         wal.read_exact_at(&mut tail, end - unit::TAIL_BYTES as u64).map_err(failed)?;
-        if tail != [0; unit::TAIL_BYTES]
-            && !unit::generation(&tail).is_some_and(|generation| header.is_current(generation))
-        {
+        if unit::generation(&tail).is_some_and(|generation| 0 < generation && generation < since) {
             return Ok(Some(number as u32));
         }
     }

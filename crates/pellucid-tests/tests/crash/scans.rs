@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use pellucid::header::EncryptionState;
 use pellucid::scan::ScanState;
+use pellucid::{Error, Subject};
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_engine::scan;
 use pellucid_engine::scan::{Ended, Options};
+use pellucid_host::DatabaseError;
+use pellucid_vfs::lost_log;
 
 use crate::cuts::Found;
 use crate::rows::{self, Wrong};
@@ -59,7 +62,8 @@ pub fn scan(work: &mut Work, commits: &[Vec<Change>], stop: Option<usize>) -> Re
     next.try_for_each(|changes| work.commit(changes, false))
 }
 
-/// Goes on with whatever is under way: the rows are the same afterwards, one key is left, and everything is under it.
+/// Goes on with whatever is under way: the rows are the same afterwards, one key is left, and everything is under it. Where a
+/// power cut left what may be the rest of a damaged log, under the older key, the scan has to say so and go on without it.
 pub fn go_on(scenario: &Scenario, directory: &Path, rows: &State) -> Result<Option<Found>, Wrong> {
     let path = directory.join("a.db");
     let damaged = |what: String| Ok(Some(Found::Damaged(what)));
@@ -92,9 +96,15 @@ pub fn go_on(scenario: &Scenario, directory: &Path, rows: &State) -> Result<Opti
 }
 
 fn end(path: &Path) -> Result<(), String> {
-    let run = || {
-        scan::run(path, &fast(), &mut |_, _, _| ())
-            .map_err(|error| format!("the scan does not go on: {error}"))
+    let run = || loop {
+        let ended = scan::run(path, &fast(), &mut |_, _, _| ());
+        match lost_log::kept(path).pop() {
+            Some(copy) if ended.as_ref().is_err_and(|error| names(error, &copy)) => {
+                std::fs::remove_file(&copy)
+                    .map_err(|error| format!("{}: {error}", copy.display()))?;
+            }
+            _ => return ended.map_err(|error| format!("the scan does not go on: {error}")),
+        }
     };
     if run()? != Ended::Suspended {
         return Ok(());
@@ -105,4 +115,9 @@ fn end(path: &Path) -> Result<(), String> {
         Ended::Complete => Ok(()),
         other => Err(format!("the scan is resumed and {other:?}")),
     }
+}
+
+/// Whether an error is about a copy of a log's rest, and no damage.
+fn names(error: &DatabaseError, copy: &Path) -> bool {
+    matches!(error, DatabaseError::Typed(Error::Misuse { subject: Subject::File(file), .. }) if file == copy)
 }
