@@ -24,7 +24,7 @@ use commands::{Commands, Program};
 use image::io;
 use walk::Walk;
 
-/// Demonstrate encryption on a sample database or on a copy of one of yours
+/// Demonstrate encryption on a sample or on a copy of your database
 ///
 /// The demo works in one directory and keeps its keys there. It ends with a picture of the database before and after
 /// encryption.

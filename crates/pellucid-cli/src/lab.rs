@@ -18,7 +18,7 @@ const NAME: &str = "lab";
 /// From the directory of this program.
 const INSTALLED: &str = "../lib/pellucid";
 
-/// Measure what encryption costs on this machine: quick, full, report and more
+/// Measure what encryption costs here: quick, full, report and more
 ///
 /// Starts the lab, a separate program, with the arguments that follow; `pellucid lab --help` is its help. The lab is
 /// beside this program after a build, and in ../lib/pellucid from there after an installation.

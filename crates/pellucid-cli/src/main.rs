@@ -15,6 +15,7 @@ mod doctor;
 mod event_log;
 mod events;
 mod extension;
+mod help;
 mod history;
 mod init;
 mod instance;
@@ -73,16 +74,16 @@ mod exit {
 )]
 struct Cli {
     /// Write the facts as JSON to standard output
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = help::GLOBAL)]
     json: bool,
     /// Print errors and warnings only
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = help::GLOBAL)]
     quiet: bool,
     /// Answer every question with yes, without asking
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = help::GLOBAL)]
     yes: bool,
     /// Open also what asks for a passphrase at a high cost, from files that you trust
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = help::GLOBAL)]
     allow_cost: bool,
     #[command(subcommand)]
     command: Command,
@@ -96,13 +97,13 @@ enum Command {
     Decrypt(convert::DecryptArgs),
     /// Show databases, their keys and warnings; warnings first
     Status(status::StatusArgs),
-    /// Check databases: authenticate every page, then check structure and foreign keys
+    /// Authenticate every page, then check structure and foreign keys
     Check(check::CheckArgs),
-    /// Back up a database while programs use it: compressed, encrypted, striped, mirrored
+    /// Back up a database in use: compressed, encrypted, striped, mirrored
     Backup(Box<backup::BackupArgs>),
     /// Restore a database from a backup
     Restore(backup::RestoreArgs),
-    /// Verify that backups are intact; needs no key, and checks more with it
+    /// Verify that backups are intact; a key is not needed, and helps
     Verify(backup::VerifyArgs),
     /// List the backup sets on media
     Header(backup::HeaderArgs),
@@ -110,7 +111,7 @@ enum Command {
     Files(backup::FilesArgs),
     /// Show the name of media and the media set that they belong to
     Label(backup::LabelArgs),
-    /// Backup history: list backups and restores; rebuild it from media; prune old backups
+    /// List backups and restores; rebuild the list; prune old backups
     History(history::HistoryArgs),
     /// Copy the intact content of a damaged database into a new one
     Salvage(salvage::SalvageArgs),
@@ -118,28 +119,28 @@ enum Command {
     Init(init::InitArgs),
     /// Certificates: create, list, show, export, import, drop
     Cert(cert::CertArgs),
-    /// Master keys: status, backup, restore, regenerate, password, open, close, bind
+    /// Master keys: status, backup, restore, regenerate, bind, and more
     Key(key::KeyArgs),
     /// Move the keys of an instance to another machine: export, import
     Instance(instance::InstanceArgs),
     /// Protectors (the keys that open a database): list, add, drop
     Protector(protector::ProtectorArgs),
-    /// Replace the data encryption key of a database while programs use it
+    /// Replace the data encryption key, while in use
     #[command(visible_alias = "rotate")]
     Rekey(rekey::RekeyArgs),
-    /// Change the certificate, key file or passphrase of databases; no page is rewritten
+    /// Change certificate, key file or passphrase; no page is rewritten
     Rewrap(rekey::RewrapArgs),
-    /// Encryption scan (it rewrites the pages after a rekey): status, suspend, resume, verify
+    /// The scan that rewrites pages after a rekey: suspend, resume, verify
     Scan(scan::ScanArgs),
-    /// Take what lies at a path as it is, although the keyring expects something else there
+    /// Take a file as it is, although the keyring expects another one
     Accept(accept::AcceptArgs),
-    /// Rules for key age, certificate expiry and backups; `run` does what is due
+    /// Rules for ages of keys and backups; `run` does what is due
     Policy(policy::PolicyArgs),
-    /// Run SQL Server's statements from scripts, as sqlcmd does, or at a prompt
+    /// Run SQL Server's statements, as sqlcmd does, or at a prompt
     Sql(Box<sql::SqlArgs>),
-    /// Examine this machine, its keys and their databases, and say what to do
+    /// Examine machine, keys and databases, and say what to do
     Doctor(doctor::DoctorArgs),
-    /// Show the event log of the instance: who did what to which key and database
+    /// Show the event log: who did what to which key and database
     Events(events::EventsArgs),
     Run(run::RunArgs),
     Extension(extension::ExtensionArgs),
@@ -184,7 +185,7 @@ fn main() -> ExitCode {
     }
     pellucid_vfs::memory::guard();
     let no_dumps = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    let matches = match Cli::command().try_get_matches() {
+    let matches = match help::in_groups(Cli::command()).try_get_matches() {
         Ok(matches) => matches,
         Err(answer) => return say(&answer),
     };

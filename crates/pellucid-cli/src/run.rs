@@ -21,10 +21,10 @@ use crate::output::Failure;
 use program::Program;
 use refusal::Refusal;
 
-/// Run a program, unchanged, on encrypted databases: the shim goes in front of its SQLite
+/// Run a program, unchanged, on encrypted databases
 ///
-/// The program has to be dynamically linked and to use the system's SQLite; pellucid refuses others and says what to do
-/// instead. The exit status is the program's (128 + n if signal n ended it). Children of the program inherit the shim.
+/// The shim goes in front of its SQLite. The program has to be dynamically linked and to use the system's SQLite; pellucid
+/// refuses others and says what to do instead. The exit status is the program's (128 + n if signal n ended it). Children of the program inherit the shim.
 ///
 /// Examples: `pellucid run -- sqlite3 app.db`, `pellucid run --encrypt-new -- python3 app.py`
 #[derive(Debug, clap::Args)]

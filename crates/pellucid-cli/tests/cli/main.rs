@@ -42,6 +42,7 @@ mod kills;
 mod lab;
 mod languages;
 mod lost_log;
+mod manual;
 mod messages;
 mod names;
 mod newer;
