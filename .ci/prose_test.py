@@ -19,6 +19,7 @@ pages = ["README.md", "docs/*.md"]
 exempt = ["docs/format.md"]
 links = ["README.md", "docs/*.md"]
 clauses = ["what is not whole", "whoever", "(is|are) told"]
+whole = { "docs/page.md" = 135 }
 """
 CLEAN = {
     ".ci/prose.toml": RULES,
@@ -62,6 +63,9 @@ CASES: list[tuple[str, str, str, str | None]] = [
     ("a ratio with an interval", PAGE, "\nIt takes 0.967 (0.946..0.989)\n", r"docs/page.md:9: `.*`: write the change in percent"),
     ("a file that is not there", README, "\n[a](docs/gone.md)\n", r"README.md:\d+: there is no `docs/gone.md`"),
     ("a picture that is not there", README, "\n![a](gone.svg)\n", r"README.md:\d+: there is no `gone.svg`"),
+    ("a picture in HTML that is not there", README, '\n<img src="gone.png">\n', r"README.md:\d+: there is no `gone.png`"),
+    ("a page of as many words as it may have", PAGE, f"\n{SIXTY}\n\n{SIXTY}\n", None),
+    ("a page of too many words", PAGE, f"\n{SIXTY}\n\n{SIXTY}\n\nword\n", r"docs/page.md:1: 136 words, 135 are allowed"),
     ("a link from another folder", PAGE, "\n[a](docs/page.md)\n", r"docs/page.md:9: there is no `docs/page.md`"),
     ("a heading that is not there", README, "\n[a](docs/page.md#gone)\n", r"README.md:\d+: `docs/page.md` has no heading `#gone`"),
     ("a heading of this page", PAGE, "\n[a](#gone)\n", r"docs/page.md:9: `docs/page.md` has no heading `#gone`"),
