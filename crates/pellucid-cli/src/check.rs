@@ -7,9 +7,10 @@ use std::time::Instant;
 use clap::Args;
 use pellucid::shown::Shown;
 use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
+use pellucid_engine::checked;
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::full_name;
-use pellucid_keyring::{Action, Event};
+use pellucid_keyring::{Action, CheckFound, Event};
 use pellucid_vfs::seal_request::adopt;
 
 use crate::container::{not_a_database, refuse_unexpected};
@@ -113,15 +114,44 @@ fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Fa
         bar.set_position(done);
     });
     bar.finish_and_clear();
-    let found = found?;
+    let found = match found.map_err(Failure::from) {
+        Ok(found) => found,
+        // It did not come to an end for the damage that it met.
+        Err(failure) => {
+            if failure.exit == exit::DAMAGE {
+                let pages_only = args.physical_only;
+                let found = CheckFound { findings: 1, pages_only, ..CheckFound::default() };
+                told_if_not(&remember(database, &found), output);
+            }
+            return Err(failure);
+        }
+    };
     Event::new(Action::Checked, "database").of(full_name(database)).note_here();
     if let (Ok(found), Ok(path)) = (inspect(database), std::path::absolute(database)) {
         if let Kind::Sealed(sealed) = found.kind {
             adopt(&sealed.header, &path);
         }
     }
-    show(database, &found, started, args.physical_only, output);
+    let remembered = remember(database, &checked::found(&found, args.physical_only));
+    show(database, &found, started, args, &remembered, output);
     Ok(found)
+}
+
+/// Whether the keyring remembers it, for `status` and `doctor`.
+type Remembered = Result<bool, pellucid::Error>;
+
+fn remember(database: &Path, found: &CheckFound) -> Remembered {
+    inspect(database).and_then(|there| match checked::identity(&there.kind) {
+        Some(identity) => checked::remember(database, &identity, found),
+        None => Ok(false),
+    })
+}
+
+/// A keyring that cannot be written is no reason to fail: a group may only read the machine's.
+fn told_if_not(remembered: &Remembered, output: &Output) {
+    if let Err(error) = remembered {
+        output.line(format!("  not remembered, so `status` will not know of it: {error}"));
+    }
 }
 
 /// Only a container has something to authenticate; one that cannot be read is for the audit to name.
@@ -141,7 +171,14 @@ fn authenticable(database: &Path, kind: &Kind) -> Result<(), Failure> {
     }
 }
 
-fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, output: &Output) {
+fn show(
+    database: &Path,
+    found: &Audit,
+    started: Instant,
+    args: &CheckArgs,
+    remembered: &Remembered,
+    output: &Output,
+) {
     let verdict = if found.is_clean() { "clean" } else { "DAMAGED" };
     let read = found.pages * found.page_bytes;
     let rate = read as f64 / 1e6 / found.took.as_secs_f64().max(1e-9);
@@ -155,7 +192,7 @@ fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, o
         found.pages - found.damaged_pages.len() as u64,
         found.frames - of_these(found),
         bytes(read),
-        match (physical_only, found.unchecked.is_empty()) {
+        match (args.physical_only, found.unchecked.is_empty()) {
             (true, _) => "",
             (false, true) => ", SQLite's checks run",
             (false, false) => ", SQLite's checks run in part",
@@ -183,7 +220,8 @@ fn show(database: &Path, found: &Audit, started: Instant, physical_only: bool, o
             database.shown()
         ));
     }
-    facts(database, found, rate, started, output);
+    told_if_not(remembered, output);
+    facts(database, found, rate, started, matches!(remembered, Ok(true)), output);
 }
 
 /// Damaged frames among those that were to be authenticated.
@@ -220,7 +258,14 @@ fn lines(found: &Audit) -> Vec<String> {
     lines
 }
 
-fn facts(database: &Path, found: &Audit, rate: f64, started: Instant, output: &Output) {
+fn facts(
+    database: &Path,
+    found: &Audit,
+    rate: f64,
+    started: Instant,
+    is_remembered: bool,
+    output: &Output,
+) {
     let pages: Vec<_> = found
         .damaged_pages
         .iter()
@@ -245,6 +290,7 @@ fn facts(database: &Path, found: &Audit, rate: f64, started: Instant, output: &O
         "frames": found.frames, "journal_records": found.records, "damaged_pages": pages,
         "damaged_frames": found.damaged_frames, "damaged_journal": found.damaged_records,
         "integrity_check": found.integrity, "unchecked": found.unchecked, "foreign_keys": orphans, "mb_per_second": rate,
+        "remembered": is_remembered,
         "seconds": started.elapsed().as_secs_f64(),
     }));
 }

@@ -175,6 +175,14 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
         findings.push(Finding::bad(told.what, told.told, told.todo));
     }
     for found in &databases {
+        if let Err(error) = known.check_of(found) {
+            let name = found.path.shown();
+            findings.push(Finding::bad(
+                "keyring",
+                format!("what it knows of the checks of `{name}` cannot be read: {error}"),
+                format!("`pellucid check {name}` makes it known again"),
+            ));
+        }
         database(found, &known, findings);
     }
     findings.extend(stopped_backups());

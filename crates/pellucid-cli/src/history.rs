@@ -1,7 +1,7 @@
 //! `history`: what the instance knows of backups and restores.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -128,7 +128,8 @@ fn list(args: &HistoryArgs, output: &Output) -> Result<(), Failure> {
             "file",
         ]);
         let fastest = sets.iter().map(speed).fold(0.0, f64::max);
-        shown.add_rows(sets.iter().map(|set| row(set, fastest)));
+        let names = told_apart(&sets);
+        shown.add_rows(sets.iter().zip(&names).map(|(set, name)| row(set, name, fastest)));
         output.line(shown);
     }
     output.facts(&serde_json::json!({ "backups": sets.iter().map(facts).collect::<Vec<_>>() }));
@@ -140,12 +141,39 @@ fn speed(set: &KnownSet) -> f64 {
     set.content_bytes as f64 / set.seconds.max(1e-6)
 }
 
-fn row(set: &KnownSet, fastest: f64) -> Vec<String> {
+/// The database of each set by its name; where there are several of that name, by as much of its path's end as tells them
+/// apart.
+fn told_apart(sets: &[KnownSet]) -> Vec<String> {
+    let mut paths: BTreeMap<&str, BTreeSet<&Path>> = BTreeMap::new();
+    for set in sets {
+        paths.entry(&set.database).or_default().insert(Path::new(&set.path));
+    }
+    let name = |set: &KnownSet| {
+        let of_this_name = &paths[set.database.as_str()];
+        match of_this_name.len() > 1 && !set.path.is_empty() {
+            true => end_that_differs(Path::new(&set.path), of_this_name),
+            false => set.database.clone(),
+        }
+    };
+    sets.iter().map(name).collect()
+}
+
+/// The shortest end of `path`, of two components or more, that no other one of `paths` has.
+fn end_that_differs(path: &Path, paths: &BTreeSet<&Path>) -> String {
+    let parts: Vec<_> = path.components().collect();
+    let ends =
+        (2..parts.len()).map(|count| parts[parts.len() - count..].iter().collect::<PathBuf>());
+    let mut telling =
+        ends.filter(|end| paths.iter().filter(|other| other.ends_with(end)).count() == 1);
+    telling.next().unwrap_or_else(|| path.to_owned()).display().to_string()
+}
+
+fn row(set: &KnownSet, name: &str, fastest: f64) -> Vec<String> {
     let part = speed(set) / fastest.max(1.0);
     vec![
         time(&set.begun),
         kind(set).to_owned(),
-        set.database.shown().to_string(),
+        name.shown().to_string(),
         set.position.to_string(),
         bytes(set.content_bytes),
         bytes(set.stored_bytes),
@@ -178,7 +206,7 @@ fn kind(set: &KnownSet) -> &'static str {
 fn facts(set: &KnownSet) -> serde_json::Value {
     let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     serde_json::json!({
-        "backup_set_uuid": set.set, "database_name": set.database, "name": set.name, "type": kind(set),
+        "backup_set_uuid": set.set, "database_name": set.database, "physical_name": known(&set.path), "name": set.name, "type": kind(set),
         "position": set.position, "backup_start_date": set.begun, "backup_finish_date": set.finished,
         "expiration_date": known(&set.expires), "seconds": set.seconds,
         "backup_size": set.content_bytes, "compressed_backup_size": set.stored_bytes,
@@ -380,4 +408,25 @@ fn forgotten(plan: &Plan, applied: bool) -> Vec<String> {
 fn removed(plan: &Plan, applied: bool) -> Vec<String> {
     let word = if applied { "removed" } else { "would be removed" };
     plan.files.iter().map(|path| format!("{word}: {}", path.shown())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn databases_of_one_name_are_told_apart_by_as_little_of_their_paths_as_does_it() {
+        let end = |path: &str, all: &[&str]| {
+            end_that_differs(Path::new(path), &all.iter().map(Path::new).collect())
+        };
+        let services = ["/srv/one/data.db", "/srv/two/data.db"];
+        assert_eq!(services.map(|path| end(path, &services)), ["one/data.db", "two/data.db"]);
+        let deeper = ["/a/x/db/data.db", "/b/x/db/data.db", "/c/data.db"];
+        let told = ["a/x/db/data.db", "b/x/db/data.db", "c/data.db"];
+        assert_eq!(deeper.map(|path| end(path, &deeper)), told);
+        let within = ["/data.db", "/srv/data.db"];
+        assert_eq!(within.map(|path| end(path, &within)), ["/data.db", "/srv/data.db"]);
+        let names = ["/srv/data.db", "/srv/data.sqlite"];
+        assert_eq!(names.map(|path| end(path, &names)), ["/srv/data.db", "/srv/data.sqlite"]);
+    }
 }

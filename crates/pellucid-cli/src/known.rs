@@ -9,7 +9,7 @@ use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};
 use pellucid_keyring::policy::{
     evaluate, CertificateFacts, DatabaseFacts, Due, Facts, MasterKeyFacts, Policies,
 };
-use pellucid_keyring::{check_events, DatabaseMemory, Keyring, Stored};
+use pellucid_keyring::{check_events, Check, DatabaseMemory, Keyring, Stored};
 
 use crate::event_log;
 use crate::output::Failure;
@@ -39,6 +39,7 @@ pub struct Known {
     /// What policies are evaluated by.
     pub policies: Policies,
     master_keys: Vec<MasterKeyFacts>,
+    keyring: Option<Keyring>,
     /// What cannot be read, with what to do.
     pub damage: Vec<Damage>,
 }
@@ -113,7 +114,26 @@ impl Known {
             }),
         }
         known.damage.extend(event_log_damage(home));
+        known.keyring = Some(keyring);
         Ok(known)
+    }
+
+    /// What checks of a database have found; none if it was never checked, or is not a sealed one.
+    ///
+    /// # Errors
+    /// What is wrong with the memory of it.
+    pub fn check_of(&self, found: &Inspection) -> Result<Option<Check>, Error> {
+        match (&self.keyring, &found.kind) {
+            (Some(keyring), Kind::Sealed(sealed)) => {
+                keyring.recall_check(&found.path, &sealed.header.file_id)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn database_facts(&self, found: &Inspection) -> Option<DatabaseFacts> {
+        let facts = database_facts(found)?;
+        Some(DatabaseFacts { check: self.check_of(found).ok().flatten(), ..facts })
     }
 
     /// What is due at `now`, of the keyring and of `databases`.
@@ -123,7 +143,10 @@ impl Known {
         now: i64,
     ) -> Vec<Due> {
         let facts = Facts {
-            databases: databases.into_iter().filter_map(database_facts).collect(),
+            databases: databases
+                .into_iter()
+                .filter_map(|found| self.database_facts(found))
+                .collect(),
             certificates: self.certificates.iter().map(certificate_facts).collect(),
             master_keys: self.master_keys.clone(),
         };

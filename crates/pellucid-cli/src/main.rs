@@ -48,7 +48,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use rustix::process::DumpableBehavior;
 
-use output::Output;
+use output::{Colour, Output};
 
 /// Exit statuses; `run` returns the program's own.
 mod exit {
@@ -85,6 +85,16 @@ struct Cli {
     /// Open also what asks for a passphrase at a high cost, from files that you trust
     #[arg(long, global = true, help_heading = help::GLOBAL)]
     allow_cost: bool,
+    /// When to show colours [default: auto]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_default_value = true
+    )]
+    color: Colour,
     #[command(subcommand)]
     command: Command,
 }
@@ -181,7 +191,10 @@ static MEMORY: pellucid_vfs::memory::Guarded = pellucid_vfs::memory::Guarded;
 
 fn main() -> ExitCode {
     if let Some(arguments) = lab::arguments(std::env::args_os().skip(1)) {
-        return failed(&Output::new(false, false, false), &lab::hand_over(&arguments));
+        return failed(
+            &Output::new(false, false, false, Colour::Auto),
+            &lab::hand_over(&arguments),
+        );
     }
     pellucid_vfs::memory::guard();
     let no_dumps = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
@@ -200,7 +213,7 @@ fn main() -> ExitCode {
     if cli.allow_cost {
         pellucid_keyring::allow_cost();
     }
-    let output = Output::new(cli.json, cli.quiet, cli.yes);
+    let output = Output::new(cli.json, cli.quiet, cli.yes, cli.color);
     let output = match &cli.command {
         Command::Backup(args) if args.is_piped() => output.beside(),
         _ => output,
@@ -278,7 +291,7 @@ fn say(answer: &clap::Error) -> ExitCode {
     };
     match written {
         Err(error) if !answer.use_stderr() => {
-            failed(&Output::new(false, false, false), &output::unwritten(&error))
+            failed(&Output::new(false, false, false, Colour::Auto), &output::unwritten(&error))
         }
         _ => code,
     }

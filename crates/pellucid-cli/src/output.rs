@@ -1,7 +1,7 @@
 //! What people and machines read: lines, warnings, errors with hints, tables, progress, numbers with units.
 //!
-//! Nothing goes out with a control character but line ends, tabulators and the styles of [`Output::bold`] and
-//! [`Output::dim`]: names are other people's. Where a line end in a name would forge a line, `pellucid::shown` shows the name.
+//! Nothing goes out with a control character but line ends, tabulators and the few styles of this file: names are other
+//! people's. Where a line end in a name would forge a line, `pellucid::shown` shows the name.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
@@ -26,8 +26,13 @@ pub use table::{list, pad, table, Grid};
 
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
+const RED: &str = "\x1b[1;31m";
+const YELLOW: &str = "\x1b[33m";
 const PLAIN: &str = "\x1b[0m";
-const STYLES: [&str; 3] = [BOLD, DIM, PLAIN];
+const STYLES: [&str; 5] = [BOLD, DIM, RED, YELLOW, PLAIN];
+/// Words of tables and verdicts that somebody has to look at. Colour says nothing that they do not.
+const ALARMS: [&str; 4] = ["!!", "DAMAGED", "DAMAGED:", "MISSING"];
+const CAUTIONS: [&str; 2] = ["NEVER", "PLAIN"];
 
 /// How to talk.
 #[derive(Debug)]
@@ -37,6 +42,8 @@ pub struct Output {
     quiet: bool,
     yes: bool,
     colour: bool,
+    /// The same of standard error.
+    colour_of_errors: bool,
     /// Standard output is taken by something else.
     taken: bool,
     /// Why the first line that could not be written was not.
@@ -45,11 +52,23 @@ pub struct Output {
 
 impl Output {
     /// As the global options say.
-    pub fn new(json: bool, quiet: bool, yes: bool) -> Self {
+    pub fn new(json: bool, quiet: bool, yes: bool, colour: Colour) -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        let colour = !plain && io::stdout().is_terminal();
-        Self { json, quiet, yes, colour, taken: false, unwritten: RefCell::default() }
+        let on = |is_terminal: bool| match colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => !plain && is_terminal,
+        };
+        Self {
+            json,
+            quiet,
+            yes,
+            colour: on(io::stdout().is_terminal()) && !json,
+            colour_of_errors: on(io::stderr().is_terminal()),
+            taken: false,
+            unwritten: RefCell::default(),
+        }
     }
 
     /// For a command that writes something else to standard output: facts go to standard error.
@@ -107,16 +126,42 @@ impl Output {
         if self.json || self.quiet {
             return;
         }
-        let line = line.to_string();
+        let line = self.marked(&line.to_string());
         match wrap::columns().filter(|_| io::stdout().is_terminal()) {
             Some(columns) => self.put(wrap::wrapped(&line, columns.into())),
             None => self.put(&line),
         }
     }
 
+    /// `text` with the words that need an eye in colour, where colours are shown.
+    fn marked(&self, text: &str) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let mark = |word: &str| match word {
+            _ if ALARMS.contains(&word) => format!("{RED}{word}{PLAIN}"),
+            _ if CAUTIONS.contains(&word) => format!("{YELLOW}{word}{PLAIN}"),
+            _ => word.to_owned(),
+        };
+        let lines =
+            text.split('\n').map(|line| line.split(' ').map(mark).collect::<Vec<_>>().join(" "));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Words behind `pellucid: ` and the kind of what is told, which is in colour where colours are shown.
+    fn tell_of(&self, kind: &str, style: &str, text: &str) {
+        let line = on_error(format_args!("pellucid: {kind}: {}\n", printable(text)));
+        let painted = format!("pellucid: {style}{kind}:{PLAIN}");
+        let line = match self.colour_of_errors {
+            true => line.replacen(&format!("pellucid: {kind}:"), &painted, 1),
+            false => line,
+        };
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
+
     /// A warning: shown even when quiet.
     pub fn warning(&self, text: impl Display) {
-        tell(format_args!("pellucid: warning: {}\n", printable(&text.to_string())));
+        self.tell_of("warning", YELLOW, &text.to_string());
     }
 
     /// Asks before something cannot be undone; only at a terminal, and not with `--yes`: a script has decided already.
@@ -203,7 +248,7 @@ impl Output {
         if failure.kind == UNREAD {
             return;
         }
-        tell(format_args!("pellucid: error: {}\n", printable(&failure.line())));
+        self.tell_of("error", RED, &failure.line());
         if let Some(hint) = &failure.hint {
             tell(format_args!("pellucid: hint: {}\n", printable(hint)));
         }
@@ -270,12 +315,28 @@ pub fn unwritten(error: &io::Error) -> Failure {
 
 /// Words on standard error; not by `eprint!`, which panics where nobody reads.
 pub fn tell(words: impl Display) {
+    let _ = io::stderr().write_all(on_error(words).as_bytes());
+}
+
+/// Words as they go to standard error.
+fn on_error(words: impl Display) -> String {
     let words = words.to_string();
     let shown = printable_lines(&words);
     let columns = wrap::columns().filter(|_| io::stderr().is_terminal());
-    let shown =
-        columns.map_or_else(|| shown.to_string(), |columns| wrap::wrapped(&shown, columns.into()));
-    let _ = io::stderr().write_all(shown.as_bytes());
+    columns.map_or_else(|| shown.to_string(), |columns| wrap::wrapped(&shown, columns.into()))
+}
+
+/// When there are colours. Without the option, and by `auto`: at a terminal, unless `NO_COLOR` or `TERM=dumb` says
+/// otherwise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Colour {
+    /// At a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Also into files and pipes
+    Always,
+    /// Nowhere
+    Never,
 }
 
 /// Text with its lines and styles, and without other control characters.
@@ -372,6 +433,19 @@ pub fn now() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_that_need_an_eye_are_in_colour_where_colours_are_shown() {
+        let text = "a.db: DAMAGED: 1\n!!  key   NEVER  /DAMAGED/x  ok";
+        let with = |colour| Output::new(false, false, false, colour).marked(text);
+        assert_eq!(with(Colour::Never), text);
+        assert_eq!(with(Colour::Auto), text, "a test has no terminal");
+        assert_eq!(
+            with(Colour::Always),
+            "a.db: \x1b[1;31mDAMAGED:\x1b[0m 1\n\x1b[1;31m!!\x1b[0m  key   \x1b[33mNEVER\x1b[0m  /DAMAGED/x  ok"
+        );
+        assert_eq!(Output::new(true, false, false, Colour::Always).marked(text), text, "JSON");
+    }
 
     #[test]
     fn styles_and_lines_stay_and_everything_else_is_escaped() {

@@ -72,6 +72,12 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
     let told: Vec<Told> = due.iter().map(Told::new).collect();
     warnings.extend(told.iter().map(Told::line));
     for found in &rows {
+        if let Err(error) = known.check_of(found) {
+            let name = found.path.shown();
+            warnings.push(format!(
+                "`{name}`: what the keyring knows of its checks cannot be read: {error} (`pellucid check {name}` makes it known again)"
+            ));
+        }
         warn_about(found, &known, keyring, &mut warnings);
     }
     let missing = match !named && keyring == State::There {
@@ -97,7 +103,7 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
     if !output.json {
         let mut tables = Vec::new();
         if !rows.is_empty() {
-            tables.push(database_table(&rows).to_string());
+            tables.push(database_table(&rows, &known).to_string());
         }
         // Of those that were asked about: for a thousand it would be a second screen.
         tables.extend(facts::date_table(&rows).filter(|_| named).map(|table| table.to_string()));
@@ -118,7 +124,7 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
     output.facts(&serde_json::json!({
         "warnings": warnings, "advice": advice,
         "due": told.iter().map(Told::facts).collect::<Vec<_>>(),
-        "databases": rows.iter().map(facts::facts).collect::<Vec<_>>(),
+        "databases": rows.iter().map(|found| facts::facts(found, &known)).collect::<Vec<_>>(),
         "missing": missing.iter().map(|(path, id)| {
             serde_json::json!({"path": crate::output::name(path), "file_id": id})
         }).collect::<Vec<_>>(),
@@ -237,8 +243,8 @@ fn state(found: &Inspection, sealed: &SealedHeader) -> String {
     }
 }
 
-fn database_table(rows: &[Inspection]) -> Grid {
-    let mut table = table(["database", "state", "algorithm", "size", "opens with"]);
+fn database_table(rows: &[Inspection], known: &Known) -> Grid {
+    let mut table = table(["database", "state", "checked", "algorithm", "size", "opens with"]);
     for found in rows {
         let name = found.path.shown().to_string();
         let size = bytes(found.bytes);
@@ -248,16 +254,32 @@ fn database_table(rows: &[Inspection]) -> Grid {
                 vec![
                     name,
                     state(found, sealed),
+                    checked(found, known),
                     header.algorithm().map_or("?".to_owned(), |a| a.name().to_owned()),
                     size,
-                    protectors(sealed).join("\n"),
+                    openers(sealed, known).join("\n"),
                 ]
             }
-            kind => vec![name, kind_name(kind).to_owned(), String::new(), size],
+            kind => vec![name, kind_name(kind).to_owned(), String::new(), String::new(), size],
         };
         table.add_row(row);
     }
     table
+}
+
+/// When it was checked last, and with which result.
+fn checked(found: &Inspection, known: &Known) -> String {
+    let check = match known.check_of(found) {
+        Ok(Some(check)) => check,
+        Ok(None) => return "never".to_owned(),
+        Err(_) => return "?".to_owned(),
+    };
+    match &check.damage {
+        Some(damage) => format!("{} DAMAGED", date(damage.at)),
+        None if check.in_part => format!("{} in part", date(check.at)),
+        None if check.pages_only => format!("{} pages ok", date(check.at)),
+        None => format!("{} ok", date(check.at)),
+    }
 }
 
 fn pages(found: &Inspection, sealed: &SealedHeader) -> u64 {
@@ -268,6 +290,20 @@ fn pages(found: &Inspection, sealed: &SealedHeader) -> u64 {
 fn protectors(sealed: &SealedHeader) -> Vec<String> {
     let facts = KeyFacts::of(&sealed.header, sealed.percent());
     facts.openers.iter().map(Opener::describe_shortly).collect()
+}
+
+/// The same beside a table of the keyring's certificates, which has their thumbprints.
+fn openers(sealed: &SealedHeader, known: &Known) -> Vec<String> {
+    let listed: Vec<String> = known
+        .certificates
+        .iter()
+        .map(|stored| format!(" ({}..)", hex(&stored.public().thumbprint()[..8])))
+        .collect();
+    let short = |told: String| {
+        let print = listed.iter().find(|print| told.ends_with(*print));
+        print.and_then(|print| told.strip_suffix(print)).map_or(told.clone(), str::to_owned)
+    };
+    protectors(sealed).into_iter().map(short).collect()
 }
 
 fn kind_name(kind: &Kind) -> &'static str {

@@ -16,6 +16,7 @@
 //!    the proof that no older unit is left (`scan/proof.rs`).
 //! 5. [`audit`]: every page, frame and record authenticated, then SQLite's checks. [`page_source`]:
 //!    single pages past damage.
+//!    [`checked`]: its result, in the keyring.
 //! 6. [`functions`] and [`views`]: the SQL functions and tables of the extension.
 //!
 //! # What a crash can do
@@ -39,6 +40,7 @@
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 pub mod audit;
+pub mod checked;
 pub mod convert;
 pub mod functions;
 pub mod header_change;

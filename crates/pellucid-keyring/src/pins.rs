@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use pellucid::error::{Error, Result, Subject};
 use pellucid::hash::{hex, Sha256};
 
-use super::sealed_file::{sync_parent, Kind, SealedFile};
+use super::sealed_file::{Kind, SealedFile};
 use super::{found, instance, Keyring};
 
 const VERSION: u8 = 1;
@@ -29,9 +29,9 @@ const HAS_PLAIN: u8 = 64;
 const HAS_PAGES: u8 = 128;
 /// Hexadecimal digits of a hash that make a file's name.
 const NAME_DIGITS: usize = 32;
-/// The directory of pins, and that of retired keys, each with the kind of its files.
-pub(super) const DIRECTORIES: [(&str, Kind); 2] =
-    [("paths", Kind::Pin), ("retired", Kind::Retired)];
+/// The directories that are made when they are first needed, each with the kind of its files.
+pub(super) const DIRECTORIES: [(&str, Kind); 3] =
+    [("paths", Kind::Pin), ("retired", Kind::Retired), ("checks", Kind::Check)];
 
 /// What the keyring expects at a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl Pin {
 }
 
 /// The name of the pin of a path.
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     let mut hash = Sha256::new();
     hash.update(path.as_os_str().as_bytes());
     let mut name = hex(&hash.finish());
@@ -229,9 +229,7 @@ impl Keyring {
                 instance::make_directory(&self.home.join("keyring/paths"))?;
                 file.replace(&now.master_key, &pin.encode())
             }
-            None => std::fs::remove_file(file.path())
-                .map_err(|error| Error::io(Subject::File(file.path().to_owned()), error))
-                .and_then(|()| sync_parent(file.path())),
+            None => file.remove(),
         }
     }
 
@@ -241,12 +239,7 @@ impl Keyring {
     /// [`Error::Io`].
     pub fn unpin(&self, path: &Path) -> Result<()> {
         let (_change, _) = self.begin_change()?;
-        let file = pin_file(&self.home, path);
-        match std::fs::remove_file(file.path()) {
-            Ok(()) => sync_parent(file.path()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(Error::io(Subject::File(file.path().to_owned()), error)),
-        }
+        pin_file(&self.home, path).remove()
     }
 
     /// All pins, each with its file: what is wrong with one hides no other.

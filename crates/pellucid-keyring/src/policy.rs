@@ -34,18 +34,21 @@ pub enum Policy {
     CertificateBackupAge,
     /// The backup of a master key may be so old.
     MasterKeyBackupAge,
+    /// The last check of a database that found nothing may be so old.
+    CheckAge,
     /// Another encrypted database of the instance at a pinned path is an error.
     StrictPaths,
 }
 
 impl Policy {
     /// Every policy, in the order they are shown.
-    pub const ALL: [Policy; 6] = [
+    pub const ALL: [Policy; 7] = [
         Policy::RekeyAfter,
         Policy::RekeyAfterWrites,
         Policy::WarnBeforeExpiry,
         Policy::CertificateBackupAge,
         Policy::MasterKeyBackupAge,
+        Policy::CheckAge,
         Policy::StrictPaths,
     ];
 
@@ -57,6 +60,7 @@ impl Policy {
             Policy::WarnBeforeExpiry => "warn-before-expiry",
             Policy::CertificateBackupAge => "certificate-backup-age",
             Policy::MasterKeyBackupAge => "master-key-backup-age",
+            Policy::CheckAge => "check-age",
             Policy::StrictPaths => "strict-paths",
         }
     }
@@ -65,13 +69,18 @@ impl Policy {
     pub const fn about(self) -> &'static str {
         match self {
             Policy::RekeyAfter => "a data encryption key this old is due for a rekey",
-            Policy::RekeyAfterWrites => "one that sealed this many pages is, too",
+            Policy::RekeyAfterWrites => {
+                "a data encryption key that sealed this many pages is due, too"
+            }
             Policy::WarnBeforeExpiry => "a certificate is called out this long before it expires",
             Policy::CertificateBackupAge => {
                 "a private key's backup that is older, or missing, is called out"
             }
             Policy::MasterKeyBackupAge => {
                 "a master key's backup that is older, or missing, is called out"
+            }
+            Policy::CheckAge => {
+                "a database whose last good check is older, or missing, is called out"
             }
             Policy::StrictPaths => {
                 "another encrypted database at a path where one was before is an error"
@@ -89,9 +98,10 @@ impl Policy {
             Policy::RekeyAfter => Limit::Days(730),
             Policy::WarnBeforeExpiry => Limit::Days(30),
             Policy::CertificateBackupAge => Limit::Days(90),
-            Policy::RekeyAfterWrites | Policy::MasterKeyBackupAge | Policy::StrictPaths => {
-                Limit::Off
-            }
+            Policy::RekeyAfterWrites
+            | Policy::MasterKeyBackupAge
+            | Policy::CheckAge
+            | Policy::StrictPaths => Limit::Off,
         }
     }
 

@@ -45,6 +45,7 @@ pub(super) enum Kind {
     Events = 6,
     Pin = 7,
     Retired = 8,
+    Check = 9,
 }
 
 /// A sealed file by path.
@@ -143,6 +144,15 @@ impl SealedFile {
         let temporary = self.write_temporary(parent, content, self.check_writable()?)?;
         rename(&temporary, &self.path)?;
         sync_parent(&self.path)
+    }
+
+    /// Removes the file, if there is one, readable or not.
+    pub(super) fn remove(&self) -> Result<()> {
+        match std::fs::remove_file(&self.path) {
+            Ok(()) => sync_parent(&self.path),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::io(Subject::File(self.path.clone()), error)),
+        }
     }
 
     fn write_temporary(&self, parent: &Secret32, content: &[u8], flags: Flags) -> Result<PathBuf> {

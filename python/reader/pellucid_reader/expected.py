@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from .errors import Corrupt, ReaderError, Replaced, Unauthentic
 from .header import Header, State
 
 PIN_BYTES = 170
+CHECK_BYTES = 48
 SEALED, MAY_OFF, OTHER, NEXT, FORMER, RETIRED, PLAIN, PAGES = (1 << bit for bit in range(8))
 NAME_DIGITS = 32
 SWITCHED_OFF = (State.UNENCRYPTED, State.DECRYPTING)
@@ -129,6 +131,35 @@ def parse_pin(content: bytes) -> tuple[Pin, bytes]:
             has_pages=bool(flags & PAGES),
         ),
         content[PIN_BYTES:],
+    )
+
+
+@dataclass(frozen=True)
+class Check:
+    """What checks of the database at a path have found."""
+
+    file_id: bytes
+    at: int
+    good_at: int
+    findings: int
+    pages: tuple[int, ...]
+    path: bytes
+
+
+def parse_check(content: bytes) -> Check:
+    """What is remembered of checks."""
+    if len(content) < CHECK_BYTES or content[0] != 1 or content[1] > 15:
+        raise Corrupt("a memory of checks: its fields do not fit")
+    end = CHECK_BYTES + 4 * int.from_bytes(content[46:48], "big")
+    if len(content) < end:
+        raise Corrupt("a memory of checks: its fields do not fit")
+    return Check(
+        file_id=content[2:18],
+        at=int.from_bytes(content[18:26], "big"),
+        good_at=int.from_bytes(content[26:34], "big"),
+        findings=int.from_bytes(content[42:46], "big"),
+        pages=struct.unpack(f">{(end - CHECK_BYTES) // 4}I", content[CHECK_BYTES:end]),
+        path=content[end:],
     )
 
 

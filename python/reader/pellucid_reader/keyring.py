@@ -45,6 +45,7 @@ class KeyKind(IntEnum):
     EVENTS = 6
     PIN = 7
     RETIRED = 8
+    CHECK = 9
 
 
 class MasterKey(IntEnum):

@@ -26,7 +26,7 @@ from pellucid_reader import errors, journal, keyring, media, wal
 from pellucid_reader.bundle import EntryKind, open_bundle
 from pellucid_reader.container import open_page
 from pellucid_reader.events import Edited
-from pellucid_reader.expected import Expected, Memory, Pin, parse_file_ids, parse_memory, parse_pin, pin_names
+from pellucid_reader.expected import Expected, Memory, Pin, parse_check, parse_file_ids, parse_memory, parse_pin, pin_names
 from pellucid_reader.flags import check_zeros
 from pellucid_reader.header import State, parse_header, parse_sector_0
 from pellucid_reader.protector import Certificate, KeysAtHand, unwrap
@@ -297,6 +297,12 @@ class Vectors(unittest.TestCase):
         elif folder.endswith("retired"):
             content = keyring.open_sealed_file(case.body, dmk, keyring.KeyKind.RETIRED, name)
             self.assertEqual((content, name), (case.bytes("commitment"), content.hex()[:32]))
+        elif folder.endswith("checks"):
+            check = parse_check(keyring.open_sealed_file(case.body, dmk, keyring.KeyKind.CHECK, name))
+            self.assertEqual((check.file_id, check.path.decode()), (case.bytes("file-id"), case["checked-path"]))
+            self.assertEqual((check.at, check.good_at), (case.number("at"), case.number("good-at")))
+            self.assertEqual((check.findings, check.pages), (case.number("findings"), (3, 17)))
+            self.assertEqual(pin_names(Path(check.path.decode()))[0], name)
 
 
 def _add(path: Path) -> None:

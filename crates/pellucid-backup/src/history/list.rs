@@ -16,6 +16,8 @@ pub struct KnownSet {
     pub set: String,
     /// The database's name; empty where the key was not at hand.
     pub database: String,
+    /// Its file, by its whole path; empty where the key was not at hand.
+    pub path: String,
     /// What it was called.
     pub name: String,
     /// `D` full, `I` differential.
@@ -83,7 +85,8 @@ const SETS: &str = "SELECT backup_set_uuid, database_name, s.name, type, is_copy
     WHERE e.backup_set_id = s.backup_set_id), ''), is_damaged, coalesce(differential_base_guid, ''), \
     coalesce((SELECT group_concat(physical_device_name, char(10)) FROM (SELECT physical_device_name FROM \
     backupmediafamily f WHERE f.media_set_id = s.media_set_id ORDER BY mirror, family_sequence_number)), ''), \
-    coalesce(gone_date, ''), coalesce(gone_for, '') \
+    coalesce(gone_date, ''), coalesce(gone_for, ''), \
+    coalesce((SELECT physical_name FROM backupfile f WHERE f.backup_set_id = s.backup_set_id AND file_number = 1), '') \
     FROM backupset s LEFT JOIN pellucid_gone USING(backup_set_id)";
 
 impl History {
@@ -134,6 +137,7 @@ impl History {
                 files: row.text(16).lines().map(str::to_owned).collect(),
                 gone: row.text(17),
                 gone_for: row.text(18),
+                path: row.text(19),
             });
         })?;
         Ok(sets)

@@ -2,6 +2,8 @@
 
 use comfy_table::Table;
 
+use super::STYLES;
+
 /// A terminal with fewer columns is one that does not know how many it has.
 const LEAST: u16 = 20;
 
@@ -16,7 +18,7 @@ pub fn wrapped(text: &str, width: usize) -> String {
     for line in text.split('\n') {
         let mut begun = String::new();
         for word in line.split_inclusive(' ') {
-            let is_full = begun.chars().count() + word.trim_end().chars().count() > width;
+            let is_full = seen(&begun) + seen(word.trim_end()) > width;
             if is_full && !begun.trim().is_empty() {
                 lines.push(begun.trim_end().to_owned());
                 begun.clear();
@@ -28,9 +30,22 @@ pub fn wrapped(text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
+/// The columns that a text takes: styles take none.
+fn seen(text: &str) -> usize {
+    let styles: usize = STYLES.iter().map(|style| text.matches(style).count() * style.len()).sum();
+    text.chars().count() - styles
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn styles_take_no_columns() {
+        let painted = "pellucid: \x1b[33mwarning:\x1b[0m a sentence";
+        assert_eq!(wrapped(painted, 28), painted);
+        assert_eq!(wrapped(painted, 27), painted.replace(" a sentence", " a\nsentence"));
+    }
 
     #[test]
     fn words_stay_whole_and_nothing_is_lost() {

@@ -1,8 +1,10 @@
 //! What is due, in words: what it is about, what is so, what to do.
 
+use std::path::Path;
+
 use pellucid::shown::Shown;
 use pellucid_keyring::policy::{Due, Policy};
-use pellucid_keyring::MasterKey;
+use pellucid_keyring::{CheckDamage, MasterKey};
 
 use crate::output::date;
 
@@ -24,6 +26,7 @@ impl Told {
     pub fn new(due: &Due) -> Self {
         let (what, told, todo) = match due {
             Due::KeyOld { .. } | Due::KeyWorn { .. } | Due::ScanStands { .. } => of_database(due),
+            Due::Damaged { .. } | Due::NoCheck { .. } | Due::CheckOld { .. } => of_check(due),
             Due::NoKeyBackup { key } => {
                 (key.name(), "it has no backup".to_owned(), key_backup(*key))
             }
@@ -83,6 +86,46 @@ fn of_database(due: &Due) -> (&'static str, String, String) {
         format!("`{name}`: {told}"),
         format!("`pellucid policy run`, or `pellucid {command} {name}`"),
     )
+}
+
+fn of_check(due: &Due) -> (&'static str, String, String) {
+    let again = |database: &Path| format!("`pellucid check {}`", database.shown());
+    let (database, told, todo) = match due {
+        Due::Damaged { database, damage } => (
+            database,
+            format!("its check on {} found {}", date(damage.at), found(damage)),
+            format!(
+                "restore a backup, or `pellucid salvage {} --to NEW`; a later `pellucid check` that finds nothing clears this",
+                database.shown()
+            ),
+        ),
+        Due::NoCheck { database } => {
+            (database, "no check of it is known that found nothing".to_owned(), again(database))
+        }
+        Due::CheckOld { database, at, days } => (
+            database,
+            format!("its last good check was on {}, more than {days} days ago", date(*at)),
+            again(database),
+        ),
+        _ => return Default::default(),
+    };
+    ("database", format!("`{}`: {told}", database.shown()), todo)
+}
+
+/// What a check found, with the first pages.
+fn found(damage: &CheckDamage) -> String {
+    const NAMED: usize = 5;
+    let first: Vec<String> = damage.pages.iter().take(NAMED).map(u32::to_string).collect();
+    let more = if damage.pages.len() > NAMED { ", .." } else { "" };
+    let errors = match damage.findings {
+        1 => "1 error".to_owned(),
+        findings => format!("{findings} errors"),
+    };
+    match &first[..] {
+        [] => errors,
+        [page] => format!("{errors}, on page {page}"),
+        pages => format!("{errors}, on pages {}{more}", pages.join(", ")),
+    }
 }
 
 fn of_certificate(due: &Due) -> (&'static str, String, String) {

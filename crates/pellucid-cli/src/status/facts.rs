@@ -7,9 +7,11 @@ use pellucid::hash::hex;
 use pellucid::header::Dates;
 use pellucid::shown::Shown;
 use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};
+use pellucid_keyring::Check;
 use serde_json::{json, Value};
 
 use super::{kind_name, pages, protectors};
+use crate::known::Known;
 use crate::output::{date_time, moment, table, Grid};
 use crate::scan::status::process_facts;
 
@@ -60,6 +62,18 @@ fn encryption(found: &Inspection, sealed: &SealedHeader) -> Value {
     row
 }
 
+/// What checks have found.
+fn of_check(check: &Check) -> Value {
+    let damage = check.damage.as_ref();
+    json!({
+        "at": moment(check.at), "pages_only": check.pages_only, "in_part": check.in_part, "ok": damage.is_none(),
+        "last_good": (check.good_at > 0).then(|| moment(check.good_at)),
+        "damage": damage.map(|damage| json!({
+            "at": moment(damage.at), "findings": damage.findings, "pages": damage.pages,
+        })),
+    })
+}
+
 /// The same of a database without a key of its own.
 fn encryption_of_plain() -> Value {
     let of = KeyFacts::of_plain();
@@ -83,7 +97,7 @@ const ALSO_OUTSIDE: [&str; 8] = [
 ];
 
 /// Everything, for machines.
-pub fn facts(found: &Inspection) -> Value {
+pub fn facts(found: &Inspection, known: &Known) -> Value {
     let mut facts = json!({
         "database": crate::output::name(&found.path), "kind": kind_name(&found.kind), "bytes": found.bytes,
         "copy": found.copy.as_ref().map(crate::output::name),
@@ -107,6 +121,8 @@ pub fn facts(found: &Inspection) -> Value {
             facts["protectors"] = protectors(sealed).into();
             facts["key_writes"] = sealed.key_writes().into();
             facts["generation_writes"] = sealed.generation_writes().into();
+            facts["check"] =
+                known.check_of(found).ok().flatten().map_or(Value::Null, |check| of_check(&check));
             facts["scan"] = header.scan.state.name().into();
             facts["percent_complete"] = sealed.percent().into();
         }

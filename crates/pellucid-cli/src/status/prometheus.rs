@@ -92,12 +92,29 @@ fn of_databases(facts: &Facts<'_>, metrics: &mut Metrics) {
         "database_generation_writes",
         "How much of pellucid_generation_writes_limit the present generation of keys has used; the next begins by itself",
     );
+    let good = metrics.family(
+        "database_last_good_check_timestamp_seconds",
+        "When the last check that found nothing ended; 0 where none is known",
+    );
+    let findings = metrics.family(
+        "database_check_findings",
+        "What a check has found and no later one has found mended; -1 if the memory of it cannot be read",
+    );
     for found in facts.databases {
         let labels =
             vec![("database", printable_lines(&found.path.display().to_string()).into_owned())];
         state.get_or_create(&labels).set(number(&found.kind));
         size.get_or_create(&labels).set(signed(found.bytes));
         if let (Kind::Sealed(sealed), Some(of)) = (&found.kind, database_facts(found)) {
+            let (at, count) = match facts.known.check_of(found) {
+                Ok(Some(check)) => {
+                    (check.good_at, check.damage.map_or(0, |damage| damage.findings.into()))
+                }
+                Ok(None) => (0, 0),
+                Err(_) => (0, -1),
+            };
+            good.get_or_create(&labels).set(signed(at));
+            findings.get_or_create(&labels).set(count);
             age.get_or_create(&labels).set(facts.now.saturating_sub(of.key_made).max(0));
             writes.get_or_create(&labels).set(signed(of.key_writes));
             used.get_or_create(&labels).set(signed(sealed.generation_writes()));

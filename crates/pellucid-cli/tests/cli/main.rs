@@ -13,6 +13,7 @@ mod backup_kills;
 mod backup_leaks;
 mod chain;
 mod check;
+mod checked;
 mod claims;
 mod clear_sets;
 mod core_dump;

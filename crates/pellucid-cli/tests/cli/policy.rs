@@ -71,8 +71,9 @@ fn policies_are_shown_set_and_cleared() {
             .map(|one| (one["value"].as_str().unwrap().to_owned(), one["set"].as_bool().unwrap()))
             .collect()
     };
-    let defaults =
-        ["730d", "off", "30d", "90d", "off", "off"].map(|value| (value.to_owned(), false)).to_vec();
+    let defaults = ["730d", "off", "30d", "90d", "off", "off", "off"]
+        .map(|value| (value.to_owned(), false))
+        .to_vec();
     assert_eq!(values("--json policy show"), defaults);
     words(&place, "policy set rekey-after-writes 1000000").succeeded();
     words(&place, "policy set warn-before-expiry off").succeeded();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Policies, Policy, DAY_SECONDS};
+use crate::checks::{Check, CheckDamage};
 use crate::MasterKey;
 use pellucid::header::{EncryptionState, Header};
 use pellucid::scan::{Progress, ScanState};
@@ -36,6 +37,8 @@ pub struct DatabaseFacts {
     pub key_made: i64,
     /// How much was sealed under it.
     pub key_writes: u64,
+    /// What checks of it have found; none if it was never checked.
+    pub check: Option<Check>,
 }
 
 impl DatabaseFacts {
@@ -50,6 +53,7 @@ impl DatabaseFacts {
             scan_heard: signed(heard),
             key_made: signed(header.dates().regenerated),
             key_writes,
+            check: None,
         }
     }
 }
@@ -86,6 +90,12 @@ pub enum Due {
     KeyWorn { database: PathBuf, writes: u64, most: u64 },
     /// A scan says it is running, and nobody runs it.
     ScanStands { database: PathBuf, since: i64 },
+    /// A check has found damage that no later one has found mended.
+    Damaged { database: PathBuf, damage: CheckDamage },
+    /// No check of the database has ever found nothing.
+    NoCheck { database: PathBuf },
+    /// The last check that found nothing is too old.
+    CheckOld { database: PathBuf, at: i64, days: u32 },
     /// A certificate has expired.
     Expired { certificate: String, at: i64 },
     /// A certificate is about to expire.
@@ -115,7 +125,11 @@ impl Due {
                 Some(Policy::CertificateBackupAge)
             }
             Due::NoKeyBackup { .. } | Due::KeyBackupOld { .. } => Some(Policy::MasterKeyBackupAge),
-            Due::ScanStands { .. } | Due::Expired { .. } | Due::NotYetValid { .. } => None,
+            Due::NoCheck { .. } | Due::CheckOld { .. } => Some(Policy::CheckAge),
+            Due::ScanStands { .. }
+            | Due::Damaged { .. }
+            | Due::Expired { .. }
+            | Due::NotYetValid { .. } => None,
         }
     }
 }
@@ -147,6 +161,7 @@ fn of_database(policies: &Policies, facts: &DatabaseFacts, now: i64, due: &mut V
     if facts.scan == ScanState::Running && now.saturating_sub(since) > SCAN_STANDS_SECONDS {
         due.push(Due::ScanStands { database: database(), since });
     }
+    due.extend(of_check(policies, facts, now));
     // A key change is under way already, or there is no key to change.
     if facts.state != EncryptionState::Encrypted {
         return;
@@ -160,6 +175,20 @@ fn of_database(policies: &Policies, facts: &DatabaseFacts, now: i64, due: &mut V
         if facts.key_writes > most {
             due.push(Due::KeyWorn { database: database(), writes: facts.key_writes, most });
         }
+    }
+}
+
+/// Damage stands until it is mended, whatever the policies say.
+fn of_check(policies: &Policies, facts: &DatabaseFacts, now: i64) -> Option<Due> {
+    let database = facts.path.clone();
+    let check = facts.check.as_ref();
+    if let Some(damage) = check.and_then(|check| check.damage.clone()) {
+        return Some(Due::Damaged { database, damage });
+    }
+    let days = policies.limit(Policy::CheckAge).days()?;
+    match check.map(|check| signed(check.good_at)).filter(|at| *at > 0) {
+        None => Some(Due::NoCheck { database }),
+        Some(at) => is_older(at, days, now).then_some(Due::CheckOld { database, at, days }),
     }
 }
 
@@ -220,6 +249,7 @@ mod tests {
             scan_heard: 0,
             key_made: days(-1),
             key_writes: 7,
+            check: None,
         };
         change(&mut facts);
         Facts { databases: vec![facts], ..Facts::default() }
@@ -295,6 +325,39 @@ mod tests {
     }
 
     #[test]
+    fn damage_is_called_out_whatever_the_policies_say_and_an_old_check_by_them() {
+        let age = |days| (Policy::CheckAge, Limit::Days(days));
+        let check = |good_at: i64, is_damaged: bool| Check {
+            path: "/a.db".into(),
+            file_id: [1; 16],
+            at: good_at as u64,
+            pages_only: false,
+            in_part: false,
+            good_at: good_at as u64,
+            damage: is_damaged.then(|| CheckDamage {
+                at: 1,
+                findings: 1,
+                of_content: false,
+                pages: vec![3],
+            }),
+        };
+        for (set, check, expected) in [
+            (vec![], None, vec![]),
+            (vec![], Some(check(0, false)), vec![]),
+            (vec![], Some(check(days(-1), true)), vec!["Damaged"]),
+            (vec![age(1)], Some(check(days(-9), true)), vec!["Damaged"]),
+            (vec![age(7)], None, vec!["NoCheck"]),
+            (vec![age(7)], Some(check(0, false)), vec!["NoCheck"]),
+            (vec![age(7)], Some(check(days(-7), false)), vec![]),
+            (vec![age(7)], Some(check(days(-7) - 1, false)), vec!["CheckOld"]),
+            (vec![age(7)], Some(check(days(7), false)), vec![]),
+        ] {
+            let facts = database(|facts| facts.check = check.clone());
+            assert_eq!(told(&set, &facts), expected, "{set:?} {check:?}");
+        }
+    }
+
+    #[test]
     fn a_certificate_is_called_out_before_and_after_it_expires() {
         let before = |limit| (Policy::WarnBeforeExpiry, limit);
         for (set, validity, expected) in [
@@ -364,6 +427,7 @@ mod tests {
         let on = [
             (Policy::RekeyAfterWrites, Limit::Writes(1)),
             (Policy::MasterKeyBackupAge, Limit::Days(1)),
+            (Policy::CheckAge, Limit::Days(1)),
         ];
         let mut policies = policies(&on);
         let due = evaluate(&policies, &facts, NOW);

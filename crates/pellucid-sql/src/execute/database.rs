@@ -4,6 +4,7 @@ use pellucid::shown::Shown;
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::{belongs_beside, look, look_at_name, BELONGS_BESIDE};
 use pellucid_host::folder;
+use pellucid_keyring::Keyring;
 use pellucid_tsql::ast::{
     AlterDatabase, Attach, ByteUnit, CreateDatabase, DatabaseAccess, DatabaseOption,
     DatabaseStatement, FileSize, FileSpec, MaxSize, Name, PageVerify, RecoveryModel, SizeUnit,
@@ -450,10 +451,14 @@ fn remove_files(known: &Known) -> Result<(), Removal> {
     }
     let released = expected.release();
     released.map_err(other)?;
+    // Another database of this name was not checked yet.
+    if let Ok(keyring) = Keyring::locate().and_then(|home| Keyring::open(&home)) {
+        let _ = keyring.forget_check(&known.path);
+    }
     if let Some(id) = header {
         // The certificate is no longer needed for it.
-        let forgotten = pellucid_keyring::Keyring::locate()
-            .and_then(|home| pellucid_keyring::Keyring::open(&home))
+        let forgotten = Keyring::locate()
+            .and_then(|home| Keyring::open(&home))
             .and_then(|keyring| keyring.forget_database(&id));
         if let Err(error) = forgotten {
             return Err(Removal::Failed(std::io::Error::other(error.to_string())));

@@ -1,7 +1,9 @@
 //! DBCC, ALTER INDEX, UPDATE STATISTICS, CHECKPOINT, RECONFIGURE.
 
 use pellucid_engine::audit::{audit, Audit, Options as AuditOptions, OrphanRow};
+use pellucid_engine::checked;
 use pellucid_engine::inspect::Kind;
+use pellucid_keyring::CheckFound;
 use pellucid_tsql::ast::{
     DbccArgument, DbccOption, IndexAction, Literal, MaintenanceStatement, Name, ObjectName,
     Partition,
@@ -9,7 +11,7 @@ use pellucid_tsql::ast::{
 use rusqlite::OptionalExtension;
 
 use super::{Done, Raised};
-use crate::instance::Known;
+use crate::instance::{Known, State};
 use crate::message::{table, Message};
 use crate::session::{sqlite_name, Session};
 use crate::translate::quoted;
@@ -88,10 +90,18 @@ impl Session {
             self.end_of_dbcc(has("NO_INFOMSGS"));
             return Ok(());
         }
-        let schema = self.databases.attach(&known)?;
-        if !matches!(self.databases.look(&known)?.as_deref(), Ok(Kind::Sealed(_))) {
+        let attached = self.databases.attach(&known);
+        let kind = self.databases.look(&known)?;
+        let identity = kind.as_deref().ok().and_then(checked::identity);
+        if !matches!(kind.as_deref(), Ok(Kind::Sealed(_))) {
+            let schema = attached?;
             let found = self.check_plain(&schema, has("PHYSICAL_ONLY"))?;
+            remember(&known, identity, &checked::found(&found, has("PHYSICAL_ONLY")));
             return self.tell_found(&known, &found, has("NO_INFOMSGS"));
+        }
+        // One whose first page is damaged cannot be attached, and is checked all the same.
+        if known.state != State::Online {
+            attached?;
         }
         self.databases.release(&known)?;
         let look = AuditOptions {
@@ -99,6 +109,7 @@ impl Session {
             cores: pellucid_backup::job::processors(),
         };
         let found = audit(&known.path, look, &mut |_, _, _| ())?;
+        remember(&known, identity, &checked::found(&found, has("PHYSICAL_ONLY")));
         self.tell_found(&known, &found, has("NO_INFOMSGS"))
     }
 
@@ -389,4 +400,11 @@ fn has_alias(connection: &rusqlite::Connection, schema: &str, table: &str) -> Do
     let rows = statement.query_map([table, schema], |row| row.get::<_, String>(0))?;
     let keys: Vec<String> = rows.collect::<rusqlite::Result<_>>()?;
     Ok(keys.len() == 1 && keys[0] == "INTEGER")
+}
+
+/// For LastGoodCheckDbTime, `status` and `doctor`. A keyring that cannot be written is no reason for DBCC CHECKDB to fail.
+fn remember(known: &Known, identity: Option<[u8; 16]>, found: &CheckFound) {
+    if let Some(identity) = identity {
+        let _ = checked::remember(&known.path, &identity, found);
+    }
 }

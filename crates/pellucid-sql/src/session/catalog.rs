@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pellucid_engine::checked;
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_tsql::ast::{Name, ObjectName};
 use pellucid_vfs::pins::{Expectation, Lesser};
@@ -22,6 +23,7 @@ use crate::instance::registry::text;
 use crate::instance::{own_uri, uri, Instance, Known, State, MASTER, MSDB};
 use crate::message::{Message, Result};
 use crate::translate::{quoted, Catalog, Stored, Table, TableColumn};
+use crate::values::moment::{Moment, TICKS_SECOND};
 use crate::values::types::Family;
 use crate::views;
 
@@ -353,6 +355,7 @@ impl Databases {
         if has("'DATABASEPROPERTYEX") {
             let properties =
                 self.instance.databases()?.into_iter().map(|known| DatabaseProperties {
+                    good_check: self.good_check(&known),
                     status: known.state.name(),
                     access: access(&known),
                     recovery: recovery_model(known.recovery_model),
@@ -365,6 +368,27 @@ impl Databases {
             self.shared.set_objects(self.objects()?, self.file_names()?);
         }
         Ok(())
+    }
+
+    /// When the last CHECKDB of a database ended that found nothing; 1900-01-01 if none did, as SQL Server has it.
+    fn good_check(&self, known: &Known) -> Moment {
+        /// 1970-01-01.
+        const DAYS_TO_1970: i64 = 25_567;
+        let checks =
+            self.instance.keyring().and_then(|keyring| Ok(keyring.recall_checks(&known.path)?));
+        let checks = checks.unwrap_or_default();
+        // Looked at only where it matters: that gives a connection to the database up for a moment.
+        let identity = match checks.is_empty() {
+            true => None,
+            false => self.look(known).ok().and_then(|kind| checked::identity(kind.ok()?.as_ref())),
+        };
+        let about = checks.iter().filter(|check| Some(check.file_id) == identity);
+        let seconds = about.map(|check| check.good_at).max().filter(|at| *at > 0);
+        seconds
+            .and_then(|at| {
+                Moment::of_days(DAYS_TO_1970, i64::try_from(at).ok()?.checked_mul(TICKS_SECOND)?)
+            })
+            .unwrap_or_else(Moment::epoch)
     }
 
     fn file_names(&self) -> Result<Vec<(i64, String)>> {

@@ -7,6 +7,7 @@ use crate::functions::Server;
 use crate::message::{Message, Result};
 use crate::values::convert::Value;
 use crate::values::moment::Moment;
+use crate::values::types::SqlType;
 
 /// The version of SQL Server whose statements are spoken; its build is nobody's.
 const VERSION: (i64, &str) = (16, "16.0.0.0");
@@ -36,6 +37,8 @@ pub(crate) struct DatabaseProperties {
     pub access: &'static str,
     pub recovery: &'static str,
     pub is_read_only: bool,
+    /// When the last CHECKDB that found nothing ended.
+    pub good_check: Moment,
 }
 
 #[derive(Debug)]
@@ -264,6 +267,7 @@ impl DatabaseProperties {
             "updateability" => text(if self.is_read_only { "READ_ONLY" } else { "READ_WRITE" }),
             "collation" => text("SQL_Latin1_General_CP1_CI_AS"),
             "isinstandby" => Value::Integer(0),
+            "lastgoodcheckdbtime" => Value::Text(self.good_check.to_iso(SqlType::DateTime)),
             _ => Value::Null,
         }
     }

@@ -81,6 +81,7 @@ pub fn cases() -> Result<Vec<Case>> {
         .with("sealed", "yes");
 
     let mut more = pins(&case, &master, &master_file)?;
+    more.extend(checks(&case, &master, &master_file)?);
     more.push(weak(&case, &master, &master_file)?);
     let memory = [0, 0, 0, 0, 0, 0, 0, 5, 1];
     let with_flags =
@@ -117,6 +118,43 @@ pub fn cases() -> Result<Vec<Case>> {
 }
 
 type Make<'a> = dyn Fn(&str, &str, &[u8]) -> Case + 'a;
+
+/// What the checks of a database found.
+fn checks(case: &Make<'_>, master: &[u8; 32], master_file: &[u8]) -> Result<Vec<Case>> {
+    const PATH: &str = "/srv/app.db";
+    let (good_at, at) = (1_764_547_200u64, 1_767_225_600u64);
+    let content = |version: u8| {
+        let mut content = vec![version, 4];
+        content.extend_from_slice(&FILE_ID);
+        for seconds in [at, good_at, at] {
+            content.extend_from_slice(&seconds.to_be_bytes());
+        }
+        content.extend_from_slice(&3u32.to_be_bytes());
+        content.extend_from_slice(&2u16.to_be_bytes());
+        content.extend_from_slice(&[0, 0, 0, 3, 0, 0, 0, 17]);
+        content.extend_from_slice(PATH.as_bytes());
+        content
+    };
+    let of = |kind: &str, content: &[u8]| {
+        let name = &hex_of(PATH)[..32];
+        let sealed = sealed_file(master, 9, name, content)?;
+        Ok(case(kind, &format!("keyring/checks/{name}"), &sealed)
+            .with_bytes("master-key-file", master_file)
+            .with("checked-path", PATH)
+            .with_bytes("file-id", &FILE_ID)
+            .with("at", at)
+            .with("good-at", good_at)
+            .with("findings", 3))
+    };
+    let good = of("check", &content(1))?;
+    let refused = |case: Case, kind: &str| case.failing(kind, "corrupt", "its fields do not fit");
+    Ok(vec![
+        refused(of("", &content(2))?, "check-newer-version"),
+        refused(of("", &content(1)[..55])?, "check-cut"),
+        flip(good.failing("check-flipped", "unauthentic", "its tag does not match"), -1),
+        good,
+    ])
+}
 
 /// What is expected at a path, and a key that a rekey replaced.
 fn pins(case: &Make<'_>, master: &[u8; 32], master_file: &[u8]) -> Result<Vec<Case>> {

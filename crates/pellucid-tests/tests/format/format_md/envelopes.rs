@@ -13,7 +13,7 @@ use pellucid::protector::{
 };
 use pellucid::{Algorithm, Error};
 use pellucid_keyring::policy::Policy;
-use pellucid_keyring::{DatabaseMemory, Keyring, Pin, DEFAULT_CERTIFICATE};
+use pellucid_keyring::{CheckFound, DatabaseMemory, Keyring, Pin, DEFAULT_CERTIFICATE};
 use pellucid_tests::container::{dek, FILE_ID};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -194,7 +194,7 @@ fn open_file(section: &Doc, parent: &[u8], kind: u8, name: &str, file: &[u8]) ->
     assert_eq!(layout.of("kind", file), [kind]);
     assert_eq!(
         layout.field("kind"),
-        "kind: 1 master key, 2 certificate, 3 database, 4 settings, 5 history, 6 events, 7 pin, 8 retired key"
+        "kind: 1 master key, 2 certificate, 3 database, 4 settings, 5 history, 6 events, 7 pin, 8 retired key, 9 checks"
     );
     let info = section.info("check value");
     let check = hkdf_sha256(parent, b"", &[info.as_bytes()], 16);
@@ -252,6 +252,10 @@ fn keyring_files() {
     };
     keyring.change_pin(&pin.path, |_| Some(pin.clone())).unwrap();
     keyring.retire(&RETIRED).unwrap();
+    let found =
+        CheckFound { findings: 5, of_content: true, pages: vec![7, 8], ..CheckFound::default() };
+    keyring.remember_check(&pin.path, &FILE_ID, &CheckFound::default(), 0x0a0b).unwrap();
+    keyring.remember_check(&pin.path, &FILE_ID, &found, 0x0c0d).unwrap();
     let id = hex(&FILE_ID);
     let pin_name = hex(&hash(b"/srv/app.db"))[..32].to_owned();
     let retired_name = hex(&RETIRED)[..32].to_owned();
@@ -262,7 +266,7 @@ fn keyring_files() {
         .map(|row| {
             let path = String::from_utf8(literal(&row[0])).unwrap();
             let name = match &path {
-                path if path.contains("/paths/") => &pin_name,
+                path if path.contains("/paths/") || path.contains("/checks/") => &pin_name,
                 path if path.contains("/retired/") => &retired_name,
                 _ => DEFAULT_CERTIFICATE,
             };
@@ -270,10 +274,10 @@ fn keyring_files() {
             std::fs::read(home.path().join(path)).unwrap()
         })
         .collect();
-    let [service, master, sealed_certificate, database, sealed_pin, retired, settings, history, events] =
+    let [service, master, sealed_certificate, database, sealed_pin, retired, checks, settings, history, events] =
         &files[..]
     else {
-        panic!("9 files")
+        panic!("10 files")
     };
     assert_eq!(service.len(), 32);
     let mode = std::fs::metadata(home.path().join("service.key")).unwrap().mode() & 0o7777;
@@ -320,6 +324,25 @@ fn keyring_files() {
     assert_eq!(layout.of("retired: commitment", &content), [5; 32]);
     assert_eq!(layout.of("plain: SHA-256", &content), [6; 32]);
     assert_eq!(open_file(&section, &master, 8, &retired_name, retired), RETIRED);
+
+    let content = open_file(&section, &master, 9, &pin_name, checks);
+    let layout = section.from("What is remembered of checks").table(0).with(&[("p", 8)]);
+    assert_eq!(layout.of("version, 1", &content), [1]);
+    section.says("4 damage stands, 8 SQLite's own checks have found some of it");
+    assert_eq!(layout.of("1 the last check", &content), [4 | 8]);
+    assert_eq!(layout.of("file id", &content), FILE_ID);
+    assert_eq!(layout.of("when the last check ended", &content), 0x0c0du64.to_be_bytes());
+    assert_eq!(
+        layout.of("when the last one that found nothing", &content),
+        0x0a0bu64.to_be_bytes()
+    );
+    assert_eq!(layout.of("when the check ended whose", &content), 0x0c0du64.to_be_bytes());
+    assert_eq!(layout.of("how many findings", &content), 5u32.to_be_bytes());
+    assert_eq!(layout.of("number of damaged pages", &content), 2u16.to_be_bytes());
+    assert_eq!(layout.of("their page numbers", &content), [0, 0, 0, 7, 0, 0, 0, 8]);
+    let (fields, path_at) = layout.before("the path, as the system writes it");
+    assert_eq!(fields.is_without_gaps(), path_at);
+    assert_eq!(&content[path_at..], b"/srv/app.db");
 
     section.says("`policy NAME LIMIT`");
     let content = open_file(&section, &master, 4, "settings", settings);

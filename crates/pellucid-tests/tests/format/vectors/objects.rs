@@ -377,6 +377,13 @@ fn keyring(case: &Case) -> Result<()> {
     } else if path.starts_with("keyring/retired/") {
         let homes = [home.path().to_owned()];
         assert!(Keyring::is_retired_at(&homes, &case.array("commitment"))?);
+    } else if path.starts_with("keyring/checks/") {
+        let checked = std::path::Path::new(case.text("checked-path"));
+        let check = keyring.recall_check(checked, &case.array("file-id"))?.unwrap();
+        assert_eq!((check.at, check.good_at), (case.number("at"), case.number("good-at")));
+        let damage = check.damage.unwrap();
+        assert_eq!((damage.at, damage.pages), (case.number("at"), vec![3, 17]));
+        assert_eq!(u64::from(damage.findings), case.number("findings"));
     }
     Ok(())
 }
