@@ -74,6 +74,15 @@ CASES: list[tuple[str, str, str, str | None]] = [
 ]
 
 
+# What of a directory of installed documents is wrong; None: nothing.
+INSTALLED: list[tuple[str, dict[str, str], str | None]] = [
+    ("installed: links that hold", {"a.md": "[b](docs/b.md#b) [out](https://example.org)", "docs/b.md": "# B\n[a](../a.md)"}, None),
+    ("installed: a page that is not there", {"a.md": "[b](docs/b.md)"}, r"a.md:1: there is no `docs/b.md`"),
+    ("installed: a page outside", {"a.md": "[tmp](../..)"}, r"a.md:1: `../..` is outside of the directory"),
+    ("installed: no page", {"a.txt": ""}, r".*: there is no document"),
+]
+
+
 def pages(root: Path, changed: str, addition: str) -> Path:
     """Writes the clean pages with one change."""
     for name, text in CLEAN.items():
@@ -86,12 +95,24 @@ def pages(root: Path, changed: str, addition: str) -> Path:
     return root
 
 
-def run(check: Check) -> int:
+def run(check: Check, installed: Check) -> int:
     """Runs all cases; 1 if one of them failed."""
     passed = failed = 0
     for name, changed, addition, expected in CASES:
         with tempfile.TemporaryDirectory() as folder:
             found = check(pages(Path(folder).resolve(), changed, addition))
+        ok = len(found) == 1 and re.match(expected, found[0]) is not None if expected else not found
+        passed, failed = passed + ok, failed + (not ok)
+        print(f"test {name} ... {'ok' if ok else 'FAILED'}")
+        if not ok:
+            print(f"  expected: {expected or 'nothing'}\n  found:", *(found or ["nothing"]), sep="\n    ")
+    for name, files, expected in INSTALLED:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder).resolve()
+            for file, text in files.items():
+                (root / file).parent.mkdir(parents=True, exist_ok=True)
+                (root / file).write_text(text, encoding="utf-8")
+            found = installed(root)
         ok = len(found) == 1 and re.match(expected, found[0]) is not None if expected else not found
         passed, failed = passed + ok, failed + (not ok)
         print(f"test {name} ... {'ok' if ok else 'FAILED'}")

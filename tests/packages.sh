@@ -58,6 +58,7 @@ before=$(cd "$prefix" && find . | sort)
 holds "it installs" "$work/tree/install" "$prefix"
 is "the program finds its library" "$(realpath "$prefix/lib/pellucid/libpellucid.so")" "$("$prefix/bin/pellucid" extension)"
 is "the licences of others are there" yes "$(grep -q 'aws-lc-rs' "$prefix/share/doc/pellucid/licences-of-others" && echo yes)"
+holds "no link of its documents leads nowhere" .ci/prose --installed "$prefix/share/doc/pellucid"
 sqlite3 "$work/app.db" "CREATE TABLE t(a); INSERT INTO t VALUES('kept')"
 holds "it encrypts" "$prefix/bin/pellucid" --quiet encrypt "$work/app.db"
 is "a program reads it" kept "$("$prefix/bin/pellucid" run -- sqlite3 "$work/app.db" 'SELECT a FROM t')"

@@ -176,7 +176,7 @@ fn see_also(
     if command.get_name() == "run" {
         roff.text([bold("ld.so"), roman("(8)")]).control("PP", []);
     }
-    roff.text([roman("The guide: "), italic("/usr/share/doc/pellucid/guide.md")]);
+    roff.text([roman("The guide: "), italic("/usr/share/doc/pellucid/docs/guide.md")]);
     roff.to_writer(page)?;
     page.flush()
 }

@@ -31,7 +31,7 @@ const YELLOW: &str = "\x1b[33m";
 const PLAIN: &str = "\x1b[0m";
 const STYLES: [&str; 5] = [BOLD, DIM, RED, YELLOW, PLAIN];
 /// Words of tables and verdicts that somebody has to look at. Colour says nothing that they do not.
-const ALARMS: [&str; 4] = ["!!", "DAMAGED", "DAMAGED:", "MISSING"];
+const ALARMS: [&str; 3] = ["!!", "DAMAGED", "MISSING"];
 const CAUTIONS: [&str; 2] = ["NEVER", "PLAIN"];
 
 /// How to talk.
@@ -138,10 +138,14 @@ impl Output {
         if !self.colour {
             return text.to_owned();
         }
-        let mark = |word: &str| match word {
-            _ if ALARMS.contains(&word) => format!("{RED}{word}{PLAIN}"),
-            _ if CAUTIONS.contains(&word) => format!("{YELLOW}{word}{PLAIN}"),
-            _ => word.to_owned(),
+        let mark = |word: &str| {
+            let bare = word.trim_end_matches([',', ':']);
+            let style = match bare {
+                _ if ALARMS.contains(&bare) => RED,
+                _ if CAUTIONS.contains(&bare) => YELLOW,
+                _ => return word.to_owned(),
+            };
+            format!("{style}{bare}{PLAIN}{}", &word[bare.len()..])
         };
         let lines =
             text.split('\n').map(|line| line.split(' ').map(mark).collect::<Vec<_>>().join(" "));
@@ -442,7 +446,7 @@ mod tests {
         assert_eq!(with(Colour::Auto), text, "a test has no terminal");
         assert_eq!(
             with(Colour::Always),
-            "a.db: \x1b[1;31mDAMAGED:\x1b[0m 1\n\x1b[1;31m!!\x1b[0m  key   \x1b[33mNEVER\x1b[0m  /DAMAGED/x  ok"
+            "a.db: \x1b[1;31mDAMAGED\x1b[0m: 1\n\x1b[1;31m!!\x1b[0m  key   \x1b[33mNEVER\x1b[0m  /DAMAGED/x  ok"
         );
         assert_eq!(Output::new(true, false, false, Colour::Always).marked(text), text, "JSON");
     }

@@ -43,8 +43,8 @@ mod tests {
     #[test]
     fn styles_take_no_columns() {
         let painted = "pellucid: \x1b[33mwarning:\x1b[0m a sentence";
-        assert_eq!(wrapped(painted, 28), painted);
-        assert_eq!(wrapped(painted, 27), painted.replace(" a sentence", " a\nsentence"));
+        assert_eq!(wrapped(painted, 29), painted);
+        assert_eq!(wrapped(painted, 28), painted.replace(" a sentence", " a\nsentence"));
     }
 
     #[test]
