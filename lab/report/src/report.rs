@@ -33,6 +33,7 @@ use tables::Table;
 pub use figures::{figures, like, mean_over, Figure as Paired, Sense as Meaning, Word as Verdict};
 pub use headline::cost_words;
 pub use reading::Material as Records;
+pub use summary::wrapped;
 pub use text::{change, of_ratio, quantity};
 
 /// All that a report says.
@@ -126,7 +127,7 @@ impl Report {
             rest: headline::rest(&leads),
             promises: Promises::of(material),
             missing: headline::missing(&leads),
-            most: most(&leads),
+            most: most(&leads, &articles),
             headlines: tables::headlines(&leads),
             cautions: cautions(material, &figures, machines.len()),
             leads,
@@ -210,8 +211,8 @@ impl Report {
     }
 }
 
-/// The three cells that are slower by most.
-fn most(leads: &[Lead]) -> Option<String> {
+/// The three single works that are slower by most.
+fn most(leads: &[Lead], articles: &Articles) -> Option<String> {
     let mut cells: Vec<_> = leads
         .iter()
         .filter_map(|lead| lead.result.as_ref())
@@ -220,8 +221,9 @@ fn most(leads: &[Lead]) -> Option<String> {
         .collect();
     cells.sort_by(|a, b| b.1.interval.mean.total_cmp(&a.1.interval.mean));
     let say = |(experiment, cell): &(&String, &headline::Cost)| {
-        format!("{} of {experiment}, {}", cell.cell, cost_words(&cell.interval))
+        let title = articles.experiment(experiment).map_or(experiment.as_str(), |one| &one.title);
+        format!("{} ({title}), {}", cell.cell, cost_words(&cell.interval))
     };
     let said: Vec<String> = cells.iter().take(3).map(say).collect();
-    (!said.is_empty()).then(|| format!("Slowest cells: {}.", said.join("; ")))
+    (!said.is_empty()).then(|| format!("Slowest: {}.", said.join("; ")))
 }

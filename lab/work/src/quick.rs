@@ -13,7 +13,7 @@ use pellucid_lab_measure::child::{self, End, Run, Stop};
 use pellucid_lab_measure::error::{Error, Result};
 use pellucid_lab_measure::files::room;
 use pellucid_lab_report::clock::{length_of, stamp};
-use pellucid_lab_report::report::{Records, Report};
+use pellucid_lab_report::report::{wrapped, Records, Report};
 
 use preset::{Part, Preset, LEAST_ROUNDS, MIB, MOST_ROUNDS};
 
@@ -187,22 +187,24 @@ fn tell(records: &Path, left_out: &[String], scale: f64) -> Result<()> {
     std::fs::write(&page, report.page()?).map_err(Error::io(page.display().to_string()))?;
     println!("{}", report.first_screen());
     for what in left_out {
-        println!("Not measured: {what}.");
+        println!("{}", wrapped(&format!("Not measured: {what}.")));
     }
     let open = report.not_resolved();
-    match open.is_empty() {
-        true => println!("Resolved: each kind of work that was measured, on databases this small."),
-        false => println!(
+    let told = match open.is_empty() {
+        true => "Resolved: each kind of work that was measured, on databases this small.".to_owned(),
+        false => format!(
             "Not resolved at this length: {}. Their intervals are too wide to say whether there is a \
              difference; that is no sign that there is none.",
             open.join(", ")
         ),
-    }
-    println!(
+    };
+    println!("{}", wrapped(&told));
+    let told = format!(
         "Databases had {:.0} MiB and less, and rounds were as many as the time allowed. `lab full` measures everything, \
          at full size; `lab full --estimate` says how long that takes.",
         (MIB * scale).ceil()
     );
+    println!("{}", wrapped(&told));
     println!("Records: {} (`lab report --all` prints all their tables)", records.display());
     println!("Page: {}", page.display());
     Ok(())

@@ -6,7 +6,7 @@ mod selection;
 
 use serde::Deserialize;
 
-use super::figures::like;
+use super::figures::{last_star, like};
 
 /// What a page says beside the records: its first lines, titles, and what the articles claim.
 #[derive(Debug, Deserialize)]
@@ -64,6 +64,9 @@ pub struct Experiment {
     /// What the chart shows of some cells, instead of their time or speed.
     #[serde(default)]
     pub primary: Vec<Primary>,
+    /// What its cells are called for readers; the first that fits.
+    #[serde(default)]
+    pub names: Vec<Name>,
     /// Parts of its chart that are charts of their own; what is in none is in the last.
     #[serde(default)]
     pub charts: Vec<Part>,
@@ -109,6 +112,15 @@ pub struct Primary {
     pub cells: String,
     /// The first that was observed.
     pub what: Vec<String>,
+}
+
+/// What cells are called for readers.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Name {
+    pub cells: String,
+    /// With `{*}` for what the last `*` of the cells stands for, and `{cell}` for all of it.
+    pub name: String,
 }
 
 /// Which numbers: names in which each `*` stands for anything.
@@ -195,6 +207,16 @@ impl Articles {
     /// What is known of the experiment of this name.
     pub fn experiment(&self, name: &str) -> Option<&Experiment> {
         self.experiments.iter().find(|one| one.name == name)
+    }
+
+    /// What a cell of an experiment is called for readers.
+    pub fn work(&self, experiment: &str, cell: &str) -> String {
+        let names = self.experiment(experiment).map(|one| one.names.as_slice()).unwrap_or_default();
+        let named = names.iter().find_map(|one| {
+            let part = last_star(cell, &one.cells)?;
+            Some(one.name.replace("{*}", part).replace("{cell}", cell))
+        });
+        named.unwrap_or_else(|| cell.to_string())
     }
 }
 

@@ -128,6 +128,14 @@ impl Figure {
         (mean.is_finite() && mean > 0.0).then_some(mean)
     }
 
+    /// The base's seconds, if they are so few that a share of them says little.
+    pub fn short(&self) -> Option<f64> {
+        const SECONDS: f64 = 0.05;
+        let is_time = self.sense() == Sense::Time && self.what.ends_with("_s");
+        let mean = self.base_values.iter().sum::<f64>() / self.base_values.len() as f64;
+        (is_time && mean < SECONDS).then_some(mean)
+    }
+
     /// The ratios as costs: of speeds turned over, so that above 1 is worse.
     pub fn cost(&self) -> Option<LogMean> {
         let mean = self.log_mean()?;

@@ -12,6 +12,9 @@ use crate::error::Result;
 const STYLE: &str = include_str!("page.css");
 const FIRST: &str = "Time with encryption over time without, by kind of work";
 const SCRIPT: &str = include_str!("page.js");
+/// What a page may have, with some room for what is said of tables that are left out: it is sent by mail, and read on a
+/// phone.
+const BYTES_MOST: usize = 1_980_000;
 /// The page may do nothing but look as it does: not even the network is open to it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
@@ -20,7 +23,13 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// # Errors
 /// As [`chart::forest`].
 pub fn render(report: &Report) -> Result<String> {
-    let sections = report.sections.iter().map(section).collect::<Result<Vec<_>>>()?;
+    let mut sections = report.sections.iter().map(section).collect::<Result<Vec<_>>>()?;
+    let bytes = page(report, &sections)?.len();
+    add_details(report, &mut sections, BYTES_MOST.saturating_sub(bytes));
+    page(report, &sections)
+}
+
+fn page(report: &Report, sections: &[Markup]) -> Result<String> {
     let first = report.rows();
     let measured_on = report.machines.rows.first().map(|row| row[0].text.clone());
     let page = html! {
@@ -41,13 +50,13 @@ pub fn render(report: &Report) -> Result<String> {
                 }
                 main {
                     section #first {
+                        @if !first.is_empty() {
+                            (figure(&first, FIRST, true)?)
+                            (key())
+                        }
                         h1 { (report.sentence) }
                         @for line in &report.rest { p.most { (line) } }
                         @if let Some(missing) = &report.missing { p.most { (missing) } }
-                        @if !first.is_empty() {
-                            (figure(&first, FIRST, false)?)
-                            (key())
-                        }
                         @for line in report.most.iter().chain(&report.promises.said) { p.most { (line) } }
                         @for caution in &report.cautions { p.caution { (caution) } }
                     }
@@ -73,7 +82,9 @@ pub fn render(report: &Report) -> Result<String> {
                             (table(&report.promises.table, true))
                         }
                     }
-                    @for section in sections { (section) }
+                    @for (section, made) in report.sections.iter().zip(sections) {
+                        section id=(section.id) { (made) }
+                    }
                     @if let Some(absent) = &report.absent {
                         section #not-measured {
                             h2 { (absent.title) }
@@ -99,7 +110,6 @@ fn section(section: &Section) -> Result<Markup> {
     let bars = section.bars.iter().map(bars).collect::<Result<Vec<_>>>()?;
     let through = section.through.iter().map(through).collect::<Result<Vec<_>>>()?;
     Ok(html! {
-        section id=(section.id) {
             h2 { (section.title) }
             @for note in &section.notes { p.note { (note) } }
             @for one in charts { (one) }
@@ -123,16 +133,41 @@ fn section(section: &Section) -> Result<Markup> {
                 }
                 (table(&section.bases, true))
             }
-            @for more in [&section.figures, &section.runs] {
-                @if !more.rows.is_empty() {
-                    details {
-                        summary { (more.title) " (" (more.rows.len()) ")" }
-                        (table(more, false))
-                    }
-                }
+    })
+}
+
+/// Puts the tables of single figures and runs behind their sections, as long as there is room: figures before runs, short
+/// tables before long ones. A page of one record has all of its own.
+fn add_details(report: &Report, sections: &mut [Markup], mut room: usize) {
+    let tables: [fn(&Section) -> &Table; 2] = [|one| &one.figures, |one| &one.runs];
+    for of in tables {
+        let mut tables: Vec<(usize, &Table, Markup)> = Vec::new();
+        for (at, section) in report.sections.iter().enumerate() {
+            let more = of(section);
+            if !more.rows.is_empty() {
+                tables.push((at, more, table(more, false)));
             }
         }
-    })
+        tables.sort_by_key(|(_, _, made)| made.0.len());
+        for (at, more, made) in tables {
+            let fits = made.0.len() <= room;
+            room -= if fits { made.0.len() } else { 0 };
+            let added = html! {
+                @if fits {
+                    details {
+                        summary { (more.title) " (" (more.rows.len()) ")" }
+                        (made)
+                    }
+                } @else {
+                    p.note {
+                        (more.title) " (" (more.rows.len()) ") is too much for this page: "
+                        code { "lab report --out page.html" } " of this record alone has it."
+                    }
+                }
+            };
+            sections[at].0.push_str(&added.0);
+        }
+    }
 }
 
 fn chart(chart: &Chart) -> Result<Markup> {

@@ -81,7 +81,7 @@ impl Section {
             title: known.map_or_else(|| name.to_string(), |known| known.title.clone()),
             other_base: other_base(&primary),
             notes,
-            charts: charts(&primary, parts),
+            charts: charts(&primary, parts, articles),
             bars: bars.iter().filter_map(|drawn| Bars::of(drawn, &figures, &sessions)).collect(),
             surprises: of_name()
                 .filter_map(|fact| surprises(fact, material, &figures, &sessions))
@@ -154,23 +154,23 @@ fn natural(name: &str) -> Vec<(u64, String)> {
 }
 
 /// The chart of a section, in parts as `articles.json` says: each cell is in the first that it is of.
-fn charts(primary: &[&Figure], parts: &[Part]) -> Vec<Chart> {
+fn charts(primary: &[&Figure], parts: &[Part], articles: &Articles) -> Vec<Chart> {
     let mut left = primary.to_vec();
     let mut charts = Vec::new();
     for part in parts {
         let (of_part, others): (Vec<&Figure>, _) =
             left.into_iter().partition(|figure| like(&figure.cell, &part.cells));
         left = others;
-        charts.extend(Chart::of(Some(part.title.clone()), &of_part));
+        charts.extend(Chart::of(Some(part.title.clone()), &of_part, articles));
     }
     // The general part is named last, and read first.
     charts.reverse();
-    charts.extend(Chart::of((!charts.is_empty()).then(|| "Others".into()), &left));
+    charts.extend(Chart::of((!charts.is_empty()).then(|| "Others".into()), &left, articles));
     charts
 }
 
 impl Chart {
-    fn of(title: Option<String>, figures: &[&Figure]) -> Option<Self> {
+    fn of(title: Option<String>, figures: &[&Figure], articles: &Articles) -> Option<Self> {
         let base = match other_base(figures) {
             Some(base) => base,
             None if figures.iter().all(|figure| figure.base == "none") => "no encryption".into(),
@@ -182,7 +182,7 @@ impl Chart {
             _ => "each side".to_string(),
         };
         let caption = format!("Time: {side} over {base}. Ticks are single rounds.");
-        (!figures.is_empty()).then(|| Self { title, caption, rows: rows(figures) })
+        (!figures.is_empty()).then(|| Self { title, caption, rows: rows(figures, articles) })
     }
 }
 
@@ -306,7 +306,7 @@ fn cold_cache(name: &str, material: &Material) -> Option<String> {
     })
 }
 
-fn rows(primary: &[&Figure]) -> Vec<Row> {
+fn rows(primary: &[&Figure], articles: &Articles) -> Vec<Row> {
     let several_sides = primary.windows(2).any(|two| two[0].side != two[1].side);
     let several_whats = primary.windows(2).any(|two| two[0].what != two[1].what);
     let again = |figure: &Figure| {
@@ -317,7 +317,7 @@ fn rows(primary: &[&Figure]) -> Vec<Row> {
             > 1
     };
     let row = |figure: &&Figure| {
-        let mut label = figure.cell.clone();
+        let mut label = articles.work(&figure.scenario, &figure.cell);
         if several_sides {
             label = format!("{label} · {}", figure.side);
         }
@@ -331,7 +331,10 @@ fn rows(primary: &[&Figure]) -> Vec<Row> {
         let costs = figure.costs();
         let alone = (costs.len() == 1 && costs[0] > 0.0).then(|| costs[0]);
         let text = match (&cost, alone) {
-            (Some(cost), _) => cost_words(cost),
+            (Some(cost), _) => {
+                let short = figure.short().map(|base| text::in_time(base, cost));
+                format!("{}{}", cost_words(cost), short.unwrap_or_default())
+            }
             (None, Some(one)) => format!("{}, one pair", text::change(one - 1.0)),
             (None, None) => "–".into(),
         };
@@ -386,7 +389,8 @@ mod tests {
         let of = |cell: &str| Figure { cell: cell.into(), ..figure("plain") };
         let (rate, busy, other) = (of("rate-4/3/3"), of("busy-4/3/3"), of("other"));
         let part = |title: &str, cells: &str| Part { title: title.into(), cells: cells.into() };
-        let charts = charts(&[&rate, &busy, &other], &[part("p99", "rate-*"), part("busy", "b*")]);
+        let parts = [part("p99", "rate-*"), part("busy", "b*")];
+        let charts = charts(&[&rate, &busy, &other], &parts, &Articles::read());
         let told: Vec<_> =
             charts.iter().map(|one| (one.title.as_deref(), one.rows.len())).collect();
         assert_eq!(told, [(Some("busy"), 1), (Some("p99"), 1), (Some("Others"), 1)]);

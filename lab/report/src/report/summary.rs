@@ -79,11 +79,21 @@ fn escaped(text: &str) -> String {
 pub fn first_screen(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
-    for line in [&report.sentence].into_iter().chain(report.more()).chain(&report.cautions) {
+    let _ = writeln!(text, "{}", wrapped(&report.sentence));
+    let _ = writeln!(text, "{}", drawn(&first_columns(&report.headlines)));
+    for line in report.more().chain(&report.cautions) {
         let _ = writeln!(text, "{}", wrapped(line));
     }
-    let _ = writeln!(text, "{}", drawn(&report.headlines));
     text
+}
+
+/// What a terminal has room for: the kind of work, the verdict, the time.
+fn first_columns(table: &Table) -> Table {
+    const SHOWN: usize = 3;
+    let mut table = table.clone();
+    table.columns.truncate(SHOWN);
+    table.rows.iter_mut().for_each(|row| row.truncate(SHOWN));
+    table
 }
 
 /// For a terminal: the first screen, the goals and the articles' figures, or `all` tables of the experiments.
@@ -131,7 +141,7 @@ fn without_formula(mut table: Table) -> Table {
 }
 
 /// At the width of the terminal, where there is one; what is read by another program stays one line.
-fn wrapped(text: &str) -> String {
+pub fn wrapped(text: &str) -> String {
     match comfy_table::Table::new().width() {
         Some(width) if width >= NARROWEST => broken(&printable(text), usize::from(width)),
         _ => printable(text),

@@ -79,6 +79,16 @@ pub fn by(word: &str, of: &str, interval: &Interval) -> String {
     }
 }
 
+/// What a change is in time, of work that takes `base` seconds: `, 0.83 ms of 2.7 ms`.
+pub fn in_time(base: f64, cost: &Interval) -> String {
+    let ms = |seconds: f64| {
+        let ms = seconds * 1e3;
+        let digits = if ms.abs() < 1.0 { 2 } else { 1 };
+        format!("{ms:.digits$} ms").replace('-', "−")
+    };
+    format!(", {} of {}", ms(base * (cost.mean - 1.0)), ms(base))
+}
+
 /// A value in the unit that its name ends with; bytes as MB.
 pub fn value(what: &str, value: f64) -> String {
     match what {

@@ -5,7 +5,7 @@ use crate::report::text;
 use crate::statistics::Interval;
 
 /// A table, whichever way it is shown.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Table {
     /// Names it on the page.
     pub id: String,
