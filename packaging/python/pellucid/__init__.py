@@ -70,8 +70,12 @@ def _said(error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorcode", None) or _CODES.get(str(error))
     if code is None or _loader is None:
         return ""
-    with _loading:
-        said = _loader.execute("SELECT pellucid_last_error()").fetchone()[0]
+    try:
+        with _loading:
+            said = _loader.execute("SELECT pellucid_last_error()").fetchone()[0]
+    except sqlite3.Error:
+        # The error that is told counts, not this one.
+        return ""
     last = json.loads(said) if said else {"code": 0}
     return last["line"] if (code ^ last["code"]) & 0xFF == 0 else ""
 

@@ -9,12 +9,15 @@ use pellucid::facts::KeyFacts;
 use pellucid::hash::hex;
 use pellucid::keys::GENERATION_WRITES;
 use pellucid::shown::printable_lines;
+use pellucid_backup::history::{whole_name, History};
 use pellucid_engine::inspect::{Inspection, Kind};
 use pellucid_keyring::policy::{Due, Policy, DAY_SECONDS};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use time::macros::format_description;
+use time::PrimitiveDateTime;
 
 use crate::known::{database_facts, Damage, Known, EVENT_LOG};
 
@@ -35,6 +38,7 @@ pub struct Facts<'a> {
 pub fn metrics(facts: &Facts<'_>) -> Result<String, Error> {
     let mut metrics = Metrics(Registry::with_prefix("pellucid"));
     of_databases(facts, &mut metrics);
+    of_backups(facts, &mut metrics);
     of_certificates(facts, &mut metrics);
     of_master_keys(facts, &mut metrics);
     let findings = metrics.family("policy_findings", "What is due, by the policy that says so");
@@ -57,7 +61,17 @@ pub fn metrics(facts: &Facts<'_>) -> Result<String, Error> {
     metrics.one("warnings", "What `pellucid status` warns about", facts.warnings as u64);
     let mut text = String::new();
     encode(&mut text, &metrics.0)?;
-    Ok(text)
+    Ok(in_order(&text))
+}
+
+/// The samples of each metric by their labels: two looks at the same facts are equal byte for byte, whatever order a family
+/// keeps them in.
+fn in_order(text: &str) -> String {
+    let mut lines: Vec<_> = text.lines().collect();
+    for samples in lines.split_mut(|line| line.starts_with('#')) {
+        samples.sort_unstable();
+    }
+    lines.join("\n") + "\n"
 }
 
 struct Metrics(Registry);
@@ -101,8 +115,7 @@ fn of_databases(facts: &Facts<'_>, metrics: &mut Metrics) {
         "What a check has found and no later one has found mended; -1 if the memory of it cannot be read",
     );
     for found in facts.databases {
-        let labels =
-            vec![("database", printable_lines(&found.path.display().to_string()).into_owned())];
+        let labels = of_database(found);
         state.get_or_create(&labels).set(number(&found.kind));
         size.get_or_create(&labels).set(signed(found.bytes));
         if let (Kind::Sealed(sealed), Some(of)) = (&found.kind, database_facts(found)) {
@@ -125,6 +138,41 @@ fn of_databases(facts: &Facts<'_>, metrics: &mut Metrics) {
         "Writes that a generation of keys is used for",
         GENERATION_WRITES,
     );
+}
+
+fn of_backups(facts: &Facts<'_>, metrics: &mut Metrics) {
+    let last = metrics.family(
+        "database_last_backup_timestamp_seconds",
+        "When the last whole backup that the history knows of the database was finished; 0 where it knows none",
+    );
+    let sets = pellucid_bundled::register().ok().and_then(|()| match History::open() {
+        Ok(Some(history)) => history.sets(None).ok(),
+        Ok(None) => Some(Vec::new()),
+        Err(_) => None,
+    });
+    metrics.one(
+        "history_unreadable",
+        "Whether the backup history cannot be read; it then says nothing of backups",
+        sets.is_none().into(),
+    );
+    let Some(sets) = sets else { return };
+    for found in facts.databases {
+        let path = whole_name(&found.path).display().to_string();
+        let whole = sets.iter().filter(|set| !set.damaged && set.gone.is_empty());
+        let times = whole.filter(|set| set.path == path).filter_map(|set| seconds(&set.finished));
+        last.get_or_create(&of_database(found)).set(times.max().unwrap_or(0));
+    }
+}
+
+/// Seconds since 1970 of a time of the history, `2026-11-22 03:00:00.123456`, UTC.
+fn seconds(at: &str) -> Option<i64> {
+    let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
+    let whole = at.split_once('.').map_or(at, |(whole, _)| whole);
+    Some(PrimitiveDateTime::parse(whole, format).ok()?.assume_utc().unix_timestamp())
+}
+
+fn of_database(found: &Inspection) -> Labels {
+    vec![("database", printable_lines(&found.path.display().to_string()).into_owned())]
 }
 
 fn of_certificates(facts: &Facts<'_>, metrics: &mut Metrics) {

@@ -45,6 +45,7 @@ mod languages;
 mod lost_log;
 mod manual;
 mod messages;
+mod metrics;
 mod names;
 mod newer;
 mod objects;

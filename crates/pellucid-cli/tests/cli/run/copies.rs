@@ -5,7 +5,7 @@
 //! error that says how to ask for plain copies, and the copy has no page. The same rows with `--plain-copies` show that
 //! the marker would be found.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Output;
 
 use super::package::wheel;
