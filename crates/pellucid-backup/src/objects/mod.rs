@@ -5,6 +5,8 @@
 //! to an object under a name of its own, and the name that was asked for is a small object that points to it, created only
 //! if there is none: the commit point, and never an overwrite. Described in docs/format.md, "Objects".
 
+mod ahead;
+mod object;
 mod place;
 mod pointer;
 mod source;

@@ -1,13 +1,14 @@
 //! One file of a media set: its media header and the backup sets in it, found by walking from chunk to chunk.
 //!
 //! Walking needs no key and reads a prefix of each chunk; it is what tells a set that is whole from one that was
-//! interrupted and from damage.
+//! interrupted and from damage. Where that would be a request for each chunk, whole sets are found [from the end](from_end).
 
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::{
     ChunkPrefix, Manifest, MediaHeader, SetHeader, MEDIA_HEADER_BYTES, PREFIX_BYTES, SET_MAGIC,
 };
 
+use super::from_end;
 use super::source::MediaSource;
 
 /// One backup set in one family.
@@ -94,6 +95,11 @@ impl Family {
             error => error,
         })?;
         let all = source.bytes().map_err(io)?;
+        if source.is_far() {
+            if let Some(sets) = from_end::sets(source.as_ref(), &header, all)? {
+                return Ok(Self { source, header, sets, end: all, tail: Tail::Clean });
+            }
+        }
         let mut walk = Walk { source: source.as_ref(), all };
         let mut sets: Vec<FamilySet> = Vec::new();
         let mut end = MEDIA_HEADER_BYTES as u64;
@@ -263,15 +269,22 @@ impl Walk<'_> {
         Ok(self.bytes(at, N)?.and_then(|bytes| bytes.try_into().ok()))
     }
 
-    /// None if the file ends before.
     fn bytes(&self, at: u64, bytes: usize) -> Result<Option<Vec<u8>>> {
-        let mut read = vec![0; bytes];
-        let count = self
-            .source
-            .read_at(&mut read, at)
-            .map_err(|error| Error::io(Subject::File(self.source.name()), error))?;
-        Ok((count == bytes).then_some(read))
+        read_bytes(self.source, at, bytes)
     }
+}
+
+/// Reads `bytes` bytes from `at` on. None if the file ends before.
+pub(super) fn read_bytes(
+    source: &dyn MediaSource,
+    at: u64,
+    bytes: usize,
+) -> Result<Option<Vec<u8>>> {
+    let mut read = vec![0; bytes];
+    let count = source
+        .read_at(&mut read, at)
+        .map_err(|error| Error::io(Subject::File(source.name()), error))?;
+    Ok((count == bytes).then_some(read))
 }
 
 /// Whether a backup set begins where the media header ends, whatever lies in the header's place.
@@ -282,7 +295,7 @@ fn begins_set_behind(source: &dyn MediaSource) -> bool {
 }
 
 /// Whether a manifest is that of the set it stands behind.
-fn fits(header: &SetHeader, manifest: &Manifest, bytes: u64) -> Result<()> {
+pub(super) fn fits(header: &SetHeader, manifest: &Manifest, bytes: u64) -> Result<()> {
     let corrupt = |cause: &'static str| Err(Error::corrupt(Subject::Manifest, cause));
     if manifest.set != header.set {
         return corrupt("it belongs to another backup set");

@@ -6,6 +6,7 @@
 
 mod counter;
 mod family;
+mod from_end;
 mod media;
 mod open;
 mod pages;

@@ -21,6 +21,10 @@ pub trait MediaSource: Send + Sync {
     fn bytes(&self) -> io::Result<u64>;
     /// What people call it.
     fn name(&self) -> PathBuf;
+    /// Whether each read is a request to another machine: then a reader does not look at each chunk only to find the end.
+    fn is_far(&self) -> bool {
+        false
+    }
 }
 
 /// A file.

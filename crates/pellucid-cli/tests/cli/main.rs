@@ -49,6 +49,7 @@ mod metrics;
 mod names;
 mod newer;
 mod objects;
+mod objects_far;
 mod overwrite;
 mod pages;
 mod pinned_paths;

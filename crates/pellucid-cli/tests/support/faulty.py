@@ -9,9 +9,14 @@ proxy and reads rules from standard input, one a line, each answered with `ok`:
   objects             the keys in the bucket
   end                 the end
   uploads             how many uploads are neither complete nor given up
+  gathered            how many requests have met where a rule gathers them
+  port                the port of the store itself
 
 ACTION: 500 (nothing is done), 500-after (it is done), drop and drop-after (no answer at all), half (half an answer),
-hang (no answer for two minutes), lose (a part is accepted and gone), ignore (the condition of the request).
+hang (no answer for two minutes), lose (a part is accepted and gone), ignore (the condition of the request), gather (none of the
+rule's requests is answered before all of them are there; after a minute: 500). Lies about what is read: short and long (fewer
+and more bytes, and a length that fits), other (other bytes), elsewhere (another range), whole (all of the object), exchanged
+(the object is another one by now, and the condition is heeded), unpinned (it is, and the condition is not).
 """
 import atexit
 import glob
@@ -29,6 +34,7 @@ import urllib.parse
 BUCKET = 'backups'
 lock = threading.Lock()
 rules, counts, lost = [], {}, set()
+gathered = 0
 
 
 def start(tool, directory):
@@ -88,8 +94,40 @@ def action(what):
                 rule[1] -= 1
             elif rule[2] > 0:
                 rule[2] -= 1
-                return rule[3]
+                return rule[4] if rule[3] == 'gather' else rule[3]
     return None
+
+
+def gather(barrier):
+    global gathered
+    try:
+        barrier.wait(60)
+    except threading.BrokenBarrierError:
+        return False
+    with lock:
+        gathered += 1
+    return True
+
+
+def exchange(path):
+    """Puts the same bytes but the last one under the key, so that it is another object of the same length."""
+    key = urllib.parse.unquote(path.split('?')[0].split('/', 2)[2])
+    content = client.get_object(Bucket=BUCKET, Key=key)['Body'].read()
+    client.put_object(Bucket=BUCKET, Key=key, Body=content[:-1] + bytes([content[-1] ^ 1]))
+
+
+def lie(do, headers, content):
+    """What a store might answer with that is not what was asked for."""
+    if do == 'short':
+        content = content[:-1]
+    if do == 'long':
+        content += b'x'
+    if do == 'other':
+        content = bytes(byte ^ 1 for byte in content)
+    if do == 'elsewhere':
+        move = lambda found: f'bytes {int(found.group(1)) + 1}-{int(found.group(2)) + 1}/'
+        headers = [(name, re.sub(r'bytes (\d+)-(\d+)/', move, value)) for name, value in headers]
+    return headers, content
 
 
 class Proxy(http.server.BaseHTTPRequestHandler):
@@ -143,6 +181,13 @@ class Proxy(http.server.BaseHTTPRequestHandler):
             del self.headers['Content-Length']
             self.headers['Content-Length'] = str(len(body))
             lost.clear()
+        if isinstance(do, threading.Barrier) and not gather(do):
+            return self.answer(500, [], b'<Error><Code>InternalError</Code></Error>')
+        if do in ('exchanged', 'unpinned'):
+            exchange(self.path)
+        if do in ('whole', 'unpinned'):
+            # Neither is signed by this client.
+            del self.headers['Range' if do == 'whole' else 'If-Match']
         if do == 'hang':
             with lock:
                 counts['hang'] = counts.get('hang', 0) + 1
@@ -163,6 +208,7 @@ class Proxy(http.server.BaseHTTPRequestHandler):
         if do == 'half' and content:
             self.answer(status, headers, content, len(content) // 2)
             return self.drop()
+        headers, content = lie(do, headers, content)
         self.answer(status, headers, content)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = serve
@@ -194,6 +240,12 @@ for line in sys.stdin:
             said = ' '.join(item['Key'] for item in client.list_objects_v2(Bucket=BUCKET).get('Contents', []))
         elif words == ['uploads']:
             said = str(len(client.list_multipart_uploads(Bucket=BUCKET).get('Uploads', [])))
+        elif words == ['port']:
+            said = str(PORT)
+        elif words == ['gathered']:
+            said = str(gathered)
         else:
-            rules.append([words[0], int(words[1]), int(words[2]), words[3]])
+            times = int(words[2])
+            barrier = threading.Barrier(times) if words[3] == 'gather' else None
+            rules.append([words[0], int(words[1]), times, words[3], barrier])
     print(said, flush=True)

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 pub mod plant;
+pub mod store;
 
 use std::collections::BTreeMap;
 use std::io::Write;

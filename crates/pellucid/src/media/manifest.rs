@@ -60,12 +60,17 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// How many bytes a manifest of so many families has.
+    pub const fn bytes_of(families: usize) -> usize {
+        FIXED_BYTES + families * ROW_BYTES + SUMS_BYTES
+    }
+
     /// Encodes the manifest.
     ///
     /// # Errors
     /// None in practice.
     pub fn encode(&self, keys: Option<&SetKeys>) -> Result<Vec<u8>> {
-        let bytes = FIXED_BYTES + self.families.len() * ROW_BYTES + SUMS_BYTES;
+        let bytes = Self::bytes_of(self.families.len());
         let mut out = Vec::with_capacity(bytes);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
