@@ -5,6 +5,7 @@
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
 use std::ffi::{c_char, c_int};
+use std::path::Path;
 
 use rusqlite::ffi;
 
@@ -33,4 +34,15 @@ pub fn register() -> rusqlite::Result<()> {
         return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
     }
     rusqlite::Connection::open_in_memory().map(|_| ())
+}
+
+/// Loads an extension into one connection. Statements still load none. Whether its file is to be trusted is the caller's to know.
+///
+/// # Errors
+/// SQLite's, saying why it cannot be loaded.
+pub fn load(connection: &rusqlite::Connection, extension: &Path) -> rusqlite::Result<()> {
+    // SAFETY: no statement runs while loading is enabled, which ends with the guard.
+    let _enabled = unsafe { rusqlite::LoadExtensionGuard::new(connection)? };
+    // SAFETY: the caller names the library, whose code the process trusts as its own.
+    unsafe { connection.load_extension(extension, None::<&str>) }
 }

@@ -57,6 +57,21 @@ pub fn check(path: &Path) -> Result<()> {
     }
 }
 
+/// Looks at an extension of SQLite's before it is loaded, as [`check`] does: at the name as it is and as SQLite makes it. A bare
+/// name is the dynamic linker's to find in the system's directories.
+///
+/// # Errors
+/// Those of [`check`].
+pub fn check_extension(extension: &Path) -> Result<()> {
+    if extension.components().count() > 1 {
+        check(extension)?;
+        let mut longer = extension.as_os_str().to_owned();
+        longer.push(".so");
+        check(Path::new(&longer))?;
+    }
+    Ok(())
+}
+
 /// One moment, in which a directory that was looked at counts as looked at: later walks of this thread go on from its
 /// descriptor. An opening of a database walks to the same directory six times. Ends with the value.
 #[derive(Debug)]

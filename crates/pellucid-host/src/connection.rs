@@ -271,14 +271,7 @@ impl<'a> Handle<'a> {
 
     /// Loads an extension with its default entry point.
     pub fn load(&self, extension: &Path) -> Result<(), DatabaseError> {
-        // The path is made as SQLite makes it. The dynamic linker finds a bare name in the system's
-        // directories.
-        if extension.components().count() > 1 {
-            pellucid_files::trusted::check(extension)?;
-            let mut longer = extension.as_os_str().to_owned();
-            longer.push(".so");
-            pellucid_files::trusted::check(Path::new(&longer))?;
-        }
+        pellucid_files::trusted::check_extension(extension)?;
         let name = terminated(&extension.display().to_string())?;
         let mut message = std::ptr::null_mut();
         // SAFETY: the name is terminated; a message is SQLite's to free. Loading by the C function

@@ -4,15 +4,17 @@
 //! plain one have no room for tags, so that it is checked in memory.
 
 use std::io::Cursor;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use pellucid::protector::KeyFile;
+use pellucid::shown::Shown;
 use pellucid::{Algorithm, Error, Result as Outcome, Subject};
 use pellucid_backup::job::{processors, Chain};
 use pellucid_backup::restore::{PageTarget, SealedTarget};
 use pellucid_engine::audit::available;
 use pellucid_vfs::seal_request::{offer, Birth, Offer, Protection};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::exit;
 use crate::output::{Failure, Output, Unit};
@@ -24,7 +26,7 @@ const SHOWN: usize = 20;
 ///
 /// # Errors
 /// What the backup says; with exit status 3 what SQLite finds.
-pub fn check(chain: &Chain<'_>, output: &Output) -> Result<(), Failure> {
+pub fn check(chain: &Chain<'_>, load: &[PathBuf], output: &Output) -> Result<(), Failure> {
     pellucid_bundled::register()
         .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
     let bar = output.progress("restoring to a copy", Unit::Pages);
@@ -45,15 +47,27 @@ pub fn check(chain: &Chain<'_>, output: &Output) -> Result<(), Failure> {
             offer(Offer::KeyFile(key));
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
             let opened = Connection::open_with_flags_and_vfs(&path, flags, c"pellucid");
-            opened.and_then(|connection| findings(&connection))
+            match opened {
+                Ok(connection) => {
+                    equip(&connection, load)?;
+                    findings(&connection)
+                }
+                Err(error) => Err(error),
+            }
         }
-        false => findings_in_memory(chain, &mut progress)?,
+        false => findings_in_memory(chain, load, &mut progress)?,
     };
     bar.finish_and_clear();
+    let found = found.or_else(|error| match error.sqlite_error_code() {
+        // It comes no further: that is what it finds.
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Ok(vec![error.to_string()]),
+        _ => Err(error),
+    });
     let found = found.map_err(|error| {
         Failure::new(
             format!("SQLite cannot check the restored database: {error}"),
-            "restore the backup, and check the database with the program that has its collations and functions",
+            "`--load FILE` loads an extension that has the collations and functions of the application; the backup itself \
+             is as it was made",
         )
     })?;
     if found.is_empty() {
@@ -73,6 +87,20 @@ fn no_room(error: std::io::Error) -> Failure {
         format!("no temporary directory can be made: {error}"),
         "name another one in `TMPDIR`",
     )
+}
+
+/// Loads the extensions that the schema needs.
+fn equip(connection: &Connection, load: &[PathBuf]) -> Result<(), Failure> {
+    for extension in load {
+        pellucid_files::trusted::check_extension(extension)?;
+        pellucid_bundled::load(connection, extension).map_err(|error| {
+            Failure::new(
+                format!("`{}` cannot be loaded: {error}", extension.shown()),
+                "`--load` takes an extension of SQLite's",
+            )
+        })?;
+    }
+    Ok(())
 }
 
 /// What SQLite's own checks say; nothing if all is well.
@@ -109,6 +137,7 @@ impl PageTarget for Memory {
 
 fn findings_in_memory(
     chain: &Chain<'_>,
+    load: &[PathBuf],
     progress: &mut dyn FnMut(u32, u32),
 ) -> Result<rusqlite::Result<Vec<String>>, Failure> {
     let header = chain.header();
@@ -131,8 +160,14 @@ fn findings_in_memory(
         // No log in memory (SQLite file format, 1.3.3).
         formats.fill(1);
     }
-    Ok(Connection::open_in_memory().and_then(|mut connection| {
+    let opened = Connection::open_in_memory().and_then(|mut connection| {
         connection.deserialize_read_exact(c"main", Cursor::new(image), bytes, true)?;
-        findings(&connection)
-    }))
+        Ok(connection)
+    });
+    let connection = match opened {
+        Ok(connection) => connection,
+        Err(error) => return Ok(Err(error)),
+    };
+    equip(&connection, load)?;
+    Ok(findings(&connection))
 }

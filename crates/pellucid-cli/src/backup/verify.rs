@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pellucid::media::SetHeader;
+use pellucid::media::{Kind, SetHeader};
 use pellucid::Result as Outcome;
 use pellucid_backup::job::{open_media, processors, refuse_looked_at, Believe, Chain};
 use pellucid_backup::restore::{verify_checksums, Media, OpenSet, PageTarget};
@@ -37,6 +37,9 @@ pub struct VerifyArgs {
     /// Also restore to memory or to a temporary encrypted file, and let SQLite check that database
     #[arg(long)]
     check: bool,
+    /// With --check, an SQLite extension with the collations and functions that the schema needs
+    #[arg(long, value_name = "FILE", requires = "check")]
+    load: Vec<PathBuf>,
     /// Files of the full backup that a differential is based on, if it is not on the same media
     #[arg(long, num_args = 1.., value_name = "FILE")]
     base: Vec<PathBuf>,
@@ -113,7 +116,8 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
             Chain::open_with(&media, base, position, &credentials, believe)
         };
         if args.check {
-            image::check(&chain().map_err(about)?, output).map_err(|f| f.about(first))?;
+            image::check(&chain().map_err(about)?, &args.load, output)
+                .map_err(|f| f.about(first))?;
             level = format!(
                 "restored to a copy, which SQLite finds whole; pages opened and decompressed {key}; checksums and hash \
                  tree"
@@ -126,6 +130,8 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
             credentials.forgive();
             Event::new(Action::Verified, "backup").of(full_name(first)).note_here();
         }
+        let header = header_of(&media, position).map_err(about)?;
+        let lacks_full = lacks_full(&header, base.as_ref().unwrap_or(&media));
         let took = started.elapsed();
         // SQL Server's message 3262.
         output.line(format!(
@@ -135,6 +141,12 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
             rate(read, took.as_secs_f64()),
             if sealed { "" } else { " It is NOT sealed: anybody can have made it." }
         ));
+        if lacks_full {
+            output.line(format!(
+                "It is a differential: `restore` needs its full backup too, set {} (`--base`).",
+                pellucid::hash::hex(&header.base)
+            ));
+        }
         let damaged = media
             .set(position)
             .map_err(about)?
@@ -150,7 +162,7 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
         }
         output.facts(&serde_json::json!({
             "position": position, "valid": true, "sealed": sealed, "damaged": damaged, "bytes": read,
-            "opened": sealed && (args.open || args.check), "checked": args.check,
+            "opened": sealed && (args.open || args.check), "checked": args.check, "lacks_full": lacks_full,
             "seconds": took.as_secs_f64(),
         }));
         needs_key |= sealed && !args.open && !args.check;
@@ -179,6 +191,12 @@ fn header_of(media: &Media, position: u32) -> Outcome<SetHeader> {
     let gone =
         || pellucid::Error::corrupt(pellucid::Subject::BackupSet(position), "no file has it");
     found.map(|(_, set)| set.header.clone()).ok_or_else(gone)
+}
+
+/// Whether a set is a differential whose full set is not on these media.
+fn lacks_full(header: &SetHeader, media: &Media) -> bool {
+    let mut known = (1..=media.sets()).filter_map(|position| header_of(media, position).ok());
+    header.kind == Kind::Differential && !known.any(|other| other.set == header.base)
 }
 
 fn checksums(media: &Media, position: u32, output: &Output) -> Outcome<u64> {
