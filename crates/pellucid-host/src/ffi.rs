@@ -275,5 +275,7 @@ pub const FCNTL_RESET_CACHE: c_int = 42;
 /// Promises the shim takes back: an atomic write of SQLite's would be a longer one on disk or none,
 /// and a read of part of a page would go around SQLite's page cache.
 pub const IOCAP_REMOVED: c_int = 0x1ff | IOCAP_BATCH_ATOMIC | IOCAP_SUBPAGE_READ;
+/// The file is on read-only media: nothing changes it.
+pub const IOCAP_IMMUTABLE: c_int = 0x2000;
 const IOCAP_BATCH_ATOMIC: c_int = 0x4000;
 const IOCAP_SUBPAGE_READ: c_int = 0x8000;

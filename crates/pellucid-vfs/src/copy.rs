@@ -128,6 +128,24 @@ impl CopyFile {
         let _ = fchown(&*self.file, Some(original.uid()), Some(original.gid()));
     }
 
+    /// Gives the file the owner and permissions of the original; where that cannot be, nobody more may read it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn permit_as(&self, original: &Metadata) -> Result<()> {
+        let (user, group) = (original.uid(), original.gid());
+        let mut mode = original.mode() & 0o777;
+        // Only root can give a file away; a group can be given by those who are in it.
+        let is_groups = fchown(&*self.file, Some(user), Some(group))
+            .or_else(|_| fchown(&*self.file, None, Some(group)));
+        if is_groups.is_err() {
+            // The group is another one: it may do what everybody may.
+            mode &= 0o707 | ((mode & 0o007) << 3);
+        }
+        let io = |error| Error::io(Subject::File(self.path.clone()), error);
+        self.file.set_permissions(Permissions::from_mode(mode)).map_err(io)
+    }
+
     /// Renames the file to the copy of `database`. The caller holds the RESERVED lock of
     /// `database`.
     ///

@@ -25,6 +25,7 @@
 //!    `newcomer` decides what a new database beside a sealed one becomes.
 //!    `in_memory` gives databases in memory the room that a copy of them needs.
 //! 8. [`copy`] is the copy that a conversion fills; [`laying`] lays it over the original.
+//!    [`lent_pages`] is a database that SQLite reads from memory, and has no file.
 //! 9. `lower`: a file of the VFS below, where bytes reach the system. `held` gathers units for
 //!    one call of it.
 //! 10. [`opened`] and [`open_file`]: the files of an open connection, for the other crates.
@@ -74,6 +75,7 @@ mod held;
 mod in_memory;
 mod journal_file;
 pub mod laying;
+pub mod lent_pages;
 pub mod link;
 pub mod log_end;
 pub mod lost_log;

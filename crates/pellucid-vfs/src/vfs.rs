@@ -76,6 +76,13 @@ pub fn lower_vfs() -> Option<*mut Vfs> {
     (!shim.is_null()).then(|| below(shim).0)
 }
 
+/// The shim's own structure. `None` before [`register`].
+pub(crate) fn shim() -> Option<&'static Vfs> {
+    let shim = SHIM.load(Ordering::Acquire);
+    // SAFETY: made once and never freed; SQLite changes nothing in it but the list it keeps.
+    (!shim.is_null()).then(|| unsafe { &*shim })
+}
+
 fn register_over_default(api: Api, make_default: bool) -> c_int {
     // SAFETY: the name is terminated; null asks for the default.
     let (known, default) =

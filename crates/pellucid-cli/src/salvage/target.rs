@@ -1,7 +1,5 @@
 //! The new database: made beside its name and given it when it is whole.
 
-use std::fs::{File, Metadata, Permissions};
-use std::os::unix::fs::{fchown, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use pellucid::shown::Shown;
@@ -73,9 +71,8 @@ impl Target {
         let folder = Folder::of(&path).map_err(io)?;
         let file = folder.create(&name_of(&path)).map_err(io)?;
         let original = Way::of(from).and_then(|way| way.look());
-        let permitted = original.map_or(Ok(()), |original| permit_as(&file, &original));
         let file = CopyFile::made(file, folder, path.clone());
-        permitted.map_err(io)?;
+        original.map_or(Ok(()), |original| file.permit_as(&original))?;
         let sealed = birth.is_some();
         let lent = file.lend(!sealed);
         let name = match birth {
@@ -218,20 +215,6 @@ impl Target {
         let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
         names.find(|name| !taken(name)).unwrap_or_default()
     }
-}
-
-/// Gives a new file the owner and permissions of the original; where that cannot be, nobody more may read it.
-fn permit_as(file: &File, original: &Metadata) -> std::io::Result<()> {
-    let (user, group) = (original.uid(), original.gid());
-    let mut mode = original.mode() & 0o777;
-    // Only root can give a file away; a group can be given by those who are in it.
-    let is_groups =
-        fchown(file, Some(user), Some(group)).or_else(|_| fchown(file, None, Some(group)));
-    if is_groups.is_err() {
-        // The group is another one: it may do what everybody may.
-        mode &= 0o707 | ((mode & 0o007) << 3);
-    }
-    file.set_permissions(Permissions::from_mode(mode))
 }
 
 fn building(to: &Path) -> PathBuf {

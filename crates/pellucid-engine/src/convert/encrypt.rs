@@ -94,7 +94,7 @@ pub const AS_COPY: &str = "vfs=pellucid&pellucid_copy=1";
 
 /// The expected size of the copy in bytes. Each page loses the bytes of its tail, so a full
 /// database needs more pages.
-fn expected_bytes(pages: u64, page_bytes: usize) -> u64 {
+pub fn expected_bytes(pages: u64, page_bytes: usize) -> u64 {
     let usable = page_bytes.saturating_sub(TAIL_BYTES).max(1) as u64;
     REGION_BYTES + (pages + 2) * page_bytes as u64 * page_bytes as u64 / usable
 }
@@ -113,7 +113,7 @@ pub fn next_counter(handle: &Handle<'_>) -> Result<u32, DatabaseError> {
 }
 
 /// Sets the fields of page 1 that `VACUUM INTO` does not keep, and forces the copy to disk.
-fn finish_copy(
+pub fn finish_copy(
     copy: &CopyFile,
     keys: &ContainerKeys,
     page_bytes: usize,

@@ -5,11 +5,13 @@
 //! file. From then on the next connection that may write can finish the work. Described in
 //! docs/format.md, "Laying".
 
+pub mod adopt;
 pub mod decrypt;
 pub mod encrypt;
 pub mod original;
 pub mod schema;
 pub mod switch;
+mod unfinished;
 
 /// The step of a conversion, to show its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
