@@ -1,5 +1,7 @@
 //! `encrypt` and `decrypt`.
 
+mod foreign;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -32,7 +34,8 @@ use crate::scan::ScanOptions;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  pellucid encrypt app.db\n  pellucid encrypt app.db --key-file \
-                        app.key --algorithm AES_128"
+                        app.key --algorithm AES_128\n  pellucid encrypt old.db --from sqlcipher \
+                        --passphrase-file - --to new.db"
 )]
 pub struct EncryptArgs {
     /// Plain databases to encrypt
@@ -51,6 +54,8 @@ pub struct EncryptArgs {
     background: bool,
     #[command(flatten)]
     waiting: Waiting,
+    #[command(flatten)]
+    from: foreign::FromArgs,
 }
 
 /// What `decrypt` takes.
@@ -97,6 +102,9 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     let algorithm = args.algorithm;
     if algorithm.is_deprecated() {
         output.warning(format!("{algorithm} is deprecated and slow; AES_256 is the default"));
+    }
+    if let Some(done) = foreign::run(args, output)? {
+        return Ok(done);
     }
     let options = args.waiting.of_scan(args.background);
     options.check(&args.with)?;

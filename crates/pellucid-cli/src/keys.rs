@@ -93,7 +93,8 @@ pub fn only_new(key: Option<&Path>, phrase: Option<&Path>) -> Result<Protection,
 /// The arguments, of whatever command, that read standard input where they are `-`.
 const FROM_INPUT: [&str; 4] = ["key_file", "new_key_file", "media", "base"];
 /// Those that ask instead where that is a terminal: any number of times ([`passphrase`]).
-const FROM_INPUT_OR_ASKED: [&str; 3] = ["passphrase_file", "password_file", "new_passphrase_file"];
+const FROM_INPUT_OR_ASKED: [&str; 4] =
+    ["passphrase_file", "password_file", "new_passphrase_file", "raw_key_file"];
 
 /// How many things are to be read from standard input, which gives one only.
 pub fn inputs(matches: &ArgMatches) -> usize {
@@ -136,6 +137,19 @@ pub fn passphrase(path: &Path, new: bool) -> Result<Passphrase, Failure> {
         return Err(Failure::new("the two passphrases differ", "nothing was changed; try again"));
     }
     Ok(first)
+}
+
+/// Reads a secret of another program's as it is: from a file, standard input, or a terminal.
+pub fn secret(path: &Path, prompt: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    if path != Path::new("-") {
+        return Ok(pellucid_files::secrets::read_private(path)?);
+    }
+    if !std::io::stdin().is_terminal() {
+        return standard_input();
+    }
+    rpassword::prompt_password(prompt)
+        .map(|typed| Zeroizing::new(typed.into_bytes()))
+        .map_err(|error| Failure::new(error, "a terminal is needed to ask for a secret"))
 }
 
 fn refuse_empty(passphrase: Passphrase) -> Result<Passphrase, Failure> {

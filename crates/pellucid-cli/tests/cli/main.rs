@@ -29,6 +29,7 @@ mod events;
 mod everyday;
 mod exchanged_names;
 mod facts;
+mod foreign;
 mod forged_media;
 mod forgeries;
 mod functions;

@@ -1,0 +1,441 @@
+//! The old database's file and its log: held still while they are read, opened page by page, never written.
+
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use pellucid::sector::SQLITE_MAGIC;
+use pellucid::shown::Shown;
+use pellucid::{Error, Subject};
+use pellucid_engine::inspect::{inspect, not_a_database, Kind};
+use pellucid_files::paths::beside;
+use pellucid_files::regular;
+use pellucid_foreign::find::{find, NotFound, SAMPLE_BYTES};
+use pellucid_foreign::log::{Damage, Log, FRAME_HEADER_BYTES, HEADER_BYTES};
+use pellucid_foreign::looks::{is_even, look, Looks};
+use pellucid_foreign::settings::{Program, Settings};
+use pellucid_foreign::{Opener, Secret, Unopened};
+use pellucid_host::patience::Patience;
+use pellucid_host::{byte_lock, holders, DatabaseError};
+use pellucid_vfs::lent_pages::Pages;
+use zeroize::Zeroizing;
+
+use super::Failure;
+
+/// The first of the bytes that each connection locks that reads a database (os_unix.c, `SHARED_FIRST`). While this is locked
+/// for writing, no connection reads or writes, and none opens the log.
+const SHARED_FIRST: i64 = 0x4000_0002;
+const RETRY: Duration = Duration::from_millis(20);
+/// What a rollback journal begins with that has to be played back (SQLite file format, 3).
+const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// A file that may be a database of another program.
+pub struct Candidate {
+    path: PathBuf,
+    file: File,
+    sample: Vec<u8>,
+    before: Metadata,
+}
+
+impl Candidate {
+    /// Opens the file, and keeps every other program away from it.
+    pub fn open(path: &Path, settings: &Settings, timeout: Duration) -> Result<Self, Failure> {
+        let io = |error| Failure::from(Error::io(Subject::File(path.to_owned()), error));
+        // A lock for writing needs a file that is open for writing. Nothing is written.
+        let (file, is_lockable) = match regular::open_to_write(path) {
+            Ok(file) => (file, true),
+            Err(_) => (regular::open(path).map_err(io)?, false),
+        };
+        hold(path, &file, is_lockable, timeout)?;
+        let mut sample = Vec::with_capacity(SAMPLE_BYTES);
+        (&file).take(SAMPLE_BYTES as u64).read_to_end(&mut sample).map_err(io)?;
+        let before = file.metadata().map_err(io)?;
+        refuse_other_kinds(path, &sample, before.len(), settings)?;
+        refuse_hot_journal(path)?;
+        Ok(Self { path: path.to_owned(), file, sample, before })
+    }
+
+    /// Finds its settings with the secret, reads its log, and looks at page 1.
+    pub fn unlock(
+        self,
+        program: Program,
+        settings: &Settings,
+        secret: &Secret,
+    ) -> Result<Foreign, Failure> {
+        let opener =
+            find(program, settings, secret, &self.sample).map_err(|error| match error {
+                // What is encrypted has no structure; with RC4 alone it may, and then a secret opens it.
+                NotFound::NoneOpens { .. } if !is_even(&self.sample) => {
+                    not_a_database(&self.path).into()
+                }
+                error => not_found(&error, secret),
+            })?;
+        let Self { path, file, before, .. } = self;
+        let pages = before.len() / u64::from(opener.page_bytes());
+        let mut source = Foreign {
+            path,
+            file,
+            before,
+            opener,
+            log: None,
+            pages: pages.try_into().unwrap_or(u32::MAX),
+            commits: 0,
+            was_wal: false,
+            last: Mutex::new(None),
+        };
+        source.read_log()?;
+        source.check_header()?;
+        Ok(source)
+    }
+}
+
+/// Waits until no other program has the database open, and keeps them away where the file can be locked.
+fn hold(path: &Path, file: &File, is_lockable: bool, timeout: Duration) -> Result<(), Failure> {
+    let patience = Patience::new(timeout, RETRY);
+    loop {
+        let is_free = match is_lockable {
+            true => byte_lock::take(file, SHARED_FIRST)
+                .map_err(|error| Error::io(Subject::File(path.to_owned()), error))?,
+            false => byte_lock::is_taken(file, SHARED_FIRST) != Some(true),
+        };
+        if is_free {
+            return Ok(());
+        }
+        if !patience.wait() {
+            return Err(DatabaseError::InUse {
+                file: path.shown().to_string(),
+                holders: holders::find(path),
+            }
+            .into());
+        }
+    }
+}
+
+/// Refuses what is no encrypted database of another program, in words about what it is.
+fn refuse_other_kinds(
+    path: &Path,
+    sample: &[u8],
+    bytes: u64,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    let looks = look(sample, bytes);
+    if sample.starts_with(SQLITE_MAGIC) && settings.plaintext_header == 0 {
+        return Err(match looks {
+            Looks::PlainHeader { .. } => Failure::new(
+                "it has a header in clear, and no plain database behind it",
+                "if SQLCipher made it with `cipher_plaintext_header_size`, give `--plaintext-header 32` and `--salt`, or a \
+                 raw key with the salt",
+            )
+            .kind("secret"),
+            _ => Failure::new(
+                "it is not encrypted",
+                "leave out `--from`: `pellucid encrypt` encrypts it in place",
+            )
+            .kind("plain"),
+        });
+    }
+    match inspect(path)?.kind {
+        Kind::Empty => {
+            return Err(Failure::new(
+                "it is empty: there is nothing to encrypt",
+                "look at the path",
+            )
+            .kind("empty"))
+        }
+        Kind::Sealed(_) | Kind::Unfinished | Kind::Damaged(_) => {
+            return Err(Failure::new(
+                "it is encrypted by pellucid already",
+                "leave out `--from`; `pellucid status` shows what opens it",
+            )
+            .kind("sealed"))
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A rollback journal that has to be played back changes pages: only the program that wrote it does that.
+fn refuse_hot_journal(path: &Path) -> Result<(), Failure> {
+    let journal = beside(path, "-journal");
+    let mut begins = [0; JOURNAL_MAGIC.len()];
+    let file = match regular::open(&journal) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io(Subject::File(journal), error).into()),
+    };
+    match file.read_exact_at(&mut begins, 0) {
+        Ok(()) if begins == JOURNAL_MAGIC => Err(Failure::new(
+            format!(
+                "it has a hot journal, `{}`: a program was stopped in a transaction",
+                journal.shown()
+            ),
+            "open the database once with the program that it belongs to, which rolls the transaction back; nothing was \
+             changed",
+        )
+        .kind("hot-journal")),
+        _ => Ok(()),
+    }
+}
+
+fn not_found(error: &NotFound, secret: &Secret) -> Failure {
+    match error {
+        NotFound::NoneOpens { tried } => {
+            let what = match secret {
+                Secret::Passphrase(_) => "passphrase",
+                Secret::Raw(_) => "raw key",
+            };
+            Failure::new(
+                format!("the {what} opens no page of it; tried: {}", tried.join(", ")),
+                "look at the secret first; then name what its program set: `--kdf-iter`, `--kdf-algorithm`, `--hmac`, \
+                 `--cipher`, `--plaintext-header`. If all of that is right, its first pages are damaged",
+            )
+            .kind("wrong-key")
+        }
+        NotFound::Untagged { told } => Failure::new(
+            format!("it opens only if nothing is authenticated ({told}): it has no tags, or somebody changed them"),
+            "if its program was told `PRAGMA cipher_use_hmac = OFF`, or is SQLCipher 1, give `--hmac none`; else restore a \
+             backup",
+        )
+        .kind("untagged"),
+        NotFound::NoSalt => Failure::new(
+            "with a plaintext header the salt is not in the file",
+            "give `--salt`, or a raw key with the salt",
+        )
+        .kind("secret"),
+        NotFound::TooShort => {
+            Failure::new("it is shorter than a page", "look at the path").kind("not-a-database")
+        }
+        NotFound::Refused(cipher) => Failure::new(
+            format!("`{cipher}` is not read: no well-kept library has this cipher"),
+            "with its own program, `PRAGMA rekey` to `chacha20` or `sqlcipher` first",
+        )
+        .kind("unsupported"),
+        NotFound::Setting(why) => super::usage(why, "look at the option"),
+    }
+}
+
+/// An open database of another program.
+pub struct Foreign {
+    path: PathBuf,
+    file: File,
+    before: Metadata,
+    opener: Opener,
+    log: Option<OpenLog>,
+    pages: u32,
+    commits: u64,
+    was_wal: bool,
+    /// The page that was opened last: SQLite reads the header in pieces.
+    last: Mutex<Option<(u32, Zeroizing<Vec<u8>>)>>,
+}
+
+/// Its log, with the frame of each page that it holds.
+struct OpenLog {
+    path: PathBuf,
+    file: File,
+    before: Metadata,
+    frames: HashMap<u32, u64>,
+}
+
+impl std::fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Foreign").field("opener", &self.opener).finish_non_exhaustive()
+    }
+}
+
+impl Foreign {
+    /// Whether its pages have tags.
+    pub fn is_authenticated(&self) -> bool {
+        self.opener.is_authenticated()
+    }
+
+    /// Whether it was in WAL mode.
+    pub fn was_wal(&self) -> bool {
+        self.was_wal
+    }
+
+    /// Its settings, in words.
+    pub fn settings(&self) -> &str {
+        self.opener.told()
+    }
+
+    /// The commits that its log holds.
+    pub fn commits(&self) -> u64 {
+        self.commits
+    }
+
+    /// What it was found to be, in words.
+    pub fn told(&self) -> String {
+        let log = match self.commits {
+            0 => String::new(),
+            1 => ", with one commit of its log".to_owned(),
+            many => format!(", with {many} commits of its log"),
+        };
+        format!("{}{log}", self.settings())
+    }
+
+    /// Finds the frames that are committed.
+    fn read_log(&mut self) -> Result<(), Failure> {
+        let path = beside(&self.path, "-wal");
+        let io = |error| Failure::from(Error::io(Subject::File(path.clone()), error));
+        let file = match regular::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(io(error)),
+        };
+        let before = file.metadata().map_err(io)?;
+        let mut header = [0; HEADER_BYTES];
+        if before.len() < header.len() as u64 {
+            return Ok(());
+        }
+        let mut reader = BufReader::with_capacity(1 << 20, &file);
+        reader.seek(SeekFrom::Start(0)).map_err(io)?;
+        reader.read_exact(&mut header).map_err(io)?;
+        let damaged = |damage| damaged_log(&path, damage);
+        let page_bytes = self.opener.page_bytes();
+        let Some(mut log) = Log::begin(&header, page_bytes).map_err(damaged)? else {
+            return Ok(());
+        };
+        let mut frames = HashMap::new();
+        let (mut head, mut page) = ([0; FRAME_HEADER_BYTES], vec![0; page_bytes as usize]);
+        loop {
+            match reader.read_exact(&mut head).and_then(|()| reader.read_exact(&mut page)) {
+                Ok(()) => {}
+                // A torn frame at the end.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
+                Err(error) => return Err(io(error)),
+            }
+            if let Some(commit) = log.next(&head, &page) {
+                frames.extend(commit.pages);
+                self.pages = commit.size;
+                self.commits += 1;
+            }
+        }
+        log.end().map_err(damaged)?;
+        self.log = Some(OpenLog { path, file, before, frames });
+        Ok(())
+    }
+
+    /// Looks at the header of page 1: the format that was set, and whether all pages are there.
+    fn check_header(&mut self) -> Result<(), Failure> {
+        let page = self.open_page(1)?;
+        let number = |at: usize| {
+            let four = page.get(at..at + 4).and_then(|four| four.try_into().ok());
+            four.map_or(0, u32::from_be_bytes)
+        };
+        self.was_wal = page.get(18) == Some(&2);
+        // Written by a version of SQLite that keeps the number (SQLite file format, 1.3.7).
+        let is_kept = number(24) == number(92);
+        if is_kept && number(28) > self.pages {
+            return Err(Error::corrupt(
+                Subject::File(self.path.clone()),
+                format!("it is cut off: {} of {} pages are there", self.pages, number(28)),
+            )
+            .into());
+        }
+        Ok(())
+    }
+
+    /// Opens a page: from the log if that has it.
+    fn open_page(&self, number: u32) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let bytes = self.opener.page_bytes();
+        let mut page = Zeroizing::new(vec![0; bytes as usize]);
+        let in_log = self.log.as_ref().and_then(|log| Some((log, *log.frames.get(&number)?)));
+        let (file, path, at) = match in_log {
+            Some((log, frame)) => {
+                let head = FRAME_HEADER_BYTES as u64;
+                let at = HEADER_BYTES as u64 + (frame - 1) * (head + u64::from(bytes)) + head;
+                (&log.file, &log.path, at)
+            }
+            None => (&self.file, &self.path, u64::from(number - 1) * u64::from(bytes)),
+        };
+        file.read_exact_at(&mut page, at).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => {
+                Error::corrupt(Subject::Page(number), "the file ends before it")
+            }
+            _ => Error::io(Subject::File(path.clone()), error),
+        })?;
+        self.opener.open(number, &mut page).map_err(|unopened| match (unopened, in_log) {
+            (Unopened::Unauthentic, None) => {
+                Error::unauthentic(Subject::Page(number), "authentication tag does not match")
+            }
+            (Unopened::Unauthentic, Some((_, frame))) => Error::unauthentic(
+                Subject::Page(number),
+                format!("authentication tag does not match in frame {frame} of the log"),
+            ),
+            (Unopened::Length, _) => {
+                Error::corrupt(Subject::Page(number), "it cannot be decrypted")
+            }
+        })?;
+        Ok(page)
+    }
+}
+
+impl Pages for Foreign {
+    fn bytes(&self) -> u64 {
+        u64::from(self.pages) * u64::from(self.opener.page_bytes())
+    }
+
+    fn read(&self, buffer: &mut [u8], at: u64) -> Result<(), Error> {
+        let bytes = u64::from(self.opener.page_bytes());
+        let number = u32::try_from(at / bytes + 1).unwrap_or(u32::MAX);
+        let within = (at % bytes) as usize;
+        let mut last = self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if !matches!(&*last, Some((kept, _)) if *kept == number) {
+            *last = None;
+            let mut page = self.open_page(number)?;
+            if number == 1 {
+                // The log is read here already; SQLite is to look for none.
+                page[18..20].fill(1);
+            }
+            *last = Some((number, page));
+        }
+        let page = last.as_ref().map(|(_, page)| &page[..]).unwrap_or_default();
+        let part = page.get(within..within + buffer.len()).ok_or_else(|| {
+            Error::corrupt(Subject::Page(number), "SQLite asks for more than a page")
+        })?;
+        buffer.copy_from_slice(part);
+        Ok(())
+    }
+
+    fn assert_unchanged(&self) -> Result<(), Error> {
+        let log = self.log.as_ref().map(|log| (&log.path, &log.file, &log.before));
+        let own = (&self.path, &self.file, &self.before);
+        for (path, file, before) in std::iter::once(own).chain(log) {
+            let now =
+                file.metadata().map_err(|error| Error::io(Subject::File(path.clone()), error))?;
+            if stamp(&now) != stamp(before) {
+                return Err(Error::misuse(
+                    Subject::File(path.clone()),
+                    "a program changed it while it was read: close every program that uses it and try again; no new database \
+                     was made",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What differs after a write.
+fn stamp(found: &Metadata) -> (u64, i64, i64, i64, i64) {
+    (found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec())
+}
+
+fn damaged_log(path: &Path, damage: Damage) -> Failure {
+    let subject = |frame: u64| Subject::Frame(frame.try_into().unwrap_or(u32::MAX));
+    let behind =
+        "commits lie behind it, which the program that wrote them would drop without a word";
+    let error = match damage {
+        Damage::Header => Error::corrupt(Subject::WalHeader, format!("damaged; {behind}")),
+        Damage::Frame(frame) => Error::corrupt(subject(frame), format!("damaged; {behind}")),
+        Damage::PageSize(bytes) => Error::corrupt(
+            Subject::WalHeader,
+            format!("it is a log of pages of {bytes} bytes, which this database does not have"),
+        ),
+    };
+    let hint = "restore database and log from a backup; without those commits: move the log away and run it again";
+    Failure { hint: Some(hint.to_owned()), ..Failure::from(error).about(path) }
+}
