@@ -41,8 +41,9 @@ pub struct Log {
     salt: [u8; 8],
     /// The checksum so far: of the last good frame.
     checksum: (u32, u32),
-    /// Stored by the frame before, whether it was good or not.
-    stored: (u32, u32),
+    /// Where the checksum of the next frame may begin once one is not good: with what that stores, or, where that is what is
+    /// damaged, with what it should.
+    behind: [(u32, u32); 2],
     frames: u64,
     /// The first frame that is not good.
     broken: Option<u64>,
@@ -84,7 +85,7 @@ impl Log {
             big_endian,
             salt,
             checksum,
-            stored: (be(header, 24), be(header, 28)),
+            behind: [(be(header, 24), be(header, 28)), checksum],
             frames: 0,
             broken: (!is_header_good).then_some(0),
             damage: None,
@@ -95,9 +96,12 @@ impl Log {
     /// Takes the next frame: its header and its page. Returns what is committed with it.
     pub fn next(&mut self, header: &[u8; FRAME_HEADER_BYTES], page: &[u8]) -> Option<Commit> {
         self.frames += 1;
-        let from = if self.broken.is_some() { self.stored } else { self.checksum };
-        let frame = self.parse(from, header, page);
-        self.stored = frame.checksum;
+        let from = if self.broken.is_some() { self.behind[0] } else { self.checksum };
+        let mut frame = self.parse(from, header, page);
+        if self.broken.is_some() && frame.checksum != frame.computed_after {
+            frame = self.parse(self.behind[1], header, page);
+        }
+        self.behind = [frame.checksum, frame.computed_after];
         if self.broken == Some(0) && self.frames == 1 {
             // The header's own salts may be what is damaged.
             self.salt = frame.salt;
@@ -165,4 +169,107 @@ fn sum(big_endian: bool, (mut one, mut two): (u32, u32), bytes: &[u8]) -> (u32, 
         two = two.wrapping_add(word(&pair[4..])).wrapping_add(one);
     }
     (one, two)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: usize = 512;
+
+    /// A log whose frames are `(page, size after the commit or 0)`.
+    fn log(big_endian: bool, frames: &[(u32, u32)]) -> Vec<u8> {
+        let mut log = Vec::new();
+        for number in [MAGIC | u32::from(big_endian), VERSION, PAGE as u32, 1, 77, 78] {
+            log.extend_from_slice(&number.to_be_bytes());
+        }
+        let mut at = sum(big_endian, (0, 0), &log);
+        let put = |log: &mut Vec<u8>, (one, two): (u32, u32)| {
+            log.extend_from_slice(&one.to_be_bytes());
+            log.extend_from_slice(&two.to_be_bytes());
+        };
+        put(&mut log, at);
+        for (number, (page, commit)) in frames.iter().enumerate() {
+            let head = [page.to_be_bytes(), commit.to_be_bytes()].concat();
+            let content = vec![number as u8 ^ 0x5a; PAGE];
+            at = sum(big_endian, sum(big_endian, at, &head), &content);
+            log.extend_from_slice(&head);
+            put(&mut log, (77, 78));
+            put(&mut log, at);
+            log.extend_from_slice(&content);
+        }
+        log
+    }
+
+    /// The commits, and how the log ends.
+    fn read(log: &[u8]) -> (Vec<Commit>, Result<(), Damage>) {
+        let mut commits = Vec::new();
+        let header = log.first_chunk().unwrap();
+        let mut reader = match Log::begin(header, PAGE as u32) {
+            Ok(Some(reader)) => reader,
+            Ok(None) => return (commits, Ok(())),
+            Err(damage) => return (commits, Err(damage)),
+        };
+        for frame in log[HEADER_BYTES..].chunks_exact(FRAME_HEADER_BYTES + PAGE) {
+            commits.extend(reader.next(frame.first_chunk().unwrap(), &frame[FRAME_HEADER_BYTES..]));
+        }
+        (commits, reader.end())
+    }
+
+    const FRAMES: [(u32, u32); 6] = [(1, 0), (3, 3), (2, 4), (4, 0), (1, 4), (5, 0)];
+
+    #[test]
+    fn commits_have_the_frames_before_them_and_no_others() {
+        for big_endian in [false, true] {
+            let (commits, end) = read(&log(big_endian, &FRAMES));
+            assert_eq!(end, Ok(()));
+            let of = |pages: &[(u32, u64)], size| Commit { pages: pages.to_vec(), size };
+            assert_eq!(
+                commits,
+                [of(&[(1, 1), (3, 2)], 3), of(&[(2, 3)], 4), of(&[(4, 4), (1, 5)], 4)]
+            );
+        }
+    }
+
+    /// Every byte of it, but those of the header that say nothing: the number of the checkpoint is in its checksum as well.
+    #[test]
+    fn a_changed_byte_is_damage_where_commits_lie_behind_it_and_a_tail_where_none_do() {
+        let good = log(false, &FRAMES);
+        let frame = FRAME_HEADER_BYTES + PAGE;
+        for at in 4..good.len() {
+            let mut changed = good.clone();
+            changed[at] ^= 1;
+            let (commits, end) = read(&changed);
+            let number = at.checked_sub(HEADER_BYTES).map(|at| at / frame);
+            match number {
+                None => assert_eq!(end, Err(Damage::Header), "{at}"),
+                // The commit of frame 5 is behind frames 1 to 4.
+                Some(index @ 0..=3) => {
+                    assert_eq!(end, Err(Damage::Frame(index as u64 + 1)), "{at}");
+                }
+                Some(4) => assert_eq!((commits.len(), end), (2, Ok(())), "{at}"),
+                Some(_) => assert_eq!((commits.len(), end), (3, Ok(())), "{at}"),
+            }
+        }
+    }
+
+    #[test]
+    fn frames_of_an_older_log_behind_the_new_one_are_none_of_it() {
+        let (old, new) = (log(false, &FRAMES), log(false, &FRAMES[..2]));
+        let mut older = old.clone();
+        // Another salt: the log was begun anew.
+        for frame in older[HEADER_BYTES..].chunks_exact_mut(FRAME_HEADER_BYTES + PAGE) {
+            frame[8] ^= 1;
+        }
+        let joined = [&new[..], &older[new.len()..]].concat();
+        let (commits, end) = read(&joined);
+        assert_eq!((commits.len(), end), (1, Ok(())));
+        assert_eq!(read(&[0; 2000]).1, Ok(()), "no log at all");
+        let mut other = old;
+        other[8..12].copy_from_slice(&1024u32.to_be_bytes());
+        let again = sum(false, (0, 0), &other[..24]);
+        other[24..28].copy_from_slice(&again.0.to_be_bytes());
+        other[28..32].copy_from_slice(&again.1.to_be_bytes());
+        assert_eq!(read(&other).1, Err(Damage::PageSize(1024)));
+    }
 }

@@ -20,7 +20,7 @@ pub enum Looks {
     /// Encrypted: no structure at all, as SQLCipher, SEE and some ciphers of SQLite3 Multiple Ciphers leave it. So does
     /// everything else that is encrypted or compressed.
     NoStructure,
-    /// A backup of SQL Server's own format (MTF), not encrypted.
+    /// A backup as SQL Server writes it.
     SqlServerBackup,
     /// A PVK: a private key as SQL Server backs it up.
     Pvk,
@@ -42,7 +42,8 @@ pub fn look(sample: &[u8], bytes: u64) -> Looks {
     if sample.starts_with(&[0x1e, 0xf1, 0xb5, 0xb0]) {
         return Looks::Pvk;
     }
-    if sample.starts_with(b"TAPE") {
+    // Microsoft Tape Format, and what SQL Server writes if it compresses.
+    if sample.starts_with(b"TAPE") || sample.starts_with(b"MSSQLBAK") {
         return Looks::SqlServerBackup;
     }
     let text = sample.trim_ascii_start();
@@ -121,4 +122,55 @@ pub fn is_even(sample: &[u8]) -> bool {
     let chi: f64 =
         counts.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum();
     (chi - 255.0).abs() < 10.0 * (2.0f64 * 255.0).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes as even as a cipher's: a hash of their number.
+    fn even(bytes: usize) -> Vec<u8> {
+        let blocks = (0..bytes.div_ceil(32) as u64).flat_map(|block| {
+            let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &block.to_le_bytes());
+            hash.as_ref().to_vec()
+        });
+        blocks.take(bytes).collect()
+    }
+
+    fn of(sample: &[u8]) -> Looks {
+        look(sample, sample.len() as u64)
+    }
+
+    const FIELDS: [u8; 8] = [0x10, 0, 1, 1, 32, 64, 32, 32];
+
+    #[test]
+    fn each_kind_is_told_by_what_is_in_clear_of_it() {
+        let mut sample = even(8192);
+        assert_eq!(of(&sample), Looks::NoStructure);
+        sample[16..24].copy_from_slice(&FIELDS);
+        assert_eq!(of(&sample), Looks::HeaderInClear { page_bytes: 4096, reserved: 32 });
+        sample[..16].copy_from_slice(crate::cipher::MAGIC);
+        assert_eq!(of(&sample), Looks::PlainHeader { page_bytes: 4096, reserved: 32 });
+        sample[100..108].copy_from_slice(&[13, 0, 0, 0, 4, 12, 0, 0]);
+        assert_eq!(of(&sample), Looks::Unknown, "a plain database");
+        for (begin, looks) in [
+            (&b"TAPE\0\0"[..], Looks::SqlServerBackup),
+            (b"MSSQLBAK\x02", Looks::SqlServerBackup),
+            (&[0x1e, 0xf1, 0xb5, 0xb0], Looks::Pvk),
+            (b"\n-----BEGIN PRIVATE KEY-----", Looks::Pem),
+            (&[0x30, 0x82, 0x03, 0x04, 2, 1, 3, 0x30], Looks::Pfx),
+            (&[0x30, 0x82, 0x03, 0x04, 0x30, 0x82], Looks::Der),
+        ] {
+            let mut sample = even(776);
+            sample[..begin.len()].copy_from_slice(begin);
+            assert_eq!(of(&sample), looks);
+        }
+    }
+
+    #[test]
+    fn text_zeros_and_what_is_too_short_or_no_sectors_are_nothing() {
+        for sample in [&b"text ".repeat(2000)[..], &[0; 8192], &[], &even(100), &even(8191)] {
+            assert_eq!(of(sample), Looks::Unknown, "{} bytes", sample.len());
+        }
+    }
 }

@@ -436,6 +436,7 @@ fn damaged_log(path: &Path, damage: Damage) -> Failure {
             format!("it is a log of pages of {bytes} bytes, which this database does not have"),
         ),
     };
-    let hint = "restore database and log from a backup; without those commits: move the log away and run it again";
+    let hint = "restore database and log from a backup; its own program, which opens it, keeps the commits before that place \
+                and drops the others";
     Failure { hint: Some(hint.to_owned()), ..Failure::from(error).about(path) }
 }
