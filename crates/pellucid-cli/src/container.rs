@@ -9,6 +9,7 @@ use pellucid_engine::inspect::{self, inspect, Kind, SealedHeader};
 use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::output::{Failure, Output};
+use crate::seems::seems;
 
 /// Starts the program's own SQLite with the shim.
 pub fn begin() -> Result<(), Failure> {
@@ -54,9 +55,15 @@ pub fn interrupted() -> Failure {
     .kind("interrupted")
 }
 
-/// The file at `path` is neither plain nor sealed.
+/// The file at `path` is neither plain nor sealed. What it seems to be is the hint.
 pub fn not_a_database(path: &Path) -> Failure {
-    inspect::not_a_database(path).into()
+    let failure = Failure::from(inspect::not_a_database(path));
+    match seems(path) {
+        Some(seems) => {
+            Failure { hint: Some(format!("it {}. {}", seems.told, seems.todo)), ..failure }
+        }
+        None => failure,
+    }
 }
 
 /// In words: where both copies of the header are damaged, no key is in it any more.

@@ -29,6 +29,7 @@ use crate::named;
 use crate::output::{bytes, date, seconds, Failure, Output, Unit};
 use crate::rekey;
 use crate::scan::ScanOptions;
+use crate::seems::seems;
 
 /// What `encrypt` takes.
 #[derive(Debug, Args)]
@@ -175,6 +176,8 @@ enum Found {
 
 fn found(database: &Path) -> Result<Found, Failure> {
     match inspect(database)?.kind {
+        // A header in clear, and no plain database behind it.
+        Kind::Plain if seems(database).is_some() => Err(not_a_database(database)),
         Kind::Plain => Ok(Found::Plain),
         Kind::Sealed(sealed) if sealed.header.is_switched_off() => Ok(Found::SwitchedOff),
         Kind::Sealed(sealed) => Err(match sealed.header.state {

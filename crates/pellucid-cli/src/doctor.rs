@@ -10,7 +10,7 @@ use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_backup::history::History;
 use pellucid_backup::job::leftovers;
-use pellucid_engine::inspect::{inspect, Inspection, Kind};
+use pellucid_engine::inspect::{inspect, not_a_database, Inspection, Kind};
 use pellucid_files::paths::directory_of;
 use pellucid_keyring::Keyring;
 use pellucid_vfs::lost_log;
@@ -22,11 +22,18 @@ use crate::known::{certificate_gone, Known};
 use crate::output::{self, bytes, now, Failure, Output};
 use crate::pinned;
 use crate::policy::Told;
+use crate::seems::seems;
 
 /// What `doctor` takes.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  pellucid doctor\n  pellucid --json doctor")]
-pub struct DoctorArgs {}
+#[command(
+    after_help = "Example:\n  pellucid doctor\n  pellucid --json doctor\n  pellucid doctor found.db"
+)]
+pub struct DoctorArgs {
+    /// Files to name, of whatever program, instead of the machine
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
 
 /// One look.
 struct Finding {
@@ -36,11 +43,13 @@ struct Finding {
     todo: Option<String>,
     /// It could be better, and needs no attention.
     is_advice: bool,
+    /// A word for what a file seems to be.
+    seems: Option<&'static str>,
 }
 
 impl Finding {
     fn good(what: &'static str, told: impl Into<String>) -> Self {
-        Self { what, told: told.into(), todo: None, is_advice: false }
+        Self { what, told: told.into(), todo: None, is_advice: false, seems: None }
     }
 
     fn advice(what: &'static str, told: impl Into<String>) -> Self {
@@ -48,12 +57,60 @@ impl Finding {
     }
 
     fn bad(what: &'static str, told: impl Into<String>, todo: impl Into<String>) -> Self {
-        Self { what, told: told.into(), todo: Some(todo.into()), is_advice: false }
+        Self { todo: Some(todo.into()), ..Self::good(what, told) }
     }
 }
 
-/// Looks at everything; exit 4 if something needs attention.
-pub fn run(output: &Output) -> Result<ExitCode, Failure> {
+/// Looks at everything, or at the files that are named; exit 4 if something needs attention.
+pub fn run(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
+    if args.files.is_empty() {
+        return Ok(tell(&machine(), output));
+    }
+    let findings: Result<Vec<_>, _> = args.files.iter().map(|path| file(path)).collect();
+    Ok(tell(&findings?, output))
+}
+
+/// What a file is, or seems to be.
+fn file(path: &Path) -> Result<Finding, Failure> {
+    let about = |error| Failure::from(error).about(path);
+    let seems = seems(path);
+    let kind = inspect(path).map_err(about)?.kind;
+    let name = path.shown();
+    let advice =
+        |told: &str, todo: &str| Finding::advice("file", format!("`{name}` {told}\n{todo}"));
+    Ok(match (kind, seems) {
+        (Kind::Plain | Kind::NotADatabase, Some(seems)) => {
+            Finding { seems: Some(seems.kind), ..advice(&seems.told, &seems.todo) }
+        }
+        (Kind::Plain, None) => {
+            advice("is a plain SQLite database", &format!("`pellucid encrypt {name}` encrypts it"))
+        }
+        (Kind::Sealed(_), _) => Finding::good(
+            "file",
+            format!(
+                "`{name}` is a database that pellucid encrypted\n`pellucid status {name}` has more"
+            ),
+        ),
+        (Kind::Empty, _) => Finding::good("file", format!("`{name}` is empty")),
+        (Kind::Unfinished, _) => Finding::bad(
+            "file",
+            format!("`{name}`: an encryption or decryption was interrupted"),
+            format!("`pellucid check {name}` finishes it"),
+        ),
+        (Kind::Damaged(error), _) => {
+            let todo = "restore a backup";
+            Finding::bad("file", format!("`{name}`: {}", unreadable(&error)), todo)
+        }
+        _ => {
+            let found = not_a_database(path);
+            let told = found.to_string();
+            let told = told.split_once("`: ").map_or(told.clone(), |(_, rest)| rest.to_owned());
+            advice(&format!("is {told}"), "nothing here reads it as a database")
+        }
+    })
+}
+
+fn machine() -> Vec<Finding> {
     let mut findings = vec![
         Finding::good(
             "version",
@@ -72,8 +129,12 @@ pub fn run(output: &Output) -> Result<ExitCode, Failure> {
             findings.push(Finding::bad("keyring", error.to_string(), "set PELLUCID_HOME"))
         }
     }
+    findings
+}
+
+fn tell(findings: &[Finding], output: &Output) -> ExitCode {
     let mut shown = output::list();
-    for finding in &findings {
+    for finding in findings {
         match &finding.todo {
             None if finding.is_advice => shown.add_row(["--", finding.what, &finding.told]),
             None => shown.add_row(["ok", finding.what, &finding.told]),
@@ -90,10 +151,13 @@ pub fn run(output: &Output) -> Result<ExitCode, Failure> {
         "ok": !attention,
         "findings": findings.iter().map(|finding| serde_json::json!({
             "ok": finding.todo.is_none(), "what": finding.what, "told": finding.told, "todo": finding.todo,
-            "advice": finding.is_advice,
+            "advice": finding.is_advice, "seems": finding.seems,
         })).collect::<Vec<_>>(),
     }));
-    Ok(if attention { ExitCode::from(exit::ATTENTION) } else { ExitCode::SUCCESS })
+    match attention {
+        true => ExitCode::from(exit::ATTENTION),
+        false => ExitCode::SUCCESS,
+    }
 }
 
 fn processor() -> Finding {

@@ -37,6 +37,7 @@ mod rekey;
 mod run;
 mod salvage;
 mod scan;
+mod seems;
 mod sql;
 mod status;
 
@@ -255,7 +256,7 @@ fn main() -> ExitCode {
         Command::Accept(args) => accept::run(args, &output),
         Command::Policy(args) => policy::run(args, &output),
         Command::Sql(args) => sql::run(args, &output),
-        Command::Doctor(_) => doctor::run(&output),
+        Command::Doctor(args) => doctor::run(args, &output),
         Command::Events(args) => events::run(args, &output),
         Command::Run(args) => run::run(args),
         Command::Extension(_) => extension::run(&output),

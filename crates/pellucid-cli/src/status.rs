@@ -24,6 +24,7 @@ use crate::output::{bytes, date, now, table, Failure, Grid, Output};
 use crate::pinned;
 use crate::policy::Told;
 use crate::scan;
+use crate::seems::seems;
 
 /// What `status` takes.
 #[derive(Debug, Args)]
@@ -162,7 +163,11 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
         ));
     }
     match &found.kind {
-        Kind::Plain => warnings.push(format!("`{name}` is NOT encrypted")),
+        Kind::Plain | Kind::NotADatabase => match (seems(&found.path), &found.kind) {
+            (Some(seems), _) => warnings.push(format!("`{name}` {}; {}", seems.told, seems.todo)),
+            (None, Kind::Plain) => warnings.push(format!("`{name}` is NOT encrypted")),
+            (None, _) => {}
+        },
         Kind::Unfinished => warnings.push(format!(
             "`{name}`: an encryption or decryption was interrupted; `pellucid check` finishes it"
         )),

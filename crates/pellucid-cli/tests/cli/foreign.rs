@@ -530,3 +530,45 @@ fn no_file_has_a_word_of_it_in_clear_while_it_is_converted() {
         assert!(!has(&std::fs::read(place.path("new.db")).unwrap()), "{name}");
     }
 }
+
+#[test]
+fn doctor_status_and_encrypt_say_what_a_file_of_another_program_seems_to_be() {
+    let kinds = [
+        ("sc4", "it has no structure", "--from sqlcipher"),
+        ("sc3-debian", "it has no structure", "--from sqlcipher"),
+        ("sc4-header", "header in clear", "--plaintext-header 32"),
+        ("mc-chacha20", "chacha20 or ascon128", "--from sqlite3mc"),
+        ("mc-aegis", "aegis-256", "--from sqlite3mc"),
+        ("mc-sqlcipher", "80 reserved bytes sqlcipher", "--from sqlite3mc"),
+        ("mc-aes256cbc", "aes128cbc or aes256cbc", "--from sqlite3mc"),
+    ];
+    for (name, told, todo) in kinds {
+        let (place, _) = with(name);
+        let doctor = place.pellucid(&["doctor", "old.db"]).succeeded();
+        let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat(&doctor).contains(told) && flat(&doctor).contains(todo), "{name}: {doctor}");
+        let status = place.pellucid(&["status", "old.db"]);
+        assert!(status.stderr.contains(told), "{name}: {status:?}");
+        assert!(!status.stderr.contains("is NOT encrypted"), "{name}: {status:?}");
+        let encrypt = place.pellucid(&["encrypt", "old.db"]);
+        assert_eq!(encrypt.code, 1, "{name}: {encrypt:?}");
+        assert!(encrypt.stderr.contains(told), "{name}: {encrypt:?}");
+    }
+    let place = Place::new();
+    place.plain("plain.db");
+    place.sealed("sealed.db", &[]);
+    std::fs::write(place.path("text"), "some text\n".repeat(900)).unwrap();
+    std::fs::write(place.path("key.pvk"), b"\x1e\xf1\xb5\xb0 and more").unwrap();
+    for (name, told) in [
+        ("plain.db", "is a plain SQLite database"),
+        ("sealed.db", "is a database that pellucid encrypted"),
+        ("text", "neither an SQLite database nor an encrypted one"),
+        ("key.pvk", "(PVK)"),
+    ] {
+        let said = place.pellucid(&["doctor", name]).succeeded();
+        assert!(said.contains(told), "{name}: {said}");
+    }
+    assert_eq!(place.pellucid(&["doctor", "nothing"]).code, 1);
+    let status = place.pellucid(&["status", "plain.db"]);
+    assert!(status.stderr.contains("is NOT encrypted"), "{status:?}");
+}
