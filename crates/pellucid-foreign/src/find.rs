@@ -189,3 +189,68 @@ fn page_sizes(settings: &Settings, usual: u32) -> Vec<u32> {
         PAGE_BYTES.iter().copied().filter(|bytes| settings.page_bytes.is_none() && *bytes != usual);
     first.into_iter().chain(rest).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Cipher;
+
+    const SQLCIPHER: &[u8] = include_bytes!("../../../tests/data/foreign/sc4-iter-1000.db");
+    const CHACHA20: &[u8] = include_bytes!("../../../tests/data/foreign/mc-chacha20-iter-1000.db");
+
+    fn cheap() -> Settings {
+        Settings { iterations: Some(1000), ..Settings::default() }
+    }
+
+    fn word() -> Secret {
+        Secret::of_passphrase(b"correct horse")
+    }
+
+    /// Whatever lies in the file, and wherever it ends, it is opened or refused.
+    #[test]
+    fn no_beginning_of_a_file_is_more_than_an_error() {
+        let mut found = 0;
+        for (program, file) in
+            [(Program::SqlCipher, SQLCIPHER), (Program::MultipleCiphers, CHACHA20)]
+        {
+            for end in (0..9000).step_by(701).chain([511, 512, 513, 4095, 4096]) {
+                let is_whole = end >= 4096;
+                let opened = find(program, &cheap(), &word(), &file[..end]);
+                assert_eq!(opened.is_ok(), is_whole, "{end}: {opened:?}");
+                found += u32::from(is_whole);
+                // A page of nothing, and one of ones, behind a good salt.
+                for fill in [0, 0xff] {
+                    let mut other = file[..end].to_vec();
+                    other.iter_mut().skip(16).for_each(|byte| *byte = fill);
+                    assert!(find(program, &cheap(), &word(), &other).is_err(), "{end}");
+                }
+            }
+        }
+        assert!(found > 10);
+    }
+
+    #[test]
+    fn a_page_opens_at_its_own_number_only() {
+        let opener = find(Program::SqlCipher, &cheap(), &word(), SQLCIPHER).unwrap();
+        let page = |number: usize| SQLCIPHER[(number - 1) * 4096..number * 4096].to_vec();
+        for at in 1..=5 {
+            for number in 1..=5 {
+                let mut bytes = page(at);
+                let opened = opener.open(number, &mut bytes);
+                assert_eq!(opened.is_ok(), at == number as usize, "{at} as {number}");
+                assert!(opened.is_ok() || bytes.iter().all(|byte| *byte == 0), "nothing is left");
+            }
+        }
+        assert_eq!(opener.open(1, &mut [0; 100]), Err(crate::Unopened::Length));
+    }
+
+    #[test]
+    fn a_cipher_of_the_other_program_is_a_setting_that_cannot_be() {
+        let settings = Settings { cipher: Some(Cipher::Rc4), ..cheap() };
+        let found = find(Program::SqlCipher, &settings, &word(), SQLCIPHER).unwrap_err();
+        assert!(matches!(found, NotFound::Setting(_)), "{found:?}");
+        let settings = Settings { cipher: Some(Cipher::Aegis), ..cheap() };
+        let found = find(Program::MultipleCiphers, &settings, &word(), CHACHA20).unwrap_err();
+        assert_eq!(found, NotFound::Refused("aegis"));
+    }
+}

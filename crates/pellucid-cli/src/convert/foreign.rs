@@ -83,7 +83,11 @@ fn write(
         to,
     };
     let bar = output.progress("encrypting", Unit::Bytes);
-    let untouched = format!("`{}` is as it was, and there is no `{}`", from.shown(), to.shown());
+    let untouched = format!(
+        "`{}` is as it was, and there is no `{}`; the next run removes what was written of it",
+        from.shown(),
+        to.shown()
+    );
     interrupted::answer_with(format_args!("{untouched}"));
     let header = adopt(&job, birth, &args.waiting.options(), &mut |_: Stage, done, all| {
         bar.set_length(all.max(done));

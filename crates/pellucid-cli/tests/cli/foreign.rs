@@ -436,6 +436,43 @@ fn a_name_that_is_taken_is_never_written_over() {
     assert!(!place.path("keys").exists(), "a refused command makes no keys");
 }
 
+/// What a killed run leaves has a mode that no other file has, and nobody holds its lock.
+#[test]
+fn what_a_killed_run_left_is_removed_and_nothing_else_of_that_name() {
+    let (place, case) = with("sc4");
+    let left = place.path("new.db.pellucid-encrypting");
+    std::fs::write(&left, [7; 5000]).unwrap();
+    let said = encrypt(&place, &case, &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("move it away"), "{said:?}");
+    assert_eq!(std::fs::read(&left).unwrap(), [7; 5000]);
+    std::fs::set_permissions(&left, PermissionsExt::from_mode(0o1600)).unwrap();
+    assert_eq!(encrypt(&place, &case, &[]).code, 0);
+    assert!(!left.exists());
+    assert_eq!(dump(&place, "new.db"), dump_of(&["content.sql"]));
+}
+
+/// Root reads what others may not write; another user's file that cannot be opened for writing is read as well.
+#[test]
+fn a_database_that_may_only_be_read_is_taken() {
+    let (place, case) = with("sc4-log");
+    let names = ["old.db", "old.db-wal"].map(|name| place.path(name));
+    for name in &names {
+        std::fs::set_permissions(name, PermissionsExt::from_mode(0o400)).unwrap();
+    }
+    // A second name in a folder that others may write to: not opened for writing, even by root.
+    std::fs::create_dir(place.path("open")).unwrap();
+    std::fs::set_permissions(place.path("open"), PermissionsExt::from_mode(0o777)).unwrap();
+    std::fs::hard_link(&names[0], place.path("open/old.db")).unwrap();
+    std::fs::rename(&names[1], place.path("open/old.db-wal")).unwrap();
+    let mut command = place.command(PELLUCID);
+    command.args(["encrypt", "open/old.db", "--from", "sqlcipher", "--to", "new.db"]);
+    command.args(["--passphrase-file", "word", "--new-key-file", "new.key"]);
+    let said = said(command.args(&case.arguments));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(dump(&place, "new.db"), dump_of(&["content.sql", "more.sql"]));
+}
+
 #[test]
 fn secrets_come_from_files_that_nobody_else_reads_and_from_standard_input() {
     let (place, case) = with("sc4");
