@@ -38,19 +38,21 @@ pub fn run(args: &ManualArgs, output: &Output) -> Result<ExitCode, Failure> {
     let mut command = without_help_pages(crate::Cli::command());
     command.build();
     let pages = args.directory.join("man/man1");
-    std::fs::create_dir_all(&pages).map_err(|error| failed(&pages, error))?;
     write_pages(&command, &pages).map_err(|error| failed(&pages, error))?;
     for (shell, name) in COMPLETIONS {
         let path = args.directory.join(name);
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut command, "pellucid", &mut text);
-        let directory = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(directory)
-            .and_then(|()| std::fs::write(&path, text))
-            .map_err(|error| failed(&path, error))?;
+        write(&path, &text).map_err(|error| failed(&path, error))?;
     }
     output.line(format!("wrote  {}", args.directory.shown()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// A file, and the directories that it lies in.
+fn write(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    std::fs::write(path, text)
 }
 
 /// Variables, by the guide's page.
@@ -111,7 +113,7 @@ fn write_pages(command: &Command, directory: &Path) -> std::io::Result<()> {
     }
     entries("EXIT STATUS", &statuses, &mut page)?;
     see_also(command, &display, &commands, &mut page)?;
-    std::fs::write(directory.join(format!("{display}.1")), page)?;
+    write(&directory.join(format!("{display}.1")), &page)?;
     commands.into_iter().try_for_each(|command| write_pages(command, directory))
 }
 
