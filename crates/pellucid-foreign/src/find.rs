@@ -249,8 +249,8 @@ mod tests {
         let settings = Settings { cipher: Some(Cipher::Rc4), ..cheap() };
         let found = find(Program::SqlCipher, &settings, &word(), SQLCIPHER).unwrap_err();
         assert!(matches!(found, NotFound::Setting(_)), "{found:?}");
-        let settings = Settings { cipher: Some(Cipher::Aegis), ..cheap() };
+        let settings = Settings { cipher: Some(Cipher::Ascon128), ..cheap() };
         let found = find(Program::MultipleCiphers, &settings, &word(), CHACHA20).unwrap_err();
-        assert_eq!(found, NotFound::Refused("aegis"));
+        assert_eq!(found, NotFound::Refused("ascon128"));
     }
 }

@@ -26,7 +26,7 @@ pub enum Cipher {
     Rc4,
     /// Ascon-128 v1.2.
     Ascon128,
-    /// AEGIS, of six variants.
+    /// AEGIS-256 and AEGIS-128L.
     Aegis,
 }
 

@@ -147,11 +147,9 @@ fn what_the_programs_themselves_made_has_the_same_dump_in_a_sealed_database() {
 
 #[test]
 fn ciphers_that_no_well_kept_library_has_are_refused_by_name() {
-    for name in ["ascon128", "aegis"] {
-        let (place, case) = with(&format!("mc-{name}"));
-        let said = encrypt(&place, &case, &["--cipher", name]);
-        assert_refused(&place, &said, 1, &[&format!("`{name}` is not read")]);
-    }
+    let (place, case) = with("mc-ascon128");
+    let said = encrypt(&place, &case, &["--cipher", "ascon128"]);
+    assert_refused(&place, &said, 1, &["`ascon128` is not read"]);
 }
 
 #[test]

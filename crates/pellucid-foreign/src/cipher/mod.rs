@@ -1,5 +1,6 @@
 //! Opens pages: one page of a foreign database in, its plaintext out.
 
+pub(crate) mod aegis;
 pub(crate) mod chacha20;
 mod derive;
 mod initial;

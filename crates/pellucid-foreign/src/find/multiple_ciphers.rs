@@ -3,6 +3,7 @@
 //! Its newer formats leave the bytes 16 to 23 of a database's header in clear; those that it took over do not.
 
 use super::*;
+use crate::cipher::aegis::AegisPages;
 use crate::cipher::chacha20::ChaCha20Pages;
 use crate::cipher::wx::{AesPages, Rc4Pages};
 use crate::settings::Cipher;
@@ -12,6 +13,9 @@ const CLEAR_BYTES: usize = 24;
 /// Iterations of ChaCha20's key derivation, and of sqleet's.
 const CHACHA20_ITERATIONS: u32 = 64_007;
 const SQLEET_ITERATIONS: u32 = 12_345;
+/// What AEGIS derives keys at (`AEGIS_MCOST_DEFAULT`, `AEGIS_TCOST_DEFAULT`), by one thread.
+const ARGON2_KIB: u32 = 19 * 1024;
+const ARGON2_PASSES: u32 = 2;
 
 /// Finds the settings, cipher by cipher.
 pub fn find(search: &mut Search<'_>) -> Result<Opener, NotFound> {
@@ -22,10 +26,9 @@ pub fn find(search: &mut Search<'_>) -> Result<Opener, NotFound> {
             Cipher::ChaCha20 => chacha20(search),
             Cipher::SqlCipher => both_sqlcipher(search),
             Cipher::Aes128Cbc | Cipher::Aes256Cbc | Cipher::Rc4 => without_salt(cipher, search),
-            Cipher::Ascon128 | Cipher::Aegis if one.is_some() => {
-                Err(NotFound::Refused(cipher.name()))
-            }
-            Cipher::Ascon128 | Cipher::Aegis => continue,
+            Cipher::Aegis => aegis(search),
+            Cipher::Ascon128 if one.is_some() => Err(NotFound::Refused(cipher.name())),
+            Cipher::Ascon128 => continue,
         };
         match found {
             Err(NotFound::NoneOpens { tried }) => {
@@ -85,6 +88,43 @@ fn chacha20(search: &mut Search<'_>) -> Result<Opener, NotFound> {
         let tag = if has_tag { "" } else { ", no tags" };
         let told = format!("{name} (chacha20{tag}, {kdf}, page size {bytes})");
         return Ok(Opener { pages: Box::new(pages), page_bytes: bytes, told });
+    }
+    Err(NotFound::NoneOpens { tried })
+}
+
+/// AEGIS-256, the default, and AEGIS-128L. The four wider variants are not read.
+fn aegis(search: &Search<'_>) -> Result<Opener, NotFound> {
+    let salt = search.salt()?;
+    let header = search.settings.plaintext_header;
+    let mut tried = Vec::new();
+    for (name, key_bytes) in [("aegis-256", 32), ("aegis-128l", 16)] {
+        let mut key = Zeroizing::new(vec![0; key_bytes]);
+        let kdf = match search.secret {
+            Secret::Raw(raw) if raw.key.len() == key_bytes => {
+                key.copy_from_slice(&raw.key);
+                "raw key"
+            }
+            Secret::Raw(_) => continue,
+            Secret::Passphrase(passphrase) => {
+                let params = argon2::Params::new(ARGON2_KIB, ARGON2_PASSES, 1, Some(key_bytes));
+                let derived = params.and_then(|params| {
+                    let version = argon2::Version::V0x13;
+                    argon2::Argon2::new(argon2::Algorithm::Argon2id, version, params)
+                        .hash_password_into(passphrase, &salt, &mut key)
+                });
+                if derived.is_err() {
+                    continue;
+                }
+                "Argon2id"
+            }
+        };
+        tried.push(format!("{name}, {kdf}"));
+        let first = header.max(CLEAR_BYTES);
+        let pages = AegisPages { key, first, begins_with_salt: header == 0 };
+        if let Some(bytes) = search.page_bytes(&pages, 4096) {
+            let told = format!("SQLite3 Multiple Ciphers ({name}, {kdf}, page size {bytes})");
+            return Ok(Opener { pages: Box::new(pages), page_bytes: bytes, told });
+        }
     }
     Err(NotFound::NoneOpens { tried })
 }
