@@ -62,6 +62,10 @@ impl Missing {
     pub fn hint(&self) -> String {
         match self {
             Missing::Named(..) => format!("set it to the path of `{FILE_NAME}`, or unset it"),
+            Missing::Nowhere(tried) if tried.is_empty() => format!(
+                "it lies beside the program, and without `/proc` the program does not know where it is itself: mount `/proc`, \
+                 or set `PELLUCID_EXTENSION` to the path of `{FILE_NAME}`"
+            ),
             Missing::Nowhere(tried) => {
                 let tried: Vec<_> =
                     tried.iter().map(|path| format!("`{}`", path.shown())).collect();

@@ -97,7 +97,9 @@ impl Folder {
 
     /// Whether anything has a name. What cannot be looked at counts as there.
     pub fn has(&self, name: &OsStr) -> bool {
-        !matches!(self.look(name), Err(error) if error.kind() == io::ErrorKind::NotFound)
+        // No file has a name that is too long: whoever makes one is told.
+        !matches!(self.look(name), Err(error) if error.kind() == io::ErrorKind::NotFound
+            || error.raw_os_error() == Some(libc::ENAMETOOLONG))
     }
 
     /// Makes a symbolic link that says `text`.

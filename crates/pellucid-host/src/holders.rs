@@ -1,4 +1,5 @@
-//! The processes that hold locks on a file: `/proc/locks`, by inode.
+//! The processes that hold locks on a file: `/proc/locks`, by inode, and by the descriptors of each process, because other file
+//! systems have the same inode numbers.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,15 +19,16 @@ const EVERYBODY: u64 = 128;
 
 /// Finds the other processes with locks on `database` or its wal-index. Empty without `/proc`.
 pub fn find(database: &Path) -> Vec<Holder> {
-    let inodes = [inode(database), inode(&index(database))];
-    with_locks(|lock| inodes.contains(&Some(lock.inode)))
+    let files = [database.to_owned(), index(database)];
+    let files: Vec<_> = files.iter().filter_map(|path| File::at(path)).collect();
+    with_locks(|lock| files.iter().any(|file| lock.is_on(file)))
 }
 
 /// Finds those of them that are in a transaction.
 pub fn in_transaction(database: &Path) -> Vec<Holder> {
     // In WAL mode an idle connection has a lock on the database file too.
-    match inode(&index(database)) {
-        Some(index) => with_locks(|lock| lock.inode == index && lock.start < EVERYBODY),
+    match File::at(&index(database)) {
+        Some(index) => with_locks(|lock| lock.start < EVERYBODY && lock.is_on(&index)),
         None => find(database),
     }
 }
@@ -37,30 +39,61 @@ fn index(database: &Path) -> PathBuf {
     PathBuf::from(index)
 }
 
-fn inode(path: &Path) -> Option<u64> {
-    std::fs::metadata(path).ok().map(|metadata| metadata.ino())
+/// What tells a file from any other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct File {
+    device: u64,
+    inode: u64,
+}
+
+impl File {
+    fn at(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(Self { device: metadata.dev(), inode: metadata.ino() })
+    }
 }
 
 fn with_locks(wanted: impl Fn(&Lock) -> bool) -> Vec<Holder> {
-    let Ok(locks) = std::fs::read_to_string("/proc/locks") else { return Vec::new() };
+    let Some(locks) = of_proc("/proc/locks") else { return Vec::new() };
     let mut holders: Vec<Holder> = Vec::new();
     for lock in locks.lines().filter_map(parse).filter(wanted) {
         let pid = lock.pid;
         if pid == std::process::id() || holders.iter().any(|holder| holder.pid == pid) {
             continue;
         }
-        let command = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let command = of_proc(&format!("/proc/{pid}/comm")).unwrap_or_default();
         holders.push(Holder { pid, command: command.trim().to_owned() });
     }
     holders
+}
+
+/// A file that the system makes (proc(5)).
+fn of_proc(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok()
 }
 
 /// A line of `/proc/locks`.
 #[derive(Debug, PartialEq, Eq)]
 struct Lock {
     pid: u32,
+    /// Of the file system. Some, such as btrfs and overlayfs, name another one for their files.
+    device: u64,
     inode: u64,
     start: u64,
+}
+
+impl Lock {
+    /// Whether it is on `file`: its process has that file open. Of a process whose descriptors this user may not look at, the
+    /// devices decide.
+    fn is_on(&self, file: &File) -> bool {
+        if self.inode != file.inode {
+            return false;
+        }
+        match std::fs::read_dir(format!("/proc/{}/fd", self.pid)) {
+            Ok(open) => open.flatten().any(|one| File::at(&one.path()).as_ref() == Some(file)),
+            Err(_) => self.device == file.device,
+        }
+    }
 }
 
 /// Parses a line such as `1: POSIX  ADVISORY  READ 1234 08:01:5678 0 EOF` (proc(5)). Locks of open
@@ -69,9 +102,12 @@ fn parse(line: &str) -> Option<Lock> {
     let mut fields =
         line.split_whitespace().skip_while(|field| *field != "READ" && *field != "WRITE");
     let pid = fields.nth(1)?.parse().ok()?;
-    let inode = fields.next()?.rsplit(':').next()?.parse().ok()?;
+    let mut place = fields.next()?.split(':');
+    let mut number = || u32::from_str_radix(place.next()?, 16).ok();
+    let device = libc::makedev(number()?, number()?);
+    let inode = place.next()?.parse().ok()?;
     let start = fields.next()?.parse().ok()?;
-    Some(Lock { pid, inode, start })
+    Some(Lock { pid, device, inode, start })
 }
 
 /// Describes holders as `: held by python3 (1234), app (77)`. Empty if none was found.
@@ -101,9 +137,10 @@ mod tests {
     #[test]
     fn a_line_of_proc_locks_is_read() {
         let line = "12: POSIX  ADVISORY  READ 4711 fe:00:131 1073741826 1073742335";
-        assert_eq!(parse(line), Some(Lock { pid: 4711, inode: 131, start: 1073741826 }));
+        let device = libc::makedev(0xfe, 0);
+        assert_eq!(parse(line), Some(Lock { pid: 4711, device, inode: 131, start: 1073741826 }));
         let waiting = "12: -> POSIX  ADVISORY  WRITE 9 fe:00:7 0 EOF";
-        assert_eq!(parse(waiting), Some(Lock { pid: 9, inode: 7, start: 0 }));
+        assert_eq!(parse(waiting), Some(Lock { pid: 9, device, inode: 7, start: 0 }));
         assert_eq!(
             parse("3: OFDLCK ADVISORY  WRITE -1 fe:00:7 4611686018427387904 4611686018427387904"),
             None

@@ -2,6 +2,7 @@
 //! link it; a program hands it in.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -73,9 +74,32 @@ pub fn use_store(store: Box<dyn Store>) -> Result<()> {
     STORE.set(store).map_err(twice)
 }
 
-/// Returns the URL, if the name is one.
+/// Returns the URL, if the name is one: a scheme, then `://`. A path with these signs further on is a file's.
 pub fn url_of(path: &Path) -> Option<&str> {
-    path.to_str().filter(|name| name.contains("://"))
+    path.to_str().filter(|name| begins_as_url(name.as_bytes()))
+}
+
+/// Whether a name begins with a scheme (RFC 3986, 3.1) and `://`.
+fn begins_as_url(name: &[u8]) -> bool {
+    let Some(end) = name.windows(3).position(|signs| signs == b"://") else { return false };
+    let is_of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    name[0].is_ascii_alphabetic() && name[..end].iter().all(is_of_scheme)
+}
+
+/// Refuses a URL that is no text: as a file's name it would make directories, or name one in silence.
+///
+/// # Errors
+/// [`Error::Misuse`] naming the byte.
+pub fn refuse_odd_url(path: &Path) -> Result<()> {
+    let name = path.as_os_str().as_bytes();
+    let odd = name.iter().find(|byte| !byte.is_ascii()).filter(|_| path.to_str().is_none());
+    match odd {
+        Some(byte) if begins_as_url(name) => Err(Error::misuse(
+            Subject::File(path.to_owned()),
+            format!("a URL is text in UTF-8: a byte of it, {byte:02X} in hexadecimal, is `%{byte:02X}` there"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the store of a name that is a URL. `None` for a file's name.
@@ -83,6 +107,7 @@ pub fn url_of(path: &Path) -> Option<&str> {
 /// # Errors
 /// [`Error::Unsupported`] if this program brings none.
 pub fn store_of(path: &Path) -> Result<Option<(&'static dyn Store, &str)>> {
+    refuse_odd_url(path)?;
     let Some(url) = url_of(path) else { return Ok(None) };
     match STORE.get() {
         Some(store) => Ok(Some((store.as_ref(), url))),
@@ -90,5 +115,33 @@ pub fn store_of(path: &Path) -> Result<Option<(&'static dyn Store, &str)>> {
             Subject::File(path.to_owned()),
             "this program was built without object stores",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn a_scheme_in_front_makes_a_url_and_odd_bytes_are_named() {
+        for (name, is_url) in [
+            ("s3://bucket/a.bak", true),
+            ("file:///tmp/a.bak", true),
+            ("./s3://bucket/a.bak", false),
+            ("a b://c", false),
+            ("://x", false),
+            ("1://x", false),
+            ("a/b://c", false),
+            ("file:x", false),
+            ("", false),
+        ] {
+            assert_eq!(url_of(Path::new(name)).is_some(), is_url, "{name}");
+        }
+        let odd = |bytes: &'static [u8]| Path::new(OsStr::from_bytes(bytes));
+        let refused = store_of(odd(b"s3://bucket/caf\xe9.bak")).err().unwrap().to_string();
+        assert!(refused.contains("%E9"), "{refused}");
+        assert!(store_of(odd(b"./s3://bucket/caf\xe9.bak")).unwrap().is_none());
     }
 }

@@ -128,6 +128,10 @@ fn check_text(url: &str) -> Result<(), String> {
             letter.escape_default(),
             u32::from(letter)
         )),
+        None if steps_back(url) => {
+            Err("a URL has neither `.` nor `..` between its slashes: it would be another object's"
+                .to_owned())
+        }
         None if url.trim() != url => {
             Err("a URL neither begins nor ends with a space: it is `%20` there".to_owned())
         }
@@ -135,10 +139,37 @@ fn check_text(url: &str) -> Result<(), String> {
     }
 }
 
+/// Whether a parser would take a step out, and that before it.
+fn steps_back(url: &str) -> bool {
+    let path = url.split_once("://").map_or("", |(_, rest)| rest);
+    let mut steps =
+        path.split('/').skip(1).map(|step| step.to_ascii_lowercase().replace("%2e", "."));
+    steps.any(|step| step == "." || step == "..")
+}
+
 /// Refuses what belongs to no object's name. Nothing of it is repeated: it may be a secret.
 fn check_parts(url: &Url) -> Result<(), String> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err("a URL has no credentials in it: they come from the environment".to_owned());
+    }
+    const SCHEMES: [&str; 11] =
+        ["s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "http", "https", "file"];
+    if !SCHEMES.contains(&url.scheme()) {
+        return Err(format!(
+            "`{}://` is no store that is known: `s3://`, `az://`, `gs://`, `https://` and `file://` are",
+            url.scheme()
+        ));
+    }
+    if url.scheme() != "file" && url.host_str().is_none_or(str::is_empty) {
+        return Err("it names no bucket: one stands behind `://`".to_owned());
+    }
+    if url.path().is_empty() || url.path().ends_with('/') {
+        return Err("it names no object: it ends where the name should".to_owned());
+    }
+    if url.path().contains("//") {
+        return Err(
+            "it has two slashes on end, and an object's name has a word between them".to_owned()
+        );
     }
     if url.query().is_some() {
         return Err(
@@ -211,6 +242,15 @@ mod tests {
             ("s3://bucket/a.bak\n", "`%0A`"),
             ("s3://bucket/a.bak ", "`%20`"),
             ("s3://me@bucket/a.bak", "credentials"),
+            ("s3://bucket", "no object"),
+            ("s3://bucket/", "no object"),
+            ("s3://bucket/folder/", "no object"),
+            ("s3:///a.bak", "no bucket"),
+            ("s3://bucket/a//b.bak", "two slashes"),
+            ("s3://bucket/../a.bak", "`..`"),
+            ("s3://bucket/a/%2E%2e/b.bak", "`..`"),
+            ("s3://bucket/./a.bak", "`..`"),
+            ("s4://bucket/a.bak", "no store that is known"),
         ] {
             let refused = Place::find(url).unwrap_err().to_string();
             assert!(refused.contains(says), "{url}: {refused}");

@@ -105,6 +105,7 @@ impl From<Error> for Failure {
                     Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => {
                         return full(error.to_string())
                     }
+                    Some(libc::ENAMETOOLONG) => Some(TOO_LONG),
                     Some(libc::ENOENT) => Some("look at the path"),
                     Some(libc::EACCES) if of_the_machine(subject) => Some(
                         "the keyring belongs to the system instance: only root changes it, and members of its \
@@ -156,6 +157,16 @@ impl From<Error> for Failure {
     }
 }
 
+const TOO_LONG: &str =
+    "take a shorter name: files beside it have names that are up to 17 bytes longer";
+
+/// Whether SQLite's journal beside a database would have a name that the file system does not take.
+fn has_no_room_for_journal(database: &str) -> bool {
+    let journal = format!("{database}-journal");
+    let looked = pellucid_files::paths::look_at_name(std::path::Path::new(&journal));
+    looked.is_err_and(|error| error.raw_os_error() == Some(libc::ENAMETOOLONG))
+}
+
 const REPLACED: &str =
     "find out who put the file there; put the expected one back, or accept this one";
 
@@ -202,6 +213,12 @@ impl From<DatabaseError> for Failure {
         let message = error.to_string();
         let (kind, hint) = match error {
             DatabaseError::Typed(error) => return error.into(),
+            DatabaseError::Sqlite { code, file, .. }
+                if code & 0xff == 14 && has_no_room_for_journal(&file) =>
+            {
+                return Failure::new(format!("`{}`: the name is too long", file.shown()), TOO_LONG)
+                    .kind("io")
+            }
             DatabaseError::Sqlite { code, .. } => return sqlite_failure(code, message),
             DatabaseError::InUse { .. } => {
                 ("in-use", "close the other connections to the database, or wait longer with `--timeout`")
