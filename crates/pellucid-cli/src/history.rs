@@ -158,14 +158,17 @@ fn told_apart(sets: &[KnownSet]) -> Vec<String> {
     sets.iter().map(name).collect()
 }
 
-/// The shortest end of `path`, of two components or more, that no other one of `paths` has.
+/// The shortest end of `path`, of two components or more, that no other one of `paths` has, marked as an end: `…/one/data.db`.
 fn end_that_differs(path: &Path, paths: &BTreeSet<&Path>) -> String {
     let parts: Vec<_> = path.components().collect();
     let ends =
         (2..parts.len()).map(|count| parts[parts.len() - count..].iter().collect::<PathBuf>());
     let mut telling =
         ends.filter(|end| paths.iter().filter(|other| other.ends_with(end)).count() == 1);
-    telling.next().unwrap_or_else(|| path.to_owned()).display().to_string()
+    match telling.next() {
+        Some(end) => format!("…/{}", end.display()),
+        None => path.display().to_string(),
+    }
 }
 
 fn row(set: &KnownSet, name: &str, fastest: f64) -> Vec<String> {
@@ -420,13 +423,13 @@ mod tests {
             end_that_differs(Path::new(path), &all.iter().map(Path::new).collect())
         };
         let services = ["/srv/one/data.db", "/srv/two/data.db"];
-        assert_eq!(services.map(|path| end(path, &services)), ["one/data.db", "two/data.db"]);
+        assert_eq!(services.map(|path| end(path, &services)), ["…/one/data.db", "…/two/data.db"]);
         let deeper = ["/a/x/db/data.db", "/b/x/db/data.db", "/c/data.db"];
-        let told = ["a/x/db/data.db", "b/x/db/data.db", "c/data.db"];
+        let told = ["…/a/x/db/data.db", "…/b/x/db/data.db", "…/c/data.db"];
         assert_eq!(deeper.map(|path| end(path, &deeper)), told);
         let within = ["/data.db", "/srv/data.db"];
-        assert_eq!(within.map(|path| end(path, &within)), ["/data.db", "srv/data.db"]);
+        assert_eq!(within.map(|path| end(path, &within)), ["/data.db", "…/srv/data.db"]);
         let names = ["/srv/data.db", "/srv/data.sqlite"];
-        assert_eq!(names.map(|path| end(path, &names)), ["srv/data.db", "srv/data.sqlite"]);
+        assert_eq!(names.map(|path| end(path, &names)), ["…/srv/data.db", "…/srv/data.sqlite"]);
     }
 }

@@ -53,7 +53,9 @@ impl Grid {
         pad(&mut table);
         match width {
             None => table.set_content_arrangement(ContentArrangement::Disabled),
-            Some(width) => table.set_width(width),
+            Some(width) => {
+                table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width)
+            }
         };
         let text = table.to_string();
         match width {
@@ -106,10 +108,14 @@ impl fmt::Display for Grid {
     }
 }
 
-/// An empty table without lines.
+/// An empty table without lines, as wide as the terminal that knows its width.
 pub fn list() -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_preset(NOTHING);
+    match columns() {
+        Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
+        None => table.set_content_arrangement(ContentArrangement::Disabled),
+    };
     table
 }
 

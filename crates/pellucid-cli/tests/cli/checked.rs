@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{edit, Place, Said};
+use crate::support::{at_a_terminal, edit, said_with, Place, Said, PELLUCID};
 
 const DAMAGE: i32 = 3;
 const ATTENTION: i32 = 4;
@@ -197,4 +197,32 @@ fn last_good_checkdb_time_is_that_of_check_and_goes_with_the_database() {
     damage(&place.path(file));
     assert_eq!(place.pellucid(&["sql", "-b", "-Q", "DBCC CHECKDB (q)"]).code, 1);
     assert_eq!(column(&place, file), "DAMAGED");
+}
+
+#[test]
+fn colour_is_for_what_needs_an_eye_and_where_it_is_wanted() {
+    const ALARM: &str = "\x1b[1;31m!!\x1b[0m";
+    const WARNING: &str = "pellucid: \x1b[33mwarning:\x1b[0m";
+    let place = place();
+    damage(&place.path("app.db"));
+    assert_eq!(place.pellucid(&["check", "app.db"]).code, DAMAGE);
+    let said = |arguments: &[&str]| place.pellucid(arguments).all();
+    assert!(said(&["--color", "always", "doctor"]).contains(ALARM));
+    assert!(said(&["--color=always", "status"]).contains(WARNING));
+    assert!(said(&["--color=always", "status"]).contains("\x1b[1;31mDAMAGED\x1b[0m"));
+    for plain in [
+        &["doctor"][..],
+        &["status"],
+        &["--color=never", "doctor"],
+        &["--color=always", "--json", "doctor"],
+    ] {
+        assert!(!said(plain).contains('\x1b'), "{plain:?}");
+    }
+    let at = |words: &str| at_a_terminal(&place, words, "").stdout;
+    assert!(at("doctor").contains(ALARM) && at("status").contains(WARNING));
+    assert!(!at("--color never doctor").contains('\x1b'));
+    let mut command = place.command("script");
+    command.args(["-qec", &format!("NO_COLOR=1 {PELLUCID} doctor"), "/dev/null"]);
+    let quiet = said_with(&mut command, "").stdout;
+    assert!(quiet.contains("!!") && !quiet.contains('\x1b'), "{quiet}");
 }

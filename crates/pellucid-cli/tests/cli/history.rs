@@ -525,3 +525,37 @@ fn a_killed_backup_leaves_a_history_that_opens() {
         assert!(backups(&place).len() >= 2);
     }
 }
+
+/// Each service has its `data.db`.
+#[test]
+fn databases_of_one_name_are_told_apart() {
+    let place = Place::new();
+    for service in ["one", "two"] {
+        std::fs::create_dir(place.path(service)).unwrap();
+        let database = format!("{service}/data.db");
+        place.sealed(&database, &[]);
+        place.pellucid(&["backup", &database, "--to", &format!("{service}.bak")]).succeeded();
+        let shown = place.pellucid(&["history"]).succeeded();
+        assert_eq!(shown.contains("…/one/data.db"), service == "two", "{shown}");
+    }
+    let shown = place.pellucid(&["history"]).succeeded();
+    assert!(shown.contains("…/two/data.db"), "{shown}");
+    let known = backups(&place);
+    assert_eq!(known[1]["database_name"], "data");
+    assert_eq!(known[1]["physical_name"], place.path("two/data.db").to_str().unwrap());
+    for columns in [80, 200] {
+        let said = said_with(
+            place.command("script").args([
+                "-qec",
+                &format!("stty cols {columns} rows 40; {PELLUCID} history"),
+                "/dev/null",
+            ]),
+            "",
+        );
+        let lines: Vec<&str> = said.stdout.lines().map(str::trim_end).collect();
+        for word in ["…/one/data.db", "…/two/data.db", "AES_256", "certificate"] {
+            assert!(lines.iter().any(|line| line.contains(word)), "{columns}: {word} in {said:?}");
+        }
+        assert!(lines.iter().all(|line| line.chars().count() <= columns), "{columns}: {said:?}");
+    }
+}
