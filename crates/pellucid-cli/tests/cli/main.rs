@@ -41,6 +41,7 @@ mod history_last;
 mod hostile;
 mod idle;
 mod instance;
+mod json_shapes;
 mod key_place;
 mod keys;
 mod kills;

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 pub mod plant;
+pub mod shapes;
 pub mod store;
 
 use std::collections::BTreeMap;
@@ -151,11 +152,17 @@ impl Place {
 pub fn said(command: &mut Command) -> Said {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let code = output.status.code().or(output.status.signal().map(|signal| 128 + signal));
-    Said {
+    let said = Said {
         code: code.expect("a status"),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    let words: Vec<_> =
+        command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+    if command.get_program() == PELLUCID && words.iter().any(|word| word == "--json") {
+        shapes::check(&words, &said.stdout);
     }
+    said
 }
 
 /// Runs a command with `input` on its standard input.
