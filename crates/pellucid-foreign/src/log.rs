@@ -34,6 +34,12 @@ struct Frame {
     computed_after: (u32, u32),
 }
 
+impl Frame {
+    fn is_summed(&self) -> bool {
+        self.checksum == self.computed_after
+    }
+}
+
 /// Reads a log frame by frame, in order. The caller reads the bytes.
 #[derive(Debug)]
 pub struct Log {
@@ -62,26 +68,25 @@ pub struct Commit {
 }
 
 impl Log {
-    /// Begins with the header. `None` if nothing of it is a log's: SQLite does not look at such a file.
+    /// Begins with the header. SQLite does not look at a file whose header is not good; here its frames say whether it was a log
+    /// with commits.
     ///
     /// # Errors
     /// [`Damage::PageSize`].
-    pub fn begin(header: &[u8; HEADER_BYTES], page_bytes: u32) -> Result<Option<Self>, Damage> {
+    pub fn begin(header: &[u8; HEADER_BYTES], page_bytes: u32) -> Result<Self, Damage> {
         let magic = be(header, 0);
-        if magic & !1 != MAGIC {
-            return Ok(None);
-        }
         let big_endian = magic & 1 == 1;
         let checksum = sum(big_endian, (0, 0), &header[..24]);
-        let is_header_good =
-            checksum == (be(header, 24), be(header, 28)) && be(header, 4) == VERSION;
+        let is_header_good = magic & !1 == MAGIC
+            && checksum == (be(header, 24), be(header, 28))
+            && be(header, 4) == VERSION;
         let size = be(header, 8);
         if is_header_good && size != page_bytes {
             return Err(Damage::PageSize(size));
         }
         let mut salt = [0; 8];
         salt.copy_from_slice(&header[16..24]);
-        Ok(Some(Self {
+        Ok(Self {
             big_endian,
             salt,
             checksum,
@@ -90,7 +95,7 @@ impl Log {
             broken: (!is_header_good).then_some(0),
             damage: None,
             pending: Vec::new(),
-        }))
+        })
     }
 
     /// Takes the next frame: its header and its page. Returns what is committed with it.
@@ -98,16 +103,25 @@ impl Log {
         self.frames += 1;
         let from = if self.broken.is_some() { self.behind[0] } else { self.checksum };
         let mut frame = self.parse(from, header, page);
-        if self.broken.is_some() && frame.checksum != frame.computed_after {
+        if self.broken.is_some() && !frame.is_summed() {
             frame = self.parse(self.behind[1], header, page);
+        }
+        if self.broken == Some(0) && !frame.is_summed() {
+            // The order of bytes is in the header as well.
+            self.big_endian = !self.big_endian;
+            for from in self.behind {
+                frame = self.parse(from, header, page);
+                if frame.is_summed() {
+                    break;
+                }
+            }
         }
         self.behind = [frame.checksum, frame.computed_after];
         if self.broken == Some(0) && self.frames == 1 {
             // The header's own salts may be what is damaged.
             self.salt = frame.salt;
         }
-        let is_good =
-            frame.salt == self.salt && frame.page > 0 && frame.checksum == frame.computed_after;
+        let is_good = frame.salt == self.salt && frame.page > 0 && frame.is_summed();
         match (self.broken, is_good) {
             (None, true) => {
                 self.checksum = frame.checksum;
@@ -206,8 +220,7 @@ mod tests {
         let mut commits = Vec::new();
         let header = log.first_chunk().unwrap();
         let mut reader = match Log::begin(header, PAGE as u32) {
-            Ok(Some(reader)) => reader,
-            Ok(None) => return (commits, Ok(())),
+            Ok(reader) => reader,
             Err(damage) => return (commits, Err(damage)),
         };
         for frame in log[HEADER_BYTES..].chunks_exact(FRAME_HEADER_BYTES + PAGE) {
@@ -234,9 +247,10 @@ mod tests {
     /// Every byte of it, but those of the header that say nothing: the number of the checkpoint is in its checksum as well.
     #[test]
     fn a_changed_byte_is_damage_where_commits_lie_behind_it_and_a_tail_where_none_do() {
-        let good = log(false, &FRAMES);
         let frame = FRAME_HEADER_BYTES + PAGE;
-        for at in 4..good.len() {
+        let logs = [false, true].map(|big_endian| log(big_endian, &FRAMES));
+        let flips = logs.iter().flat_map(|good| (0..good.len()).map(move |at| (good, at)));
+        for (good, at) in flips {
             let mut changed = good.clone();
             changed[at] ^= 1;
             let (commits, end) = read(&changed);

@@ -296,9 +296,7 @@ impl Foreign {
         reader.read_exact(&mut header).map_err(io)?;
         let damaged = |damage| damaged_log(&path, damage);
         let page_bytes = self.opener.page_bytes();
-        let Some(mut log) = Log::begin(&header, page_bytes).map_err(damaged)? else {
-            return Ok(());
-        };
+        let mut log = Log::begin(&header, page_bytes).map_err(damaged)?;
         let mut frames = HashMap::new();
         let (mut head, mut page) = ([0; FRAME_HEADER_BYTES], vec![0; page_bytes as usize]);
         loop {
