@@ -280,7 +280,9 @@ impl Link {
         if self.is_sealing() {
             return Ok(());
         }
-        self.expected.refuse_lesser(Lesser::Plain).map_err(|error| self.report(&error))
+        let lower = self.lower()?;
+        let hash = || lower.size().ok().and_then(|size| lower.sha256(size));
+        self.expected.refuse_plain(Lesser::Plain, hash).map_err(|error| self.report(&error))
     }
 
     /// Whether commits behind a damaged frame of the log are an error, by the caller's wish.
@@ -325,9 +327,9 @@ impl Link {
     /// Reads the header of a file of `size` bytes that is being opened, and tells what there is to tell of it.
     ///
     /// # Errors
-    /// A code after a line in the log.
-    pub fn begin(&self, size: u64) -> Outcome<()> {
-        self.load()?;
+    /// [`Failure`]: of the header, a typed error that is not in the log yet.
+    pub fn begin(&self, size: u64) -> std::result::Result<(), Failure> {
+        self.load_from(self.lower()?)?;
         self.check_pages(size)?;
         self.tell_of_lost_log()?;
         self.end_announced();
@@ -674,10 +676,7 @@ impl Link {
     /// A code after a line in the log.
     pub fn load(&self) -> Outcome<()> {
         let lower = self.lower()?;
-        self.load_from(lower).map_err(|failure| match failure {
-            Failure::Code(code) => code,
-            Failure::Typed(error) => self.report(&error),
-        })
+        self.load_from(lower).map_err(|failure| failure.report(&self.path))
     }
 
     fn load_from(&self, lower: Lower) -> std::result::Result<(), Failure> {
@@ -1154,6 +1153,16 @@ pub enum Failure {
     Code(Code),
     /// A typed error that is not in the log yet.
     Typed(Error),
+}
+
+impl Failure {
+    /// The code for SQLite, after a line in the log about `path`.
+    pub fn report(self, path: &Path) -> Code {
+        match self {
+            Failure::Code(code) => code,
+            Failure::Typed(error) => report(path, &error),
+        }
+    }
 }
 
 impl From<Code> for Failure {

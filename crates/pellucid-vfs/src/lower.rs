@@ -62,6 +62,20 @@ impl Lower {
         Ok(end)
     }
 
+    /// SHA-256 of the first `size` bytes. `None` if they cannot be read.
+    pub(crate) fn sha256(&self, size: u64) -> Option<[u8; 32]> {
+        let mut hash = pellucid::hash::Sha256::new();
+        let mut buffer = vec![0; CALL_BYTES];
+        let mut at = 0;
+        while at < size {
+            let part = (size - at).min(CALL_BYTES as u64) as usize;
+            self.read(&mut buffer[..part], at).ok()?;
+            hash.update(&buffer[..part]);
+            at += part as u64;
+        }
+        Some(hash.finish())
+    }
+
     /// Copies from the lower VFS's mapping, if it has one that reaches so far. Always a copy,
     /// because bytes in a shared mapping may change between authentication and use.
     pub(crate) fn read_mapped(&self, buffer: &mut [u8], offset: u64) -> bool {

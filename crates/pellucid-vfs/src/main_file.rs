@@ -3,25 +3,28 @@
 
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use pellucid::header::REGION_BYTES;
 use pellucid::media::MediaHeader;
 use pellucid::sector::{SectorZero, SECTOR_BYTES, SQLITE_MAGIC};
 use pellucid::{Error, Subject};
-use pellucid_host::code::{report, Code, Outcome};
+use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
 
 use crate::database::Database;
 use crate::laying;
 use crate::link::{Failure, Link, Phase, Written};
 use crate::lower::Lower;
-use crate::lower::{ReadEnd, CALL_BYTES};
+use crate::lower::ReadEnd;
 use crate::newcomer;
 use crate::newcomer::{Choice, Connected};
 use crate::pins::{Expectation, Lesser};
 use crate::seal_request::{Birth, Credentials, Request};
+
+/// How often an opening begins again because the file became one of another kind.
+const ATTEMPTS: usize = 4;
 
 /// A main database file of one connection.
 #[derive(Debug)]
@@ -38,7 +41,8 @@ pub struct MainFile {
 
 impl MainFile {
     /// Opens the file behind `lower`: finishes an interrupted laying, decides whether the file is
-    /// plain or sealed, and loads the header of a sealed one.
+    /// plain or sealed, and loads the header of a sealed one. Begins again where a conversion by another process made the file
+    /// one of another kind meanwhile.
     ///
     /// # Errors
     /// A code after a line in the log: no key, damage, or a plain file where a sealed one is required.
@@ -51,25 +55,51 @@ impl MainFile {
     ) -> Outcome<Self> {
         // What is sealed like an open database needs no keys of the environment.
         request.encrypt_new |= request.seal_new && !newcomer::is_any();
-        let typed = |error: Error| report(&path, &error);
+        let sector = || {
+            let mut sector = [0; SECTOR_BYTES];
+            lower.read(&mut sector, 0).map(|_| sector)
+        };
+        let mut before = sector()?;
+        let mut attempt = 0;
+        loop {
+            let failure = match Self::open_as_it_is(&path, lower, read_only, &request, &expected) {
+                Ok(file) => return Ok(file),
+                Err(failure) => failure,
+            };
+            attempt += 1;
+            let now = sector()?;
+            if now == before || attempt == ATTEMPTS {
+                return Err(failure.report(&path));
+            }
+            before = now;
+        }
+    }
+
+    fn open_as_it_is(
+        path: &Path,
+        lower: Lower,
+        read_only: bool,
+        request: &Request,
+        expected: &Expectation,
+    ) -> Result<Self, Failure> {
         let mut size = lower.size()?;
         let mut first = [0; SECTOR_BYTES];
         lower.read(&mut first, 0)?;
-        if size > 0 && laying::is_unfinished(lower, &path)? {
-            laying::roll_forward(lower, &path, read_only, &expected)?;
+        if size > 0 && laying::is_unfinished(lower, path)? {
+            laying::roll_forward(lower, path, read_only, expected)?;
             lower.read(&mut first, 0)?;
             size = lower.size()?;
         }
-        let credentials = Credentials::gather(&request).map_err(typed)?;
+        let credentials = Credentials::gather(request)?;
         let interrupted = crate::link::is_unfinished_birth(lower, &first)?;
         let kind = match interrupted {
             true => FileClass::Empty,
-            false => classify(lower, size, &first).map_err(typed)?,
+            false => classify(lower, size, &first)?,
         };
         let phase = match kind {
             FileClass::Sealed => Phase::Sealed,
             FileClass::Empty if request.plain => Phase::Plain,
-            FileClass::Empty => match Birth::requested(&request).map_err(typed)? {
+            FileClass::Empty => match Birth::requested(request)? {
                 Some(birth) if !read_only => Phase::Unborn(Box::new(birth)),
                 None if !read_only && !interrupted && !request.plain_copies => Phase::New,
                 _ => Phase::Plain,
@@ -78,37 +108,35 @@ impl MainFile {
         };
         if matches!(phase, Phase::Plain) {
             if interrupted && crate::link::has_trace_of_birth(lower)? {
-                return Err(typed(Error::corrupt(
+                return Err(Error::corrupt(
                     Subject::Container,
                     "its birth was interrupted and it holds nothing; name a key to begin it again, \
                      or remove it",
-                )));
+                )
+                .into());
             }
-            refuse_plain(kind, &request).map_err(typed)?;
-            expected.refuse_plain(kind.lesser(), || hash(lower, size)).map_err(typed)?;
+            refuse_plain(kind, request)?;
+            expected.refuse_plain(kind.lesser(), || lower.sha256(size))?;
         }
         match phase {
             Phase::New if !newcomer::is_any() => {
-                refuse_plain(kind, &request).map_err(typed)?;
-                expected.refuse_lesser(kind.lesser()).map_err(typed)?;
+                refuse_plain(kind, request)?;
+                expected.refuse_lesser(kind.lesser())?;
             }
-            Phase::New | Phase::Unborn(_) => {
-                expected.refuse_birth(kind.lesser()).map_err(typed)?;
-            }
+            Phase::New | Phase::Unborn(_) => expected.refuse_birth(kind.lesser())?,
             Phase::Plain | Phase::Sealed => {}
         }
         let sealed = matches!(phase, Phase::Sealed);
-        let plain_copies = request.plain_copies;
-        let link = Link::new(path.clone(), lower, credentials, phase, expected, plain_copies);
-        let link = Rc::new(link.map_err(typed)?);
+        let (expected, plain_copies) = (expected.clone(), request.plain_copies);
+        let link = Link::new(path.to_owned(), lower, credentials, phase, expected, plain_copies);
+        let link = Rc::new(link?);
         if sealed {
             link.begin(size)?;
         }
         let database = Database::new(link.clone(), lower, !request.unmapped);
-        let require = request.require;
-        let seal_new =
-            (request.seal_new && link.is_new()).then_some(Request { encrypt_new: true, ..request });
-        let recovery_failed = Cell::new(None);
+        let seal_new = (request.seal_new && link.is_new())
+            .then(|| Request { encrypt_new: true, ..request.clone() });
+        let (require, recovery_failed) = (request.require, Cell::new(None));
         Ok(Self { link, lower, database, require, recovery_failed, seal_new })
     }
 
@@ -490,20 +518,6 @@ enum FileClass {
     /// A plain database, or a file that SQLite itself will refuse.
     Plain,
     Sealed,
-}
-
-/// SHA-256 of a file. `None` if it cannot be read.
-fn hash(lower: Lower, size: u64) -> Option<[u8; 32]> {
-    let mut hash = pellucid::hash::Sha256::new();
-    let mut buffer = vec![0; CALL_BYTES];
-    let mut at = 0;
-    while at < size {
-        let part = (size - at).min(CALL_BYTES as u64) as usize;
-        lower.read(&mut buffer[..part], at).ok()?;
-        hash.update(&buffer[..part]);
-        at += part as u64;
-    }
-    Some(hash.finish())
 }
 
 impl FileClass {

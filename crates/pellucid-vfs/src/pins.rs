@@ -25,6 +25,9 @@ const SWITCHED_OFF: &str = "its encryption is switched off, where a sealed datab
 const RETIRED: &str =
     "its key was replaced by a rekey and seals no more here: `pellucid accept --rekey` gives it a new one";
 
+/// How often the keyring is asked again because another process changed what it expects meanwhile.
+const ATTEMPTS: usize = 16;
+
 /// What lies at a path that is not a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lesser {
@@ -48,7 +51,7 @@ impl Lesser {
 }
 
 /// The paths that lead to a database, and what is expected there.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Expectation {
     names: Names,
     /// The file ids that the caller allows; any if there are none.
@@ -159,24 +162,32 @@ impl Expectation {
     pub(crate) fn refuse_plain(
         &self,
         found: Lesser,
-        hash: impl FnOnce() -> Option<[u8; 32]>,
+        hash: impl Fn() -> Option<[u8; 32]>,
     ) -> Result<()> {
         if let [id, ..] = &self.ids[..] {
             let asked = format!("the database with the file id {} is asked for", hex(id));
             let cause = format!("{asked}, and there is {}", found.text());
             return Err(Error::replaced(Subject::Container, cause));
         }
-        let pins = self.pins()?;
-        let Some(pin) = pins.first() else { return Ok(()) };
-        let comes = pins.iter().map(|pin| pin.plain).collect::<Option<Vec<_>>>();
-        let comes = comes.filter(|_| found == Lesser::Plain);
-        if let (Some(comes), Some(hash)) = (comes, hash_if(&pins, hash)) {
-            if comes.iter().all(|plain| *plain == hash) {
-                self.release_if_writable();
-                return Ok(());
+        let mut pins = self.pins()?;
+        for _ in 0..ATTEMPTS {
+            let Some(pin) = pins.first() else { return Ok(()) };
+            let comes = pins.iter().map(|pin| pin.plain).collect::<Option<Vec<_>>>();
+            let comes = comes.filter(|_| found == Lesser::Plain);
+            if let (Some(comes), Some(hash)) = (comes, hash_if(&pins, &hash)) {
+                if comes.iter().all(|plain| *plain == hash) {
+                    self.release_if_writable();
+                    return Ok(());
+                }
             }
+            // The decryption may have ended since they were read, and a program have written to the plain file.
+            let again = self.pins()?;
+            if again == pins {
+                return Err(expected(pin, found.text()));
+            }
+            pins = again;
         }
-        Err(expected(pin, found.text()))
+        pins.first().map_or(Ok(()), |pin| Err(expected(pin, found.text())))
     }
 
     /// Refuses to make a sealed database where the caller names file ids, which no new one has, or where the instance is
@@ -317,7 +328,7 @@ impl Expectation {
     }
 }
 
-fn hash_if(pins: &[Pin], hash: impl FnOnce() -> Option<[u8; 32]>) -> Option<[u8; 32]> {
+fn hash_if(pins: &[Pin], hash: impl Fn() -> Option<[u8; 32]>) -> Option<[u8; 32]> {
     pins.iter().any(|pin| pin.plain.is_some()).then(hash).flatten()
 }
 
@@ -364,4 +375,53 @@ fn not_an_id(option: &'static str) -> Error {
         Subject::Option(option.into()),
         "is a file id, 32 hexadecimal digits, as `pellucid status` shows it, or several with commas between them",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: [u8; 16] = [7; 16];
+    const PLAIN: [u8; 32] = [1; 32];
+    const WRITTEN_TO: [u8; 32] = [2; 32];
+
+    fn expecting(home: &Path, plain: Option<[u8; 32]>) -> Expectation {
+        let (keyring, _) = Keyring::open_or_create(home).unwrap();
+        let path = home.join("app.db");
+        let pin = Pin {
+            path: path.clone(),
+            file_id: ID,
+            sequence: 1,
+            sealed: true,
+            plain,
+            ..Pin::default()
+        };
+        keyring.change_pin(&path, |_| Some(pin)).unwrap();
+        Expectation {
+            names: Names::of(&path),
+            homes: vec![home.to_owned()],
+            ..Expectation::default()
+        }
+    }
+
+    #[test]
+    fn a_plain_file_that_was_written_to_once_its_decryption_ended_is_opened() {
+        let home = tempfile::tempdir().unwrap();
+        let expected = expecting(home.path(), Some(PLAIN));
+        let released_meanwhile = || {
+            expected.release().unwrap();
+            Some(WRITTEN_TO)
+        };
+        expected.refuse_plain(Lesser::Plain, released_meanwhile).unwrap();
+    }
+
+    #[test]
+    fn a_plain_file_that_no_decryption_put_there_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let expected = expecting(home.path(), Some(PLAIN));
+        let told = expected.refuse_plain(Lesser::Plain, || Some(WRITTEN_TO)).unwrap_err();
+        assert!(matches!(told, Error::Replaced { .. }), "{told}");
+        let told = expecting(home.path(), None).refuse_plain(Lesser::Plain, || Some(PLAIN));
+        assert!(matches!(told, Err(Error::Replaced { .. })), "{told:?}");
+    }
 }

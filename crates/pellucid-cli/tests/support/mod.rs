@@ -21,6 +21,16 @@ pub const PELLUCID: &str = env!("CARGO_BIN_EXE_pellucid");
 /// A directory that is gone with the test.
 pub struct Place(tempfile::TempDir);
 
+/// With PELLUCID_KEEP set, a test that fails leaves its directory and says where.
+impl Drop for Place {
+    fn drop(&mut self) {
+        if std::thread::panicking() && std::env::var_os("PELLUCID_KEEP").is_some() {
+            self.0.disable_cleanup(true);
+            eprintln!("kept: {}", self.0.path().display());
+        }
+    }
+}
+
 /// What a program said.
 #[derive(Debug)]
 pub struct Said {

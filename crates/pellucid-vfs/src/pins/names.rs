@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The paths that lead to a database.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Names {
     /// The path with its directory's links followed; then the paths that the caller took, where they differ.
     pub all: Vec<PathBuf>,
