@@ -9,7 +9,7 @@ use pellucid::shown::Shown;
 use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
 use pellucid_engine::checked;
 use pellucid_engine::inspect::{inspect, Kind};
-use pellucid_files::paths::full_name;
+use pellucid_files::paths::{beside, full_name};
 use pellucid_keyring::{Action, CheckFound, Event};
 use pellucid_vfs::seal_request::adopt;
 
@@ -213,6 +213,9 @@ fn show(
             database.shown()
         ));
     }
+    if found.journal_in_clear {
+        output.line(format!("  {}", journal_in_clear(database)));
+    }
     if !found.unchecked.is_empty() {
         output.line(format!(
             "to do: nothing is wrong with that, SQLite's checks only need what the application has: `pellucid check {} \
@@ -229,6 +232,15 @@ fn of_these(found: &Audit) -> u64 {
     let counted = 1..=found.frames;
     found.damaged_frames.iter().filter(|(frame, _)| counted.contains(&u64::from(*frame))).count()
         as u64
+}
+
+/// What is told of a journal with pages in clear beside an encrypted database, and what to do.
+pub fn journal_in_clear(database: &Path) -> String {
+    let journal = beside(database, "-journal");
+    format!(
+        "`{}` has pages in clear, of before the encryption; nothing reads it: remove it while no program has the database open",
+        journal.shown()
+    )
 }
 
 fn lines(found: &Audit) -> Vec<String> {
@@ -288,7 +300,7 @@ fn facts(
     output.facts(&serde_json::json!({
         "database": crate::output::name(database), "clean": found.is_clean(), "pages": found.pages,
         "frames": found.frames, "journal_records": found.records, "damaged_pages": pages,
-        "damaged_frames": found.damaged_frames, "damaged_journal": found.damaged_records,
+        "damaged_frames": found.damaged_frames, "damaged_journal": found.damaged_records, "journal_in_clear": found.journal_in_clear,
         "integrity_check": found.integrity, "unchecked": found.unchecked, "foreign_keys": orphans, "mb_per_second": rate,
         "remembered": is_remembered,
         "seconds": started.elapsed().as_secs_f64(),

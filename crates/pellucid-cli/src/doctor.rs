@@ -11,7 +11,8 @@ use pellucid::Error;
 use pellucid_backup::history::History;
 use pellucid_backup::job::leftovers;
 use pellucid_engine::inspect::{inspect, not_a_database, Inspection, Kind};
-use pellucid_files::paths::directory_of;
+use pellucid_engine::page_source::has_pages_in_clear;
+use pellucid_files::paths::{beside, directory_of};
 use pellucid_keyring::Keyring;
 use pellucid_vfs::lost_log;
 
@@ -307,6 +308,20 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
     }
     let finding = match &found.kind {
         Kind::Sealed(sealed) => {
+            let journal = beside(&found.path, "-journal");
+            match has_pages_in_clear(&journal) {
+                Ok(false) => {}
+                Ok(true) => findings.push(Finding::bad(
+                    "database",
+                    format!("`{}` has pages in clear, of before the encryption", journal.shown()),
+                    "remove it while no program has the database open; nothing reads it",
+                )),
+                Err(error) => findings.push(Finding::bad(
+                    "database",
+                    error.to_string(),
+                    "let this account read it: it may have pages in clear",
+                )),
+            }
             if let Some((told, todo)) = crate::scan::status::stands(&found.path, sealed) {
                 findings.push(Finding::bad("database", told, todo));
             }

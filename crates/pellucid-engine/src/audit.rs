@@ -68,6 +68,8 @@ pub struct Audit {
     pub damaged_frames: Vec<(u32, String)>,
     /// Damaged parts of a hot journal. The journal was not played back then.
     pub damaged_records: Vec<String>,
+    /// Whether a journal of the plain database that it was lies beside it, with pages in clear.
+    pub journal_in_clear: bool,
     /// Findings of SQLite's check. Empty if it was left out or found nothing.
     pub integrity: Vec<String>,
     /// Rows whose parent is missing.

@@ -3,11 +3,16 @@
 
 use std::ffi::c_int;
 use std::path::Path;
+use std::time::Duration;
 
 use pellucid_host::connection::Handle;
+use pellucid_host::patience::Patience;
 use pellucid_host::{ffi, DatabaseError, Options};
 use pellucid_vfs::laying::is_copy_beside;
 
+use crate::header_change::in_use;
+
+const BETWEEN_OPENINGS: Duration = Duration::from_millis(20);
 const ANY_READ: &str = "PRAGMA schema_version";
 /// The most interrupted transactions that are rolled back, one after the other, before a look gives
 /// up.
@@ -29,19 +34,30 @@ pub fn look_by<'a>(
     options: &Options,
     connect: impl Fn(c_int) -> Result<Handle<'a>, DatabaseError>,
 ) -> Result<Handle<'a>, DatabaseError> {
-    let open = |flags| {
-        let handle = connect(flags)?;
-        handle.busy_timeout(options.timeout_ms());
-        Ok::<_, DatabaseError>(handle)
+    let patience = Patience::new(options.timeout, BETWEEN_OPENINGS);
+    // SQLite waits for a lock, but not where the opening itself needs one, to finish what a conversion left.
+    let open = |flags| loop {
+        match connect(flags) {
+            Ok(handle) => {
+                handle.busy_timeout(options.timeout_ms());
+                return Ok(handle);
+            }
+            Err(error) if Handle::is_busy(&error) && patience.wait() => {}
+            Err(error) => return Err(error),
+        }
     };
     let look = || {
         let reader = open(ffi::OPEN_READONLY)?;
         reader.run("BEGIN")?;
         reader.number(ANY_READ).map(|_| reader)
     };
+    let recover = || {
+        let recovered = open(ffi::OPEN_READWRITE).and_then(|writer| writer.number(ANY_READ));
+        recovered.map_err(|error| in_use(file, error))
+    };
     let mut looked = look();
     if looked.is_err() && is_copy_beside(file) {
-        open(ffi::OPEN_READWRITE)?.number(ANY_READ)?;
+        recover()?;
         looked = look();
     }
     // Another process may be killed between a rollback and the next try.
@@ -50,10 +66,10 @@ pub fn look_by<'a>(
             Err(error) if wants_a_writer(error) => {}
             _ => break,
         }
-        open(ffi::OPEN_READWRITE)?.number(ANY_READ)?;
+        recover()?;
         looked = look();
     }
-    looked
+    looked.map_err(|error| in_use(file, error))
 }
 
 /// Whether an interrupted transaction has to be rolled back first.

@@ -227,6 +227,19 @@ impl CopyFile {
         self.sync_folder()
     }
 
+    /// Removes the rollback journal that lies beside the database under the name `journal`, in the copy's folder, for a caller who
+    /// holds the database exclusively: nothing plays it back any more.
+    ///
+    /// # Errors
+    /// [`Error::Io`], which names the journal.
+    pub fn remove_journal(&self, journal: &Path) -> Result<()> {
+        match self.folder.remove_name(&name_of(journal)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::io(Subject::File(journal.to_owned()), error)),
+            Ok(()) => self.sync_folder(),
+        }
+    }
+
     /// Forces the copy's names to disk.
     ///
     /// # Errors

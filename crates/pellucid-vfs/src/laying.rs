@@ -11,7 +11,7 @@ use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
 use pellucid::sector::{SectorZero, SECTOR_BYTES};
 use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
-use pellucid_files::paths::{copy_path, is_there, look_at_name};
+use pellucid_files::paths::{beside, copy_path, is_there, look_at_name};
 use pellucid_host::code::{note, report, Code, Outcome};
 use pellucid_host::ffi;
 
@@ -47,6 +47,15 @@ impl Laying {
     /// [`Error::Misuse`].
     pub fn assert_named(&self) -> Result<()> {
         self.copy.assert_named()
+    }
+
+    /// Removes a rollback journal of the database `path` that nothing plays back: it was ended (`journal_mode=PERSIST`), or its
+    /// process was killed before the first sync. Its pages are those of the file as it was, in clear if the file was.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn remove_dead_journal(&self, path: &Path) -> Result<()> {
+        self.copy.remove_journal(&beside(path, "-journal"))
     }
 
     /// Keeps the copy on drop: from here on the database is in the copy alone.

@@ -134,6 +134,16 @@ impl JournalHeader {
     }
 }
 
+/// Whether a header sector is one of a plain database's journal: with SQLite's magic, or before its first sync with zeros in its
+/// place. A sealed one begins with a mark, and an ended one is zeros.
+pub fn is_in_clear(sector: &[u8]) -> bool {
+    let mut header = JournalHeader { id: [0; 16], fields: [0; FIELDS_BYTES] };
+    let Some(fields) = sector.get(..FIELDS_BYTES) else { return false };
+    header.fields.copy_from_slice(fields);
+    let begins = fields.starts_with(&MAGIC) || fields[..MAGIC.len()].iter().all(|byte| *byte == 0);
+    begins && header.sector_size().is_some() && header.page_size().is_some()
+}
+
 /// Checks that a header sector has zeros outside its mark and its copies.
 ///
 /// Nothing authenticates those bytes. So the caller checks them only when the header has opened,

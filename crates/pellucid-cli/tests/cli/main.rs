@@ -19,6 +19,7 @@ mod claims;
 mod clear_sets;
 mod core_dump;
 mod cut_while_read;
+mod dead_journal;
 mod demo;
 mod denied;
 mod doctor;

@@ -12,13 +12,14 @@ use pellucid_host::code::Code;
 use pellucid_host::connection::{literal, Handle};
 use pellucid_host::ffi;
 use pellucid_host::patience::Patience;
-use pellucid_host::{holders, DatabaseError, Options};
+use pellucid_host::{DatabaseError, Options};
 use pellucid_vfs::copy::CopyFile;
 use pellucid_vfs::laying::{replace_sector_zero, Laying};
 use pellucid_vfs::open_file::OpenFile;
 
 use crate::convert::original::Original;
 use crate::convert::{Progress, Stage};
+use crate::header_change::{busy, in_use};
 
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -47,9 +48,16 @@ impl<'a> Source<'a> {
         uri: &str,
         options: &Options,
     ) -> Result<Self, DatabaseError> {
-        let handle = original.connect(|| Handle::open(path, uri, ffi::OPEN_READWRITE))?;
-        options.equip(&handle)?;
         let patience = Patience::new(options.timeout, RETRY);
+        let connect = || original.connect(|| Handle::open(path, uri, ffi::OPEN_READWRITE));
+        let handle = loop {
+            match connect() {
+                // Another process finishes what a conversion left.
+                Err(error) if Handle::is_busy(&error) && patience.wait() => {}
+                opened => break opened.map_err(|error| in_use(path, error))?,
+            }
+        };
+        options.equip(&handle)?;
         let mut source =
             Self { handle, was_wal: false, patience, path, original, done: Cell::new(false) };
         source.wait(|handle| handle.number("SELECT count(*) FROM sqlite_schema").map(|_| true))?;
@@ -87,10 +95,7 @@ impl<'a> Source<'a> {
         if self.patience.wait() {
             return Ok(());
         }
-        Err(DatabaseError::InUse {
-            file: self.path.shown().to_string(),
-            holders: holders::find(self.path),
-        })
+        Err(busy(self.path))
     }
 
     /// Makes the empty file of the copy, with the owner of the original.
@@ -103,7 +108,7 @@ impl<'a> Source<'a> {
         Ok(copy)
     }
 
-    /// Takes EXCLUSIVE, replaces sector 0, which is the commit point, and lays the copy over the file.
+    /// Takes EXCLUSIVE, removes what is left of a rollback journal, replaces sector 0, which is the commit point, and lays the copy over the file.
     pub fn switch(
         &self,
         lower: OpenFile<'_>,
@@ -118,6 +123,7 @@ impl<'a> Source<'a> {
                 Err(code) => return Err(failed(self.path, code, "cannot be locked")),
             }
         }
+        laying.remove_dead_journal(self.path)?;
         laying.assert_named()?;
         self.original.assert_named()?;
         if let Err(unwritten) = replace_sector_zero(lower, sector) {
@@ -190,12 +196,14 @@ pub fn fill_copy(
     // The connection may write, although it does not: SQLite 3.40 cannot VACUUM INTO from a
     // read-only connection if an index uses a function of the application.
     let connect = || Handle::open(source.path, from, ffi::OPEN_READWRITE);
-    let mut reader = source.original.connect(connect)?;
+    let mut reader =
+        source.original.connect(connect).map_err(|error| in_use(source.path, error))?;
     options.equip(&reader)?;
     reader.busy_timeout(options.timeout_ms());
     reader.on_progress(|| {
         let done = copy.file().metadata().map_or(0, |metadata| metadata.len());
         progress(Stage::Copying, done, expected);
     });
-    reader.run(&format!("VACUUM INTO {}", literal(to)))
+    let filled = reader.run(&format!("VACUUM INTO {}", literal(to)));
+    filled.map_err(|error| in_use(source.path, error))
 }

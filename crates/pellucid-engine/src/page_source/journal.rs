@@ -7,15 +7,52 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use pellucid::journal::{
-    check_rest, open_record, page_number, record_bytes, JournalHeader, SECTOR_PART_BYTES,
-    SECTOR_READ_BYTES,
+    check_rest, is_in_clear, open_record, page_number, record_bytes, JournalHeader,
+    SECTOR_PART_BYTES, SECTOR_READ_BYTES,
 };
 use pellucid::keys::ContainerKeys;
+use pellucid::sector::SQLITE_MAGIC;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Result, Subject};
 use pellucid_vfs::link::Link;
 use pellucid_vfs::super_journal;
 use pellucid_vfs::super_journal::Named;
+
+const LOOK_BYTES: usize = 64 << 10;
+
+/// Whether the journal at `path`, beside an encrypted database, has pages in clear: it is a plain database's, of before the
+/// encryption. Once it was ended only its pages say so; page 1 is one of them as a rule.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn has_pages_in_clear(path: &Path) -> Result<bool> {
+    let failed = |error| Error::io(Subject::File(path.to_owned()), error);
+    let file = match pellucid_files::regular::open_named(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut buffer = vec![0; LOOK_BYTES];
+    let (mut at, mut kept) = (0, 0);
+    loop {
+        let read = match file.read_at(&mut buffer[kept..], at) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            read => read.map_err(failed)?,
+        };
+        let there = &buffer[..kept + read];
+        if at == 0 && is_in_clear(there) || memchr::memmem::find(there, SQLITE_MAGIC).is_some() {
+            return Ok(true);
+        }
+        if read == 0 {
+            return Ok(false);
+        }
+        // The magic may lie across two reads.
+        let from = there.len().saturating_sub(SQLITE_MAGIC.len() - 1);
+        let end = there.len();
+        buffer.copy_within(from..end, 0);
+        (at, kept) = (at + read as u64, end - from);
+    }
+}
 
 /// A journal that has to be played back.
 #[derive(Debug)]
@@ -29,7 +66,7 @@ pub struct HotJournal {
 }
 
 impl HotJournal {
-    /// Reads the journal. `None` if there is none, if it was ended, or if its transaction was
+    /// Reads the journal. `None` if there is none, if it was ended, if it is a plain database's, or if its transaction was
     /// committed: it names a super-journal that is gone (SQLite, "Atomic Commit", 5.3).
     ///
     /// # Errors
@@ -58,7 +95,11 @@ impl HotJournal {
         let keys = link
             .keys()
             .map_err(|_| Error::misuse(Subject::File(path.to_owned()), "there is no key for it"))?;
-        let (header, damaged) = JournalHeader::open(&keys, &sector, 0)?;
+        let (header, damaged) = match JournalHeader::open(&keys, &sector, 0) {
+            // SQLite plays none of it back here.
+            Err(_) if is_in_clear(&sector) => return Ok(None),
+            opened => opened?,
+        };
         let (Some(sector_bytes), Some(page_bytes)) = (header.sector_size(), header.page_size())
         else {
             return Err(Error::corrupt(Subject::JournalHeader(0), "its sizes are impossible"));
