@@ -1,6 +1,7 @@
 //! Reads an object ahead of its reader: parts one behind the other, several requests at once, a bounded number of bytes.
 //!
-//! How far ahead grows with each part that is used, so that who reads one chunk does not pay for the rest of the object.
+//! How far ahead grows with each part that its reader has to wait for, until the requests only wait for one another: who reads one
+//! chunk does not pay for the rest of the object, and a line or a reader that is slow needs little memory.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,19 +19,27 @@ use super::runtime;
 const MIB: u64 = 1 << 20;
 /// Bytes of a request. Many of them at once, not long ones: what a reader waits for is the first.
 pub const PART_BYTES: u64 = 2 * MIB;
-/// How far ahead of the furthest reader parts are asked for. At 30 ms a request that is 1.6 GB/s.
-pub const AHEAD_BYTES: u64 = 48 * MIB;
+/// How far ahead of the furthest reader parts are asked for. A line of 1 GB/s has 30 MB under way where a request takes 30 ms, and
+/// the bytes of the requests that share it.
+pub const AHEAD_BYTES: u64 = 192 * MIB;
+/// How far ahead a reading begins, and goes on once its second part is read.
+const FIRST_BYTES: u64 = 2 * PART_BYTES;
+const LEAST_BYTES: u64 = 4 * PART_BYTES;
 /// How far behind the furthest reader a part is kept that was never read to its end.
 const BEHIND_BYTES: u64 = 8 * MIB;
 /// A part further than that behind the last one is a jump, and no part of one reading.
 const REACH_BYTES: u64 = 16 * MIB;
+/// A reader that waits no longer than that for a part is fast enough.
+const SOON: Duration = Duration::from_micros(500);
+/// A part that takes as often as long as the quickest one waits for the line and not for the store: more requests gain nothing.
+const CROWDED: u32 = 8;
 /// A part that takes longer shares a slow line with too many others, and would run into the client's time limit.
 const SLOW: Duration = Duration::from_secs(5);
 
 /// Bytes that all readings ahead of this process hold.
 static HELD: AtomicU64 = AtomicU64::new(0);
 /// The most that they hold.
-pub const ROOM_BYTES: u64 = 64 * MIB;
+pub const ROOM_BYTES: u64 = 224 * MIB;
 
 /// A share of [`ROOM_BYTES`].
 #[derive(Debug)]
@@ -93,17 +102,29 @@ pub struct Ahead {
     front: u64,
     /// The end of what was read furthest on.
     furthest: u64,
-    /// How many bytes ahead of that parts are asked for: none before a second part is read.
+    /// How many bytes ahead of that parts are asked for.
     ahead: u64,
     /// Parts that somebody has read of.
     used: u32,
+    /// The shortest time that a part took.
+    quickest: Duration,
 }
 
 impl Ahead {
     /// One that begins at byte `from`. Nothing is asked for yet.
     pub fn new(object: Arc<Object>, failed: Failed, from: u64) -> Self {
         let parts = BTreeMap::new();
-        Self { object, failed, parts, front: from, furthest: from, ahead: 0, used: 0 }
+        let quickest = Duration::MAX;
+        Self {
+            object,
+            failed,
+            parts,
+            front: from,
+            furthest: from,
+            ahead: FIRST_BYTES,
+            used: 0,
+            quickest,
+        }
     }
 
     /// Returns the part that has byte `at`, and its first byte, and asks for parts behind it. `wanted` bytes are wanted from
@@ -131,8 +152,8 @@ impl Ahead {
         Ok(Some((begin, fetch)))
     }
 
-    /// Takes note of `bytes` bytes that were read from `at` on, and how long their part had taken.
-    pub fn was_read(&mut self, at: u64, bytes: u64, took: Duration) {
+    /// Takes note of `bytes` bytes that were read from `at` on, how long their part had taken, and how long the reader waited.
+    pub fn was_read(&mut self, at: u64, bytes: u64, took: Duration, waited: Duration) {
         let Some((begin, part)) = self.parts.range_mut(..=at).next_back() else { return };
         let begin = *begin;
         part.unread = part.unread.saturating_sub(bytes);
@@ -144,10 +165,13 @@ impl Ahead {
             return;
         }
         self.used += 1;
+        self.quickest = self.quickest.min(took);
+        let is_crowded = took > self.quickest.saturating_mul(CROWDED);
         self.ahead = match self.used {
-            1 => 0,
+            1 => FIRST_BYTES,
             _ if took > SLOW => (self.ahead / 2).max(PART_BYTES),
-            _ => (self.ahead * 4).clamp(4 * PART_BYTES, AHEAD_BYTES),
+            _ if (waited <= SOON || is_crowded) && self.ahead >= LEAST_BYTES => self.ahead,
+            _ => (self.ahead * 4).clamp(LEAST_BYTES, AHEAD_BYTES),
         };
     }
 

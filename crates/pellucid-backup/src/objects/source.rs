@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::Instant;
 
 use crate::restore::MediaSource;
 use bytes::Bytes;
@@ -52,11 +52,18 @@ pub fn open(place: Place) -> io::Result<Box<dyn MediaSource>> {
 }
 
 async fn find(place: Place) -> io::Result<Source> {
-    let head = place.store.head(&place.path).await.map_err(io_error)?;
-    if head.size == 0 {
-        return Err(Pointer::parse(&[]).err().unwrap_or_else(|| io::ErrorKind::InvalidData.into()));
-    }
-    let (object, start) = Object::begin(place.store.clone(), &place.path, BLOCK_BYTES).await?;
+    let begun = Object::begin(place.store.clone(), &place.path, BLOCK_BYTES).await;
+    let (object, start) = match begun {
+        Ok(begun) => begun,
+        // A store refuses every range of an empty object.
+        Err(error) => {
+            let head = place.store.head(&place.path).await.map_err(io_error)?;
+            return Err(match (head.size, Pointer::parse(&[])) {
+                (0, Err(empty)) => empty,
+                _ => error,
+            });
+        }
+    };
     if MediaHeader::begins(&start) {
         // A file that somebody has put there as it was.
         return Ok(Source::of(place.url, object, start));
@@ -115,9 +122,13 @@ impl Source {
             match next {
                 Next::Here(bytes) => return Ok(bytes),
                 Next::Part(begin, fetch) => {
+                    let begun = Instant::now();
                     let Some((bytes, took)) = runtime()?.block_on(fetch) else { continue };
+                    let waited = begun.elapsed();
                     let rest = slice(&bytes, at - begin, wanted);
-                    self.was_read(at, &rest, took);
+                    if let Some(ahead) = &mut self.state().ahead {
+                        ahead.was_read(at, rest.len() as u64, took, waited);
+                    }
                     return Ok(rest);
                 }
                 Next::Ask { from, to, keep } => {
@@ -132,12 +143,6 @@ impl Source {
                     return Ok(slice(&bytes, at - from, wanted));
                 }
             }
-        }
-    }
-
-    fn was_read(&self, at: u64, bytes: &Bytes, took: Duration) {
-        if let Some(ahead) = &mut self.state().ahead {
-            ahead.was_read(at, bytes.len() as u64, took);
         }
     }
 

@@ -201,7 +201,7 @@ fn a_store_30_ms_away_is_read_through_a_slow_line() {
     server
         .pellucid(&place, &["backup", "app.db", "--compression", "none", "--to", url])
         .succeeded();
-    let rounds = if mib > 100 { 3 } else { 1 };
+    let rounds = if mib > 100 { 6 } else { 1 };
     for round in 0..rounds {
         for milliseconds in [0, 30] {
             server.port = line(port, Duration::from_millis(milliseconds)).to_string();
