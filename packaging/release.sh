@@ -25,7 +25,8 @@ PELLUCID_BIN=$out/build/release
 export SOURCE_DATE_EPOCH PELLUCID_BIN
 
 map=("$PWD=/pellucid" "$out/build=/build" "$home=/cargo" "$sysroot=/rust")
-RUSTFLAGS=$(printf -- '--remap-path-prefix=%s ' "${map[@]}")
+# Stripped here: a profile of its own for the program's package, below, takes the release profile's word for that away.
+RUSTFLAGS="$(printf -- '--remap-path-prefix=%s ' "${map[@]}") -C strip=symbols"
 CFLAGS=$(printf -- '-ffile-prefix-map=%s ' "${map[@]}")
 CXXFLAGS=$CFLAGS
 export RUSTFLAGS CFLAGS CXXFLAGS
@@ -38,8 +39,14 @@ done
 unset RUSTFLAGS CFLAGS CXXFLAGS
 .ci/shipped "$PELLUCID_BIN"
 
+# most BYTES LIMIT WHAT: a release does not grow unseen
+most() { [ "$1" -le "$2" ] || die "$3 has $1 bytes, and may have $2"; }
+most "$(stat -c %s "$PELLUCID_BIN/pellucid")" 25000000 pellucid
+most "$(stat -c %s "$PELLUCID_BIN/libpellucid.so")" 5000000 libpellucid.so
+
 rm -f "$out"/pellucid[-_]* "$out"/SHA256SUMS*
 packaging/deb.sh "$out"
+most "$(($(dpkg-deb -f "$out"/pellucid_*.deb Installed-Size) * 1024))" 40000000 "the installed package"
 packaging/wheel.sh "$out"
 packaging/archive.sh "$out"
 packaging/contents.py sbom > "$out/pellucid-$version.cdx.json"
