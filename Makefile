@@ -93,7 +93,7 @@ install:
 	mv -f "$(DESTDIR)$(PREFIX)/lib/pellucid/.libpellucid.so.new" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so"
 	mv -f "$(DESTDIR)$(PREFIX)/lib/pellucid/.lab.new" "$(DESTDIR)$(PREFIX)/lib/pellucid/lab"
 	mv -f "$(DESTDIR)$(PREFIX)/bin/.pellucid.new" "$(DESTDIR)$(PREFIX)/bin/pellucid"
-	"$(RELEASE)/pellucid" --quiet manual "$(DESTDIR)$(PREFIX)/share"
+	umask 022 && "$(RELEASE)/pellucid" --quiet manual "$(DESTDIR)$(PREFIX)/share"
 
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/pellucid" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so" \

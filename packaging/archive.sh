@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-target/packages}
+umask 022
 mkdir -p "$out"
 release=$(realpath "${PELLUCID_BIN:-${CARGO_TARGET_DIR:-target}/release}")
 version=${PELLUCID_VERSION:-$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)}

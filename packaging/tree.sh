@@ -17,3 +17,5 @@ install -D -m 644 packaging/pellucid.service.example "$doc/examples/pellucid.ser
 for unit in packaging/pellucid-{policy,backup@}.{service,timer}; do
   install -D -m 644 "$unit" "$tree/lib/systemd/system/${unit##*/}"
 done
+# Whatever may be read of the sources here, or of what is new: all of it is for everybody.
+chmod -R u=rwX,go=rX "$tree"

@@ -20,6 +20,7 @@ PELLUCID_GLIBC=$(packaging/glibc.sh "$release/pellucid" "$release/libpellucid.so
 # Else two wheels of the same files differ in the times within them.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export PELLUCID_VERSION PELLUCID_GLIBC SOURCE_DATE_EPOCH
+chmod -R u=rwX,go=rX "$work"
 find "$work" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
 # The Python that is first in the path may be one without what builds wheels.
 makes='import setuptools, pip

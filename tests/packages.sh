@@ -51,11 +51,18 @@ assert all(to in refs for one in bom["dependencies"] for to in one["dependsOn"])
 PY
 
 # --- the archive
-packaging/tree.sh "$work/tree" && cp packaging/archive/install "$work/tree/install" && sed -i "s/@GLIBC@/$needed/" "$work/tree/install"
+# Whoever builds or installs may let nobody read what is new. `readable DIRECTORY`: how much of it not everybody can use.
+readable() { find "$1" \( -type d ! -perm -755 -o -type f ! -perm -444 \) | wc -l; }
+(umask 077; packaging/tree.sh "$work/tree") && cp packaging/archive/install "$work/tree/install" && sed -i "s/@GLIBC@/$needed/" "$work/tree/install"
 prefix=$work/prefix
 mkdir -p "$prefix/bin" "$prefix/share/man" && echo mine >"$prefix/bin/mine"
 before=$(cd "$prefix" && find . | sort)
-holds "it installs" "$work/tree/install" "$prefix"
+is "everybody may read what was laid out" 0 "$(readable "$work/tree/share")"
+# In a directory that a group may write.
+echo "root's own" >"$work/aim" && ln -s "$work/aim" "$prefix/bin/.pellucid.new"
+holds "it installs" bash -c "umask 077; '$work/tree/install' '$prefix'"
+is "no link is followed" "root's own" "$(cat "$work/aim")"
+is "everybody may use it" 0 "$(readable "$prefix")"
 is "the program finds its library" "$(realpath "$prefix/lib/pellucid/libpellucid.so")" "$("$prefix/bin/pellucid" extension)"
 is "the licences of others are there" yes "$(grep -q 'aws-lc-rs' "$prefix/share/doc/pellucid/licences-of-others" && echo yes)"
 holds "no link of its documents leads nowhere" .ci/prose --installed "$prefix/share/doc/pellucid"
