@@ -91,11 +91,11 @@ pub fn run(args: &SalvageArgs, output: &Output) -> Result<ExitCode, Failure> {
             output.warning(format!("{error}: `{}` is without it", args.to.shown()));
         }
     }
-    let target = Target::create(&args.to, &args.database, birth.map(|(birth, _)| birth))?;
+    let mut target = Target::create(&args.to, &args.database, birth.map(|(birth, _)| birth))?;
     let mut report = Report::default();
     // The file format's two version bytes (SQLite file format, 1.3.3).
     let wal = pages.page(1).is_some_and(|page| page[18] == 2);
-    let saved = fill(&target, &pages, &mut map, &kinds, &mut report, output)
+    let saved = fill(&mut target, &pages, &mut map, &kinds, &mut report, output)
         .and_then(|()| target.finish(&args.to, wal))
         .map_err(|failure| failure.about(&args.to))?;
     report.lost_pages(&map, &pages.damage());
@@ -106,7 +106,7 @@ pub fn run(args: &SalvageArgs, output: &Output) -> Result<ExitCode, Failure> {
 }
 
 fn fill(
-    target: &Target,
+    target: &mut Target,
     pages: &Pages,
     map: &mut Map,
     kinds: &[u8],

@@ -12,6 +12,7 @@ use pellucid_host::folder::{name_of, Folder};
 use pellucid_vfs::copy::{CopyFile, Lent};
 use pellucid_vfs::pins::Expectation;
 use pellucid_vfs::seal_request::{prepare_birth, remember, Birth};
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, OpenFlags};
 
 use super::layout::Layout;
@@ -117,7 +118,7 @@ impl Target {
 
     /// Makes the tables; none for an object that is no table, or could not be made.
     pub fn make_tables(
-        &self,
+        &mut self,
         map: &Map,
         report: &mut Report,
     ) -> Result<Vec<Option<Layout>>, Failure> {
@@ -149,19 +150,28 @@ impl Target {
         self.db.is_autocommit()
     }
 
-    fn make_table(&self, object: &Object) -> rusqlite::Result<Layout> {
+    fn make_table(&mut self, object: &Object) -> rusqlite::Result<Layout> {
         if object.name != SEQUENCE {
-            self.db.execute_batch(object.sql.as_deref().unwrap_or_default())?;
+            self.make_object(object.sql.as_deref().unwrap_or_default())?;
         }
         Layout::read(&self.db, &object.name)
     }
 
+    /// Runs one statement of the old schema, and only as far as it makes something of this database: whoever could write to the
+    /// old one has chosen its text.
+    fn make_object(&mut self, sql: &str) -> rusqlite::Result<()> {
+        self.db.authorizer(Some(only_what_makes))?;
+        let made = self.db.prepare(sql).and_then(|mut statement| statement.execute([]));
+        self.db.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+        made.map(|_| ())
+    }
+
     /// Indexes, views and triggers, and virtual tables, whose content lies in tables of their own.
-    pub fn make_the_rest(&self, map: &Map, report: &mut Report) -> Result<(), Failure> {
+    pub fn make_the_rest(&mut self, map: &Map, report: &mut Report) -> Result<(), Failure> {
         for kind in ["index", "view", "trigger"] {
             for object in map.objects.iter().filter(|object| object.kind == kind) {
                 let Some(sql) = &object.sql else { continue };
-                match self.db.execute_batch(sql) {
+                match self.make_object(sql) {
                     Ok(()) => {}
                     Err(error) if self.is_undone() => return Err(sqlite(error)),
                     Err(error) => report.not_made(object, &error),
@@ -214,6 +224,32 @@ impl Target {
         let numbered = (0u32..).map(|number| format!("{wanted}_{number}"));
         let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
         names.find(|name| !taken(name)).unwrap_or_default()
+    }
+}
+
+/// What a statement needs that makes a table, index, view or trigger: nothing outside this database, and no setting of the
+/// connection.
+fn only_what_makes(asked: AuthContext<'_>) -> Authorization {
+    use AuthAction::*;
+    let is_here = asked.database_name.is_none_or(|database| database == "main");
+    match asked.action {
+        CreateIndex { .. }
+        | CreateTable { .. }
+        | CreateTrigger { .. }
+        | CreateView { .. }
+        | Reindex { .. }
+        | Insert { .. }
+        | Update { .. }
+        | Delete { .. }
+        | Read { .. }
+        | Select
+        | Function { .. }
+        | Recursive
+            if is_here =>
+        {
+            Authorization::Allow
+        }
+        _ => Authorization::Deny,
     }
 }
 

@@ -449,6 +449,64 @@ fn a_row_that_conflicts_takes_no_other_row_back() {
     assert_eq!(bench.new_db("SELECT id FROM lost_and_found").trim(), "2");
 }
 
+/// Whoever can write to a database has chosen the text of its schema, and another account may salvage it.
+#[test]
+fn no_text_of_a_schema_reaches_beyond_the_new_database() {
+    const TAKE: &str =
+        "ATTACH 'file:victim.db?vfs=unix' AS v; UPDATE v.u SET x = 'taken'; DETACH v";
+    const LEAK: &str = "VACUUM INTO 'file:leak.db?vfs=unix'";
+    let whole = |name: &str| match name {
+        "a" => "CREATE TABLE a(id INTEGER PRIMARY KEY, k TEXT)",
+        "i" => "CREATE INDEX i ON a(k)",
+        "v" => "CREATE VIEW v AS SELECT k FROM a",
+        _ => "CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM a WHERE id = 0; END",
+    };
+    let mut tried = 0;
+    for name in ["a", "i", "v", "t"] {
+        for then in [TAKE, LEAK] {
+            for text in [
+                format!("{}; COMMIT; {then}; BEGIN", whole(name)),
+                format!("{}; {then}", whole(name)),
+                format!("COMMIT; {then}; BEGIN; {}", whole(name)),
+                format!("COMMIT;{then}"),
+                format!("/* CREATE */ {then}"),
+                "CREATE TEMP TABLE a AS SELECT 1".to_owned(),
+                "CREATE VIRTUAL TABLE a USING fts5(k)".to_owned(),
+                "PRAGMA writable_schema = RESET".to_owned(),
+                "DROP TABLE a".to_owned(),
+            ] {
+                let all = ["a", "i", "v", "t"].map(whole).join("; ");
+                let bench = Bench::sql(&format!(
+                    "{all}; INSERT INTO a VALUES(1, 'a row in clear'); PRAGMA writable_schema = ON;
+                     UPDATE sqlite_schema SET sql = '{}' WHERE name = '{name}';",
+                    text.replace('\'', "''")
+                ));
+                let victim = "CREATE TABLE u(x); INSERT INTO u VALUES('its own')";
+                bench.place.sqlite3("victim.db", victim).succeeded();
+                let (told, facts) = bench.salvage();
+                let about = format!("{name}: {text}: {told:?}");
+                let rows = bench.place.sqlite3("victim.db", "SELECT x FROM u").succeeded();
+                assert_eq!(rows.trim(), "its own", "{about}");
+                assert!(!bench.place.path("leak.db").exists(), "{about}");
+                assert_eq!(told.code, 3, "{about}");
+                assert_eq!(
+                    facts["not_made"][0]["object"].as_str().unwrap().split('`').nth(1),
+                    Some(name)
+                );
+                // Its rows are there all the same.
+                let table = if name == "a" { "lost_and_found" } else { "a" };
+                assert_eq!(
+                    bench.new_db(&format!("SELECT count(*) FROM {table}")).trim(),
+                    "1",
+                    "{about}"
+                );
+                tried += 1;
+            }
+        }
+    }
+    assert_eq!(tried, 72);
+}
+
 /// Salvages into `new.db` while some of the machine's calls fail.
 fn with_failing(place: &Place, calls: &[&str]) -> Said {
     let _ = std::fs::remove_file(place.path("new.db"));
