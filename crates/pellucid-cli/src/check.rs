@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use pellucid::shown::Shown;
 use pellucid_engine::audit::{audit_with, Audit, Doing, Options};
-use pellucid_engine::checked;
+use pellucid_engine::checked::{self, Begun};
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::{beside, full_name};
 use pellucid_keyring::{Action, CheckFound, Event};
@@ -96,6 +96,7 @@ fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Fa
     let kind = inspect(database)?.kind;
     refuse_unexpected(database, &kind)?;
     authenticable(database, &kind)?;
+    let begun = Begun::now(database);
     let started = Instant::now();
     let bar = output.progress("authenticating pages", Unit::Bytes);
     let options = Options { physical_only: args.physical_only, cores: usize::from(args.cores) };
@@ -121,7 +122,11 @@ fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Fa
             if failure.exit == exit::DAMAGE {
                 let pages_only = args.physical_only;
                 let found = CheckFound { findings: 1, pages_only, ..CheckFound::default() };
-                told_if_not(&remember(database, &found), output);
+                let remembered = match checked::identity(&kind) {
+                    Some(identity) => begun.remember(database, &identity, &found),
+                    None => Ok(false),
+                };
+                told_if_not(&remembered, output);
             }
             return Err(failure);
         }
@@ -132,20 +137,14 @@ fn check(database: &Path, args: &CheckArgs, output: &Output) -> Result<Audit, Fa
             adopt(&sealed.header, &path);
         }
     }
-    let remembered = remember(database, &checked::found(&found, args.physical_only));
+    let remembered =
+        begun.remember(database, &found.file_id, &checked::found(&found, args.physical_only));
     show(database, &found, started, args, &remembered, output);
     Ok(found)
 }
 
 /// Whether the keyring remembers it, for `status` and `doctor`.
 type Remembered = Result<bool, pellucid::Error>;
-
-fn remember(database: &Path, found: &CheckFound) -> Remembered {
-    inspect(database).and_then(|there| match checked::identity(&there.kind) {
-        Some(identity) => checked::remember(database, &identity, found),
-        None => Ok(false),
-    })
-}
 
 /// A keyring that cannot be written is no reason to fail: a group may only read the machine's.
 fn told_if_not(remembered: &Remembered, output: &Output) {

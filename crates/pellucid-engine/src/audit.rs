@@ -51,6 +51,8 @@ pub type Watch<'a> = dyn FnMut(Doing, u64, u64) + 'a;
 /// The findings of an audit.
 #[derive(Debug, Default)]
 pub struct Audit {
+    /// The file id of the database that was read. Its path may lead to another one by now.
+    pub file_id: [u8; 16],
     /// Pages read.
     pub pages: u64,
     /// Bytes of a page.
@@ -143,6 +145,7 @@ pub fn audit_with(
             "not an encrypted database",
         )
     })?;
+    audit.file_id = link.header().map_or([0; 16], |header| header.file_id);
     if began.is_ok() {
         handle.run("COMMIT")?;
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pellucid::Result;
-use pellucid_keyring::{CheckFound, Keyring};
+use pellucid_keyring::{Check, CheckFound, Keyring};
 
 use crate::audit::Audit;
 use crate::inspect::Kind;
@@ -32,15 +32,29 @@ pub fn identity(kind: &Kind) -> Option<[u8; 16]> {
     }
 }
 
-/// Remembers a check that has ended now of the database at `path`, of this [`identity`]; false if there is no keyring.
-///
-/// # Errors
-/// What keeps the keyring from being read or written. That is no reason for a check to fail.
-pub fn remember(path: &Path, identity: &[u8; 16], found: &CheckFound) -> Result<bool> {
-    let home = Keyring::locate()?;
-    if !Keyring::is_at(&home) {
-        return Ok(false);
+/// A check that has begun, with what the keyring knew then: it says nothing of damage that another one finds meanwhile.
+#[derive(Debug)]
+pub struct Begun(Option<Check>);
+
+impl Begun {
+    /// A check of the database at `path` that looks at it from now on.
+    pub fn now(path: &Path) -> Self {
+        let keyring = Keyring::locate().ok().filter(|home| Keyring::is_at(home));
+        let keyring = keyring.and_then(|home| Keyring::open(&home).ok());
+        Self(keyring.and_then(|keyring| keyring.begin_check(path)))
     }
-    Keyring::open(&home)?.remember_check(path, identity, found, pellucid::clock::now())?;
-    Ok(true)
+
+    /// Remembers that it has ended now, and was of this [`identity`]; false if there is no keyring.
+    ///
+    /// # Errors
+    /// What keeps the keyring from being read or written. That is no reason for a check to fail.
+    pub fn remember(self, path: &Path, identity: &[u8; 16], found: &CheckFound) -> Result<bool> {
+        let home = Keyring::locate()?;
+        if !Keyring::is_at(&home) {
+            return Ok(false);
+        }
+        let (begun, now) = (self.0.as_ref(), pellucid::clock::now());
+        Keyring::open(&home)?.remember_check(path, identity, begun, found, now)?;
+        Ok(true)
+    }
 }

@@ -1,7 +1,7 @@
 //! What the last checks of a database found, as SQL Server keeps `suspect_pages` and the last good CHECKDB.
 //!
 //! One file for each path. It is about the database with its file id: another one at that path has not been checked. What a
-//! check found stays until a later one that looks at as much finds nothing. Layout: docs/format.md, "Keyring".
+//! check found stays until one that began later, and looks at as much, finds nothing. Layout: docs/format.md, "Keyring".
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -71,25 +71,31 @@ pub struct CheckFound {
 }
 
 impl Check {
-    /// The memory once another check has ended at `at`.
+    /// The memory once another check has ended at `at`, which knew `begun` when it began.
     fn after(
         path: &Path,
         file_id: &[u8; 16],
         known: Option<Self>,
+        begun: Option<&Self>,
         found: &CheckFound,
         at: u64,
     ) -> Self {
         let known = known.filter(|known| known.file_id == *file_id);
         let good_at = known.as_ref().map_or(0, |known| known.good_at);
         let stood = known.and_then(|known| known.damage);
+        // Another check has found it meanwhile, where this one may have looked before it was there.
+        let is_newer = stood.is_some() && stood.as_ref() != begun.and_then(|b| b.damage.as_ref());
         let damage = match found.findings {
-            0 => stood.filter(|damage| damage.of_content && (found.pages_only || found.in_part)),
+            0 => stood.filter(|damage| {
+                is_newer || damage.of_content && (found.pages_only || found.in_part)
+            }),
             findings => Some(CheckDamage {
                 at,
                 findings,
                 // A look at the pages alone does not unsay what SQLite's checks have found.
                 of_content: found.of_content
-                    || (found.pages_only && stood.is_some_and(|stood| stood.of_content)),
+                    || ((found.pages_only || is_newer)
+                        && stood.is_some_and(|stood| stood.of_content)),
                 pages: found.pages.iter().take(PAGES_MOST).copied().collect(),
             }),
         };
@@ -103,6 +109,17 @@ impl Check {
             good_at: if is_good { at } else { good_at },
             damage,
         }
+    }
+
+    /// What two memories of one database say together, of which `self` is the earlier: one account's check unsays of what another's
+    /// has found no more than its own would.
+    fn and(self, later: Self) -> Self {
+        let (good_at, has_looked) = (later.good_at, !later.pages_only && !later.in_part);
+        let stands = |damage: &CheckDamage| {
+            good_at <= damage.at || damage.of_content && !(has_looked && good_at == later.at)
+        };
+        let damage = later.damage.or_else(|| self.damage.filter(stands));
+        Self { damage, good_at: good_at.max(self.good_at), ..later }
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -174,16 +191,23 @@ impl Keyring {
         Ok(checks)
     }
 
-    /// The last of them about the database with this file id; none if that was never checked.
+    /// What they say together of the database with this file id; none if that was never checked.
     ///
     /// # Errors
     /// As [`Keyring::recall_checks`].
     pub fn recall_check(&self, path: &Path, file_id: &[u8; 16]) -> Result<Option<Check>> {
-        let mut checks = self.recall_checks(path)?.into_iter();
-        Ok(checks.rfind(|check| check.file_id == *file_id))
+        let checks = self.recall_checks(path)?.into_iter();
+        Ok(checks.filter(|check| check.file_id == *file_id).reduce(Check::and))
     }
 
-    /// Remembers a check that ended at `at`, in seconds since 1970, and returns what is known now.
+    /// What this keyring itself knows of a path when a check begins, for [`Keyring::remember_check`] when it ends; none if nothing, or
+    /// if that cannot be read.
+    pub fn begin_check(&self, path: &Path) -> Option<Check> {
+        self.read_check(&whole(path)).ok().flatten()
+    }
+
+    /// Remembers a check that ended at `at`, in seconds since 1970, and returns what is known now. `begun` is what
+    /// [`Keyring::begin_check`] said before the check looked at anything.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be written. A memory that cannot be read is replaced, unless a newer version made it.
@@ -191,13 +215,14 @@ impl Keyring {
         &self,
         path: &Path,
         file_id: &[u8; 16],
+        begun: Option<&Check>,
         found: &CheckFound,
         at: u64,
     ) -> Result<Check> {
         let whole = whole(path);
         let (_change, now) = self.begin_change()?;
         let known = now.read_check(&whole).unwrap_or_default();
-        let check = Check::after(&whole, file_id, known, found, at);
+        let check = Check::after(&whole, file_id, known, begun, found, at);
         instance::make_directory(&self.home.join("keyring/checks"))?;
         check_file(&self.home, &whole).replace(&now.master_key, &check.encode())?;
         Ok(check)
@@ -261,7 +286,8 @@ mod tests {
     fn after(checks: &[CheckFound]) -> (Option<u64>, u64) {
         let mut known = None;
         for (at, found) in (1..).zip(checks) {
-            known = Some(Check::after(Path::new("/a.db"), &ID, known, found, at));
+            let begun = known.clone();
+            known = Some(Check::after(Path::new("/a.db"), &ID, known, begun.as_ref(), found, at));
         }
         known.map_or((None, 0), |known| (known.damage.map(|damage| damage.at), known.good_at))
     }
@@ -289,10 +315,54 @@ mod tests {
         }
     }
 
+    /// A check that takes hours may have looked at a page before it was damaged, and end after the one that found that.
+    #[test]
+    fn damage_that_another_check_has_found_meanwhile_stands() {
+        let path = Path::new("/a.db");
+        let one = |known: Option<Check>, begun: Option<&Check>, found: &CheckFound, at| {
+            Check::after(path, &ID, known, begun, found, at)
+        };
+        let before = [None, Some(one(None, None, &damaged(&[7]), 1))];
+        for begun in before {
+            for found in [damaged(&[3]), of_content()] {
+                let short = one(begun.clone(), begun.as_ref(), &found, 2);
+                for long in [clean(), pages_only(clean()), in_part(clean()), damaged(&[9])] {
+                    let ended = one(Some(short.clone()), begun.as_ref(), &long, 3);
+                    let damage = ended.damage.clone().unwrap();
+                    assert_eq!(damage.of_content, found.of_content, "{long:?}");
+                    // One that began after that looks at all of it.
+                    let again = one(Some(ended.clone()), Some(&ended), &clean(), 4);
+                    assert_eq!((again.damage, again.good_at), (None, 4));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_check_of_another_account_unsays_what_the_same_account_s_would() {
+        for (earlier, later) in [
+            (damaged(&[3]), clean()),
+            (damaged(&[3]), pages_only(clean())),
+            (of_content(), clean()),
+            (of_content(), pages_only(clean())),
+            (of_content(), in_part(clean())),
+            (clean(), damaged(&[3])),
+            (clean(), in_part(clean())),
+            (of_content(), damaged(&[3])),
+        ] {
+            let of = |found, at| Check::after(Path::new("/a.db"), &ID, None, None, found, at);
+            let both = of(&earlier, 1).and(of(&later, 2));
+            let told = (both.damage.map(|damage| damage.at), both.good_at);
+            assert_eq!(told, after(&[earlier.clone(), later.clone()]), "{earlier:?} {later:?}");
+        }
+    }
+
     #[test]
     fn another_database_at_the_path_was_not_checked() {
-        let known = Check::after(Path::new("/a.db"), &ID, None, &damaged(&[3]), 1);
-        let other = Check::after(Path::new("/a.db"), &[8; 16], Some(known), &in_part(clean()), 2);
+        let known = Check::after(Path::new("/a.db"), &ID, None, None, &damaged(&[3]), 1);
+        let begun = known.clone();
+        let (known, begun) = (Some(known), Some(&begun));
+        let other = Check::after(Path::new("/a.db"), &[8; 16], known, begun, &in_part(clean()), 2);
         assert_eq!((other.damage, other.good_at), (None, 0));
     }
 
@@ -300,7 +370,7 @@ mod tests {
     fn a_memory_reads_back_and_is_refused_when_it_is_cut_or_says_more() {
         let many: Vec<u32> = (1..=1500).collect();
         for (found, kept) in [(damaged(&many), PAGES_MOST), (of_content(), 0), (clean(), 0)] {
-            let check = Check::after(Path::new("/a \u{e9}.db"), &ID, None, &found, 9);
+            let check = Check::after(Path::new("/a \u{e9}.db"), &ID, None, None, &found, 9);
             let bytes = check.encode();
             assert_eq!(Check::decode(&bytes), Some(check.clone()));
             assert_eq!(check.damage.map_or(0, |damage| damage.pages.len()), kept);
@@ -321,7 +391,7 @@ mod tests {
         let (home, path) = (place.path().join("home"), place.path().join("a.db"));
         let (keyring, _) = Keyring::open_or_create(&home).unwrap();
         assert_eq!(keyring.recall_check(&path, &ID).unwrap(), None);
-        let known = keyring.remember_check(&path, &ID, &damaged(&[3]), 5).unwrap();
+        let known = keyring.remember_check(&path, &ID, None, &damaged(&[3]), 5).unwrap();
         let change = crate::Change::begin(&home).unwrap();
         change.replace_database_key(Some(&keyring), None, None, false).unwrap();
         drop(change);
@@ -337,7 +407,7 @@ mod tests {
         *bytes.last_mut().unwrap() ^= 1;
         std::fs::write(file.path(), bytes).unwrap();
         assert!(keyring.recall_check(&path, &ID).is_err());
-        keyring.remember_check(&path, &ID, &clean(), 6).unwrap();
+        keyring.remember_check(&path, &ID, None, &clean(), 6).unwrap();
         assert_eq!(keyring.recall_check(&path, &ID).unwrap().unwrap().good_at, 6);
         keyring.forget_check(&path).unwrap();
         keyring.forget_check(&path).unwrap();

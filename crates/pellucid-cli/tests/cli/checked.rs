@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{at_a_terminal, edit, said_with, Place, Said, PELLUCID};
+use crate::support::{at_a_terminal, edit, said, said_with, Place, Said, PELLUCID};
 
 const DAMAGE: i32 = 3;
 const ATTENTION: i32 = 4;
@@ -225,4 +225,29 @@ fn colour_is_for_what_needs_an_eye_and_where_it_is_wanted() {
     command.args(["-qec", &format!("NO_COLOR=1 {PELLUCID} doctor"), "/dev/null"]);
     let quiet = said_with(&mut command, "").stdout;
     assert!(quiet.contains("!!") && !quiet.contains('\x1b'), "{quiet}");
+}
+
+/// What a program that is killed between two commands, or somebody with the storage, may do while a check runs for hours.
+#[test]
+fn a_check_is_of_the_database_that_it_read() {
+    let place = place();
+    place.sealed("other.db", &[]);
+    let (app, other) = (place.path("app.db"), place.path("other.db"));
+    // The rename comes while the pages are authenticated, behind the opening.
+    let mut traced = place.command("strace");
+    traced.args(["-f", "-qq", "-o", "trace", "-e", "trace=pread64", "-e"]);
+    traced.args(["inject=pread64:delay_enter=20000", PELLUCID, "check", "app.db"]);
+    let mut check = traced.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let trace = place.path("trace");
+    let is_reading = || {
+        let text = std::fs::read_to_string(&trace).unwrap_or_default();
+        // Its pages: behind the header's region, and 4096 bytes or more.
+        text.lines().filter(|line| line.contains(", 4096, 16384)")).count() > 0
+    };
+    while !is_reading() && check.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    std::fs::rename(&other, &app).unwrap();
+    check.wait().unwrap();
+    assert_eq!(column(&place, "app.db"), "never", "nobody has looked at this one");
 }

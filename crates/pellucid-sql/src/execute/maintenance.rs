@@ -1,7 +1,7 @@
 //! DBCC, ALTER INDEX, UPDATE STATISTICS, CHECKPOINT, RECONFIGURE.
 
 use pellucid_engine::audit::{audit, Audit, Options as AuditOptions, OrphanRow};
-use pellucid_engine::checked;
+use pellucid_engine::checked::{self, Begun};
 use pellucid_engine::inspect::Kind;
 use pellucid_keyring::CheckFound;
 use pellucid_tsql::ast::{
@@ -90,13 +90,15 @@ impl Session {
             self.end_of_dbcc(has("NO_INFOMSGS"));
             return Ok(());
         }
+        let begun = Begun::now(&known.path);
         let attached = self.databases.attach(&known);
         let kind = self.databases.look(&known)?;
-        let identity = kind.as_deref().ok().and_then(checked::identity);
         if !matches!(kind.as_deref(), Ok(Kind::Sealed(_))) {
             let schema = attached?;
             let found = self.check_plain(&schema, has("PHYSICAL_ONLY"))?;
-            remember(&known, identity, &checked::found(&found, has("PHYSICAL_ONLY")));
+            if let Some(identity) = kind.as_deref().ok().and_then(checked::identity) {
+                remember(begun, &known, &identity, &checked::found(&found, has("PHYSICAL_ONLY")));
+            }
             return self.tell_found(&known, &found, has("NO_INFOMSGS"));
         }
         // One whose first page is damaged cannot be attached, and is checked all the same.
@@ -109,7 +111,7 @@ impl Session {
             cores: pellucid_backup::job::processors(),
         };
         let found = audit(&known.path, look, &mut |_, _, _| ())?;
-        remember(&known, identity, &checked::found(&found, has("PHYSICAL_ONLY")));
+        remember(begun, &known, &found.file_id, &checked::found(&found, has("PHYSICAL_ONLY")));
         self.tell_found(&known, &found, has("NO_INFOMSGS"))
     }
 
@@ -403,8 +405,6 @@ fn has_alias(connection: &rusqlite::Connection, schema: &str, table: &str) -> Do
 }
 
 /// For LastGoodCheckDbTime, `status` and `doctor`. A keyring that cannot be written is no reason for DBCC CHECKDB to fail.
-fn remember(known: &Known, identity: Option<[u8; 16]>, found: &CheckFound) {
-    if let Some(identity) = identity {
-        let _ = checked::remember(&known.path, &identity, found);
-    }
+fn remember(begun: Begun, known: &Known, identity: &[u8; 16], found: &CheckFound) {
+    let _ = begun.remember(&known.path, identity, found);
 }

@@ -254,8 +254,8 @@ fn keyring_files() {
     keyring.retire(&RETIRED).unwrap();
     let found =
         CheckFound { findings: 5, of_content: true, pages: vec![7, 8], ..CheckFound::default() };
-    keyring.remember_check(&pin.path, &FILE_ID, &CheckFound::default(), 0x0a0b).unwrap();
-    keyring.remember_check(&pin.path, &FILE_ID, &found, 0x0c0d).unwrap();
+    keyring.remember_check(&pin.path, &FILE_ID, None, &CheckFound::default(), 0x0a0b).unwrap();
+    keyring.remember_check(&pin.path, &FILE_ID, None, &found, 0x0c0d).unwrap();
     let id = hex(&FILE_ID);
     let pin_name = hex(&hash(b"/srv/app.db"))[..32].to_owned();
     let retired_name = hex(&RETIRED)[..32].to_owned();
