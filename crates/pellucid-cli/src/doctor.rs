@@ -11,7 +11,7 @@ use pellucid::Error;
 use pellucid_backup::history::History;
 use pellucid_backup::job::leftovers;
 use pellucid_engine::inspect::{inspect, not_a_database, Inspection, Kind};
-use pellucid_engine::page_source::has_pages_in_clear;
+use pellucid_engine::page_source::has_dead_pages_in_clear;
 use pellucid_files::paths::{beside, directory_of};
 use pellucid_keyring::Keyring;
 use pellucid_vfs::lost_log;
@@ -309,7 +309,7 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
     let finding = match &found.kind {
         Kind::Sealed(sealed) => {
             let journal = beside(&found.path, "-journal");
-            match has_pages_in_clear(&journal) {
+            match has_dead_pages_in_clear(&journal, sealed.header.state) {
                 Ok(false) => {}
                 Ok(true) => findings.push(Finding::bad(
                     "database",

@@ -34,7 +34,7 @@ use pellucid_vfs::ReadEnd;
 use crate::header_change::busy;
 use crate::units::catch_up;
 
-pub use journal::has_pages_in_clear;
+pub use journal::has_dead_pages_in_clear;
 pub(crate) use journal::HotJournal;
 use log::Log;
 use lost::LostLog;

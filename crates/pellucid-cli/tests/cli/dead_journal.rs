@@ -126,3 +126,49 @@ fn decryption_leaves_no_sealed_journal_beside_the_plain_database() {
     let told = place.sqlite3("app.db", "SELECT b FROM t").succeeded();
     assert_eq!(told.trim(), "1");
 }
+
+/// It has to be rolled back by whoever opens the database next: without it the database is damaged.
+#[test]
+fn no_journal_that_counts_is_called_dead_because_encryption_was_switched_off() {
+    const KILLED: &str = "import os, sqlite3\n\
+        db = sqlite3.connect('app.db', isolation_level=None)\n\
+        db.execute('PRAGMA cache_size = 5')\n\
+        db.execute('BEGIN')\n\
+        db.execute(\"UPDATE t SET b = 'changed' || b\")\n\
+        os._exit(0)";
+    let place = Place::new();
+    let run = |program: &[&str]| {
+        place.pellucid(&[&["run", "--"], program].concat()).succeeded().trim().to_owned()
+    };
+    let never_dead = |place: &Place| {
+        let told = place.pellucid(&["doctor"]).all();
+        assert!(!told.contains("journal"), "{told}");
+        told
+    };
+    place.sealed("app.db", &[]);
+    place.pellucid(&["decrypt", "--keep-container", "app.db"]).succeeded();
+    run(&["/usr/bin/python3", "-c", KILLED]);
+    let hot = std::fs::read(place.path("app.db-journal")).unwrap();
+    assert!(contains(&hot, b"SQLite format 3") && contains(&hot, b"row 7"), "in clear");
+    never_dead(&place);
+    let changed = ["sqlite3", "app.db", "SELECT count(*) FROM t WHERE b LIKE 'changed%'"];
+    let cut = Place::new();
+    place.copy_to(&cut);
+    assert_eq!(run(&changed), "0");
+
+    // Switched on again meanwhile by its header alone, as a process that is killed at the first step leaves it.
+    place.pellucid(&["encrypt", "app.db"]).succeeded();
+    std::fs::write(place.path("app.db-journal"), &hot).unwrap();
+    never_dead(&place);
+
+    // One that was ended while it was switched off is of use to nobody afterwards.
+    let mut ended = hot;
+    ended[..512].fill(0);
+    std::fs::write(cut.path("app.db-journal"), &ended).unwrap();
+    never_dead(&cut);
+    std::fs::write(place.path("app.db-journal"), &ended).unwrap();
+    let told = place.pellucid(&["doctor"]).all();
+    assert!(told.contains("app.db-journal` has pages in clear"), "{told}");
+    let told = place.pellucid(&["check", "app.db"]).succeeded();
+    assert!(told.contains("`app.db-journal` has pages in clear"), "{told}");
+}

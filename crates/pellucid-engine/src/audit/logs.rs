@@ -16,7 +16,7 @@ use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened::{self, OpenWal};
 
 use super::{io, Audit};
-use crate::page_source::{has_pages_in_clear, HotJournal};
+use crate::page_source::{has_dead_pages_in_clear, HotJournal};
 
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(5);
@@ -30,7 +30,10 @@ pub fn check_journal(
     let open = opened::sealed(handle)?;
     let Some((lower, link)) = open else { return Ok(()) };
     let name = beside(path, "-journal");
-    audit.journal_in_clear = has_pages_in_clear(&name)?;
+    audit.journal_in_clear = match link.header() {
+        Some(header) => has_dead_pages_in_clear(&name, header.state)?,
+        None => false,
+    };
     for attempt in 0..ATTEMPTS {
         let (records, damaged) = match HotJournal::open(&name, &link) {
             Ok(None) => return Ok(()),

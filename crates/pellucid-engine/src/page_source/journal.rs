@@ -6,8 +6,9 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use pellucid::header::EncryptionState;
 use pellucid::journal::{
-    check_rest, is_in_clear, open_record, page_number, record_bytes, JournalHeader,
+    check_rest, is_in_clear, open_record, page_number, record_bytes, JournalHeader, MAGIC,
     SECTOR_PART_BYTES, SECTOR_READ_BYTES,
 };
 use pellucid::keys::ContainerKeys;
@@ -20,12 +21,19 @@ use pellucid_vfs::super_journal::Named;
 
 const LOOK_BYTES: usize = 64 << 10;
 
-/// Whether the journal at `path`, beside an encrypted database, has pages in clear: it is a plain database's, of before the
-/// encryption. Once it was ended only its pages say so; page 1 is one of them as a rule.
+/// Whether the journal at `path`, beside a database in `state`, has pages in clear that nothing plays back: it is a plain
+/// database's, of before the encryption, or was ended while encryption was switched off. Once it was ended only its pages say so;
+/// page 1 is one of them as a rule.
+///
+/// Never one that may count: a container's own journal, which begins with its mark, has pages in clear where encryption was
+/// switched off when a program was killed, and the next opening plays it back.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn has_pages_in_clear(path: &Path) -> Result<bool> {
+pub fn has_dead_pages_in_clear(path: &Path, state: EncryptionState) -> Result<bool> {
+    if matches!(state, EncryptionState::Unencrypted | EncryptionState::Decrypting) {
+        return Ok(false);
+    }
     let failed = |error| Error::io(Subject::File(path.to_owned()), error);
     let file = match pellucid_files::regular::open_named(path) {
         Ok(file) => file,
@@ -40,6 +48,9 @@ pub fn has_pages_in_clear(path: &Path) -> Result<bool> {
             read => read.map_err(failed)?,
         };
         let there = &buffer[..kept + read];
+        if at == 0 && !is_dead(there) {
+            return Ok(false);
+        }
         if at == 0 && is_in_clear(there) || memchr::memmem::find(there, SQLITE_MAGIC).is_some() {
             return Ok(true);
         }
@@ -52,6 +63,12 @@ pub fn has_pages_in_clear(path: &Path) -> Result<bool> {
         buffer.copy_within(from..end, 0);
         (at, kept) = (at + read as u64, end - from);
     }
+}
+
+/// Whether no container's journal begins so that it counts: it was ended, or is a plain database's.
+fn is_dead(sector: &[u8]) -> bool {
+    let begins = sector.first_chunk::<{ MAGIC.len() }>();
+    begins.is_some_and(|begins| *begins == MAGIC || *begins == [0; MAGIC.len()])
 }
 
 /// A journal that has to be played back.
