@@ -1,11 +1,15 @@
 //! What the keyring knows: certificates, databases, master keys, policies; and what of it cannot be read.
 
+use std::fs::FileType;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use pellucid::hash::hex;
 use pellucid::protector::Protector;
+use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_engine::inspect::{Inspection, Kind, SealedHeader};
+use pellucid_files::paths::look_at_name;
 use pellucid_keyring::policy::{
     evaluate, CertificateFacts, DatabaseFacts, Due, Facts, MasterKeyFacts, Policies,
 };
@@ -22,6 +26,8 @@ pub const EVENT_LOG_REMEDY: &str =
                                   restart` begins the chain anew";
 /// What damage is about where the policies cannot be read.
 pub const POLICIES: &str = "policies";
+/// What damage is about where something else has the name of a database.
+pub const DATABASE: &str = "database";
 const POLICIES_TODO: &str =
     "restore the file from a backup of the instance, or start again with `pellucid policy clear`";
 
@@ -44,7 +50,7 @@ pub struct Known {
     pub damage: Vec<Damage>,
 }
 
-/// A file of the keyring that cannot be read.
+/// A file of the keyring that cannot be read, or a database that is none any more.
 #[derive(Debug)]
 pub struct Damage {
     /// What it is about.
@@ -64,8 +70,9 @@ impl Known {
         let keyring = Keyring::open(home)?;
         let certificates = keyring.find_certificates()?;
         let databases = keyring.find_databases()?;
+        let (files, others) = paths(databases.whole);
         let mut known = Self {
-            databases: paths(databases.whole),
+            databases: files,
             certificates: certificates.whole,
             machines: keyring
                 .behind()
@@ -93,6 +100,11 @@ impl Known {
                     .to_owned(),
             });
         }
+        known.damage.extend(others.into_iter().map(|(path, kind)| Damage {
+            what: DATABASE,
+            told: format!("`{}` is {kind}, where an encrypted database was", path.shown()),
+            todo: "find out who put it there, and put the database back".to_owned(),
+        }));
         match keyring.policies() {
             Ok(policies) => known.policies = policies,
             Err(error) => known.damage.push(Damage {
@@ -177,12 +189,27 @@ pub fn event_log_damage(home: &Path) -> Option<Damage> {
     Some(Damage { what: EVENT_LOG, told, todo: EVENT_LOG_REMEDY.to_owned() })
 }
 
-fn paths(databases: Vec<DatabaseMemory>) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> =
-        databases.into_iter().map(|memory| memory.path).filter(|path| path.is_file()).collect();
+/// Where databases lie, in order; and where something else has the name of one by now, and what. One that is gone is left out.
+fn paths(databases: Vec<DatabaseMemory>) -> (Vec<PathBuf>, Vec<(PathBuf, &'static str)>) {
+    let mut paths: Vec<PathBuf> = databases.into_iter().map(|memory| memory.path).collect();
     paths.sort();
     paths.dedup();
-    paths
+    let (files, others): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_file());
+    let others = others.into_iter().filter_map(|path| {
+        let kind = look_at_name(&path).ok()?.file_type();
+        Some((path, kind_of(kind)))
+    });
+    (files, others.collect())
+}
+
+fn kind_of(kind: FileType) -> &'static str {
+    match kind {
+        _ if kind.is_dir() => "a directory",
+        _ if kind.is_symlink() => "a symbolic link to no file",
+        _ if kind.is_fifo() => "a FIFO",
+        _ if kind.is_socket() => "a socket",
+        _ => "a device",
+    }
 }
 
 /// What a database tells of itself without a key; none if it is not a sealed one.

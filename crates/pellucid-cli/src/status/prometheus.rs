@@ -19,7 +19,7 @@ use prometheus_client::registry::Registry;
 use time::macros::format_description;
 use time::PrimitiveDateTime;
 
-use crate::known::{database_facts, Damage, Known, EVENT_LOG};
+use crate::known::{database_facts, Damage, Known, DATABASE, EVENT_LOG};
 
 type Labels = Vec<(&'static str, String)>;
 type Gauges = Family<Labels, Gauge>;
@@ -50,7 +50,8 @@ pub fn metrics(facts: &Facts<'_>) -> Result<String, Error> {
     metrics.one(
         "keyring_damaged_files",
         "Files of the keyring that cannot be read",
-        facts.known.damage.iter().filter(|one| one.what != EVENT_LOG).count() as u64,
+        facts.known.damage.iter().filter(|one| ![EVENT_LOG, DATABASE].contains(&one.what)).count()
+            as u64,
     );
     let is_log = |one: &&Damage| one.what == EVENT_LOG;
     metrics.one(

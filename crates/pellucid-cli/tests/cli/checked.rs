@@ -251,3 +251,37 @@ fn a_check_is_of_the_database_that_it_read() {
     check.wait().unwrap();
     assert_eq!(column(&place, "app.db"), "never", "nobody has looked at this one");
 }
+
+#[test]
+fn something_else_with_the_name_of_a_database_is_told() {
+    use std::os::unix::net::UnixListener;
+    let place = place();
+    let names = ["a.db", "b.db", "c.db", "d.db", "gone.db"];
+    for name in names {
+        place.sealed(name, &[]);
+    }
+    assert_eq!(attention(&place), (0, 0));
+    for name in names {
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
+    // What is gone was moved, as a rule.
+    assert_eq!(attention(&place), (0, 0));
+    std::fs::create_dir(place.path("a.db")).unwrap();
+    said(place.command("mkfifo").arg("b.db")).succeeded();
+    std::os::unix::fs::symlink("/nonexistent", place.path("c.db")).unwrap();
+    let socket = UnixListener::bind(place.path("d.db")).unwrap();
+    assert_eq!(attention(&place), (ATTENTION, ATTENTION));
+    for command in ["status", "doctor"] {
+        let told = place.pellucid(&[command]).all();
+        for what in [
+            "a.db` is a directory",
+            "b.db` is a FIFO",
+            "c.db` is a symbolic link",
+            "d.db` is a socket",
+        ] {
+            assert!(told.contains(what), "{command}: {told}");
+        }
+        assert!(!told.contains("gone.db` is"), "{told}");
+    }
+    drop(socket);
+}
