@@ -4,11 +4,12 @@
 //! docs/guide/watching.md, "Monitoring".
 
 use std::fmt::Error;
+use std::os::unix::ffi::OsStrExt;
 
 use pellucid::facts::KeyFacts;
 use pellucid::hash::hex;
 use pellucid::keys::GENERATION_WRITES;
-use pellucid::shown::printable_lines;
+use pellucid::shown::{printable_lines, Shown};
 use pellucid_backup::history::{whole_name, History};
 use pellucid_engine::inspect::{Inspection, Kind};
 use pellucid_keyring::policy::{Due, Policy, DAY_SECONDS};
@@ -172,8 +173,20 @@ fn seconds(at: &str) -> Option<i64> {
     Some(PrimitiveDateTime::parse(whole, format).ok()?.assume_utc().unix_timestamp())
 }
 
+/// Its name; where that is not shown as it is, its bytes too: two databases never have the same labels, of which the second would hide
+/// what the first one needs.
 fn of_database(found: &Inspection) -> Labels {
-    vec![("database", printable_lines(&found.path.display().to_string()).into_owned())]
+    let shown = match found.path.to_str() {
+        Some(text) => printable_lines(text).into_owned(),
+        None => found.path.shown().to_string(),
+    };
+    let bytes = found.path.as_os_str().as_bytes();
+    let is_whole = shown.as_bytes() == bytes;
+    let mut labels = vec![("database", shown)];
+    if !is_whole {
+        labels.push(("database_bytes", hex(bytes)));
+    }
+    labels
 }
 
 fn of_certificates(facts: &Facts<'_>, metrics: &mut Metrics) {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::Place;
+use crate::support::{said, Place, PELLUCID};
 
 /// The value of a metric of a database.
 fn value(metrics: &str, name: &str, database: &str) -> Option<i64> {
@@ -87,4 +87,37 @@ fn each_metric_of_the_alerts_is_there_and_on_the_page() {
         let name = line.split(' ').next().unwrap();
         assert!(guide.contains(&format!("| `{name}` |")), "{name} is not on the page");
     }
+}
+
+/// Whoever may make files beside a database must not hide it behind another one of the same look.
+#[test]
+fn each_database_has_samples_of_its_own() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    const NAMES: [&[u8]; 7] = [
+        b"a\xff.db",
+        b"a\xfe.db",
+        b"a\\xff.db",
+        "a\u{fffd}.db".as_bytes(),
+        b"a\r.db",
+        b"a\\r.db",
+        b"a\"} 3\npellucid_forged{b=\"",
+    ];
+    let place = Place::new();
+    place.plain("app.db");
+    for name in NAMES {
+        let path = place.path("").join(OsStr::from_bytes(name));
+        std::fs::copy(place.path("app.db"), &path).unwrap();
+    }
+    // One of them is no database.
+    std::fs::write(place.path("").join(OsStr::from_bytes(NAMES[1])), b"a bad spot").unwrap();
+    let mut asked = place.command(PELLUCID);
+    asked.args(["status", "--prometheus"]).args(NAMES.map(OsStr::from_bytes));
+    let metrics = said(&mut asked).stdout;
+    let states = |is: &str| {
+        let states = metrics.lines().filter(|line| line.contains("_encryption_state{"));
+        states.filter(|line| line.ends_with(is)).collect::<BTreeSet<_>>().len()
+    };
+    assert_eq!((states("} 0"), states("} -1")), (NAMES.len() - 1, 1), "{metrics}");
+    assert!(!metrics.lines().any(|line| line.starts_with("pellucid_forged")), "{metrics}");
 }
