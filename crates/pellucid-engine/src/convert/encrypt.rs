@@ -96,7 +96,10 @@ pub const AS_COPY: &str = "vfs=pellucid&pellucid_copy=1";
 /// database needs more pages.
 pub fn expected_bytes(pages: u64, page_bytes: usize) -> u64 {
     let usable = page_bytes.saturating_sub(TAIL_BYTES).max(1) as u64;
-    REGION_BYTES + (pages + 2) * page_bytes as u64 * page_bytes as u64 / usable
+    // A file with holes has as many pages as its maker likes.
+    let content = (u128::from(pages) + 2) * (page_bytes as u128).pow(2) / u128::from(usable);
+    let most = u64::MAX >> 1;
+    u64::try_from(content).unwrap_or(most).min(most) + REGION_BYTES
 }
 
 /// Returns the change counter after the next commit, so that no connection trusts a page in its
@@ -139,4 +142,21 @@ pub fn set_first_page(page: &mut [u8], counter: u32, wal: bool) {
     page[18..20].fill(if wal { 2 } else { 1 });
     page[24..28].copy_from_slice(&counter.to_be_bytes());
     page[92..96].copy_from_slice(&counter.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_of_pages_is_expected_to_need_less_than_it_has() {
+        for page_bytes in [512, 4096, 65536] {
+            for pages in [0, 1, 1000, u64::from(u32::MAX), i64::MAX as u64] {
+                let expected = expected_bytes(pages, page_bytes);
+                let least = u128::from(pages) * page_bytes as u128;
+                assert!(u128::from(expected) >= least.min(u128::from(u64::MAX >> 1)), "{pages}");
+                assert!(expected.checked_add(expected / 16).is_some(), "{pages}");
+            }
+        }
+    }
 }

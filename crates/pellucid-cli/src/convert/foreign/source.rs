@@ -82,6 +82,7 @@ impl Candidate {
             before,
             opener,
             log: None,
+            log_before: None,
             pages: pages.try_into().unwrap_or(u32::MAX),
             commits: 0,
             was_wal: false,
@@ -160,25 +161,26 @@ fn refuse_other_kinds(
 
 /// A rollback journal that has to be played back changes pages: only the program that wrote it does that.
 fn refuse_hot_journal(path: &Path) -> Result<(), Failure> {
+    let Some(journal) = hot_journal(path)? else { return Ok(()) };
+    Err(Failure::new(
+        format!("it has a hot journal, `{}`: a program was stopped in a transaction", journal.shown()),
+        "open the database once with the program that it belongs to, which rolls the transaction back; nothing was \
+         changed",
+    )
+    .kind("hot-journal"))
+}
+
+/// The rollback journal beside a database that has to be played back, if there is one.
+fn hot_journal(path: &Path) -> Result<Option<PathBuf>, Error> {
     let journal = beside(path, "-journal");
     let mut begins = [0; JOURNAL_MAGIC.len()];
     let file = match regular::open(&journal) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io(Subject::File(journal), error).into()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(Subject::File(journal), error)),
     };
-    match file.read_exact_at(&mut begins, 0) {
-        Ok(()) if begins == JOURNAL_MAGIC => Err(Failure::new(
-            format!(
-                "it has a hot journal, `{}`: a program was stopped in a transaction",
-                journal.shown()
-            ),
-            "open the database once with the program that it belongs to, which rolls the transaction back; nothing was \
-             changed",
-        )
-        .kind("hot-journal")),
-        _ => Ok(()),
-    }
+    let is_hot = file.read_exact_at(&mut begins, 0).is_ok() && begins == JOURNAL_MAGIC;
+    Ok(is_hot.then_some(journal))
 }
 
 fn not_found(error: &NotFound, secret: &Secret) -> Failure {
@@ -225,6 +227,8 @@ pub struct Foreign {
     before: Metadata,
     opener: Opener,
     log: Option<OpenLog>,
+    /// What lay beside it when its log was read: a log that comes later has commits that are not taken.
+    log_before: Option<Stamp>,
     pages: u32,
     commits: u64,
     was_wal: bool,
@@ -236,7 +240,6 @@ pub struct Foreign {
 struct OpenLog {
     path: PathBuf,
     file: File,
-    before: Metadata,
     frames: HashMap<u32, u64>,
 }
 
@@ -287,6 +290,7 @@ impl Foreign {
             Err(error) => return Err(io(error)),
         };
         let before = file.metadata().map_err(io)?;
+        self.log_before = Some(stamp(&before));
         let mut header = [0; HEADER_BYTES];
         if before.len() < header.len() as u64 {
             return Ok(());
@@ -313,7 +317,7 @@ impl Foreign {
             }
         }
         log.end().map_err(damaged)?;
-        self.log = Some(OpenLog { path, file, before, frames });
+        self.log = Some(OpenLog { path, file, frames });
         Ok(())
     }
 
@@ -400,26 +404,50 @@ impl Pages for Foreign {
     }
 
     fn assert_unchanged(&self) -> Result<(), Error> {
-        let log = self.log.as_ref().map(|log| (&log.path, &log.file, &log.before));
-        let own = (&self.path, &self.file, &self.before);
-        for (path, file, before) in std::iter::once(own).chain(log) {
-            let now =
-                file.metadata().map_err(|error| Error::io(Subject::File(path.clone()), error))?;
-            if stamp(&now) != stamp(before) {
-                return Err(Error::misuse(
-                    Subject::File(path.clone()),
-                    "a program changed it while it was read: close every program that uses it and try again; no new database \
-                     was made",
-                ));
-            }
+        let changed = |path: PathBuf| {
+            Err(Error::misuse(
+                Subject::File(path),
+                "a program changed it while it was read: close every program that uses it and try again; no new database \
+                 was made",
+            ))
+        };
+        let io = |path: &Path, error| Error::io(Subject::File(path.to_owned()), error);
+        let now = self.file.metadata().map_err(|error| io(&self.path, error))?;
+        if stamp(&now) != stamp(&self.before) {
+            return changed(self.path.clone());
         }
-        Ok(())
+        // A file that cannot be locked may have got either meanwhile.
+        let path = beside(&self.path, "-wal");
+        let now = match regular::open(&path).and_then(|file| file.metadata()) {
+            Ok(now) => Some(stamp(&now)),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(io(&path, error)),
+        };
+        if now != self.log_before {
+            return changed(path);
+        }
+        match hot_journal(&self.path)? {
+            Some(journal) => changed(journal),
+            None => Ok(()),
+        }
     }
 }
 
-/// What differs after a write.
-fn stamp(found: &Metadata) -> (u64, i64, i64, i64, i64) {
-    (found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec())
+/// Identity and length of a file, and when it was written.
+type Stamp = [i128; 7];
+
+/// What differs after a write, or where another file has the name.
+fn stamp(found: &Metadata) -> Stamp {
+    let (written, changed) = (found.mtime_nsec(), found.ctime_nsec());
+    [
+        found.dev().into(),
+        found.ino().into(),
+        found.len().into(),
+        found.mtime().into(),
+        written.into(),
+        found.ctime().into(),
+        changed.into(),
+    ]
 }
 
 fn damaged_log(path: &Path, damage: Damage) -> Failure {
@@ -437,4 +465,39 @@ fn damaged_log(path: &Path, damage: Damage) -> Failure {
     let hint = "restore database and log from a backup; its own program, which opens it, keeps the commits before that place \
                 and drops the others";
     Failure { hint: Some(hint.to_owned()), ..Failure::from(error).about(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A database that this process may only read is not locked.
+    #[test]
+    fn a_log_or_journal_that_comes_while_it_is_read_is_a_change() {
+        const HOT: &[u8] = &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7, 0, 0, 0, 1];
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/foreign");
+        let word = Secret::of_passphrase(b"correct horse");
+        for (name, has_log) in [("sc4-iter-1000.db", false), ("sc4-log.db", true)] {
+            for (suffix, content) in [("-wal", HOT), ("-journal", HOT), ("-journal", &[0; 12])] {
+                let place = tempfile::tempdir().unwrap();
+                let path = place.path().join("old.db");
+                std::fs::copy(data.join(name), &path).unwrap();
+                if has_log {
+                    std::fs::copy(data.join(format!("{name}-wal")), beside(&path, "-wal")).unwrap();
+                }
+                let iterations = (!has_log).then_some(1000);
+                let settings = Settings { iterations, ..Settings::default() };
+                let open = Candidate::open(&path, &settings, Duration::ZERO)
+                    .and_then(|found| found.unlock(Program::SqlCipher, &settings, &word));
+                let Ok(open) = open else { panic!("{name} does not open") };
+                assert!(open.assert_unchanged().is_ok());
+                let beside = beside(&path, suffix);
+                let _ = std::fs::remove_file(&beside);
+                std::fs::write(&beside, content).unwrap();
+                let is_change = content == HOT;
+                let told = open.assert_unchanged();
+                assert_eq!(told.is_err(), is_change, "{name} {suffix} {told:?}");
+            }
+        }
+    }
 }
