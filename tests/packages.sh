@@ -100,6 +100,28 @@ else
   is "Python reads by it" "('kept',)" "$("$work/venv/bin/python" -c "
 import pellucid
 print(pellucid.connect('$work/app.db', require_sealed=True).execute('SELECT a FROM t').fetchone())")"
+  mkdir "$work/odd"
+  is "a name is that file's, whatever is in it" "3 rows" "$("$work/venv/bin/python" - "$work/odd" 2>&1 <<'PY'
+import os, sys, pellucid
+place = sys.argv[1]
+for name in ("app.db", "a?b=1&plain_copies=1#c%41.db"):
+    # Behind two slashes stands a host in a URI.
+    for begin in ("", "/", "//"):
+        with pellucid.connect(f"{begin}{place}/{name}") as db:
+            db.execute("CREATE TABLE IF NOT EXISTS t(a)")
+            db.execute("INSERT INTO t VALUES(1)")
+        rows = db.execute("SELECT count(*) FROM t").fetchone()[0]
+        db.close()
+    assert os.path.getsize(f"{place}/{name}") > 0, name
+for words in ({"database": f"{place}/app.db\0.db"}, {"database": f"{place}/app.db", "certificate": "pellucid\0"}):
+    try:
+        pellucid.connect(**words)
+        sys.exit(f"{words} was opened")
+    except ValueError:
+        pass
+print(rows, "rows")
+PY
+)"
   is "its status is the program's" 2 "$("$work/venv/bin/pellucid" encrypt --no-such-option >/dev/null 2>&1; echo $?)"
   holds "it is removed" "$work/venv/bin/pip" uninstall --quiet --yes pellucid
   is "without a rest" "" "$(find "$work/venv" -iname '*pellucid*')"

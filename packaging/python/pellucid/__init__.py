@@ -162,7 +162,12 @@ def connect(
     if require_sealed:
         parameters["require"] = "sealed"
     parameters["plain_copies" if plain_copies else "encrypt_new"] = "1"
-    path = urllib.parse.quote(os.fsencode(database))
+    named = [os.fsencode(database), *map(os.fsencode, parameters.values())]
+    if any(b"\0" in name for name in named):
+        # SQLite would end the name there.
+        raise ValueError("embedded null character")
+    # Behind two slashes stands a host, an empty one here: a path may begin with two itself.
+    path = ("//" if named[0].startswith(b"/") else "") + urllib.parse.quote(named[0])
     query = urllib.parse.urlencode(parameters, quote_via=urllib.parse.quote)
     options.setdefault("factory", Connection)
     return sqlite3.connect(f"file:{path}?{query}", uri=True, **options)
