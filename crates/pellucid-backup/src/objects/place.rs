@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use pellucid_files::way::Way;
 use url::Url;
 
 use super::{io_error, runtime};
@@ -38,6 +39,7 @@ impl Place {
         let options = variables()
             .filter(|(name, _)| own(name))
             .map(|(name, value)| (name.to_ascii_lowercase(), value));
+        let parsed = if parsed.scheme() == "file" { file(&parsed)? } else { parsed };
         let (store, path) = object_store::parse_url_opts(&parsed, options).map_err(io_error)?;
         Ok(Self { store: Arc::from(store), path, url: url.to_owned() })
     }
@@ -118,6 +120,20 @@ impl Place {
             )),
         }
     }
+}
+
+/// The URL of a file without the symbolic links on its way: the client follows each, and would open anything that has the name.
+fn file(url: &Url) -> io::Result<Url> {
+    let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what.to_owned());
+    let path =
+        url.to_file_path().map_err(|()| invalid("a file has a path from `/` on, and no host"))?;
+    let way = Way::of(&path)?;
+    match way.look() {
+        Ok(found) if !found.is_file() => return Err(invalid("not a regular file")),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    Url::from_file_path(way.path()).map_err(|()| invalid("its path is no URL"))
 }
 
 /// What a parser of URLs would take out without a word, so that another object were named.
@@ -255,6 +271,31 @@ mod tests {
             let refused = Place::find(url).unwrap_err().to_string();
             assert!(refused.contains(says), "{url}: {refused}");
             assert_eq!(refused.contains("credentials"), says == "credentials", "{url}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_a_regular_one_and_named_without_links() {
+        let place = tempfile::tempdir().unwrap();
+        let whole = |name: &str| place.path().join(name);
+        let find = |name: &str| Place::find(&format!("file://{}", whole(name).display()));
+        std::fs::create_dir(whole("folder")).unwrap();
+        std::os::unix::fs::symlink("folder", whole("link")).unwrap();
+        let found = find("link/new.bak").unwrap();
+        let wanted = whole("folder/new.bak").canonicalize().unwrap_or(whole("folder/new.bak"));
+        assert_eq!(format!("/{}", found.path), wanted.display().to_string());
+        assert!(find("folder").is_err(), "a directory");
+        std::os::unix::fs::symlink("/dev/zero", whole("zeros")).unwrap();
+        assert!(find("zeros").is_err(), "a device");
+        let status = std::process::Command::new("mkfifo").arg(whole("fifo")).status();
+        assert!(status.unwrap().success() && find("fifo").is_err(), "a FIFO");
+        // Another user's link to a file that is not that user's.
+        std::fs::write(whole("mine.bak"), "{}").unwrap();
+        std::os::unix::fs::symlink("mine.bak", whole("theirs")).unwrap();
+        assert!(find("theirs").is_ok(), "the caller's own");
+        if std::os::unix::fs::lchown(whole("theirs"), Some(12345), Some(12345)).is_ok() {
+            let refused = find("theirs").unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{refused}");
         }
     }
 
