@@ -10,7 +10,11 @@ use pellucid::media::{Manifest, MediaHeader, SetHeader, MEDIA_HEADER_BYTES};
 use super::family::{fits, read_bytes, FamilySet};
 use super::source::MediaSource;
 
-/// Returns the sets of a family of `all` bytes, in order. None if anything else than whole sets is there: a walk says what.
+/// More sets than that are not looked for from the end. A store that is not what it says could answer with one more for ever.
+const SETS_MOST: usize = 10_000;
+
+/// Returns the sets of a family of `all` bytes, in order. None if anything else than whole sets is there, or more than
+/// [`SETS_MOST`]: a walk says what.
 ///
 /// # Errors
 /// [`pellucid::Error::Io`] if the family cannot be read.
@@ -22,6 +26,9 @@ pub fn sets(
     let mut ends = Vec::new();
     let mut end = all;
     while end != MEDIA_HEADER_BYTES as u64 {
+        if ends.len() == SETS_MOST {
+            return Ok(None);
+        }
         let Some(found) = manifest_before(source, media, end)? else { return Ok(None) };
         end = found.begin;
         ends.push(found);
@@ -83,4 +90,62 @@ fn set(source: &dyn MediaSource, end: End, position: u32) -> Result<Option<Famil
         manifest_bytes: end.bytes,
         committed_elsewhere: false,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use pellucid::media::FamilyEnd;
+
+    use super::*;
+
+    /// Answers each read with the manifest of a set of one byte.
+    struct Endless {
+        manifest: Vec<u8>,
+        reads: AtomicUsize,
+    }
+
+    impl MediaSource for Endless {
+        fn read_at(&self, into: &mut [u8], _: u64) -> io::Result<usize> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            assert!(self.reads.load(Ordering::Relaxed) <= 2 * SETS_MOST, "it goes on for ever");
+            let count = into.len().min(self.manifest.len());
+            into[..count].copy_from_slice(&self.manifest[..count]);
+            Ok(count)
+        }
+
+        fn bytes(&self) -> io::Result<u64> {
+            Ok(1 << 60)
+        }
+
+        fn name(&self) -> PathBuf {
+            "endless".into()
+        }
+    }
+
+    #[test]
+    fn a_store_that_answers_for_ever_is_not_asked_for_ever() {
+        let media = MediaHeader::single([1; 16], false, false, 0);
+        let manifest = Manifest {
+            set: [2; 16],
+            damaged: false,
+            finished: 0,
+            content_bytes: 0,
+            stored_bytes: 1,
+            chunks: 0,
+            index_chunks: 0,
+            pages: 0,
+            missing: 0,
+            index_offset: 0,
+            families: vec![FamilyEnd { bytes: 1, root: [0; 32] }],
+        };
+        let manifest = manifest.encode(None).unwrap();
+        assert!(Manifest::parse(&manifest).is_ok());
+        let store = Endless { manifest, reads: AtomicUsize::new(0) };
+        assert!(sets(&store, &media, store.bytes().unwrap()).unwrap().is_none());
+        assert_eq!(store.reads.load(Ordering::Relaxed), SETS_MOST);
+    }
 }
