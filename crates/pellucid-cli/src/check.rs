@@ -16,7 +16,7 @@ use pellucid_vfs::seal_request::adopt;
 use crate::container::{not_a_database, refuse_unexpected};
 use crate::exit;
 use crate::keys::OpenWith;
-use crate::output::{bytes, seconds, Failure, Output, Unit};
+use crate::output::{bytes, seconds, word, Failure, Output, Unit};
 
 /// What `check` takes.
 #[derive(Debug, Args)]
@@ -209,7 +209,7 @@ fn show(
         output.line(format!(
             "to do: stop what uses it, then restore a backup, or `pellucid salvage {} --to NEW` writes what is \
              whole into a new database (docs/guide/damage.md)",
-            database.shown()
+            word(database)
         ));
     }
     if found.journal_in_clear {
@@ -219,7 +219,7 @@ fn show(
         output.line(format!(
             "to do: nothing is wrong with that, SQLite's checks only need what the application has: `pellucid check {} \
              --load FILE`",
-            database.shown()
+            word(database)
         ));
     }
     told_if_not(remembered, output);

@@ -26,7 +26,7 @@ use crate::key_change::{ready, writable};
 use crate::key_place;
 use crate::keys::{certificate, Keys, OpenWith};
 use crate::named;
-use crate::output::{bytes, date, seconds, Failure, Output, Unit};
+use crate::output::{bytes, date, seconds, word, Failure, Output, Unit};
 use crate::rekey;
 use crate::scan::ScanOptions;
 use crate::seems::seems;
@@ -278,7 +278,8 @@ fn say_if_interrupted(database: &Path, stage: Stage) {
     match stage {
         Stage::Copying => interrupted::answer_with(format_args!("`{name}` is as it was")),
         Stage::Laying => interrupted::answer_with(format_args!(
-            "`{name}` is whole: the next program that opens it through pellucid finishes the work, as `pellucid check {name}` does"
+            "`{name}` is whole: the next program that opens it through pellucid finishes the work, as `pellucid check {}` does",
+            word(database)
         )),
     }
 }

@@ -20,7 +20,7 @@ use crate::container::{begin, unreadable};
 use crate::exit;
 use crate::key_place;
 use crate::known::{certificate_gone, Known};
-use crate::output::{self, bytes, now, Failure, Output};
+use crate::output::{self, bytes, now, word, Failure, Output};
 use crate::pinned;
 use crate::policy::Told;
 use crate::seems::seems;
@@ -83,20 +83,22 @@ fn file(path: &Path) -> Result<Finding, Failure> {
         (Kind::Plain | Kind::NotADatabase, Some(seems)) => {
             Finding { seems: Some(seems.kind), ..advice(&seems.told, &seems.todo) }
         }
-        (Kind::Plain, None) => {
-            advice("is a plain SQLite database", &format!("`pellucid encrypt {name}` encrypts it"))
-        }
+        (Kind::Plain, None) => advice(
+            "is a plain SQLite database",
+            &format!("`pellucid encrypt {}` encrypts it", word(path)),
+        ),
         (Kind::Sealed(_), _) => Finding::good(
             "file",
             format!(
-                "`{name}` is a database that pellucid encrypted\n`pellucid status {name}` has more"
+                "`{name}` is a database that pellucid encrypted\n`pellucid status {}` has more",
+                word(path)
             ),
         ),
         (Kind::Empty, _) => Finding::good("file", format!("`{name}` is empty")),
         (Kind::Unfinished, _) => Finding::bad(
             "file",
             format!("`{name}`: an encryption or decryption was interrupted"),
-            format!("`pellucid check {name}` finishes it"),
+            format!("`pellucid check {}` finishes it", word(path)),
         ),
         (Kind::Damaged(error), _) => {
             let todo = "restore a backup";
@@ -245,7 +247,7 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
             findings.push(Finding::bad(
                 "keyring",
                 format!("what it knows of the checks of `{name}` cannot be read: {error}"),
-                format!("`pellucid check {name}` makes it known again"),
+                format!("`pellucid check {}` makes it known again", word(&found.path)),
             ));
         }
         database(found, &known, findings);

@@ -21,7 +21,7 @@ mod table;
 mod wrap;
 
 pub use failure::{Failure, NOT_A_DATABASE};
-pub use names::{name, names};
+pub use names::{name, names, quoted, word};
 pub use table::{list, pad, table, Grid};
 
 const BOLD: &str = "\x1b[1m";

@@ -21,7 +21,7 @@ use crate::exit;
 use crate::interrupted;
 use crate::key_change::ready;
 use crate::keys::OpenWith;
-use crate::output::{bytes, seconds, Failure, Output, Unit};
+use crate::output::{bytes, seconds, word, Failure, Output, Unit};
 use entry::Entry;
 
 /// Milliseconds; as long as a busy writer notices least.
@@ -251,7 +251,8 @@ fn scan_here(
 ) -> Result<(Ended, u32), Failure> {
     let name = database.shown();
     interrupted::answer_with(format_args!(
-        "`{name}` is whole and in use as before; `pellucid scan resume {name}` goes on with the scan"
+        "`{name}` is whole and in use as before; `pellucid scan resume {}` goes on with the scan",
+        word(database)
     ));
     let bar = output.progress("rewriting", Unit::Pages);
     let mut most = 0;

@@ -4,8 +4,9 @@ use std::io::Read;
 use std::path::Path;
 
 use pellucid::media::MediaHeader;
-use pellucid::shown::Shown;
 use pellucid_foreign::looks::{look, Looks, SAMPLE_BYTES};
+
+use crate::output::word;
 
 /// What a file seems to be.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ pub fn seems(path: &Path) -> Option<Seems> {
 }
 
 fn of(path: &Path, looks: Looks) -> Option<Seems> {
-    let name = path.shown();
+    let name = word(path);
     let from = |program: &str, more: &str| {
         format!("`pellucid encrypt {name} --from {program} --passphrase-file FILE{more} --to NEW.db` makes a sealed database of it")
     };
@@ -86,7 +87,7 @@ fn of(path: &Path, looks: Looks) -> Option<Seems> {
         Looks::Der => (
             "der",
             "looks like a certificate or a key (DER)".to_owned(),
-            import(&name.to_string()),
+            import(&name),
         ),
         Looks::Unknown => return None,
     };

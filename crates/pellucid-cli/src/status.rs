@@ -20,7 +20,7 @@ use crate::container::unreadable;
 use crate::exit;
 use crate::key_place;
 use crate::known::{certificate_gone, Known};
-use crate::output::{bytes, date, now, table, Failure, Grid, Output};
+use crate::output::{bytes, date, now, table, word, Failure, Grid, Output};
 use crate::pinned;
 use crate::policy::Told;
 use crate::scan;
@@ -76,7 +76,8 @@ pub fn run(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
         if let Err(error) = known.check_of(found) {
             let name = found.path.shown();
             warnings.push(format!(
-                "`{name}`: what the keyring knows of its checks cannot be read: {error} (`pellucid check {name}` makes it known again)"
+                "`{name}`: what the keyring knows of its checks cannot be read: {error} (`pellucid check {}` makes it known again)",
+                word(&found.path)
             ));
         }
         warn_about(found, &known, keyring, &mut warnings);

@@ -3,18 +3,11 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+pub use crate::output::quoted;
+
 /// Words as a shell takes them.
 pub fn typed(words: &[&str]) -> String {
     words.iter().copied().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-/// One word as a shell takes it.
-pub fn quoted(word: &str) -> String {
-    let safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./=:@+-".contains(byte);
-    if !word.is_empty() && word.as_bytes().iter().all(safe) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Control characters shown as dots.

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use pellucid::hash::hex;
+use pellucid::shown::Shown;
 use serde_json::{Map, Value};
 
 /// Between the shown name and its bytes: no name has it.
@@ -22,6 +23,24 @@ pub fn name(path: impl AsRef<Path>) -> Value {
             format!("{}{BETWEEN}{bytes}", path.to_string_lossy())
         }
     })
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./=:@+-".contains(byte);
+    if !word.is_empty() && word.as_bytes().iter().all(safe) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A name in a command that people copy: whoever chose the name chooses no other command and no option by it.
+pub fn word(path: impl AsRef<Path>) -> String {
+    let shown = quoted(&path.as_ref().shown().to_string());
+    match path.as_ref().as_os_str().as_bytes().starts_with(b"-") {
+        true => format!("./{shown}"),
+        false => shown,
+    }
 }
 
 /// A list of them.

@@ -6,7 +6,7 @@ use pellucid::shown::Shown;
 use pellucid_keyring::policy::{Due, Policy};
 use pellucid_keyring::{CheckDamage, MasterKey};
 
-use crate::output::date;
+use crate::output::{date, word};
 
 /// One thing that is due.
 #[derive(Debug)]
@@ -84,19 +84,19 @@ fn of_database(due: &Due) -> (&'static str, String, String) {
     (
         "database",
         format!("`{name}`: {told}"),
-        format!("`pellucid policy run`, or `pellucid {command} {name}`"),
+        format!("`pellucid policy run`, or `pellucid {command} {}`", word(database)),
     )
 }
 
 fn of_check(due: &Due) -> (&'static str, String, String) {
-    let again = |database: &Path| format!("`pellucid check {}`", database.shown());
+    let again = |database: &Path| format!("`pellucid check {}`", word(database));
     let (database, told, todo) = match due {
         Due::Damaged { database, damage } => (
             database,
             format!("its check on {} found {}", date(damage.at), found(damage)),
             format!(
                 "restore a backup, or `pellucid salvage {} --to NEW`; a later `pellucid check` that finds nothing clears this",
-                database.shown()
+                word(database)
             ),
         ),
         Due::NoCheck { database } => {

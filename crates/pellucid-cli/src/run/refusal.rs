@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use pellucid::shown::Shown;
 
 use crate::extension::Missing;
+use crate::output::word;
 
 /// Each reason has a message and a hint of its own; all of them end with exit status 1.
 #[derive(Debug)]
@@ -126,11 +127,11 @@ impl Refusal {
             Refusal::Nothing => "`pellucid run -- sqlite3 app.db`".to_owned(),
             Refusal::NotFound(_) => "give its path, or put its directory into `PATH`".to_owned(),
             Refusal::NotAProgram(path) => {
-                format!("if it is a shell script: `pellucid run -- sh {}`", path.shown())
+                format!("if it is a shell script: `pellucid run -- sh {}`", word(path))
             }
             Refusal::ScriptsTooDeep(_) => "name the interpreter itself as the program".to_owned(),
             Refusal::Unreadable(path, _) => {
-                format!("make it readable (`chmod u+r {}`); what is not known is not started", path.shown())
+                format!("make it readable (`chmod u+r {}`); what is not known is not started", word(path))
             }
             Refusal::Malformed(..) => "name another program; this one is damaged or packed".to_owned(),
             Refusal::Architecture(_) => {

@@ -16,7 +16,7 @@ use pellucid::shown::Shown;
 use super::plain::Seen;
 use super::refusal::Refusal;
 use crate::exit;
-use crate::output::tell;
+use crate::output::{tell, word};
 
 /// What is passed on to the program.
 const FORWARDED: [i32; 7] = [
@@ -68,7 +68,7 @@ pub fn supervise(
         ));
     }
     match newcomers.first() {
-        Some(path) => tell(format_args!("pellucid: hint: `pellucid encrypt {}`\n", path.shown())),
+        Some(path) => tell(format_args!("pellucid: hint: `pellucid encrypt {}`\n", word(path))),
         None => tell(
             "pellucid: hint: if it uses SQLite all the same, try `pellucid run --encrypt-new --eager -- ...`\n",
         ),

@@ -12,7 +12,7 @@ use serde_json::{json, Value};
 use super::entry::{find, Found};
 use crate::container::sealed;
 use crate::known::Known;
-use crate::output::{date, moment, table, Failure, Output};
+use crate::output::{date, moment, table, word, Failure, Output};
 
 /// Shows the scans of `databases`, or of all that the keyring knows if none is named.
 pub fn run(databases: &[PathBuf], output: &Output) -> Result<ExitCode, Failure> {
@@ -64,7 +64,7 @@ pub fn run(databases: &[PathBuf], output: &Output) -> Result<ExitCode, Failure> 
 
 /// Which process scans, or why none does and what to do.
 fn words(found: &Found, database: &Path) -> String {
-    let resume = format!("`pellucid scan resume {}`", database.shown());
+    let resume = format!("`pellucid scan resume {}`", word(database));
     match found {
         Found::Running(None) => "running in a process that is not seen from here".to_owned(),
         Found::Running(Some(run)) => {
@@ -88,7 +88,7 @@ fn words(found: &Found, database: &Path) -> String {
 /// A scan that does not go on: what is so, and what to do.
 pub fn stands(database: &Path, sealed: &SealedHeader) -> Option<(String, String)> {
     let name = database.shown();
-    let resume = format!("`pellucid scan resume {name}` goes on with it");
+    let resume = format!("`pellucid scan resume {}` goes on with it", word(database));
     let state = sealed.header.scan.state;
     let (told, todo) = match (find(database, sealed)?, state) {
         (Found::Running(_), ScanState::Running) => return None,

@@ -473,3 +473,48 @@ fn media_with_many_dear_sets_cost_little() {
         assert!(!place.path("x.db").exists());
     }
 }
+
+/// An administrator copies what the program proposes.
+#[test]
+fn a_name_is_one_word_in_a_command_that_is_proposed() {
+    let place = Place::new();
+    let names = [
+        "plain.db",
+        "a b.db",
+        "$(touch owned).db",
+        "`touch owned`.db",
+        "a;touch owned;.db",
+        "it's.db",
+        "-x.db",
+        "*.db",
+    ];
+    place.sealed("sealed.db", &[]);
+    for name in names {
+        let path = place.path(name);
+        let proposed = |words: &[&str], begin: &str, end: &str| {
+            let told = place.pellucid(words).all();
+            let (_, rest) = told.split_once(begin).unwrap_or_else(|| panic!("{words:?}: {told}"));
+            let (word, _) = rest.split_once(end).unwrap_or_else(|| panic!("{words:?}: {told}"));
+            let shell = said(place.command("sh").args(["-c", &format!("printf '%s\\n' {word}")]));
+            shell.succeeded().trim_end().trim_start_matches("./").to_owned()
+        };
+        place.plain("new.db");
+        std::fs::rename(place.path("new.db"), &path).unwrap();
+        let file = format!("./{name}");
+        let of = |found: String| found.rsplit('/').next().unwrap().to_owned();
+        assert_eq!(of(proposed(&["doctor", &file], "`pellucid encrypt ", "` encrypts")), name);
+        std::fs::copy(place.path("sealed.db"), &path).unwrap();
+        assert_eq!(of(proposed(&["doctor", &file], "`pellucid status ", "` has more")), name);
+        edit(&path, |bytes| *bytes.last_mut().unwrap() ^= 1);
+        let check = ["check", "--physical-only", &file];
+        assert_eq!(of(proposed(&check, "`pellucid salvage ", " --to NEW`")), name);
+        std::fs::write(
+            &path,
+            (0..64u32).flat_map(|n| sha256(&n.to_le_bytes())).collect::<Vec<_>>(),
+        )
+        .unwrap();
+        assert_eq!(of(proposed(&["doctor", &file], "`pellucid encrypt ", " --from")), name);
+        std::fs::remove_file(&path).unwrap();
+    }
+    assert!(!place.path("owned").exists());
+}
