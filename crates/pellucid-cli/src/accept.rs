@@ -19,7 +19,7 @@ use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::container::{begin, not_a_database};
 use crate::keys::OpenWith;
-use crate::output::{name, Failure, Output};
+use crate::output::{name, Failure, Id, Output};
 use crate::rekey::give_new_key;
 use crate::scan::ScanOptions;
 
@@ -193,7 +193,7 @@ fn record(path: &Path) -> Result<(), Failure> {
 
 fn forget_gone(directory: &Path, output: &Output) -> Result<ExitCode, Failure> {
     let under = std::path::absolute(directory)
-        .map_err(|error| Failure::new(error, "look at the path").about(directory))?;
+        .map_err(|error| Failure::new(Id::Io, error, "look at the path").about(directory))?;
     let real = under.canonicalize().unwrap_or_else(|_| under.clone());
     let keyring = Keyring::open(&Keyring::locate()?)?;
     let mut gone = Vec::new();

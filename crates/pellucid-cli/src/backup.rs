@@ -14,12 +14,13 @@ pub use verify::{run as verify, VerifyArgs};
 
 use std::path::Path;
 
-use crate::output::{Failure, NOT_A_DATABASE};
+use crate::output::{Failure, Id};
 
 /// The VFS, for what has to open a database.
 fn register() -> Result<(), Failure> {
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })
 }
 
 /// A time on media, in microseconds since 1970, as people and machines read it.
@@ -40,14 +41,14 @@ const ASK_VERIFY: &str = "; `pellucid verify` says what is damaged";
 /// An error about media, with what to do about it.
 pub fn about_media(error: impl Into<Failure>, path: &Path) -> Failure {
     let mut failure: Failure = error.into();
-    if failure.kind == "corrupt" || failure.kind == "unauthentic" {
+    if failure.is(Id::Corrupt) || failure.is(Id::Unauthentic) {
         failure.hint = Some(format!("use a mirror or another backup set{ASK_VERIFY}"));
     }
-    if failure.kind == NOT_A_DATABASE {
+    if failure.is(Id::NotADatabase) {
         failure.hint = Some(
             "look at the path; `pellucid history` names the backups, `pellucid check` checks a database".into(),
         );
-        failure.kind = "not-a-backup";
+        failure = failure.called(Id::NotABackup);
         // It names the file, which need not be the first.
         if failure.message.starts_with('`') {
             return failure;

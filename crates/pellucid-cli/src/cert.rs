@@ -17,7 +17,7 @@ use pellucid_keyring::{Damaged, Keyring, Stored};
 use crate::init::say_made;
 use crate::keys::passphrase;
 use crate::known::{databases_under, User};
-use crate::output::{self, date, now, table, Failure, Output};
+use crate::output::{self, date, now, table, Failure, Id, Output};
 
 /// What `cert` does.
 #[derive(Debug, Args)]
@@ -237,10 +237,10 @@ fn export(keyring: &Keyring, args: &FilesArgs, output: &Output) -> Result<(), Fa
         (None, _) => None,
         (Some(_), None) => {
             return Err(Failure::new(
+                Id::PasswordNotNamed,
                 "a private key is exported under a password only",
                 "name it with `--password-file`, or `--password-file -` to be asked",
-            )
-            .kind("usage"))
+            ))
         }
         (Some(_), Some(path)) => Some(passphrase(path, true)?),
     };
@@ -311,9 +311,9 @@ fn drop_one(keyring: &Keyring, args: &DropArgs, output: &Output) -> Result<(), F
         let sets = (!sets.is_empty()).then(|| format!("backups that only it opens: {lost}; "));
         let [users, sets] = [users, sets].map(Option::unwrap_or_default);
         let hint = format!("{users}{sets}`--force` drops it all the same");
-        return Err(Failure::new(refusal.with("certificate"), hint)
-            .kind("in-use")
-            .number(refusal.number));
+        return Err(
+            Failure::new(Id::InUse, refusal.with("certificate"), hint).number(refusal.number)
+        );
     }
     if !users.is_empty() {
         output.warning(format!("no longer opened by it: {named}"));
@@ -346,8 +346,9 @@ fn sets_under(
     args: &DropArgs,
     output: &Output,
 ) -> Result<Vec<KnownSet>, Failure> {
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })?;
     let known = History::open().and_then(|history| match history {
         Some(history) => history.sets_under(public.thumbprint()),
         None => Ok(Vec::new()),
@@ -358,12 +359,11 @@ fn sets_under(
             output.warning(format!("the history cannot say which backups the certificate opens: {error}"));
             Ok(Vec::new())
         }
-        Err(error) => Err(Failure::new(
+        Err(error) => Err(Failure::new(Id::HistoryUnreadable,
             format!("the history cannot say which backups the certificate opens: {error}"),
             "`pellucid history rebuild MEDIA...` makes a new history where this one is lost; `--force` drops the \
              certificate without that knowledge",
-        )
-        .kind("in-use")),
+        )),
     }
 }
 

@@ -16,7 +16,7 @@ use pellucid_vfs::seal_request::adopt;
 use crate::container::{not_a_database, refuse_unexpected};
 use crate::exit;
 use crate::keys::OpenWith;
-use crate::output::{bytes, seconds, word, Failure, Output, Unit};
+use crate::output::{bytes, seconds, word, Failure, Id, Output, Unit};
 
 /// What `check` takes.
 #[derive(Debug, Args)]
@@ -49,8 +49,9 @@ const LISTED: usize = 50;
 /// Checks each database.
 pub fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
     args.with.offer()?;
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })?;
     let mut worst = 0;
     for database in &args.databases {
         let status = match check(database, args, output) {
@@ -157,14 +158,15 @@ fn told_if_not(remembered: &Remembered, output: &Output) {
 fn authenticable(database: &Path, kind: &Kind) -> Result<(), Failure> {
     match kind {
         Kind::Plain => Err(Failure::new(
+            Id::Plain,
             "the database is not encrypted: it has no pages to authenticate",
             "`PRAGMA integrity_check` checks a plain database",
-        )
-        .kind("plain")),
-        Kind::Empty => {
-            Err(Failure::new("it is empty: there is nothing to authenticate", "look at the path")
-                .kind("empty"))
-        }
+        )),
+        Kind::Empty => Err(Failure::new(
+            Id::Empty,
+            "it is empty: there is nothing to authenticate",
+            "look at the path",
+        )),
         Kind::NotADatabase => Err(not_a_database(database)),
         _ => Ok(()),
     }

@@ -8,13 +8,14 @@ use pellucid::Error;
 use pellucid_engine::inspect::{self, inspect, Kind, SealedHeader};
 use pellucid_vfs::pins::{Expectation, Lesser};
 
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Id, Output};
 use crate::seems::seems;
 
 /// Starts the program's own SQLite with the shim.
 pub fn begin() -> Result<(), Failure> {
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })
 }
 
 /// An encrypted database's header, which needs no key.
@@ -24,10 +25,10 @@ pub fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
     match found.kind {
         Kind::Sealed(header) => Ok(header),
         Kind::Plain => Err(Failure::new(
+            Id::Plain,
             "the database is not encrypted",
             "`pellucid encrypt` encrypts a database",
-        )
-        .kind("plain")),
+        )),
         Kind::Damaged(error) => Err(Failure::of_header(error)),
         Kind::Unfinished => Err(interrupted()),
         _ => Err(not_a_database(database)),
@@ -49,10 +50,10 @@ pub fn refuse_unexpected(database: &Path, kind: &Kind) -> Result<(), Failure> {
 /// Neither the one nor the other yet.
 pub fn interrupted() -> Failure {
     Failure::new(
+        Id::Interrupted,
         "its encryption or decryption was interrupted",
         "`pellucid check` opens the database, which finishes the interrupted work",
     )
-    .kind("interrupted")
 }
 
 /// The file at `path` is neither plain nor sealed. What it seems to be is the hint.

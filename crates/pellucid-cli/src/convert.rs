@@ -26,7 +26,7 @@ use crate::key_change::{ready, writable};
 use crate::key_place;
 use crate::keys::{certificate, Keys, OpenWith};
 use crate::named;
-use crate::output::{bytes, date, seconds, word, Failure, Output, Unit};
+use crate::output::{bytes, date, seconds, word, Failure, Id, Output, Unit};
 use crate::rekey;
 use crate::scan::ScanOptions;
 use crate::seems::seems;
@@ -113,6 +113,7 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     for database in &args.databases {
         match found(database)? {
             Found::Plain if args.background => return Err(Failure::new(
+                Id::NotInBackground,
                 "a first encryption rewrites the whole database and cannot run in the background",
                 "leave out `--background`",
             )
@@ -142,8 +143,9 @@ pub fn encrypt(args: &EncryptArgs, output: &Output) -> Result<ExitCode, Failure>
     }
     let protections = protections(args, keys)?;
     let mut is_made = false;
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })?;
     for database in plain {
         let mut birth = || {
             let is_default =
@@ -184,13 +186,13 @@ fn found(database: &Path) -> Result<Found, Failure> {
             EncryptionState::KeyChange => {
                 Error::message(message::STATE_DURING_SCAN, "enable").into()
             }
-            _ => Failure::from(Error::message(message::ON_ALREADY, "")).kind("sealed"),
+            _ => Failure::from(Error::message(message::ON_ALREADY, "")).called(Id::Sealed),
         }),
         Kind::Empty => Err(Failure::new(
+            Id::Empty,
             "it is empty: there is nothing to encrypt",
             "`pellucid run --encrypt-new` makes new databases encrypted from the start",
-        )
-        .kind("empty")),
+        )),
         Kind::Unfinished => Err(interrupted().tells(&message::READ_ONLY, "")),
         Kind::Damaged(error) => Err(Failure::of_header(error)),
         _ => Err(not_a_database(database)),
@@ -329,8 +331,7 @@ fn tell_of_key(
 
 /// There is nothing to decrypt.
 fn not_encrypted() -> Failure {
-    Failure::new("it is not encrypted", "see `pellucid status`")
-        .kind("plain")
+    Failure::new(Id::Plain, "it is not encrypted", "see `pellucid status`")
         .tells(&message::NO_KEY_SET, "")
 }
 
@@ -350,10 +351,11 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
         match inspect(database)?.kind {
             Kind::Sealed(_) | Kind::Unfinished => Ok(()),
             Kind::Plain => Err(not_encrypted()),
-            Kind::Empty => {
-                Err(Failure::new("it is empty: there is nothing to decrypt", "look at the path")
-                    .kind("empty"))
-            }
+            Kind::Empty => Err(Failure::new(
+                Id::Empty,
+                "it is empty: there is nothing to decrypt",
+                "look at the path",
+            )),
             Kind::Damaged(error) => Err(Failure::of_header(error)),
             _ => Err(not_a_database(database)),
         }
@@ -361,8 +363,9 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
         writable(database)?;
         tell_of_mount(database, output);
     }
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })?;
     for database in &args.databases {
         let started = Instant::now();
         let bar = output.progress("", Unit::Bytes);

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Id, Output};
 use commands::{Commands, Program};
 use image::io;
 use walk::Walk;
@@ -66,7 +66,11 @@ fn programs(commands: &Commands, output: &Output) -> Result<Vec<Program>, Failur
     };
     if there.is_empty() {
         let message = "neither `sqlite3` nor `python3` is there, so no program can be shown";
-        return Err(Failure::new(message, format!("on Debian, {} them", install(&missing))));
+        return Err(Failure::new(
+            Id::ProgramsMissing,
+            message,
+            format!("on Debian, {} them", install(&missing)),
+        ));
     }
     for program in &missing {
         output.warning(format!(

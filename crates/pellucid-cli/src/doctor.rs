@@ -20,7 +20,7 @@ use crate::container::{begin, unreadable};
 use crate::exit;
 use crate::key_place;
 use crate::known::{certificate_gone, Known};
-use crate::output::{self, bytes, now, word, Failure, Output};
+use crate::output::{self, bytes, now, word, Failure, Id, Output};
 use crate::pinned;
 use crate::policy::Told;
 use crate::seems::seems;
@@ -295,7 +295,9 @@ fn missing(home: &Path, findings: &mut Vec<Finding>) {
 /// What to do about a keyring that does not open.
 fn closed(error: Error) -> String {
     match Failure::from(error) {
-        Failure { kind: "io", hint: Some(hint), .. } => hint,
+        failure @ Failure { hint: Some(_), .. } if failure.kind() == Id::Io.kind() => {
+            failure.hint.unwrap_or_default()
+        }
         _ => "`pellucid key status` shows what is there; `pellucid key restore` puts a key back"
             .to_owned(),
     }

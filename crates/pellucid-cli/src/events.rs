@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::event_log as told;
 use crate::exit;
 use crate::known::{event_log_damage as damage, EVENT_LOG, EVENT_LOG_REMEDY as REMEDY};
-use crate::output::{self, Failure, Output};
+use crate::output::{self, Failure, Id, Output};
 
 /// What `events` takes.
 #[derive(Debug, Args)]
@@ -73,12 +73,12 @@ fn show(args: &EventsArgs, home: &Path, output: &Output) -> Result<ExitCode, Fai
 fn verify(home: &Path, output: &Output) -> Result<ExitCode, Failure> {
     if !Keyring::is_at(home) {
         let told = format!("there is no keyring in `{}`, and no event log", home.shown());
-        return Err(Failure::new(told, "`PELLUCID_HOME` names another one").kind("no-keyring"));
+        return Err(Failure::new(Id::NoKeyring, told, "`PELLUCID_HOME` names another one"));
     }
     let path = home.join("events.log");
     let found = check_events(home)?;
     if let Some(told) = told::wrong(&path, &found) {
-        return Err(Failure::new(told, REMEDY).kind("event-log"));
+        return Err(Failure::new(Id::EventLog, told, REMEDY));
     }
     for line in told::remarks(&found) {
         output.warning(line);
@@ -104,15 +104,15 @@ fn facts(home: &Path, found: &EventLog) -> Value {
 fn restart(home: &Path, output: &Output) -> Result<ExitCode, Failure> {
     if !Keyring::is_at(home) {
         let told = format!("there is no keyring in `{}`, and no event log", home.shown());
-        return Err(Failure::new(told, "`PELLUCID_HOME` names another one").kind("no-keyring"));
+        return Err(Failure::new(Id::NoKeyring, told, "`PELLUCID_HOME` names another one"));
     }
     let found = check_events(home)?;
     let Some(wrong) = told::wrong(&home.join("events.log"), &found) else {
         return Err(Failure::new(
+            Id::EventLogWhole,
             "the event log is as it was written: nothing was changed",
             "`pellucid events verify` says from which line on its chain holds",
-        )
-        .kind("event-log-whole"));
+        ));
     };
     output.confirm(&format!("{wrong}. Begin its chain anew, over the log as it is now?"))?;
     restart_events(home)?;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use pellucid::shown::Shown;
 
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Id, Output};
 
 /// The library's file name; SQLite derives the entry point from it.
 pub const FILE_NAME: &str = "libpellucid.so";
@@ -25,7 +25,8 @@ pub struct ExtensionArgs {}
 /// # Errors
 /// [`Failure`] if there is no extension to use.
 pub fn run(output: &Output) -> Result<ExitCode, Failure> {
-    let path = locate().map_err(|missing| Failure::new(&missing, missing.hint()))?;
+    let path =
+        locate().map_err(|missing| Failure::new(Id::LibraryMissing, &missing, missing.hint()))?;
     if output.json {
         output.facts(&serde_json::json!({ "path": crate::output::name(&path), "entry_point": ENTRY_POINT, "vfs": VFS }));
         return Ok(ExitCode::SUCCESS);

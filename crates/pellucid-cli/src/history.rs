@@ -19,7 +19,7 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use crate::backup::{about_media, described, rate};
 use crate::exit;
 use crate::keys::OpenWith;
-use crate::output::{bytes, table, Failure, Output};
+use crate::output::{bytes, table, Failure, Id, Output};
 
 /// What `history` takes.
 #[derive(Debug, Args)]
@@ -79,8 +79,9 @@ struct PruneArgs {
 
 /// Does it.
 pub fn run(args: &HistoryArgs, output: &Output) -> Result<ExitCode, Failure> {
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })?;
     match &args.command {
         Some(HistoryCommand::Rebuild(args)) => rebuild(args, output)?,
         Some(HistoryCommand::Prune(args)) => return prune(args, output),
@@ -255,6 +256,7 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
     let home = Keyring::locate()?;
     if !Keyring::is_at(&home) {
         return Err(Failure::new(
+            Id::NoInstance,
             "there is no instance to keep a history",
             "`pellucid init` makes an instance",
         ));

@@ -9,7 +9,7 @@ use pellucid::shown::Shown;
 use pellucid_keyring::policy::{Limit, Policy};
 use pellucid_keyring::{Keyring, Made};
 
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Id, Output};
 
 /// What `init` takes.
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ fn make_keys(home: &Path, output: &Output) -> Result<(), Failure> {
 
 fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure> {
     if !Uid::effective().is_root() {
-        return Err(Failure::new(
+        return Err(Failure::new(Id::NotRoot,
             "only root can make a system instance",
             "run `sudo pellucid init --system`, or leave `--system` out for an instance of your own",
         ));
@@ -57,6 +57,7 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
     match std::fs::read_to_string(&config) {
         Ok(found) if found.trim() != wanted.trim() => {
             return Err(Failure::new(
+                Id::AnotherInstance,
                 format!("`{}` names another instance: {}", config.shown(), found.trim()),
                 "use that instance, or change the file",
             ))
@@ -72,6 +73,7 @@ fn system(home: &Path, group: &str, output: &Output) -> Result<ExitCode, Failure
     }
     std::fs::write(&config, wanted).map_err(|error| {
         Failure::new(
+            Id::ConfigNotWritten,
             format!("`{}`: {error}", config.shown()),
             "every account finds the system instance by this file: look at its permissions",
         )
@@ -103,6 +105,7 @@ fn group_id(name: &str) -> Result<Gid, Failure> {
     find().ok_or_else(|| {
         let why = made.map_or_else(|error| error.to_string(), |status| status.to_string());
         Failure::new(
+            Id::GroupNotMade,
             format!("the group `{name}` cannot be made: groupadd: {why}"),
             format!("make it yourself: groupadd --system {name}"),
         )

@@ -12,7 +12,7 @@ use pellucid::shown::Shown;
 use pellucid_keyring::{is_cost_allowed, Bundle, Carried, Fate, Keyring, Stored};
 
 use crate::keys::passphrase;
-use crate::output::{date, table, Failure, Output};
+use crate::output::{date, table, Failure, Id, Output};
 
 /// What `instance` does.
 #[derive(Debug, Args)]
@@ -103,6 +103,7 @@ fn export(home: &Path, args: &ExportArgs, output: &Output) -> Result<(), Failure
         },
         _ => {
             return Err(Failure::new(
+                Id::BundleNotSealed,
                 "nothing is named that seals the bundle",
                 "name a password with `--password-file`, or `--certificate NAME`",
             ))

@@ -14,7 +14,7 @@ use pellucid::Error;
 use pellucid_keyring::{back_up_service_key, read_key_backup, Change, Keyring, Lost, MasterKey};
 
 use crate::keys::passphrase;
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Id, Output};
 
 /// What `key` does.
 #[derive(Debug, Args)]
@@ -206,10 +206,10 @@ fn regenerate(home: &Path, args: &RegenerateArgs, output: &Output) -> Result<(),
         Which::Service => {
             if args.password_file.is_some() {
                 return Err(Failure::new(
+                    Id::PasswordNotTaken,
                     "the service master key has no password",
                     "leave `--password-file` out",
-                )
-                .kind("usage"));
+                ));
             }
             warn_about_service_key(home, None, args.force, output)?;
             change.replace_service_key(None, args.force)?;

@@ -8,14 +8,14 @@ use pellucid::message::{self, Message};
 use pellucid_engine::inspect::SealedHeader;
 
 use crate::container::sealed;
-use crate::output::Failure;
+use crate::output::{Failure, Id};
 
 /// The header of a container that can be changed. `no_key` is told of a plain database.
 pub fn ready(database: &Path, no_key: &Message) -> Result<Box<SealedHeader>, Failure> {
-    let found = sealed(database).map_err(|failure| match failure.kind {
-        "plain" => failure.tells(no_key, ""),
-        "interrupted" => failure.tells(&message::READ_ONLY, ""),
-        _ => failure,
+    let found = sealed(database).map_err(|failure| match failure {
+        failure if failure.is(Id::Plain) => failure.tells(no_key, ""),
+        failure if failure.is(Id::Interrupted) => failure.tells(&message::READ_ONLY, ""),
+        failure => failure,
     })?;
     writable(database)?;
     Ok(found)
@@ -25,11 +25,10 @@ pub fn ready(database: &Path, no_key: &Message) -> Result<Box<SealedHeader>, Fai
 pub fn ready_for_protector(database: &Path) -> Result<(), Failure> {
     let found = ready(database, &message::NO_KEY)?;
     match found.header.state {
-        EncryptionState::ProtectionChange => Err(Failure::new(
+        EncryptionState::ProtectionChange => Err(Failure::new(Id::Message,
             message::PROTECTOR_CHANGES.text,
             "another version of pellucid began the change of protectors: finish it with that version",
         )
-        .kind("message")
         .number(message::PROTECTOR_CHANGES.number)
         .about(database)),
         _ => Ok(()),
@@ -39,11 +38,10 @@ pub fn ready_for_protector(database: &Path) -> Result<(), Failure> {
 /// Whether the file can be written, asked before anything else is begun.
 pub fn writable(database: &Path) -> Result<(), Failure> {
     match pellucid_files::regular::open_to_write(database).map_err(|error| error.kind()) {
-        Err(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => Err(Failure::new(
+        Err(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => Err(Failure::new(Id::ReadOnly,
             message::READ_ONLY.text,
             "the file cannot be written: look at its permissions, its directory and how the disk is mounted",
         )
-        .kind("read-only")
         .number(message::READ_ONLY.number)
         .about(database)),
         // Whatever else is wrong with it has words of its own.
@@ -53,7 +51,7 @@ pub fn writable(database: &Path) -> Result<(), Failure> {
 
 /// What a change of keys is told when others do not give way.
 pub fn locked(failure: Failure, database: &Path) -> Failure {
-    if failure.kind != "in-use" {
+    if !failure.is(Id::InUse) {
         return failure;
     }
     let name = database.display().to_string();

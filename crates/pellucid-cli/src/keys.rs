@@ -9,7 +9,7 @@ use pellucid_keyring::Keyring;
 use pellucid_vfs::seal_request::{offer, Offer, Protection};
 use zeroize::Zeroizing;
 
-use crate::output::Failure;
+use crate::output::{Failure, Id};
 
 /// Keys to open databases with.
 #[derive(Debug, Args)]
@@ -84,6 +84,7 @@ pub fn only_new(key: Option<&Path>, phrase: Option<&Path>) -> Result<Protection,
     let read = Keys::read(key, phrase, true)?.protections().pop();
     read.ok_or_else(|| {
         Failure::new(
+            Id::NoNewKey,
             "no new key is named",
             "name one with `--certificate`, `--new-key-file` or `--new-passphrase-file`",
         )
@@ -112,6 +113,7 @@ fn key_file(path: &Path) -> Result<KeyFile, Failure> {
     }
     KeyFile::parse(&standard_input()?).ok_or_else(|| {
         Failure::new(
+            Id::NotAKeyFile,
             "standard input is not a key file",
             "give it 32 raw bytes or 64 hexadecimal digits",
         )
@@ -129,12 +131,18 @@ pub fn passphrase(path: &Path, new: bool) -> Result<Passphrase, Failure> {
     let ask = |prompt: &str| {
         rpassword::prompt_password(prompt)
             .map(|typed| Passphrase::new(Zeroizing::new(typed).as_bytes()))
-            .map_err(|error| Failure::new(error, "a terminal is needed to ask for a passphrase"))
+            .map_err(|error| {
+                Failure::new(Id::NoTerminal, error, "a terminal is needed to ask for a passphrase")
+            })
     };
     // Where an old one is asked for as well, nobody could tell which it is.
     let first = refuse_empty(ask(if new { "New passphrase: " } else { "Passphrase: " })?)?;
     if new && ask("Again: ")?.identity() != first.identity() {
-        return Err(Failure::new("the two passphrases differ", "nothing was changed; try again"));
+        return Err(Failure::new(
+            Id::PassphrasesDiffer,
+            "the two passphrases differ",
+            "nothing was changed; try again",
+        ));
     }
     Ok(first)
 }
@@ -147,14 +155,15 @@ pub fn secret(path: &Path, prompt: &str) -> Result<Zeroizing<Vec<u8>>, Failure> 
     if !std::io::stdin().is_terminal() {
         return standard_input();
     }
-    rpassword::prompt_password(prompt)
-        .map(|typed| Zeroizing::new(typed.into_bytes()))
-        .map_err(|error| Failure::new(error, "a terminal is needed to ask for a secret"))
+    rpassword::prompt_password(prompt).map(|typed| Zeroizing::new(typed.into_bytes())).map_err(
+        |error| Failure::new(Id::NoTerminal, error, "a terminal is needed to ask for a secret"),
+    )
 }
 
 fn refuse_empty(passphrase: Passphrase) -> Result<Passphrase, Failure> {
     if passphrase.is_empty() {
         return Err(Failure::new(
+            Id::PassphraseEmpty,
             "the passphrase is empty",
             "give a passphrase of at least one character",
         ));
@@ -165,7 +174,11 @@ fn refuse_empty(passphrase: Passphrase) -> Result<Passphrase, Failure> {
 fn standard_input() -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(4096));
     std::io::stdin().take(4096).read_to_end(&mut bytes).map_err(|error| {
-        Failure::new(error, "the secret is read from standard input: pipe it in, or name a file")
+        Failure::new(
+            Id::InputUnread,
+            error,
+            "the secret is read from standard input: pipe it in, or name a file",
+        )
     })?;
     Ok(bytes)
 }

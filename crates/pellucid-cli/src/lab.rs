@@ -12,7 +12,7 @@ use pellucid::shown::Shown;
 
 use crate::exit;
 use crate::extension;
-use crate::output::Failure;
+use crate::output::{Failure, Id};
 
 const NAME: &str = "lab";
 /// From the directory of this program.
@@ -40,7 +40,10 @@ pub fn arguments(mut arguments: impl Iterator<Item = OsString>) -> Option<Vec<Os
 /// For a line on which options of this program come before the word.
 pub fn refuse(_: &LabArgs) -> Failure {
     let message = "the lab has options of its own, and they come behind its word";
-    Failure { exit: exit::USAGE, ..Failure::new(message, "`pellucid lab --help`") }
+    Failure {
+        exit: exit::USAGE,
+        ..Failure::new(Id::LabArguments, message, "`pellucid lab --help`")
+    }
 }
 
 /// Becomes the lab; comes back only if that cannot be.
@@ -51,6 +54,7 @@ pub fn hand_over(arguments: &[OsString]) -> Failure {
     };
     let error = Command::new(&program).args(arguments).exec();
     Failure::new(
+        Id::LabNotStarted,
         format!("`{}` could not be started: {error}", program.shown()),
         "install or build it again",
     )
@@ -67,7 +71,7 @@ fn locate() -> Result<PathBuf, Failure> {
         false => installed.canonicalize().ok().filter(|path| path.is_file()),
     };
     let Some(found) = found else {
-        return Err(Failure::new(
+        return Err(Failure::new(Id::LabMissing,
             format!("the lab's program `{NAME}` was not found"),
             format!(
                 "looked for `{}` and `{}`; `make install`, the archive and the Debian package install it, the Python \
@@ -78,7 +82,7 @@ fn locate() -> Result<PathBuf, Failure> {
         ));
     };
     pellucid_files::trusted::check(&found).map_err(|error| {
-        Failure::new(
+        Failure::new(Id::LabUntrusted,
             format!("the lab is not started: {error}"),
             "it and every directory on its way have to be yours or root's, and nobody else's to write to",
         )

@@ -13,7 +13,7 @@ use clap_mangen::Man;
 
 use pellucid::shown::Shown;
 
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Id, Output};
 
 /// What `manual` takes.
 #[derive(Debug, Args)]
@@ -33,7 +33,11 @@ const COMPLETIONS: [(Shell, &str); 3] = [
 /// Writes them.
 pub fn run(args: &ManualArgs, output: &Output) -> Result<ExitCode, Failure> {
     let failed = |path: &Path, error: std::io::Error| {
-        Failure::new(format!("`{}`: {error}", path.shown()), "name a directory that can be written")
+        Failure::new(
+            Id::ManualNotWritten,
+            format!("`{}`: {error}", path.shown()),
+            "name a directory that can be written",
+        )
     };
     let mut command = without_help_pages(crate::Cli::command());
     command.build();

@@ -16,11 +16,13 @@ use pellucid::message::Message;
 use pellucid::shown::{printable, printable_json, printable_lines};
 
 mod failure;
+mod id;
 mod names;
 mod table;
 mod wrap;
 
-pub use failure::{Failure, NOT_A_DATABASE};
+pub use failure::Failure;
+pub use id::Id;
 pub use names::{name, names, quoted, word};
 pub use table::{list, pad, table, Grid};
 
@@ -182,10 +184,11 @@ impl Output {
         let _ = io::stdin().read_line(&mut answer);
         match answer.trim() {
             "y" | "Y" | "yes" => Ok(()),
-            _ => {
-                Err(Failure::new("nothing was changed", "answer `y`, or give `--yes`")
-                    .kind("declined"))
-            }
+            _ => Err(Failure::new(
+                Id::Declined,
+                "nothing was changed",
+                "answer `y`, or give `--yes`",
+            )),
         }
     }
 
@@ -225,9 +228,9 @@ impl Output {
     /// # Errors
     /// [`Failure`] if it could not be made.
     pub fn text(&self, text: &Result<String, std::fmt::Error>) -> Result<(), Failure> {
-        let text = text
-            .as_ref()
-            .map_err(|error| Failure::new(error, "this is a defect of pellucid: report it"))?;
+        let text = text.as_ref().map_err(|error| {
+            Failure::new(Id::Defect, error, "this is a defect of pellucid: report it")
+        })?;
         self.put(text.trim_end());
         Ok(())
     }
@@ -246,13 +249,13 @@ impl Output {
     /// An error with its hint.
     pub fn failure(&self, failure: &Failure) {
         self.facts(&serde_json::json!({
-            "error": failure.message, "hint": failure.hint, "kind": failure.kind,
+            "error": failure.message, "hint": failure.hint, "id": failure.id(), "kind": failure.kind(),
             "message": failure.number,
         }));
-        if failure.kind == UNREAD {
+        if failure.is(Id::Unread) {
             return;
         }
-        self.tell_of("error", RED, &failure.line());
+        self.tell_of("error", RED, &failure.line_with_id());
         if let Some(hint) = &failure.hint {
             tell(format_args!("pellucid: hint: {}\n", printable(hint)));
         }
@@ -280,9 +283,6 @@ impl Output {
     }
 }
 
-/// The kind of a [`Failure`] because nobody reads standard output any more, whom no word reaches.
-const UNREAD: &str = "unread";
-
 /// Standard output; every write to one that was closed at the start fails.
 pub fn standard_output() -> Box<dyn Write> {
     match pellucid_vfs::streams::was_output_closed() {
@@ -306,15 +306,15 @@ impl Write for Closed {
 
 /// A line that did not reach standard output.
 pub fn unwritten(error: &io::Error) -> Failure {
-    let kind = match error.kind() {
-        ErrorKind::BrokenPipe => UNREAD,
-        _ => "unwritten",
+    let id = match error.kind() {
+        // Nobody reads standard output any more, so that no word reaches anybody.
+        ErrorKind::BrokenPipe => Id::Unread,
+        _ => Id::Unwritten,
     };
-    let failure = Failure::new(
+    Failure::new(id,
         format!("standard output: {error}; what was printed is not whole"),
         "the command did everything else; run it again where its output can be written, if that only shows something",
-    );
-    failure.kind(kind)
+    )
 }
 
 /// Words on standard error; not by `eprint!`, which panics where nobody reads.

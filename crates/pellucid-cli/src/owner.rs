@@ -8,7 +8,7 @@ use nix::unistd::{getgrouplist, Gid, Group, Uid, User};
 use pellucid::shown::Shown;
 use pellucid_keyring::Keyring;
 
-use crate::output::Failure;
+use crate::output::{Failure, Id};
 
 /// Refuses if another user owns `database` and could not read the keys in `home`: whoever runs a program over it
 /// would be locked out.
@@ -21,7 +21,7 @@ pub fn check(database: &Path, home: &Path) -> Result<(), Failure> {
     let reader = Reader::new(owner);
     let Some(blocked) = reader.blocked_at(home) else { return Ok(()) };
     let name = &reader.name;
-    Err(Failure::new(
+    Err(Failure::new(Id::OwnerLockedOut,
         format!("its owner, `{name}`, could not open the database: that user may not read `{}`", blocked.shown()),
         match group_of(home) {
             // Without a directory of its own the user would come to this instance, too.
@@ -34,8 +34,7 @@ pub fn check(database: &Path, home: &Path) -> Result<(), Failure> {
                  let the user in (`sudo pellucid init --system`, `usermod -aG pellucid {name}`)"
             ),
         },
-    )
-    .kind("owner-locked-out"))
+    ))
 }
 
 /// The group of accounts that the machine's instance is for; none if `home` is another one.

@@ -16,7 +16,7 @@ use crate::exit;
 use crate::keys::OpenWith;
 use crate::known::{Known, POLICIES};
 use crate::named;
-use crate::output::{now, table, Failure, Output};
+use crate::output::{now, table, Failure, Id, Output};
 use crate::rekey::renew;
 use crate::scan::ScanOptions;
 
@@ -151,7 +151,7 @@ fn run_due(home: &Path, args: &RunArgs, output: &Output) -> Result<ExitCode, Fai
         // Whoever has switched something off does not want it done for a damaged file.
         if damage.what == POLICIES {
             let told = format!("{}: {}", damage.what, damage.told);
-            return Err(Failure::new(told, &damage.todo).kind("policies"));
+            return Err(Failure::new(Id::Policies, told, &damage.todo));
         }
         output.warning(format!("{}: {}", damage.what, damage.told));
     }

@@ -23,7 +23,7 @@ use crate::key_change::{locked, ready, ready_for_protector};
 use crate::keys::{certificate, only_new, OpenWith};
 use crate::known::databases_under;
 use crate::named;
-use crate::output::{seconds, Failure, Output};
+use crate::output::{seconds, Failure, Id, Output};
 use crate::scan::{go_on, ScanOptions};
 
 /// What `rekey` takes.
@@ -117,7 +117,7 @@ fn assert_no_copies(database: &Path, output: &Output) -> Result<(), Failure> {
         copy.display()
     );
     let hint = "`rekey --new-id` gives a copy a key of its own and leaves the original alone; `--yes` goes on";
-    let refusal = Failure::new(&told, hint).kind("copies").about(database);
+    let refusal = Failure::new(Id::Copies, &told, hint).about(database);
     output.confirm_or(&format!("{told}. Go on?"), refusal)
 }
 

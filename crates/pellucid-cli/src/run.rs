@@ -58,7 +58,7 @@ pub struct RunArgs {
 /// [`Failure`] if the program was not started: refused, or not there.
 pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     start(args).map_err(|refusal| {
-        let mut failure = Failure::new(&refusal, "");
+        let mut failure = Failure::new(refusal.id(), &refusal, "");
         failure.hint = refusal.hint();
         failure
     })

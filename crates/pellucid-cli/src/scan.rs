@@ -21,7 +21,7 @@ use crate::exit;
 use crate::interrupted;
 use crate::key_change::ready;
 use crate::keys::OpenWith;
-use crate::output::{bytes, seconds, word, Failure, Output, Unit};
+use crate::output::{bytes, seconds, word, Failure, Id, Output, Unit};
 use entry::Entry;
 
 /// Milliseconds; as long as a busy writer notices least.
@@ -119,6 +119,7 @@ impl ScanOptions {
         let from_here = with.passphrase_file.iter().chain(&with.key_file);
         if self.background && from_here.into_iter().any(|path| path.as_os_str() == "-") {
             return Err(Failure::new(
+                Id::BackgroundInput,
                 "a scan in the background cannot read a key from standard input",
                 "name a file, or put the key into the keyring",
             ));
@@ -178,10 +179,10 @@ pub fn run(args: &ScanArgs, output: &Output) -> Result<ExitCode, Failure> {
                 let whose = entry::process(&args.database)
                     .map_or_else(String::new, |pid| format!(", in process {pid}"));
                 return Err(Failure::new(
+                    Id::Scanned,
                     format!("a scan of it is running already{whose}"),
                     "`pellucid scan status` shows how far it is",
                 )
-                .kind("scanned")
                 .about(&args.database));
             }
             args.scan.check(&args.with)?;

@@ -26,7 +26,7 @@ use pellucid_tsql::batch::{Script, Variables};
 use zeroize::Zeroizing;
 
 use crate::exit;
-use crate::output::{standard_output, tell, unwritten, Failure, Output};
+use crate::output::{standard_output, tell, unwritten, Failure, Id, Output};
 use aligned::{Aligned, Layout};
 pub use args::SqlArgs;
 use files::Disk;
@@ -102,8 +102,9 @@ fn refuse_secret(text: &str) -> Result<(), Failure> {
     }
     let hint = "give the statement by `-i` or standard input, or write `$(NAME)` for the secret and set NAME in the \
                 environment";
-    let failure = Failure::new("a password in an argument is seen by others", hint);
-    Err(Failure { exit: exit::USAGE, ..failure.kind("secret") })
+    let failure =
+        Failure::new(Id::PasswordInArgument, "a password in an argument is seen by others", hint);
+    Err(Failure { exit: exit::USAGE, ..failure })
 }
 
 /// Of a variable whose value stands in an argument.
@@ -111,17 +112,18 @@ fn secret_variable() -> Failure {
     let hint = "set NAME in the environment, where `$(NAME)` finds it, and leave out its `-v` or `:setvar` (`read -rs NAME; \
                 export NAME`); choose another password, as others may have seen this one";
     let told = "a password in an argument is seen by others, also as the value of a variable; nothing was executed with it";
-    Failure::new(told, hint).kind("secret")
+    Failure::new(Id::SecretInVariable, told, hint)
 }
 
 fn drives(args: &SqlArgs) -> Result<Vec<(char, PathBuf)>, Failure> {
     let environment = std::env::var(drives::VARIABLE).ok();
     drives::all(&args.drive, environment.as_deref()).map_err(|error| {
         let failure = Failure::new(
+            Id::Drives,
             format!("{}: {error}", drives::VARIABLE),
             "write it as `C=/srv/c;D=/srv/d`",
         );
-        Failure { exit: exit::USAGE, ..failure.kind("usage") }
+        Failure { exit: exit::USAGE, ..failure }
     })
 }
 
@@ -156,8 +158,9 @@ fn open(args: &SqlArgs, output: &Output, disk: &Disk, is_prompt: bool) -> Result
     let is_terminal = args.output.is_none() && std::io::stdout().is_terminal();
     let screen = Screen::new(form, out, errors, args.redirect).at_terminal(is_terminal);
     let screen = Rc::new(RefCell::new(screen));
-    let interrupts = Interrupts::watch(is_prompt)
-        .map_err(|error| Failure::new(format!("Ctrl-C: {error}"), "try again"))?;
+    let interrupts = Interrupts::watch(is_prompt).map_err(|error| {
+        Failure::new(Id::InterruptsUnwatched, format!("Ctrl-C: {error}"), "try again")
+    })?;
     let options = Options {
         program: std::env::current_exe().ok(),
         drives: disk.drives.clone(),
@@ -168,7 +171,8 @@ fn open(args: &SqlArgs, output: &Output, disk: &Disk, is_prompt: bool) -> Result
     let session = session.map_err(|message| {
         let hint =
             "`SELECT name FROM sys.databases` shows the databases, `pellucid doctor` the instance";
-        Failure::new(format!("{} ({})", message.text, message.number), hint).kind("message")
+        let failure = Failure::new(Id::Message, message.text, hint);
+        Failure { number: u16::try_from(message.number).ok(), ..failure }
     })?;
     screen.borrow_mut().cancels_by(session.cancel());
     interrupts.cancels_by(session.cancel());
@@ -212,7 +216,10 @@ fn scripts(args: &SqlArgs, disk: &Disk, is_prompt: bool) -> Result<Scripts, Fail
 
 fn of(path: &Path) -> impl FnOnce(std::io::Error) -> Failure + '_ {
     move |error| {
-        Failure::new(format!("`{}`: {error}", path.shown()), "look at the path and its permissions")
-            .kind("io")
+        Failure::new(
+            Id::Io,
+            format!("`{}`: {error}", path.shown()),
+            "look at the path and its permissions",
+        )
     }
 }

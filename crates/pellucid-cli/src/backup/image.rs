@@ -17,7 +17,7 @@ use pellucid_vfs::seal_request::{offer, Birth, Offer, Protection};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::exit;
-use crate::output::{Failure, Output, Unit};
+use crate::output::{Failure, Id, Output, Unit};
 
 /// At most so many of SQLite's findings are shown.
 const SHOWN: usize = 20;
@@ -27,8 +27,9 @@ const SHOWN: usize = 20;
 /// # Errors
 /// What the backup says; with exit status 3 what SQLite finds.
 pub fn check(chain: &Chain<'_>, load: &[PathBuf], output: &Output) -> Result<(), Failure> {
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })?;
     let bar = output.progress("restoring to a copy", Unit::Pages);
     let mut progress = |done: u32, all: u32| {
         bar.set_length(u64::from(all));
@@ -64,7 +65,7 @@ pub fn check(chain: &Chain<'_>, load: &[PathBuf], output: &Output) -> Result<(),
         _ => Err(error),
     });
     let found = found.map_err(|error| {
-        Failure::new(
+        Failure::new(Id::RestoredUnchecked,
             format!("SQLite cannot check the restored database: {error}"),
             "`--load FILE` loads an extension that has the collations and functions of the application; the backup itself \
              is as it was made",
@@ -78,12 +79,13 @@ pub fn check(chain: &Chain<'_>, load: &[PathBuf], output: &Output) -> Result<(),
         shown += &format!("; and {} more", found.len() - SHOWN);
     }
     let hint = "the database had this damage when it was backed up: take an older backup, or use `pellucid salvage`";
-    let failure = Failure::new(format!("SQLite finds in it: {shown}"), hint).kind("corrupt");
+    let failure = Failure::new(Id::SqliteFoundDamage, format!("SQLite finds in it: {shown}"), hint);
     Err(Failure { exit: exit::DAMAGE, ..failure })
 }
 
 fn no_room(error: std::io::Error) -> Failure {
     Failure::new(
+        Id::NoTemporaryDirectory,
         format!("no temporary directory can be made: {error}"),
         "name another one in `TMPDIR`",
     )
@@ -95,6 +97,7 @@ fn equip(connection: &Connection, load: &[PathBuf]) -> Result<(), Failure> {
         pellucid_files::trusted::check_extension(extension)?;
         pellucid_bundled::load(connection, extension).map_err(|error| {
             Failure::new(
+                Id::ExtensionNotLoaded,
                 format!("`{}` cannot be loaded: {error}", extension.shown()),
                 "`--load` takes an extension of SQLite's",
             )

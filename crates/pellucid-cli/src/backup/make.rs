@@ -23,7 +23,7 @@ use crate::exit;
 use crate::interrupted;
 use crate::keys::OpenWith;
 use crate::named::{self, CompressionParser};
-use crate::output::{bytes, seconds, Failure, Output, Unit};
+use crate::output::{bytes, seconds, Failure, Id, Output, Unit};
 
 /// What `backup` takes.
 #[derive(Debug, Args)]
@@ -118,14 +118,15 @@ pub struct BackupArgs {
 pub fn run(args: &BackupArgs, output: &Output) -> Result<ExitCode, Failure> {
     if args.is_piped() && std::io::stdout().is_terminal() {
         return Err(Failure::new(
+            Id::BackupToTerminal,
             "a backup is not for a terminal",
             "pipe it into something: `pellucid backup app.db --to - | ssh far 'cat > app.bak'`",
-        )
-        .kind("usage"));
+        ));
     }
     let job = job(args, output)?;
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })?;
     let name = job.database.shown();
     interrupted::answer_with(format_args!(
         "`{name}` is as it was, and so are the backups that were there; the next backup there removes what this one left"
@@ -177,7 +178,7 @@ fn refused(error: JobError, args: &BackupArgs) -> Failure {
     let mut failure = Failure::from(DatabaseError::from(error));
     failure.hint = hint.map(str::to_owned).or(failure.hint);
     if exists {
-        failure = failure.kind("exists");
+        failure = failure.called(Id::Exists);
     }
     match names_a_file {
         true => failure,
@@ -254,7 +255,7 @@ fn protect(job: &mut Job, args: &BackupArgs, output: &Output) -> Result<(), Fail
     if args.no_encryption {
         if sealed || !args.certificate.is_empty() {
             let text = message::OPTION_CONFLICTS.with_all(&["NO_ENCRYPTION", "ENCRYPTION"]);
-            return Err(Failure::new(
+            return Err(Failure::new(Id::ClearBackup,
                 text,
                 "an encrypted database is never backed up in clear; `pellucid restore --decrypted` \
                  makes a plain database of the backup",

@@ -14,7 +14,7 @@ use super::{about_media, rate};
 use crate::exit;
 use crate::keys::{certificate, OpenWith};
 use crate::named;
-use crate::output::{bytes, seconds, Failure, Output, Unit};
+use crate::output::{bytes, seconds, Failure, Id, Output, Unit};
 
 /// What `restore` takes.
 #[derive(Debug, Args)]
@@ -81,8 +81,9 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let algorithm = args.algorithm;
     let protections = args.certificate.iter().map(|name| certificate(name));
     let protections = protections.collect::<Result<_, _>>()?;
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })?;
     if !args.page.is_empty() {
         return mend_pages(args, output);
     }
@@ -178,9 +179,8 @@ fn mend_pages(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> 
 fn refused(error: DatabaseError, args: &RestoreArgs) -> Failure {
     if let DatabaseError::InUse { .. } = &error {
         let hint = format!("{error}; stop these programs, or wait longer with `--timeout`");
-        return Failure::new(message::IN_USE.text, hint)
+        return Failure::new(Id::InUse, message::IN_USE.text, hint)
             .number(message::IN_USE.number)
-            .kind("in-use")
             .about(&args.to);
     }
     let failure = Failure::from(error);

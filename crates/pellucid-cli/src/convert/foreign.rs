@@ -18,7 +18,7 @@ use source::Foreign;
 
 use super::{
     bytes, describe, make_default_certificate, protections, seconds, tell_of_key, tell_of_mount,
-    warn_about_backup, Birth, EncryptArgs, Failure, Keyring, Keys, Output, Stage, Unit,
+    warn_about_backup, Birth, EncryptArgs, Failure, Id, Keyring, Keys, Output, Stage, Unit,
 };
 use crate::interrupted;
 
@@ -59,8 +59,9 @@ fn write(
     protections: &[Protection],
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    pellucid_bundled::register()
-        .map_err(|error| Failure::new(error, "the bundled SQLite could not start"))?;
+    pellucid_bundled::register().map_err(|error| {
+        Failure::new(Id::SqliteNotStarted, error, "the bundled SQLite could not start")
+    })?;
     let started = Instant::now();
     if !source.is_authenticated() {
         output.warning(format!(
@@ -143,5 +144,5 @@ fn refuse_others(args: &EncryptArgs) -> Result<(), Failure> {
 }
 
 fn usage(message: &str, hint: &str) -> Failure {
-    Failure { exit: crate::exit::USAGE, ..Failure::new(message, hint).kind("usage") }
+    Failure { exit: crate::exit::USAGE, ..Failure::new(Id::ForeignSettings, message, hint) }
 }

@@ -13,7 +13,7 @@ use pellucid::hash::Sha256;
 use super::image::io;
 use super::words::{typed, visible};
 use crate::extension;
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Id, Output};
 
 /// Prints every row of a query; what an application in Python would do.
 const QUERY_PY: &str = "\
@@ -98,10 +98,14 @@ impl<'a> Commands<'a> {
     /// [`Failure`] if the program cannot find itself or the extension.
     pub fn new(directory: PathBuf, output: &'a Output) -> Result<Self, Failure> {
         let pellucid = std::env::current_exe().map_err(|error| {
-            Failure::new(format!("this program's own path: {error}"), "try again")
+            Failure::new(
+                Id::OwnPathUnknown,
+                format!("this program's own path: {error}"),
+                "try again",
+            )
         })?;
-        let extension =
-            extension::locate().map_err(|missing| Failure::new(&missing, missing.hint()))?;
+        let extension = extension::locate()
+            .map_err(|missing| Failure::new(Id::LibraryMissing, &missing, missing.hint()))?;
         // The distribution's own programs first: they are what has to work unchanged.
         let mut path = OsString::from("/usr/bin:/bin");
         if let Some(own) = std::env::var_os("PATH").filter(|own| !own.is_empty()) {
@@ -138,7 +142,7 @@ impl<'a> Commands<'a> {
         let said = self.show_any(words)?;
         if said.status == 0 {
             let message = format!("`{}` had to fail", typed(words));
-            return Err(Failure::new(message, self.look()));
+            return Err(Failure::new(Id::NotAsShown, message, self.look()));
         }
         Ok(said)
     }
@@ -177,7 +181,7 @@ impl<'a> Commands<'a> {
         let cause = line("pellucid: error: ").unwrap_or(last);
         let hint = line("pellucid: hint: ").map_or_else(|| self.look(), str::to_owned);
         let message = format!("`{}` failed with status {}: {cause}", typed(words), said.status);
-        Err(Failure::new(visible(&message), hint))
+        Err(Failure::new(Id::DemoCommandFailed, visible(&message), hint))
     }
 
     /// Where somebody goes on by hand.
@@ -281,5 +285,5 @@ fn code(status: ExitStatus) -> i32 {
 
 fn not_started(words: &[&str], error: &std::io::Error) -> Failure {
     let hint = "look at the program and at the room on the disk";
-    Failure::new(format!("`{}`: {error}", typed(words)), hint)
+    Failure::new(Id::DemoCommandFailed, format!("`{}`: {error}", typed(words)), hint)
 }

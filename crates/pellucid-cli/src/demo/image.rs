@@ -14,7 +14,7 @@ use pellucid::header::REGION_BYTES;
 use pellucid::sector::SQLITE_MAGIC;
 use pellucid::{Error, Subject};
 
-use crate::output::Failure;
+use crate::output::{Failure, Id};
 
 /// At most so much of a file is counted and compressed.
 pub const SAMPLE_BYTES_MAX: u64 = 64 << 20;
@@ -60,6 +60,7 @@ impl Form {
         };
         if !whole || !page_size.is_power_of_two() || page_size < 512 {
             return Err(Failure::new(
+                Id::DemoSource,
                 format!("`{}`: not a plain SQLite database", path.display()),
                 "look at the path",
             ));

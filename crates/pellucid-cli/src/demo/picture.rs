@@ -9,7 +9,7 @@ use super::dump::shown;
 use super::image::{Found, Image, SAMPLE_BYTES_MAX};
 use super::pages::{cells, group, Cell, Kind, Kinds};
 use super::svg::{dots, grid, histogram, histogram_top, map, DOTS_MAX};
-use crate::output::Failure;
+use crate::output::{Failure, Id};
 
 const TEMPLATE: &str = include_str!("picture.html");
 
@@ -46,8 +46,9 @@ pub fn page(subject: &Subject) -> Result<String, Failure> {
     let read = |image: &Image| image.read(dots_from + image.header_bytes, DOTS_MAX);
     let (plain_bytes, sealed_bytes) = (read(plain)?, read(sealed)?);
     let dotted = |bytes: &[u8]| {
-        dots(bytes, plain_bytes.len().max(sealed_bytes.len()))
-            .map_err(|error| Failure::new(format!("the picture's dots: {error}"), "try again"))
+        dots(bytes, plain_bytes.len().max(sealed_bytes.len())).map_err(|error| {
+            Failure::new(Id::Defect, format!("the picture's dots: {error}"), "try again")
+        })
     };
     fill(&[
         ("name", escape(subject.name)),
@@ -87,7 +88,7 @@ fn fill(values: &[(&str, String)]) -> Result<String, Failure> {
         });
         let Some((value, after)) = value else {
             let message = "the picture's template asks for something that is not there";
-            return Err(Failure::new(message, "report this as a bug"));
+            return Err(Failure::new(Id::Defect, message, "report this as a bug"));
         };
         out.push_str(value);
         rest = after;

@@ -4,7 +4,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::image::io;
-use crate::output::Failure;
+use crate::output::{Failure, Id};
 
 /// Tells a former demo from anything else.
 const MARK_NAME: &str = "pellucid-demo.txt";
@@ -28,15 +28,16 @@ pub fn prepare(directory: &Path, keep: Option<&Path>) -> Result<PathBuf, Failure
         Ok(_) if is_former(directory)? => {}
         Ok(_) => {
             return Err(Failure::new(
+                Id::DemoDirectoryExists,
                 format!("`{}` exists, and no demo made it", directory.display()),
                 "name another with `--directory DIR`, or remove it",
-            )
-            .kind("exists"))
+            ))
         }
     }
     let directory = directory.canonicalize().map_err(|error| io(directory, error))?;
     if let Some(keep) = keep.filter(|keep| keep.starts_with(&directory)) {
         return Err(Failure::new(
+            Id::DemoInItself,
             format!("`{}` is in the demo's own directory, which is emptied first", keep.display()),
             "copy it to another place, or name another `--directory DIR`",
         ));

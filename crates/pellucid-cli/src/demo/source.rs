@@ -10,7 +10,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
 use super::image::{io, Encoding, Image};
-use crate::output::Failure;
+use crate::output::{Failure, Id};
 
 /// Its licence is beside it.
 const NORTHWIND: &str = include_str!("../../../../demo/northwind.sql");
@@ -54,7 +54,7 @@ pub fn require_plain(from: &Path) -> Result<(), Failure> {
         ),
         _ => ("not an SQLite database", "look at the path"),
     };
-    Err(Failure::new(message, hint).about(from))
+    Err(Failure::new(Id::DemoSource, message, hint).about(from))
 }
 
 /// Copies `from`, which is not written to, and leaves nothing beside it.
@@ -81,7 +81,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("`{}` is damaged: {}", from.display(), said.replace('\n', " "));
-    Err(Failure::new(message, "`PRAGMA integrity_check` says more"))
+    Err(Failure::new(Id::DemoSource, message, "`PRAGMA integrity_check` says more"))
 }
 
 fn back_up(from: &Path, to: &Path) -> rusqlite::Result<()> {
@@ -144,6 +144,7 @@ pub fn choose(path: &Path, image: &Image, encoding: Encoding) -> Result<Choice, 
     }
     let what = if tables.is_empty() { "table" } else { "text of plain characters to look for" };
     Err(Failure::new(
+        Id::DemoSource,
         format!("the database has no {what}"),
         "name another one, or none for Northwind",
     ))
@@ -220,5 +221,5 @@ fn quote(name: &str) -> String {
 }
 
 fn about(path: &Path, error: rusqlite::Error, hint: &str) -> Failure {
-    Failure::new(format!("`{}`: {error}", path.display()), hint)
+    Failure::new(Id::DemoSource, format!("`{}`: {error}", path.display()), hint)
 }

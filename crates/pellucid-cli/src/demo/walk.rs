@@ -13,7 +13,7 @@ use super::source::{self, Choice};
 use super::words::{file_url, quoted, visible};
 use super::{dump, picture};
 use crate::exit;
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Id, Output};
 
 /// So much of a file is shown in hexadecimal.
 const HEX_BYTES: u64 = 64;
@@ -95,7 +95,7 @@ impl Walk<'_> {
 
     /// Something is not as it was said to be.
     fn wrong(&self, message: &str) -> Failure {
-        Failure::new(message, self.commands.look()).kind("not-as-shown")
+        Failure::new(Id::NotAsShown, message, self.commands.look())
     }
 
     fn a_database(&self, original: Option<&Path>) -> Result<Database, Failure> {

@@ -11,10 +11,8 @@ use pellucid::Error;
 use pellucid_host::DatabaseError;
 use pellucid_keyring::Keyring;
 
+use super::id::Id;
 use crate::exit;
-
-/// The kind of a [`Failure`] because a file is of another kind than the one asked for.
-pub const NOT_A_DATABASE: &str = "not-a-database";
 
 /// An error for the person at the terminal.
 #[derive(Debug)]
@@ -25,23 +23,17 @@ pub struct Failure {
     pub hint: Option<String>,
     /// The exit status.
     pub exit: u8,
-    /// A word for machines.
-    pub kind: &'static str,
+    /// Which error it is, where SQL Server has no number for it.
+    pub own: Id,
     /// SQL Server's number of the message, if it is one of its.
     pub number: Option<u16>,
 }
 
 impl Failure {
     /// An error that says what to do.
-    pub fn new(message: impl Display, hint: impl Display) -> Self {
+    pub fn new(own: Id, message: impl Display, hint: impl Display) -> Self {
         let hint = Some(hint.to_string());
-        Self {
-            message: message.to_string(),
-            hint,
-            exit: exit::FAILED,
-            kind: "failed",
-            number: None,
-        }
+        Self { message: message.to_string(), hint, exit: exit::FAILED, own, number: None }
     }
 
     /// SQL Server's number of the message.
@@ -74,10 +66,33 @@ impl Failure {
         }
     }
 
-    /// A word for machines other than `failed`.
-    pub fn kind(mut self, kind: &'static str) -> Self {
-        self.kind = kind;
+    /// The same as another error.
+    pub fn called(mut self, own: Id) -> Self {
+        self.own = own;
         self
+    }
+
+    /// Whether it is that error, also where SQL Server's number stands for it.
+    pub fn is(&self, own: Id) -> bool {
+        self.own == own
+    }
+
+    /// The group that it belongs to, by its remedy.
+    pub fn kind(&self) -> &'static str {
+        self.own.kind()
+    }
+
+    /// What it is looked up by: SQL Server's number, or a word where it has none.
+    pub fn id(&self) -> String {
+        self.number.map_or_else(|| self.own.word().to_owned(), |number| number.to_string())
+    }
+
+    /// In a line of its own, with its id: a number as SQL Server's messages have it, a word in brackets.
+    pub fn line_with_id(&self) -> String {
+        match self.number {
+            Some(_) => self.line(),
+            None => format!("{} [{}]", self.message, self.own.word()),
+        }
     }
 
     /// The same about `file`.
@@ -99,13 +114,15 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let (kind, exit, hint) = match &error {
+        let (own, exit, hint) = match &error {
             Error::Io { subject, source } => {
                 let hint = match source.raw_os_error() {
                     Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => {
                         return full(error.to_string())
                     }
-                    Some(libc::ENAMETOOLONG) => Some(TOO_LONG),
+                    Some(libc::ENAMETOOLONG) => {
+                        return Self::new(Id::NameTooLong, &error, TOO_LONG)
+                    }
                     Some(libc::ENOENT) => Some("look at the path"),
                     Some(libc::EACCES) if of_the_machine(subject) => Some(
                         "the keyring belongs to the system instance: only root changes it, and members of its \
@@ -115,26 +132,26 @@ impl From<Error> for Failure {
                     Some(libc::EACCES) => Some("look at the permissions of the file"),
                     _ => None,
                 };
-                ("io", exit::FAILED, hint)
+                (Id::Io, exit::FAILED, hint)
             }
             Error::Corrupt { .. } => (
-                "corrupt",
+                Id::Corrupt,
                 exit::DAMAGE,
                 Some("restore a backup; `pellucid check` names what is damaged"),
             ),
             Error::Unauthentic { .. } => (
-                "unauthentic",
+                Id::Unauthentic,
                 exit::DAMAGE,
                 Some("somebody or something changed the file; restore a backup"),
             ),
             Error::WrongKind { .. } => (
-                NOT_A_DATABASE,
+                Id::NotADatabase,
                 exit::FAILED,
                 Some("look at the path; `pellucid restore` makes a database of a backup"),
             ),
-            Error::Unsupported { cause, .. } => ("unsupported", exit::FAILED, Some(newer(cause))),
+            Error::Unsupported { cause, .. } => (Id::Unsupported, exit::FAILED, Some(newer(cause))),
             Error::MissingKey { .. } => (
-                "missing-key",
+                Id::MissingKey,
                 exit::FAILED,
                 Some(
                     "bring the key: `--key-file`, `--passphrase-file`, `--recovery` for a recovery \
@@ -142,18 +159,18 @@ impl From<Error> for Failure {
                 ),
             ),
             Error::Message { message, .. } => {
-                let mut failure = Failure::new(error.to_string(), hint_for(message.number));
+                let mut failure = Failure::new(Id::Message, error.to_string(), hint_for(message.number));
                 failure.hint = failure.hint.filter(|hint| !hint.is_empty());
-                return failure.kind("message").number(message.number);
+                return failure.number(message.number);
             }
-            Error::Replaced { .. } => ("replaced", exit::FAILED, Some(REPLACED)),
-            Error::Misuse { .. } => ("misuse", exit::FAILED, None),
-            Error::LimitReached { .. } => ("limit-reached", exit::FAILED, None),
-            _ => ("failed", exit::FAILED, None),
+            Error::Replaced { .. } => (Id::Replaced, exit::FAILED, Some(REPLACED)),
+            Error::Misuse { .. } => (Id::Misuse, exit::FAILED, None),
+            Error::LimitReached { .. } => (Id::LimitReached, exit::FAILED, None),
+            _ => (Id::Failed, exit::FAILED, None),
         };
         let number = error.number();
         let hint = number.map(hint_for).filter(|hint| !hint.is_empty()).or(hint);
-        Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, kind, number }
+        Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, own, number }
     }
 }
 
@@ -211,29 +228,28 @@ fn hint_for(number: u16) -> &'static str {
 impl From<DatabaseError> for Failure {
     fn from(error: DatabaseError) -> Self {
         let message = error.to_string();
-        let (kind, hint) = match error {
+        let (id, hint) = match error {
             DatabaseError::Typed(error) => return error.into(),
             DatabaseError::Sqlite { code, file, .. }
                 if code & 0xff == 14 && has_no_room_for_journal(&file) =>
             {
-                return Failure::new(format!("`{}`: the name is too long", file.shown()), TOO_LONG)
-                    .kind("io")
+                return Failure::new(Id::NameTooLong, format!("`{}`: the name is too long", file.shown()), TOO_LONG)
             }
             DatabaseError::Sqlite { code, .. } => return sqlite_failure(code, message),
             DatabaseError::InUse { .. } => {
-                ("in-use", "close the other connections to the database, or wait longer with `--timeout`")
+                (Id::InUse, "close the other connections to the database, or wait longer with `--timeout`")
             }
             DatabaseError::Scanned { .. } => {
-                ("scanned", "`pellucid scan status` shows how far it is")
+                (Id::Scanned, "`pellucid scan status` shows how far it is")
             }
             DatabaseError::Schema { .. } => (
-                "schema",
+                Id::Schema,
                 "load it with `--load EXTENSION`, or have the application load the extension and call \
                  `SELECT pellucid_encrypt()`; nothing was changed",
             ),
-            DatabaseError::Space { .. } => ("space", "make room on the disk and try again; nothing was changed"),
+            DatabaseError::Space { .. } => (Id::NoSpace, "make room on the disk and try again; nothing was changed"),
         };
-        Failure::new(message, hint).kind(kind)
+        Failure::new(id, message, hint)
     }
 }
 
@@ -247,7 +263,7 @@ fn newer(cause: &str) -> &'static str {
 
 /// No room, whoever noticed.
 fn full(message: String) -> Failure {
-    Failure::new(message, "make room on the disk and try again").kind("full")
+    Failure::new(Id::Full, message, "make room on the disk and try again")
 }
 
 /// SQLite's code back to the kinds of the one table.
@@ -257,37 +273,39 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
     let ours = last.is_some();
     let number = last.as_ref().and_then(|report| report.number);
     let (code, message) = last.map_or((code, message), |report| (report.code, report.line));
-    let (kind, exit, hint) = match code & 0xff {
+    let (id, exit, hint) = match code & 0xff {
         26 => (
-            NOT_A_DATABASE,
+            Id::NotADatabase,
             exit::FAILED,
             "the file is neither an SQLite database nor an encrypted one: look at the path",
         ),
-        23 if code == pellucid_host::ffi::AUTH_REPLACED => ("replaced", exit::FAILED, REPLACED),
+        23 if code == pellucid_host::ffi::AUTH_REPLACED => (Id::Replaced, exit::FAILED, REPLACED),
         23 => (
-            "missing-key",
+            Id::MissingKey,
             exit::FAILED,
             "bring the key: `--key-file`, `--passphrase-file`, `--recovery` for a recovery \
              certificate, or the instance directory with the certificate in `PELLUCID_HOME`",
         ),
         5 | 6 => (
-            "in-use",
+            Id::InUse,
             exit::FAILED,
             "close the other connections to the database, or wait longer with `--timeout`",
         ),
-        11 => ("corrupt", exit::DAMAGE, "restore a backup; `pellucid check` names what is damaged"),
+        11 => {
+            (Id::Corrupt, exit::DAMAGE, "restore a backup; `pellucid check` names what is damaged")
+        }
         10 if code == pellucid_host::ffi::IOERR_DATA => (
-            "unauthentic",
+            Id::Unauthentic,
             exit::DAMAGE,
             "somebody or something changed the file; restore a backup",
         ),
         13 => return full(message),
-        14 if ours => ("unsupported", exit::FAILED, newer(&message)),
-        14 => ("cannot-open", exit::FAILED, "look at the path and its permissions"),
-        8 if ours => ("unsupported", exit::FAILED, "a newer version of pellucid may change it"),
-        8 => ("read-only", exit::FAILED, "the file or its directory cannot be written"),
-        _ => ("sqlite", exit::FAILED, "nothing was changed"),
+        14 if ours => (Id::Unsupported, exit::FAILED, newer(&message)),
+        14 => (Id::CannotOpen, exit::FAILED, "look at the path and its permissions"),
+        8 if ours => (Id::Unsupported, exit::FAILED, "a newer version of pellucid may change it"),
+        8 => (Id::ReadOnly, exit::FAILED, "the file or its directory cannot be written"),
+        _ => (Id::Sqlite, exit::FAILED, "nothing was changed"),
     };
     let hint = number.map(hint_for).filter(|hint| !hint.is_empty()).unwrap_or(hint);
-    Failure { exit, number, ..Failure::new(message, hint).kind(kind) }
+    Failure { exit, number, ..Failure::new(id, message, hint) }
 }

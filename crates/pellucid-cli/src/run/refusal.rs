@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use pellucid::shown::Shown;
 
 use crate::extension::Missing;
-use crate::output::word;
+use crate::output::{word, Id};
 
 /// Each reason has a message and a hint of its own; all of them end with exit status 1.
 #[derive(Debug)]
@@ -121,6 +121,29 @@ const LOAD_YOURSELF: &str = "load the extension in the program itself, by its \
     then open `file:app.db?vfs=pellucid`";
 
 impl Refusal {
+    /// Which error it is.
+    pub fn id(&self) -> Id {
+        match self {
+            Refusal::Nothing => Id::NoProgram,
+            Refusal::NotFound(_) => Id::ProgramNotFound,
+            Refusal::NotAProgram(_)
+            | Refusal::ScriptsTooDeep(_)
+            | Refusal::Unreadable(..)
+            | Refusal::Malformed(..) => Id::ProgramUnknown,
+            Refusal::Architecture(_)
+            | Refusal::Static(_)
+            | Refusal::Musl(..)
+            | Refusal::Loader(..) => Id::ProgramUnfit,
+            Refusal::Privileged(..) => Id::ProgramPrivileged,
+            Refusal::OwnSqlite(..) => Id::ProgramOwnSqlite,
+            Refusal::Extension(_) => Id::LibraryMissing,
+            Refusal::Unpreloadable(_) => Id::LibraryPath,
+            Refusal::NotTaken { .. } => Id::ProgramRefusesShim,
+            Refusal::NotStarted(..) => Id::ProgramNotStarted,
+            Refusal::Supervision(_) => Id::ProgramUnwatched,
+        }
+    }
+
     /// What to do instead, if there is more to say.
     pub fn hint(&self) -> Option<String> {
         Some(match self {

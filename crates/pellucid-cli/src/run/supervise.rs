@@ -16,7 +16,7 @@ use pellucid::shown::Shown;
 use super::plain::Seen;
 use super::refusal::Refusal;
 use crate::exit;
-use crate::output::{tell, word};
+use crate::output::{tell, word, Id};
 
 /// What is passed on to the program.
 const FORWARDED: [i32; 7] = [
@@ -57,14 +57,16 @@ pub fn supervise(
     }
     if !confirmed {
         tell(format_args!(
-            "pellucid: error: `{}` ended ({status}) and no SQLite connection of it went through the shim\n",
-            program.shown()
+            "pellucid: error: `{}` ended ({status}) and no SQLite connection of it went through the shim [{}]\n",
+            program.shown(),
+            Id::ShimUnused.word()
         ));
     }
     for path in &newcomers {
         tell(format_args!(
-            "pellucid: error: `{}` is a new database, and it is not sealed\n",
-            path.shown()
+            "pellucid: error: `{}` is a new database, and it is not sealed [{}]\n",
+            path.shown(),
+            Id::NotSealed.word()
         ));
     }
     match newcomers.first() {

@@ -17,7 +17,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::layout::Layout;
 use super::report::Report;
-use crate::output::Failure;
+use crate::output::{Failure, Id};
 
 /// A database that is being made.
 #[derive(Debug)]
@@ -36,21 +36,24 @@ impl Target {
     /// Refuses to write over anything.
     pub fn refuse_existing(to: &Path) -> Result<(), Failure> {
         let io = |error: std::io::Error| {
-            Failure::new(error, "look at the permissions of the directory").kind("io").about(to)
+            Failure::new(Id::Io, error, "look at the permissions of the directory").about(to)
         };
         let folder = Folder::of(to).map_err(io)?;
         if folder.has(&name_of(to)) {
-            return Err(Failure::new("the file exists already", "name a file that does not exist")
-                .kind("exists")
-                .about(to));
+            return Err(Failure::new(
+                Id::Exists,
+                "the file exists already",
+                "name a file that does not exist",
+            )
+            .about(to));
         }
         let building = building(to);
         if folder.has(&name_of(&building)) {
             return Err(Failure::new(
+                Id::SalvageUnfinished,
                 "another salvage is writing this file, or was interrupted",
                 "remove the file if no salvage is running",
             )
-            .kind("exists")
             .about(&building));
         }
         Ok(())
@@ -60,8 +63,7 @@ impl Target {
     pub fn create(to: &Path, from: &Path, birth: Option<Birth>) -> Result<Self, Failure> {
         let path = building(to);
         let io = |error: std::io::Error| {
-            Failure::new(error, "look at the permissions of the directory, and at the disk")
-                .kind("io")
+            Failure::new(Id::Io, error, "look at the permissions of the directory, and at the disk")
                 .about(&path)
         };
         // SQLite calls it so, and it is lent under this name.
@@ -200,14 +202,13 @@ impl Target {
         }
         self.db.close().map_err(|(_, error)| sqlite(error))?;
         let io = |error: std::io::Error| {
-            Failure::new(error, "look at the permissions of the directory, and at the disk")
-                .kind("io")
+            Failure::new(Id::Io, error, "look at the permissions of the directory, and at the disk")
         };
         self.file.file().sync_all().map_err(io)?;
         let bytes = self.file.file().metadata().map_err(io)?.len();
         self.file.become_file(to).map_err(|error| {
             let hint = format!("`{}` is whole: rename it to a free name", building(to).shown());
-            Failure::new(error, hint).kind("io")
+            Failure::new(Id::SalvageNotRenamed, error, hint)
         })?;
         if let (true, Ok(whole)) = (self.sealed, std::path::absolute(to)) {
             if let Kind::Sealed(found) = inspect(to)?.kind {
@@ -275,9 +276,9 @@ fn uri(path: &Path) -> String {
 /// An error of the new database.
 pub fn sqlite(error: rusqlite::Error) -> Failure {
     let full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
-    let (kind, hint) = match full {
-        true => ("full", "make room on the disk and try again"),
-        false => ("sqlite", "nothing was changed"),
+    let (id, hint) = match full {
+        true => (Id::Full, "make room on the disk and try again"),
+        false => (Id::Sqlite, "nothing was changed"),
     };
-    Failure::new(error, hint).kind(kind)
+    Failure::new(id, error, hint)
 }

@@ -8,7 +8,7 @@ use pellucid::shown::Shown;
 
 use super::{entry, ScanOptions};
 use crate::keys::OpenWith;
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Id, Output};
 
 /// How long to wait for the scan to have begun: a passphrase takes its time, and so does a busy machine. Who looks after it
 /// right afterwards finds it.
@@ -27,6 +27,7 @@ pub fn start(
 ) -> Result<ExitCode, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
+            Id::BackgroundNotStarted,
             format!("the scan could not be started in the background: {error}"),
             "run it in the foreground: leave out `--background`",
         )
@@ -80,8 +81,11 @@ fn wait_for_begin(child: &mut Child, database: &Path) -> Result<(), Failure> {
         if let Ok(Some(status)) = ended {
             return match (status.success(), entry::stopped(database)) {
                 (true, _) => Ok(()),
-                (false, Some(stopped)) => Err(Failure::new(stopped.error, stopped.hint)),
+                (false, Some(stopped)) => {
+                    Err(Failure::new(Id::BackgroundFailed, stopped.error, stopped.hint))
+                }
                 (false, None) => Err(Failure::new(
+                    Id::BackgroundFailed,
                     "the scan ended at once",
                     "leave out `--background` to see its error",
                 )

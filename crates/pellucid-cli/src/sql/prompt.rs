@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 
 use super::files::Disk;
 use super::runner::{End, Runner};
-use crate::output::{tell, Failure};
+use crate::output::{tell, Failure, Id};
 use complete::Completion;
 
 const HELP: &str = "\
@@ -41,14 +41,19 @@ GO [COUNT]            executes what was typed, so many times
 /// [`Failure`] if the terminal cannot be used.
 pub fn run(runner: &mut Runner, disk: &Disk, variables: Variables) -> Result<End, Failure> {
     let editor = editor(runner).map_err(|error| {
-        Failure::new(format!("the terminal: {error}"), "give a script by `-i` or standard input")
+        Failure::new(
+            Id::NoTerminal,
+            format!("the terminal: {error}"),
+            "give a script by `-i` or standard input",
+        )
     })?;
     let keyboard = Rc::new(RefCell::new(editor));
     let mut variables = disk.with_dollar(variables);
     loop {
         let reader = disk.read(Typed { keyboard: Rc::clone(&keyboard), line: Cursor::default() });
-        let reader = reader
-            .map_err(|error| Failure::new(error, "this is a defect of pellucid: report it"))?;
+        let reader = reader.map_err(|error| {
+            Failure::new(Id::Defect, error, "this is a defect of pellucid: report it")
+        })?;
         let mut script = Script::new("stdin", reader, disk.clone(), std::mem::take(&mut variables));
         loop {
             let item = script.next();

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::argument::Given;
 use super::interrupt::Interrupts;
 use super::screen::Screen;
-use crate::output::tell;
+use crate::output::{tell, Id};
 
 /// From this severity on it is an error.
 const ERROR: u8 = 11;
@@ -115,7 +115,7 @@ impl Runner {
         if is_cancelled && outcome.cancelled {
             let line = "Query was cancelled by user.";
             match self.json {
-                true => screen.raw(&format!("{}\n", json!({"error": line, "kind": "cancelled"}))),
+                true => screen.raw(&format!("{}\n", told(line, Id::Cancelled))),
                 false => screen.remark(line),
             }
             return Some(End::Cancelled);
@@ -136,9 +136,14 @@ impl Runner {
     /// Says what is wrong with a script.
     pub fn tell_wrong(&self, error: &ScriptError) {
         if self.json {
-            let told = json!({"error": error.to_string(), "kind": "script"});
+            let told = told(&error.to_string(), Id::Script);
             self.screen.borrow_mut().raw(&format!("{told}\n"));
         }
         tell(format_args!("{}\n", printable(&error.to_string())));
     }
+}
+
+/// What stopped a script, for machines.
+fn told(error: &str, id: Id) -> serde_json::Value {
+    json!({"error": error, "id": id.word(), "kind": id.kind()})
 }

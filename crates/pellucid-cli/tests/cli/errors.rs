@@ -258,9 +258,10 @@ fn ask(case: &Case) -> String {
         let facts: serde_json::Value = serde_json::from_str(&machine.stdout).expect(&what);
         assert_eq!(facts["kind"], case.kind, "{what}");
         let mut expected = facts["error"].as_str().unwrap().to_owned();
-        if let Some(number) = facts["message"].as_u64() {
-            expected += &format!(" ({number})");
-        }
+        expected += &match facts["message"].as_u64() {
+            Some(number) => format!(" ({number})"),
+            None => format!(" [{}]", facts["id"].as_str().unwrap()),
+        };
         assert_eq!(expected, &line["pellucid: error: ".len()..], "{what}");
         assert_eq!(machine.code, case.exit, "{what}");
         if first.is_empty() {

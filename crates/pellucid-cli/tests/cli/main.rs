@@ -25,6 +25,7 @@ mod denied;
 mod doctor;
 mod environment;
 mod environments;
+mod error_ids;
 mod errors;
 mod event_log;
 mod events;

@@ -8,7 +8,7 @@ use pellucid_foreign::settings::{Cipher, Hash, Program, Settings, Tag};
 use pellucid_foreign::{RawKey, Secret};
 
 use crate::keys;
-use crate::output::Failure;
+use crate::output::{Failure, Id};
 
 /// What is known of the old database. What is not given is tried.
 #[derive(Debug, Args)]
@@ -85,12 +85,11 @@ impl FromArgs {
             (Some(path), _) => {
                 let content = keys::secret(path, "Raw key: ")?;
                 RawKey::parse(&content).map(Secret::Raw).ok_or_else(|| {
-                    Failure::new(
+                    Failure::new(Id::NotARawKey,
                         "it is not a raw key",
                         "a raw key has 32 bytes, 48 with the salt, 80 with the key of the tags as well: as bytes, as \
                          hexadecimal digits, or as `x'..'`",
                     )
-                    .kind("secret")
                     .about(path)
                 })
             }
@@ -98,8 +97,7 @@ impl FromArgs {
                 let content = keys::secret(path, "Passphrase: ")?;
                 let content = without_line_end(&content);
                 if content.is_empty() {
-                    return Err(Failure::new("the passphrase is empty", "name the old passphrase")
-                        .kind("secret")
+                    return Err(Failure::new(Id::OldPassphraseEmpty, "the passphrase is empty", "name the old passphrase")
                         .about(path));
                 }
                 Ok(Secret::of_passphrase(content))

@@ -24,7 +24,7 @@ use pellucid_host::{byte_lock, holders, DatabaseError};
 use pellucid_vfs::lent_pages::Pages;
 use zeroize::Zeroizing;
 
-use super::Failure;
+use super::{Failure, Id};
 
 /// The first of the bytes that each connection locks that reads a database (os_unix.c, `SHARED_FIRST`). While this is locked
 /// for writing, no connection reads or writes, and none opens the log.
@@ -126,33 +126,31 @@ fn refuse_other_kinds(
     let looks = look(sample, bytes);
     if sample.starts_with(SQLITE_MAGIC) && settings.plaintext_header == 0 {
         return Err(match looks {
-            Looks::PlainHeader { .. } => Failure::new(
+            Looks::PlainHeader { .. } => Failure::new(Id::HeaderInClear,
                 "it has a header in clear, and no plain database behind it",
                 "if SQLCipher made it with `cipher_plaintext_header_size`, give `--plaintext-header 32` and `--salt`, or a \
                  raw key with the salt",
-            )
-            .kind("secret"),
-            _ => Failure::new(
+            ),
+            _ => Failure::new(Id::Plain,
                 "it is not encrypted",
                 "leave out `--from`: `pellucid encrypt` encrypts it in place",
-            )
-            .kind("plain"),
+            ),
         });
     }
     match inspect(path)?.kind {
         Kind::Empty => {
             return Err(Failure::new(
+                Id::Empty,
                 "it is empty: there is nothing to encrypt",
                 "look at the path",
-            )
-            .kind("empty"))
+            ))
         }
         Kind::Sealed(_) | Kind::Unfinished | Kind::Damaged(_) => {
             return Err(Failure::new(
+                Id::Sealed,
                 "it is encrypted by pellucid already",
                 "leave out `--from`; `pellucid status` shows what opens it",
-            )
-            .kind("sealed"))
+            ))
         }
         _ => {}
     }
@@ -163,11 +161,11 @@ fn refuse_other_kinds(
 fn refuse_hot_journal(path: &Path) -> Result<(), Failure> {
     let Some(journal) = hot_journal(path)? else { return Ok(()) };
     Err(Failure::new(
+        Id::HotJournal,
         format!("it has a hot journal, `{}`: a program was stopped in a transaction", journal.shown()),
         "open the database once with the program that it belongs to, which rolls the transaction back; nothing was \
          changed",
-    )
-    .kind("hot-journal"))
+    ))
 }
 
 /// The rollback journal beside a database that has to be played back, if there is one.
@@ -190,32 +188,28 @@ fn not_found(error: &NotFound, secret: &Secret) -> Failure {
                 Secret::Passphrase(_) => "passphrase",
                 Secret::Raw(_) => "raw key",
             };
-            Failure::new(
+            Failure::new(Id::WrongKey,
                 format!("the {what} opens no page of it; tried: {}", tried.join(", ")),
                 "look at the secret first; then name what its program set: `--kdf-iter`, `--kdf-algorithm`, `--hmac`, \
                  `--cipher`, `--plaintext-header`. If all of that is right, its first pages are damaged",
             )
-            .kind("wrong-key")
         }
-        NotFound::Untagged { told } => Failure::new(
+        NotFound::Untagged { told } => Failure::new(Id::Untagged,
             format!("it opens only if nothing is authenticated ({told}): it has no tags, or somebody changed them"),
             "if its program was told `PRAGMA cipher_use_hmac = OFF`, or is SQLCipher 1, give `--hmac none`; else restore a \
              backup",
-        )
-        .kind("untagged"),
-        NotFound::NoSalt => Failure::new(
+        ),
+        NotFound::NoSalt => Failure::new(Id::SaltNotNamed,
             "with a plaintext header the salt is not in the file",
             "give `--salt`, or a raw key with the salt",
-        )
-        .kind("secret"),
+        ),
         NotFound::TooShort => {
-            Failure::new("it is shorter than a page", "look at the path").kind("not-a-database")
+            Failure::new(Id::TooShort, "it is shorter than a page", "look at the path")
         }
-        NotFound::Refused(cipher) => Failure::new(
+        NotFound::Refused(cipher) => Failure::new(Id::CipherNotRead,
             format!("`{cipher}` is not read: no well-kept library has this cipher"),
             "with its own program, `PRAGMA rekey` to `chacha20` or `sqlcipher` first",
-        )
-        .kind("unsupported"),
+        ),
         NotFound::Setting(why) => super::usage(why, "look at the option"),
     }
 }
