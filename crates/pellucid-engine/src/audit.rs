@@ -21,6 +21,7 @@ use pellucid_vfs::laying::is_copy_beside;
 use pellucid_vfs::opened;
 
 use crate::convert::schema::is_of_the_application;
+pub use crate::convert::schema::is_told_of_the_application;
 
 pub use memory::available;
 pub use owners::Owner;

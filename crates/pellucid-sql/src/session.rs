@@ -54,6 +54,8 @@ pub struct Options {
     pub database: Option<String>,
     /// What `APP_NAME()` gives.
     pub application: String,
+    /// SQLite extensions with the collations and functions that the schemas of databases need.
+    pub load: Vec<PathBuf>,
 }
 
 /// Whoever takes what statements give.
@@ -116,6 +118,8 @@ pub struct Session {
     pub(crate) settings: Settings,
     pub(crate) cancel: Cancel,
     pub(crate) program: Option<PathBuf>,
+    /// Extensions for every connection to a database.
+    pub(crate) load: Vec<PathBuf>,
     /// How many TRY blocks are around.
     pub(crate) tries: u32,
     pub(crate) severity: u8,
@@ -145,6 +149,11 @@ impl Session {
         let instance = Instance::open(options.drives)?;
         let shared = Arc::new(Shared::new(options.application));
         let connection = Connection::open_in_memory()?;
+        for extension in &options.load {
+            pellucid_files::trusted::check_extension(extension)?;
+            pellucid_bundled::load(&connection, extension)?;
+        }
+        // After the extensions: what the session needs is its own.
         crate::functions::register(&connection, shared.clone())?;
         let cancel = Cancel::new(connection.get_interrupt_handle());
         let databases = Databases::new(connection, instance, shared.clone())?;
@@ -156,6 +165,7 @@ impl Session {
             settings: Settings::default(),
             cancel,
             program: options.program,
+            load: options.load,
             tries: 0,
             severity: 0,
             transactions: 0,

@@ -47,6 +47,9 @@ pub struct SqlArgs {
     /// Folder that a drive letter in paths stands for; takes precedence over `PELLUCID_DRIVES` (`C=/srv/c;D=/srv/d`)
     #[arg(long, value_name = "LETTER=FOLDER")]
     pub drive: Vec<Drive>,
+    /// SQLite extension with the collations and functions that the schemas of databases need; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub load: Vec<PathBuf>,
     /// Text between columns
     #[arg(
         short,

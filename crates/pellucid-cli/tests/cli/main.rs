@@ -77,6 +77,7 @@ mod secrets;
 mod services;
 mod side_files;
 mod sql_articles;
+mod sql_load;
 mod sql_messages;
 mod sql_output;
 mod sql_prompt;

@@ -47,6 +47,11 @@ pub fn check(path: &Path, source: &Handle<'_>, options: &Options) -> Result<(), 
 /// nothing about the database's content.
 pub(crate) fn is_of_the_application(error: &DatabaseError) -> bool {
     let DatabaseError::Sqlite { code, message, .. } = error else { return false };
+    is_told_of_the_application(*code, message)
+}
+
+/// The same of SQLite's result code and message.
+pub fn is_told_of_the_application(code: i32, message: &str) -> bool {
     // Virtual tables have modules, and those of full-text search tokenizers, as well (src/vtab.c, ext/fts3, ext/fts5).
     let names = ["no such module: ", "no such tokenizer: ", "unknown tokenizer: "];
     code & 0xff == ffi::ERROR

@@ -131,7 +131,7 @@ impl Session {
                     if sealed.header.state != EncryptionState::Unencrypted {
                         return Err(in_use().into());
                     }
-                    decrypt(&known.path, &Options::new(WAIT, Vec::new()), &mut |_, _, _| {})
+                    decrypt(&known.path, &Options::new(WAIT, self.load.clone()), &mut |_, _, _| {})
                         .map_err(|error| locked(error, &known))?;
                     Ok(())
                 }

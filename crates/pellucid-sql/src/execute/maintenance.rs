@@ -1,6 +1,8 @@
 //! DBCC, ALTER INDEX, UPDATE STATISTICS, CHECKPOINT, RECONFIGURE.
 
-use pellucid_engine::audit::{audit, Audit, Options as AuditOptions, OrphanRow};
+use pellucid_engine::audit::{
+    audit_with, is_told_of_the_application, Audit, Options as AuditOptions, OrphanRow,
+};
 use pellucid_engine::checked::{self, Begun};
 use pellucid_engine::inspect::Kind;
 use pellucid_keyring::CheckFound;
@@ -15,6 +17,9 @@ use crate::instance::{Known, State};
 use crate::message::{table, Message};
 use crate::session::{sqlite_name, Session};
 use crate::translate::quoted;
+
+/// Findings that are told, at most.
+const SHOWN: usize = 200;
 
 impl Session {
     pub(super) fn maintenance(&mut self, statement: &MaintenanceStatement) -> Done {
@@ -110,36 +115,69 @@ impl Session {
             physical_only: has("PHYSICAL_ONLY"),
             cores: pellucid_backup::job::processors(),
         };
-        let found = audit(&known.path, look, &mut |_, _, _| ())?;
+        let found = audit_with(&known.path, look, &self.load, &mut |_, _, _| ())?;
         remember(begun, &known, &found.file_id, &checked::found(&found, has("PHYSICAL_ONLY")));
         self.tell_found(&known, &found, has("NO_INFOMSGS"))
     }
 
     /// A plain database has no tags: SQLite's own checks are all there is.
     fn check_plain(&self, schema: &str, physical: bool) -> Done<Audit> {
-        const SHOWN: usize = 200;
-        let connection = &self.databases.connection;
         let check = if physical { "quick_check" } else { "integrity_check" };
         let mut found = Audit::default();
-        {
-            let mut statement =
-                connection.prepare(&format!("PRAGMA {}.{check}({SHOWN})", quoted(schema)))?;
-            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
-            for told in rows {
-                found.integrity.extend(Some(told?).filter(|told| told != "ok"));
+        let whole = format!("PRAGMA {}.{check}({SHOWN})", quoted(schema));
+        match self.rows_of_check(&whole, &mut found.integrity) {
+            Err(error) if what_the_application_has(&error).is_some() => {
+                self.check_plain_tables(schema, check, &mut found)?;
             }
+            whole => whole?,
         }
         if !physical {
-            let mut statement =
-                connection.prepare(&format!("PRAGMA {}.foreign_key_check", quoted(schema)))?;
-            let rows = statement.query_map([], |row| {
-                Ok(OrphanRow { table: row.get(0)?, rowid: row.get(1)?, parent: row.get(2)? })
-            })?;
-            for orphan in rows.take(SHOWN) {
-                found.orphans.push(orphan?);
+            match self.orphans(schema) {
+                Ok(orphans) => found.orphans = orphans,
+                Err(error) => match what_the_application_has(&error) {
+                    Some(told) => found.unchecked.push(format!("foreign keys: {told}")),
+                    None => return Err(error.into()),
+                },
             }
         }
         Ok(found)
+    }
+
+    /// Checks table by table: where one needs what only an application has, the check of all does not begin.
+    fn check_plain_tables(&self, schema: &str, check: &str, found: &mut Audit) -> Done {
+        let all = format!("SELECT name FROM {}.sqlite_schema WHERE type = 'table'", quoted(schema));
+        let mut tables = Vec::new();
+        self.rows_of_check(&all, &mut tables)?;
+        for table in tables {
+            let name = table.replace('\'', "''");
+            let one = format!("PRAGMA {}.{check}('{name}')", quoted(schema));
+            if let Err(error) = self.rows_of_check(&one, &mut found.integrity) {
+                match what_the_application_has(&error) {
+                    Some(told) => found.unchecked.push(format!("table `{table}`: {told}")),
+                    None => return Err(error.into()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first column of what a statement gives, but `ok`.
+    fn rows_of_check(&self, sql: &str, found: &mut Vec<String>) -> rusqlite::Result<()> {
+        let mut statement = self.databases.connection.prepare(sql)?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+        for told in rows {
+            found.extend(Some(told?).filter(|told| told != "ok"));
+        }
+        Ok(())
+    }
+
+    fn orphans(&self, schema: &str) -> rusqlite::Result<Vec<OrphanRow>> {
+        let check = format!("PRAGMA {}.foreign_key_check", quoted(schema));
+        let mut statement = self.databases.connection.prepare(&check)?;
+        let rows = statement.query_map([], |row| {
+            Ok(OrphanRow { table: row.get(0)?, rowid: row.get(1)?, parent: row.get(2)? })
+        })?;
+        rows.take(SHOWN).collect()
     }
 
     fn tell_found(&mut self, known: &Known, found: &Audit, quiet: bool) -> Done {
@@ -407,4 +445,14 @@ fn has_alias(connection: &rusqlite::Connection, schema: &str, table: &str) -> Do
 /// For LastGoodCheckDbTime, `status` and `doctor`. A keyring that cannot be written is no reason for DBCC CHECKDB to fail.
 fn remember(begun: Begun, known: &Known, identity: &[u8; 16], found: &CheckFound) {
     let _ = begun.remember(&known.path, identity, found);
+}
+
+/// SQLite's message, if it does not know a name that the schema uses: nothing is wrong with the content then.
+fn what_the_application_has(error: &rusqlite::Error) -> Option<&str> {
+    let (code, text) = match error {
+        rusqlite::Error::SqliteFailure(code, Some(text)) => (code, text),
+        rusqlite::Error::SqlInputError { error, msg, .. } => (error, msg),
+        _ => return None,
+    };
+    is_told_of_the_application(code.extended_code, text).then_some(text)
 }

@@ -86,7 +86,13 @@ impl Session {
             .into());
         };
         let mut command = Command::new(program);
-        command.arg("--quiet").args(arguments).arg("--").arg(database);
+        command.arg("--quiet").args(arguments);
+        if arguments.first() == Some(&"encrypt") {
+            for extension in &self.load {
+                command.arg("--load").arg(extension);
+            }
+        }
+        command.arg("--").arg(database);
         // Its environment is seen as long as it runs, and scripts take passwords from theirs.
         command.env_clear();
         command.envs(KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
@@ -111,14 +117,23 @@ fn wait(child: &mut Child, is_begun: impl Fn() -> bool) -> Done {
                 // What it says helps; without it the number has to do.
                 let _ = stderr.take(TOLD_BYTES_MOST).read_to_string(&mut told);
             }
-            let told =
-                told.lines().next().unwrap_or_default().trim_start_matches("pellucid: ").trim_end();
-            let why = if told.is_empty() { "it ended at once" } else { told };
-            return Err(Message::of(table::WORK_NOT_STARTED, [&why]).into());
+            return Err(Message::of(table::WORK_NOT_STARTED, [&why(&told)]).into());
         }
         std::thread::sleep(LOOK_EVERY);
     }
     Ok(())
+}
+
+/// The error and the hint that a process ended with, in one line.
+fn why(told: &str) -> String {
+    let mut lines = told.lines().map(str::trim_end);
+    let error = lines.next().unwrap_or_default().trim_start_matches("pellucid: ");
+    let hint = lines.find_map(|line| line.strip_prefix("pellucid: hint: "));
+    match (error, hint) {
+        ("", _) => "it ended at once".to_owned(),
+        (error, None) => error.to_owned(),
+        (error, Some(hint)) => format!("{error}; {hint}"),
+    }
 }
 
 /// One that has ended is asked for its status, or it would stay in the list of processes.
