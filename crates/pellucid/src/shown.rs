@@ -48,7 +48,7 @@ pub struct Name<'a>(&'a [u8]);
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match std::str::from_utf8(self.0) {
-            Ok(text) => f.pad(&printable(text)),
+            Ok(text) => f.pad(&printable(&without_secret(text))),
             Err(_) => {
                 let mut shown = String::new();
                 for chunk in self.0.utf8_chunks() {
@@ -59,6 +59,25 @@ impl fmt::Display for Name<'_> {
             }
         }
     }
+}
+
+/// Returns a store's URL without what may be a secret in it: whoever stands before `@`, and a query. Such a URL is refused, and
+/// the line that says so goes to logs. Any other text is returned as it is.
+fn without_secret(text: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = text.split_once("://") else { return Cow::Borrowed(text) };
+    let of_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    if scheme.is_empty() || !scheme.bytes().all(of_scheme) || scheme.eq_ignore_ascii_case("file") {
+        return Cow::Borrowed(text);
+    }
+    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map(|(_, host)| host);
+    let path = tail.split_once('?').filter(|(_, query)| !query.is_empty()).map(|(path, _)| path);
+    if host.is_none() && path.is_none() {
+        return Cow::Borrowed(text);
+    }
+    let before = host.map_or_else(|| authority.to_owned(), |host| format!("..@{host}"));
+    let behind = path.map_or_else(|| tail.to_owned(), |path| format!("{path}?.."));
+    Cow::Owned(format!("{scheme}://{before}{behind}"))
 }
 
 /// Returns `text` in one line without control characters. A second call changes nothing more.
@@ -118,6 +137,23 @@ fn is_control(one: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_shown_without_its_secrets() {
+        for (url, shown) in [
+            ("s3://key:hunter2@bucket/a.bak", "s3://..@bucket/a.bak"),
+            ("s3://hunter2@bucket", "s3://..@bucket"),
+            ("https://host/a.bak?sig=hunter2&x", "https://host/a.bak?.."),
+            ("https://me:hunter2@host?hunter2#x", "https://..@host?.."),
+            ("s3://bucket/a@b", "s3://bucket/a@b"),
+            ("s3://bucket/what?", "s3://bucket/what?"),
+            ("file:///srv/a?b@c", "file:///srv/a?b@c"),
+            ("dir/a://b@c/?d", "dir/a://b@c/?d"),
+            ("me@host", "me@host"),
+        ] {
+            assert_eq!(url.shown().to_string(), shown);
+        }
+    }
 
     #[test]
     fn no_control_character_is_left_and_everything_else_is() {

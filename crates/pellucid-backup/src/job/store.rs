@@ -86,12 +86,32 @@ fn begins_as_url(name: &[u8]) -> bool {
     name[0].is_ascii_alphabetic() && name[..end].iter().all(is_of_scheme)
 }
 
-/// Refuses a URL that is no text: as a file's name it would make directories, or name one in silence.
+/// The scheme of a name that would be a URL with another slash.
+fn one_slash(name: &[u8]) -> Option<&'static str> {
+    const SCHEMES: [&str; 11] =
+        ["s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "http", "https", "file"];
+    SCHEMES.into_iter().find(|scheme| {
+        let behind = name.get(scheme.len()..).unwrap_or_default();
+        name.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme.as_bytes()))
+            && behind.starts_with(b":/")
+            && !behind.starts_with(b"://")
+    })
+}
+
+/// Refuses a URL that has one slash, or is no text: as a file's name it would make directories, or name one in silence.
 ///
 /// # Errors
-/// [`Error::Misuse`] naming the byte.
+/// [`Error::Misuse`] naming the slash or the byte.
 pub fn refuse_odd_url(path: &Path) -> Result<()> {
     let name = path.as_os_str().as_bytes();
+    if let Some(scheme) = one_slash(name) {
+        return Err(Error::misuse(
+            Subject::File(path.to_owned()),
+            format!(
+                "a URL has two slashes: `{scheme}://`; a file of this name is `./{scheme}:/..`"
+            ),
+        ));
+    }
     let odd = name.iter().find(|byte| !byte.is_ascii()).filter(|_| path.to_str().is_none());
     match odd {
         Some(byte) if begins_as_url(name) => Err(Error::misuse(
@@ -143,5 +163,16 @@ mod tests {
         let refused = store_of(odd(b"s3://bucket/caf\xe9.bak")).err().unwrap().to_string();
         assert!(refused.contains("%E9"), "{refused}");
         assert!(store_of(odd(b"./s3://bucket/caf\xe9.bak")).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_url_with_one_slash_is_no_path() {
+        for name in ["s3:/bucket/a.bak", "S3:/bucket/a.bak", "file:/srv/a.bak", "https:/x"] {
+            let refused = store_of(Path::new(name)).err().unwrap().to_string();
+            assert!(refused.contains("two slashes"), "{refused}");
+        }
+        for name in ["./s3:/bucket/a.bak", "s3:bucket", "s3:", "s3", "s4:/x", ":/x", "files:/x"] {
+            assert!(store_of(Path::new(name)).unwrap().is_none(), "{name}");
+        }
     }
 }

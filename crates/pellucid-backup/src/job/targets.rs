@@ -327,6 +327,14 @@ impl Targets {
             return Ok(Box::new(NullSink));
         }
         if path == Path::new(STDIO) {
+            if pellucid_vfs::streams::was_output_closed() {
+                let closed =
+                    "standard output is closed (Bad file descriptor): the backup would be lost";
+                return Err(Error::io(
+                    Subject::File(path.to_owned()),
+                    std::io::Error::other(closed),
+                ));
+            }
             return Ok(Box::new(StdoutSink));
         }
         if let Some((store, url)) = store_of(path)? {

@@ -28,6 +28,7 @@ pub struct ObjectStores;
 impl Store for ObjectStores {
     fn create(&self, url: &str, expected_bytes: u64) -> io::Result<Created> {
         let place = Place::find(url)?;
+        place.check_length()?;
         place.check_conditions()?;
         upload::begin(place, expected_bytes)
     }

@@ -15,6 +15,15 @@ use super::{io_error, runtime};
 /// Variables that stores are configured by, credentials among them.
 const VARIABLES: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
 
+/// Bytes of an object's name at most (S3, "Object key naming guidelines"; Google and Azure allow as many).
+const MOST_NAME_BYTES: usize = 1024;
+/// What a backup adds to the name at most: a random one, and `.probe`.
+const ADDED_BYTES: usize = 1 + 32 + 6;
+/// How stores call a bucket that there is not, and a name that is too long.
+const NO_BUCKET: [&str; 3] =
+    ["NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist"];
+const TOO_LONG: [&str; 3] = ["KeyTooLong", "File name too long", "name too long"];
+
 /// An object's name in a store.
 #[derive(Debug, Clone)]
 pub struct Place {
@@ -22,6 +31,8 @@ pub struct Place {
     pub path: Path,
     /// For messages.
     pub url: String,
+    /// The bucket, where the URL names one.
+    bucket: Option<String>,
 }
 
 impl Place {
@@ -41,7 +52,55 @@ impl Place {
             .map(|(name, value)| (name.to_ascii_lowercase(), value));
         let parsed = if parsed.scheme() == "file" { file(&parsed)? } else { parsed };
         let (store, path) = object_store::parse_url_opts(&parsed, options).map_err(io_error)?;
-        Ok(Self { store: Arc::from(store), path, url: url.to_owned() })
+        let bucket = parsed.host_str().filter(|_| is_bucket(&parsed)).map(str::to_owned);
+        Ok(Self { store: Arc::from(store), path, url: url.to_owned(), bucket })
+    }
+
+    /// Refuses a name that no store would take with what a backup adds to it.
+    ///
+    /// # Errors
+    /// `InvalidInput`, saying how long it is.
+    pub fn check_length(&self) -> io::Result<()> {
+        let bytes = self.path.as_ref().len();
+        if self.bucket.is_none() || bytes + ADDED_BYTES <= MOST_NAME_BYTES {
+            return Ok(());
+        }
+        let most = MOST_NAME_BYTES - ADDED_BYTES;
+        let what = format!(
+            "the name is too long: it has {bytes} bytes, and {most} are the most that leave room for what is added"
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+    }
+
+    /// An error of the store, in words about the bucket or the name where it is about them.
+    pub fn tell(&self, error: object_store::Error) -> io::Error {
+        let said = error.to_string();
+        let told = io_error(error);
+        let bucket = self.bucket.as_deref().unwrap_or_default();
+        let what = match &told.kind() {
+            _ if NO_BUCKET.iter().any(|code| said.contains(code)) => {
+                format!("the store has no bucket `{bucket}`")
+            }
+            _ if TOO_LONG.iter().any(|code| said.contains(code)) => format!(
+                "the name is too long for this store: it has {} bytes, and up to {ADDED_BYTES} are added",
+                self.path.as_ref().len()
+            ),
+            io::ErrorKind::NotFound => "the store has no object of that name".to_owned(),
+            // An answer to HEAD has no words.
+            io::ErrorKind::Other if said.contains(" 400 Bad Request") => format!(
+                "the store refuses the request; look at the names of bucket and object: {said}"
+            ),
+            _ => return told,
+        };
+        io::Error::new(told.kind(), what)
+    }
+
+    /// What it means that there is nothing of that name: the question has no words in its answer, and reading has.
+    pub async fn why_nothing(&self) -> io::Error {
+        match self.store.get(&self.path).await {
+            Err(error) => self.tell(error),
+            Ok(_) => io::Error::new(io::ErrorKind::NotFound, "it was not there a moment ago"),
+        }
     }
 
     /// The same store, another name behind this one's.
@@ -58,7 +117,7 @@ impl Place {
         match runtime()?.block_on(self.store.head(&self.path)) {
             Ok(_) => Ok(true),
             Err(object_store::Error::NotFound { .. }) => Ok(false),
-            Err(error) => Err(io_error(error)),
+            Err(error) => Err(self.tell(error)),
         }
     }
 
@@ -71,7 +130,7 @@ impl Place {
         match runtime()?.block_on(read) {
             Ok(bytes) => Ok(Some(bytes.to_vec())),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(io_error(error)),
+            Err(error) => Err(self.tell(error)),
         }
     }
 
@@ -82,7 +141,7 @@ impl Place {
     pub fn create(&self, path: &Path, bytes: Vec<u8>) -> io::Result<()> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let put = self.store.put_opts(path, Bytes::from(bytes).into(), options);
-        runtime()?.block_on(put).map(|_| ()).map_err(io_error)
+        runtime()?.block_on(put).map(|_| ()).map_err(|error| self.tell(error))
     }
 
     /// Removes an object; it is no error if there is none.
@@ -144,6 +203,10 @@ fn check_text(url: &str) -> Result<(), String> {
             letter.escape_default(),
             u32::from(letter)
         )),
+        None if turns_around(url) => Err(
+            "`\\` would be taken for `/` there, and another file be named: in a name it is `%5C`"
+                .to_owned(),
+        ),
         None if steps_back(url) => {
             Err("a URL has neither `.` nor `..` between its slashes: it would be another object's"
                 .to_owned())
@@ -155,12 +218,64 @@ fn check_text(url: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a parser would take a step out, and that before it.
+/// Whether a parser would take a step out, and that before it; also one that stands behind a slash that is written `%2F`.
 fn steps_back(url: &str) -> bool {
     let path = url.split_once("://").map_or("", |(_, rest)| rest);
-    let mut steps =
-        path.split('/').skip(1).map(|step| step.to_ascii_lowercase().replace("%2e", "."));
-    steps.any(|step| step == "." || step == "..")
+    let path = path.to_ascii_lowercase().replace("%2f", "/").replace("%2e", ".");
+    path.split('/').skip(1).any(|step| step == "." || step == "..")
+}
+
+/// Whether a parser would turn a backslash around (WHATWG URL, "path state", of special schemes).
+fn turns_around(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
+    matches!(scheme.as_str(), "http" | "https" | "file") && url.contains('\\')
+}
+
+/// What the `%XX` of a text stand for. A `%` that begins none stands for itself.
+fn decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let value = match (*byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => u8::try_from(high * 16 + low).ok(),
+            _ => None,
+        };
+        out.push(value.unwrap_or(*byte));
+        at += if value.is_some() { 3 } else { 1 };
+    }
+    out
+}
+
+/// Whether a bucket stands behind `://`.
+fn is_bucket(url: &Url) -> bool {
+    !matches!(url.scheme(), "http" | "https" | "file")
+}
+
+/// The object's name as the store has it: text, and words between slashes.
+fn check_name(path: &str) -> Result<(), String> {
+    let name = decoded(path);
+    let Ok(name) = String::from_utf8(name) else {
+        return Err(
+            "an object's name is text in UTF-8, and what its `%XX` stand for is none".to_owned()
+        );
+    };
+    if let Some(letter) = name.chars().find(|letter| letter.is_control()) {
+        return Err(format!(
+            "an object's name has no control characters in it, and `%{:02X}` stands for one",
+            u32::from(letter)
+        ));
+    }
+    if name.is_empty() || name.ends_with('/') {
+        return Err("it names no object: it ends where the name should".to_owned());
+    }
+    if name.contains("//") {
+        return Err(
+            "it has two slashes on end, and an object's name has a word between them".to_owned()
+        );
+    }
+    Ok(())
 }
 
 /// Refuses what belongs to no object's name. Nothing of it is repeated: it may be a secret.
@@ -176,17 +291,25 @@ fn check_parts(url: &Url) -> Result<(), String> {
             url.scheme()
         ));
     }
-    if url.scheme() != "file" && url.host_str().is_none_or(str::is_empty) {
+    let host = url.host_str().unwrap_or_default();
+    if url.scheme() == "http" {
+        return Err("`http://` goes over the network without encryption: use `https://`, or `s3://` with `AWS_ENDPOINT` for a \
+                    store of your own"
+            .to_owned());
+    }
+    if url.scheme() == "file" && !matches!(host, "" | "localhost") {
+        return Err("a file of this machine has three slashes: `file:///srv/app.bak`".to_owned());
+    }
+    if url.scheme() != "file" && host.is_empty() {
         return Err("it names no bucket: one stands behind `://`".to_owned());
     }
-    if url.path().is_empty() || url.path().ends_with('/') {
-        return Err("it names no object: it ends where the name should".to_owned());
-    }
-    if url.path().contains("//") {
+    let of_bucket = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if is_bucket(url) && !host.bytes().all(of_bucket) {
         return Err(
-            "it has two slashes on end, and an object's name has a word between them".to_owned()
+            "the name of a bucket has the letters a to z, digits, `-`, `.` and `_`".to_owned()
         );
     }
+    check_name(url.path())?;
     if url.query().is_some() {
         return Err(
             "`?` begins a query, and an object has none: in its name it is `%3F`".to_owned()
@@ -197,8 +320,7 @@ fn check_parts(url: &Url) -> Result<(), String> {
             "`#` begins a fragment, and an object has none: in its name it is `%23`".to_owned()
         );
     }
-    let is_bucket = !matches!(url.scheme(), "http" | "https" | "file");
-    if is_bucket && url.port().is_some() {
+    if is_bucket(url) && url.port().is_some() {
         let endpoint = match url.scheme() {
             "s3" | "s3a" => "AWS_ENDPOINT",
             "gs" => "GOOGLE_BASE_URL",
@@ -266,6 +388,21 @@ mod tests {
             ("s3://bucket/../a.bak", "`..`"),
             ("s3://bucket/a/%2E%2e/b.bak", "`..`"),
             ("s3://bucket/./a.bak", "`..`"),
+            ("s3://bucket/a%2F..%2Fb.bak", "`..`"),
+            ("s3://bucket/a%2f%2e%2E", "`..`"),
+            ("s3://bucket/a%2F", "no object"),
+            ("s3://bucket/%2Fa.bak", "two slashes"),
+            ("s3://bucket/a%2F%2fb.bak", "two slashes"),
+            ("s3://bucket/a%0Ab", "`%0A`"),
+            ("s3://bucket/a%00", "`%00`"),
+            ("s3://bucket/a%C2%9B", "`%9B`"),
+            ("s3://bucket/caf%E9.bak", "UTF-8"),
+            ("s3://b\u{fc}cket/a.bak", "name of a bucket"),
+            ("s3://[::1]/a.bak", "name of a bucket"),
+            ("file:///srv\\..\\a.bak", "`%5C`"),
+            ("https://host/a\\b", "`%5C`"),
+            ("file://srv/a.bak", "three slashes"),
+            ("http://host/a.bak", "`https://`"),
             ("s4://bucket/a.bak", "no store that is known"),
         ] {
             let refused = Place::find(url).unwrap_err().to_string();

@@ -19,7 +19,7 @@ use super::ahead::{Ahead, Failed, Fetch};
 use super::object::Object;
 use super::place::Place;
 use super::pointer::{Pointer, MOST_BYTES};
-use super::{io_error, runtime};
+use super::runtime;
 
 /// What is read at once where little is asked for: media header and set header, or index and manifest of a small set.
 const BLOCK_BYTES: u64 = 64 * 1024;
@@ -55,9 +55,12 @@ async fn find(place: Place) -> io::Result<Source> {
     let begun = Object::begin(place.store.clone(), &place.path, BLOCK_BYTES).await;
     let (object, start) = match begun {
         Ok(begun) => begun,
-        // A store refuses every range of an empty object.
+        // A store refuses every range of an empty object, and the answer to a range does not say what is missing.
         Err(error) => {
-            let head = place.store.head(&place.path).await.map_err(io_error)?;
+            let head = match place.store.head(&place.path).await {
+                Err(object_store::Error::NotFound { .. }) => return Err(place.why_nothing().await),
+                head => head.map_err(|error| place.tell(error))?,
+            };
             return Err(match (head.size, Pointer::parse(&[])) {
                 (0, Err(empty)) => empty,
                 _ => error,

@@ -58,6 +58,7 @@ mod newer;
 mod objects;
 mod objects_far;
 mod odd_names;
+mod odd_urls;
 mod overwrite;
 mod pages;
 mod pinned_paths;

@@ -38,6 +38,57 @@ const SHOW: &[&str] = &[
     "extension",
     "sql -Q 'SELECT 1'",
     "sql -i one.sql",
+    "sql -i one.sql -e",
+    "sql --json -Q 'SELECT 1'",
+    "sql -Q 'PRINT 1'",
+    "sql --help",
+    "run --help",
+    "cert create --help",
+    "status app.db",
+    "status --check app.db",
+    "doctor",
+    "doctor --json app.db",
+    "header --json app.bak",
+    "files --json app.bak",
+    "label app.bak",
+    "verify --json app.bak",
+    "verify --open --check app.bak",
+    "history --json",
+    "events --json",
+    "events verify --json",
+    "protector list --json app.db",
+    "scan status --json app.db",
+    "scan verify app.db",
+    "policy show --json",
+    "policy run",
+    "cert list --json",
+    "cert show --json pellucid",
+    "key status --json",
+    "extension --json",
+    "check --physical-only app.db",
+    "backup --quiet app.db --to -",
+    "backup --json app.db --to -",
+];
+
+/// Commands that change something and say what; `@` is another word each time.
+const CHANGE: &[&str] = &[
+    "backup app.db --to @.bak",
+    "backup --json app.db --to @.bak",
+    "restore app.bak --to app.db --replace",
+    "restore --json app.bak --to app.db --replace",
+    "salvage app.db --to @.db",
+    "salvage --json app.db --to @.db",
+    "check app.db",
+    "rekey app.db",
+    "rewrap app.db --certificate pellucid",
+    "accept app.db",
+    "cert create c@",
+    "cert export pellucid --cert-file @.pem",
+    "cert export --json pellucid --cert-file @.pem",
+    "key backup service --file @.key --password-file word",
+    "instance export --to @.bundle --password-file word",
+    "history rebuild app.bak",
+    "init",
 ];
 
 #[test]
@@ -63,6 +114,27 @@ fn what_cannot_be_written_is_an_error() {
         }
         if shown(&place, arguments, ">/dev/null").code != whole.code {
             wrong.push(format!("{arguments} >/dev/null"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_done_and_cannot_be_told_is_an_error() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.secret("word", b"a long enough passphrase");
+    place.pellucid(&["backup", "app.db", "--to", "app.bak"]).succeeded();
+    let mut wrong = Vec::new();
+    for (number, arguments) in CHANGE.iter().enumerate() {
+        for (redirection, says) in
+            [("", ""), (">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
+        {
+            let word = format!("{number}-{}", redirection.len());
+            let told = shown(&place, &arguments.replace('@', &word), redirection);
+            if told.code != i32::from(!says.is_empty()) || !told.stderr.contains(says) {
+                wrong.push(format!("{arguments} {redirection}: {told:?}"));
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
