@@ -12,6 +12,7 @@ Prints `RESULT SQLITE ROWS ACKNOWLEDGED OPEN`: the SQLite that wrote, the rows a
 beyond the first thousand, and the connections that were open at once. Exit: 0 everything holds, 1 it says what does not.
 """
 
+import atexit
 import os
 import random
 import shutil
@@ -44,6 +45,7 @@ class Program:
         self.command, self.database = command, database
         self.acknowledged: dict[int, str] = {}
         self.most_open = 0
+        self.process = None
 
     def start(self, writes: int) -> None:
         self.errors = open(f"{self.database.parent}/errors", "w+")
@@ -55,22 +57,20 @@ class Program:
             start_new_session=True,
         )
         self.watch = threading.Timer(PATIENCE_SECONDS, self.kill)
+        self.watch.daemon = True
         self.watch.start()
         line = self.line("rows ")
-        if line is None:
-            self.kill()
-            holds(False, f"it does not open the database: {self.said()}")
+        holds(line is not None, f"it does not open the database: {self.said()}")
         self.rows = int(line.split()[1])
         stored = FIRST_ROWS + len(self.acknowledged)
-        if self.rows < stored:
-            self.kill()
-            holds(False, f"it finds {self.rows} rows after {stored} were acknowledged")
+        holds(self.rows >= stored, f"it finds {self.rows} rows after {stored} were acknowledged")
 
     def kill(self) -> None:
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        if self.process is not None and self.process.returncode is None:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
 
     def line(self, begins: str) -> str | None:
         """Its next whole line that begins so: GORM logs to the same pipe."""
@@ -177,6 +177,9 @@ def main() -> None:
     database = Path(database).resolve()
     draw = random.Random(seed)
     program = Program(command, database)
+    # What stops this one stops the program: it would write for ever.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    atexit.register(program.kill)
     program.run(200)
     for _ in range(KILLS):
         program.run_and_kill(draw.randint(1, 800))
