@@ -30,6 +30,7 @@ mod errors;
 mod event_log;
 mod events;
 mod everyday;
+mod examples;
 mod exchanged_names;
 mod facts;
 mod foreign;
