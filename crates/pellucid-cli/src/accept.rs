@@ -8,6 +8,7 @@ use clap::Args;
 use pellucid::hash::hex;
 use pellucid::header::Header;
 use pellucid::sector::{SectorZero, SECTOR_BYTES, SQLITE_MAGIC};
+use pellucid::shown::Shown;
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_files::paths::{copy_path, own_name};
 use pellucid_host::connection::{uri, Handle};
@@ -68,14 +69,14 @@ pub fn run(args: &AcceptArgs, output: &Output) -> Result<ExitCode, Failure> {
 }
 
 fn accept(path: &Path, output: &Output) -> Result<(), Failure> {
-    let told = path.display();
+    let told = path.shown();
     let logs = lost_log::kept(path);
     if !logs.is_empty() {
         record(path)?;
         for log in lost_log::accept(path)? {
             output.line(format!(
                 "{told}: accepted: goes on without the commits of a damaged log; `{}` has them, and is yours to remove",
-                log.display()
+                log.shown()
             ));
         }
     }
@@ -165,7 +166,7 @@ fn let_go(path: &Path, expected: &Expectation, output: &Output) -> Result<(), Fa
     expected.let_go(Some(hash))?;
     output.line(format!(
         "{}: accepted: an interrupted decryption; the program that opens it next finishes it",
-        path.display()
+        path.shown()
     ));
     output.facts(&serde_json::json!({"path": name(path), "state": "accepted"}));
     Ok(())
@@ -201,7 +202,7 @@ fn forget_gone(directory: &Path, output: &Output) -> Result<ExitCode, Failure> {
         let pin = match pin {
             Ok(pin) => pin,
             Err(error) => {
-                output.warning(format_args!("`{}`: left alone: {error}", file.display()));
+                output.warning(format_args!("`{}`: left alone: {error}", file.shown()));
                 continue;
             }
         };
@@ -222,7 +223,7 @@ fn forget_gone(directory: &Path, output: &Output) -> Result<ExitCode, Failure> {
     let number = gone.len();
     output.line(format!(
         "{}: nothing is expected any more at {number} path{} where no file is",
-        directory.display(),
+        directory.shown(),
         if number == 1 { "" } else { "s" }
     ));
     output.facts(&serde_json::json!({"under": name(directory), "paths": number}));

@@ -405,7 +405,8 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
 /// The sets that go, a line for each.
 fn forgotten(plan: &Plan, applied: bool) -> Vec<String> {
     let word = if applied { "forgotten" } else { "would be forgotten" };
-    let line = |set: &KnownSet| format!("{word}: {} {} {}", set.begun, kind(set), set.database);
+    let line =
+        |set: &KnownSet| format!("{word}: {} {} {}", set.begun, kind(set), set.database.shown());
     plan.sets.iter().map(line).collect()
 }
 

@@ -114,7 +114,7 @@ fn assert_no_copies(database: &Path, output: &Output) -> Result<(), Failure> {
     let Some(copy) = copies.first() else { return Ok(()) };
     let told = format!(
         "`{}` is under the same key: with a rekey here that is retired, and the other file opens no more",
-        copy.display()
+        copy.shown()
     );
     let hint = "`rekey --new-id` gives a copy a key of its own and leaves the original alone; `--yes` goes on";
     let refusal = Failure::new(Id::Copies, &told, hint).about(database);

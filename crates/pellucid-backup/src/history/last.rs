@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pellucid::hash::hex;
+use pellucid::shown::Shown;
 use pellucid_host::DatabaseError;
 
 use super::{History, KnownSet};
@@ -82,6 +83,7 @@ impl History {
         }
         let mut staying = BTreeMap::new();
         for ([.., name], chains) in &databases {
+            let name = word(name);
             let why = format!(
                 "it is of the last backups that the database can be restored from; `--last {name}` takes them, too"
             );
@@ -137,4 +139,14 @@ fn find(media: &Media, set: &str) -> Option<FoundSet> {
             source: source.iter().any(|byte| *byte != 0).then(|| hex(&source)),
         })
     })
+}
+
+/// A name as a shell takes it, in a line that people copy: whoever named the database, or made its media, chose it.
+fn word(name: &str) -> String {
+    let shown = name.shown().to_string();
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_./=:@+-".contains(&byte);
+    match !shown.is_empty() && shown.bytes().all(is_safe) {
+        true => shown,
+        false => format!("'{}'", shown.replace('\'', "'\\''")),
+    }
 }
