@@ -24,6 +24,7 @@ use crate::output::{self, bytes, now, word, Failure, Id, Output};
 use crate::pinned;
 use crate::policy::Told;
 use crate::seems::seems;
+use crate::status::left_over;
 
 /// What `doctor` takes.
 #[derive(Debug, Args)]
@@ -309,6 +310,10 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
     if let Some(log) = lost_log::kept(&found.path).first() {
         let told = format!("`{shown}`: commits of a damaged log are kept in `{}`", log.shown());
         findings.push(Finding::bad("database", told, lost_log::TO_DO));
+    }
+    if let Some(told) = left_over(found) {
+        let todo = "if no `pellucid decrypt` or `encrypt` of it runs, do the conversion, or remove the file";
+        findings.push(Finding::bad("database", told, todo));
     }
     let finding = match &found.kind {
         Kind::Sealed(sealed) => {

@@ -201,15 +201,19 @@ fn warn_about(found: &Inspection, known: &Known, keyring: State, warnings: &mut 
         }
         _ => {}
     }
-    if let (Some(copy), false) = (&found.copy, matches!(found.kind, Kind::Unfinished)) {
-        warnings.push(format!(
-            "`{}` is left over from an interrupted conversion{}; the next one removes it, unless it is \
-             somebody else's",
-            copy.shown(),
-            // Only a decryption builds a plain copy beside a sealed database.
-            if matches!(found.kind, Kind::Sealed(_)) { " and may hold plain pages" } else { "" },
-        ));
-    }
+    warnings.extend(left_over(found));
+}
+
+/// A copy that a killed conversion has left beside a database, which does not need it.
+pub fn left_over(found: &Inspection) -> Option<String> {
+    let copy = found.copy.as_ref().filter(|_| !matches!(found.kind, Kind::Unfinished))?;
+    // Only a decryption builds a plain copy beside a sealed database.
+    let plain =
+        if matches!(found.kind, Kind::Sealed(_)) { " and may hold plain pages" } else { "" };
+    Some(format!(
+        "`{}` is left over from an interrupted conversion{plain}; the next one removes it, unless it is somebody else's",
+        copy.shown()
+    ))
 }
 
 /// What is wrong with the file, by what the keyring expects at its path.

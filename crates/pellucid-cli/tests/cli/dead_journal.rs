@@ -5,7 +5,7 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::support::Place;
+use crate::support::{said, Place, PELLUCID};
 
 const SECRET: &str = "a name that nobody else may read";
 
@@ -171,4 +171,28 @@ fn no_journal_that_counts_is_called_dead_because_encryption_was_switched_off() {
     assert!(told.contains("app.db-journal` has pages in clear"), "{told}");
     let told = place.pellucid(&["check", "app.db"]).succeeded();
     assert!(told.contains("`app.db-journal` has pages in clear"), "{told}");
+}
+
+/// A decryption that is killed has written pages in clear, and may never be tried again.
+#[test]
+fn what_a_killed_decryption_left_in_clear_is_told_by_each_that_looks() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.pellucid(&["policy", "set", "certificate-backup-age", "off"]).succeeded();
+    let looks = |place: &Place| {
+        ["status --check", "doctor"].map(|words| {
+            let told = place.pellucid(&words.split(' ').collect::<Vec<_>>());
+            (told.code, told.all().contains("app.db-pellucid` is left over"))
+        })
+    };
+    assert_eq!(looks(&place), [(0, false); 2]);
+    // Killed where the copy is whole and is to be synced, before anything of the database is changed.
+    let mut killed = place.command("strace");
+    killed.args(["-f", "-qq", "-o", "trace", "-P"]).arg(place.path("app.db-pellucid"));
+    killed.args(["-e", "trace=fsync", "-e", "inject=fsync:signal=KILL:when=1"]);
+    let told = said(killed.args([PELLUCID, "decrypt", "app.db"]));
+    assert!(place.path("app.db-pellucid").exists(), "{told:?}");
+    assert_eq!(looks(&place), [(4, true); 2]);
+    place.pellucid(&["decrypt", "app.db"]).succeeded();
+    assert!(!place.path("app.db-pellucid").exists());
 }
