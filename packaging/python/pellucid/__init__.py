@@ -38,18 +38,31 @@ def load() -> None:
             return
         loader = sqlite3.connect(":memory:", check_same_thread=False)
         try:
-            if not hasattr(loader, "enable_load_extension"):
+            if hasattr(loader, "enable_load_extension"):
+                loader.enable_load_extension(True)
+                loader.load_extension(extension())
+                loader.enable_load_extension(False)
+            elif not _is_preloaded():
                 raise sqlite3.NotSupportedError(
                     "this Python's sqlite3 was built without loadable extensions; "
-                    "start the program with `pellucid run -- python3 ...` instead"
+                    "start the program with `python3 -m pellucid run -- python3 ...` instead"
                 )
-            loader.enable_load_extension(True)
-            loader.load_extension(extension())
-            loader.enable_load_extension(False)
         except BaseException:
             loader.close()
             raise
         _loader = loader
+
+
+def _is_preloaded() -> bool:
+    """Whether `pellucid run`, this package's, has brought the extension into this process: another one may be older."""
+    preloaded = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
+    if not any(os.path.exists(name) and os.path.samefile(name, extension()) for name in preloaded):
+        return False
+    try:
+        sqlite3.connect("file::memory:?vfs=pellucid", uri=True).close()
+    except sqlite3.OperationalError:
+        return False
+    return True
 
 
 # SQLite's words for the codes that the shim returns (sqlite3_errstr): Python tells the code since 3.11.

@@ -1,19 +1,29 @@
 //! The Python package: its errors say what the shim said, in every way in which Python raises them.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
-use super::workplace::{library, need, text, Workplace};
+use super::workplace::{answer, library, need, text, Workplace};
 
 /// The Python package over the library of this build.
 pub fn wheel(place: &Workplace, script: &str) -> Output {
+    let python = need("/usr/bin/python3", "python3");
+    python_of(&mut place.command(python), script)
+}
+
+/// The same behind `pellucid run`.
+fn under_run(place: &Workplace, script: &str) -> Output {
+    let python = need("/usr/bin/python3", "python3");
+    python_of(place.pellucid(&["run", "--"]).arg(python), script)
+}
+
+fn python_of(command: &mut Command, script: &str) -> Output {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/python");
     let script = format!(
         "import sqlite3, pellucid\npellucid.extension = lambda: {:?}\n{script}",
         library().to_str().unwrap()
     );
-    let python = need("/usr/bin/python3", "python3");
-    place.command(python).env("PYTHONPATH", package).args(["-c", &script]).output().unwrap()
+    command.env("PYTHONPATH", package).args(["-c", &script]).output().unwrap()
 }
 
 /// `app.db`, sealed, with rows on many pages, one of which is damaged.
@@ -171,4 +181,36 @@ print(type(pellucid.connect('whole.db', factory=Mine)).__name__, type(c.cursor(s
     assert_eq!(own.len(), 4, "{told}");
     assert!(own.iter().all(|line| !line.contains("app.db")), "{told}");
     assert!(told.contains("Mine Cursor"), "{told}");
+}
+
+/// A Python whose sqlite3 loads no extensions, as pyenv builds it: under `pellucid run` the package has what it needs.
+#[test]
+fn a_python_without_extensions_has_the_preloaded_one() {
+    let place = place();
+    let script = "
+import functools
+class Without(sqlite3.Connection):
+    enable_load_extension = property()
+sqlite3.connect = functools.partial(sqlite3.connect, factory=Without)
+try:
+    print(pellucid.connect('whole.db', require_sealed=True).execute('SELECT count(*) FROM t').fetchone())
+    new = pellucid.connect('new.db')
+    new.execute('CREATE TABLE t(a)')
+    new.close()
+except sqlite3.NotSupportedError as error:
+    print('said', error)
+";
+    let alone = text(&wheel(&place, script));
+    assert!(alone.contains("said ") && alone.contains("-m pellucid run -- python3"), "{alone}");
+    assert!(!place.path("new.db").exists(), "{alone}");
+
+    // Of another version, which may not know what the package asks for.
+    std::fs::copy(library(), place.path("other.so")).unwrap();
+    let other = format!("pellucid.extension = lambda: 'other.so'\n{script}");
+    let other = text(&under_run(&place, &other));
+    assert!(other.contains("said ") && !place.path("new.db").exists(), "{other}");
+
+    let output = under_run(&place, script);
+    assert_eq!(answer(&output), "(2000,)", "{}", text(&output));
+    assert!(place.is_sealed("new.db"));
 }
