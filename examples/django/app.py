@@ -2,6 +2,7 @@
 
 Takes the Python package `pellucid` and its keys (`pellucid init`); a new database is sealed. In a project, `pellucid.load()`
 and DATABASES stand in settings.py. Without both, and unchanged: `pellucid run --encrypt-new -- python manage.py migrate`.
+A Python whose sqlite3 loads no extensions, as pyenv builds it, runs this one as `python -m pellucid run -- python app.py`.
 """
 
 import sys

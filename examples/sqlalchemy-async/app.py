@@ -1,7 +1,8 @@
 """SQLAlchemy's asyncio, with aiosqlite, over an encrypted database: python app.py [DATABASE [WRITES]]
 
 Takes the Python package `pellucid` and its keys (`pellucid init`); a new database is sealed. The URL needs `uri=true`: without
-it SQLite takes all behind `sqlite:///` for the name of a file, and makes that, plain.
+it SQLite takes all behind `sqlite:///` for the name of a file, and makes that, plain. A Python whose sqlite3 loads no
+extensions, as pyenv builds it, runs it as `python -m pellucid run -- python app.py`.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """SQLAlchemy and Alembic over an encrypted database: python app.py [DATABASE [WRITES]]
 
 Takes the Python package `pellucid` and its keys (`pellucid init`); a new database is sealed. A Python whose sqlite3 loads no
-extensions, as pyenv builds it: without `creator`, as `pellucid run --encrypt-new -- python app.py`.
+extensions, as pyenv builds it, runs it as `python -m pellucid run -- python app.py`.
 """
 
 import sys

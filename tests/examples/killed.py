@@ -143,6 +143,11 @@ def in_clear(database: Path) -> list[str]:
     return [file.name for file in files if any(text in file.read_bytes() for text in (MARKER, b"SQLite format 3"))]
 
 
+def stays_sealed(database: Path) -> None:
+    found = in_clear(database)
+    holds(not found, f"in clear: {', '.join(found)}")
+
+
 def missing(rows: dict[int, str], acknowledged: dict[int, str]) -> list[int]:
     return [row for row, text in acknowledged.items() if rows.get(row) != text]
 
@@ -184,10 +189,10 @@ def main() -> None:
     for _ in range(KILLS):
         program.run_and_kill(draw.randint(1, 800))
         holds(Path(f"{database}-wal").stat().st_size > 0, "it left no log: it was not killed in the midst of writing")
-        found = in_clear(database)
-        holds(not found, f"in clear: {', '.join(found)}")
+        stays_sealed(database)
     # The program itself is the first to open what it left; then the others.
     program.run(0)
+    stays_sealed(database)
     pellucid("check", str(database))
     # A program may end without closing what it opened: then the log is still there, and SQLite looks at that first.
     stock = subprocess.run(["sqlite3", str(database), ".tables"], capture_output=True, text=True)
