@@ -58,6 +58,7 @@ mod names;
 mod newer;
 mod objects;
 mod objects_far;
+mod odd_key_names;
 mod odd_names;
 mod odd_urls;
 mod overwrite;

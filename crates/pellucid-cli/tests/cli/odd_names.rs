@@ -29,7 +29,7 @@ const USES: [&str; 17] = [
     "decrypt @",
 ];
 
-fn names() -> Vec<Vec<u8>> {
+pub fn names() -> Vec<Vec<u8>> {
     let lengths =
         [200, 220, 231, 235, 237, 238, 239, 240, 241, 242, 243, 244, 245, 246, 247, 248, 251, 255];
     let mut names: Vec<_> = lengths.iter().map(|length| vec![b'x'; *length]).collect();
