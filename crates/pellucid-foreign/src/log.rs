@@ -142,6 +142,17 @@ impl Log {
         None
     }
 
+    /// Whether a frame was not good: nothing behind it is committed.
+    pub fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    /// Passes over `frames` frames of zeros.
+    pub fn skip(&mut self, frames: u64) {
+        self.frames += frames;
+        self.behind = [(0, 0); 2];
+    }
+
     fn parse(&self, from: (u32, u32), header: &[u8; FRAME_HEADER_BYTES], page: &[u8]) -> Frame {
         let mut salt = [0; 8];
         salt.copy_from_slice(&header[8..16]);

@@ -30,6 +30,8 @@ use super::{Failure, Id};
 /// for writing, no connection reads or writes, and none opens the log.
 const SHARED_FIRST: i64 = 0x4000_0002;
 const RETRY: Duration = Duration::from_millis(20);
+/// Behind a damaged frame a hole is looked for after so many frames.
+const FRAMES_BETWEEN_HOLES: u64 = 1024;
 /// What a rollback journal begins with that has to be played back (SQLite file format, 3).
 const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
@@ -297,7 +299,16 @@ impl Foreign {
         let mut log = Log::begin(&header, page_bytes).map_err(damaged)?;
         let mut frames = HashMap::new();
         let (mut head, mut page) = ([0; FRAME_HEADER_BYTES], vec![0; page_bytes as usize]);
-        loop {
+        let frame_bytes = (FRAME_HEADER_BYTES + page.len()) as u64;
+        for number in 0u64.. {
+            // A hole costs its maker nothing.
+            if log.is_broken() && number % FRAMES_BETWEEN_HOLES == 0 {
+                let at = reader.stream_position().map_err(io)?;
+                let Some(data) = next_data(&file, at).map_err(io)? else { break };
+                let frames = (data - at) / frame_bytes;
+                log.skip(frames);
+                reader.seek(SeekFrom::Start(at + frames * frame_bytes)).map_err(io)?;
+            }
             match reader.read_exact(&mut head).and_then(|()| reader.read_exact(&mut page)) {
                 Ok(()) => {}
                 // A torn frame at the end.
@@ -444,6 +455,21 @@ fn stamp(found: &Metadata) -> Stamp {
     ]
 }
 
+/// Where the next bytes are from `at` on that are no hole; none if there are no more. At once where the system cannot say.
+fn next_data(file: &File, at: u64) -> std::io::Result<Option<u64>> {
+    use rustix::fs::{seek, SeekFrom};
+    use rustix::io::Errno;
+    let found = match seek(file, SeekFrom::Data(at)) {
+        Ok(data) => Some(data.max(at)),
+        Err(Errno::NXIO) => None,
+        Err(Errno::INVAL | Errno::NOTSUP) => Some(at),
+        Err(error) => return Err(error.into()),
+    };
+    // The reader goes on where it was.
+    seek(file, SeekFrom::Start(at))?;
+    Ok(found)
+}
+
 fn damaged_log(path: &Path, damage: Damage) -> Failure {
     let subject = |frame: u64| Subject::Frame(frame.try_into().unwrap_or(u32::MAX));
     let behind =
@@ -491,6 +517,42 @@ mod tests {
                 let is_change = content == HOT;
                 let told = open.assert_unchanged();
                 assert_eq!(told.is_err(), is_change, "{name} {suffix} {told:?}");
+            }
+        }
+    }
+
+    /// Commits behind a hole are found, and a hole of a terabyte costs nothing.
+    #[test]
+    fn holes_of_a_log_are_passed_over() {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/foreign");
+        let word = Secret::of_passphrase(b"correct horse");
+        let good = std::fs::read(data.join("sc4-log.db-wal")).unwrap();
+        let frame = FRAME_HEADER_BYTES + 4096;
+        assert!(good.len() > HEADER_BYTES + 4 * frame, "some frames");
+        for (hole, is_whole) in [(1u64 << 40, true), (64 << 20, false)] {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("old.db");
+            std::fs::copy(data.join("sc4-log.db"), &path).unwrap();
+            let log = File::create(beside(&path, "-wal")).unwrap();
+            let frames = hole.div_ceil(frame as u64);
+            if is_whole {
+                log.write_all_at(&good, 0).unwrap();
+                log.set_len(hole).unwrap();
+            } else {
+                // The first frame is gone, and all others lie behind the hole.
+                log.write_all_at(&good[..HEADER_BYTES], 0).unwrap();
+                let at = HEADER_BYTES as u64 + frames * frame as u64;
+                log.write_all_at(&good[HEADER_BYTES + frame..], at).unwrap();
+            }
+            let settings = Settings::default();
+            let open = Candidate::open(&path, &settings, Duration::ZERO)
+                .and_then(|found| found.unlock(Program::SqlCipher, &settings, &word));
+            match (open, is_whole) {
+                (Ok(open), true) => assert!(open.commits() > 0),
+                (Err(failure), false) => {
+                    assert!(failure.message.contains("damaged"), "{failure:?}")
+                }
+                (open, _) => panic!("{hole}: {open:?}"),
             }
         }
     }
