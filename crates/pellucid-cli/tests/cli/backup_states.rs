@@ -9,17 +9,17 @@ use std::path::Path;
 
 use crate::support::{edit, said, Place, Said};
 
-const ROWS: &str = "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT);
+pub const ROWS: &str = "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT);
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
     INSERT INTO t SELECT i, printf('row %d %s', i, hex(zeroblob(60))) FROM n;";
 
 /// Exit statuses of `backup`, `verify` with and without `--open`, `verify --check`, `restore`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Codes {
-    backup: i32,
-    verify: i32,
-    check: i32,
-    restore: i32,
+pub struct Codes {
+    pub backup: i32,
+    pub verify: i32,
+    pub check: i32,
+    pub restore: i32,
 }
 
 const FINE: Codes = Codes { backup: 0, verify: 0, check: 0, restore: 0 };
@@ -27,7 +27,7 @@ const FINE: Codes = Codes { backup: 0, verify: 0, check: 0, restore: 0 };
 const AS_BAD_AS_IT_WAS: Codes = Codes { check: 3, ..FINE };
 
 /// The states of a database: a name, what the shell makes it with before and behind the rows, and what comes of it.
-const STATES: [(&str, &str, &str, Codes); 40] = [
+pub const STATES: [(&str, &str, &str, Codes); 40] = [
     ("nothing special", "", "", FINE),
     ("page size 512", "PRAGMA page_size = 512;", "", FINE),
     ("page size 1024", "PRAGMA page_size = 1024;", "", FINE),
@@ -71,7 +71,7 @@ const STATES: [(&str, &str, &str, Codes); 40] = [
 ];
 
 /// A place with the extension that the schema of some states needs.
-fn place() -> Place {
+pub fn place() -> Place {
     let place = Place::new();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/odd.c");
     place.compile_library(&source, "odd.so");
@@ -80,7 +80,7 @@ fn place() -> Place {
 
 /// A dump through the shim. A sealed database has reserved bytes that a plain one of the same content has not, so that no page
 /// is compared.
-fn dump(place: &Place, name: &str) -> String {
+pub fn dump(place: &Place, name: &str) -> String {
     let load = place.path("odd.so");
     let mut command = place.command(crate::support::PELLUCID);
     command

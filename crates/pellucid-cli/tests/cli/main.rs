@@ -11,6 +11,7 @@ mod backup_faults;
 mod backup_guards;
 mod backup_kills;
 mod backup_leaks;
+mod backup_pairs;
 mod backup_states;
 mod chain;
 mod check;
