@@ -193,8 +193,9 @@ fn record(path: &Path) -> Result<(), Failure> {
 }
 
 fn forget_gone(directory: &Path, output: &Output) -> Result<ExitCode, Failure> {
-    let under = std::path::absolute(directory)
-        .map_err(|error| Failure::new(Id::Io, error, "look at the path").about(directory))?;
+    let under = std::path::absolute(directory).map_err(|error| {
+        Failure::new(Id::of_system(&error), error, "look at the path").about(directory)
+    })?;
     let real = under.canonicalize().unwrap_or_else(|_| under.clone());
     let keyring = Keyring::open(&Keyring::locate()?)?;
     let mut gone = Vec::new();

@@ -218,7 +218,7 @@ fn scripts(args: &SqlArgs, disk: &Disk, is_prompt: bool) -> Result<Scripts, Fail
 fn of(path: &Path) -> impl FnOnce(std::io::Error) -> Failure + '_ {
     move |error| {
         Failure::new(
-            Id::Io,
+            Id::of_system(&error),
             format!("`{}`: {error}", path.shown()),
             "look at the path and its permissions",
         )

@@ -132,7 +132,7 @@ impl From<Error> for Failure {
                     Some(libc::EACCES) => Some("look at the permissions of the file"),
                     _ => None,
                 };
-                (Id::Io, exit::FAILED, hint)
+                (Id::of_system(source), exit::FAILED, hint)
             }
             Error::Corrupt { .. } => (
                 Id::Corrupt,
@@ -171,6 +171,20 @@ impl From<Error> for Failure {
         let number = error.number();
         let hint = number.map(hint_for).filter(|hint| !hint.is_empty()).or(hint);
         Self { message: error.to_string(), hint: hint.map(str::to_owned), exit, own, number }
+    }
+}
+
+impl Id {
+    /// Which error it is that the system, or a store, refused with.
+    pub fn of_system(error: &std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        match error.kind() {
+            ErrorKind::NotFound => Id::NotFound,
+            ErrorKind::PermissionDenied => Id::NoPermission,
+            // Of the system's own this is a wrong call.
+            ErrorKind::InvalidInput if error.raw_os_error().is_none() => Id::BadName,
+            _ => Id::Io,
+        }
     }
 }
 

@@ -36,6 +36,9 @@ macro_rules! ids {
 ids! {
     // Of files and databases.
     Io "io" "io",
+    NotFound "not-found" "io",
+    NoPermission "no-permission" "io",
+    BadName "bad-name" "io",
     Full "full" "full",
     NoSpace "space" "space",
     NameTooLong "name-too-long" "io",

@@ -36,7 +36,8 @@ impl Target {
     /// Refuses to write over anything.
     pub fn refuse_existing(to: &Path) -> Result<(), Failure> {
         let io = |error: std::io::Error| {
-            Failure::new(Id::Io, error, "look at the permissions of the directory").about(to)
+            Failure::new(Id::of_system(&error), &error, "look at the permissions of the directory")
+                .about(to)
         };
         let folder = Folder::of(to).map_err(io)?;
         if folder.has(&name_of(to)) {
@@ -63,8 +64,12 @@ impl Target {
     pub fn create(to: &Path, from: &Path, birth: Option<Birth>) -> Result<Self, Failure> {
         let path = building(to);
         let io = |error: std::io::Error| {
-            Failure::new(Id::Io, error, "look at the permissions of the directory, and at the disk")
-                .about(&path)
+            Failure::new(
+                Id::of_system(&error),
+                &error,
+                "look at the permissions of the directory, and at the disk",
+            )
+            .about(&path)
         };
         // SQLite calls it so, and it is lent under this name.
         let path = match Way::to_name(&path) {
@@ -202,7 +207,11 @@ impl Target {
         }
         self.db.close().map_err(|(_, error)| sqlite(error))?;
         let io = |error: std::io::Error| {
-            Failure::new(Id::Io, error, "look at the permissions of the directory, and at the disk")
+            Failure::new(
+                Id::of_system(&error),
+                &error,
+                "look at the permissions of the directory, and at the disk",
+            )
         };
         self.file.file().sync_all().map_err(io)?;
         let bytes = self.file.file().metadata().map_err(io)?.len();

@@ -150,14 +150,15 @@ fn an_error_is_looked_up_by_what_it_ends_with() {
         ("check plain.db", "plain"),
         ("check empty.db", "empty"),
         ("check text.db", "not-a-database"),
-        ("check none.db", "io"),
+        ("check none.db", "not-found"),
+        ("header s3://backups/", "bad-name"),
         ("rekey plain.db", "33104"),
         ("verify text.db", "not-a-backup"),
         ("cert drop two --yes", "15151"),
         ("run -- no-such-program", "program-not-found"),
         ("run", ""),
         ("backup plain.db --to plain.db", "misuse"),
-        ("key backup service --file one.pem --password-file none", "io"),
+        ("key backup service --file one.pem --password-file none", "not-found"),
     ] {
         let words: Vec<&str> = line.split(' ').collect();
         let told = place.pellucid(&words);
