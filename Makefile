@@ -94,6 +94,8 @@ install:
 	mv -f "$(DESTDIR)$(PREFIX)/lib/pellucid/.lab.new" "$(DESTDIR)$(PREFIX)/lib/pellucid/lab"
 	mv -f "$(DESTDIR)$(PREFIX)/bin/.pellucid.new" "$(DESTDIR)$(PREFIX)/bin/pellucid"
 	umask 022 && "$(RELEASE)/pellucid" --quiet manual "$(DESTDIR)$(PREFIX)/share"
+	@if command -v python3 >/dev/null; then umask 022 && packaging/documents "$(DESTDIR)$(PREFIX)/share/doc/pellucid"; \
+	  else echo "install: there is no python3, so the documents stay in $(CURDIR)" >&2; fi
 
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/pellucid" "$(DESTDIR)$(PREFIX)/lib/pellucid/libpellucid.so" \
@@ -103,3 +105,4 @@ uninstall:
 	  "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/pellucid" \
 	  "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pellucid" \
 	  "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pellucid.fish"
+	rm -rf "$(DESTDIR)$(PREFIX)/share/doc/pellucid"

@@ -8,8 +8,8 @@ tree=$1
 mkdir -p "$tree"
 tree=$(realpath "$tree")
 make --no-print-directory -s install PREFIX="$tree" DESTDIR= >/dev/null
+# The documents are there by now.
 doc=$tree/share/doc/pellucid
-packaging/documents "$doc"
 cat LICENSE-MIT LICENSE-APACHE NOTICE > "$doc/copyright"
 packaging/contents.py licences > "$doc/licences-of-others"
 packaging/contents.py sbom > "$doc/sbom.cdx.json"

@@ -50,6 +50,12 @@ refs = {one["bom-ref"] for one in bom["components"]}
 assert all(to in refs for one in bom["dependencies"] for to in one["dependsOn"])
 PY
 
+# --- make install
+is "nothing is left of it but folders" "" "$(make -s install PREFIX="$work/made" >"$work/said" 2>&1 && make -s uninstall PREFIX="$work/made" >>"$work/said" 2>&1; find "$work/made" ! -type d)"
+holds "it installs once more" make -s install PREFIX="$work/made"
+is "its documents are there" yes "$([ -s "$work/made/share/doc/pellucid/docs/guide.md" ] && echo yes)"
+holds "no link of them leads nowhere" .ci/prose --installed "$work/made/share/doc/pellucid"
+
 # --- the archive
 # Whoever builds or installs may let nobody read what is new. `readable DIRECTORY`: how much of it not everybody can use.
 readable() { find "$1" \( -type d ! -perm -755 -o -type f ! -perm -444 \) | wc -l; }

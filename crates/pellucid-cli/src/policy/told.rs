@@ -143,7 +143,7 @@ fn of_certificate(due: &Due) -> (&'static str, String, String) {
         ),
         Due::NoBackup { certificate } => (
             format!(
-                "`{certificate}` has no backup: if this keyring is lost, so is every database under it"
+                "`{certificate}` has no backup that this keyring knows of: whatever it protects is lost with the keyring"
             ),
             export(certificate),
         ),

@@ -41,6 +41,19 @@ fn a_machine_in_order_has_nothing_called_out() {
     assert!(facts["findings"].as_array().unwrap().iter().all(|one| one["todo"].is_null()));
 }
 
+/// It protects nothing here, and a second ago it came from a backup: what is said of it has to be true of it, too.
+#[test]
+fn nothing_is_said_of_databases_where_a_certificate_protects_none() {
+    let place = Place::new();
+    place.pellucid(&["cert", "create", "pellucid"]).succeeded();
+    export(&place);
+    place.pellucid(&["cert", "drop", "pellucid"]).succeeded();
+    let words = "cert import own --cert-file a.pem --key-file a.key --password-file password";
+    place.pellucid(&words.split(' ').collect::<Vec<_>>()).succeeded();
+    calls_out(&place, "`own` has no backup that this keyring knows of", "pellucid cert export own");
+    assert!(!told(&place).stdout.contains("every database"), "{:?}", told(&place));
+}
+
 #[test]
 fn certificates_that_are_over_or_gone_are_called_out() {
     let place = Place::new();

@@ -27,7 +27,9 @@ mount --bind "$network" "$root/run/network"
 # What `make build` leaves, for `make install`.
 tree=$root/usr/local/src/pellucid
 mkdir -p "$tree/target/release"
-cp "$source/Makefile" "$tree/"
+mkdir -p "$tree/packaging"
+cp -r "$source"/{Makefile,README.md,SECURITY.md,CHANGELOG.md,docs} "$tree/"
+cp "$source/packaging/documents" "$tree/packaging/"
 for file in pellucid libpellucid.so lab; do
   touch "$tree/target/release/$file"
   mount --bind -o ro "$built/$file" "$tree/target/release/$file"
