@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use pellucid::shown::Shown;
 
 use crate::output::{Failure, Id, Output};
 use commands::{Commands, Program};
@@ -37,6 +38,9 @@ pub struct DemoArgs {
     /// Directory to work in: a new one, or the one of an earlier demo, which is emptied
     #[arg(long, value_name = "DIR", default_value = "pellucid-demo")]
     directory: PathBuf,
+    /// SQLite extension with the collations and functions that the schema needs
+    #[arg(long, value_name = "FILE")]
+    load: Vec<PathBuf>,
 }
 
 /// Shows it all.
@@ -52,14 +56,34 @@ pub fn run(args: &DemoArgs, output: &Output) -> Result<ExitCode, Failure> {
     }
     let directory = place::prepare(&args.directory, keep.as_deref())?;
     let commands = Commands::new(directory.clone(), output)?;
-    let walk = Walk { programs: programs(&commands, output)?, commands, directory, output };
+    let load = whole_paths(&args.load)?;
+    let walk = Walk {
+        programs: programs(&commands, !load.is_empty(), output)?,
+        load,
+        commands,
+        directory,
+        output,
+    };
     walk.go(original)
 }
 
-/// Those of the two programs that are there.
-fn programs(commands: &Commands, output: &Output) -> Result<Vec<Program>, Failure> {
+/// The extensions by the names that they have from the demo's directory, too.
+fn whole_paths(load: &[PathBuf]) -> Result<Vec<String>, Failure> {
+    let whole = |path: &PathBuf| {
+        let path = path.canonicalize().map_err(|error| io(path, error))?;
+        path.to_str().map(str::to_owned).ok_or_else(|| {
+            let told = format!("`{}`: its path is no text in UTF-8", path.shown());
+            Failure::new(Id::ExtensionNotLoaded, told, "copy it to another place")
+        })
+    };
+    load.iter().map(whole).collect()
+}
+
+/// Those of the two programs that are there. Only the first one loads extensions by its options.
+fn programs(commands: &Commands, loads: bool, output: &Output) -> Result<Vec<Program>, Failure> {
+    let fits = |program: &Program| !loads || *program == Program::Sqlite3;
     let (there, missing): (Vec<_>, Vec<_>) =
-        Program::ALL.into_iter().partition(|program| commands.has(*program));
+        Program::ALL.into_iter().filter(fits).partition(|program| commands.has(*program));
     let install = |programs: &[Program]| {
         let names: Vec<_> = programs.iter().map(|program| program.name()).collect();
         format!("`apt install {}` brings", names.join(" "))

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use pellucid_engine::audit::is_told_of_the_application;
 use pellucid_engine::inspect::{inspect, Kind};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::ValueRef;
@@ -58,7 +59,7 @@ pub fn require_plain(from: &Path) -> Result<(), Failure> {
 }
 
 /// Copies `from`, which is not written to, and leaves nothing beside it.
-pub fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+pub fn copy(from: &Path, to: &Path, load: &[String]) -> Result<(), Failure> {
     let wal = with_suffix(from, "-wal");
     // A read-only connection would make the WAL's files where they are not there; then nobody has it open either.
     if is_wal(from)? && !(wal.exists() && with_suffix(from, "-shm").exists()) {
@@ -73,15 +74,37 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     // Ends what was copied unfinished, and shows that it can be read.
     let whole = || -> rusqlite::Result<String> {
         let db = Connection::open_with_flags(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        for extension in load {
+            pellucid_bundled::load(&db, Path::new(extension))?;
+        }
         db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
     };
-    let said = whole().map_err(|error| about(from, error, "`PRAGMA integrity_check` says more"))?;
+    for extension in load {
+        pellucid_files::trusted::check_extension(Path::new(extension))?;
+    }
+    let said = whole().map_err(|error| {
+        let hint = match load.is_empty() && needs_its_application(&error) {
+            true => "`--load FILE` loads an extension that has the collations and functions of its application",
+            false => "`PRAGMA integrity_check` says more",
+        };
+        about(from, error, hint)
+    })?;
     if said == "ok" {
         return Ok(());
     }
     let message = format!("`{}` is damaged: {}", from.display(), said.replace('\n', " "));
     Err(Failure::new(Id::DemoSource, message, "`PRAGMA integrity_check` says more"))
+}
+
+/// Whether SQLite only does not know a name that the schema uses.
+fn needs_its_application(error: &rusqlite::Error) -> bool {
+    let (code, text) = match error {
+        rusqlite::Error::SqliteFailure(code, Some(text)) => (code, text),
+        rusqlite::Error::SqlInputError { error, msg, .. } => (error, msg),
+        _ => return false,
+    };
+    is_told_of_the_application(code.extended_code, text)
 }
 
 fn back_up(from: &Path, to: &Path) -> rusqlite::Result<()> {

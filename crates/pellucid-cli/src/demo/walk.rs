@@ -25,6 +25,8 @@ pub struct Walk<'a> {
     pub commands: Commands<'a>,
     /// Not empty; the first one does what needs one program only.
     pub programs: Vec<Program>,
+    /// Extensions that the schema needs.
+    pub load: Vec<String>,
 }
 
 /// The database, and what was found out about it on the way.
@@ -56,12 +58,12 @@ impl Walk<'_> {
         let database = self.a_database(original)?;
         self.what_a_thief_sees(&database)?;
         self.heading("3. One command");
-        self.commands.show(&["pellucid", "encrypt", "app.db"])?;
+        self.commands.show(&self.with_load(&["pellucid", "encrypt", "app.db"]))?;
         let (sealed, sealed_found) = self.what_a_thief_sees_now(&database)?;
         self.the_same_programs(&database)?;
         let flip = self.one_flipped_bit(&database)?;
         self.heading("7. Check and status");
-        self.commands.show(&["pellucid", "check", "app.db"])?;
+        self.commands.show(&self.with_load(&["pellucid", "check", "app.db"]))?;
         self.commands.show(&["pellucid", "status", "app.db"])?;
         self.and_back(&database)?;
 
@@ -81,6 +83,12 @@ impl Walk<'_> {
         let path = self.directory.join("picture.html");
         std::fs::write(&path, picture::page(&subject)?).map_err(|error| io(&path, error))?;
         self.done(&path, original, &database, &sealed, &sealed_found, &flip)
+    }
+
+    /// A command with the extensions that it needs.
+    fn with_load<'a>(&'a self, words: &[&'a str]) -> Vec<&'a str> {
+        let load = self.load.iter().flat_map(|path| ["--load", path]);
+        words.iter().copied().chain(load).collect()
     }
 
     fn heading(&self, text: &str) {
@@ -104,7 +112,7 @@ impl Walk<'_> {
         let northwind = match original {
             None => Some(source::northwind(&app)?),
             Some(original) => {
-                source::copy(original, &app)?;
+                source::copy(original, &app, &self.load)?;
                 None
             }
         };
@@ -221,7 +229,8 @@ impl Walk<'_> {
         ));
         let ask = self.programs[0].query("flipped.db", query);
         let said = self.commands.show_failing(&[&["pellucid", "run", "--"][..], &ask].concat())?;
-        let checked = self.commands.show_failing(&["pellucid", "check", "flipped.db"])?;
+        let check = self.with_load(&["pellucid", "check", "flipped.db"]);
+        let checked = self.commands.show_failing(&check)?;
         if checked.status != i32::from(exit::DAMAGE) {
             let message = format!("check said {}, not 3 (damage found)", checked.status);
             return Err(self.wrong(&message));
@@ -243,8 +252,11 @@ impl Walk<'_> {
     fn and_back(&self, database: &Database) -> Result<(), Failure> {
         self.heading("8. And back");
         self.copy("app.db", "back.db")?;
-        self.commands.show(&["pellucid", "decrypt", "back.db"])?;
-        let ask = self.programs[0].query("back.db", "PRAGMA integrity_check");
+        self.commands.show(&self.with_load(&["pellucid", "decrypt", "back.db"]))?;
+        let load: Vec<_> = self.load.iter().map(|path| format!(".load {}", quoted(path))).collect();
+        let load = load.iter().flat_map(|line| ["-cmd", line]);
+        let mut ask = self.programs[0].query("back.db", "PRAGMA integrity_check");
+        ask.splice(1..1, load);
         if self.commands.show(&ask)?.text.trim() != "ok" {
             return Err(self.wrong("SQLite's own check of the decrypted database is not clean"));
         }

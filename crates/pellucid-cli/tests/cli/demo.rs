@@ -221,3 +221,21 @@ fn what_is_not_a_demos_is_refused_and_left() {
         assert!(told.stderr.contains(says) && told.stdout.contains("\"error\""), "{told:?}");
     }
 }
+
+#[test]
+fn a_schema_that_needs_its_application_gets_it() {
+    let place = Place::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/odd.c");
+    place.compile_library(&source, "odd.so");
+    let script = ".load ./odd
+        CREATE TABLE o(a TEXT COLLATE odd UNIQUE, b CHECK (odd(b) > 0)); INSERT INTO o VALUES('x', 1);
+        CREATE TABLE t(a); INSERT INTO t VALUES('a text that is recognised'), ('another text');
+    ";
+    let mut shell = place.command("/usr/bin/sqlite3");
+    crate::support::said_with(shell.args(["-batch", "own.db"]), script).succeeded();
+    let told = demo(&place, &["own.db"]);
+    assert!(told.code == 1 && told.stderr.contains("--load FILE"), "{told:?}");
+    let told = demo(&place, &["own.db", "--load", "./odd.so"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(!told.stdout.contains("not checked"), "{told:?}");
+}
