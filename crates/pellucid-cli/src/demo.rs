@@ -70,7 +70,7 @@ pub fn run(args: &DemoArgs, output: &Output) -> Result<ExitCode, Failure> {
 /// The extensions by the names that they have from the demo's directory, too.
 fn whole_paths(load: &[PathBuf]) -> Result<Vec<String>, Failure> {
     let whole = |path: &PathBuf| {
-        let path = path.canonicalize().map_err(|error| io(path, error))?;
+        let path = std::path::absolute(path).map_err(|error| io(path, error))?;
         path.to_str().map(str::to_owned).ok_or_else(|| {
             let told = format!("`{}`: its path is no text in UTF-8", path.shown());
             Failure::new(Id::ExtensionNotLoaded, told, "copy it to another place")
