@@ -2,7 +2,7 @@
 //! goes.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pellucid::shown::Shown;
 use pellucid_engine::inspect::{Inspection, Kind};
@@ -13,7 +13,20 @@ use crate::known::Known;
 /// What to say of the instance at `home` and of `databases` under a certificate of it; none if its service master key lies
 /// elsewhere than each of them, or not in clear.
 pub fn advice<'a>(home: &Path, databases: impl IntoIterator<Item = &'a Path>) -> Option<String> {
-    let Ok(Some(Source::File(key))) = Keyring::service_key_source(home) else { return None };
+    let (what_lies, key) = match Keyring::service_key_source(home) {
+        Ok(Some(Source::File(key))) => ("service master key lies in clear", key),
+        Ok(Some(Source::Sealed(_))) => {
+            let passphrase = std::env::var_os("PELLUCID_SERVICE_PASSPHRASE_FILE")?;
+            // Elsewhere on this file system it may be out of what is copied and taken along; beside the key it never is.
+            let passphrase = PathBuf::from(passphrase);
+            let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            if !whole(&passphrase).starts_with(whole(home)) {
+                return None;
+            }
+            ("passphrase of the service master key lies beside that key,", passphrase)
+        }
+        _ => return None,
+    };
     let device = |path: &Path| path.metadata().map(|metadata| metadata.dev()).ok();
     let here = device(&key)?;
     let beside = databases.into_iter().filter(|database| device(database) == Some(here)).count();
@@ -23,7 +36,7 @@ pub fn advice<'a>(home: &Path, databases: impl IntoIterator<Item = &'a Path>) ->
         more => format!("{more} databases that it protects"),
     };
     Some(format!(
-        "the service master key lies in clear on the same file system as {what}: who takes the disk has both (`{}`)",
+        "the {what_lies} on the same file system as {what}: who takes the disk has both (`{}`)",
         key.shown(),
     ))
 }

@@ -58,7 +58,8 @@ impl Media {
             let (true, Some(place)) = (of_set, place) else {
                 return Err(Error::misuse(
                     Subject::File(family.source.name()),
-                    "it belongs to another media set than the first file named",
+                    "it belongs to another media set than the first file named: files that are named together are the families \
+                     and mirrors of one backup; name one backup at a time",
                 ));
             };
             place.push(family);

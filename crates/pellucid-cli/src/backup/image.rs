@@ -13,6 +13,7 @@ use pellucid::{Algorithm, Error, Result as Outcome, Subject};
 use pellucid_backup::job::{processors, Chain};
 use pellucid_backup::restore::{PageTarget, SealedTarget};
 use pellucid_engine::audit::available;
+use pellucid_host::connection::uri;
 use pellucid_vfs::seal_request::{offer, Birth, Offer, Protection};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -46,8 +47,10 @@ pub fn check(chain: &Chain<'_>, load: &[PathBuf], output: &Output) -> Result<(),
             chain.fill(&target, processors(), &mut progress)?;
             target.finish(chain.header().pages)?;
             offer(Offer::KeyFile(key));
-            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
-            let opened = Connection::open_with_flags_and_vfs(&path, flags, c"pellucid");
+            // Nothing is expected at a path that is gone in a moment.
+            let name = uri(&path, "vfs=pellucid&require=container&pellucid_accept=1");
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
+            let opened = Connection::open_with_flags(&name, flags);
             match opened {
                 Ok(connection) => {
                     equip(&connection, load)?;

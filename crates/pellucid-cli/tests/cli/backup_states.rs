@@ -390,3 +390,15 @@ fn an_odd_file_is_refused_by_backup_or_comes_back_as_it_is() {
         assert_eq!(after.get(100..), before.get(100..after.len()), "{state}");
     }
 }
+
+#[test]
+fn a_check_of_a_backup_leaves_nothing_that_is_expected_anywhere() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    place.pellucid(&["backup", "app.db", "--to", "app.bak"]).succeeded();
+    let before = place.pellucid(&["--json", "status"]).succeeded();
+    place.pellucid(&["verify", "--check", "app.bak"]).succeeded();
+    assert_eq!(place.pellucid(&["--json", "status"]).succeeded(), before);
+    let told = place.pellucid(&["doctor"]);
+    assert!(!told.stdout.contains("image.db"), "{told:?}");
+}

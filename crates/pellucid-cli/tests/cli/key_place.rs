@@ -40,6 +40,28 @@ fn tool(place: &Place, decrypt: &str) {
 const OPENS: &str = "tr '\\200-\\377\\000-\\177' '\\000-\\377'";
 
 #[test]
+fn a_passphrase_beside_the_key_that_it_opens_is_called_that() {
+    let place = Place::new();
+    place.plain("app.db");
+    pellucid(&place, "encrypt app.db").succeeded();
+    place.secret("keys/phrase", b"correct horse battery");
+    place.secret("phrase", b"correct horse battery");
+    pellucid(&place, "key bind --passphrase-file keys/phrase").succeeded();
+    for (file, is_beside) in [("keys/phrase", true), ("phrase", false)] {
+        for words in ["status", "doctor"] {
+            let mut command = place.command(PELLUCID);
+            command.env("PELLUCID_SERVICE_PASSPHRASE_FILE", place.path(file)).arg(words);
+            let told = said(&mut command).stdout;
+            assert_eq!(
+                told.contains("passphrase of the service master key lies beside"),
+                is_beside,
+                "{told}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_key_beside_the_lock_is_called_that_where_somebody_looks() {
     let place = Place::new();
     place.secret("phrase", b"correct horse battery");
