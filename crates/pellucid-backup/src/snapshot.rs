@@ -10,6 +10,7 @@ use pellucid::header::{Header, REGION_BYTES};
 use pellucid::shown::Shown;
 use pellucid::unit::{generation, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
+use pellucid_engine::header_change::in_use;
 use pellucid_engine::look::look;
 use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
@@ -58,7 +59,7 @@ impl Snapshot {
         let handle = loop {
             match attempt(path) {
                 Err(error) if Handle::is_busy(&error) && patience.wait() => {}
-                attempted => break attempted?,
+                attempted => break attempted.map_err(|error| in_use(path, error))?,
             }
         };
         let page_size = handle.number("PRAGMA page_size")?.try_into().unwrap_or(0);

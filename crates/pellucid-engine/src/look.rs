@@ -24,12 +24,23 @@ const RECOVERIES: u32 = 20;
 /// journal that would have to be played back before the next read. The connection is read-only
 /// because one that may write checkpoints when it closes. One that may write is opened only to roll
 /// back an interrupted transaction, or to finish an interrupted conversion or restore.
+///
+/// # Errors
+/// SQLite's, a busy one too: a caller that tries again asks [`Handle::is_busy`].
 pub fn look<'a>(file: &Path, uri: &str, options: &Options) -> Result<Handle<'a>, DatabaseError> {
-    look_by(file, options, |flags| Handle::open(file, uri, flags))
+    try_by(file, options, |flags| Handle::open(file, uri, flags))
 }
 
-/// Like [`look`], over connections that `connect` opens with the flags it gets.
+/// Like [`look`], over connections that `connect` opens with the flags it gets. The processes that do not give way are named.
 pub fn look_by<'a>(
+    file: &Path,
+    options: &Options,
+    connect: impl Fn(c_int) -> Result<Handle<'a>, DatabaseError>,
+) -> Result<Handle<'a>, DatabaseError> {
+    try_by(file, options, connect).map_err(|error| in_use(file, error))
+}
+
+fn try_by<'a>(
     file: &Path,
     options: &Options,
     connect: impl Fn(c_int) -> Result<Handle<'a>, DatabaseError>,
@@ -51,10 +62,7 @@ pub fn look_by<'a>(
         reader.run("BEGIN")?;
         reader.number(ANY_READ).map(|_| reader)
     };
-    let recover = || {
-        let recovered = open(ffi::OPEN_READWRITE).and_then(|writer| writer.number(ANY_READ));
-        recovered.map_err(|error| in_use(file, error))
-    };
+    let recover = || open(ffi::OPEN_READWRITE).and_then(|writer| writer.number(ANY_READ));
     let mut looked = look();
     if looked.is_err() && is_copy_beside(file) {
         recover()?;
@@ -69,7 +77,7 @@ pub fn look_by<'a>(
         recover()?;
         looked = look();
     }
-    looked.map_err(|error| in_use(file, error))
+    looked
 }
 
 /// Whether an interrupted transaction has to be rolled back first.
