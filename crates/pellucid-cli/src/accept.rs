@@ -10,13 +10,13 @@ use pellucid::header::Header;
 use pellucid::sector::{SectorZero, SECTOR_BYTES, SQLITE_MAGIC};
 use pellucid::shown::Shown;
 use pellucid_engine::inspect::{inspect, Kind};
-use pellucid_files::paths::{copy_path, own_name};
+use pellucid_files::paths::{copy_path, original_path, own_name};
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_keyring::{Action, Event, Keyring};
 use pellucid_vfs::lost_log;
 use pellucid_vfs::opened;
-use pellucid_vfs::pins::{Expectation, Lesser};
+use pellucid_vfs::pins::{parse_id, Expectation, Lesser};
 
 use crate::container::{begin, not_a_database};
 use crate::keys::OpenWith;
@@ -100,6 +100,15 @@ fn accept(path: &Path, output: &Output) -> Result<(), Failure> {
         ),
         Found::Lesser(lesser) => lesser.text().to_owned(),
     };
+    if matches!(found, Found::Lesser(Lesser::Missing)) && forget(&[original_path(path)])? > 0 {
+        record(path)?;
+        expected.release()?;
+        output.line(format!(
+            "{told}: accepted: no file; the keyring knows no database there any more"
+        ));
+        output.facts(&serde_json::json!({"path": name(path), "state": "accepted"}));
+        return Ok(());
+    }
     if found.is_expected(&expected) {
         let also = if logs.is_empty() { "nothing to accept" } else { "nothing else to accept" };
         output.line(format!("{told}: {also}: {what} is what is expected there"));
@@ -192,6 +201,22 @@ fn record(path: &Path) -> Result<(), Failure> {
     Ok(event.of(pellucid_files::paths::full_name(path)).record_here()?)
 }
 
+/// Forgets the databases that the keyring knows to lie at these paths, where no file is, and which keys they need: no rotation
+/// waits for them. How far their headers had come stays. Returns how many.
+fn forget(paths: &[PathBuf]) -> Result<usize, Failure> {
+    let keyring = Keyring::open(&Keyring::locate()?)?;
+    let mut forgotten = 0;
+    for (file, memory) in keyring.each_database()? {
+        let id = file.file_name().and_then(std::ffi::OsStr::to_str).and_then(parse_id);
+        let is_one = memory.is_ok_and(|memory| paths.contains(&memory.path));
+        if let (Some(id), true) = (id, is_one) {
+            keyring.forget_database(&id)?;
+            forgotten += 1;
+        }
+    }
+    Ok(forgotten)
+}
+
 fn forget_gone(directory: &Path, output: &Output) -> Result<ExitCode, Failure> {
     let under = std::path::absolute(directory).map_err(|error| {
         Failure::new(Id::of_system(&error), error, "look at the path").about(directory)
@@ -218,6 +243,7 @@ fn forget_gone(directory: &Path, output: &Output) -> Result<ExitCode, Failure> {
             .of(under.display().to_string())
             .record_here()?;
     }
+    forget(&gone)?;
     for path in &gone {
         keyring.unpin(path)?;
     }

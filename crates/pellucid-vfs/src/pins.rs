@@ -364,7 +364,8 @@ fn unreadable(error: &Error) -> Error {
     ))
 }
 
-fn parse_id(text: &str) -> Option<[u8; 16]> {
+/// A file id of 32 hexadecimal digits.
+pub fn parse_id(text: &str) -> Option<[u8; 16]> {
     let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number = u128::from_str_radix(text, 16).ok().filter(|_| digits)?;
     Some(number.to_be_bytes())

@@ -115,3 +115,24 @@ fn a_key_file_opens_a_pinned_database_only_where_its_pin_can_be_read() {
     command.args(read).env("PELLUCID_SERVICE_PASSPHRASE_FILE", place.path("pass"));
     crate::support::said(&mut command).succeeded();
 }
+
+#[test]
+fn a_removed_copy_is_forgotten_and_holds_no_rotation_up() {
+    for words in [&["accept", "copy.db"][..], &["accept", "--gone", "--under", "."]] {
+        let place = Place::new();
+        place.sealed("app.db", &[]);
+        let sql = "VACUUM INTO 'copy.db'";
+        place.pellucid(&["run", "--", "sqlite3", "app.db", sql]).succeeded();
+        place.pellucid(&["check", "copy.db"]).succeeded();
+        std::fs::remove_file(place.path("copy.db")).unwrap();
+        place.pellucid(&["cert", "create", "next"]).succeeded();
+        let rotate = ["rewrap", "--all-under", "pellucid", "--certificate", "next"];
+        let before = place.pellucid(&rotate);
+        assert!(before.code == 1 && before.stderr.contains("copy.db"), "{before:?}");
+        place.pellucid(words).succeeded();
+        place.pellucid(&["rewrap", "--all-under", "pellucid", "--certificate", "next"]).succeeded();
+        let dropped = place.pellucid(&["cert", "drop", "pellucid"]);
+        assert!(!dropped.all().contains("copy.db"), "{dropped:?}");
+        place.pellucid(&["check", "app.db"]).succeeded();
+    }
+}
