@@ -160,7 +160,10 @@ fn of_backups(facts: &Facts<'_>, metrics: &mut Metrics) {
     let Some(sets) = sets else { return };
     for found in facts.databases {
         let path = whole_name(&found.path).display().to_string();
-        let whole = sets.iter().filter(|set| !set.damaged && set.gone.is_empty());
+        // What was written to `NUL` is nowhere.
+        let is_kept = |files: &[String]| files.iter().any(|file| file != "NUL");
+        let whole =
+            sets.iter().filter(|set| !set.damaged && set.gone.is_empty() && is_kept(&set.files));
         let times = whole.filter(|set| set.path == path).filter_map(|set| seconds(&set.finished));
         last.get_or_create(&of_database(found)).set(times.max().unwrap_or(0));
     }

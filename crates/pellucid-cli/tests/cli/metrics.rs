@@ -33,6 +33,8 @@ fn a_backup_counts_for_the_database_at_its_path() {
     let after = metrics();
     let at = value(&after, last, "one/data.db").unwrap();
     assert!((began..=now()).contains(&at), "{began} {at}\n{after}");
+    place.pellucid(&["backup", "two/data.db", "--to", "NUL"]).succeeded();
+    assert_eq!(value(&metrics(), last, "two/data.db"), Some(0), "it was thrown away");
     assert_eq!(value(&after, last, "two/data.db"), Some(0), "{after}");
     assert!(after.contains("\npellucid_history_unreadable 0\n"), "{after}");
     // A history that is no database any more says nothing of backups, and that it does.
