@@ -8,7 +8,7 @@ use pellucid::sector::SECTOR_BYTES;
 use pellucid::shown::Shown;
 use pellucid::{Error, Subject};
 use pellucid_files::paths::{copy_path, resolved};
-use pellucid_host::code::Code;
+use pellucid_host::code::{note, Code};
 use pellucid_host::connection::{literal, Handle};
 use pellucid_host::ffi;
 use pellucid_host::patience::Patience;
@@ -21,6 +21,8 @@ use crate::convert::original::Original;
 use crate::convert::{Progress, Stage};
 use crate::header_change::{busy, in_use};
 
+/// Tries to put a database back into WAL mode where its conversion failed: the call that failed may fail again.
+const BACK_TO_WAL: u32 = 5;
 const RETRY: Duration = Duration::from_millis(20);
 
 /// A locked database. If its journal mode was WAL, it becomes WAL again, whatever happens.
@@ -150,7 +152,13 @@ impl Drop for Source<'_> {
         // This transaction changed nothing; ROLLBACK only releases the locks.
         let _ = self.handle.run("ROLLBACK");
         if self.was_wal && !self.done.get() {
-            let _ = self.handle.text("PRAGMA journal_mode=WAL");
+            // In the mode that was only for the conversion a commit promises less after a power cut.
+            let is_wal =
+                || self.handle.text("PRAGMA journal_mode=WAL").is_ok_and(|mode| mode == "wal");
+            if !(0..BACK_TO_WAL).any(|_| is_wal()) {
+                let what = "it was in WAL mode, and could not be put back into it: `PRAGMA journal_mode=WAL` does that";
+                note(ffi::NOTICE, self.path, what);
+            }
         }
     }
 }

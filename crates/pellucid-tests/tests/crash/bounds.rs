@@ -19,6 +19,9 @@ pub struct Bounds {
     pub floor: usize,
     pub acknowledged: usize,
     pub begun: usize,
+    /// Whether the present transaction has removed a rollback journal: a conversion that failed may have left its database in
+    /// that mode, if the call by which it is put back fails as well.
+    by_journal: bool,
 }
 
 impl Bounds {
@@ -34,7 +37,7 @@ impl Bounds {
 
     /// With commits up to `start` durable.
     pub fn from(scenario: Scenario, start: usize) -> Self {
-        Self { scenario, floor: start, acknowledged: start, begun: start }
+        Self { scenario, floor: start, acknowledged: start, begun: start, by_journal: false }
     }
 
     /// The oldest commit that may be the last one after a cut.
@@ -53,7 +56,11 @@ impl Bounds {
 
     pub fn follow(&mut self, event: &Event, trace: &Trace) {
         match event {
-            Event::Begun(number) => self.begun = *number,
+            Event::Begun(number) => {
+                self.begun = *number;
+                self.by_journal = false;
+            }
+            Event::Unlink { name } if name.ends_with("-journal") => self.by_journal = true,
             Event::Acknowledged(number) => {
                 // A commit that failed has a number too, so the one before is not always one less.
                 let durable = match self.lag() {
@@ -87,6 +94,7 @@ impl Bounds {
         let mode = match self.scenario.theme {
             // The journal mode changes on the way.
             Theme::Rebuild => Mode::Delete,
+            _ if self.by_journal && self.scenario.mode == Mode::Wal => Mode::Delete,
             _ => self.scenario.mode,
         };
         match mode {
