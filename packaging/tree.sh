@@ -14,6 +14,7 @@ cat LICENSE-MIT LICENSE-APACHE NOTICE > "$doc/copyright"
 packaging/contents.py licences > "$doc/licences-of-others"
 packaging/contents.py sbom > "$doc/sbom.cdx.json"
 install -D -m 644 packaging/pellucid.service.example "$doc/examples/pellucid.service"
+install -D -m 644 packaging/prometheus/pellucid.rules.yml "$doc/examples/pellucid.rules.yml"
 for unit in packaging/pellucid-{policy,backup@}.{service,timer}; do
   install -D -m 644 "$unit" "$tree/lib/systemd/system/${unit##*/}"
 done

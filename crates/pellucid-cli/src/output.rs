@@ -21,7 +21,7 @@ mod names;
 mod table;
 mod wrap;
 
-pub use failure::Failure;
+pub use failure::{no_folder_hint, Failure};
 pub use id::Id;
 pub use names::{name, names, quoted, word};
 pub use table::{list, pad, table, Grid};

@@ -345,7 +345,8 @@ impl Targets {
         }
         let beside = new_name(path);
         let io = |error| Error::io(Subject::File(beside.clone()), error);
-        let folder = Folder::of(path).map_err(io)?;
+        let folder =
+            Folder::of(path).map_err(|error| Error::io(Subject::File(path.to_owned()), error))?;
         // The rest of an interrupted backup. A complete one has got its name before ([`settle`]).
         if let Some(left) = opened(&beside, false)? {
             assert_left_over(&beside)?;

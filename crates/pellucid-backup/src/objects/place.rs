@@ -56,6 +56,11 @@ impl Place {
         Ok(Self { store: Arc::from(store), path, url: url.to_owned(), bucket })
     }
 
+    /// Whether the store is a directory of this machine.
+    pub fn is_a_file(&self) -> bool {
+        self.url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
+    }
+
     /// Refuses a name that no store would take with what a backup adds to it.
     ///
     /// # Errors

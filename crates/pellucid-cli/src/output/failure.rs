@@ -1,5 +1,6 @@
 //! Errors for people and machines: what happened, what to do next, and with which exit status.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -112,6 +113,31 @@ impl Failure {
     }
 }
 
+/// The file that an error is about.
+fn subject_path(subject: &Subject) -> Option<&Path> {
+    match subject {
+        Subject::File(path) => Some(path),
+        _ => None,
+    }
+}
+
+const LOOK: &str = "look at the path";
+
+/// What to do about a file that is not there or cannot be made: the first directory on the way to it that is missing is named.
+pub fn no_folder_hint(path: &Path) -> Cow<'static, str> {
+    let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    // A store's name has no directories that anybody makes.
+    let is_url = path.to_str().is_some_and(|text| text.contains("://"));
+    let missing = folders.take_while(|folder| !folder.exists()).last();
+    match missing.filter(|_| !is_url) {
+        Some(folder) => {
+            format!("there is no directory `{}`: make it, or look at the path", folder.shown())
+                .into()
+        }
+        None => LOOK.into(),
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let (own, exit, hint) = match &error {
@@ -123,7 +149,10 @@ impl From<Error> for Failure {
                     Some(libc::ENAMETOOLONG) => {
                         return Self::new(Id::NameTooLong, &error, TOO_LONG)
                     }
-                    Some(libc::ENOENT) => Some("look at the path"),
+                    Some(libc::ENOENT) => {
+                        let hint = subject_path(subject).map_or_else(|| LOOK.into(), no_folder_hint);
+                        return Self::new(Id::of_system(source), &error, hint);
+                    }
                     Some(libc::EACCES) if of_the_machine(subject) => Some(
                         "the keyring belongs to the system instance: only root changes it, and members of its \
                          group open databases with it; use `sudo`, or an instance of your own in \

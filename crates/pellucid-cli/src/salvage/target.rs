@@ -17,7 +17,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::layout::Layout;
 use super::report::Report;
-use crate::output::{Failure, Id};
+use crate::output::{no_folder_hint, Failure, Id};
 
 /// A database that is being made.
 #[derive(Debug)]
@@ -36,8 +36,11 @@ impl Target {
     /// Refuses to write over anything.
     pub fn refuse_existing(to: &Path) -> Result<(), Failure> {
         let io = |error: std::io::Error| {
-            Failure::new(Id::of_system(&error), &error, "look at the permissions of the directory")
-                .about(to)
+            let hint = match error.kind() {
+                std::io::ErrorKind::NotFound => no_folder_hint(to),
+                _ => "look at the permissions of the directory".into(),
+            };
+            Failure::new(Id::of_system(&error), &error, hint).about(to)
         };
         let folder = Folder::of(to).map_err(io)?;
         if folder.has(&name_of(to)) {

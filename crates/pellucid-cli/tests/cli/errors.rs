@@ -435,3 +435,46 @@ fn a_full_disk_is_said_and_the_database_stays() {
         assert_eq!(before, place.snapshot(), "{room}");
     }
 }
+
+/// Where the directory of what is named is missing, the hint names that, and no working file is named.
+#[test]
+fn a_directory_that_is_missing_is_named() {
+    let place = Place::new();
+    place.plain("app.db");
+    place.pellucid(&["encrypt", "app.db"]).succeeded();
+    place.pellucid(&["backup", "app.db", "--to", "a.bak"]).succeeded();
+    let folder = place.path("none");
+    let file = folder.join("deep/x");
+    let file = file.to_str().unwrap();
+    let url = format!("file://{file}");
+    for arguments in [
+        &["backup", "app.db", "--to", file][..],
+        &["backup", "app.db", "--to", "b.bak", "--to", file],
+        &["backup", "app.db", "--to", "c.bak", "--mirror", file],
+        &["backup", file, "--to", "d.bak"],
+        &["restore", "a.bak", "--to", file],
+        &["restore", file, "--to", "e.db"],
+        &["salvage", "app.db", "--to", file],
+        &["salvage", file, "--to", "f.db"],
+        &["verify", file],
+        &["header", file],
+        &["check", file],
+        &["encrypt", file],
+        &["decrypt", file],
+        &["rekey", file],
+    ] {
+        let told = place.pellucid(arguments);
+        let hint =
+            format!("there is no directory `{}`: make it, or look at the path", folder.display());
+        assert_eq!(told.code, 1, "{arguments:?}: {told:?}");
+        assert!(told.stderr.contains(&hint), "{arguments:?}: {told:?}");
+        assert!(!told.stderr.contains("pellucid-new"), "{arguments:?}: {told:?}");
+        assert!(told.stderr.contains(&format!("`{file}`: ")), "{arguments:?}: {told:?}");
+    }
+    let told = place.pellucid(&["backup", "app.db", "--to", &url]);
+    assert!(told.code == 1 && told.stderr.contains(&url), "{told:?}");
+    let mut left: Vec<_> =
+        std::fs::read_dir(place.path(".")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    left.sort();
+    assert!(!left.iter().any(|name| name.to_string_lossy().contains("pellucid-new")), "{left:?}");
+}

@@ -7,6 +7,7 @@
 //!
 //! A database of 2 GiB: PELLUCID_OBJECT_MIB=2048 cargo test --workspace --test cli objects::a_large_backup -- --nocapture.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use crate::support::store::{servers, Server, SECRET};
@@ -127,8 +128,11 @@ fn a_killed_backup_leaves_no_object_under_its_name() {
     let bytes = std::fs::read(place.path("store/app.bak")).unwrap();
     assert!(bytes.starts_with(b"{"), "the name is a pointer");
     for entry in std::fs::read_dir(place.path("store")).unwrap() {
-        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        let entry = entry.unwrap();
+        let bytes = std::fs::read(entry.path()).unwrap();
         assert!(!bytes.windows(16).any(|window| window == b"marked-plaintext"));
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{entry:?}");
     }
     place.pellucid(&["restore", &url, "--to", "back.db"]).succeeded();
     assert_eq!(rows(&place, "back.db"), rows(&place, "app.db"));
