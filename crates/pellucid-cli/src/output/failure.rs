@@ -9,6 +9,7 @@ use pellucid::message::{self, Message};
 use pellucid::protector::ALLOW_COST;
 use pellucid::shown::Shown;
 use pellucid::Error;
+use pellucid_files::paths::look;
 use pellucid_host::DatabaseError;
 use pellucid_keyring::Keyring;
 
@@ -128,7 +129,9 @@ pub fn no_folder_hint(path: &Path) -> Cow<'static, str> {
     let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     // A store's name has no directories that anybody makes.
     let is_url = path.to_str().is_some_and(|text| text.contains("://"));
-    let missing = folders.take_while(|folder| !folder.exists()).last();
+    let is_missing =
+        |folder: &&Path| look(folder).is_err_and(|error| Id::of_system(&error) == Id::NotFound);
+    let missing = folders.take_while(is_missing).last();
     match missing.filter(|_| !is_url) {
         Some(folder) => {
             format!("there is no directory `{}`: make it, or look at the path", folder.shown())
