@@ -34,6 +34,7 @@ impl Code {
 /// Returns the code that SQLite gets for an error, whatever the file.
 pub fn code_of(error: &Error) -> Code {
     Code(match error {
+        error if is_out_of_files(error) => ffi::CANTOPEN,
         Error::Io { .. } => ffi::IOERR,
         Error::Corrupt { .. } => ffi::CORRUPT,
         Error::Unauthentic { .. } => ffi::IOERR_DATA,
@@ -45,6 +46,15 @@ pub fn code_of(error: &Error) -> Code {
         Error::LimitReached { .. } => ffi::FULL,
         _ => ffi::ERROR,
     })
+}
+
+/// Whether the process, or the system, has no descriptor left: the file may be whole, and is not looked at.
+pub fn is_out_of_files(error: &Error) -> bool {
+    let system = match error {
+        Error::Io { source, .. } => source.raw_os_error(),
+        _ => None,
+    };
+    matches!(system, Some(libc::EMFILE | libc::ENFILE))
 }
 
 /// Logs `error` about `file` and returns the code for SQLite.

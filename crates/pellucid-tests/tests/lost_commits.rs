@@ -312,14 +312,43 @@ fn a_frame_that_was_rolled_back_and_is_put_back_hides_no_commits() {
     Bench::pay(&connection, COMMITS);
     let left = bench.left();
     drop(connection);
-    for frame in 4..COMMITS {
+    let put_back = |frame: usize| {
         bench.put(&left, |log| {
             let frame = start(frame)..start(frame + 1);
             log[frame.clone()].copy_from_slice(&rolled_back.log[frame]);
         });
+    };
+    for frame in 4..COMMITS {
+        put_back(frame);
         let found = bench.found();
         assert_eq!((found.len(), found[0].0 as usize), (1, frame), "{found:?}");
     }
+    while_it_cannot_be_kept(&bench, || put_back(6));
+}
+
+/// As long as what lies behind the end cannot be kept, no connection takes the log for recovered and writes over it; then it
+/// is kept, and whoever was refused goes on.
+fn while_it_cannot_be_kept(bench: &Bench, put_back: impl FnOnce()) {
+    put_back();
+    let taken: Vec<_> = (1..=4).map(|n| bench.path(&format!("-wal-lost-{n}"))).collect();
+    for name in &taken {
+        fs::write(name, "another").unwrap();
+    }
+    let log = fs::read(bench.path("-wal")).unwrap();
+    let pays = |connection: &Connection| connection.execute("INSERT INTO payment VALUES(77)", []);
+    let uri = format!("file:{}?vfs=pellucid", bench.path("").display());
+    let [first, second] = [(); 2].map(|()| content::open(&uri).unwrap());
+    for connection in [&first, &first, &second, &first, &second] {
+        pays(connection).expect_err("nothing is kept");
+        assert!(fs::read(bench.path("-wal")).unwrap() == log, "the log has been written to");
+    }
+    for name in &taken {
+        fs::remove_file(name).unwrap();
+    }
+    pays(&second).unwrap();
+    pays(&first).unwrap();
+    let [kept] = &lost_log::kept(&bench.path(""))[..] else { panic!("nothing was kept") };
+    assert!(fs::read(kept).unwrap()[start(6)..] == log[start(6)..]);
 }
 
 #[test]

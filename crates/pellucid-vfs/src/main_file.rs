@@ -33,7 +33,7 @@ pub struct MainFile {
     lower: Lower,
     database: Database,
     require: bool,
-    /// Why the log is not used after its recovery.
+    /// Why the log is not used after its recovery, until SQLite was given it.
     recovery_failed: Cell<Option<Code>>,
     /// What the URI asks for, if a new file has to be sealed whatever is open then.
     seal_new: Option<Request>,
@@ -383,7 +383,7 @@ impl MainFile {
             return self.lower.shm_lock(first, count, flags);
         }
         let taken = flags & ffi::SHM_LOCK != 0;
-        if let (true, Some(Code(code))) = (taken, self.recovery_failed.get()) {
+        if let (true, Some(Code(code))) = (taken, self.recovery_failed.take()) {
             return code;
         }
         let flushed = if taken { self.link.flush() } else { self.link.flush_untold() };
@@ -454,10 +454,11 @@ impl MainFile {
     }
 
     /// Looks behind the end that a recovery has found, before anybody writes there. SQLite hears of no error while it gives a
-    /// lock back: the next lock is refused then.
+    /// lock back: the next lock is refused then, and whoever comes next has to recover the log again.
     fn after_recovery(&self) {
         let Some(counted) = self.link.index.frames() else { return };
         if let Err(code) = self.link.keep_lost_behind(counted) {
+            self.link.index.take_back();
             self.recovery_failed.set(Some(code));
         }
     }

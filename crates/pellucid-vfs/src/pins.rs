@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use pellucid::hash::hex;
 use pellucid::header::Header;
 use pellucid::{Error, Result, Subject};
+use pellucid_host::code::is_out_of_files;
 use pellucid_keyring::policy::{Limit, Policy};
 use pellucid_keyring::{Keyring, Pin};
 
@@ -109,7 +110,7 @@ impl Expectation {
         let pins = found.pins()?;
         let (Some(home), false) = (found.home(), pins.is_empty()) else { return Ok(found) };
         let all = Keyring::open(home).and_then(|keyring| keyring.each_pin());
-        let all = all.map_err(|error| unreadable(&error))?;
+        let all = all.map_err(unreadable)?;
         let ids: Vec<_> = pins.iter().map(|pin| pin.file_id).collect();
         let of_them = all.into_iter().filter_map(|(_, pin)| pin.ok());
         let of_them = of_them.filter(|pin| ids.contains(&pin.file_id)).map(|pin| pin.path);
@@ -126,7 +127,7 @@ impl Expectation {
         let found = Self::at(path)?;
         let Some(home) = found.home() else { return Ok(Vec::new()) };
         let all = Keyring::open(home).and_then(|keyring| keyring.each_pin());
-        let all = all.map_err(|error| unreadable(&error))?;
+        let all = all.map_err(unreadable)?;
         let under = all.into_iter().filter_map(|(_, pin)| pin.ok()).filter(|pin| pin.dek == *dek);
         let mut copies: Vec<_> = under.map(|pin| pin.path).collect();
         copies.retain(|copy| names::is_another_file(copy, path));
@@ -143,7 +144,7 @@ impl Expectation {
     /// # Errors
     /// [`Error::MissingKey`] if there are some and they cannot be read.
     pub fn pins(&self) -> Result<Vec<Pin>> {
-        Keyring::pins_at(&self.homes, &self.names.all).map_err(|error| unreadable(&error))
+        Keyring::pins_at(&self.homes, &self.names.all).map_err(unreadable)
     }
 
     /// Refuses a file that is not a container where one is expected.
@@ -308,7 +309,7 @@ impl Expectation {
     }
 
     fn is_retired(&self, commitment: &[u8; 32]) -> Result<bool> {
-        Keyring::is_retired_at(&self.homes, commitment).map_err(|error| unreadable(&error))
+        Keyring::is_retired_at(&self.homes, commitment).map_err(unreadable)
     }
 
     /// The words that name the command which accepts what is at the path.
@@ -357,7 +358,10 @@ fn accepts(path: &Path) -> String {
     }
 }
 
-fn unreadable(error: &Error) -> Error {
+fn unreadable(error: Error) -> Error {
+    if is_out_of_files(&error) {
+        return error;
+    }
     Error::missing_key(Subject::Container, format!(
         "what is expected at this path is said by the keyring, which cannot be read: {error}; put that file back, or let this \
          account read it"

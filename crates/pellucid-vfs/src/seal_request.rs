@@ -14,6 +14,7 @@ use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::protector::{Binding, KeyFile, KeySource, Passphrase, Protector};
 use pellucid::shown::Shown;
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
+use pellucid_host::code::is_out_of_files;
 use pellucid_keyring::{Action, DatabaseMemory, Event, Keyring};
 
 /// Keys a connection may open protectors with.
@@ -329,6 +330,9 @@ pub fn check_state(header: &Header) -> Result<()> {
 fn recall(header: &Header) -> Result<Option<DatabaseMemory>> {
     let Ok(home) = Keyring::locate() else { return Ok(None) };
     Keyring::recall_at(&home, &header.file_id).map_err(|error| {
+        if is_out_of_files(&error) {
+            return error;
+        }
         let cause = format!(
             "whether it was switched off by an older header is said by the keyring, which cannot be read: {error}; put that \
              file back, or let this account read it"

@@ -18,6 +18,8 @@ const HEADER_WORDS: usize = 34;
 /// that count.
 const SIZE_WORD: usize = 3;
 const FRAMES_WORD: usize = 4;
+/// Words of the header's two copies.
+const COPIES_WORDS: usize = 24;
 /// Page numbers in a region. In the first region the header takes the place of some.
 const PAGES: u32 = 4096;
 const PAGES_FIRST: u32 = PAGES - HEADER_WORDS as u32;
@@ -71,6 +73,17 @@ impl WalIndex {
     /// The last frame that counts according to the index. `None` if the index is not mapped.
     pub fn frames(&self) -> Option<u32> {
         self.word(0, FRAMES_WORD)
+    }
+
+    /// Takes a recovery back: zeros in both copies of the header are an index that nobody has made yet (`walIndexTryHdr`).
+    /// Called under the recovery lock, under which SQLite writes the header.
+    pub fn take_back(&self) {
+        let regions = self.0.borrow();
+        let Some(start) = regions.first().copied().filter(|start| !start.is_null()) else { return };
+        for at in 0..COPIES_WORDS {
+            // SAFETY: the region is mapped (`map`), and SQLite has written to it under the lock that this connection holds.
+            unsafe { (*start.add(at)).store(0, Ordering::Relaxed) };
+        }
     }
 
     fn word(&self, region: usize, at: usize) -> Option<u32> {

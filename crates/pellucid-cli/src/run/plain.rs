@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// First bytes of a plain SQLite database.
@@ -50,12 +50,14 @@ fn databases(named: &[&Path]) -> Vec<((u64, u64), PathBuf)> {
 ///
 /// This process has no SQLite locks that closing a descriptor could drop.
 fn plain_database(path: &Path) -> Option<(u64, u64)> {
-    // Looked at before it is opened: opening a FIFO would wait.
+    // Looked at before it is opened, because opening a device does something. A FIFO that has taken the name since is not
+    // waited for.
     if !fs::metadata(path).ok()?.is_file() {
         return None;
     }
-    let mut file = File::open(path).ok()?;
-    let data = file.metadata().ok()?;
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let mut file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let data = file.metadata().ok().filter(fs::Metadata::is_file)?;
     let mut first = [0; MAGIC.len()];
     file.read_exact(&mut first).ok()?;
     (first == *MAGIC).then(|| (data.dev(), data.ino()))

@@ -1,7 +1,7 @@
 //! Goal: what the machine denies the program, a reader of what it says or threads of its own, stops no change half way.
 //!
 //! Method: two databases are encrypted with standard error closed at its other end; one is checked, whole and damaged,
-//! while no thread can be started.
+//! while no thread can be started; one is written to with every number of files that may be open.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -82,4 +82,32 @@ fn a_backup_without_threads_is_an_error_and_leaves_nothing() {
         let left = place.snapshot().into_keys().find(|path| path.to_string_lossy().contains(made));
         assert!(left.is_none(), "{words}: {left:?}");
     }
+}
+
+/// SQLite's word for it is that it cannot open the file: nobody looks for a broken disk, or for a key.
+#[test]
+fn with_too_few_open_files_a_database_cannot_be_opened_and_is_not_called_anything_else() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    let library = place.pellucid(&["extension"]).succeeded();
+    let mut told = [0; 2];
+    for files in 4..24 {
+        let insert = "CREATE TABLE IF NOT EXISTS few(a); BEGIN; INSERT INTO few VALUES(1); COMMIT; SELECT 'written';";
+        let script = format!("ulimit -n {files}; exec sqlite3 -batch app.db \"{insert}\"");
+        let mut command = place.command("bash");
+        command
+            .args(["-c", &script])
+            .env("LD_PRELOAD", library.trim())
+            .env("PELLUCID_PRELOAD", "1");
+        let said = said(&mut command);
+        let is_written = said.stdout.contains("written");
+        told[usize::from(is_written)] += 1;
+        let says_so = said.stderr.contains("unable to open database file");
+        // Below that not even the program starts.
+        let is_unstarted = said.stderr.contains("error while loading")
+            || said.stderr.contains("cannot open shared object");
+        assert!(is_written || says_so || is_unstarted, "{files}: {said:?}");
+    }
+    assert!(told[0] > 3 && told[1] > 3, "{told:?}");
+    place.pellucid(&["check", "app.db"]).succeeded();
 }
