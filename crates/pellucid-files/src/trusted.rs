@@ -313,7 +313,7 @@ impl Walk {
         if owner == 0 {
             return Ok(());
         }
-        if is_unmapped(owner) {
+        if is_unmapped(owner)? {
             return Err(Stop::Refused(format!(
                 "the owner of `{}` is not known in this user namespace, and so nobody who is trusted with it; map its \
                  owner, or root, into the container",
@@ -350,7 +350,7 @@ impl Walk {
             let may = match holder {
                 _ if rights & WRITE == 0 => true,
                 Holder::User(user) => user == 0 || user == self.caller,
-                Holder::Group(group) => self.is_private(group),
+                Holder::Group(group) => self.is_private(group)?,
             };
             if !may {
                 return Err(Stop::Refused(format!(
@@ -402,23 +402,21 @@ impl Walk {
 
     /// The group that was made with the caller's account, or root's, and has nobody else in it: with it, a umask of 002
     /// lets nobody in. A group that the two files do not know may have anybody in it.
-    fn is_private(&self, group: u32) -> bool {
-        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    fn is_private(&self, group: u32) -> Walked<bool> {
+        let (users, groups) = (text_of("/etc/passwd")?, text_of("/etc/group")?);
         let users: Vec<Vec<&str>> = users.lines().map(|line| line.split(':').collect()).collect();
         let number = |fields: &[&str], at: usize| fields.get(at)?.parse::<u32>().ok();
         let mut own = users.iter().filter(|user| number(user, 3) == Some(group));
-        let (Some(user), None) = (own.next(), own.next()) else { return false };
+        let (Some(user), None) = (own.next(), own.next()) else { return Ok(false) };
         let trusted = number(user, 2).is_some_and(|uid| uid == 0 || uid == self.caller);
         let mut named = groups
             .lines()
             .map(|line| line.split(':').collect::<Vec<_>>())
             .filter(|fields| number(fields, 2) == Some(group));
-        let (Some(found), None) = (named.next(), named.next()) else { return false };
+        let (Some(found), None) = (named.next(), named.next()) else { return Ok(false) };
         let members = found.get(3).copied().unwrap_or_default();
-        trusted
-            && found.first() == user.first()
-            && members.split(',').all(|member| member.is_empty() || Some(&member) == user.first())
+        let is_own = |member: &str| member.is_empty() || Some(&member) == user.first();
+        Ok(trusted && found.first() == user.first() && members.split(',').all(is_own))
     }
 
     fn open(&self, path: &Path, guard: Guard<'_>) -> Walked<File> {
@@ -560,22 +558,35 @@ fn field_of(user: u32, at: usize) -> Option<String> {
 
 /// Whether `id` is what the kernel says for every account that a user namespace does not have (user_namespaces(7)): then
 /// it may be anybody's, even if the caller's own looks the same.
-fn is_unmapped(id: u32) -> bool {
+fn is_unmapped(id: u32) -> Walked<bool> {
     static OVERFLOW: OnceLock<u32> = OnceLock::new();
     let overflow = OVERFLOW.get_or_init(|| {
         let told = std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok();
         told.and_then(|text| text.trim().parse().ok()).unwrap_or(OVERFLOW_USUALLY)
     });
     if id != *overflow {
-        return false;
+        return Ok(false);
     }
-    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let map = text_of("/proc/self/uid_map")?;
     let covers = |line: &str| {
         let mut numbers = line.split_whitespace().map(str::parse::<u32>);
         let (first, count) = (numbers.next()?.ok()?, numbers.nth(1)?.ok()?);
         Some(id >= first && id - first < count)
     };
-    !map.lines().any(|line| covers(line).unwrap_or(false))
+    Ok(!map.lines().any(|line| covers(line).unwrap_or(false)))
+}
+
+/// What the system says in one of its files; nothing, if it has none. Without a descriptor for it nothing is known, and that
+/// is no answer.
+fn text_of(path: &str) -> Walked<String> {
+    let failed = match std::fs::read_to_string(path) {
+        Ok(text) => return Ok(text),
+        Err(error) => Errno::from_io_error(&error),
+    };
+    match failed {
+        Some(errno @ (Errno::MFILE | Errno::NFILE)) => Err(Stop::Io(errno)),
+        _ => Ok(String::new()),
+    }
 }
 
 #[cfg(test)]
