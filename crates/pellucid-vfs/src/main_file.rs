@@ -383,7 +383,8 @@ impl MainFile {
             return self.lower.shm_lock(first, count, flags);
         }
         let taken = flags & ffi::SHM_LOCK != 0;
-        if let (true, Some(Code(code))) = (taken, self.recovery_failed.take()) {
+        // SQLite hears of it by a lock that it asks for, and not by one that it gives back.
+        if let Some(Code(code)) = taken.then(|| self.recovery_failed.take()).flatten() {
             return code;
         }
         let flushed = if taken { self.link.flush() } else { self.link.flush_untold() };
