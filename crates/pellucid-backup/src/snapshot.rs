@@ -69,8 +69,8 @@ impl Snapshot {
         let path = path.to_owned();
         let mut begun = Self { handle, path, page_size, pages, wal, first, first_in_file };
         if pages > 0 {
-            if let Some((_, link)) = opened::main(&begun.handle)? {
-                link.is_whole.set(true);
+            if let Some((_, container)) = opened::main(&begun.handle)? {
+                container.is_whole.set(true);
             }
             let mut first = vec![0; page_size as usize];
             begun.reader()?.read_page(1, &mut first)?;
@@ -102,7 +102,7 @@ impl Snapshot {
     /// # Errors
     /// [`DatabaseError`] if it cannot be read.
     pub fn sealed_header(&self) -> std::result::Result<Option<Header>, DatabaseError> {
-        let Some((_, link)) = opened::sealed(&self.handle)? else {
+        let Some((_, container)) = opened::sealed(&self.handle)? else {
             return Ok(None);
         };
         // In WAL mode somebody may have changed who opens it since the transaction began.
@@ -111,8 +111,8 @@ impl Snapshot {
             code,
             message: "its header cannot be read".to_owned(),
         };
-        link.refresh().map_err(failed)?;
-        Ok(Some(link.header().ok_or(failed(Code(ffi::IOERR)))?))
+        container.refresh().map_err(failed)?;
+        Ok(Some(container.header().ok_or(failed(Code(ffi::IOERR)))?))
     }
 
     /// Whether the file still is the one that the snapshot is of. Locks keep SQLite from changing it under a reader; what
@@ -155,7 +155,7 @@ impl Snapshot {
             let cause = std::io::Error::other(format!("SQLite code {}", code.0));
             Error::io(Subject::File(self.path.clone()), cause)
         };
-        let Some((lower, link)) =
+        let Some((lower, container)) =
             opened::main(&self.handle).map_err(|error| self.told(1, error))?
         else {
             return Err(Error::misuse(
@@ -164,7 +164,7 @@ impl Snapshot {
             ));
         };
         let mut page = vec![0; self.page_size as usize];
-        if !link.is_born() {
+        if !container.is_born() {
             return match lower.read(&mut page, 0).map_err(io)? {
                 ReadEnd::Full => Ok(page),
                 ReadEnd::Short => Err(self.cut(1)),
@@ -176,10 +176,10 @@ impl Snapshot {
             if lower.read(&mut page, REGION_BYTES).map_err(io)? == ReadEnd::Short {
                 return Err(self.cut(1));
             }
-            if generation(&page).is_some_and(|named| link.is_newer(named)) {
-                link.refresh().map_err(io)?;
+            if generation(&page).is_some_and(|named| container.is_newer(named)) {
+                container.refresh().map_err(io)?;
             }
-            opened = link.try_open_page(1, &page, &mut content);
+            opened = container.try_open_page(1, &page, &mut content);
             if opened.is_ok() {
                 return Ok(content);
             }
@@ -200,11 +200,11 @@ impl Snapshot {
 
     /// Why page `number` was not read.
     fn told(&self, number: u32, error: DatabaseError) -> Error {
-        if let Ok(Some((lower, link))) = opened::main(&self.handle) {
-            let region = if link.is_born() { REGION_BYTES } else { 0 };
+        if let Ok(Some((lower, container))) = opened::main(&self.handle) {
+            let region = if container.is_born() { REGION_BYTES } else { 0 };
             let end = region + u64::from(number) * u64::from(self.page_size);
             let is_short = lower.size().is_ok_and(|size| size < end);
-            if link.was_cut.take() || (is_short && is_damage(&error)) {
+            if container.was_cut.take() || (is_short && is_damage(&error)) {
                 return self.cut(number);
             }
         }

@@ -149,7 +149,7 @@ fn authenticated(path: &Path) -> Result<Box<Header>, Failure> {
     let uri = uri(path, "vfs=pellucid&require=container&pellucid_accept=1");
     let handle = Handle::open(path, &uri, ffi::OPEN_READONLY)?;
     let opened = opened::sealed(&handle)?;
-    let header = opened.and_then(|(_, link)| link.header());
+    let header = opened.and_then(|(_, container)| container.header());
     header.map(Box::new).ok_or_else(|| not_a_database(path))
 }
 

@@ -140,30 +140,30 @@ pub fn audit_with(
     let (handle, began) = begin(path, load, &mut audit)?;
     // The log of a later version is no damage, and its content is unknown.
     pellucid_vfs::refuse_newer_at(&pellucid_files::paths::beside(path, "-wal"))?;
-    let (lower, link) = opened::sealed(&handle)?.ok_or_else(|| {
+    let (lower, container) = opened::sealed(&handle)?.ok_or_else(|| {
         pellucid::Error::misuse(
             pellucid::Subject::File(path.to_owned()),
             "not an encrypted database",
         )
     })?;
-    audit.file_id = link.header().map_or([0; 16], |header| header.file_id);
+    audit.file_id = container.header().map_or([0; 16], |header| header.file_id);
     if began.is_ok() {
         handle.run("COMMIT")?;
     }
     let started = Instant::now();
-    let suspects = physical::read(path, lower, &link, options.cores, &mut audit, watch)?;
+    let suspects = physical::read(path, lower, &container, options.cores, &mut audit, watch)?;
     audit.took = started.elapsed();
     let began = began.and_then(|()| read_transaction(&handle));
-    physical::confirm(&handle, lower, &link, began.is_ok(), suspects, &mut audit)?;
+    physical::confirm(&handle, lower, &container, began.is_ok(), suspects, &mut audit)?;
     if let Some(wal) = opened::wal(&handle)?.filter(|_| began.is_ok()) {
-        logs::check_frames(lower, &wal, &link, &mut audit)?;
+        logs::check_frames(lower, &wal, &container, &mut audit)?;
     }
     owners::name(path, &mut audit);
     if options.physical_only || !audit.damaged_records.is_empty() {
         return Ok(audit);
     }
     match began {
-        Ok(()) => check_content(&handle, &link, &mut audit, watch),
+        Ok(()) => check_content(&handle, &container, &mut audit, watch),
         Err(error) => audit.integrity.push(error.to_string()),
     }
     Ok(audit)
@@ -219,7 +219,7 @@ fn begin<'a>(
 /// Runs SQLite's checks. The pages that they have read so far give their approximate progress.
 fn check_content(
     handle: &Handle<'_>,
-    link: &pellucid_vfs::link::Link,
+    container: &pellucid_vfs::container::Container,
     audit: &mut Audit,
     watch: &mut Watch<'_>,
 ) {
@@ -230,9 +230,9 @@ fn check_content(
     {
         audit.integrity.push(error.to_string());
     }
-    let before = link.opened();
+    let before = container.opened();
     let mut told = |doing| {
-        watch(doing, ((link.opened() - before) * page_bytes).min(bytes), bytes);
+        watch(doing, ((container.opened() - before) * page_bytes).min(bytes), bytes);
     };
     let done = handle.watched(&mut || told(Doing::Structure), |handle| {
         let whole = rows_of_check(handle, "PRAGMA integrity_check", &mut audit.integrity);

@@ -13,7 +13,7 @@ use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::patience::Patience;
 use pellucid_host::{holders, DatabaseError};
-use pellucid_vfs::link::Link;
+use pellucid_vfs::container::Container;
 use pellucid_vfs::opened;
 use pellucid_vfs::seal_request::{later_sequence, remember};
 
@@ -49,31 +49,31 @@ impl From<Header> for Next {
 /// [`DatabaseError`]; the header was not changed then.
 pub fn change(
     path: &Path,
-    mut make: impl FnMut(&Link, &Header, &ContainerKeys) -> Result<Option<Next>>,
+    mut make: impl FnMut(&Container, &Header, &ContainerKeys) -> Result<Option<Next>>,
     commit: impl FnOnce() -> Result<()>,
 ) -> std::result::Result<Header, DatabaseError> {
     let handle = Handle::open(path, &uri(path, AS_CHANGE), ffi::OPEN_READWRITE)?;
     handle.busy_timeout(TIMEOUT.as_millis() as std::ffi::c_int);
     // The first statement reads the header and rolls back an interrupted transaction.
     handle.run("SELECT 1 FROM sqlite_schema")?;
-    let (lower, link) = opened::sealed(&handle)?.ok_or_else(|| {
+    let (lower, container) = opened::sealed(&handle)?.ok_or_else(|| {
         Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
     })?;
     let failed = |code| cannot_write(path, code);
     let mut next = loop {
-        let header = link.header().ok_or(failed(Code(ffi::IOERR)))?;
-        let keys = link.keys().map_err(failed)?;
+        let header = container.header().ok_or(failed(Code(ffi::IOERR)))?;
+        let keys = container.keys().map_err(failed)?;
         header.flags.check_writable(Subject::File(path.to_owned()))?;
-        let Some(next) = make(&link, &header, &keys)? else { return Ok(header) };
+        let Some(next) = make(&container, &header, &keys)? else { return Ok(header) };
         // This is EXCLUSIVE in rollback mode, and the write lock in WAL mode; the checkpoint lock
         // is taken below.
         handle.begin("BEGIN EXCLUSIVE", TIMEOUT).map_err(|error| in_use(path, error))?;
-        if link.header().is_some_and(|now| now.sequence == header.sequence) {
+        if container.header().is_some_and(|now| now.sequence == header.sequence) {
             break next;
         }
         handle.run("ROLLBACK")?;
     };
-    let keys = link.keys().map_err(failed)?;
+    let keys = container.keys().map_err(failed)?;
     let dek = next.dek.as_ref().or(keys.dek()).ok_or(failed(Code(ffi::IOERR)))?;
     // Encodes the header once before, for a typed error: too many protectors.
     next.header.encode(keys.header_key())?;
@@ -81,19 +81,19 @@ pub fn change(
     commit()?;
     let patience = Patience::new(TIMEOUT, CHECKPOINT_PAUSE);
     loop {
-        let write = || link.write_header(next.header.clone(), dek);
-        if link.with_header_locks(lower, write).map_err(failed)? {
+        let write = || container.write_header(next.header.clone(), dek);
+        if container.with_header_locks(lower, write).map_err(failed)? {
             break;
         }
         if !patience.wait() {
             return Err(busy(path));
         }
     }
-    let header = link.header().ok_or(failed(Code(ffi::IOERR)))?;
+    let header = container.header().ok_or(failed(Code(ffi::IOERR)))?;
     // Remembered by its whole path, because the caller's name for it means another file in another
     // directory.
-    remember(&header, link.path());
-    link.keep();
+    remember(&header, container.path());
+    container.keep();
     handle.run("COMMIT")?;
     Ok(header)
 }

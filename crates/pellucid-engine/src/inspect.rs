@@ -15,7 +15,7 @@ use pellucid::sector::{
 };
 use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::{copy_path, own_name};
-use pellucid_vfs::link::ReadHeader;
+use pellucid_vfs::container::ReadHeader;
 use pellucid_vfs::truncated_file;
 
 /// The result of an inspection.

@@ -55,7 +55,7 @@ const COUNTED_LEAST: u32 = 65_536;
 #[derive(Debug)]
 pub struct Pages {
     path: PathBuf,
-    container: OpenContainer,
+    open: OpenContainer,
     page_bytes: usize,
     pages: u32,
     log: Option<Log>,
@@ -86,27 +86,27 @@ impl Pages {
         let handle =
             Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READONLY)?;
         handle.busy_timeout(PATIENCE.as_millis() as std::ffi::c_int);
-        let container = OpenContainer::of(handle)?.ok_or_else(|| {
+        let open = OpenContainer::of(handle)?.ok_or_else(|| {
             Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
         })?;
-        let (lower, link) = (container.file(), container.link());
-        let in_transaction = beside(path, "-shm").exists() && begins(container.handle())?;
+        let (lower, container) = (open.file(), open.container());
+        let in_transaction = beside(path, "-shm").exists() && begins(open.handle())?;
         if !in_transaction {
             lock(path, lower)?;
         }
         // Reads must not use a mapping that SQLite's own reads may have made.
         lower.drop_mapping();
-        let page_bytes = link.page_size().unwrap_or(4096);
+        let page_bytes = container.page_size().unwrap_or(4096);
         let failed = |code: Code| io(path, code);
         let journal = match in_transaction || lower.is_reserved() {
             true => None,
-            false => HotJournal::open(&beside(path, "-journal"), link)?,
+            false => HotJournal::open(&beside(path, "-journal"), container)?,
         };
-        let log = Log::open(&beside(path, "-wal"), link, page_bytes)?;
-        let lost = lost_log.map(|lost| LostLog::open(lost, link, page_bytes)).transpose()?;
+        let log = Log::open(&beside(path, "-wal"), container, page_bytes)?;
+        let lost = lost_log.map(|lost| LostLog::open(lost, container, page_bytes)).transpose()?;
         let mut found = Self {
             path: path.to_owned(),
-            container,
+            open,
             page_bytes,
             pages: u32::MAX,
             log,
@@ -129,7 +129,7 @@ impl Pages {
 
     /// The number of pages that the file has room for.
     fn in_file(&self) -> Outcome<u32> {
-        let size = self.container.file().size()?.saturating_sub(REGION_BYTES);
+        let size = self.open.file().size()?.saturating_sub(REGION_BYTES);
         Ok(size.div_ceil(self.page_bytes as u64).min(u64::from(u32::MAX - 1)) as u32)
     }
 
@@ -157,7 +157,7 @@ impl Pages {
     /// # Errors
     /// [`DatabaseError`], in practice never.
     pub fn header(&self) -> Result<Header, DatabaseError> {
-        self.container.link().header().ok_or_else(|| io(&self.path, Code(ffi::IOERR)))
+        self.open.container().header().ok_or_else(|| io(&self.path, Code(ffi::IOERR)))
     }
 
     /// Makes the birth of another container under the same protectors. Returns also an error for
@@ -166,7 +166,7 @@ impl Pages {
     /// # Errors
     /// [`DatabaseError`] if no protector could be made.
     pub fn birth(&self) -> Result<(Birth, Vec<Error>), DatabaseError> {
-        Ok(Birth::like(&self.header()?, self.container.link().credentials())?)
+        Ok(Birth::like(&self.header()?, self.open.container().credentials())?)
     }
 
     /// The damaged pages among those that were read, each with its cause.
@@ -196,16 +196,16 @@ impl Pages {
 
     fn read(&self, number: u32) -> Result<Vec<u8>, String> {
         let lost = self.lost.as_ref();
-        if let Some(found) = lost.and_then(|log| log.page(self.container.link(), number)) {
+        if let Some(found) = lost.and_then(|log| log.page(self.open.container(), number)) {
             return found;
         }
         if let Some(found) =
-            self.log.as_ref().and_then(|log| log.page(self.container.link(), number))
+            self.log.as_ref().and_then(|log| log.page(self.open.container(), number))
         {
             return found;
         }
         if let Some(found) =
-            self.journal.as_ref().and_then(|j| j.page(self.container.link(), number))
+            self.journal.as_ref().and_then(|j| j.page(self.open.container(), number))
         {
             return found;
         }
@@ -221,7 +221,7 @@ impl Pages {
             if attempt > 0 {
                 std::thread::sleep(Duration::from_millis(2));
             }
-            match self.container.file().read(&mut unit, at) {
+            match self.open.file().read(&mut unit, at) {
                 Ok(ReadEnd::Full) => {}
                 Ok(ReadEnd::Short) => {
                     return Err(format!("page {number}: the file ends before it"))
@@ -231,8 +231,8 @@ impl Pages {
                     continue;
                 }
             }
-            catch_up(self.container.link(), &unit);
-            match self.container.link().try_open_page(number, &unit, &mut content) {
+            catch_up(self.open.container(), &unit);
+            match self.open.container().try_open_page(number, &unit, &mut content) {
                 Ok(()) => return Ok(content),
                 Err(error) => cause = error.to_string(),
             }

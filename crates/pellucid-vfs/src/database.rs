@@ -16,7 +16,8 @@ use pellucid::{Error, Subject};
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
 
-use crate::link::Link;
+use crate::container::Container;
+use crate::files::Files;
 use crate::lower::{Lower, ReadEnd};
 use crate::newcomer;
 use crate::newcomer::{RESERVED, RESERVED_AT};
@@ -31,7 +32,8 @@ const FIRST_PAGE_ATTEMPTS: usize = 16;
 /// The sealed side of a database file.
 #[derive(Debug)]
 pub struct Database {
-    link: Rc<Link>,
+    files: Rc<Files>,
+    container: Rc<Container>,
     lower: Lower,
     /// The file's size in bytes on disk. Kept while this connection holds a lock under which it
     /// alone changes the size.
@@ -122,9 +124,10 @@ struct FirstPage {
 
 impl Database {
     /// Makes the sealed side of the file that `lower` opened. It is mapped only if `may_map`.
-    pub fn new(link: Rc<Link>, lower: Lower, may_map: bool) -> Self {
+    pub fn new(files: Rc<Files>, lower: Lower, may_map: bool) -> Self {
         Self {
-            link,
+            container: files.container.clone(),
+            files,
             lower,
             size: None,
             unit: Vec::new(),
@@ -167,7 +170,7 @@ impl Database {
     }
 
     fn read_base(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
-        let Some(page_bytes) = self.link.page_size() else {
+        let Some(page_bytes) = self.container.page_size() else {
             buffer.fill(0);
             return Ok(ReadEnd::Short);
         };
@@ -237,10 +240,10 @@ impl Database {
             return Ok(());
         }
         let named = pellucid::unit::generation(unit).unwrap_or(0);
-        if self.link.is_newer(named) {
-            self.link.refresh()?;
+        if self.container.is_newer(named) {
+            self.container.refresh()?;
         }
-        self.link.open_page(number, unit, content)
+        self.container.open_page(number, unit, content)
     }
 
     /// Whether the page is in the file after all, after a short read. A part of a page is damage.
@@ -251,7 +254,7 @@ impl Database {
             return Ok(false);
         }
         if size < start + page_bytes as u64 {
-            return Err(self.link.report(&truncated(number, size - start, page_bytes)));
+            return Err(self.container.report(&truncated(number, size - start, page_bytes)));
         }
         Ok(true)
     }
@@ -303,7 +306,7 @@ impl Database {
 
     fn read_first_page(&mut self, page: &mut [u8]) -> Outcome<ReadEnd> {
         let page_bytes = page.len();
-        let unlocked = self.link.lock_level.get() == ffi::LOCK_NONE;
+        let unlocked = self.container.transaction.lock_level() == ffi::LOCK_NONE;
         let start = disk_offset(1, page_bytes);
         let content = page_bytes - TAIL_BYTES;
         page[content..].fill(0);
@@ -315,7 +318,7 @@ impl Database {
                 }
                 return self.read_page(1, page);
             }
-            if self.link.try_open_page(1, &self.unit, &mut page[..content]).is_ok() {
+            if self.container.try_open_page(1, &self.unit, &mut page[..content]).is_ok() {
                 self.first.keep(&self.unit[content..], page);
                 return Ok(ReadEnd::Full);
             }
@@ -369,10 +372,10 @@ impl Database {
     /// # Errors
     /// A code; a page that cannot be sealed is refused, and never written in clear.
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
-        self.link.flush_journal()?;
-        self.link.check_checkpoint(bytes, offset)?;
+        self.files.flush_journal()?;
+        self.files.check_checkpoint(bytes, offset)?;
         self.prepare(bytes, offset)?;
-        let page_bytes = self.link.page_size().ok_or(Code(ffi::IOERR_WRITE))?;
+        let page_bytes = self.container.page_size().ok_or(Code(ffi::IOERR_WRITE))?;
         self.fit(page_bytes);
         if self.overlay.is_none() && !self.fits_pages(bytes, offset, page_bytes)? {
             self.begin_overlay()?;
@@ -391,9 +394,9 @@ impl Database {
     fn prepare(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         let possible = bytes.len().is_power_of_two() && (512..=65536).contains(&bytes.len());
         let aligned = possible && offset % bytes.len() as u64 == 0;
-        if self.link.is_unborn() {
+        if self.container.is_unborn() {
             if !aligned {
-                return Err(self.link.report(&Error::misuse(
+                return Err(self.container.report(&Error::misuse(
                     Subject::Container,
                     "the first write of a new database is not a page",
                 )));
@@ -402,15 +405,15 @@ impl Database {
                 self.check_reserve(bytes)?;
             }
             self.size = None;
-            return self.link.give_birth(bytes.len() as u32);
+            return self.container.give_birth(bytes.len() as u32);
         }
-        if self.link.lock_level.get() == ffi::LOCK_EXCLUSIVE {
-            self.link.mend_header()?;
+        if self.container.transaction.lock_level() == ffi::LOCK_EXCLUSIVE {
+            self.container.mend_header()?;
         }
-        let another = self.link.page_size().is_some_and(|size| size != bytes.len());
+        let another = self.container.page_size().is_some_and(|size| size != bytes.len());
         if another && aligned && self.overlay.is_none() && self.disk_size()? <= REGION_BYTES {
             let size = bytes.len() as u32;
-            self.link.change_header(|header| header.page_size = size)?;
+            self.container.change_header(|header| header.page_size = size)?;
         }
         Ok(())
     }
@@ -433,13 +436,13 @@ impl Database {
         }
         match bytes[RESERVED_AT] {
             RESERVED => Ok(true),
-            reserved => Err(self.link.report(&self.unreserved(reserved))),
+            reserved => Err(self.container.report(&self.unreserved(reserved))),
         }
     }
 
     /// Makes the error for a database without room for tails that is copied over this one.
     fn unreserved(&self, reserved: u8) -> Error {
-        if self.link.is_copy() {
+        if self.container.is_copy() {
             return newcomer::unreserved(reserved);
         }
         Error::misuse(
@@ -455,7 +458,7 @@ impl Database {
     fn write_page(&mut self, number: u32, page: &[u8]) -> Outcome<()> {
         let content = page.len() - TAIL_BYTES;
         let unit = &mut self.unit;
-        self.link.seal_with(WearKind::Pages, |keys, nonces| {
+        self.container.seal_with(WearKind::Pages, |keys, nonces| {
             let place = Place::page(keys.file_id(), number);
             keys.seal(FileKind::Database, &place, nonces, &page[..content], unit)
         })?;
@@ -494,7 +497,7 @@ impl Database {
     /// size is read again: another connection's checkpoint may cut the file then, behind every page
     /// but those that this transaction added.
     fn size_to_read(&mut self) -> Outcome<u64> {
-        if self.link.writes_wal() {
+        if self.container.transaction.writes_wal() {
             self.size = None;
         }
         self.disk_size()
@@ -529,13 +532,13 @@ impl Database {
     /// # Errors
     /// A code.
     pub fn truncate(&mut self, size: u64) -> Outcome<()> {
-        self.link.flush()?;
+        self.files.flush()?;
         self.ahead.drop_units();
         self.first.page.clear();
-        if self.link.is_unborn() {
+        if self.container.is_unborn() {
             return Ok(());
         }
-        let page_bytes = self.link.page_size().ok_or(Code(ffi::IOERR))?;
+        let page_bytes = self.container.page_size().ok_or(Code(ffi::IOERR))?;
         if self.overlay.is_none() && size % page_bytes as u64 != 0 {
             self.begin_overlay()?;
         }
@@ -572,12 +575,12 @@ impl Database {
     /// if there is one.
     ///
     /// # Errors
-    /// The lower VFS's code, and as [`Link::refresh`].
+    /// The lower VFS's code, and as [`Container::refresh`].
     pub fn refresh(&mut self) -> Outcome<()> {
         self.mapped.look(self.lower)?;
         let (lower, reach) = (self.lower, self.mapped.reach);
         let inside = |bytes: &[u8], at| self.mapped.looked && at + bytes.len() as u64 <= reach;
-        self.link.refresh_mapped(|bytes, at| inside(bytes, at) && lower.read_mapped(bytes, at))
+        self.container.refresh_mapped(|bytes, at| inside(bytes, at) && lower.read_mapped(bytes, at))
     }
 }
 

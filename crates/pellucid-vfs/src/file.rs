@@ -4,7 +4,6 @@
 //! Memory: [`ShimFile`] comes first, the lower VFS's file right behind it. Locks, shared memory and
 //! the device's promises are the lower VFS's; the shim only ever removes promises.
 
-use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
@@ -14,19 +13,20 @@ use std::sync::Arc;
 use pellucid_host::api::Api;
 use pellucid_host::code::{note, Code, Outcome};
 use pellucid_host::ffi;
-use pellucid_host::ffi::{Connection, File, IoMethods};
+use pellucid_host::ffi::{File, IoMethods};
 
+use crate::attached::Attached;
+use crate::files::{Files, Journal, Log, Through};
 use crate::journal_file::JournalFile;
-use crate::link::Link;
 use crate::lower::{Lower, ReadEnd};
 use crate::main_file::MainFile;
 use crate::names::{self, Folder};
 use crate::newcomer;
-use crate::newcomer::Connected;
 use crate::pins::Expectation;
 use crate::registry;
 use crate::registry::Partner;
 use crate::seal_request::Request;
+use crate::sqlite_file::SqliteFile;
 use crate::temp_file::TempStore;
 use crate::wal_file::WalFile;
 use crate::wal_index::REGION_BYTES;
@@ -47,21 +47,28 @@ struct ShimFile {
 struct State {
     kind: Kind,
     lower: Lower,
-    name: *const c_char,
-    /// SQLite's own pointer to the connection, from `SQLITE_FCNTL_PDB`.
-    connection: *mut *mut Connection,
     /// Where the names of the file and of those beside it are looked for.
     folder: Option<Arc<Folder>>,
 }
 
 enum Kind {
-    /// A plain journal or WAL, or a super-journal: its calls go to the lower VFS unchanged. A WAL
-    /// has the link of its database.
-    Through(Option<Rc<Link>>),
+    Through(Through),
     Main(Box<MainFile>),
-    Wal(Rc<RefCell<WalFile>>, Rc<Link>),
-    Journal(Rc<RefCell<JournalFile>>, Rc<Link>),
+    Log(Log),
+    Journal(Journal),
     Temp(Box<TempStore<Lower>>),
+}
+
+impl Kind {
+    fn file(&mut self) -> &mut dyn SqliteFile {
+        match self {
+            Kind::Through(file) => file,
+            Kind::Main(file) => &mut **file,
+            Kind::Log(file) => file,
+            Kind::Journal(file) => file,
+            Kind::Temp(file) => &mut **file,
+        }
+    }
 }
 
 /// Returns the lower file, which lies behind the shim's head.
@@ -110,43 +117,43 @@ pub unsafe fn open(
             .map_err(|_| Code(ffi::NOMEM)),
         Some(path) if flags & ffi::OPEN_MAIN_DB != 0 => {
             let read_only = *granted & ffi::OPEN_READONLY != 0;
-            MainFile::open(path, lower, read_only, request, expected).map(|main| {
-                if !read_only && main.link().check_writable().is_err() {
+            // SAFETY: by contract.
+            let attached = unsafe { Attached::new(name) };
+            MainFile::open(path, attached, lower, read_only, request, expected).map(|main| {
+                if !read_only && main.files().container.check_writable().is_err() {
                     *granted =
                         *granted & !(ffi::OPEN_READWRITE | ffi::OPEN_CREATE) | ffi::OPEN_READONLY;
                 }
-                registry::enter(name, main.link());
+                registry::enter(name, main.files());
                 Kind::Main(Box::new(main))
             })
         }
         Some(path) if flags & ffi::OPEN_WAL != 0 => {
             // SAFETY: SQLite's name of a WAL.
-            unsafe { partner(name, &path) }.map(|link| match link {
-                Some(link) if link.is_sealing() => {
-                    let wal = Rc::new(RefCell::new(WalFile::new(link.clone(), lower, path)));
-                    *link.wal.borrow_mut() = Some(wal.clone());
-                    Kind::Wal(wal, link)
+            unsafe { partner(name, &path) }.map(|files| match files {
+                Some(files) if files.container.is_sealing() => {
+                    let wal = WalFile::new(files.container.clone(), lower, path);
+                    Kind::Log(Log::open(files, wal))
                 }
-                link => Kind::Through(link),
+                files => Kind::Through(Through::new(lower, files)),
             })
         }
         Some(path) if flags & ffi::OPEN_MAIN_JOURNAL != 0 => {
             // SAFETY: SQLite's name of a main journal.
-            unsafe { partner(name, &path) }.map(|link| {
-                link.filter(|link| link.is_sealing()).map_or(Kind::Through(None), |link| {
+            unsafe { partner(name, &path) }.map(|files| match files {
+                Some(files) if files.container.is_sealing() => {
                     let found = (flags & ffi::OPEN_CREATE == 0).then_some(path);
-                    let journal = JournalFile::new(link.clone(), lower, found);
-                    let journal = Rc::new(RefCell::new(journal));
-                    *link.journal.borrow_mut() = Some(journal.clone());
-                    Kind::Journal(journal, link)
-                })
+                    let journal = JournalFile::new(files.container.clone(), lower, found);
+                    Kind::Journal(Journal::open(files, journal))
+                }
+                _ => Kind::Through(Through::new(lower, None)),
             })
         }
         // A temporary file with a name has content too.
         Some(_) if flags & TEMPORARY != 0 => TempStore::new(lower)
             .map(|store| Kind::Temp(Box::new(store)))
             .map_err(|_| Code(ffi::NOMEM)),
-        Some(_) => Ok(Kind::Through(None)),
+        Some(_) => Ok(Kind::Through(Through::new(lower, None))),
     };
     let kind = match kind {
         Ok(kind) => kind,
@@ -156,7 +163,7 @@ pub unsafe fn open(
         }
     };
     let version = lower.version().clamp(1, 3);
-    let state = State { kind, lower, name, connection: std::ptr::null_mut(), folder: None };
+    let state = State { kind, lower, folder: None };
     // SAFETY: `file` has room for a `ShimFile`.
     unsafe {
         (*file.cast::<ShimFile>()).state = Box::into_raw(Box::new(state));
@@ -177,15 +184,17 @@ pub unsafe fn keep(file: *mut File, folder: Option<Arc<Folder>>) {
 const TEMPORARY: c_int =
     ffi::OPEN_TEMP_DB | ffi::OPEN_TRANSIENT_DB | ffi::OPEN_TEMP_JOURNAL | ffi::OPEN_SUBJOURNAL;
 
-/// The lower file and the link of an open main database. `None` unless it is sealed.
+/// The lower file and the files of an open main database. `None` unless it is sealed.
 ///
 /// # Safety
 /// `file` is the file object of an open connection, and is not closed while the handle is used.
-pub unsafe fn lower_of_open(file: *mut File) -> Option<(Lower, Rc<Link>)> {
+pub unsafe fn lower_of_open(file: *mut File) -> Option<(Lower, Rc<Files>)> {
     // SAFETY: by contract.
     let state = unsafe { state_of_open(file) }?;
     match &state.kind {
-        Kind::Main(main) if main.link().is_born() => Some((state.lower, main.link().clone())),
+        Kind::Main(main) if main.files().container.is_born() => {
+            Some((state.lower, main.files().clone()))
+        }
         _ => None,
     }
 }
@@ -200,15 +209,15 @@ pub unsafe fn lower_of_main(file: *mut File) -> Option<Lower> {
     matches!(state.kind, Kind::Main(_)).then_some(state.lower)
 }
 
-/// The lower file and the link of an open main database of the shim, sealed or plain.
+/// The lower file and the files of an open main database of the shim, sealed or plain.
 ///
 /// # Safety
 /// As [`lower_of_open`].
-pub unsafe fn link_of_main(file: *mut File) -> Option<(Lower, Rc<Link>)> {
+pub unsafe fn files_of_main(file: *mut File) -> Option<(Lower, Rc<Files>)> {
     // SAFETY: by contract.
     let state = unsafe { state_of_open(file) }?;
     match &state.kind {
-        Kind::Main(main) => Some((state.lower, main.link().clone())),
+        Kind::Main(main) => Some((state.lower, main.files().clone())),
         _ => None,
     }
 }
@@ -227,17 +236,17 @@ unsafe fn state_of_open<'a>(file: *mut File) -> Option<&'a State> {
     }
 }
 
-/// Finds the link of the database that a journal or WAL belongs to. `None` if that database is not
+/// Finds the files of the database that a journal or WAL belongs to. `None` if that database is not
 /// of the shim.
 ///
 /// # Safety
 /// `name` is the filename object SQLite opens a main journal or WAL with.
-unsafe fn partner(name: *const c_char, path: &Path) -> Outcome<Option<Rc<Link>>> {
+unsafe fn partner(name: *const c_char, path: &Path) -> Outcome<Option<Rc<Files>>> {
     let api = Api::get().ok_or(Code(ffi::CANTOPEN))?;
     // SAFETY: by contract.
     let database = unsafe { api.filename_database()(name) };
     match registry::find(database, path) {
-        Partner::Found(link) => Ok(Some(link)),
+        Partner::Found(files) => Ok(Some(files)),
         Partner::Unknown => Ok(None),
         Partner::Ambiguous => {
             note(ffi::CANTOPEN, path, "it cannot be told which connection this belongs to");
@@ -322,85 +331,14 @@ unsafe extern "C" fn close(file: *mut File) -> c_int {
 
 impl State {
     fn close(&mut self) -> c_int {
-        match &mut self.kind {
-            Kind::Through(_) | Kind::Temp(_) => ffi::OK,
-            Kind::Main(main) => {
-                // SAFETY: SQLite closes the file, and holds the connection's mutex.
-                if let Some(other) = unsafe { detached_from(self.name, self.connection) } {
-                    newcomer::keep_detached(main.link().address(), registry::address(other));
-                }
-                registry::leave(self.name, main.link());
-                code(main.close())
+        if let Kind::Main(main) = &mut self.kind {
+            let attached = *main.attached();
+            if let Some(other) = attached.detached_from() {
+                newcomer::keep_detached(main.files().container.address(), other);
             }
-            Kind::Wal(wal, link) => {
-                let flushed = wal.borrow_mut().flush();
-                link.wal.borrow_mut().take();
-                code(flushed)
-            }
-            Kind::Journal(journal, link) => {
-                let flushed = journal.borrow_mut().flush();
-                link.journal.borrow_mut().take();
-                code(flushed)
-            }
+            registry::leave(attached.name(), main.files());
         }
-    }
-
-    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
-        match &mut self.kind {
-            Kind::Through(_) => self.lower.read(buffer, offset),
-            Kind::Main(main) => main.read(buffer, offset),
-            Kind::Wal(wal, _) => wal.borrow_mut().read(buffer, offset),
-            Kind::Journal(journal, _) => journal.borrow_mut().read(buffer, offset),
-            Kind::Temp(store) => store.read(buffer, offset),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
-        match &mut self.kind {
-            Kind::Through(Some(link)) if link.is_backed_up_over() => {
-                link.refuse_copied_over(bytes)?;
-                self.lower.write(bytes, offset)
-            }
-            Kind::Through(_) => self.lower.write(bytes, offset),
-            Kind::Main(main) => {
-                let connection = self.connection;
-                // SAFETY: SQLite writes, and holds the connection's mutex.
-                main.write(bytes, offset, || unsafe { connected(connection) })
-            }
-            Kind::Wal(wal, _) => wal.borrow_mut().write(bytes, offset),
-            Kind::Journal(journal, _) => journal.borrow_mut().write(bytes, offset),
-            Kind::Temp(store) => store.write(bytes, offset),
-        }
-    }
-
-    fn truncate(&mut self, size: u64) -> Outcome<()> {
-        match &mut self.kind {
-            Kind::Through(_) => self.lower.truncate(size),
-            Kind::Main(main) => main.truncate(size),
-            Kind::Wal(wal, _) => wal.borrow_mut().truncate(size),
-            Kind::Journal(journal, _) => journal.borrow_mut().truncate(size),
-            Kind::Temp(store) => store.truncate(size),
-        }
-    }
-
-    fn sync(&mut self, flags: c_int) -> Outcome<()> {
-        match &mut self.kind {
-            Kind::Through(_) => self.lower.sync(flags),
-            Kind::Main(main) => main.sync(flags),
-            Kind::Wal(wal, _) => wal.borrow_mut().sync(flags),
-            Kind::Journal(journal, _) => journal.borrow_mut().sync(flags),
-            Kind::Temp(_) => Ok(()),
-        }
-    }
-
-    fn size(&mut self) -> Outcome<u64> {
-        match &mut self.kind {
-            Kind::Through(_) => self.lower.size(),
-            Kind::Main(main) => main.size(),
-            Kind::Wal(wal, _) => wal.borrow_mut().size(),
-            Kind::Journal(journal, _) => journal.borrow_mut().size(),
-            Kind::Temp(store) => Ok(store.size()),
-        }
+        code(self.kind.file().close())
     }
 }
 
@@ -411,7 +349,7 @@ unsafe extern "C" fn read(file: *mut File, out: *mut c_void, bytes: c_int, offse
     // SAFETY: SQLite gives `bytes` of writable memory; the file is open.
     unsafe {
         let buffer = std::slice::from_raw_parts_mut(out.cast::<u8>(), length);
-        with(file, |state| match state.read(buffer, offset) {
+        with(file, |state| match state.kind.file().read(buffer, offset) {
             Ok(ReadEnd::Full) => ffi::OK,
             Ok(ReadEnd::Short) => ffi::IOERR_SHORT_READ,
             Err(Code(code)) => code,
@@ -431,25 +369,25 @@ unsafe extern "C" fn write(
     // SAFETY: SQLite gives `bytes` of readable memory; the file is open.
     unsafe {
         let data = std::slice::from_raw_parts(data.cast::<u8>(), length);
-        with(file, |state| code(state.write(data, offset)))
+        with(file, |state| code(state.kind.file().write(data, offset)))
     }
 }
 
 unsafe extern "C" fn truncate(file: *mut File, size: i64) -> c_int {
     let Ok(size) = u64::try_from(size) else { return ffi::IOERR };
     // SAFETY: the file is open.
-    unsafe { with(file, |state| code(state.truncate(size))) }
+    unsafe { with(file, |state| code(state.kind.file().truncate(size))) }
 }
 
 unsafe extern "C" fn sync(file: *mut File, flags: c_int) -> c_int {
     // SAFETY: the file is open.
-    unsafe { with_names(file, |state| code(state.sync(flags))) }
+    unsafe { with_names(file, |state| code(state.kind.file().sync(flags))) }
 }
 
 unsafe extern "C" fn file_size(file: *mut File, out: *mut i64) -> c_int {
     // SAFETY: the file is open and `out` is valid for a write.
     unsafe {
-        with(file, |state| match state.size() {
+        with(file, |state| match state.kind.file().size() {
             Ok(size) => {
                 *out = size as i64;
                 ffi::OK
@@ -464,97 +402,27 @@ unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
     // SAFETY: the file is open.
     let locked = unsafe {
         with(file, |state| match &mut state.kind {
-            Kind::Main(main) => match main.lock(level, || connected(state.connection)) {
+            Kind::Main(main) => match main.lock(level) {
                 Ok(needs_reserve) => {
-                    empty = needs_reserve.then_some((state.name, state.connection));
+                    empty = needs_reserve.then_some(*main.attached());
                     ffi::OK
                 }
                 Err(Code(code)) => {
                     // A VACUUM that finds the database busy fixes its page size nevertheless, and
                     // after that an empty database could no longer be given its reserved bytes.
                     let first = level == ffi::LOCK_SHARED && main.may_be_sealed();
-                    empty = first.then_some((state.name, state.connection));
+                    empty = first.then_some(*main.attached());
                     code
                 }
             },
             _ => code(state.lower.lock(level)),
         })
     };
-    if let Some((name, connection)) = empty {
-        // SAFETY: no borrow of the state is left; see `set_reserve`.
-        let _ = catch_unwind(AssertUnwindSafe(|| unsafe { set_reserve(name, connection) }));
+    if let Some(attached) = empty {
+        // No borrow of the state is left: SQLite comes back into the shim.
+        let _ = catch_unwind(AssertUnwindSafe(|| attached.set_reserve()));
     }
     locked
-}
-
-/// Reserves the room for tails in a new database: `SQLITE_FCNTL_RESERVE_BYTES` on the connection
-/// that `SQLITE_FCNTL_PDB` named. This works for main, attached and `VACUUM INTO` databases alike.
-///
-/// # Safety
-/// Called inside `xLock` of the database named `name`; `connection` is null or SQLite's pointer to
-/// the connection, whose mutex SQLite holds.
-unsafe fn set_reserve(name: *const c_char, connection: *mut *mut Connection) {
-    let Some(api) = Api::get() else { return };
-    // SAFETY: by contract; the names live across the calls, and the mutex is recursive.
-    unsafe {
-        let Some(db) = connection.as_ref().copied().filter(|db| !db.is_null()) else { return };
-        for n in 0..MOST_DATABASES {
-            let Some(schema) = api.db_name(db, n) else { return };
-            if api.db_filename()(db, schema.as_ptr()) == name {
-                let mut reserve = pellucid::unit::TAIL_BYTES as c_int;
-                let argument = std::ptr::addr_of_mut!(reserve).cast();
-                api.file_control()(db, schema.as_ptr(), ffi::FCNTL_RESERVE_BYTES, argument);
-                return;
-            }
-        }
-    }
-}
-
-/// The most databases that a connection has: `SQLITE_MAX_ATTACHED`, main and temp.
-const MOST_DATABASES: c_int = 128;
-
-/// The databases of a connection, as far as they are of the shim.
-///
-/// # Safety
-/// As [`set_reserve`].
-unsafe fn connected(connection: *mut *mut Connection) -> Connected {
-    let mut found = Connected::default();
-    let Some(api) = Api::get() else { return found };
-    // SAFETY: by contract; the names live across the calls, and the mutex is recursive.
-    unsafe {
-        let Some(db) = connection.as_ref().copied().filter(|db| !db.is_null()) else {
-            return found;
-        };
-        for n in 0..MOST_DATABASES {
-            let Some(schema) = api.db_name(db, n) else { break };
-            let link = registry::address(api.db_filename()(db, schema.as_ptr()));
-            if n == 0 {
-                found.main = link;
-            }
-            found.all.extend(link);
-        }
-        found.is_idle = api.writes_nothing(db);
-    }
-    found
-}
-
-/// The name of the main database of a connection that goes on without the file being closed,
-/// because of a DETACH. `None` if the connection is closed.
-///
-/// # Safety
-/// As [`set_reserve`], inside `xClose`.
-unsafe fn detached_from(
-    name: *const c_char,
-    connection: *mut *mut Connection,
-) -> Option<*const c_char> {
-    let api = Api::get()?;
-    // SAFETY: by contract. SQLite closes `main` first when it closes a connection, and has no name
-    // for it then.
-    unsafe {
-        let db = connection.as_ref().copied().filter(|db| !db.is_null())?;
-        let main = api.db_filename()(db, c"main".as_ptr());
-        (!main.is_null() && main != name).then_some(main)
-    }
 }
 
 unsafe extern "C" fn unlock(file: *mut File, level: c_int) -> c_int {
@@ -591,7 +459,8 @@ impl State {
     unsafe fn control(&mut self, op: c_int, argument: *mut c_void) -> c_int {
         if let Kind::Main(main) = &mut self.kind {
             match op {
-                ffi::FCNTL_PDB => self.connection = argument.cast(),
+                // SAFETY: by contract.
+                ffi::FCNTL_PDB => unsafe { main.attached().set(argument.cast()) },
                 ffi::FCNTL_SYNC | ffi::FCNTL_COMMIT_PHASETWO => {
                     if let Err(Code(code)) = main.settle() {
                         return code;
@@ -694,7 +563,7 @@ unsafe extern "C" fn shm_map(
             if let (Kind::Main(main), Ok(region), true) =
                 (&state.kind, usize::try_from(region), mapped && whole)
             {
-                main.link().index.map(region, *out);
+                main.files().container.index.map(region, *out);
             }
             code
         })
@@ -705,7 +574,7 @@ unsafe extern "C" fn shm_lock(file: *mut File, first: c_int, count: c_int, flags
     // SAFETY: the file is open.
     unsafe {
         with(file, |state| match &mut state.kind {
-            Kind::Main(main) => main.shm_lock(first, count, flags, || connected(state.connection)),
+            Kind::Main(main) => main.shm_lock(first, count, flags),
             _ => state.lower.shm_lock(first, count, flags),
         })
     }
@@ -729,7 +598,7 @@ unsafe extern "C" fn shm_unmap(file: *mut File, delete: c_int) -> c_int {
     unsafe {
         with_names(file, |state| {
             if let Kind::Main(main) = &state.kind {
-                main.link().index.unmap();
+                main.files().container.index.unmap();
             }
             state.lower.shm_unmap(delete)
         })

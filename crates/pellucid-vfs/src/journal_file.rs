@@ -23,8 +23,8 @@ use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
 use pellucid_host::folder::Folder;
 
+use crate::container::Container;
 use crate::held::Held;
-use crate::link::Link;
 use crate::lower::{Lower, ReadEnd};
 use crate::pool::WearKind;
 use crate::super_journal;
@@ -36,7 +36,7 @@ const NOTHING: Range<u64> = 0..0;
 /// The sealed side of a rollback journal.
 #[derive(Debug)]
 pub struct JournalFile {
-    link: Rc<Link>,
+    container: Rc<Container>,
     lower: Lower,
     /// The headers that were written here or read, with their offsets, in ascending order.
     headers: Vec<(u64, JournalHeader)>,
@@ -75,9 +75,9 @@ pub struct JournalFile {
 impl JournalFile {
     /// Makes the sealed side of the journal that `lower` opened. `found` is its path, if this
     /// handle did not make it.
-    pub fn new(link: Rc<Link>, lower: Lower, found: Option<PathBuf>) -> Self {
+    pub fn new(container: Rc<Container>, lower: Lower, found: Option<PathBuf>) -> Self {
         Self {
-            link,
+            container,
             lower,
             headers: Vec::new(),
             id: None,
@@ -131,7 +131,8 @@ impl JournalFile {
             // information.
             return self.lower.write(&vec![0; bytes.len()], offset);
         }
-        self.link.note(ffi::IOERR_WRITE, &format!("journal write of unknown shape at {offset}"));
+        self.container
+            .note(ffi::IOERR_WRITE, &format!("journal write of unknown shape at {offset}"));
         Err(Code(ffi::IOERR_WRITE))
     }
 
@@ -194,16 +195,15 @@ impl JournalFile {
         let length = self.record.len();
         let tail = length - 4 - TAIL_BYTES..length - 4;
         if self.record[tail].iter().any(|byte| *byte != 0) {
-            self.link.note(ffi::PERM, "journal record: the reserved bytes of its page are in use; a plain database cannot be copied page by page into a sealed one");
+            self.container.note(ffi::PERM, "journal record: the reserved bytes of its page are in use; a plain database cannot be copied page by page into a sealed one");
             return Err(Code(ffi::PERM));
         }
         let id = self.id.ok_or(Code(ffi::IOERR_WRITE))?;
         if !self.held.takes(offset, length) {
             self.flush()?;
         }
-        self.link.holds();
         let (record, sealed) = (&mut self.record, self.held.add(offset, length));
-        let outcome = self.link.seal_with(WearKind::Log, |keys, nonces| {
+        let outcome = self.container.seal_with(WearKind::Log, |keys, nonces| {
             seal_record(keys, nonces, &id, offset, record, sealed)
         });
         if let Err(code) = outcome {
@@ -243,7 +243,7 @@ impl JournalFile {
             return Err(Code(ffi::IOERR_WRITE));
         };
         if u64::from(sector_bytes) < SECTOR_LEAST {
-            self.link.note(ffi::IOERR_WRITE, "journal sectors below 512 bytes have no room");
+            self.container.note(ffi::IOERR_WRITE, "journal sectors below 512 bytes have no room");
             return Err(Code(ffi::IOERR_WRITE));
         }
         self.sector_bytes = u64::from(sector_bytes);
@@ -253,7 +253,8 @@ impl JournalFile {
                 self.settle_end()?;
             }
             let mut id = [0; 16];
-            pellucid::secret::fill_random(&mut id).map_err(|error| self.link.report(&error))?;
+            pellucid::secret::fill_random(&mut id)
+                .map_err(|error| self.container.report(&error))?;
             self.id = Some(id);
             self.headers.clear();
             self.clear_from = None;
@@ -277,7 +278,7 @@ impl JournalFile {
     /// If the first record's tail is the one that this connection ended and synced, no sync is
     /// needed.
     fn settle_end(&self) -> Outcome<()> {
-        let settled = self.link.journal_end.take();
+        let settled = self.container.transaction.take_journal_end();
         let end = self.sector_bytes + record_bytes(self.page_bytes) as u64;
         if self.lower.size()? < end {
             return Ok(());
@@ -297,7 +298,7 @@ impl JournalFile {
     fn seal_header(&mut self, known: usize, length: usize) -> Outcome<()> {
         let (offset, header) = &self.headers[known];
         let part = self
-            .link
+            .container
             .seal_with(WearKind::Log, |keys, nonces| header.seal(keys, nonces, *offset))?;
         let mut sector = vec![0; length];
         sector[..SECTOR_PART_BYTES].copy_from_slice(&part);
@@ -387,7 +388,7 @@ impl JournalFile {
     }
 
     fn look_for_super_journal(&self, size: u64) -> Outcome<Option<(Vec<u8>, u64)>> {
-        let mut journal = self.link.path().as_os_str().to_owned();
+        let mut journal = self.container.path().as_os_str().to_owned();
         journal.push("-journal");
         let mut failed = None;
         let found = super_journal::look(size, Path::new(&journal), |bytes, at| {
@@ -404,7 +405,7 @@ impl JournalFile {
             (Ok(Named::Another(what)), _) => {
                 let line =
                     format!("{what}; the journal is played back, and nothing else is touched");
-                self.link.note(ffi::OK, &line);
+                self.container.note(ffi::OK, &line);
                 Ok(None)
             }
             (Err(error), _) => {
@@ -412,7 +413,7 @@ impl JournalFile {
                     "whether the super-journal that its journal names is there, and so whether that transaction is \
                      committed, cannot be told: {error}; let this account look there"
                 );
-                self.link.note(ffi::IOERR, &line);
+                self.container.note(ffi::IOERR, &line);
                 Err(Code(ffi::IOERR))
             }
         }
@@ -466,17 +467,17 @@ impl JournalFile {
     }
 
     fn open_at(&mut self, at: u64, id: &[u8; 16]) -> Outcome<()> {
-        let keys = self.link.keys()?;
+        let keys = self.container.keys()?;
         self.opened.resize(self.unit.len(), 0);
         if let Err(error) = open_record(&keys, id, at, &self.unit, &mut self.opened) {
             if self.written.contains(&at) {
-                return Err(self.link.report(&error));
+                return Err(self.container.report(&error));
             }
             // Behind its own records a handle always finds those of an earlier transaction, so only
             // a recovery logs it.
             if self.written.is_empty() {
                 let line = format!("{error}; playback of the journal ends before it");
-                self.link.note(ffi::OK, &line);
+                self.container.note(ffi::OK, &line);
             }
             // Page number 0 ends the playback (`pager_playback_one_page`), as a wrong checksum
             // would.
@@ -516,11 +517,11 @@ impl JournalFile {
         if sector[..SECTOR_PART_BYTES].iter().all(|byte| *byte == 0) {
             return Ok(false);
         }
-        let keys = self.link.keys()?;
+        let keys = self.container.keys()?;
         let (header, damaged) = match JournalHeader::open(&keys, &sector, at) {
             Ok(found) => found,
             Err(error) if at == 0 => {
-                self.link.note(ffi::OK, &format!("{error}; the journal counts as ended"));
+                self.container.note(ffi::OK, &format!("{error}; the journal counts as ended"));
                 return Ok(false);
             }
             Err(_) => return Ok(false),
@@ -529,10 +530,11 @@ impl JournalFile {
             return Ok(false);
         }
         if header.was_whole(damaged) {
-            check_rest(&sector, at).map_err(|error| self.link.report(&error))?;
+            check_rest(&sector, at).map_err(|error| self.container.report(&error))?;
         }
         if damaged {
-            self.link.note(ffi::OK, "a copy of the journal header is damaged; using the other");
+            self.container
+                .note(ffi::OK, "a copy of the journal header is damaged; using the other");
         }
         let sizes = (header.sector_size(), header.page_size());
         if let (Some(sector_bytes), Some(page_bytes)) = sizes {
@@ -593,7 +595,7 @@ impl JournalFile {
         self.flush()?;
         self.lower.sync(flags)?;
         if self.ended {
-            self.link.journal_end.set(self.first_tail);
+            self.container.transaction.journal_ended(self.first_tail);
         }
         self.sync_name()
     }
@@ -611,7 +613,7 @@ impl JournalFile {
         directory.sync().map_err(|error| {
             let error = Error::io(Subject::File(path.clone()), error);
             self.found = Some(path);
-            self.link.report(&error)
+            self.container.report(&error)
         })
     }
 }

@@ -7,16 +7,18 @@
 //! what each byte means.
 //!
 //! 1. `vfs` registers the VFS and opens files. `file` has the functions that SQLite calls on an
-//!    open file.
+//!    open file; `sqlite_file` is what all five kinds of file do.
 //! 2. `main_file`: whether a file is plain or sealed, and the locks that SQLite takes (`lock`,
 //!    `unlock`, `shm_lock`).
 //! 3. `database`: a page is sealed in `write_page` and opened in `open_unit`.
 //!    `database/page_size.rs` and `overlay` change the page size.
-//! 4. `wal_file` seals a frame in `emit`, `journal_file` a record in its `emit`, `temp_file`
+//! 4. `wal_file` seals a frame in `emit` and opens one in `read_piece`, `journal_file` a record in its `emit`, `temp_file`
 //!    a block in `seal`.
 //!    [`log_end`] finds commits behind a damaged frame, and [`lost_log`] keeps them aside.
-//! 5. [`link`]: the state that the files of one database share: keys, header, wear, held locks.
-//!    Each page, frame and record that SQLite writes is sealed by `Link::seal_with`.
+//! 5. [`container`]: what the files of one database share: keys, header, wear, and what is expected
+//!    at its path. Each page, frame and record that SQLite writes is sealed by
+//!    `Container::seal_with`. `transaction` has what one connection has under way: locks, nonces.
+//!    `files`: where a call on one of the files needs another of them.
 //! 6. `pool`: nonces, drawn before the write lock, wiped when it is released and in a forked
 //!    child.
 //! 7. [`seal_request`]: the keys that may open a database, and the keys and protectors of a new
@@ -45,9 +47,9 @@
 //! - Frames: `held` keeps at most 64 KiB. Held frames are written at the latest together with the
 //!   commit frame. After a crash before that, the log has no commit frame for the transaction, and
 //!   recovery ignores its frames.
-//! - Journal records: written before any write to the database file (`Link::flush_journal`).
-//! - The header: copy 0, sync, copy 1, sync (`Link::write_header`), so one copy is always whole. A
-//!   new container gets its sector 0 last (`Link::give_birth`).
+//! - Journal records: written before any write to the database file (`Files::flush_journal`).
+//! - The header: copy 0, sync, copy 1, sync (`Container::write_header`), so one copy is always whole. A
+//!   new container gets its sector 0 last (`Container::give_birth`).
 //! - A laying: sector 0 says that it is under way, and the next connection that may write finishes
 //!   it (`laying::roll_forward`).
 //!
@@ -60,23 +62,25 @@
 //! - A frame is written under the wal-index's write lock, or under EXCLUSIVE in an exclusive
 //!   locking mode.
 //! - The header changes under EXCLUSIVE, or under the write and checkpoint locks together
-//!   (`Link::with_header_locks`). A reader of the header takes no lock: it checks the HMAC and the
+//!   (`Container::with_header_locks`). A reader of the header takes no lock: it checks the HMAC and the
 //!   sequence number, and reads again.
 //! - A copy is made under RESERVED and laid under EXCLUSIVE.
 //! - A scan holds byte 2^62 of the file, in the crate `pellucid-engine`.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![cfg_attr(not(test), deny(clippy::panic, clippy::unreachable))]
 
+mod attached;
+pub mod container;
 pub mod copy;
 mod database;
 mod file;
+mod files;
 mod frame_headers;
 mod held;
 mod in_memory;
 mod journal_file;
 pub mod laying;
 pub mod lent_pages;
-pub mod link;
 pub mod log_end;
 pub mod lost_log;
 mod lower;
@@ -93,9 +97,11 @@ mod pool;
 mod read_ahead;
 mod registry;
 pub mod seal_request;
+mod sqlite_file;
 pub mod streams;
 pub mod super_journal;
 mod temp_file;
+mod transaction;
 mod vfs;
 mod wal_file;
 mod wal_index;

@@ -13,15 +13,17 @@ use pellucid::{Error, Subject};
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
 
+use crate::attached::Attached;
+use crate::container::{self, Container, Failure, Phase, Written};
 use crate::database::Database;
+use crate::files::Files;
 use crate::laying;
-use crate::link::{Failure, Link, Phase, Written};
-use crate::lower::Lower;
-use crate::lower::ReadEnd;
-use crate::newcomer;
-use crate::newcomer::{Choice, Connected};
+use crate::lower::{Lower, ReadEnd};
+use crate::newcomer::{self, Choice};
 use crate::pins::{Expectation, Lesser};
 use crate::seal_request::{Birth, Credentials, Request};
+use crate::sqlite_file::SqliteFile;
+use crate::wal_file::WalFile;
 
 /// How often an opening begins again because the file became one of another kind.
 const ATTEMPTS: usize = 4;
@@ -29,9 +31,11 @@ const ATTEMPTS: usize = 4;
 /// A main database file of one connection.
 #[derive(Debug)]
 pub struct MainFile {
-    link: Rc<Link>,
+    container: Rc<Container>,
+    files: Rc<Files>,
     lower: Lower,
     database: Database,
+    attached: Attached,
     require: bool,
     /// Why the log is not used after its recovery, until SQLite was given it.
     recovery_failed: Cell<Option<Code>>,
@@ -48,6 +52,7 @@ impl MainFile {
     /// A code after a line in the log: no key, damage, or a plain file where a sealed one is required.
     pub fn open(
         path: PathBuf,
+        attached: Attached,
         lower: Lower,
         read_only: bool,
         mut request: Request,
@@ -62,7 +67,9 @@ impl MainFile {
         let mut before = sector()?;
         let mut attempt = 0;
         loop {
-            let failure = match Self::open_as_it_is(&path, lower, read_only, &request, &expected) {
+            let opened =
+                Self::open_as_it_is(&path, attached, lower, read_only, &request, &expected);
+            let failure = match opened {
                 Ok(file) => return Ok(file),
                 Err(failure) => failure,
             };
@@ -77,6 +84,7 @@ impl MainFile {
 
     fn open_as_it_is(
         path: &Path,
+        attached: Attached,
         lower: Lower,
         read_only: bool,
         request: &Request,
@@ -91,7 +99,7 @@ impl MainFile {
             size = lower.size()?;
         }
         let credentials = Credentials::gather(request)?;
-        let interrupted = crate::link::is_unfinished_birth(lower, &first)?;
+        let interrupted = container::is_unfinished_birth(lower, &first)?;
         let kind = match interrupted {
             true => FileClass::Empty,
             false => classify(lower, size, &first)?,
@@ -107,7 +115,7 @@ impl MainFile {
             FileClass::Plain => Phase::Plain,
         };
         if matches!(phase, Phase::Plain) {
-            if interrupted && crate::link::has_trace_of_birth(lower)? {
+            if interrupted && container::has_trace_of_birth(lower)? {
                 return Err(Error::corrupt(
                     Subject::Container,
                     "its birth was interrupted and it holds nothing; name a key to begin it again, \
@@ -128,209 +136,131 @@ impl MainFile {
         }
         let sealed = matches!(phase, Phase::Sealed);
         let (expected, plain_copies) = (expected.clone(), request.plain_copies);
-        let link = Link::new(path.to_owned(), lower, credentials, phase, expected, plain_copies);
-        let link = Rc::new(link?);
+        let container =
+            Container::new(path.to_owned(), lower, credentials, phase, expected, plain_copies);
+        let container = Rc::new(container?);
         if sealed {
-            link.begin(size)?;
+            container.begin(size)?;
         }
-        let database = Database::new(link.clone(), lower, !request.unmapped);
-        let seal_new = (request.seal_new && link.is_new())
+        let files = Rc::new(Files::new(container.clone()));
+        let database = Database::new(files.clone(), lower, !request.unmapped);
+        let seal_new = (request.seal_new && container.is_new())
             .then(|| Request { encrypt_new: true, ..request.clone() });
         let (require, recovery_failed) = (request.require, Cell::new(None));
-        Ok(Self { link, lower, database, require, recovery_failed, seal_new })
+        Ok(Self { container, files, lower, database, attached, require, recovery_failed, seal_new })
     }
 
-    /// The state that this file shares with its journal and its WAL.
-    pub fn link(&self) -> &Rc<Link> {
-        &self.link
+    /// The file with its journal and its WAL.
+    pub fn files(&self) -> &Rc<Files> {
+        &self.files
+    }
+
+    /// The connection that the file is attached to.
+    pub fn attached(&mut self) -> &mut Attached {
+        &mut self.attached
     }
 
     /// Whether this file's pages are sealed, or will be from its first write on.
     pub fn is_sealing(&self) -> bool {
-        self.link.is_sealing()
-    }
-
-    /// Reads at SQLite's offset.
-    ///
-    /// SQLite takes bytes behind the file's end for zeros. That is right for pages that a
-    /// transaction is about to add. It is wrong for pages of a snapshot, so a short read of a
-    /// snapshot is an error.
-    ///
-    /// # Errors
-    /// A code.
-    pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
-        let read = match self.link.is_sealing() {
-            false => self.lower.read(buffer, offset),
-            true => self.database.read(buffer, offset),
-        };
-        if read == Ok(ReadEnd::Short) && self.link.is_whole.get() {
-            self.link.was_cut.set(true);
-            let cause = "the file ends before it, and did not when it was begun to be read";
-            let page = Subject::Page((offset / buffer.len().max(1) as u64) as u32 + 1);
-            return Err(self.link.report(&Error::corrupt(page, cause)));
-        }
-        read
-    }
-
-    /// Writes at SQLite's offset. `connected` names the databases of the connection.
-    ///
-    /// # Errors
-    /// A code.
-    pub fn write(
-        &mut self,
-        bytes: &[u8],
-        offset: u64,
-        connected: impl Fn() -> Connected,
-    ) -> Outcome<()> {
-        match self.link.written() {
-            Written::Plain => {
-                if offset == 0 && self.link.is_backed_up_over() {
-                    self.link.refuse_copied_over(bytes)?;
-                }
-                return self.lower.write(bytes, offset);
-            }
-            Written::Undecided => return self.write_undecided(bytes, offset, &connected()),
-            Written::Sealed => {}
-        }
-        self.link.check_writable()?;
-        self.database.write(bytes, offset)
+        self.container.is_sealing()
     }
 
     /// Writes to a new file that no lock made a sealed one. Refuses every write once a sealed
     /// database is open, until page 1 has made the file a plain database.
-    fn write_undecided(&mut self, bytes: &[u8], offset: u64, connected: &Connected) -> Outcome<()> {
-        match newcomer::choose(connected) {
+    fn write_undecided(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        match newcomer::choose(&self.attached.databases()) {
             Choice::Plain if self.seal_new.is_some() => {
-                return Err(self.link.report(&newcomer::begun_in_clear()))
+                return Err(self.container.report(&newcomer::begun_in_clear()))
             }
             Choice::Plain => {
                 self.check_required(ffi::LOCK_RESERVED)?;
-                self.link.refuse_lesser()?;
+                self.container.refuse_lesser()?;
             }
-            Choice::Like(_) => return Err(self.link.report(&newcomer::begun_in_clear())),
-            Choice::Unclear(paths) => return Err(self.link.report(&newcomer::unclear(&paths))),
+            Choice::Like(_) => return Err(self.container.report(&newcomer::begun_in_clear())),
+            Choice::Unclear(paths) => {
+                return Err(self.container.report(&newcomer::unclear(&paths)))
+            }
         }
         self.lower.write(bytes, offset)?;
         if offset == 0 {
-            self.link.settle_plain();
+            self.container.settle_plain();
         }
         Ok(())
     }
 
     /// Decides what a new file becomes. Called when SQLite takes the lock for its first write: it
     /// has opened no journal yet.
-    fn decide(&self, connected: &Connected) -> Outcome<()> {
-        match (newcomer::choose(connected), &self.seal_new) {
+    fn decide(&self) -> Outcome<()> {
+        match (newcomer::choose(&self.attached.databases()), &self.seal_new) {
             (Choice::Unclear(paths), _) => {
-                return Err(self.link.report(&newcomer::unclear(&paths)));
+                return Err(self.container.report(&newcomer::unclear(&paths)));
             }
-            (Choice::Like(sealed), _) => self.link.seal_like(&sealed)?,
-            (Choice::Plain, Some(request)) => self.link.seal_as(request)?,
-            (Choice::Plain, None) => return self.link.refuse_lesser(),
+            (Choice::Like(sealed), _) => self.container.seal_like(&sealed)?,
+            (Choice::Plain, Some(request)) => self.container.seal_as(request)?,
+            (Choice::Plain, None) => return self.container.refuse_lesser(),
         }
         self.lower.forget_chunks();
         Ok(())
     }
 
-    /// Cuts or extends the file.
-    ///
-    /// # Errors
-    /// A code.
-    pub fn truncate(&mut self, size: u64) -> Outcome<()> {
-        if !self.link.is_sealing() {
-            return self.lower.truncate(size);
-        }
-        self.link.check_writable()?;
-        self.database.truncate(size)
-    }
-
-    /// Forces the file to disk.
-    ///
-    /// # Errors
-    /// A code.
-    pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
-        if !self.link.is_sealing() {
-            return self.lower.sync(flags);
-        }
-        self.link.flush()?;
-        self.database.sync(flags)
-    }
-
-    /// The size of the file in bytes as SQLite sees it.
-    ///
-    /// # Errors
-    /// A code.
-    pub fn size(&mut self) -> Outcome<u64> {
-        if !self.link.is_sealing() {
-            return self.lower.size();
-        }
-        self.link.flush()?;
-        match self.database.logical_size()? {
-            0 => self.link.refuse_cut().map(|()| 0),
-            bytes => Ok(bytes),
-        }
-    }
-
     /// Takes a lock and then reads the header again. True if the database is empty and SQLite must
-    /// be given its reserved bytes. `connected` names the databases of the connection.
+    /// be given its reserved bytes.
     ///
     /// # Errors
     /// A code; the lock is released if the file is no longer of the kind it was.
-    pub fn lock(&mut self, level: c_int, connected: impl Fn() -> Connected) -> Outcome<bool> {
-        let before = self.link.lock_level.get();
+    pub fn lock(&mut self, level: c_int) -> Outcome<bool> {
+        let before = self.container.transaction.lock_level();
         self.lower.lock(level)?;
         if level <= before {
             return Ok(false);
         }
         self.database.forget();
-        self.link.lock_level.set(level);
+        self.container.transaction.set_lock_level(level);
         // Under RESERVED no other connection changes the header. WAL mode has no RESERVED: a
         // connection that closes, or takes the database for itself alone, comes from SHARED and may
         // have read the header long ago.
         if before >= ffi::LOCK_RESERVED {
             return Ok(false);
         }
-        let looked = self.look_under_lock(level, connected);
+        let looked = self.look_under_lock(level);
         if looked.is_err() {
             // A file that cannot be trusted does not stay locked.
             let unlocked = if before == ffi::LOCK_NONE { before } else { ffi::LOCK_SHARED };
             self.lower.unlock(unlocked)?;
-            self.link.lock_level.set(unlocked);
+            self.container.transaction.set_lock_level(unlocked);
         }
         looked
     }
 
-    fn look_under_lock(
-        &mut self,
-        level: c_int,
-        connected: impl Fn() -> Connected,
-    ) -> Outcome<bool> {
+    fn look_under_lock(&mut self, level: c_int) -> Outcome<bool> {
         self.database.refresh()?;
         if level >= ffi::LOCK_RESERVED {
-            match self.link.written() {
-                Written::Undecided => self.decide(&connected())?,
+            match self.container.written() {
+                Written::Undecided => self.decide()?,
                 Written::Plain => {
-                    self.link.begin_transaction(newcomer::is_any() && connected().is_idle);
+                    self.container
+                        .transaction
+                        .set_by_backup(newcomer::is_any() && self.attached.databases().is_idle);
                 }
                 Written::Sealed => {}
             }
         }
-        if level >= ffi::LOCK_RESERVED && self.link.is_sealing() {
-            self.link.check_remembered()?;
+        if level >= ffi::LOCK_RESERVED && self.container.is_sealing() {
+            self.container.check_remembered()?;
         }
         self.check_required(level)?;
-        if level == ffi::LOCK_SHARED && !(self.link.is_new() && newcomer::is_any()) {
-            self.link.refuse_lesser()?;
+        if level == ffi::LOCK_SHARED && !(self.container.is_new() && newcomer::is_any()) {
+            self.container.refuse_lesser()?;
         }
         if level >= ffi::LOCK_RESERVED {
-            self.link.check_writable()?;
+            self.container.check_writable()?;
         }
         Ok(level == ffi::LOCK_SHARED && self.may_be_sealed() && self.database.logical_size()? == 0)
     }
 
     /// Whether the file is sealed, or a new one that may have to be.
     pub fn may_be_sealed(&self) -> bool {
-        match self.link.written() {
+        match self.container.written() {
             Written::Sealed => true,
             Written::Plain => false,
             Written::Undecided => self.seal_new.is_some() || newcomer::is_any(),
@@ -341,8 +271,8 @@ impl MainFile {
     /// that was empty at open. A new file is decided by the time of its first write.
     fn check_required(&self, level: c_int) -> Outcome<()> {
         let undecided = level < ffi::LOCK_RESERVED && self.may_be_sealed();
-        if self.require && !self.link.is_sealing() && !undecided {
-            return Err(self.link.report(&plain_where_sealed_is_required()));
+        if self.require && !self.container.is_sealing() && !undecided {
+            return Err(self.container.report(&plain_where_sealed_is_required()));
         }
         Ok(())
     }
@@ -352,14 +282,16 @@ impl MainFile {
     /// # Errors
     /// A code.
     pub fn unlock(&mut self, level: c_int) -> Outcome<()> {
-        let flushed = if self.link.is_sealing() { self.link.flush_untold() } else { Ok(()) };
+        let flushed = if self.container.is_sealing() { self.files.flush_untold() } else { Ok(()) };
         let settled = self.database.settle();
         self.database.forget();
         if level < ffi::LOCK_RESERVED {
-            self.link.drop_nonces();
+            self.container.transaction.drop_nonces();
         }
         self.lower.unlock(level)?;
-        self.link.lock_level.set(level.min(self.link.lock_level.get()));
+        self.container
+            .transaction
+            .set_lock_level(level.min(self.container.transaction.lock_level()));
         // SQLite got the error of a journal's failed write when it happened, and the lock has to be
         // released all the same.
         flushed.or(Ok(()))?;
@@ -370,16 +302,9 @@ impl MainFile {
     ///
     /// Before the write lock the shim draws nonces; after it, or after the checkpoint lock, it
     /// reads the header again, because this connection may seal then.
-    /// `connected` names the databases of the connection.
-    pub fn shm_lock(
-        &mut self,
-        first: c_int,
-        count: c_int,
-        flags: c_int,
-        connected: impl Fn() -> Connected,
-    ) -> c_int {
-        if !self.link.is_sealing() {
-            self.note_backup(first, flags, connected);
+    pub fn shm_lock(&mut self, first: c_int, count: c_int, flags: c_int) -> c_int {
+        if !self.container.is_sealing() {
+            self.note_backup(first, flags);
             return self.lower.shm_lock(first, count, flags);
         }
         let taken = flags & ffi::SHM_LOCK != 0;
@@ -387,12 +312,12 @@ impl MainFile {
         if let Some(Code(code)) = taken.then(|| self.recovery_failed.take()).flatten() {
             return code;
         }
-        let flushed = if taken { self.link.flush() } else { self.link.flush_untold() };
+        let flushed = if taken { self.files.flush() } else { self.files.flush_untold() };
         if let (true, Err(Code(code))) = (taken, flushed) {
             return code;
         }
         self.database.forget();
-        self.link.forget_log();
+        self.files.with_wal(WalFile::forget);
         let mask = ((1 << count) - 1) << first;
         let exclusive = flags & ffi::SHM_EXCLUSIVE != 0;
         if !taken && exclusive {
@@ -400,26 +325,26 @@ impl MainFile {
         }
         let to_write = taken && exclusive && mask & WRITE_MASK != 0;
         if to_write {
-            self.link.draw_nonces();
+            self.container.transaction.draw_nonces();
         }
         let code = self.lower.shm_lock(first, count, flags);
         if code != ffi::OK && to_write {
-            self.link.drop_nonces();
+            self.container.transaction.drop_nonces();
         }
         if !taken && !exclusive {
-            self.link.begin_write_out();
+            self.files.with_wal(WalFile::begin_write_out);
         }
         if code != ffi::OK || !taken {
             return code;
         }
-        let held = &self.link.shm_exclusive;
+        let transaction = &self.container.transaction;
         if exclusive {
-            held.set(held.get() | mask);
+            transaction.took_shm(mask);
         }
         if to_write {
             // In an exclusive locking mode no lock was released at the end of the transaction
             // before.
-            self.link.end_transaction();
+            self.files.with_wal(WalFile::end_transaction);
         }
         // A reader needs no fresh header. A generation that it does not know makes it read the
         // header again (`Database`, `WalFile`), and a WAL database cannot change its page size or
@@ -427,18 +352,20 @@ impl MainFile {
         // before anything else.
         let seals = exclusive && mask & (WRITE_MASK | CKPT_MASK) != 0;
         let looked = match seals {
-            true => self.database.refresh().and_then(|()| self.link.check_remembered()),
+            true => self.database.refresh().and_then(|()| self.container.check_remembered()),
             // A reader with a read mark compares the index's header with the copy that it uses
             // (`walTryBeginRead`).
             false if exclusive => Ok(()),
-            false => self.link.page_size().map_or(Ok(()), |bytes| self.link.check_index(bytes)),
+            false => {
+                self.container.page_size().map_or(Ok(()), |bytes| self.container.check_index(bytes))
+            }
         };
         match looked {
             Ok(()) => ffi::OK,
             Err(Code(code)) => {
                 if exclusive {
-                    held.set(held.get() & !mask);
-                    self.link.drop_nonces();
+                    transaction.gave_shm(mask);
+                    transaction.drop_nonces();
                 }
                 let unlock = flags & !ffi::SHM_LOCK | ffi::SHM_UNLOCK;
                 self.lower.shm_lock(first, count, unlock);
@@ -448,18 +375,21 @@ impl MainFile {
     }
 
     /// Notes at the write lock of a plain database's log whether a backup writes the transaction.
-    fn note_backup(&self, first: c_int, flags: c_int, connected: impl Fn() -> Connected) {
+    fn note_backup(&self, first: c_int, flags: c_int) {
         if flags == ffi::SHM_LOCK | ffi::SHM_EXCLUSIVE && first == ffi::WAL_WRITE_LOCK {
-            self.link.begin_transaction(newcomer::is_any() && connected().is_idle);
+            self.container
+                .transaction
+                .set_by_backup(newcomer::is_any() && self.attached.databases().is_idle);
         }
     }
 
     /// Looks behind the end that a recovery has found, before anybody writes there. SQLite hears of no error while it gives a
     /// lock back: the next lock is refused then, and whoever comes next has to recover the log again.
     fn after_recovery(&self) {
-        let Some(counted) = self.link.index.frames() else { return };
-        if let Err(code) = self.link.keep_lost_behind(counted) {
-            self.link.index.take_back();
+        let Some(counted) = self.container.index.frames() else { return };
+        let kept = self.files.with_wal(|wal| wal.keep_lost_behind(counted));
+        if let Some(Err(code)) = kept {
+            self.container.index.take_back();
             self.recovery_failed.set(Some(code));
         }
     }
@@ -468,13 +398,12 @@ impl MainFile {
         if mask & RECOVER_MASK != 0 {
             self.after_recovery();
         }
-        let held = &self.link.shm_exclusive;
-        held.set(held.get() & !mask);
+        self.container.transaction.gave_shm(mask);
         if mask & (WRITE_MASK | CKPT_MASK) != 0 {
-            self.link.drop_nonces();
+            self.container.transaction.drop_nonces();
         }
         if mask & WRITE_MASK != 0 {
-            self.link.end_transaction();
+            self.files.with_wal(WalFile::end_transaction);
         }
     }
 
@@ -482,7 +411,7 @@ impl MainFile {
     /// needs is held then (`WalFile`), so the transaction's next call returns an error of this
     /// write.
     pub fn barrier(&mut self) {
-        let _ = self.link.flush_untold();
+        let _ = self.files.flush_untold();
     }
 
     /// Seals the database again if its page size changed.
@@ -497,14 +426,76 @@ impl MainFile {
     pub fn forget(&mut self) {
         self.database.forget();
     }
+}
 
-    /// Writes the held units before the lower file is closed.
+impl SqliteFile for MainFile {
+    /// Reads at SQLite's offset.
+    ///
+    /// SQLite takes bytes behind the file's end for zeros. That is right for pages that a
+    /// transaction is about to add. It is wrong for pages of a snapshot, so a short read of a
+    /// snapshot is an error.
     ///
     /// # Errors
     /// A code.
-    pub fn close(&mut self) -> Outcome<()> {
-        let flushed = if self.link.is_sealing() { self.link.flush() } else { Ok(()) };
-        self.link.close();
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        let read = match self.container.is_sealing() {
+            false => self.lower.read(buffer, offset),
+            true => self.database.read(buffer, offset),
+        };
+        if read == Ok(ReadEnd::Short) && self.container.is_whole.get() {
+            self.container.was_cut.set(true);
+            let cause = "the file ends before it, and did not when it was begun to be read";
+            let page = Subject::Page((offset / buffer.len().max(1) as u64) as u32 + 1);
+            return Err(self.container.report(&Error::corrupt(page, cause)));
+        }
+        read
+    }
+
+    fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        match self.container.written() {
+            Written::Plain => {
+                if offset == 0 && self.container.transaction.is_by_backup() {
+                    self.container.refuse_copied_over(bytes)?;
+                }
+                return self.lower.write(bytes, offset);
+            }
+            Written::Undecided => return self.write_undecided(bytes, offset),
+            Written::Sealed => {}
+        }
+        self.container.check_writable()?;
+        self.database.write(bytes, offset)
+    }
+
+    fn truncate(&mut self, size: u64) -> Outcome<()> {
+        if !self.container.is_sealing() {
+            return self.lower.truncate(size);
+        }
+        self.container.check_writable()?;
+        self.database.truncate(size)
+    }
+
+    fn sync(&mut self, flags: c_int) -> Outcome<()> {
+        if !self.container.is_sealing() {
+            return self.lower.sync(flags);
+        }
+        self.files.flush()?;
+        self.database.sync(flags)
+    }
+
+    fn size(&mut self) -> Outcome<u64> {
+        if !self.container.is_sealing() {
+            return self.lower.size();
+        }
+        self.files.flush()?;
+        match self.database.logical_size()? {
+            0 => self.container.refuse_cut().map(|()| 0),
+            bytes => Ok(bytes),
+        }
+    }
+
+    fn close(&mut self) -> Outcome<()> {
+        let flushed = if self.container.is_sealing() { self.files.flush() } else { Ok(()) };
+        self.container.close();
         flushed
     }
 }
@@ -548,7 +539,7 @@ fn classify(lower: Lower, size: u64, first: &[u8]) -> Result<FileClass, Error> {
     // Sector 0 is of another kind or damaged. The header copies behind it still say what the file
     // is, those of a newer version too.
     if whole {
-        match crate::link::ReadHeader::read(lower) {
+        match container::ReadHeader::read(lower) {
             Ok(_) => return Ok(FileClass::Sealed),
             Err(Failure::Typed(error @ Error::Unsupported { .. })) => return Err(error),
             Err(_) => {}

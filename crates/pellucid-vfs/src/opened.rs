@@ -13,29 +13,30 @@ use pellucid_host::connection::Handle;
 use pellucid_host::ffi::{self, File, Vfs};
 use pellucid_host::DatabaseError;
 
-use crate::file::{discard, link_of_main, lower_of_main, lower_of_open};
-use crate::link::Link;
+use crate::container::Container;
+use crate::file::{discard, files_of_main, lower_of_main, lower_of_open};
+use crate::files::Files;
 use crate::lower::{Lower, ReadEnd};
 use crate::open_file::{Beginning, OpenFile};
 use crate::vfs::lower_vfs;
 
 /// The state that the files of one open database share: header, keys, locks.
 #[derive(Debug)]
-pub struct OpenLink<'a> {
-    link: Rc<Link>,
+pub struct OpenDatabase<'a> {
+    files: Rc<Files>,
     _open: PhantomData<&'a ()>,
 }
 
-impl Deref for OpenLink<'_> {
-    type Target = Link;
+impl Deref for OpenDatabase<'_> {
+    type Target = Container;
 
-    fn deref(&self) -> &Link {
-        &self.link
+    fn deref(&self) -> &Container {
+        &self.files.container
     }
 }
 
-impl OpenLink<'_> {
-    /// Like [`Link::with_header_locks`], for the link's own main database.
+impl OpenDatabase<'_> {
+    /// Like [`Container::with_header_locks`], for its own main database.
     ///
     /// # Errors
     /// A code.
@@ -44,34 +45,37 @@ impl OpenLink<'_> {
         file: OpenFile<'_>,
         change: impl FnOnce() -> Outcome<()>,
     ) -> Outcome<bool> {
-        self.link.with_header_locks(file.lower(), change)
+        self.files.container.with_header_locks(file.lower(), change)
     }
 }
 
-/// The main database of `handle` below the shim, with its link. `None` if it is not sealed.
+/// The main database of `handle` below the shim, with what this connection knows of it. `None` if it is not sealed.
 ///
 /// # Errors
 /// SQLite's error, if the connection has no file.
 pub fn sealed<'a>(
     handle: &'a Handle<'_>,
-) -> Result<Option<(OpenFile<'a>, OpenLink<'a>)>, DatabaseError> {
+) -> Result<Option<(OpenFile<'a>, OpenDatabase<'a>)>, DatabaseError> {
     // SAFETY: the file object of an open connection, which the result borrows.
     let found = unsafe { lower_of_open(handle.file()?) };
-    Ok(found
-        .map(|(lower, link)| (OpenFile::of_sealed(lower), OpenLink { link, _open: PhantomData })))
+    Ok(found.map(|(lower, files)| {
+        (OpenFile::of_sealed(lower), OpenDatabase { files, _open: PhantomData })
+    }))
 }
 
-/// The main database of `handle` below the shim, with its link, sealed or plain. `None` if another
+/// The main database of `handle` below the shim, with what this connection knows of it, sealed or plain. `None` if another
 /// VFS opened it.
 ///
 /// # Errors
 /// SQLite's error, if the connection has no file.
 pub fn main<'a>(
     handle: &'a Handle<'_>,
-) -> Result<Option<(OpenFile<'a>, OpenLink<'a>)>, DatabaseError> {
+) -> Result<Option<(OpenFile<'a>, OpenDatabase<'a>)>, DatabaseError> {
     // SAFETY: the file object of an open connection, which the result borrows.
-    let found = unsafe { link_of_main(handle.file()?) };
-    Ok(found.map(|(lower, link)| (OpenFile::within(lower), OpenLink { link, _open: PhantomData })))
+    let found = unsafe { files_of_main(handle.file()?) };
+    Ok(found.map(|(lower, files)| {
+        (OpenFile::within(lower), OpenDatabase { files, _open: PhantomData })
+    }))
 }
 
 /// The write-ahead log of `handle`, if its main database is sealed and has one open.
@@ -79,14 +83,14 @@ pub fn main<'a>(
 /// # Errors
 /// SQLite's error, if the connection has no file.
 pub fn wal<'a>(handle: &'a Handle<'_>) -> Result<Option<OpenWal<'a>>, DatabaseError> {
-    let found = sealed(handle)?.map(|(_, link)| OpenWal { link });
+    let found = sealed(handle)?.map(|(_, database)| OpenWal { database });
     Ok(found.filter(|wal| wal.lower().is_ok()))
 }
 
 /// The write-ahead log of an open connection. It is asked for at each use: SQLite may close it meanwhile.
 #[derive(Debug)]
 pub struct OpenWal<'a> {
-    link: OpenLink<'a>,
+    database: OpenDatabase<'a>,
 }
 
 impl OpenWal<'_> {
@@ -107,10 +111,7 @@ impl OpenWal<'_> {
     }
 
     fn lower(&self) -> Outcome<Lower> {
-        let wal = self.link.wal.try_borrow().map_err(|_| Code(ffi::IOERR))?;
-        let wal = wal.as_ref().ok_or(Code(ffi::IOERR))?;
-        let lower = wal.try_borrow().map_err(|_| Code(ffi::IOERR))?.lower();
-        Ok(lower)
+        self.database.files.with_wal(|wal| wal.lower()).ok_or(Code(ffi::IOERR))
     }
 }
 
@@ -145,7 +146,7 @@ pub fn beginning(
 #[derive(Debug)]
 pub struct OpenContainer {
     lower: Lower,
-    link: Rc<Link>,
+    files: Rc<Files>,
     handle: Handle<'static>,
 }
 
@@ -157,7 +158,7 @@ impl OpenContainer {
     pub fn of(handle: Handle<'static>) -> Result<Option<Self>, DatabaseError> {
         // SAFETY: the file object of an open connection, which is kept beside what points into it.
         let found = unsafe { lower_of_open(handle.file()?) };
-        Ok(found.map(|(lower, link)| Self { lower, link, handle }))
+        Ok(found.map(|(lower, files)| Self { lower, files, handle }))
     }
 
     /// The connection.
@@ -170,9 +171,9 @@ impl OpenContainer {
         OpenFile::of_sealed(self.lower)
     }
 
-    /// The state that the database's files share.
-    pub fn link(&self) -> &Link {
-        &self.link
+    /// The database as this connection knows it.
+    pub fn container(&self) -> &Container {
+        &self.files.container
     }
 }
 

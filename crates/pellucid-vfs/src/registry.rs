@@ -12,13 +12,15 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Mutex;
 
-use crate::link::Link;
+use crate::files::Files;
 
 struct Entry {
     name: usize,
     path: PathBuf,
     /// A counted reference, as `Rc::into_raw` returned it.
-    link: usize,
+    files: usize,
+    /// The address of its container.
+    container: usize,
 }
 
 static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
@@ -27,7 +29,7 @@ static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub enum Partner {
     /// The database of the same connection.
-    Found(Rc<Link>),
+    Found(Rc<Files>),
     /// No database of that name is open here, so there is nothing to protect and no key.
     Unknown,
     /// Several databases of that name are open, and the name's address fits none. Opening the file
@@ -36,24 +38,25 @@ pub enum Partner {
 }
 
 /// Enters an open main file.
-pub fn enter(name: *const c_char, link: &Rc<Link>) {
+pub fn enter(name: *const c_char, files: &Rc<Files>) {
     let entry = Entry {
         name: name as usize,
-        path: link.path().to_owned(),
-        link: Rc::into_raw(link.clone()) as usize,
+        path: files.container.path().to_owned(),
+        files: Rc::into_raw(files.clone()) as usize,
+        container: files.container.address(),
     };
     open().push(entry);
 }
 
 /// Removes a main file, which is about to be closed.
-pub fn leave(name: *const c_char, link: &Rc<Link>) {
-    let at = Rc::as_ptr(link) as usize;
+pub fn leave(name: *const c_char, files: &Rc<Files>) {
+    let at = Rc::as_ptr(files) as usize;
     let mut open = open();
-    if let Some(found) = open.iter().position(|e| e.name == name as usize && e.link == at) {
+    if let Some(found) = open.iter().position(|e| e.name == name as usize && e.files == at) {
         let entry = open.swap_remove(found);
         drop(open);
         // SAFETY: `enter` gave this reference to the registry; it is taken back once.
-        drop(unsafe { Rc::from_raw(entry.link as *const Link) });
+        drop(unsafe { Rc::from_raw(entry.files as *const Files) });
     }
 }
 
@@ -78,20 +81,20 @@ pub fn find(database: *const c_char, journal: &Path) -> Partner {
     }
 }
 
-/// The address of the link of the main file that SQLite opened under the name at `name`. `None`
+/// The address of the container of the main file that SQLite opened under the name at `name`. `None`
 /// if it is not of the shim.
 pub fn address(name: *const c_char) -> Option<usize> {
-    open().iter().find(|entry| entry.name == name as usize).map(|entry| entry.link)
+    open().iter().find(|entry| entry.name == name as usize).map(|entry| entry.container)
 }
 
-fn share(entry: &Entry) -> Rc<Link> {
-    let link = entry.link as *const Link;
-    // SAFETY: the registry holds a reference, so the link is alive. The count is not atomic: the
+fn share(entry: &Entry) -> Rc<Files> {
+    let files = entry.files as *const Files;
+    // SAFETY: the registry holds a reference, so the files are alive. The count is not atomic: the
     // opener of a journal has its database open and serialised, and it is this one, by the address of
     // its name or because it is the only one of that path.
     unsafe {
-        Rc::increment_strong_count(link);
-        Rc::from_raw(link)
+        Rc::increment_strong_count(files);
+        Rc::from_raw(files)
     }
 }
 

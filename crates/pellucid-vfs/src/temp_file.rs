@@ -8,6 +8,7 @@
 mod store;
 
 use std::cell::RefCell;
+use std::ffi::c_int;
 
 use pellucid::keys::TemporaryKey;
 use pellucid::unit::TAIL_BYTES;
@@ -16,9 +17,10 @@ use pellucid_host::code::{code_of, Code, Outcome};
 use pellucid_host::ffi;
 
 use crate::held::Held;
-use crate::lower::ReadEnd;
+use crate::lower::{Lower, ReadEnd};
 use crate::pool::Pool;
 use crate::read_ahead::ReadAhead;
+use crate::sqlite_file::SqliteFile;
 
 pub use store::{Scratch, Store};
 
@@ -276,6 +278,33 @@ impl<S: Store> TempStore<S> {
             true => Ok(()),
             false => Err(Code(ffi::IOERR_DATA)),
         }
+    }
+}
+
+impl SqliteFile for TempStore<Lower> {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        TempStore::read(self, buffer, offset)
+    }
+
+    fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        TempStore::write(self, bytes, offset)
+    }
+
+    fn truncate(&mut self, size: u64) -> Outcome<()> {
+        TempStore::truncate(self, size)
+    }
+
+    /// It need not survive a crash.
+    fn sync(&mut self, _flags: c_int) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn size(&mut self) -> Outcome<u64> {
+        Ok(TempStore::size(self))
+    }
+
+    fn close(&mut self) -> Outcome<()> {
+        Ok(())
     }
 }
 

@@ -99,7 +99,10 @@ pub fn mend(job: &Mending) -> std::result::Result<Vec<u32>, DatabaseError> {
     Event::new(Action::Restored, "pages of a database").of(full_name(&to)).record_here()?;
     let (lower, sealed) = (opened::on_disk(&source.handle)?, opened::sealed(&source.handle)?);
     super::replace::lock_exclusive(lower, &to, job.timeout)?;
-    let keys = sealed.map(|(_, link)| link.keys()).transpose().map_err(|code| failed(&to, code))?;
+    let keys = sealed
+        .map(|(_, container)| container.keys())
+        .transpose()
+        .map_err(|code| failed(&to, code))?;
     for (number, page) in &content {
         write(lower, keys.as_deref(), *number, page, &to)?;
     }

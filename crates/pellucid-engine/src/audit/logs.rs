@@ -10,7 +10,7 @@ use pellucid::{Error, Subject};
 use pellucid_files::paths::beside;
 use pellucid_host::connection::Handle;
 use pellucid_host::DatabaseError;
-use pellucid_vfs::link::{Link, INDEX_CHANGED};
+use pellucid_vfs::container::{Container, INDEX_CHANGED};
 use pellucid_vfs::log_end::{Database, LogEnd, Lost, Padding};
 use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened::{self, OpenWal};
@@ -28,14 +28,14 @@ pub fn check_journal(
     audit: &mut Audit,
 ) -> Result<(), DatabaseError> {
     let open = opened::sealed(handle)?;
-    let Some((lower, link)) = open else { return Ok(()) };
+    let Some((lower, container)) = open else { return Ok(()) };
     let name = beside(path, "-journal");
-    audit.journal_in_clear = match link.header() {
+    audit.journal_in_clear = match container.header() {
         Some(header) => has_dead_pages_in_clear(&name, header.state)?,
         None => false,
     };
     for attempt in 0..ATTEMPTS {
-        let (records, damaged) = match HotJournal::open(&name, &link) {
+        let (records, damaged) = match HotJournal::open(&name, &container) {
             Ok(None) => return Ok(()),
             Ok(Some(journal)) => (journal.records(), journal.remarks().collect()),
             Err(error @ (Error::Unauthentic { .. } | Error::Corrupt { .. })) => {
@@ -65,21 +65,21 @@ pub fn check_journal(
 pub fn check_frames(
     lower: OpenFile<'_>,
     wal: &OpenWal<'_>,
-    link: &Link,
+    container: &Container,
     audit: &mut Audit,
 ) -> Result<(), DatabaseError> {
     let header = |header: &mut [u8; HEADER_BYTES]| wal.read(header, 0).map_err(io);
-    let keys = link.keys().map_err(io)?;
+    let keys = container.keys().map_err(io)?;
     let read = |bytes: &mut [u8], at: u64| wal.read(bytes, at);
-    let has_page = |page: u32, content: &[u8]| link.has_page(page, content);
-    let database = || Database { header: link.header(), keys: &keys, has_page: &has_page };
+    let has_page = |page: u32, content: &[u8]| container.has_page(page, content);
+    let database = || Database { header: container.header(), keys: &keys, has_page: &has_page };
     let mut lost_before = None;
     for _ in 0..ATTEMPTS {
         let mut before = [0; HEADER_BYTES];
         header(&mut before)?;
         refuse_newer(&before)?;
         let Some(parsed) = WalHeader::parse(&before) else {
-            let page_bytes = link.page_size().unwrap_or(4096);
+            let page_bytes = container.page_size().unwrap_or(4096);
             let frame_bytes = page_bytes + FRAME_HEADER_BYTES;
             let size = wal.size().map_err(io)?;
             let mut log = LogEnd::new(&read, size, database(), frame_bytes);
@@ -105,7 +105,7 @@ pub fn check_frames(
             padding.is_commit(&frame);
             if let Err(error) = opened {
                 audit.damaged_frames.push((number, error.to_string()));
-            } else if link.index.page_of(number).is_some_and(|said| said != page) {
+            } else if container.index.page_of(number).is_some_and(|said| said != page) {
                 let cause =
                     format!("of page {page}, and the wal-index says otherwise: {INDEX_CHANGED}");
                 let error = Error::unauthentic(Subject::Frame(number), cause);

@@ -12,7 +12,7 @@ use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
 use pellucid_host::ffi;
 use pellucid_host::DatabaseError;
-use pellucid_vfs::link::Link;
+use pellucid_vfs::container::Container;
 use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened;
 use pellucid_vfs::truncated_page;
@@ -52,12 +52,12 @@ struct Work {
 pub fn read(
     path: &Path,
     lower: OpenFile<'_>,
-    link: &Link,
+    container: &Container,
     cores: usize,
     audit: &mut Audit,
     watch: &mut Watch<'_>,
 ) -> Result<Suspects, DatabaseError> {
-    let page_bytes = link.page_size().unwrap_or(4096);
+    let page_bytes = container.page_size().unwrap_or(4096);
     let size = lower.size().map_err(io)?.saturating_sub(REGION_BYTES);
     let work = Work {
         page_bytes,
@@ -103,7 +103,7 @@ impl Work {
         let handle =
             Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READONLY)?;
         let found = opened::sealed(&handle)?;
-        let (lower, link) = found.ok_or_else(|| io(Code(ffi::IOERR)))?;
+        let (lower, container) = found.ok_or_else(|| io(Code(ffi::IOERR)))?;
         let each = (PIECE_BYTES / self.page_bytes as u64).max(1);
         let mut piece = vec![0; each as usize * self.page_bytes];
         let mut content = vec![0; self.page_bytes - TAIL_BYTES];
@@ -120,8 +120,8 @@ impl Work {
             for (index, unit) in units.chunks_exact_mut(self.page_bytes).enumerate() {
                 let number = first as u32 + index as u32;
                 let opened = match read {
-                    Ok(_) => open(&link, number, unit, &mut content),
-                    Err(_) => look(lower, &link, number, unit, &mut content),
+                    Ok(_) => open(&container, number, unit, &mut content),
+                    Err(_) => look(lower, &container, number, unit, &mut content),
                 };
                 if let Err(cause) = opened {
                     let mut suspects = self.suspects.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,18 +133,18 @@ impl Work {
     }
 }
 
-fn open(link: &Link, number: u32, unit: &[u8], content: &mut [u8]) -> Result<(), String> {
+fn open(container: &Container, number: u32, unit: &[u8], content: &mut [u8]) -> Result<(), String> {
     if number == lock_page(unit.len()) {
         return Ok(());
     }
-    catch_up(link, unit);
-    link.try_open_page(number, unit, content).map_err(|error| error.to_string())
+    catch_up(container, unit);
+    container.try_open_page(number, unit, content).map_err(|error| error.to_string())
 }
 
 /// Reads and opens a single page.
 fn look(
     lower: OpenFile<'_>,
-    link: &Link,
+    container: &Container,
     number: u32,
     unit: &mut [u8],
     content: &mut [u8],
@@ -163,7 +163,7 @@ fn look(
             _ => Err(format!("page {number}: it is being written")),
         };
     }
-    open(link, number, unit, content)
+    open(container, number, unit, content)
 }
 
 /// Reads the suspect pages again, under a read transaction. If none can be begun, no other
@@ -171,12 +171,12 @@ fn look(
 pub fn confirm(
     handle: &Handle<'_>,
     lower: OpenFile<'_>,
-    link: &Link,
+    container: &Container,
     in_transaction: bool,
     mut suspects: Suspects,
     audit: &mut Audit,
 ) -> Result<(), DatabaseError> {
-    let page_bytes = link.page_size().unwrap_or(4096);
+    let page_bytes = container.page_size().unwrap_or(4096);
     let mut unit = vec![0; page_bytes];
     let mut content = vec![0; page_bytes - TAIL_BYTES];
     // A checkpoint may cut the file, and a read behind the end of a mapping is a SIGBUS.
@@ -189,7 +189,7 @@ pub fn confirm(
             std::thread::sleep(PAUSE);
         }
         let again = |(number, _): (u32, String)| {
-            let opened = look(lower, link, number, &mut unit, &mut content);
+            let opened = look(lower, container, number, &mut unit, &mut content);
             opened.err().map(|cause| (number, cause))
         };
         suspects = suspects.into_iter().filter_map(again).collect();

@@ -54,10 +54,10 @@ pub fn decrypt(
     drop(lent);
     finish_copy(&copy, next_counter(&source.handle)?, source.was_wal)?;
 
-    let (lower, link) = opened::sealed(&source.handle)?.ok_or_else(|| {
+    let (lower, container) = opened::sealed(&source.handle)?.ok_or_else(|| {
         Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
     })?;
-    let header = link.header();
+    let header = container.header();
     let file_id = header.as_ref().map_or([0; 16], |header| header.file_id);
     let sector = plain_sector(file_id, &copy)?;
     let hash = match &sector {

@@ -15,7 +15,7 @@ use pellucid::keys::ContainerKeys;
 use pellucid::sector::SQLITE_MAGIC;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Result, Subject};
-use pellucid_vfs::link::Link;
+use pellucid_vfs::container::Container;
 use pellucid_vfs::super_journal;
 use pellucid_vfs::super_journal::Named;
 
@@ -89,7 +89,7 @@ impl HotJournal {
     /// # Errors
     /// [`Error::Io`], and [`Error::Unauthentic`] for a damaged header, because then it is unknown
     /// which pages the transaction has changed.
-    pub fn open(path: &Path, link: &Link) -> Result<Option<Self>> {
+    pub fn open(path: &Path, container: &Container) -> Result<Option<Self>> {
         let failed = |error| Error::io(Subject::File(path.to_owned()), error);
         let file = match pellucid_files::regular::open_named(path) {
             Ok(file) => file,
@@ -109,7 +109,7 @@ impl HotJournal {
         if matches!(named.map_err(failed)?, Named::Gone(_)) {
             return Ok(None);
         }
-        let keys = link
+        let keys = container
             .keys()
             .map_err(|_| Error::misuse(Subject::File(path.to_owned()), "there is no key for it"))?;
         let (header, damaged) = match JournalHeader::open(&keys, &sector, 0) {
@@ -203,12 +203,16 @@ impl HotJournal {
 
     /// Returns the page as it was before the transaction. `None` if the transaction did not change
     /// it.
-    pub fn page(&self, link: &Link, number: u32) -> Option<std::result::Result<Vec<u8>, String>> {
+    pub fn page(
+        &self,
+        container: &Container,
+        number: u32,
+    ) -> Option<std::result::Result<Vec<u8>, String>> {
         if let Some((_, cause)) = self.damaged.iter().find(|(page, _)| *page == number) {
             return Some(Err(format!("page {number}: {cause}")));
         }
         let offset = self.records.get(&number)?;
-        let keys = link.keys().ok()?;
+        let keys = container.keys().ok()?;
         Some(match self.record(&keys, *offset) {
             Ok((_, record)) => Ok(record[4..4 + self.page_bytes - TAIL_BYTES].to_vec()),
             Err((_, cause)) => Err(format!("page {number}: {cause}")),

@@ -13,7 +13,7 @@ use pellucid::wal::{
     open_frame, page_and_commit, Chain, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
 };
 use pellucid::{Error, Result, Subject};
-use pellucid_vfs::link::Link;
+use pellucid_vfs::container::Container;
 
 use crate::units::catch_up;
 
@@ -34,7 +34,7 @@ impl Log {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Unsupported`] for the log of a later version.
-    pub fn open(path: &Path, link: &Link, page_bytes: usize) -> Result<Option<Self>> {
+    pub fn open(path: &Path, container: &Container, page_bytes: usize) -> Result<Option<Self>> {
         let failed = |error| Error::io(Subject::File(path.to_owned()), error);
         let file = match pellucid_files::regular::open_named(path) {
             Ok(file) => file,
@@ -48,14 +48,14 @@ impl Log {
         if WalHeader::parse(&log.header).filter(fits).is_none() {
             // SQLite takes such a log for empty, and so does this function; it counts as none if no
             // frame of it opens.
-            if log.frame(link, 1).is_err() {
+            if log.frame(container, 1).is_err() {
                 return Ok(None);
             }
             log.remark = Some("WAL header: damaged; commits in that log are lost".into());
             return Ok(Some(log));
         }
         let frames = (size - HEADER_BYTES as u64) / log.frame_bytes() as u64;
-        log.follow(link, u32::try_from(frames).unwrap_or(u32::MAX));
+        log.follow(container, u32::try_from(frames).unwrap_or(u32::MAX));
         Ok(Some(log))
     }
 
@@ -75,14 +75,14 @@ impl Log {
 
     /// Takes frames as long as each continues the one before. Frames behind the last commit do not
     /// count.
-    fn follow(&mut self, link: &Link, frames: u32) {
+    fn follow(&mut self, container: &Container, frames: u32) {
         let mut chain = Chain::new(self.header);
         let mut pending = Vec::new();
         for number in 1..=frames {
-            let frame = match self.frame(link, number) {
+            let frame = match self.frame(container, number) {
                 Ok(frame) => frame,
                 Err(cause) => {
-                    self.remark = self.goes_on_behind(link, number, frames).then_some(cause);
+                    self.remark = self.goes_on_behind(container, number, frames).then_some(cause);
                     return;
                 }
             };
@@ -100,9 +100,9 @@ impl Log {
 
     /// Whether a commit of the same log lies behind a frame that does not open. Then that frame is
     /// damaged, and is not the end that a crash left.
-    fn goes_on_behind(&self, link: &Link, damaged: u32, frames: u32) -> bool {
+    fn goes_on_behind(&self, container: &Container, damaged: u32, frames: u32) -> bool {
         (damaged + 1..=frames)
-            .map_while(|number| self.frame(link, number).ok())
+            .map_while(|number| self.frame(container, number).ok())
             .take_while(|frame| frame[8..16] == self.header[16..24])
             .any(|frame| page_and_commit(&frame).1 != 0)
     }
@@ -118,22 +118,30 @@ impl Log {
         self.file.read_exact_at(&mut clear, at).is_ok() && clear == [0; FRAME_HEADER_BYTES]
     }
 
-    pub(super) fn frame(&self, link: &Link, number: u32) -> std::result::Result<Vec<u8>, String> {
+    pub(super) fn frame(
+        &self,
+        container: &Container,
+        number: u32,
+    ) -> std::result::Result<Vec<u8>, String> {
         let mut sealed = vec![0; self.frame_bytes()];
         let mut frame = sealed.clone();
         let at = HEADER_BYTES as u64 + u64::from(number - 1) * sealed.len() as u64;
         let unread = |error: &dyn std::fmt::Display| format!("WAL frame {number}: {error}");
         self.file.read_exact_at(&mut sealed, at).map_err(|error| unread(&error))?;
-        catch_up(link, &sealed);
-        let keys = link.keys().map_err(|_| unread(&"no keys"))?;
+        catch_up(container, &sealed);
+        let keys = container.keys().map_err(|_| unread(&"no keys"))?;
         open_frame(&keys, number, &sealed, &mut frame).map_err(|error| error.to_string())?;
         Ok(frame)
     }
 
     /// Returns the page from the log. `None` if the log does not have it.
-    pub fn page(&self, link: &Link, number: u32) -> Option<std::result::Result<Vec<u8>, String>> {
+    pub fn page(
+        &self,
+        container: &Container,
+        number: u32,
+    ) -> Option<std::result::Result<Vec<u8>, String>> {
         let frame = self.frames.get(&number)?;
-        match self.frame(link, *frame) {
+        match self.frame(container, *frame) {
             Ok(frame) => {
                 let end = frame.len() - TAIL_BYTES;
                 Some(Ok(frame[FRAME_HEADER_BYTES..end].to_vec()))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use pellucid::unit::TAIL_BYTES;
 use pellucid::wal::{page_and_commit, Chain, WalHeader, HEADER_BYTES};
 use pellucid::{Error, Result, Subject};
-use pellucid_vfs::link::Link;
+use pellucid_vfs::container::Container;
 
 use super::log::Log;
 
@@ -37,7 +37,7 @@ impl LostLog {
     /// # Errors
     /// [`Error::Io`]; [`Error::Unsupported`] for the log of a later version; [`Error::Misuse`] if it has no commit that opens with
     /// the key of this database.
-    pub fn open(path: &Path, link: &Link, page_bytes: usize) -> Result<Self> {
+    pub fn open(path: &Path, container: &Container, page_bytes: usize) -> Result<Self> {
         let failed = |error| Error::io(Subject::File(path.to_owned()), error);
         let file = pellucid_files::regular::open_given(path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
@@ -51,21 +51,21 @@ impl LostLog {
         pellucid::wal::refuse_newer(&log.header)?;
         let mut found = Self { log, path: path.to_owned(), commits: 0, remarks: Vec::new() };
         let frames = size.saturating_sub(HEADER_BYTES as u64) / found.log.frame_bytes() as u64;
-        found.follow(link, u32::try_from(frames).unwrap_or(u32::MAX));
+        found.follow(container, u32::try_from(frames).unwrap_or(u32::MAX));
         if found.commits == 0 {
             return Err(nothing());
         }
         Ok(found)
     }
 
-    fn follow(&mut self, link: &Link, frames: u32) {
+    fn follow(&mut self, container: &Container, frames: u32) {
         let is_whole = WalHeader::parse(&self.log.header).is_some_and(|header| header.sealed);
         let mut salts = is_whole.then(|| self.log.header[16..24].to_vec());
         let mut chain: Option<Chain> = None;
         let mut gap: Option<String> = None;
         let mut pending = Vec::new();
         for number in 1..=frames {
-            let frame = match self.log.frame(link, number) {
+            let frame = match self.log.frame(container, number) {
                 Ok(frame) if salts.as_ref().is_none_or(|salts| frame[8..16] == salts[..]) => frame,
                 Ok(_) => {
                     gap.get_or_insert(format!("WAL frame {number}: not of this log"));
@@ -102,9 +102,13 @@ impl LostLog {
     }
 
     /// Returns the page as the last commit in this log has it. `None` if it has none of it.
-    pub fn page(&self, link: &Link, number: u32) -> Option<std::result::Result<Vec<u8>, String>> {
+    pub fn page(
+        &self,
+        container: &Container,
+        number: u32,
+    ) -> Option<std::result::Result<Vec<u8>, String>> {
         let frame = self.log.frames.get(&number)?;
-        Some(self.log.frame(link, *frame).map(|frame| {
+        Some(self.log.frame(container, *frame).map(|frame| {
             let end = frame.len() - TAIL_BYTES;
             frame[pellucid::wal::FRAME_HEADER_BYTES..end].to_vec()
         }))

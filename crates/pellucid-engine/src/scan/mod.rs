@@ -265,19 +265,22 @@ impl<'a> Scanner<'a> {
     /// Returns the present header. A read transaction makes the shim read it.
     fn header(&self) -> Result<Header, DatabaseError> {
         self.handle.run("SELECT 1 FROM sqlite_schema")?;
-        self.lower(|_, link| link.refresh().map(|()| link.header()))?
+        self.lower(|_, container| container.refresh().map(|()| container.header()))?
             .map_err(|code| self.failed(code, "the header cannot be read"))?
             .ok_or_else(|| self.failed(Code(ffi::IOERR), "the header is not known"))
     }
 
     fn lower<T>(
         &self,
-        look: impl FnOnce(pellucid_vfs::open_file::OpenFile<'_>, &pellucid_vfs::link::Link) -> T,
+        look: impl FnOnce(
+            pellucid_vfs::open_file::OpenFile<'_>,
+            &pellucid_vfs::container::Container,
+        ) -> T,
     ) -> Result<T, DatabaseError> {
-        let (lower, link) = opened::sealed(&self.handle)?.ok_or_else(|| {
+        let (lower, container) = opened::sealed(&self.handle)?.ok_or_else(|| {
             Error::misuse(Subject::File(self.path.to_owned()), "not an encrypted database")
         })?;
-        Ok(look(lower, &link))
+        Ok(look(lower, &container))
     }
 
     fn failed(&self, code: Code, what: &str) -> DatabaseError {
@@ -291,8 +294,8 @@ impl<'a> Scanner<'a> {
     /// Writes the scan's progress to the file, for `status` and the views. Called under the lock
     /// that a transaction holds.
     fn keep_progress(&self, done: u32, pages: u32) -> Result<(), DatabaseError> {
-        let kept = self.lower(|lower, link| {
-            let (header, keys) = (link.header(), link.keys()?);
+        let kept = self.lower(|lower, container| {
+            let (header, keys) = (container.header(), container.keys()?);
             let generation = header.map_or(0, |header| header.generation);
             let progress = Progress { generation, done, pages, at: now() };
             let bytes = progress.encode(keys.header_key());
@@ -343,10 +346,11 @@ impl<'a> Scanner<'a> {
     fn cut_physical_tail(&self) -> Result<(), DatabaseError> {
         self.begin("BEGIN EXCLUSIVE")?;
         let pages = self.handle.number("PRAGMA page_count")? as u64;
-        let cut = self.lower(|lower, link| {
-            let without_log = if self.wal { pages::without_log(lower, link)? } else { Some(0) };
+        let cut = self.lower(|lower, container| {
+            let without_log =
+                if self.wal { pages::without_log(lower, container)? } else { Some(0) };
             match without_log {
-                Some(others) => pages::cut(lower, link, pages.max(others)),
+                Some(others) => pages::cut(lower, container, pages.max(others)),
                 // The proof finds the older units that are left, and there is another pass.
                 None => Ok(()),
             }

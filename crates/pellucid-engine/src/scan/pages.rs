@@ -9,7 +9,7 @@ use pellucid::sqlite::lock_page;
 use pellucid::{journal, unit, Error, Result, Subject};
 use pellucid_host::code::Outcome;
 use pellucid_host::folder::{name_of, Folder};
-use pellucid_vfs::link::Link;
+use pellucid_vfs::container::Container;
 use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::CALL_BYTES;
 
@@ -56,8 +56,8 @@ impl Stretch {
 
 /// Cuts off what lies behind page `pages`. The caller holds the locks that keep every other
 /// connection from the file.
-pub fn cut(lower: OpenFile<'_>, link: &Link, pages: u64) -> Outcome<()> {
-    let Some(page_bytes) = link.page_size() else { return Ok(()) };
+pub fn cut(lower: OpenFile<'_>, container: &Container, pages: u64) -> Outcome<()> {
+    let Some(page_bytes) = container.page_size() else { return Ok(()) };
     let end = REGION_BYTES + pages * page_bytes as u64;
     if pages == 0 || lower.size()? <= end {
         return Ok(());
@@ -72,20 +72,20 @@ pub fn cut(lower: OpenFile<'_>, link: &Link, pages: u64) -> Outcome<()> {
 ///
 /// Readers of an earlier state need no more pages either: a checkpoint brings no page 1 to the file
 /// that is newer than theirs, and pages that a later commit added are in the log.
-pub fn without_log(lower: OpenFile<'_>, link: &Link) -> Outcome<Option<u64>> {
-    let mut log = link.path().as_os_str().to_owned();
+pub fn without_log(lower: OpenFile<'_>, container: &Container) -> Outcome<Option<u64>> {
+    let mut log = container.path().as_os_str().to_owned();
     log.push("-wal");
     match pellucid_files::paths::look(Path::new(&log)) {
         Ok(found) if found.len() == 0 => return Ok(Some(0)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Some(0)),
         _ => {}
     }
-    let Some(page_bytes) = link.page_size() else { return Ok(None) };
+    let Some(page_bytes) = container.page_size() else { return Ok(None) };
     let mut unit = vec![0; page_bytes];
     let mut first = vec![0; page_bytes - unit::TAIL_BYTES];
     for _ in 0..FIRST_PAGE_ATTEMPTS {
         lower.read(&mut unit, REGION_BYTES)?;
-        if link.try_open_page(1, &unit, &mut first).is_ok() {
+        if container.try_open_page(1, &unit, &mut first).is_ok() {
             let word = |at: usize| first.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
             let number = |at| word(at).map_or(0, u32::from_be_bytes);
             // The size is valid with this change counter (SQLite file format, 1.3.8).

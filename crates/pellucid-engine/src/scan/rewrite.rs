@@ -82,7 +82,7 @@ fn rewrite(
         }
         watch(Doing::Rewriting, done, last as u32);
         // The shim read the header when the transaction took its lock.
-        if let Some(now) = scanner.lower(|_, link| link.header())? {
+        if let Some(now) = scanner.lower(|_, container| container.header())? {
             header = now;
         }
         if header.scan.state == ScanState::Suspended {

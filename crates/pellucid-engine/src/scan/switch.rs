@@ -74,11 +74,11 @@ fn switch(
     };
     let changed = change(
         path,
-        |link, header, keys| {
+        |container, header, keys| {
             let target = target(header)?;
             let own = file_id.map_or_else(|| Ok(header.clone()), |id| header.renamed(id))?;
             let row = own.next_row(&dek, target)?;
-            let (id, credentials) = (&own.file_id, link.credentials());
+            let (id, credentials) = (&own.file_id, container.credentials());
             let wrapped = protectors::of_new_dek(header, &dek, &row, id, credentials)?;
             let next = own.rekeyed(keys, &dek, row, wrapped, now(), &mut SystemNonces)?;
             Ok(Some(Next { header: next, dek: Some(dek.clone()) }))

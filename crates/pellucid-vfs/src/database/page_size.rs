@@ -24,7 +24,7 @@ impl Database {
     /// Begins to gather what SQLite writes, because the writes are no pages of the present size.
     pub(super) fn begin_overlay(&mut self) -> Outcome<()> {
         let size = self.disk_size()?.saturating_sub(REGION_BYTES);
-        let overlay = Overlay::new(size).map_err(|error| self.link.report(&error))?;
+        let overlay = Overlay::new(size).map_err(|error| self.container.report(&error))?;
         self.overlay = Some(overlay);
         Ok(())
     }
@@ -55,8 +55,8 @@ impl Database {
             }
         }
         let image = self.complete(overlay, page_bytes, &lie_there)?;
-        if self.link.page_size() != Some(page_bytes) {
-            self.link.change_header(|header| header.page_size = page_bytes as u32)?;
+        if self.container.page_size() != Some(page_bytes) {
+            self.container.change_header(|header| header.page_size = page_bytes as u32)?;
         }
         self.fit(page_bytes);
         self.forget();
@@ -66,7 +66,7 @@ impl Database {
             let start = u64::from(number - 1) * page_bytes as u64;
             image.read(&mut page, start, |_, _| Err(Code(ffi::IOERR)))?;
             if page[page_bytes - TAIL_BYTES..].iter().any(|byte| *byte != 0) {
-                return Err(self.link.report(&Error::misuse(
+                return Err(self.container.report(&Error::misuse(
                     Subject::Page(number),
                     "its reserved bytes are in use; a plain database cannot be copied page by page into a sealed one",
                 )));
@@ -83,18 +83,19 @@ impl Database {
     fn stated_sizes(&mut self, overlay: &Overlay) -> Outcome<(usize, u64)> {
         let size = overlay.size();
         if size == 0 {
-            return Ok((self.link.page_size().unwrap_or(4096), 0));
+            return Ok((self.container.page_size().unwrap_or(4096), 0));
         }
         let mut head = [0; 100];
         self.read_overlaid(overlay, &mut head, 0)?;
         let page_bytes = stated_page_size(&head);
-        let refuse = |what: String| Err(self.link.report(&Error::corrupt(Subject::Page(1), what)));
+        let refuse =
+            |what: String| Err(self.container.report(&Error::corrupt(Subject::Page(1), what)));
         let possible = page_bytes.is_power_of_two() && (512..=65536).contains(&page_bytes);
         if head[..16] != SQLITE_MAGIC[..] || !possible {
             return refuse("a new page size was begun, but page 1 states none".to_owned());
         }
         if head[RESERVED_AT] as usize != TAIL_BYTES {
-            return Err(self.link.report(&self.unreserved(head[RESERVED_AT])));
+            return Err(self.container.report(&self.unreserved(head[RESERVED_AT])));
         }
         // If the lock page is the last one, SQLite did not write it in pieces of the old size; the
         // count has it.
@@ -111,7 +112,7 @@ impl Database {
         let mut unit = vec![0; page_bytes];
         let mut content = vec![0; page_bytes - TAIL_BYTES];
         self.lower.read(&mut unit, disk_offset(number, page_bytes))?;
-        Ok(self.link.try_open_page(number, &unit, &mut content).is_ok())
+        Ok(self.container.try_open_page(number, &unit, &mut content).is_ok())
     }
 
     /// Copies into the overlay every byte that lies in the file alone, except the pages in

@@ -5,7 +5,7 @@ use pellucid::Error;
 use pellucid_host::code::Outcome;
 use pellucid_host::ffi;
 
-use super::{Link, Phase};
+use super::{Container, Phase};
 use crate::newcomer;
 use crate::newcomer::{Sealed, RESERVED, RESERVED_AT};
 use crate::seal_request::{Birth, Request};
@@ -20,10 +20,10 @@ pub enum Written {
     Undecided,
 }
 
-impl Link {
+impl Container {
     /// What happens to a page that SQLite writes now.
     pub fn written(&self) -> Written {
-        match self.container.borrow().phase {
+        match self.state.borrow().phase {
             Phase::Unborn(_) | Phase::Sealed => Written::Sealed,
             Phase::Plain => Written::Plain,
             Phase::New => Written::Undecided,
@@ -45,16 +45,6 @@ impl Link {
         self.plain_copies
     }
 
-    /// Notes at the lock for a transaction whether a backup writes it.
-    pub fn begin_transaction(&self, by_backup: bool) {
-        self.is_backed_up_over.set(by_backup);
-    }
-
-    /// Whether a backup writes this transaction.
-    pub fn is_backed_up_over(&self) -> bool {
-        self.is_backed_up_over.get()
-    }
-
     /// Refuses a page 1 of a backup, on its way to this plain database or its log, if it has
     /// reserved bytes. The rollback that follows is no backup.
     ///
@@ -65,22 +55,22 @@ impl Link {
         if !is_first || self.plain_copies {
             return Ok(());
         }
-        self.is_backed_up_over.set(false);
+        self.transaction.set_by_backup(false);
         Err(self.report(&newcomer::copied_over()))
     }
 
     /// Notes that the new file is a plain database: page 1 lies in it in clear.
     pub fn settle_plain(&self) {
         if self.is_new() {
-            self.container.borrow_mut().phase = Phase::Plain;
+            self.state.borrow_mut().phase = Phase::Plain;
         }
     }
 
     /// Watches an empty file again whose first transaction was rolled back.
     pub(super) fn watch_again(&self) {
-        let mut container = self.container.borrow_mut();
-        if self.was_new && matches!(container.phase, Phase::Plain) {
-            container.phase = Phase::New;
+        let mut state = self.state.borrow_mut();
+        if self.was_new && matches!(state.phase, Phase::Plain) {
+            state.phase = Phase::New;
         }
     }
 
@@ -111,16 +101,16 @@ impl Link {
 
     fn expect(&self, birth: Birth) -> Outcome<()> {
         let keys = birth.keys().map_err(|error| self.report(&error))?;
-        let mut container = self.container.borrow_mut();
-        container.phase = Phase::Unborn(Box::new(birth));
-        container.keys = Some(keys);
+        let mut state = self.state.borrow_mut();
+        state.phase = Phase::Unborn(Box::new(birth));
+        state.keys = Some(keys);
         Ok(())
     }
 
     /// Enters the database among those that new ones are sealed like. A copy hands on the keys of
     /// its source, because its own connection names none.
     pub(super) fn announce(&self) {
-        if let Some(header) = &self.container.borrow().header {
+        if let Some(header) = &self.state.borrow().header {
             let source = self.copied_with.borrow();
             let credentials = source.as_ref().unwrap_or(&self.credentials);
             let (at, path) = (self.address(), &self.path);
