@@ -457,8 +457,8 @@ fn what_the_shim_decides() {
         nonces - 1
     ));
     let (first, most) = (
-        constant("pellucid-vfs/src/link.rs", "RESERVE_FIRST"),
-        constant("pellucid-vfs/src/link.rs", "RESERVE_MOST"),
+        constant("pellucid-vfs/src/container/wear.rs", "RESERVE_FIRST"),
+        constant("pellucid-vfs/src/container/wear.rs", "RESERVE_MOST"),
     );
     doc.says(&format!("blocks that start at {first} and double up to {most}"));
     let keys: ContainerKeys = container(Algorithm::Aes256, FILE_ID);
