@@ -308,9 +308,13 @@ impl MainFile {
             return self.lower.shm_lock(first, count, flags);
         }
         let taken = flags & ffi::SHM_LOCK != 0;
-        // SQLite hears of it by a lock that it asks for, and not by one that it gives back.
-        if let Some(Code(code)) = taken.then(|| self.recovery_failed.take()).flatten() {
-            return code;
+        if taken {
+            // SQLite hears of it by the lock that it reads by. Where its recovery failed by itself, it asks for none of these,
+            // and begins anew with one of the others.
+            let failed = self.recovery_failed.take();
+            if let Some(Code(code)) = failed.filter(|_| first > ffi::WAL_RECOVER_LOCK) {
+                return code;
+            }
         }
         let flushed = if taken { self.files.flush() } else { self.files.flush_untold() };
         if let (true, Err(Code(code))) = (taken, flushed) {
