@@ -560,11 +560,15 @@ fn field_of(user: u32, at: usize) -> Option<String> {
 /// it may be anybody's, even if the caller's own looks the same.
 fn is_unmapped(id: u32) -> Walked<bool> {
     static OVERFLOW: OnceLock<u32> = OnceLock::new();
-    let overflow = OVERFLOW.get_or_init(|| {
-        let told = std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok();
-        told.and_then(|text| text.trim().parse().ok()).unwrap_or(OVERFLOW_USUALLY)
-    });
-    if id != *overflow {
+    // What could not be read is asked for again, and not taken for the usual number from then on.
+    let overflow = match OVERFLOW.get() {
+        Some(known) => *known,
+        None => {
+            let told = text_of("/proc/sys/kernel/overflowuid")?;
+            *OVERFLOW.get_or_init(|| told.trim().parse().unwrap_or(OVERFLOW_USUALLY))
+        }
+    };
+    if id != overflow {
         return Ok(false);
     }
     let map = text_of("/proc/self/uid_map")?;
