@@ -344,6 +344,10 @@ fn while_it_cannot_be_kept(bench: &Bench, put_back: impl FnOnce()) {
         assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DiskFull), "{error}");
         assert!(fs::read(bench.path("-wal")).unwrap() == log, "the log has been written to");
     }
+    // Whoever closes the database last recovers the log without a lock, and removes it.
+    drop((first, second));
+    assert!(fs::read(bench.path("-wal")).unwrap() == log, "the log has been taken away");
+    let [first, second] = [(); 2].map(|()| content::open(&uri).unwrap());
     for name in &taken {
         fs::remove_file(name).unwrap();
     }

@@ -39,6 +39,8 @@ pub struct MainFile {
     require: bool,
     /// Why the log is not used after its recovery, until SQLite was given it.
     recovery_failed: Cell<Option<Code>>,
+    /// Why commits behind the end of the last recovery are not kept aside.
+    unkept: Cell<Option<Code>>,
     /// What the URI asks for, if a new file has to be sealed whatever is open then.
     seal_new: Option<Request>,
 }
@@ -146,8 +148,19 @@ impl MainFile {
         let database = Database::new(files.clone(), lower, !request.unmapped);
         let seal_new = (request.seal_new && container.is_new())
             .then(|| Request { encrypt_new: true, ..request.clone() });
-        let (require, recovery_failed) = (request.require, Cell::new(None));
-        Ok(Self { container, files, lower, database, attached, require, recovery_failed, seal_new })
+        let require = request.require;
+        let [recovery_failed, unkept] = [(); 2].map(|()| Cell::new(None));
+        Ok(Self {
+            container,
+            files,
+            lower,
+            database,
+            attached,
+            require,
+            recovery_failed,
+            unkept,
+            seal_new,
+        })
     }
 
     /// The file with its journal and its WAL.
@@ -210,6 +223,10 @@ impl MainFile {
     /// A code; the lock is released if the file is no longer of the kind it was.
     pub fn lock(&mut self, level: c_int) -> Outcome<bool> {
         let before = self.container.transaction.lock_level();
+        // A connection that closes takes the whole file, recovers the log once more, without a lock, and removes it.
+        if let Some(code) = self.unkept.get().filter(|_| level == ffi::LOCK_EXCLUSIVE) {
+            return Err(code);
+        }
         self.lower.lock(level)?;
         if level <= before {
             return Ok(false);
@@ -392,9 +409,11 @@ impl MainFile {
     fn after_recovery(&self) {
         let Some(counted) = self.container.index.frames() else { return };
         let kept = self.files.with_wal(|wal| wal.keep_lost_behind(counted));
-        if let Some(Err(code)) = kept {
+        let failed = kept.and_then(Result::err);
+        self.unkept.set(failed);
+        if failed.is_some() {
             self.container.index.take_back();
-            self.recovery_failed.set(Some(code));
+            self.recovery_failed.set(failed);
         }
     }
 
