@@ -8,6 +8,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use pellucid_files::way::Way;
+use rustix::fs::Mode;
 use url::Url;
 
 use super::{io_error, runtime};
@@ -59,6 +60,14 @@ impl Place {
     /// Whether the store is a directory of this machine.
     pub fn is_a_file(&self) -> bool {
         self.url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
+    }
+
+    /// Lets this process make files that nobody else may read, if the store is a directory: it makes them as the umask says,
+    /// and media are for who makes them, as all others are.
+    pub fn keep_to_oneself(&self) {
+        if self.is_a_file() {
+            rustix::process::umask(Mode::RWXG | Mode::RWXO);
+        }
     }
 
     /// Refuses a name that no store would take with what a backup adds to it.
@@ -144,6 +153,7 @@ impl Place {
     /// # Errors
     /// `AlreadyExists`, or the store's.
     pub fn create(&self, path: &Path, bytes: Vec<u8>) -> io::Result<()> {
+        self.keep_to_oneself();
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let put = self.store.put_opts(path, Bytes::from(bytes).into(), options);
         runtime()?.block_on(put).map(|_| ()).map_err(|error| self.tell(error))
@@ -372,6 +382,22 @@ fn variables() -> impl Iterator<Item = (String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A killed backup may leave whatever it has created, the probe of a store among it.
+    #[test]
+    fn what_is_created_in_a_directory_is_for_its_maker() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("file://{}", directory.path().join("app.bak").display());
+        let place = Place::find(&url).unwrap();
+        // As most accounts have it. Another test of this process may narrow it as well, and none widens it.
+        rustix::process::umask(Mode::WGRP | Mode::WOTH);
+        let probe = place.with_suffix(".1.probe").unwrap();
+        place.create(&probe, b"first".to_vec()).unwrap();
+        let made = directory.path().join("app.bak.1.probe").metadata().unwrap();
+        assert_eq!(made.permissions().mode() & 0o777, 0o600);
+    }
 
     #[test]
     fn a_name_that_would_be_another_one_is_refused_for_what_it_is() {

@@ -9,7 +9,6 @@ use crate::set::MediaSink;
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStoreExt, UploadPart};
-use rustix::fs::Mode;
 use tokio::task::JoinSet;
 
 use super::place::Place;
@@ -58,10 +57,7 @@ pub fn begin(place: Place, expected: u64) -> io::Result<Created> {
     // Before anything is there that would have to be taken back.
     let part_bytes = part_bytes(expected)? as usize;
     let data = place.with_suffix(&format!(".{}", random_name()?))?;
-    if place.is_a_file() {
-        // The store makes files as the umask says, and media are for who makes them, as all others are.
-        rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    }
+    place.keep_to_oneself();
     let upload = runtime()?.block_on(place.store.put_multipart(&data)).map_err(io_error)?;
     let upload = Arc::new(Mutex::new(Upload {
         part_bytes,
