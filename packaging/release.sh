@@ -32,7 +32,7 @@ CXXFLAGS=$CFLAGS
 export RUSTFLAGS CFLAGS CXXFLAGS
 # One unit of code generation for what is large and has no part in reading and writing pages: it shrinks the program.
 small=()
-for package in pellucid-{cli,sql,tsql,backup,exchange} clap_builder object_store hyper reqwest rustls; do
+for package in pellucid-{cli,sql,tsql,backup,exchange,keyring,engine} clap_builder object_store hyper reqwest rustls; do
   small+=(--config "profile.release.package.$package.codegen-units=1")
 done
 "$cargo" build --release --workspace --locked --target-dir "$out/build" "${small[@]}"
