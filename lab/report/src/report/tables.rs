@@ -97,11 +97,7 @@ pub fn facts<'a>(facts: impl Iterator<Item = &'a Fact>, material: &Material, id:
     for fact in facts {
         for ours in &fact.ours {
             let article = format!("{}, line {}", fact.article, fact.line);
-            let found = ours.sources.iter().find_map(|source| {
-                let selected = source.select(material)?;
-                let estimate = selected.estimate(ours.statistic)?;
-                Some((selected, estimate))
-            });
+            let found = ours.sources.iter().find_map(|one| one.estimate(material, ours.statistic));
             let mut row: Vec<Entry> = vec![
                 article.into(),
                 fact.claim.as_str().into(),

@@ -38,10 +38,24 @@ impl Source {
     /// Of each cell the newest session that has it, of those on the machine and at the scale of the newest; of each case the
     /// rounds that both of its sides have.
     pub fn select(&self, material: &Material) -> Option<Selected> {
-        self.what.iter().find_map(|what| {
-            let cases = self.cases(material, what);
-            (!cases.is_empty()).then(|| Selected { what: what.clone(), cases })
-        })
+        self.each_quantity(material).next()
+    }
+
+    /// The statistic of the first quantity that has one: a history in whole milliseconds says that a quick backup took
+    /// none, and nothing is a multiple of that.
+    pub fn estimate(
+        &self,
+        material: &Material,
+        statistic: Statistic,
+    ) -> Option<(Selected, Estimate)> {
+        self.each_quantity(material)
+            .find_map(|selected| selected.estimate(statistic).map(|estimate| (selected, estimate)))
+    }
+
+    fn each_quantity<'a>(&'a self, material: &'a Material) -> impl Iterator<Item = Selected> + 'a {
+        let cases =
+            |what: &String| Selected { what: what.clone(), cases: self.cases(material, what) };
+        self.what.iter().map(cases).filter(|selected| !selected.cases.is_empty())
     }
 
     fn wants(&self, cell: &str) -> bool {
@@ -234,6 +248,36 @@ mod tests {
         };
         let cases = cases.iter().map(case).collect();
         Selected { what: "elapsed_s".into(), cases }
+    }
+
+    /// A backup of less than a millisecond takes none by msdb, beside which nothing has a ratio.
+    #[test]
+    fn the_next_quantity_is_taken_where_the_first_has_no_ratio() {
+        let source: Source = serde_json::from_value(serde_json::json!({
+            "experiment": "backups", "what": ["msdb_s", "elapsed_s"], "side": "sealed", "base": "plain",
+        }))
+        .unwrap();
+        let mut session = crate::verdict::tests::session("1", None);
+        session.scenario = "backups".into();
+        let observed = |side: &str, what: &str, value| crate::record::Observation {
+            session: "1".into(),
+            cell: "backup".into(),
+            round: 1,
+            place: 0,
+            side: side.into(),
+            what: what.into(),
+            value,
+        };
+        let observations = vec![
+            observed("plain", "msdb_s", 0.0),
+            observed("sealed", "msdb_s", 0.001),
+            observed("plain", "elapsed_s", 0.5),
+            observed("sealed", "elapsed_s", 0.75),
+        ];
+        let material = Material { sessions: vec![session], observations, ..Material::default() };
+        assert_eq!(source.select(&material).unwrap().what, "msdb_s");
+        let (selected, estimate) = source.estimate(&material, Statistic::Change).unwrap();
+        assert_eq!((selected.what.as_str(), estimate.value), ("elapsed_s", 0.5));
     }
 
     /// Article 4: 1:27 h to 2:22 h is printed as 38.8 %, 0:49 h to 0:59 h as 16.9 %: of the encrypted
