@@ -38,6 +38,7 @@ fn watch() {
     let _ = std::thread::Builder::new().name("interrupted".to_owned()).spawn(move || {
         for signal in signals.forever() {
             let state = STATE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            pellucid_backup::job::remove_working_files();
             // Behind a progress bar.
             tell(format_args!("\npellucid: interrupted; {}\n", state.unwrap_or_default()));
             let _ = emulate_default_handler(signal);

@@ -19,6 +19,7 @@ mod restore;
 mod seal;
 mod store;
 mod targets;
+mod working;
 
 pub use back_up::{back_up, Done, Phase, Progress};
 pub use chain::Chain;
@@ -34,3 +35,4 @@ pub(crate) use store::url_of;
 pub use store::{use_store, Commit, Created, Store};
 pub use targets::Files;
 pub(crate) use targets::{is_file, STDIO};
+pub use working::remove_working_files;

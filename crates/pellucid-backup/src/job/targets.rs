@@ -19,6 +19,7 @@ use super::media::{about, last_set, open_family, open_media_to_write};
 use super::occupant::{assert_left_over, refuse_to_replace, Occupant};
 use super::overwrite::{Existing, Rules};
 use super::store::{store_of, url_of, Commit};
+use super::working;
 use crate::history::{whole_name, FamilyFile};
 use crate::restore::{Family, FileSource, Media, Tail};
 use crate::set::{
@@ -358,6 +359,7 @@ impl Targets {
         let replaced = self.locked.iter().find(|(replaced, _)| replaced == path);
         let replaces = replaced.map(|(_, file)| identity(file)).transpose().map_err(io)?;
         let is_free = !self.replaced.iter().any(|replaced| replaced == path);
+        working::add(&folder, &beside, &file);
         self.renames.push(Rename {
             folder,
             file,
@@ -393,6 +395,7 @@ impl Targets {
     /// next reader ([`super::open_media`]).
     pub fn finish(mut self, fenced: &[PathBuf]) -> std::result::Result<(), JobError> {
         self.appended.clear();
+        working::forget(self.renames.iter().map(|rename| &rename.beside));
         let (of_no_use, renames): (Vec<_>, Vec<_>) = std::mem::take(&mut self.renames)
             .into_iter()
             .partition(|rename| fenced.contains(&rename.beside));
@@ -541,6 +544,7 @@ impl Drop for Targets {
         for rename in &self.renames {
             rename.remove_beside();
         }
+        working::forget(self.renames.iter().map(|rename| &rename.beside));
         // This gives a full disk its room back, and a set of which one family has the manifest does
         // not pass for complete. A file that has got the name meanwhile is not touched.
         for (file, bytes) in &self.appended {

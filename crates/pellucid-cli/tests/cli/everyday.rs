@@ -144,6 +144,37 @@ fn what_a_stopped_backup_left_is_named_and_goes_with_the_next_one() {
     assert!(both.iter().all(|path| !path.exists()));
 }
 
+/// Somebody has said that it is none. Between its set's end and its name it may have become one all the same.
+#[test]
+fn a_backup_that_is_stopped_leaves_no_working_file() {
+    let place = Place::new();
+    place.sealed("app.db", &[]);
+    let fill = "CREATE TABLE big(a); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+        INSERT INTO big SELECT randomblob(8000) FROM n";
+    place.pellucid(&["run", "--", "sqlite3", "app.db", fill]).succeeded();
+    let working = place.path("x.bak.pellucid-new");
+    let mut stopped = 0;
+    for _ in 0..5 {
+        let mut command = place.command(crate::support::PELLUCID);
+        command.args(["backup", "app.db", "--to", "x.bak"]).stdout(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        while !working.exists() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = nix::sys::signal::kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
+        let ended = child.wait_with_output().unwrap();
+        if working.exists() {
+            std::fs::rename(&working, place.path("whole.bak")).unwrap();
+            place.pellucid(&["verify", "whole.bak", "--open"]).succeeded();
+        } else if !place.path("x.bak").exists() {
+            assert_eq!(ended.status.signal(), Some(Signal::SIGTERM as i32), "{ended:?}");
+            stopped += 1;
+        }
+        let _ = std::fs::remove_file(place.path("x.bak"));
+    }
+    println!("{stopped} of 5 stopped in time");
+}
+
 #[test]
 fn a_failed_mirror_has_the_name_that_was_asked_for() {
     let place = Place::new();
