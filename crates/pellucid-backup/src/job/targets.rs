@@ -355,11 +355,11 @@ impl Targets {
             let locked = lock_named(&left, || folder.identity(&name, false));
             locked.and_then(|()| folder.remove(&name, &left)).map_err(io)?;
         }
-        let (file, sink) = create_locked(&folder, &beside).map_err(io)?;
         let replaced = self.locked.iter().find(|(replaced, _)| replaced == path);
         let replaces = replaced.map(|(_, file)| identity(file)).transpose().map_err(io)?;
         let is_free = !self.replaced.iter().any(|replaced| replaced == path);
-        working::add(&folder, &beside, &file);
+        let made = working::add(&folder, &beside, || create_locked(&folder, &beside));
+        let (file, sink) = made.map_err(io)?;
         self.renames.push(Rename {
             folder,
             file,

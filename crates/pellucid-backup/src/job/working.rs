@@ -22,11 +22,19 @@ fn unnamed() -> MutexGuard<'static, Vec<Working>> {
     UNNAMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes a working file. One that cannot be noted stays if a signal comes.
-pub(super) fn add(folder: &Folder, beside: &Path, file: &File) {
-    if let (Ok(folder), Ok(file)) = (folder.try_clone(), file.try_clone()) {
-        unnamed().push(Working { folder, beside: beside.to_owned(), file });
+/// Makes a working file by `make` and notes it, with no moment between the two for a signal. One that cannot be noted stays if
+/// a signal comes.
+pub(super) fn add<T>(
+    folder: &Folder,
+    beside: &Path,
+    make: impl FnOnce() -> std::io::Result<(File, T)>,
+) -> std::io::Result<(File, T)> {
+    let mut unnamed = unnamed();
+    let made = make()?;
+    if let (Ok(folder), Ok(file)) = (folder.try_clone(), made.0.try_clone()) {
+        unnamed.push(Working { folder, beside: beside.to_owned(), file });
     }
+    Ok(made)
 }
 
 /// Forgets these, because they are about to get their names, or are gone.
