@@ -15,7 +15,7 @@ use pellucid::{Algorithm, Error};
 use pellucid_engine::convert::{decrypt as open_for_good, encrypt as seal, Stage};
 use pellucid_engine::inspect::{inspect, Kind};
 use pellucid_engine::scan::Target;
-use pellucid_host::{DatabaseError, Options};
+use pellucid_host::{ffi, DatabaseError, Options};
 use pellucid_keyring::Keyring;
 use pellucid_vfs::seal_request::{Birth, Protection};
 
@@ -380,7 +380,11 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
             let now = inspect(database).map(|found| found.kind);
             let failure = match (error, now) {
                 // Another process has opened what an interrupted decryption left, and so finished it.
-                (DatabaseError::Typed(Error::Misuse { .. }), Ok(Kind::Plain)) => not_encrypted(),
+                (
+                    DatabaseError::Typed(Error::Misuse { .. })
+                    | DatabaseError::Sqlite { code: ffi::PERM, .. },
+                    Ok(Kind::Plain),
+                ) => not_encrypted(),
                 (error, _) => Failure::from(error),
             };
             failure.about(database)
