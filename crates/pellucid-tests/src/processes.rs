@@ -28,10 +28,22 @@ pub fn extension() -> PathBuf {
     }
 }
 
+/// Keeps this process and its children from the instance of whoever runs the tests, which would expect databases at their
+/// paths and record what is done to them. A test that has an instance of its own keeps it.
+pub fn leave_instance_alone() {
+    static LEFT: OnceLock<()> = OnceLock::new();
+    LEFT.get_or_init(|| {
+        if std::env::var_os("PELLUCID_HOME").is_none() {
+            std::env::set_var("PELLUCID_HOME", tools().join("no instance"));
+        }
+    });
+}
+
 /// Loads the extension into this process's SQLite; it stays, and its VFS is the default.
 pub fn load_extension() {
     static LOADED: OnceLock<()> = OnceLock::new();
     LOADED.get_or_init(|| {
+        leave_instance_alone();
         let connection = Connection::open_in_memory().unwrap();
         // SAFETY: the library is this repository's own, built for the tests.
         unsafe {
@@ -160,15 +172,14 @@ pub fn preload(source: &str) -> PathBuf {
     library
 }
 
-/// Lets every database opened from now on find the key of [`key_beside`], which is always the same. No instance is asked: one that
-/// whoever runs the tests has would expect databases at their paths.
+/// Lets every database opened from now on find the key of [`key_beside`], which is always the same.
 pub fn key_in_environment() {
     static SET: OnceLock<()> = OnceLock::new();
+    leave_instance_alone();
     SET.get_or_init(|| {
         let beside = tools().join("keys/x.db");
         std::fs::create_dir_all(beside.parent().unwrap()).unwrap();
         std::env::set_var("PELLUCID_KEY_FILE", key_beside(&beside));
-        std::env::set_var("PELLUCID_HOME", beside.with_file_name("no instance"));
     });
 }
 

@@ -162,6 +162,9 @@ impl Store for Scripted {
 pub fn ready() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        // The history of whoever runs the tests may know backups of these names.
+        let nobodys = Path::new(PELLUCID).with_file_name("no instance");
+        std::env::set_var("PELLUCID_HOME", nobodys);
         pellucid_bundled::register().unwrap();
         use_store(Box::new(Scripted)).unwrap();
     });
