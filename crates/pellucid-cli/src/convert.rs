@@ -19,7 +19,7 @@ use pellucid_host::{ffi, DatabaseError, Options};
 use pellucid_keyring::Keyring;
 use pellucid_vfs::seal_request::{Birth, Protection};
 
-use crate::container::{interrupted, not_a_database, tell_of_mount};
+use crate::container::{interrupted, not_a_database, refuse_unexpected, tell_of_mount};
 use crate::init::say_made;
 use crate::interrupted;
 use crate::key_change::{ready, writable};
@@ -348,7 +348,9 @@ pub fn decrypt(args: &DecryptArgs, output: &Output) -> Result<ExitCode, Failure>
         return Ok(ExitCode::SUCCESS);
     }
     for database in &args.databases {
-        match inspect(database)?.kind {
+        let found = inspect(database)?.kind;
+        refuse_unexpected(database, &found)?;
+        match found {
             Kind::Sealed(_) | Kind::Unfinished => Ok(()),
             Kind::Plain => Err(not_encrypted()),
             Kind::Empty => Err(Failure::new(
