@@ -352,7 +352,10 @@ fn what_waits_is_taken_in_once_and_as_its_accounts() {
     for name in ["number 7", "number 8", "number 9", "number 10", "\"id\":\"a\""] {
         assert_eq!(all.iter().filter(|line| line.contains(name)).count(), 1, "{name}");
     }
-    assert!(!all.iter().any(|line| line.contains("4242") || line.contains('\u{1b}')), "{all:?}");
+    assert!(
+        !all.iter().any(|line| line.contains("\"noted_by_uid\":4242") || line.contains('\u{1b}')),
+        "{all:?}"
+    );
     assert_eq!((wrong(&home), found(&home).waiting), (None, 0));
 }
 
