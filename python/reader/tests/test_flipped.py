@@ -1,7 +1,7 @@
 """Goal: no flipped byte of a container gives other content.
 
 Method: a small container under a key file; one byte at a time is changed, at every position of sector 0 and at
-positions sampled elsewhere with a printed seed (PELLUCID_SEED repeats a run). Reading it has to give the same content or an error
+positions sampled elsewhere with a printed seed (PELLUCID_SEED, 1 where none is given). Reading it has to give the same content or an error
 of damage, never another error.
 """
 
@@ -37,7 +37,7 @@ class Flipped(unittest.TestCase):
         whole = b"".join(read_pages(sealed, keys))
         raw = sealed.read_bytes()
 
-        seed = int(os.environ.get("PELLUCID_SEED") or random.randrange(2**32))
+        seed = int(os.environ.get("PELLUCID_SEED") or 1)
         print(f"test_flipped: PELLUCID_SEED={seed}")
         chance = random.Random(seed)
         positions = {*range(512), *chance.sample(range(512, len(raw)), SAMPLES)}

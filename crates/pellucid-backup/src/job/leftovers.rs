@@ -120,11 +120,14 @@ mod tests {
     use super::*;
     use std::time::SystemTime;
 
-    /// A file as old as `seconds`.
-    fn file(directory: &Path, name: &str, bytes: &[u8], seconds: u64) -> PathBuf {
+    /// A file that was changed nine seconds ago.
+    fn file(directory: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+        dated(directory, name, bytes, SystemTime::now() - Duration::from_secs(9))
+    }
+
+    fn dated(directory: &Path, name: &str, bytes: &[u8], then: SystemTime) -> PathBuf {
         let path = directory.join(name);
         std::fs::write(&path, bytes).unwrap();
-        let then = SystemTime::now() - Duration::from_secs(seconds);
         File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
         path
     }
@@ -136,12 +139,14 @@ mod tests {
         let names = || -> Vec<_> {
             leftovers([at]).iter().filter(|one| one.is_dead).map(|one| name_of(&one.path)).collect()
         };
-        file(at, "empty.bak.pellucid-new", b"", 9);
-        file(at, "begun.bak.pellucid-new", b"Pelluc", 9);
-        file(at, "fresh.bak.pellucid-new", b"", 0);
-        file(at, "text.pellucid-new", b"somebody's notes", 9);
-        file(at, "other.bak", b"", 9);
-        let held = file(at, "held.bak.pellucid-new", b"", 9);
+        file(at, "empty.bak.pellucid-new", b"");
+        file(at, "begun.bak.pellucid-new", b"Pelluc");
+        // Fresh as long as this runs.
+        let later = SystemTime::now() + Duration::from_secs(3600);
+        dated(at, "fresh.bak.pellucid-new", b"", later);
+        file(at, "text.pellucid-new", b"somebody's notes");
+        file(at, "other.bak", b"");
+        let held = file(at, "held.bak.pellucid-new", b"");
         let held = File::open(held).unwrap();
         flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
         std::os::unix::fs::symlink(at.join("other.bak"), at.join("link.pellucid-new")).unwrap();

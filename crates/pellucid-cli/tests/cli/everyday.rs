@@ -241,6 +241,18 @@ sys.stdin.read()";
     holder
 }
 
+/// Waits until a set of a process's signals, by its name in proc_pid_status(5), has this one.
+fn wait_until_in(pid: Pid, set: &str, signal: Signal) {
+    let is_in = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix(set)?.strip_prefix(":\t"));
+        u64::from_str_radix(mask.unwrap(), 16).unwrap() & (1 << (signal as u32 - 1)) != 0
+    };
+    while !is_in() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn ctrl_c_says_in_what_state_the_database_is() {
     let place = Place::new();
@@ -252,14 +264,7 @@ fn ctrl_c_says_in_what_state_the_database_is() {
         let child = command.spawn().unwrap();
         let pid = Pid::from_raw(child.id() as i32);
         // It has said that it waits for signals as soon as it catches them.
-        let caught = || {
-            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-            let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:\t")).unwrap();
-            u64::from_str_radix(mask, 16).unwrap() & (1 << (signal as u32 - 1)) != 0
-        };
-        while !caught() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until_in(pid, "SigCgt", signal);
         nix::sys::signal::kill(pid, signal).unwrap();
         let ended = child.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&ended.stderr).into_owned();
@@ -270,8 +275,9 @@ fn ctrl_c_says_in_what_state_the_database_is() {
     let mut command = place.command("nohup");
     command.args([crate::support::PELLUCID, "encrypt", "app.db", "--timeout", "2"]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    nix::sys::signal::kill(Pid::from_raw(child.id() as i32), Signal::SIGHUP).unwrap();
+    let pid = Pid::from_raw(child.id() as i32);
+    wait_until_in(pid, "SigIgn", Signal::SIGHUP);
+    nix::sys::signal::kill(pid, Signal::SIGHUP).unwrap();
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
     drop(held.stdin.take());

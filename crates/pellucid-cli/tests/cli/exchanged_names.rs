@@ -34,9 +34,9 @@ fn names_exchanged_at_drawn_calls_harm_no_file_of_roots() {
 #[test]
 fn a_command_that_follows_names_is_found_out() {
     for (options, what) in [
-        (["--exchanges", "link-text", "--limit", "10"], "root's file text was changed"),
-        (["--exchanges", "name-text", "--limit", "10"], "root's file text was changed"),
-        (["--exchanges", "folder", "--limit", "10"], "root's file folder/copy was changed"),
+        (["--exchanges", "link-text", "--limit", "60"], "root's file text was changed"),
+        (["--exchanges", "name-text", "--limit", "60"], "root's file text was changed"),
+        (["--exchanges", "folder", "--limit", "60"], "root's file folder/copy was changed"),
         (["--exchanges", "fifo", "--limit", "1"], "did not end in time"),
     ] {
         let told = races(&[&options[..], &["careless"]].concat());

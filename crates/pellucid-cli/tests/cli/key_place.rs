@@ -30,11 +30,8 @@ fn place() -> Place {
 
 /// A tool that turns bytes around, twice the same; `decrypt` is what it does to open them.
 fn tool(place: &Place, decrypt: &str) {
-    std::fs::create_dir_all(place.path("bin")).unwrap();
     let script = format!("#!/bin/sh\ncase $1 in has-tpm2) exit 1;; encrypt) tr '\\000-\\377' '\\200-\\377\\000-\\177';; *) {decrypt};; esac\n");
-    std::fs::write(place.path("bin/systemd-creds"), script).unwrap();
-    let mode = PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(place.path("bin/systemd-creds"), mode).unwrap();
+    place.script("bin/systemd-creds", &script);
 }
 
 const OPENS: &str = "tr '\\200-\\377\\000-\\177' '\\000-\\377'";

@@ -23,12 +23,6 @@ fn installed() -> (Place, PathBuf) {
     (place, program)
 }
 
-fn script(path: &Path) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, SCRIPT).unwrap();
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
-}
-
 #[test]
 fn the_lab_of_this_build_answers() {
     let built = Path::new(PELLUCID).with_file_name("lab");
@@ -57,7 +51,7 @@ fn the_lab_of_this_build_answers() {
 #[test]
 fn words_and_environment_come_through_unchanged() {
     let (place, program) = installed();
-    script(&place.path("lib/pellucid/lab"));
+    place.script("lib/pellucid/lab", SCRIPT);
     let words = ["lab", "quick", "--json", "-q", "--help", "--", "a b", "", "--records=-"];
     let mut command = place.command(program.to_str().unwrap());
     command
@@ -86,7 +80,7 @@ fn a_lab_beside_the_program_counts_only_in_a_build() {
     let program = program.to_str().unwrap();
     let ask = || said(place.command(program).args(["lab", "quick"]));
     // Another program of that name.
-    script(&place.path("bin/lab"));
+    place.script("bin/lab", SCRIPT);
     let answer = ask();
     assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "{answer:?}");
     for part in ["error", "`lab` was not found", "lib/pellucid/lab", "make install"] {

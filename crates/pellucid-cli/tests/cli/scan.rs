@@ -4,7 +4,9 @@
 //! Method: the program from outside. Scans are slowed down so that they are still running when they are looked at, then
 //! killed, made to fail, and asked for twice.
 
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -34,11 +36,17 @@ fn kill(pid: u64) {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
 
+/// The files of the registry. Not those that begin with a dot: a process that was killed leaves what it was about to rename.
+fn entry_paths(place: &Place) -> Vec<PathBuf> {
+    let Ok(found) = std::fs::read_dir(place.path("keys/run")) else { return Vec::new() };
+    let paths = found.map(|entry| entry.unwrap().path());
+    paths.filter(|path| !path.file_name().unwrap().as_bytes().starts_with(b".")).collect()
+}
+
 /// What lies in the registry.
 fn entries(place: &Place) -> Vec<String> {
-    let Ok(found) = std::fs::read_dir(place.path("keys/run")) else { return Vec::new() };
     // One that is gone by now was that of a scan that has ended.
-    found.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok()).collect()
+    entry_paths(place).iter().filter_map(|path| std::fs::read_to_string(path).ok()).collect()
 }
 
 #[test]
@@ -81,8 +89,7 @@ fn a_scan_in_the_background_is_found_again_and_its_kill_is_seen() {
     // A number that another process has now is not taken for it.
     let mut entry: Value = serde_json::from_str(&entries(&place)[0]).unwrap();
     entry["pid"] = std::process::id().into();
-    let name = std::fs::read_dir(place.path("keys/run")).unwrap().next().unwrap().unwrap().path();
-    std::fs::write(name, entry.to_string()).unwrap();
+    std::fs::write(&entry_paths(&place)[0], entry.to_string()).unwrap();
     assert_eq!(process(&place)["running"], false);
 
     place.pellucid(&["scan", "resume", "app.db"]).succeeded();

@@ -15,8 +15,8 @@ use crate::rekey::{more_rows, wait_for, SLOW_ROWS};
 use crate::support::{extension, said, Place, Said, PELLUCID};
 
 const NOBODY: u32 = 65534;
-/// Half of what a start waits for at most; it needs a second.
-const BEGUN_UNSEEN: Duration = Duration::from_secs(15);
+/// Less than the 30 s that a start waits for at most; it needs a second.
+const BEGUN_UNSEEN: Duration = Duration::from_secs(25);
 
 fn id(kind: &str, name: &str) -> u32 {
     let file = std::fs::read_to_string(format!("/etc/{kind}")).unwrap();

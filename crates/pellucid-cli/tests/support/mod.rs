@@ -6,7 +6,7 @@ pub mod shapes;
 pub mod store;
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -104,6 +104,13 @@ impl Place {
         said(Command::new("/usr/bin/cp").arg(from).arg(self.path(name))).succeeded();
     }
 
+    /// A script here, as [`write_script`] makes it.
+    pub fn script(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        write_script(&path, text);
+    }
+
     /// A file with `bytes` that nobody else can read.
     pub fn secret(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);
@@ -183,14 +190,21 @@ pub fn said_with(command: &mut Command, input: &str) -> Said {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The programs here read all of it before they answer.
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    // One that has ended without reading it closed the pipe.
+    let written = child.stdin.take().unwrap().write_all(input.as_bytes());
+    assert!(!written.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe), "not written");
     let output = child.wait_with_output().unwrap();
     Said {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
+}
+
+/// Writes a script that can be run at once: by another process, as [`Place::copy_program`] does.
+pub fn write_script(path: &Path, text: &str) {
+    let write = ["-c", "cat >\"$0\" && chmod 755 \"$0\""];
+    said_with(Command::new("/bin/sh").args(write).arg(path), text).succeeded();
 }
 
 /// What the program says at a terminal where somebody types these lines.

@@ -14,13 +14,8 @@ fn every_host_reads_and_writes_a_sealed_database() {
         assert!(place.is_sealed("app.db"), "{}", host.name);
         // The test means something: without the shim the same program gets nowhere.
         let output = place.command(host.program()).args(&arguments).output().unwrap();
-        assert!(!output.status.success(), "{}: {}", host.name, text(&output));
-        assert!(
-            !String::from_utf8_lossy(&output.stdout).contains("14"),
-            "{}: {}",
-            host.name,
-            text(&output)
-        );
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(!printed.contains("14"), "{}: {}", host.name, text(&output));
     }
 }
 
@@ -77,10 +72,8 @@ fn scripts_and_env_are_followed_and_php_is_started_eagerly() {
     let place = Workplace::new();
     need("/usr/bin/php", "php-cli");
     let script = |name: &str, text: &str| {
-        use std::os::unix::fs::PermissionsExt;
         let path = place.path(name);
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        crate::support::write_script(&path, text);
         path
     };
     let print = "<?php echo getenv('PELLUCID_PRELOAD');";

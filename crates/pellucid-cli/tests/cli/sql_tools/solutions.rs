@@ -408,7 +408,9 @@ fn first_responder_kit_looks_at_the_history() {
          WHERE b.database_name NOT IN ('master', 'msdb', 'model', 'tempdb') AND bf.file_type = 'D'
          GROUP BY b.database_name, b.database_guid, DATEDIFF(mm, @StartTime, b.backup_start_date)",
     );
-    assert_eq!(trend, ["Orders|0|some"]);
+    // A month may have begun since.
+    let has_begun = trend == ["Orders|-1|some"] || trend == ["Orders|-1|some", "Orders|0|some"];
+    assert!(has_begun || trend == ["Orders|0|some"], "{trend:?}");
     let switched = server.rows(
         ";WITH RecoveryHistory AS (SELECT b.database_name, b.recovery_model, LAG(b.recovery_model) OVER (PARTITION BY \
          b.database_name ORDER BY b.backup_finish_date, b.backup_set_id) AS prev_recovery_model FROM msdb.dbo.backupset AS b \
