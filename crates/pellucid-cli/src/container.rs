@@ -6,7 +6,6 @@ use pellucid::message;
 use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_engine::inspect::{self, inspect, Kind, SealedHeader};
-use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::output::{Failure, Id, Output};
 use crate::seems::seems;
@@ -38,13 +37,7 @@ pub fn sealed(database: &Path) -> Result<Box<SealedHeader>, Failure> {
 
 /// Refuses a file without a container at a path where the keyring expects one.
 pub fn refuse_unexpected(database: &Path, kind: &Kind) -> Result<(), Failure> {
-    let lesser = match kind {
-        Kind::Empty => Lesser::Empty,
-        Kind::Plain | Kind::NotADatabase => Lesser::Plain,
-        _ => return Ok(()),
-    };
-    let refused = Expectation::at(database).and_then(|expected| expected.refuse_lesser(lesser));
-    refused.map_err(|error| Failure::from(error).about(database))
+    kind.refuse_unexpected(database).map_err(|error| Failure::from(error).about(database))
 }
 
 /// Neither the one nor the other yet.

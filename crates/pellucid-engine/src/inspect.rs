@@ -16,6 +16,7 @@ use pellucid::sector::{
 use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::{copy_path, own_name};
 use pellucid_vfs::container::ReadHeader;
+use pellucid_vfs::pins::{Expectation, Lesser};
 use pellucid_vfs::truncated_file;
 
 /// The result of an inspection.
@@ -49,6 +50,21 @@ pub enum Kind {
     NotADatabase,
     /// A container that cannot be read.
     Damaged(Error),
+}
+
+impl Kind {
+    /// Refuses a file without a container at a path where the keyring expects one.
+    ///
+    /// # Errors
+    /// What was expected, what is there, and the command that accepts it ([`Expectation::refuse_lesser`]).
+    pub fn refuse_unexpected(&self, database: &Path) -> Result<()> {
+        let lesser = match self {
+            Self::Empty => Lesser::Empty,
+            Self::Plain | Self::NotADatabase => Lesser::Plain,
+            _ => return Ok(()),
+        };
+        Expectation::at(database).and_then(|expected| expected.refuse_lesser(lesser))
+    }
 }
 
 /// A container's header, and which of its copies are damaged.

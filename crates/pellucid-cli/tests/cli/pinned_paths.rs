@@ -38,7 +38,7 @@ const REFUSED: &[(&str, &str)] = &[
         "sealed a.db\nid=$(pellucid --json status a.db | tr ',' '\\n' | sed -n 's/.*\"file_id\": *\"\\([0-9a-f]*\\)\".*/\\1/p' | head -1)\nhead -c 16384 a.db > cut.db\n= 'is asked for' db \"file:cut.db?file_id=$id\" 'SELECT * FROM sqlite_schema'",
     ),
     ("removed", "sealed a.db\nrm a.db\n! db a.db \"$MAKE\""),
-    ("a plain file renamed over it", "sealed a.db\nplain b.db\nmv b.db a.db\n! db a.db \"$ADD\"\n! db a.db 'SELECT * FROM note'\n! p decrypt a.db"),
+    ("a plain file renamed over it", "sealed a.db\nplain b.db\nmv b.db a.db\n! db a.db \"$ADD\"\n! db a.db 'SELECT * FROM note'\n! p decrypt a.db\n! p sql -b -r1 -Q 'ALTER DATABASE a SET ENCRYPTION OFF'\n! p sql -b -r1 -Q 'ALTER DATABASE a SET ENCRYPTION ON'"),
     ("a plain file written into it", "sealed a.db\nplain b.db\nput a.db b.db\n! db a.db \"$ADD\""),
     ("a plain file, and new databases are sealed", "sealed a.db\nplain b.db\nmv b.db a.db\n! new a.db \"$ADD\""),
     ("a symbolic link to a plain file", "sealed a.db\nplain b.db\nrm a.db\nln -s b.db a.db\n! db a.db \"$ADD\""),

@@ -44,7 +44,9 @@ impl Session {
         }
         self.databases.release(known)?;
         let pending = self.databases.instance.pending_key(known)?;
-        match inspect(&known.path)?.kind {
+        let found = inspect(&known.path)?.kind;
+        found.refuse_unexpected(&known.path).map_err(|error| error.of_file(&known.path))?;
+        match found {
             Kind::Sealed(sealed) => {
                 if pending.is_some() {
                     self.databases.instance.drop_pending_key(known)?;
