@@ -245,6 +245,8 @@ sys.stdin.read()";
 fn wait_until_in(pid: Pid, set: &str, signal: Signal) {
     let is_in = || {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        // A program that is told to ignore it, as in the background of a script, waits to its end.
+        assert!(!status.contains("\nState:\tZ"), "{signal} is not in {set}");
         let mask = status.lines().find_map(|line| line.strip_prefix(set)?.strip_prefix(":\t"));
         u64::from_str_radix(mask.unwrap(), 16).unwrap() & (1 << (signal as u32 - 1)) != 0
     };
