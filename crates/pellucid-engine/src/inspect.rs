@@ -253,6 +253,7 @@ mod tests {
             created: 1,
             scan: Scan::default(),
             flags: pellucid::flags::Flags::default(),
+            second: None,
             deks: vec![row],
             protectors: vec![],
         }

@@ -25,6 +25,7 @@ pub fn header(algorithm: Algorithm, file_id: [u8; 16]) -> Header {
         created: 1_700_000_000,
         scan: pellucid::scan::Scan::default(),
         flags: pellucid::flags::Flags::default(),
+        second: None,
         deks: vec![DekRow {
             first_generation: 1,
             last_generation: u32::MAX,

@@ -232,8 +232,7 @@ impl Container {
     /// # Errors
     /// `SQLITE_READONLY` after a line in the log that names the unknown flag, or the reason.
     pub fn check_writable(&self) -> Outcome<()> {
-        let flags = self.state.borrow().header.as_ref().map(|header| header.flags);
-        let checked = flags.map_or(Ok(()), |flags| flags.check_writable(Subject::Container));
+        let checked = self.state.borrow().header.as_ref().map_or(Ok(()), Header::check_writable);
         let forbidden = || match self.state.borrow().forbidden {
             Some(why) => Err(Error::misuse(Subject::Container, why)),
             None => Ok(()),

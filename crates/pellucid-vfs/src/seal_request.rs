@@ -472,6 +472,7 @@ impl Birth {
             created: pellucid::clock::now(),
             scan: pellucid::scan::Scan::default(),
             flags: pellucid::flags::Flags::default(),
+            second: None,
             deks: vec![row],
             protectors: protectors.iter().map(Protector::encoded).collect(),
         };

@@ -43,6 +43,7 @@ fn header(dek: &Dek, algorithm: Algorithm) -> Header {
         created: 0,
         scan: pellucid::scan::Scan::default(),
         flags: pellucid::flags::Flags::default(),
+        second: None,
         deks: vec![DekRow {
             first_generation: 1,
             last_generation: u32::MAX,

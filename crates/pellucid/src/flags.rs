@@ -98,8 +98,8 @@ pub fn check_zeros(
         Some(at) => Err(Error::unsupported(
             subject(),
             format!(
-                "byte {at} is not zero, as it is in version 1: a newer version of pellucid made \
-                 it, or it is forged"
+                "byte {at} is not zero, as this version has it: a newer version of pellucid made it, or \
+                 it is forged"
             ),
         )),
     }

@@ -4,6 +4,7 @@
 //! or writes files.
 
 mod dates;
+mod second;
 mod state;
 
 use aws_lc_rs::digest;
@@ -15,6 +16,7 @@ use crate::flags::{check_zeros, Flags, FLAGS_BYTES};
 use crate::keys::HeaderKey;
 use crate::scan::{self, Scan};
 pub use dates::Dates;
+pub use second::{RecoveryModel, Second};
 pub use state::EncryptionState;
 
 /// Bytes before the first page.
@@ -23,23 +25,27 @@ pub const REGION_BYTES: u64 = 16384;
 pub const COPY_BYTES: usize = 7168;
 /// The offsets of the two copies.
 pub const COPY_OFFSETS: [u64; 2] = [2048, 2048 + COPY_BYTES as u64];
-/// The format version this build writes, and the newest it reads.
+/// The first format version.
 pub const FORMAT_VERSION: u32 = 1;
+/// The newest version of a header that this build reads and writes. A database keeps the one it has.
+pub const NEWEST_VERSION: u32 = 2;
 /// The number of the next header version, which is refused by name.
-pub const RESERVED_VERSION: u32 = 2;
+pub const RESERVED_VERSION: u32 = 3;
 /// The most protectors of a header.
 pub const MAX_PROTECTORS: usize = 8;
 
 /// The first 16 bytes of a header copy.
 pub const MAGIC: &[u8; 16] = b"Pellucid header\0";
 const FIXED_BYTES: usize = 68 + scan::FIELDS_BYTES;
+const FIXED_BYTES_SECOND: usize = second::FIXED_BYTES;
 const ROW_BYTES: usize = 104;
 const WRAPPED_BYTES: usize = 60;
 /// The offset of the words of flags, behind the older file id.
 const FLAGS_AT: usize = 120;
-/// Ranges before the DEKs that are zero in version 1.
+/// Ranges before the DEKs that are zero in version 1, and in version 2.
 const ZEROS: [std::ops::Range<usize>; 3] = [55..56, 69..72, FLAGS_AT + FLAGS_BYTES..FIXED_BYTES];
-/// The range of a DEK's row that is zero in version 1.
+const ZEROS_SECOND: [std::ops::Range<usize>; 3] = [55..56, 71..72, ZEROS[2].start..FIXED_BYTES];
+/// The range of a DEK's row that is zero.
 const ROW_ZEROS: std::ops::Range<usize> = 10..12;
 /// The range of a row with the wrapped DEK. It is zero in the current DEK's row.
 const ROW_WRAPPED: std::ops::Range<usize> = 44..ROW_BYTES;
@@ -87,6 +93,8 @@ pub struct Header {
     pub scan: Scan,
     /// The flags, which a newer version may have set.
     pub flags: Flags,
+    /// The fields of version 2; `None` in a header of version 1.
+    pub second: Option<Second>,
     /// The DEKs, the current one last.
     pub deks: Vec<DekRow>,
     /// The protectors of the current DEK, encoded ([`crate::protector::Protector::decode`]).
@@ -94,6 +102,41 @@ pub struct Header {
 }
 
 impl Header {
+    /// The format version, 1 or 2.
+    pub fn version(&self) -> u32 {
+        if self.second.is_some() {
+            2
+        } else {
+            1
+        }
+    }
+
+    /// The offset of the DEKs' rows.
+    fn fixed_bytes(&self) -> usize {
+        if self.second.is_some() {
+            FIXED_BYTES_SECOND
+        } else {
+            FIXED_BYTES
+        }
+    }
+
+    /// Refuses a database that this version may not read.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`], as [`Second::check_readable`].
+    pub fn check_readable(&self) -> Result<()> {
+        self.second.as_ref().map_or(Ok(()), Second::check_readable)
+    }
+
+    /// Refuses a database that this version may read and not write.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`], as [`Flags::check_writable`] and [`Second::check_writable`].
+    pub fn check_writable(&self) -> Result<()> {
+        self.flags.check_writable(Subject::Container)?;
+        self.second.as_ref().map_or(Ok(()), Second::check_writable)
+    }
+
     /// Returns the row of the current DEK.
     ///
     /// # Errors
@@ -158,7 +201,7 @@ impl Header {
     /// [`Error::LimitReached`] if DEKs and protectors do not fit. [`Error::Unsupported`] if only a
     /// newer version may write this header.
     pub fn encode(&self, key: &HeaderKey) -> Result<Box<[u8; COPY_BYTES]>> {
-        self.flags.check_writable(Subject::Container)?;
+        self.check_writable()?;
         let body = self.encode_body()?;
         let mut copy = Box::new([0u8; COPY_BYTES]);
         copy[..body.len()].copy_from_slice(&body);
@@ -170,7 +213,7 @@ impl Header {
     }
 
     fn encode_body(&self) -> Result<Vec<u8>> {
-        let used = FIXED_BYTES
+        let used = self.fixed_bytes()
             + self.deks.len() * ROW_BYTES
             + self.protectors.iter().map(Vec::len).sum::<usize>();
         if self.protectors.len() > MAX_PROTECTORS || used > MAC_AT || self.deks.len() > 255 {
@@ -186,7 +229,7 @@ impl Header {
         }
         let mut out = Vec::with_capacity(used);
         out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
+        out.extend_from_slice(&self.version().to_be_bytes());
         out.extend_from_slice(&(used as u32).to_be_bytes());
         out.extend_from_slice(&self.sequence.to_be_bytes());
         out.extend_from_slice(&self.file_id);
@@ -199,6 +242,10 @@ impl Header {
         out.extend_from_slice(&self.created.to_be_bytes());
         out.extend_from_slice(&self.scan.encode());
         out[FLAGS_AT..FLAGS_AT + FLAGS_BYTES].copy_from_slice(&self.flags.encode());
+        if let Some(second) = &self.second {
+            out.resize(FIXED_BYTES_SECOND, 0);
+            second.encode(&mut out);
+        }
         for row in &self.deks {
             out.extend_from_slice(&row.first_generation.to_be_bytes());
             out.extend_from_slice(&row.last_generation.to_be_bytes());
@@ -236,11 +283,11 @@ impl Header {
         if version == 0 {
             return Err(damaged("format version 0 does not exist"));
         }
-        if version != FORMAT_VERSION {
+        if version > NEWEST_VERSION {
             return Err(Error::unsupported(
                 Subject::Container,
                 format!(
-                    "format version {version} is newer than {FORMAT_VERSION}, the newest this \
+                    "format version {version} is newer than {NEWEST_VERSION}, the newest this \
                      version reads"
                 ),
             ));
@@ -248,9 +295,13 @@ impl Header {
         let mut flags = [0; FLAGS_BYTES];
         flags.copy_from_slice(&bytes[FLAGS_AT..FLAGS_AT + FLAGS_BYTES]);
         let flags = Flags::parse(flags, Subject::Container)?;
-        check_zeros(bytes, ZEROS, || Subject::HeaderCopy(copy))?;
+        let (zeros, second) = match version {
+            1 => (ZEROS, None),
+            _ => (ZEROS_SECOND, Some(Second::parse(bytes)?)),
+        };
+        check_zeros(bytes, zeros, || Subject::HeaderCopy(copy))?;
         let used = u32::from_be_bytes([bytes[20], bytes[21], bytes[22], bytes[23]]) as usize;
-        let header = Self::parse_fields(&mut fields)?;
+        let header = Self::parse_fields(&mut fields, second)?;
         let header = header.ok_or_else(|| damaged("its fields are longer than the copy"))?;
         let end = MAC_AT - fields.rest().len();
         header.check_rows_and_padding(bytes, end, copy)?;
@@ -262,14 +313,14 @@ impl Header {
 
     fn check_rows_and_padding(&self, bytes: &[u8], end: usize, copy: u8) -> Result<()> {
         let rows = self.deks.iter().enumerate().flat_map(|(number, row)| {
-            let at = FIXED_BYTES + number * ROW_BYTES;
+            let at = self.fixed_bytes() + number * ROW_BYTES;
             let wrapped = if row.wrapped.is_none() { ROW_WRAPPED } else { 0..0 };
             [ROW_ZEROS, wrapped].map(|zeros| at + zeros.start..at + zeros.end)
         });
         check_zeros(bytes, rows.chain(std::iter::once(end..MAC_AT)), || Subject::HeaderCopy(copy))
     }
 
-    fn parse_fields(fields: &mut Fields<'_>) -> Result<Option<Self>> {
+    fn parse_fields(fields: &mut Fields<'_>, second: Option<Second>) -> Result<Option<Self>> {
         let mut read = || {
             let _used = fields.u32()?;
             Some((
@@ -300,6 +351,9 @@ impl Header {
         }
         let state = EncryptionState::from_id(state)?;
         let scan = Scan::parse(&scan)?;
+        if second.is_some() && fields.take(FIXED_BYTES_SECOND - FIXED_BYTES).is_none() {
+            return Ok(None);
+        }
         let mut rows = Vec::with_capacity(usize::from(deks));
         for _ in 0..deks {
             let Some((row, flagged)) = parse_row(fields)? else { return Ok(None) };
@@ -329,6 +383,7 @@ impl Header {
             created,
             scan,
             flags: Flags::default(),
+            second,
             deks: rows,
             protectors: list,
         }))
@@ -392,6 +447,7 @@ mod tests {
             created: 1_700_000_000,
             scan: Scan { modified: 5, ..Scan::default() },
             flags: Flags::default(),
+            second: None,
             deks: vec![DekRow {
                 first_generation: 1,
                 last_generation: u32::MAX,
@@ -410,6 +466,9 @@ mod tests {
 
     #[test]
     fn a_header_reads_back_and_every_flipped_bit_is_seen_without_the_key() {
+        let second = Second { index_in_memory: true, ..Second::default() };
+        let second = Header { second: Some(second), ..header() };
+        assert_eq!(Header::parse(&second.encode(&key()).unwrap()[..], 0).unwrap(), second);
         let mut bytes = *header().encode(&key()).unwrap();
         assert_eq!(Header::parse(&bytes, 0).unwrap(), header());
         Header::authenticate(&bytes, &key(), 0).unwrap();
@@ -445,10 +504,10 @@ mod tests {
             bytes[SUM_AT..].copy_from_slice(sum.as_ref());
         };
         let mut bytes = *header().encode(&key()).unwrap();
-        bytes[19] = 2;
+        bytes[19] = 3;
         resum(&mut bytes);
         let told = Header::parse(&bytes, 0).unwrap_err().to_string();
-        assert!(told.contains("format version 2"), "{told}");
+        assert!(told.contains("format version 3"), "{told}");
         let mut bytes = *header().encode(&key()).unwrap();
         bytes[FIXED_BYTES + 8] = 77;
         resum(&mut bytes);

@@ -196,6 +196,7 @@ mod tests {
             created: 1,
             scan: Scan::default(),
             flags: crate::flags::Flags::default(),
+            second: None,
             deks: vec![DekRow {
                 first_generation: 1,
                 last_generation: u32::MAX,

@@ -458,6 +458,7 @@ mod tests {
                 ..pellucid::scan::Scan::default()
             },
             flags: pellucid::flags::Flags::default(),
+            second: None,
             deks: vec![],
             protectors: vec![],
         };

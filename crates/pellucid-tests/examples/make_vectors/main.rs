@@ -78,6 +78,7 @@ fn header(dek: &Dek, file_id: [u8; 16], algorithm: Algorithm) -> Result<Header> 
         created: 1_700_000_000,
         scan: pellucid::scan::Scan::default(),
         flags: pellucid::flags::Flags::default(),
+        second: None,
         deks: vec![row(dek, &file_id, algorithm, 1)?],
         protectors: vec![],
     })

@@ -29,6 +29,7 @@ impl Container {
         let mut read = self.read_whole_header(lower)?;
         let mut attempt = 0;
         let (keys, pins) = loop {
+            read.header.check_readable()?;
             self.refuse_older(&read.header)?;
             let keys = self
                 .credentials

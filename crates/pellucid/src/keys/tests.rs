@@ -16,6 +16,7 @@ fn header(rows: Vec<DekRow>) -> Header {
         created: 0,
         scan: crate::scan::Scan::default(),
         flags: crate::flags::Flags::default(),
+        second: None,
         deks: rows,
         protectors: vec![],
     }

@@ -84,6 +84,7 @@ pub fn container(case: &Case) -> Result<ContainerKeys> {
         created: 0,
         scan: pellucid::scan::Scan::default(),
         flags: pellucid::flags::Flags::default(),
+        second: None,
         deks: vec![row],
         protectors: vec![],
     };
