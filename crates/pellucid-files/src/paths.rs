@@ -39,7 +39,8 @@ pub fn belongs_beside(path: &Path) -> bool {
 /// Whether a name is that of the rest of a damaged log, kept beside its database.
 fn is_kept_log(name: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(name) else { return false };
-    let digits = name.rsplit_once("-wal-lost-").or_else(|| name.rsplit_once("-wal-accepted-"));
+    let ends = ["-wal-lost-", "-wal-maybe-lost-", "-wal-accepted-"];
+    let digits = ends.iter().find_map(|end| name.rsplit_once(end));
     digits.is_some_and(|(_, digits)| {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     })

@@ -277,5 +277,7 @@ pub const FCNTL_RESET_CACHE: c_int = 42;
 pub const IOCAP_REMOVED: c_int = 0x1ff | IOCAP_BATCH_ATOMIC | IOCAP_SUBPAGE_READ;
 /// The file is on read-only media: nothing changes it.
 pub const IOCAP_IMMUTABLE: c_int = 0x2000;
+/// A write changes no byte around it, also if the power goes.
+pub const IOCAP_POWERSAFE_OVERWRITE: c_int = 0x1000;
 const IOCAP_BATCH_ATOMIC: c_int = 0x4000;
 const IOCAP_SUBPAGE_READ: c_int = 0x8000;

@@ -110,6 +110,14 @@ pub fn directory_in_memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
+/// The format version of new databases: tests run for each, by `PELLUCID_FORMAT`.
+pub fn version() -> u32 {
+    match std::env::var("PELLUCID_FORMAT").as_deref() {
+        Ok("2") => 2,
+        _ => 1,
+    }
+}
+
 /// From now on each new database of this process is sealed, under one key file that every opener finds in the environment.
 pub fn seal_new_databases() {
     static KEY: Once = Once::new();

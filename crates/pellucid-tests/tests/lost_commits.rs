@@ -104,7 +104,9 @@ impl Bench {
             let found = fs::read(copy).unwrap();
             let from = start((*frame).max(1) as usize);
             assert!(found.len() == log.len() && found[from..] == log[from..], "{cause}");
-            assert_eq!(found[..32], log[..32], "{cause}");
+            // In version 2 sector 2 has the header that the log should have.
+            let is_mended = content::version() == 2 && *frame == 0;
+            assert!(found[..32] == log[..32] || is_mended, "{cause}");
             fs::remove_file(copy).unwrap();
         }
     }
@@ -323,7 +325,11 @@ fn a_frame_that_was_rolled_back_and_is_put_back_hides_no_commits() {
         let found = bench.found();
         assert_eq!((found.len(), found[0].0 as usize), (1, frame), "{found:?}");
     }
-    while_it_cannot_be_kept(&bench, || put_back(6));
+    // In version 2 that may be lost, and what may be lost takes the place of others of its kind.
+    while_it_cannot_be_kept(&bench, || match content::version() {
+        1 => put_back(6),
+        _ => bench.put(&left, |log| log[start(6) + 100] ^= 1),
+    });
 }
 
 /// As long as what lies behind the end cannot be kept, no connection takes the log for recovered and writes over it; then it
@@ -371,8 +377,9 @@ fn an_older_log_behind_a_new_one_is_no_damage() {
     bench.is_quiet("an older log");
     for torn in 1..=3 {
         bench.put(&left, |log| log[start(torn) + 100] ^= 1);
-        // Whether the second is padding of the first cannot be told of so few.
-        assert_eq!(bench.found().len(), usize::from(torn < 2), "frame {torn}");
+        // Whether the second is padding of the first cannot be told of so few, in version 1.
+        let told = if content::version() == 1 { torn < 2 } else { torn < 3 };
+        assert_eq!(bench.found().len(), usize::from(told), "frame {torn}");
     }
 }
 

@@ -152,9 +152,11 @@ fn no_bytes_of_a_file_make_a_parser_panic_or_take_memory() {
     let mut wal_header = [0; wal::HEADER_BYTES];
     wal_header[..4].copy_from_slice(&0x377f_0682u32.to_be_bytes());
     wal_header[8..12].copy_from_slice(&512u32.to_be_bytes());
-    wal::mark_header(&mut wal_header);
+    wal::mark_header(&mut wal_header, wal::Version::First);
     let mut frame = vec![0; 536];
-    wal::seal_frame(&keys, &mut SystemNonces, 1, &[1; 536], &mut frame).unwrap();
+    let run = wal::Run::of(&wal_header, wal::Version::First);
+    let place = (&run, wal::Stamp::default());
+    wal::seal_frame(&keys, &mut SystemNonces, place, 1, &[1; 536], &mut frame).unwrap();
     let journal = JournalHeader { id: [1; 16], fields: [2; journal::FIELDS_BYTES] }
         .seal(&keys, &mut SystemNonces, 0)
         .unwrap();
@@ -196,8 +198,9 @@ fn no_bytes_of_a_file_make_a_parser_panic_or_take_memory() {
             }
             4 => {
                 if let Ok(mut bytes) = mutate(&mut random, &wal_header).try_into() {
-                    let ours = WalHeader::parse(&bytes).is_some_and(|header| header.sealed);
-                    wal::unmark_header(&mut bytes);
+                    let ours =
+                        WalHeader::parse(&bytes).is_some_and(|header| header.sealed.is_some());
+                    wal::unmark_header(&mut bytes, wal::Version::First);
                     let usable = WalHeader::parse(&bytes).is_some();
                     assert_eq!(ours, usable, "SQLite is handed a header that was not ours");
                 }
@@ -205,7 +208,7 @@ fn no_bytes_of_a_file_make_a_parser_panic_or_take_memory() {
             5 => {
                 let mut bytes = mutate(&mut random, &frame);
                 bytes.resize(536, 0);
-                let opened = wal::open_frame(&keys, 1, &bytes, &mut [0; 536]);
+                let opened = wal::open_frame(&keys, &run, 1, &bytes, &mut [0; 536]);
                 assert!(opened.is_err() || bytes == frame);
             }
             6 => {

@@ -213,7 +213,10 @@ fn refused<T: std::fmt::Debug>(found: rusqlite::Result<T>, thing: &str, what: &s
     let code = error.sqlite_error().map(|error| error.extended_code);
     assert_eq!(code, Some(ffi::SQLITE_IOERR_DATA), "{what}: {error}");
     let line = logged.unwrap().line;
-    assert!(line.contains(thing) && line.contains("-shm"), "{what}: {line}");
+    // In version 2 a frame of an earlier run of the log does not open, as one that is damaged.
+    let is_of_earlier_run = content::version() == 2 && line.contains("tag does not match");
+    assert!(line.contains(thing), "{what}: {line}");
+    assert!(line.contains("-shm") || is_of_earlier_run, "{what}: {line}");
 }
 
 /// Everybody has closed it: the log is read anew, and has every commit.
@@ -462,18 +465,19 @@ fn with_frames_behind(bench: &Bench, rolled_back: bool) -> (Connection, u32) {
     }
     writer.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
     writer.execute_batch("INSERT INTO small VALUES(1)").unwrap();
+    let before = fs::read(bench.path("a.db-wal")).unwrap();
     if rolled_back {
         writer.execute_batch("BEGIN; UPDATE rows SET body = 9; ROLLBACK").unwrap();
     }
     let log = fs::read(bench.path("a.db-wal")).unwrap();
     let there = ((log.len() - 32) / (PAGE + 24)) as u32;
-    let salts = |frame: u32| {
-        let at = 32 + (frame as usize - 1) * (PAGE + 24) + 8;
-        log[at..at + 8].to_vec()
-    };
     let committed = bench.index().frames();
-    let of_run = |frame: &u32| (salts(*frame) == log[16..24]) == rolled_back;
-    let last = (committed + 1..=there).take_while(of_run).last().unwrap();
+    // What a rolled-back transaction wrote, or what is left of the run before.
+    let is_it = |frame: &u32| {
+        let at = 32 + (*frame as usize - 1) * (PAGE + 24);
+        (before.get(at..at + 64) != log.get(at..at + 64)) == rolled_back
+    };
+    let last = (committed + 1..=there).take_while(is_it).last().unwrap();
     assert!(last > committed + 5, "{committed} {last} {there}");
     (writer, last)
 }

@@ -7,6 +7,7 @@ mod change;
 mod expected;
 mod first_write;
 mod load;
+mod log_sector;
 mod read_header;
 mod wear;
 
@@ -17,6 +18,7 @@ use std::time::Instant;
 
 use pellucid::header::{Header, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keys::ContainerKeys;
+use pellucid::log_sector::{LogSector, LOG_SECTOR_BYTES};
 use pellucid::sector::{SectorZero, SECTOR_BYTES};
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
@@ -101,6 +103,8 @@ pub struct Container {
     announced: Cell<bool>,
     /// Whether the keyring has seen pages in the file; `None` if it expects nothing here.
     seen_pages: Cell<Option<bool>>,
+    /// Sector 2 as it was read or written last under the current key, and what it says.
+    sector: RefCell<Option<([u8; LOG_SECTOR_BYTES], LogSector)>>,
     /// Pages opened so far.
     opened: Cell<u64>,
     /// What this connection has under way.
@@ -153,6 +157,7 @@ impl Container {
             announced: Cell::new(false),
             seen_pages: Cell::new(None),
             lower: Cell::new(Some(lower)),
+            sector: RefCell::new(None),
             opened: Cell::new(0),
             transaction: Transaction::new()?,
             index: WalIndex::default(),
@@ -241,6 +246,12 @@ impl Container {
             self.note(ffi::READONLY, &error.to_string());
             Code(ffi::READONLY)
         })
+    }
+
+    /// Whether SQLite repeats a commit's last frame to the end of a sector. It asks the database's file.
+    pub fn pads(&self) -> bool {
+        let promises = self.lower.get().map_or(0, |lower| lower.device_characteristics());
+        promises & ffi::IOCAP_POWERSAFE_OVERWRITE == 0
     }
 
     fn lower(&self) -> Outcome<Lower> {

@@ -1,13 +1,17 @@
 //! Where a log ends although whole commits of it lie behind that place.
 
+mod second;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use pellucid::header::Header;
 use pellucid::keys::ContainerKeys;
+use pellucid::log_sector::LogSector;
 use pellucid::unit::generation;
 use pellucid::wal::{
-    open_frame, page_and_commit, Chain, FRAME_CLEAR_BYTES, FRAME_HEADER_BYTES, HEADER_BYTES,
+    open_frame, page_and_commit, Chain, Run, Version, FRAME_CLEAR_BYTES, FRAME_HEADER_BYTES,
+    HEADER_BYTES,
 };
 use pellucid::Error;
 use pellucid_host::code::Outcome;
@@ -23,6 +27,10 @@ pub struct LogEnd<'a> {
     read: &'a Read<'a>,
     has_page: &'a HasPage<'a>,
     keys: &'a ContainerKeys,
+    /// The run that frames are opened for. In version 1 they name it themselves.
+    run: Run,
+    /// What sector 2 of a database of version 2 says.
+    sector: Option<LogSector>,
     /// The oldest generation that can still be read.
     oldest: u32,
     frames: u32,
@@ -45,6 +53,25 @@ pub struct Lost {
     pub cause: String,
     /// The whole commits behind it.
     pub commits: u32,
+    /// How sure that is.
+    pub certainty: Certainty,
+    /// The log's header as it should be, if that is what is damaged, and known.
+    pub header: Option<[u8; HEADER_BYTES]>,
+}
+
+/// How sure it is that commits were taken out of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certainty {
+    /// A power cut can do it where commits are not synced, and somebody else, too.
+    MayBe,
+    /// Commits were synced before what is damaged, so no power cut did it. Version 1 calls everything so.
+    Attacked,
+}
+
+impl Lost {
+    fn in_first(frame: u32, cause: String, commits: u32) -> Self {
+        Self { frame, cause, commits, certainty: Certainty::Attacked, header: None }
+    }
 }
 
 impl fmt::Display for Lost {
@@ -53,12 +80,19 @@ impl fmt::Display for Lost {
             1 => ("one whole commit".to_owned(), "lies"),
             count => (format!("{count} whole commits"), "lie"),
         };
-        write!(
-            f,
-            "{}: {commits} {lie} behind it, and SQLite counts none of that; it was damaged, or a crash took it before it was \
-             synced (synchronous=NORMAL, OFF)",
-            self.cause
-        )
+        match (self.certainty, self.commits) {
+            (Certainty::Attacked, 0) => write!(
+                f,
+                "{}: commits before it and behind it were synced, and SQLite counts none of that: it was damaged since",
+                self.cause
+            ),
+            _ => write!(
+                f,
+                "{}: {commits} {lie} behind it, and SQLite counts none of that; it was damaged, or a crash took it before it \
+                 was synced (synchronous=NORMAL, OFF)",
+                self.cause
+            ),
+        }
     }
 }
 
@@ -76,6 +110,8 @@ pub struct Database<'a> {
     pub keys: &'a ContainerKeys,
     /// What its file has.
     pub has_page: &'a HasPage<'a>,
+    /// What its sector 2 says, in version 2.
+    pub sector: Option<LogSector>,
 }
 
 impl fmt::Debug for Database<'_> {
@@ -90,11 +126,13 @@ impl<'a> LogEnd<'a> {
     pub fn new(read: &'a Read<'a>, size: u64, database: Database<'a>, frame_bytes: usize) -> Self {
         let frames = size.saturating_sub(HEADER_BYTES as u64) / frame_bytes as u64;
         let frames = u32::try_from(frames).unwrap_or(u32::MAX - 1);
-        let Database { header, keys, has_page } = database;
+        let Database { header, keys, has_page, sector } = database;
+        let version = header.as_ref().map_or(Version::First, Version::of_database);
+        let run = Run::of(&[0; HEADER_BYTES], version);
         let rows = header.map(|header| header.deks).unwrap_or_default();
         let oldest = rows.iter().map(|row| row.first_generation).min().unwrap_or(0);
         let (unit, frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
-        Self { read, has_page, keys, oldest, frames, unit, frame }
+        Self { read, has_page, keys, run, sector, oldest, frames, unit, frame }
     }
 
     /// Reads page number, commit size and salts of a frame, authentic or not.
@@ -112,7 +150,7 @@ impl<'a> LogEnd<'a> {
     fn open(&mut self, number: u32) -> Outcome<Option<Error>> {
         let at = self.at(number);
         (self.read)(&mut self.unit, at)?;
-        Ok(open_frame(self.keys, number, &self.unit, &mut self.frame).err())
+        Ok(open_frame(self.keys, &self.run, number, &self.unit, &mut self.frame).err())
     }
 
     /// Whether the log up to frame `counted`, which SQLite counts, is known to have no padding.
@@ -120,6 +158,9 @@ impl<'a> LogEnd<'a> {
     /// # Errors
     /// A code.
     pub fn is_unpadded(&mut self, counted: u32) -> Outcome<bool> {
+        if self.run.version() == Version::Second {
+            return Ok(true);
+        }
         let mut padding = Padding::default();
         for number in 1..=counted {
             self.open(number)?;
@@ -139,6 +180,9 @@ impl<'a> LogEnd<'a> {
         counted: u32,
         unpadded: bool,
     ) -> Outcome<Option<Lost>> {
+        if self.run.version() == Version::Second {
+            return self.lost_second(header, counted);
+        }
         let (number, cause) = match self.end(header, counted)? {
             End::Nothing => return Ok(None),
             End::Older(number) => return self.lost_behind_older(header, counted, number),
@@ -161,7 +205,7 @@ impl<'a> LogEnd<'a> {
         if is_lost && of_older_key {
             is_lost = !self.is_in_database(header, number + 1)?;
         }
-        Ok(is_lost.then_some(Lost { frame: number, cause, commits }))
+        Ok(is_lost.then_some(Lost::in_first(number, cause, commits)))
     }
 
     /// Returns the frame where a recovery ended that met no damage, if commits follow all the same. `counted` frames count.
@@ -173,6 +217,9 @@ impl<'a> LogEnd<'a> {
         header: [u8; HEADER_BYTES],
         counted: u32,
     ) -> Outcome<Option<Lost>> {
+        if self.run.version() == Version::Second {
+            return self.lost_second(header, counted);
+        }
         match self.end(header, counted)? {
             End::Older(number) => self.lost_behind_older(header, counted, number),
             _ => Ok(None),
@@ -206,6 +253,9 @@ impl<'a> LogEnd<'a> {
     /// # Errors
     /// A code.
     pub fn lost_by_header(&mut self, mut header: [u8; HEADER_BYTES]) -> Outcome<Option<Lost>> {
+        if self.run.version() == Version::Second {
+            return self.lost_second(header, 0);
+        }
         header[3] = u8::from(cfg!(target_endian = "big"));
         // Without powersafe overwrite a write of the first transaction may tear the header's sector
         // too.
@@ -213,7 +263,7 @@ impl<'a> LogEnd<'a> {
         let commits = self.commits(header, 1, None)?.0;
         let is_lost = commits > 1 || commits == 1 && begins;
         let cause = "WAL header: damaged".to_owned();
-        Ok(is_lost.then_some(Lost { frame: 0, cause, commits }))
+        Ok(is_lost.then_some(Lost::in_first(0, cause, commits)))
     }
 
     /// Whether the database file has each page as the commits of this log from frame `first` on left it: their loss is none then.
@@ -256,7 +306,7 @@ impl<'a> LogEnd<'a> {
         };
         let commits = self.commits(header, from, salts)?.0;
         let cause = format!("WAL frame {number}: of an earlier transaction");
-        Ok((commits > 1).then_some(Lost { frame: counted + 1, cause, commits }))
+        Ok((commits > 1).then_some(Lost::in_first(counted + 1, cause, commits)))
     }
 
     /// Counts the commits in the first run of successive frames from `first` on that open and

@@ -9,6 +9,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{fchown, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use pellucid::wal::HEADER_BYTES;
 use pellucid::{Error, Result, Subject};
@@ -17,16 +18,20 @@ use pellucid_files::way::Way;
 use pellucid_host::folder::{name_of, Folder};
 use pellucid_keyring::{Action, Event};
 
-use crate::log_end::{Lost, Read};
+use crate::log_end::{Certainty, Lost, Read};
 
 /// The most copies that are kept of one database's logs.
 const COPIES_MOST: u32 = 4;
 const PIECE_BYTES: usize = 65536;
+const LOST: &str = "-wal-lost-";
+const MAY_BE: &str = "-wal-maybe-lost-";
+const ACCEPTED: &str = "-wal-accepted-";
+const ENDS: [&str; 3] = [LOST, MAY_BE, ACCEPTED];
 
 /// The copies that lie beside the database `path`, unaccepted.
 pub fn kept(path: &Path) -> Vec<PathBuf> {
     let is_there = |name: &PathBuf| look_at_name(name).is_ok();
-    (1..=COPIES_MOST).map(|number| name(path, number)).filter(is_there).collect()
+    names(path).filter(is_there).collect()
 }
 
 /// The copies that lie beside the database, accepted ones included: each has pages under the keys of its time.
@@ -42,8 +47,7 @@ pub fn all(path: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for other in names_in(directory).map_err(failed)? {
         let rest = other.as_bytes().strip_prefix(name.as_bytes()).unwrap_or_default();
-        let number =
-            [&b"-wal-lost-"[..], b"-wal-accepted-"].iter().find_map(|end| rest.strip_prefix(*end));
+        let number = ENDS.iter().find_map(|end| rest.strip_prefix(end.as_bytes()));
         if number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
         {
             found.push(directory.join(other));
@@ -52,17 +56,27 @@ pub fn all(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether there may be one. They are numbered from 1 on, and the last is accepted first.
+/// Whether there is one.
 pub(crate) fn is_kept(path: &Path) -> bool {
-    name(path, 1).symlink_metadata().is_ok()
+    names(path).any(|name| name.symlink_metadata().is_ok())
 }
 
 /// What to do about copies of a log.
 pub const TO_DO: &str =
     "`pellucid salvage --lost-log` with it makes a database that has them; `pellucid accept` goes on without them and renames the file";
 
-fn name(path: &Path, number: u32) -> PathBuf {
-    beside(path, &format!("-wal-lost-{number}"))
+fn name(path: &Path, certainty: Certainty, number: u32) -> PathBuf {
+    let end = match certainty {
+        Certainty::Attacked => LOST,
+        Certainty::MayBe => MAY_BE,
+    };
+    beside(path, &format!("{end}{number}"))
+}
+
+/// The names of all copies that may be there, unaccepted.
+fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> + '_ {
+    let of = |certainty| (1..=COPIES_MOST).map(move |number| name(path, certainty, number));
+    of(Certainty::Attacked).chain(of(Certainty::MayBe))
 }
 
 /// Accepts the copies beside the database: from now on nothing is told of them. Returns their new names; they are the
@@ -73,14 +87,13 @@ fn name(path: &Path, number: u32) -> PathBuf {
 pub fn accept(path: &Path) -> Result<Vec<PathBuf>> {
     let mut accepted = Vec::new();
     let io = |path: &Path, error| Error::io(Subject::File(path.to_owned()), error);
-    let folder = Folder::of(&name(path, 1)).map_err(|error| io(path, error))?;
-    for number in (1..=COPIES_MOST).rev() {
-        let from = name(path, number);
+    let folder = Folder::of(path).map_err(|error| io(path, error))?;
+    for from in names(path).rev() {
         if !folder.has(&name_of(&from)) {
             continue;
         }
         let to = (1..)
-            .map(|number: u32| beside(path, &format!("-wal-accepted-{number}")))
+            .map(|number: u32| beside(path, &format!("{ACCEPTED}{number}")))
             .find(|to| !folder.has(&name_of(to)));
         let Some(to) = to else { break };
         folder.rename_new(&name_of(&from), &name_of(&to)).map_err(|error| io(&from, error))?;
@@ -91,10 +104,11 @@ pub fn accept(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Copies the log of `size` bytes from the damaged frame at `offset` on, synced with its directory, unless the same copy is
-/// there. Returns the copy.
+/// there. Returns the copy. One of commits that may be lost takes the place of the oldest of its kind.
 ///
 /// # Errors
-/// [`Error::Io`] if it cannot be written; [`Error::LimitReached`] if there are too many: nothing may be written to the log then.
+/// [`Error::Io`] if it cannot be written; [`Error::LimitReached`] if there are too many of commits that are lost: nothing may be
+/// written to the log then.
 pub(crate) fn keep(
     path: &Path,
     lost: &Lost,
@@ -103,13 +117,19 @@ pub(crate) fn keep(
 ) -> Result<PathBuf> {
     let mut free = None;
     let io = |path: &Path, error| Error::io(Subject::File(path.to_owned()), error);
-    let folder = Folder::of(&name(path, 1)).map_err(|error| io(path, error))?;
+    let folder = Folder::of(path).map_err(|error| io(path, error))?;
+    let mut oldest: Option<(SystemTime, PathBuf, File)> = None;
     for number in 1..=COPIES_MOST {
-        let name = name(path, number);
+        let name = name(path, lost.certainty, number);
         match folder.open(&name_of(&name)) {
             Ok(there) => {
                 if is_same(&there, read, (offset, size)).unwrap_or(false) {
                     return Ok(name);
+                }
+                let modified = there.metadata().and_then(|there| there.modified());
+                let modified = modified.unwrap_or(SystemTime::UNIX_EPOCH);
+                if oldest.as_ref().is_none_or(|(of_oldest, ..)| modified < *of_oldest) {
+                    oldest = Some((modified, name, there));
                 }
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -118,6 +138,10 @@ pub(crate) fn keep(
             }
             Err(error) => return Err(io(&name, error)),
         }
+    }
+    if let (None, Certainty::MayBe, Some((_, name, there))) = (&free, lost.certainty, oldest) {
+        folder.remove(&name_of(&name), &there).map_err(|error| io(&name, error))?;
+        free = Some(name);
     }
     let Some(name) = free else {
         return Err(Error::limit(

@@ -362,6 +362,11 @@ impl MainFile {
         if exclusive {
             transaction.took_shm(mask);
         }
+        if exclusive && mask & RECOVER_MASK != 0 {
+            // SQLite recovers where no index is made, so there is none to lose.
+            self.container.index.take_back();
+            self.files.with_wal(WalFile::begin_recovery);
+        }
         if to_write {
             // In an exclusive locking mode no lock was released at the end of the transaction
             // before.
@@ -407,8 +412,15 @@ impl MainFile {
     /// Looks behind the end that a recovery has found, before anybody writes there. SQLite hears of no error while it gives a
     /// lock back: the next lock is refused then, and whoever comes next has to recover the log again.
     fn after_recovery(&self) {
+        // One that failed by itself says nothing of the log.
+        if !self.container.index.is_made() {
+            return;
+        }
         let Some(counted) = self.container.index.frames() else { return };
-        let kept = self.files.with_wal(|wal| wal.keep_lost_behind(counted));
+        let kept = self.files.with_wal(|wal| {
+            wal.keep_lost_behind(counted)?;
+            wal.end_recovery(counted)
+        });
         let failed = kept.and_then(Result::err);
         self.unkept.set(failed);
         if failed.is_some() {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use pellucid::certificate::{Certificate, PublicCertificate};
 use pellucid::derive::commitment;
-use pellucid::header::{DekRow, EncryptionState, Header, COPY_BYTES};
+use pellucid::header::{DekRow, EncryptionState, Header, Second, COPY_BYTES};
 use pellucid::keys::{ContainerKeys, HeaderKey};
 use pellucid::protector::{Binding, KeyFile, KeySource, Passphrase, Protector};
 use pellucid::shown::Shown;
@@ -472,7 +472,7 @@ impl Birth {
             created: pellucid::clock::now(),
             scan: pellucid::scan::Scan::default(),
             flags: pellucid::flags::Flags::default(),
-            second: None,
+            second: second_of_births()?,
             deks: vec![row],
             protectors: protectors.iter().map(Protector::encoded).collect(),
         };
@@ -605,6 +605,20 @@ impl Protection {
                 wrap(dek, binding, &Wrapping::Certificate(&certificate))
             }
         }
+    }
+}
+
+/// The fields of version 2, if new databases are of that version: `PELLUCID_FORMAT=2`.
+///
+/// # Errors
+/// [`Error::Misuse`] for any other value but 1.
+fn second_of_births() -> Result<Option<Second>> {
+    match std::env::var_os("PELLUCID_FORMAT") {
+        Some(version) if version == "2" => Ok(Some(Second::default())),
+        Some(version) if !version.is_empty() && version != "1" => {
+            Err(Error::misuse(Subject::Option("PELLUCID_FORMAT".into()), "is neither 1 nor 2"))
+        }
+        _ => Ok(None),
     }
 }
 

@@ -8,6 +8,8 @@
 mod frames;
 mod lost;
 mod reading;
+mod recovery;
+mod stamps;
 mod writing;
 
 use std::cell::Cell;
@@ -16,7 +18,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use pellucid::wal::{refuse_newer, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES};
+use pellucid::wal::{
+    refuse_newer, refuse_other, Run, Version, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
+};
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
 
@@ -26,6 +30,7 @@ use crate::read_ahead::ReadAhead;
 
 use frames::Frames;
 use reading::Opened;
+use stamps::Stamps;
 use writing::Gathering;
 
 /// The sealed side of a WAL file.
@@ -51,8 +56,10 @@ pub struct WalFile {
     /// The frame whose header SQLite has just rewritten with the same page and salts. The page may
     /// follow.
     headed: Option<u32>,
-    /// The salts in the log's header. Cleared when a lock changes.
-    salts: Cell<Option<Salts>>,
+    /// What the log's header says of its present run. Cleared when a lock changes.
+    run: Cell<Option<Run>>,
+    /// What frames of version 2 are stamped with.
+    stamps: Stamps,
     /// The last frame known to carry a commit, and its salts. That frame and those before it are
     /// committed, whatever the wal-index says.
     committed: (Salts, u32),
@@ -82,7 +89,8 @@ impl WalFile {
             ahead: ReadAhead::default(),
             opened: Opened::default(),
             headed: None,
-            salts: Cell::new(None),
+            run: Cell::new(None),
+            stamps: Stamps::default(),
             committed: (Salts::default(), 0),
             torn_noted: false,
         }
@@ -111,7 +119,7 @@ impl WalFile {
     pub fn truncate(&mut self, size: u64) -> Outcome<()> {
         self.gathering = None;
         self.container.check_writable()?;
-        self.refuse_newer()?;
+        self.refuse_other()?;
         self.flush()?;
         self.forget();
         self.frames.forget_headers_from(0);
@@ -129,14 +137,24 @@ impl WalFile {
             self.tell();
         }
         completed?;
-        self.lower.sync(flags)
+        let synced = self.lower.sync(flags);
+        self.stamps.synced(self.committed, synced.is_ok());
+        synced
     }
 
-    /// Refuses to change the log of a later version.
-    fn refuse_newer(&self) -> Outcome<()> {
+    /// Refuses to change the log of another version than the database's.
+    fn refuse_other(&self) -> Outcome<()> {
         let mut header = [0; HEADER_BYTES];
         self.lower.read(&mut header, 0)?;
-        refuse_newer(&header).map_err(|error| self.container.report(&error))
+        self.check_version(&header)
+    }
+
+    fn check_version(&self, header: &[u8; HEADER_BYTES]) -> Outcome<()> {
+        refuse_other(header, self.version()).map_err(|error| self.container.report(&error))
+    }
+
+    fn version(&self) -> Version {
+        self.container.version()
     }
 
     fn know_page_size(&mut self) -> Outcome<()> {
@@ -145,8 +163,8 @@ impl WalFile {
         }
         let mut header = [0; HEADER_BYTES];
         self.lower.read(&mut header, 0)?;
-        refuse_newer(&header).map_err(|error| self.container.report(&error))?;
-        let parsed = WalHeader::parse(&header).filter(|parsed| parsed.sealed);
+        self.check_version(&header)?;
+        let parsed = WalHeader::parse_sealed(&header, self.version());
         let page_bytes = parsed.map(|parsed| parsed.page_size as usize);
         let page_bytes = page_bytes.or_else(|| self.container.page_size());
         self.set_page_size(page_bytes.ok_or(Code(ffi::IOERR))?);

@@ -18,6 +18,11 @@ const HEADER_WORDS: usize = 34;
 /// that count.
 const SIZE_WORD: usize = 3;
 const FRAMES_WORD: usize = 4;
+/// The first of the header's two words with the salts of the log.
+const SALTS_WORD: usize = 8;
+/// Words of one of the header's two copies, and the one that says in its first byte whether the header was made.
+const COPY_WORDS: usize = 12;
+const MADE_WORD: usize = 3;
 /// Words of the header's two copies.
 const COPIES_WORDS: usize = 24;
 /// Page numbers in a region. In the first region the header takes the place of some.
@@ -73,6 +78,25 @@ impl WalIndex {
     /// The last frame that counts according to the index. `None` if the index is not mapped.
     pub fn frames(&self) -> Option<u32> {
         self.word(0, FRAMES_WORD)
+    }
+
+    /// The salts of the log according to the index, as the log's header has them. `None` if the index is not mapped.
+    pub fn salts(&self) -> Option<[u8; 8]> {
+        let words = [self.word(0, SALTS_WORD)?, self.word(0, SALTS_WORD + 1)?];
+        let mut salts = [0; 8];
+        for (part, word) in salts.chunks_exact_mut(4).zip(words) {
+            part.copy_from_slice(&word.to_ne_bytes());
+        }
+        Some(salts)
+    }
+
+    /// Whether SQLite has written the header since [`WalIndex::take_back`]: a recovery that fails writes none.
+    pub fn is_made(&self) -> bool {
+        let made = |copy: usize| {
+            let word = self.word(0, copy * COPY_WORDS + MADE_WORD);
+            word.is_some_and(|word| word.to_ne_bytes()[0] == 1)
+        };
+        made(0) && made(1)
     }
 
     /// Takes a recovery back: zeros in both copies of the header are an index that nobody has made yet (`walIndexTryHdr`).

@@ -168,6 +168,14 @@ impl ContainerKeys {
         &self.header_key
     }
 
+    /// Derives the header keys of all DEKs, the older ones first. The last is [`ContainerKeys::header_key`] again.
+    ///
+    /// # Errors
+    /// None in practice: the lengths are constant.
+    pub fn header_keys(&self) -> Result<Vec<HeaderKey>> {
+        self.ranges.iter().map(|range| HeaderKey::derive(&range.dek, &range.file_id)).collect()
+    }
+
     /// Returns each DEK with the first generation it is used for.
     pub fn deks(&self) -> impl Iterator<Item = (u32, &Dek)> {
         self.ranges.iter().map(|range| (range.first, &range.dek))

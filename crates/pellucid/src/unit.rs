@@ -14,6 +14,8 @@ pub const GENERATION_NONE: u32 = 0;
 
 const EXTRA_BYTES: usize = 20;
 const AAD_BYTES: usize = 4 + 4 + 16 + 8 + EXTRA_BYTES;
+/// Bytes that a frame of the second version of a log has more in its AAD: what ties it to its run of the log.
+const RUN_BYTES: usize = 16;
 
 /// The kind of file that a unit lies in. Each kind has its own key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +38,7 @@ pub struct Place {
     file_id: [u8; 16],
     position: u64,
     extra: [u8; EXTRA_BYTES],
+    run: Option<[u8; RUN_BYTES]>,
 }
 
 impl Place {
@@ -49,6 +52,16 @@ impl Place {
         let mut place = Self::new(FileKind::Wal, file_id, u64::from(frame));
         place.extra[..16].copy_from_slice(clear);
         place
+    }
+
+    /// A frame of the second version of a log. `clear` are its bytes 0 to 15, `run` bytes 16 to 31 of the log's header.
+    pub fn frame_of_run(
+        file_id: &[u8; 16],
+        frame: u32,
+        clear: &[u8; 16],
+        run: &[u8; RUN_BYTES],
+    ) -> Self {
+        Self { run: Some(*run), ..Self::frame(file_id, frame, clear) }
     }
 
     /// A journal record at `offset` that keeps `page`. A journal header uses page numbers that no
@@ -71,18 +84,39 @@ impl Place {
     }
 
     fn new(kind: FileKind, file_id: &[u8; 16], position: u64) -> Self {
-        Self { kind, file_id: *file_id, position, extra: [0; EXTRA_BYTES] }
+        Self { kind, file_id: *file_id, position, extra: [0; EXTRA_BYTES], run: None }
     }
 
-    fn aad(&self, generation: u32) -> [u8; AAD_BYTES] {
-        let mut aad = [0; AAD_BYTES];
-        aad[0] = 1;
-        aad[1] = self.kind as u8;
-        aad[4..8].copy_from_slice(&generation.to_be_bytes());
-        aad[8..24].copy_from_slice(&self.file_id);
-        aad[24..32].copy_from_slice(&self.position.to_be_bytes());
-        aad[32..].copy_from_slice(&self.extra);
-        aad
+    fn aad(&self, generation: u32) -> Aad {
+        let mut bytes = [0; AAD_BYTES + RUN_BYTES];
+        bytes[0] = 1;
+        bytes[1] = self.kind as u8;
+        bytes[4..8].copy_from_slice(&generation.to_be_bytes());
+        bytes[8..24].copy_from_slice(&self.file_id);
+        bytes[24..32].copy_from_slice(&self.position.to_be_bytes());
+        bytes[32..AAD_BYTES].copy_from_slice(&self.extra);
+        match &self.run {
+            None => Aad { bytes, length: AAD_BYTES },
+            Some(run) => {
+                bytes[0] = 2;
+                bytes[AAD_BYTES..].copy_from_slice(run);
+                Aad { bytes, length: AAD_BYTES + RUN_BYTES }
+            }
+        }
+    }
+}
+
+/// The bytes that a unit's tag covers besides the ciphertext: 52, or 68 where byte 0 is 2.
+struct Aad {
+    bytes: [u8; AAD_BYTES + RUN_BYTES],
+    length: usize,
+}
+
+impl std::ops::Deref for Aad {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
     }
 }
 

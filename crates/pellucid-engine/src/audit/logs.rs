@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use pellucid::wal::{
-    open_frame, page_and_commit, refuse_newer, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
+    open_frame, page_and_commit, refuse_other, Run, Version, WalHeader, FRAME_HEADER_BYTES,
+    HEADER_BYTES,
 };
 use pellucid::{Error, Subject};
 use pellucid_files::paths::beside;
@@ -72,17 +73,24 @@ pub fn check_frames(
     let keys = container.keys().map_err(io)?;
     let read = |bytes: &mut [u8], at: u64| wal.read(bytes, at);
     let has_page = |page: u32, content: &[u8]| container.has_page(page, content);
-    let database = || Database { header: container.header(), keys: &keys, has_page: &has_page };
+    let version = container.version();
+    let database = || -> Result<Database<'_>, DatabaseError> {
+        let sector = match version {
+            Version::First => None,
+            Version::Second => container.log_sector().map_err(io)?,
+        };
+        Ok(Database { header: container.header(), keys: &keys, has_page: &has_page, sector })
+    };
     let mut lost_before = None;
     for _ in 0..ATTEMPTS {
         let mut before = [0; HEADER_BYTES];
         header(&mut before)?;
-        refuse_newer(&before)?;
+        refuse_other(&before, version)?;
         let Some(parsed) = WalHeader::parse(&before) else {
             let page_bytes = container.page_size().unwrap_or(4096);
             let frame_bytes = page_bytes + FRAME_HEADER_BYTES;
             let size = wal.size().map_err(io)?;
-            let mut log = LogEnd::new(&read, size, database(), frame_bytes);
+            let mut log = LogEnd::new(&read, size, database()?, frame_bytes);
             let lost = log.lost_by_header(before).map_err(io)?.map(told);
             if lost.is_none() || lost == lost_before {
                 audit.damaged_frames.extend(lost);
@@ -94,13 +102,14 @@ pub fn check_frames(
         };
         let frame_bytes = parsed.page_size as usize + FRAME_HEADER_BYTES;
         let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
+        let run = Run::of(&before, version);
         let counted = lower.frames_counted().map_err(io)?;
         audit.damaged_frames.clear();
         let mut padding = Padding::default();
         for number in 1..=counted {
             let at = HEADER_BYTES as u64 + u64::from(number - 1) * frame_bytes as u64;
             wal.read(&mut unit, at).map_err(io)?;
-            let opened = open_frame(&keys, number, &unit, &mut frame);
+            let opened = open_frame(&keys, &run, number, &unit, &mut frame);
             let page = page_and_commit(&frame).0;
             padding.is_commit(&frame);
             if let Err(error) = opened {
@@ -123,7 +132,7 @@ pub fn check_frames(
         }
         // An unfinished frame of a writer is another frame, or none, a moment later.
         let size = wal.size().map_err(io)?;
-        let mut log = LogEnd::new(&read, size, database(), frame_bytes);
+        let mut log = LogEnd::new(&read, size, database()?, frame_bytes);
         let lost = log.lost(before, counted, padding.is_absent()).map_err(io)?.map(told);
         if lost.is_none() || lost == lost_before {
             audit.damaged_frames.extend(lost);

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use pellucid::unit::TAIL_BYTES;
 use pellucid::wal::{
-    open_frame, page_and_commit, Chain, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
+    open_frame, page_and_commit, Chain, Run, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
 };
 use pellucid::{Error, Result, Subject};
 use pellucid_vfs::container::Container;
@@ -43,8 +43,11 @@ impl Log {
         };
         let size = file.metadata().map_err(failed)?.len();
         let Some(mut log) = Self::of(file, page_bytes).map_err(failed)? else { return Ok(None) };
-        pellucid::wal::refuse_newer(&log.header)?;
-        let fits = |found: &WalHeader| found.sealed && found.page_size as usize == page_bytes;
+        let version = container.version();
+        pellucid::wal::refuse_other(&log.header, version)?;
+        let fits = |found: &WalHeader| {
+            found.sealed == Some(version) && found.page_size as usize == page_bytes
+        };
         if WalHeader::parse(&log.header).filter(fits).is_none() {
             // SQLite takes such a log for empty, and so does this function; it counts as none if no
             // frame of it opens.
@@ -130,7 +133,8 @@ impl Log {
         self.file.read_exact_at(&mut sealed, at).map_err(|error| unread(&error))?;
         catch_up(container, &sealed);
         let keys = container.keys().map_err(|_| unread(&"no keys"))?;
-        open_frame(&keys, number, &sealed, &mut frame).map_err(|error| error.to_string())?;
+        let run = Run::of(&self.header, container.version());
+        open_frame(&keys, &run, number, &sealed, &mut frame).map_err(|error| error.to_string())?;
         Ok(frame)
     }
 

@@ -48,7 +48,7 @@ impl LostLog {
             )
         };
         let Some(log) = Log::of(file, page_bytes).map_err(failed)? else { return Err(nothing()) };
-        pellucid::wal::refuse_newer(&log.header)?;
+        pellucid::wal::refuse_other(&log.header, container.version())?;
         let mut found = Self { log, path: path.to_owned(), commits: 0, remarks: Vec::new() };
         let frames = size.saturating_sub(HEADER_BYTES as u64) / found.log.frame_bytes() as u64;
         found.follow(container, u32::try_from(frames).unwrap_or(u32::MAX));
@@ -59,7 +59,8 @@ impl LostLog {
     }
 
     fn follow(&mut self, container: &Container, frames: u32) {
-        let is_whole = WalHeader::parse(&self.log.header).is_some_and(|header| header.sealed);
+        let is_whole =
+            WalHeader::parse(&self.log.header).is_some_and(|header| header.sealed.is_some());
         let mut salts = is_whole.then(|| self.log.header[16..24].to_vec());
         let mut chain: Option<Chain> = None;
         let mut gap: Option<String> = None;

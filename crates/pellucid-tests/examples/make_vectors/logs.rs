@@ -35,7 +35,7 @@ fn log(frames: &[(u32, u32, [u8; 8])], broken: Option<usize>) -> Result<Vec<u8>>
     let mut sums = sum((0, 0), &header[..24]);
     header[24..28].copy_from_slice(&sums.0.to_be_bytes());
     header[28..].copy_from_slice(&sums.1.to_be_bytes());
-    wal::mark_header(&mut header);
+    wal::mark_header(&mut header, wal::Version::First);
     let keys = container(Algorithm::Aes256, GENERATION)?;
     let mut log = header.to_vec();
     for (at, (page, commit, salts)) in frames.iter().enumerate() {
@@ -51,7 +51,8 @@ fn log(frames: &[(u32, u32, [u8; 8])], broken: Option<usize>) -> Result<Vec<u8>>
         frame[16..20].copy_from_slice(&sums.0.to_be_bytes());
         frame[20..24].copy_from_slice(&sums.1.to_be_bytes());
         let (number, mut sealed) = (at as u32 + 1, vec![0; FRAME_BYTES]);
-        wal::seal_frame(&keys, &mut Fixed(at as u8), number, &frame, &mut sealed)?;
+        let run = (&wal::Run::of(&header, wal::Version::First), wal::Stamp::default());
+        wal::seal_frame(&keys, &mut Fixed(at as u8), run, number, &frame, &mut sealed)?;
         log.extend_from_slice(&sealed);
     }
     Ok(log)

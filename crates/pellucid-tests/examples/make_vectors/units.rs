@@ -152,7 +152,7 @@ fn wal_headers(cases: &mut Vec<Case>) {
     for (kind, magic) in [("little-endian", 0x377f_0682), ("big-endian", 0x377f_0683)] {
         let plain = header(magic, 3_007_000);
         let mut marked = plain;
-        wal::mark_header(&mut marked);
+        wal::mark_header(&mut marked, wal::Version::First);
         cases.push(
             Case::new("wal-header", kind)
                 .with("expect", "success")
@@ -162,7 +162,7 @@ fn wal_headers(cases: &mut Vec<Case>) {
     }
     let useless = |kind: &str, body: [u8; wal::HEADER_BYTES]| {
         let mut handed = body;
-        wal::unmark_header(&mut handed);
+        wal::unmark_header(&mut handed, wal::Version::First);
         Case::new("wal-header", kind)
             .with("expect", "corrupt")
             .with("error", "WAL header")
@@ -171,17 +171,17 @@ fn wal_headers(cases: &mut Vec<Case>) {
     };
     let plain = header(0x377f_0682, 3_007_000);
     let mut flipped = plain;
-    wal::mark_header(&mut flipped);
+    wal::mark_header(&mut flipped, wal::Version::First);
     flipped[17] ^= 1;
     cases.extend([useless("plain", plain), useless("flipped", flipped)]);
     for (kind, version, error) in [
-        ("reserved-version", wal::RESERVED_VERSION, "version 0x50454c02 is newer"),
+        ("reserved-version", 0x5045_4C02, "version 0x50454c02 is newer"),
         ("later-version", 0x5045_4c07, "version 0x50454c07 is newer"),
     ] {
         let case = useless(kind, header(0x377f_0682, version));
         cases.push(case.with("expect", "unsupported").with("error", error));
     }
-    let mut torn = header(0x377f_0682, wal::RESERVED_VERSION);
+    let mut torn = header(0x377f_0682, 0x5045_4C02);
     torn[30] ^= 1;
     let case = useless("reserved-version-torn", torn);
     cases.push(case.with("expect", "unsupported").with("error", "version 0x50454c02 is newer"));
@@ -206,7 +206,8 @@ fn wal_frames(cases: &mut Vec<Case>) -> Result<()> {
         Ok(sealed)
     };
     let mut sealed = vec![0; 536];
-    wal::seal_frame(&keys, &mut Fixed(0), 2, &frame, &mut sealed)?;
+    let run = wal::Run::of(&[0; wal::HEADER_BYTES], wal::Version::First);
+    wal::seal_frame(&keys, &mut Fixed(0), (&run, wal::Stamp::default()), 2, &frame, &mut sealed)?;
     let good = case("wal-frame", "sealed", Algorithm::Aes256)
         .with("frame", 2)
         .with_bytes("nonce", &NONCE)

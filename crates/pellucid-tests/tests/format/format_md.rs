@@ -380,8 +380,8 @@ fn wal_files() {
     let mut wal_header = [0; wal::HEADER_BYTES];
     wal_header[..4].copy_from_slice(&0x377f_0682u32.to_be_bytes());
     wal_header[8..12].copy_from_slice(&512u32.to_be_bytes());
-    wal::mark_header(&mut wal_header);
-    assert!(WalHeader::parse(&wal_header).unwrap().sealed);
+    wal::mark_header(&mut wal_header, wal::Version::First);
+    assert_eq!(WalHeader::parse(&wal_header).unwrap().sealed, Some(wal::Version::First));
     let version = u32::from_be_bytes(*wal_header[4..].first_chunk().unwrap());
     section.says(&format!("version {version:#x} instead of 3007000"));
     section.says(&format!("**Header**, {} bytes", wal::HEADER_BYTES));
@@ -392,7 +392,9 @@ fn wal_files() {
     assert_eq!(layout.is_without_gaps(), frame.len());
     let mut sealed = vec![0; frame.len()];
     let keys = container(Algorithm::Aes256, FILE_ID);
-    wal::seal_frame(&keys, &mut SystemNonces, 9, &frame, &mut sealed).unwrap();
+    let run = wal::Run::of(&wal_header, wal::Version::First);
+    let place = (&run, wal::Stamp::default());
+    wal::seal_frame(&keys, &mut SystemNonces, place, 9, &frame, &mut sealed).unwrap();
     let clear = layout.of("page number 4, commit size 4, salts 8", &sealed);
     assert_eq!(clear, &frame[..wal::FRAME_CLEAR_BYTES]);
     let unit = &sealed[layout.at("unit's ciphertext").start..layout.at("unit's tail").end];

@@ -6,7 +6,7 @@ use pellucid::journal::{self, JournalHeader};
 use pellucid::keys::{ContainerKeys, TemporaryKey};
 use pellucid::nonce::SystemNonces;
 use pellucid::unit::{FileKind, Place, TAIL_BYTES};
-use pellucid::wal;
+use pellucid::wal::{self, Run, Stamp, Version};
 use pellucid::{Algorithm, Error, Subject};
 use pellucid_tests::container::{container, FILE_ID};
 use pellucid_tests::random::Random;
@@ -98,25 +98,50 @@ fn a_page_sealed_twice_never_looks_the_same() {
 #[test]
 fn a_frame_comes_back_exactly_and_keeps_its_first_16_bytes_in_clear() {
     each(|keys, page_size, random| {
-        let number = random.draw() as u32 | 1;
-        let mut frame = random.bytes(wal::FRAME_HEADER_BYTES);
-        frame.extend(page(random, page_size));
-        let mut sealed = vec![0; frame.len()];
-        wal::seal_frame(keys, &mut SystemNonces, number, &frame, &mut sealed).unwrap();
-        assert_eq!(sealed[..16], frame[..16]);
-        assert!(!leaks(&frame[16..96], &sealed), "checksum or content in clear");
-        let mut opened = vec![1; frame.len()];
-        wal::open_frame(keys, number, &sealed, &mut opened).unwrap();
-        assert_eq!(opened, frame);
-        assert!(opened[page_size + wal::FRAME_HEADER_BYTES - TAIL_BYTES..].iter().all(|b| *b == 0));
+        let header: [u8; wal::HEADER_BYTES] = random.array();
+        for version in [Version::First, Version::Second] {
+            let run = Run::of(&header, version);
+            let number = random.draw() as u32 | 1;
+            let mut frame = random.bytes(wal::FRAME_HEADER_BYTES);
+            frame.extend(page(random, page_size));
+            let stamp = Stamp::of(&random.bytes(16));
+            let mut sealed = vec![0; frame.len()];
+            let place = (&run, stamp);
+            wal::seal_frame(keys, &mut SystemNonces, place, number, &frame, &mut sealed).unwrap();
+            assert_eq!(sealed[..8], frame[..8]);
+            match version {
+                Version::First => assert_eq!(sealed[8..16], frame[8..16]),
+                Version::Second => {
+                    assert_eq!(Stamp::of(&sealed), stamp);
+                    frame[8..16].copy_from_slice(&header[16..24]);
+                }
+            }
+            assert!(!leaks(&frame[16..96], &sealed), "checksum or content in clear");
+            let mut opened = vec![1; frame.len()];
+            wal::open_frame(keys, &run, number, &sealed, &mut opened).unwrap();
+            assert_eq!(opened, frame);
+            let tail = page_size + wal::FRAME_HEADER_BYTES - TAIL_BYTES;
+            assert!(opened[tail..].iter().all(|b| *b == 0));
 
-        let told = wal::open_frame(keys, number ^ 1, &sealed, &mut opened);
-        refused(told, &opened[16..], "another frame");
-        for at in 0..16 {
-            sealed[at] ^= 1;
-            let told = wal::open_frame(keys, number, &sealed, &mut opened);
-            refused(told, &opened[16..], "a byte in clear");
-            sealed[at] ^= 1;
+            let told = wal::open_frame(keys, &run, number ^ 1, &sealed, &mut opened);
+            refused(told, &opened[16..], "another frame");
+            for at in 0..16 {
+                sealed[at] ^= 1;
+                let told = wal::open_frame(keys, &run, number, &sealed, &mut opened);
+                refused(told, &opened[16..], "a byte in clear");
+                sealed[at] ^= 1;
+            }
+            for at in 16..wal::HEADER_BYTES {
+                let mut other = header;
+                other[at] ^= 1;
+                let other = Run::of(&other, version);
+                let told = wal::open_frame(keys, &other, number, &sealed, &mut opened);
+                assert_eq!(told.is_ok(), version == Version::First, "byte {at} of another run");
+            }
+            let other = [Version::Second, Version::First][version as usize - 1];
+            let run = Run::of(&header, other);
+            let told = wal::open_frame(keys, &run, number, &sealed, &mut opened);
+            refused(told, &opened[16..], "another version");
         }
     });
 }

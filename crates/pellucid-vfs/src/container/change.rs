@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keys::ContainerKeys;
+use pellucid::log_sector::LogSector;
 use pellucid::sector::{SectorZero, Wear, SECTOR_BYTES, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET};
+use pellucid::wal::Version;
 use pellucid::{Dek, Error};
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
@@ -33,10 +35,19 @@ impl Container {
         let mut region = vec![0; REGION_BYTES as usize];
         let sector = SectorZero::Sealed { file_id: header.file_id }.encode(page_size);
         region[..SECTOR_BYTES].copy_from_slice(&sector);
-        for offset in [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET] {
-            let wear = Wear { generation: header.generation, reserved: RESERVE_MOST };
-            let at = offset as usize;
-            region[at..at + 64].copy_from_slice(&wear.encode(keys.header_key(), offset));
+        let wear = Wear { generation: header.generation, reserved: RESERVE_MOST };
+        let mut put = |offset: u64, bytes: &[u8]| {
+            region[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
+        };
+        put(WEAR_PAGES_OFFSET, &wear.encode(keys.header_key(), WEAR_PAGES_OFFSET));
+        match Version::of_database(&header) {
+            Version::First => {
+                put(WEAR_LOG_OFFSET, &wear.encode(keys.header_key(), WEAR_LOG_OFFSET))
+            }
+            Version::Second => {
+                let sector = LogSector { wear, ..LogSector::default() };
+                put(WEAR_LOG_OFFSET, &sector.encode(keys.header_key()));
+            }
         }
         for offset in COPY_OFFSETS {
             region[offset as usize..offset as usize + COPY_BYTES].copy_from_slice(&encoded[..]);
@@ -56,6 +67,7 @@ impl Container {
 
     fn adopt(&self, header: Header, keys: Arc<ContainerKeys>, head: &[u8]) {
         let mut state = self.state.borrow_mut();
+        self.forget_log_sector();
         state.phase = Phase::Sealed;
         state.keys = Some(keys);
         state.header = Some(header);
@@ -92,6 +104,7 @@ impl Container {
         self.refuse_stale(lower)?;
         self.bring_up_second_copy(lower)?;
         self.name_in_sector_zero(lower)?;
+        self.renew_log_sector(lower)?;
         header.sequence += 1;
         let keys = Arc::new(ContainerKeys::new(&header, dek).map_err(typed)?);
         let encoded = header.encode(keys.header_key()).map_err(typed)?;

@@ -71,6 +71,7 @@ impl Container {
         if !same {
             self.transaction.pool().drop_reserved();
         }
+        self.forget_log_sector();
         state.phase = Phase::Sealed;
         state.keys = Some(keys);
         state.header = Some(read.header);

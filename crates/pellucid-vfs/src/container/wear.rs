@@ -2,7 +2,9 @@
 //! followed by the next.
 
 use pellucid::keys::{ContainerKeys, GENERATION_WRITES};
+use pellucid::log_sector::LogSector;
 use pellucid::sector::{Wear, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET};
+use pellucid::wal::Version;
 use pellucid::{Error, Result, Subject};
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
@@ -48,33 +50,61 @@ impl Container {
             lower.sync(ffi::SYNC_NORMAL)?;
         }
         let keys = self.keys()?;
-        let offset = match kind {
-            WearKind::Pages => WEAR_PAGES_OFFSET,
-            WearKind::Log => WEAR_LOG_OFFSET,
-        };
-        let mut bytes = [0; 64];
-        lower.read(&mut bytes, offset)?;
+        let counted = self.read_wear(kind, lower, &keys)?;
         let mut next = self.reserve_next.get();
         let limit = generation_writes();
         let block = next[kind as usize].min((limit / 4).max(1));
         // A count that cannot be read counts as worn out. A count of a later generation means that
         // an older header came back: a disk lost a write, or somebody put the header back. No
         // generation that was in use is used again from its start.
-        let (reserved, known) = match Wear::parse(&bytes, keys.header_key(), offset) {
-            Ok(wear) if wear.generation == keys.generation() => (wear.reserved, wear.generation),
-            Ok(wear) if wear.generation < keys.generation() => (0, keys.generation()),
-            Ok(wear) => (limit, wear.generation),
-            Err(_) => (limit, keys.generation()),
+        let (reserved, known) = match counted {
+            Some(wear) if wear.generation == keys.generation() => (wear.reserved, wear.generation),
+            Some(wear) if wear.generation < keys.generation() => (0, keys.generation()),
+            Some(wear) => (limit, wear.generation),
+            None => (limit, keys.generation()),
         };
         let worn = reserved.saturating_add(block) > limit;
         let rolled = worn && self.with_header_locks(lower, || self.roll_generation(known))?;
         let (keys, used) = if rolled { (self.keys()?, 0) } else { (keys, reserved) };
         let wear = Wear { generation: keys.generation(), reserved: used + block };
-        lower.write(&wear.encode(keys.header_key(), offset), offset)?;
+        self.write_wear(kind, lower, &keys, wear)?;
         next[kind as usize] = (block * 2).min(RESERVE_MOST);
         self.reserve_next.set(next);
         self.transaction.pool().add_reserved(kind, block);
         Ok(())
+    }
+
+    /// Reads a wear count. `None` if it cannot be read.
+    fn read_wear(
+        &self,
+        kind: WearKind,
+        lower: Lower,
+        keys: &ContainerKeys,
+    ) -> Outcome<Option<Wear>> {
+        if kind == WearKind::Log && self.version() == Version::Second {
+            let sector = self.log_sector_under(lower, keys)?;
+            return Ok(sector.map(|(sector, _)| sector.wear));
+        }
+        let (mut bytes, offset) = ([0; 64], offset_of(kind));
+        lower.read(&mut bytes, offset)?;
+        Ok(Wear::parse(&bytes, keys.header_key(), offset).ok())
+    }
+
+    /// Writes a wear count. What else the sector says stays.
+    fn write_wear(
+        &self,
+        kind: WearKind,
+        lower: Lower,
+        keys: &ContainerKeys,
+        wear: Wear,
+    ) -> Outcome<()> {
+        if kind == WearKind::Log && self.version() == Version::Second {
+            let sector = self.log_sector_under(lower, keys)?;
+            let sector = sector.map(|(sector, _)| sector).unwrap_or_default();
+            return self.put_log_sector(lower, keys, &LogSector { wear, ..sector });
+        }
+        let offset = offset_of(kind);
+        lower.write(&wear.encode(keys.header_key(), offset), offset)
     }
 
     fn roll_generation(&self, from: u32) -> Outcome<()> {
@@ -89,10 +119,17 @@ impl Container {
     /// each would cost a generation.
     pub(super) fn begin_wear(&self, lower: Lower, keys: &ContainerKeys) -> Outcome<()> {
         let wear = Wear { generation: keys.generation(), reserved: 0 };
-        for offset in [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET] {
-            lower.write(&wear.encode(keys.header_key(), offset), offset)?;
+        for kind in [WearKind::Pages, WearKind::Log] {
+            self.write_wear(kind, lower, keys, wear)?;
         }
         Ok(())
+    }
+}
+
+fn offset_of(kind: WearKind) -> u64 {
+    match kind {
+        WearKind::Pages => WEAR_PAGES_OFFSET,
+        WearKind::Log => WEAR_LOG_OFFSET,
     }
 }
 

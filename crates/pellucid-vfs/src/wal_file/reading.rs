@@ -1,7 +1,7 @@
 //! Frames as SQLite reads them: opened, and compared with the wal-index by which SQLite found them.
 
 use pellucid::wal::{
-    open_frame, page_and_commit, refuse_newer, unmark_header, WalHeader, FRAME_HEADER_BYTES,
+    open_frame, page_and_commit, unmark_header, Run, Stamp, WalHeader, FRAME_HEADER_BYTES,
     HEADER_BYTES,
 };
 use pellucid::{Error, Subject};
@@ -158,15 +158,15 @@ impl WalFile {
     fn read_header(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
         let mut header = [0; HEADER_BYTES];
         let end = self.lower.read(&mut header, 0)?;
-        refuse_newer(&header).map_err(|error| self.container.report(&error))?;
-        if let Some(parsed) = WalHeader::parse(&header).filter(|parsed| parsed.sealed) {
+        self.check_version(&header)?;
+        if let Some(parsed) = WalHeader::parse_sealed(&header, self.version()) {
             self.set_page_size(parsed.page_size as usize);
         } else if end == ReadEnd::Full {
             self.container
                 .note(ffi::IOERR_DATA, "WAL header: damaged or not sealed; the WAL is ignored");
             self.keep_lost(None)?;
         }
-        unmark_header(&mut header);
+        unmark_header(&mut header, self.version());
         let from = offset as usize;
         let part = buffer.len().min(HEADER_BYTES - from);
         buffer[..part].copy_from_slice(&header[from..from + part]);
@@ -183,6 +183,7 @@ impl WalFile {
             return Ok(ReadEnd::Short);
         }
         self.opened.forget();
+        let run = self.run()?;
         let unit = self.ahead.unit(spot.number.into()).unwrap_or(&self.unit);
         let keys = self.container.keys()?;
         self.opened.frame.resize(unit.len(), 0);
@@ -193,9 +194,11 @@ impl WalFile {
         } else {
             keys
         };
-        let opened = open_frame(&keys, spot.number, unit, &mut self.opened.frame);
+        let opened = open_frame(&keys, &run, spot.number, unit, &mut self.opened.frame);
+        let seen = opened.is_ok().then(|| Stamp::of(unit).count);
         let recovering = spot.within < FRAME_HEADER_BYTES && !self.frames.is_behind(spot.number);
-        if recovering && (opened.is_err() || salts_of(&self.opened.frame) != self.salts()?) {
+        self.stamps.saw(seen.filter(|_| recovering));
+        if recovering && (opened.is_err() || salts_of(&self.opened.frame) != run.salts()) {
             // SQLite's recovery ends before this frame.
             self.keep_lost(Some(spot.number))?;
         }
@@ -248,7 +251,8 @@ impl WalFile {
     /// or the log was cut.
     pub fn forget(&mut self) {
         self.ahead.drop_units();
-        self.salts.set(None);
+        self.run.set(None);
+        self.stamps.forget();
         self.opened.forget();
     }
 
@@ -261,7 +265,8 @@ impl WalFile {
     /// Whether a frame belongs to this run of the log and carries a commit. If so, `committed`
     /// remembers it.
     pub(super) fn carries_commit(&mut self, number: u32) -> Outcome<bool> {
-        let salts = self.salts()?;
+        let run = self.run()?;
+        let salts = run.salts();
         if self.read_unit(number)? == ReadEnd::Short {
             return Ok(false);
         }
@@ -271,8 +276,9 @@ impl WalFile {
         }
         let keys = self.container.keys()?;
         let mut frame = vec![0; self.frame_bytes()];
-        let opened = open_frame(&keys, number, &self.unit, &mut frame);
+        let opened = open_frame(&keys, &run, number, &self.unit, &mut frame);
         opened.map_err(|error| self.container.report(&error))?;
+        self.stamps.knows(number, &run, Stamp::of(&self.unit));
         let carries = is_of_run(salts_of(&frame), salts) && page_and_commit(&frame).1 != 0;
         if carries {
             self.committed = (salts, number);
@@ -282,14 +288,18 @@ impl WalFile {
 
     /// The salts in the log's header.
     pub(super) fn salts(&self) -> Outcome<Salts> {
-        if let Some(salts) = self.salts.get() {
-            return Ok(salts);
+        self.run().map(|run| run.salts())
+    }
+
+    /// The present run of the log, by its header.
+    pub(super) fn run(&self) -> Outcome<Run> {
+        if let Some(run) = self.run.get() {
+            return Ok(run);
         }
         let mut header = [0; HEADER_BYTES];
         self.lower.read(&mut header, 0)?;
-        let mut salts = Salts::default();
-        salts.copy_from_slice(&header[16..24]);
-        self.salts.set(Some(salts));
-        Ok(salts)
+        let run = Run::of(&header, self.version());
+        self.run.set(Some(run));
+        Ok(run)
     }
 }

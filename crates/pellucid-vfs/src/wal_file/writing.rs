@@ -2,14 +2,14 @@
 //! whose write failed.
 
 use pellucid::wal::{
-    mark_header, open_frame, page_and_commit, repeat_frame, seal_frame, WalHeader,
-    FRAME_HEADER_BYTES, HEADER_BYTES,
+    mark_header, open_frame, page_and_commit, repeat_frame, seal_frame, Run, Stamp, Version,
+    WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
 };
 use pellucid::{Error, Subject};
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
 
-use super::{salts_of, Spot, WalFile};
+use super::{Spot, WalFile};
 use crate::container::INDEX_CHANGED;
 use crate::lower::{ReadEnd, CALL_BYTES};
 use crate::pool::WearKind;
@@ -77,17 +77,21 @@ impl WalFile {
             return Err(Code(ffi::IOERR_WRITE));
         }
         header.copy_from_slice(bytes);
-        let Some(parsed) = WalHeader::parse(&header).filter(|parsed| !parsed.sealed) else {
+        let Some(parsed) = WalHeader::parse(&header).filter(|parsed| parsed.sealed.is_none())
+        else {
             return Err(self.container.report(&Error::misuse(
                 Subject::WalHeader,
                 "SQLite wrote a WAL header this version does not know",
             )));
         };
-        self.refuse_newer()?;
-        mark_header(&mut header);
+        self.refuse_other()?;
+        mark_header(&mut header, self.version());
         self.set_page_size(parsed.page_size as usize);
         self.frames.forget();
         self.forget();
+        if self.version() == Version::Second {
+            self.begin_run(&Run::of(&header, Version::Second))?;
+        }
         self.committed.1 = 0;
         self.lower.write(&header, 0)
     }
@@ -141,8 +145,8 @@ impl WalFile {
     fn load_for_change(&mut self, number: u32) -> Outcome<()> {
         self.flush()?;
         self.read_unit(number)?;
-        let keys = self.container.keys()?;
-        let opened = open_frame(&keys, number, &self.unit, &mut self.frame);
+        let (keys, run) = (self.container.keys()?, self.run()?);
+        let opened = open_frame(&keys, &run, number, &self.unit, &mut self.frame);
         opened.map_err(|error| self.container.report(&error))
     }
 
@@ -175,10 +179,11 @@ impl WalFile {
             if self.read_unit(gathering.number)? == ReadEnd::Short {
                 return Ok(false);
             }
-            let keys = self.container.keys()?;
+            let (keys, run) = (self.container.keys()?, self.run()?);
             self.opened.forget();
             self.opened.frame.resize(self.frame.len(), 0);
-            if open_frame(&keys, gathering.number, &self.unit, &mut self.opened.frame).is_err() {
+            let (number, unit) = (gathering.number, &self.unit);
+            if open_frame(&keys, &run, number, unit, &mut self.opened.frame).is_err() {
                 return Ok(false);
             }
         }
@@ -186,7 +191,11 @@ impl WalFile {
         // checksums are put off SQLite writes zeros for the salts (`walEncodeFrame`).
         let same =
             |range: std::ops::Range<usize>| self.opened.frame[range.clone()] == self.frame[range];
-        let put_off = self.opened.frame[8..16] == [0; 8];
+        let put_off = match self.version() {
+            Version::First => self.opened.frame[8..16] == [0; 8],
+            // A frame of version 2 keeps no salts: it opens with those of its run.
+            Version::Second => self.frame[8..16] == [0; 8],
+        };
         if !same(0..4) || !(same(8..16) || put_off) {
             return Ok(false);
         }
@@ -226,10 +235,11 @@ impl WalFile {
         if self.read_unit(gathering.number - 1)? == ReadEnd::Short {
             return Ok(());
         }
-        let keys = self.container.keys()?;
+        let (keys, run) = (self.container.keys()?, self.run()?);
         self.opened.forget();
         self.opened.frame.resize(self.frame.len(), 0);
-        if open_frame(&keys, gathering.number - 1, &self.unit, &mut self.opened.frame).is_err() {
+        let (number, unit) = (gathering.number - 1, &self.unit);
+        if open_frame(&keys, &run, number, unit, &mut self.opened.frame).is_err() {
             return Ok(());
         }
         repeat_frame(&header, &mut self.opened.frame);
@@ -256,6 +266,11 @@ impl WalFile {
             )));
         }
         self.check_append(number)?;
+        let run = self.run()?;
+        let stamp = match run.version() {
+            Version::First => Stamp::default(),
+            Version::Second => self.stamp(number, &run)?,
+        };
         self.ahead.changed(number.into(), u64::from(number) + 1);
         self.opened.forget();
         self.committed.1 = self.committed.1.min(number - 1);
@@ -265,7 +280,7 @@ impl WalFile {
         }
         let (frame, sealed) = (&self.frame, self.frames.held.add(at, frame_bytes));
         let outcome = self.container.seal_with(WearKind::Log, |keys, nonces| {
-            seal_frame(keys, nonces, number, frame, sealed)
+            seal_frame(keys, nonces, (&run, stamp), number, frame, sealed)
         });
         if let Err(code) = outcome {
             let code = self.frames.fail(code);
@@ -278,7 +293,8 @@ impl WalFile {
             self.flush()?;
         }
         if commits {
-            self.committed = (salts_of(&self.frame), number);
+            self.committed = (run.salts_of(&self.frame), number);
+            self.stamps.committed(number, &run, stamp, self.pads().then_some(&self.frame));
         }
         Ok(())
     }
@@ -289,7 +305,7 @@ impl WalFile {
     fn check_append(&mut self, number: u32) -> Outcome<()> {
         let of_this = self.frames.goes_on_at(number);
         let before = number - 1;
-        let known = self.committed == (salts_of(&self.frame), before);
+        let known = self.committed == (self.run()?.salts_of(&self.frame), before);
         if before == 0 || of_this || known || !self.container.index.is_mapped() {
             return Ok(());
         }
@@ -320,6 +336,7 @@ impl WalFile {
 
     /// Ends the transaction: forgets its failed write and its frames.
     pub fn end_transaction(&mut self) {
+        self.stamps.end();
         if self.frames.end() {
             self.gathering = None;
         }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use pellucid::wal::{open_frame, page_and_commit, Chain, FRAME_HEADER_BYTES, HEADER_BYTES};
+use pellucid::wal::{
+    open_frame, page_and_commit, Chain, Run, Version, FRAME_HEADER_BYTES, HEADER_BYTES,
+};
 use pellucid::{Error, Result, Subject};
 use pellucid_keyring::check_events;
 use pellucid_vfs::log_end::{Database, LogEnd};
@@ -16,10 +18,11 @@ pub fn wal(case: &Case) -> Result<()> {
     let keys = container(case)?;
     let frame_bytes = FRAME_HEADER_BYTES + case.number("page-size") as usize;
     let header: [u8; HEADER_BYTES] = *case.body.first_chunk().unwrap();
+    let run = Run::of(&header, Version::First);
     let (mut chain, mut counted, mut pages) = (Chain::new(header), 0, 0);
     let mut frame = vec![0; frame_bytes];
     for (number, sealed) in (1..).zip(case.body[HEADER_BYTES..].chunks_exact(frame_bytes)) {
-        if open_frame(&keys, number, sealed, &mut frame).is_err() || !chain.goes_on(&frame) {
+        if open_frame(&keys, &run, number, sealed, &mut frame).is_err() || !chain.goes_on(&frame) {
             break;
         }
         let (_, commit) = page_and_commit(&frame);
@@ -32,7 +35,8 @@ pub fn wal(case: &Case) -> Result<()> {
         Ok(pellucid_vfs::ReadEnd::Full)
     };
     let size = case.body.len() as u64;
-    let database = Database { header: None, keys: &keys, has_page: &|_, _| Ok(false) };
+    let database =
+        Database { header: None, keys: &keys, has_page: &|_, _| Ok(false), sector: None };
     let mut end = LogEnd::new(&read, size, database, frame_bytes);
     let unpadded = end.is_unpadded(counted).unwrap();
     if let Some(lost) = end.lost(header, counted, unpadded).unwrap() {

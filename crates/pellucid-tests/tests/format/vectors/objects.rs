@@ -153,15 +153,16 @@ fn intermediate_values(case: &Case) {
 fn wal_header(case: &Case) -> Result<()> {
     let sealed: [u8; wal::HEADER_BYTES] = case.body.clone().try_into().unwrap();
     let mut handed = sealed;
-    wal::unmark_header(&mut handed);
+    wal::unmark_header(&mut handed, wal::Version::First);
     // Who does not ask, still finds no log.
-    wal::refuse_newer(&sealed).inspect_err(|_| assert_eq!(WalHeader::parse(&handed), None))?;
+    wal::refuse_other(&sealed, wal::Version::First)
+        .inspect_err(|_| assert_eq!(WalHeader::parse(&handed), None))?;
     assert_eq!(handed, case.array("sqlite"), "as handed to SQLite");
-    if !WalHeader::parse(&sealed).is_some_and(|header| header.sealed) {
+    if !WalHeader::parse(&sealed).is_some_and(|header| header.sealed.is_some()) {
         assert_eq!(WalHeader::parse(&handed), None, "SQLite would accept it");
         return Err(Error::corrupt(Subject::WalHeader, "not of a sealed WAL, or damaged"));
     }
-    wal::mark_header(&mut handed);
+    wal::mark_header(&mut handed, wal::Version::First);
     assert_eq!(handed, sealed, "marked again");
     Ok(())
 }
@@ -169,15 +170,23 @@ fn wal_header(case: &Case) -> Result<()> {
 fn wal_frame(case: &Case) -> Result<()> {
     let keys = container(case)?;
     let number = case.number("frame") as u32;
+    let run = wal::Run::of(&[0; wal::HEADER_BYTES], wal::Version::First);
     let mut frame = vec![0xAA; case.body.len()];
-    let opened = wal::open_frame(&keys, number, &case.body, &mut frame);
+    let opened = wal::open_frame(&keys, &run, number, &case.body, &mut frame);
     if opened.is_err() {
         assert!(frame[wal::FRAME_CLEAR_BYTES..].iter().all(|byte| *byte == 0));
         return opened;
     }
     assert_eq!(frame, case.bytes("sqlite"));
     let mut sealed = vec![0; frame.len()];
-    wal::seal_frame(&keys, &mut nonces(case), number, &frame, &mut sealed)?;
+    wal::seal_frame(
+        &keys,
+        &mut nonces(case),
+        (&run, wal::Stamp::default()),
+        number,
+        &frame,
+        &mut sealed,
+    )?;
     assert_eq!(sealed, case.body, "sealed again");
     Ok(())
 }

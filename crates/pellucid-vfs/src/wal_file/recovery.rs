@@ -1,0 +1,67 @@
+//! Recoveries of a log of version 2: counted in sector 2, so that frames of before and of after tell apart.
+
+use pellucid::log_sector::LogSector;
+use pellucid::wal::{Run, Version, COUNT_MOST, HEADER_BYTES};
+use pellucid_host::code::Outcome;
+
+use super::WalFile;
+
+impl WalFile {
+    /// Notes in sector 2 that a recovery begins, before SQLite writes what it has found into the wal-index. A process that is
+    /// killed in between leaves the mark, and the next one that writes counts the recovery. Where the sector cannot be
+    /// written, the recovery does not count.
+    pub fn begin_recovery(&mut self) {
+        let Version::Second = self.version() else { return };
+        self.stamps.take_seen();
+        let Ok(Some(sector)) = self.container.log_sector() else { return };
+        if !sector.under_way {
+            let _ = self.container.write_log_sector(&LogSector { under_way: true, ..sector });
+        }
+    }
+
+    /// Counts a recovery after which `counted` frames count. Nothing was written behind them yet.
+    ///
+    /// # Errors
+    /// A code, if the log cannot be read.
+    pub fn end_recovery(&mut self, counted: u32) -> Outcome<()> {
+        let Version::Second = self.version() else { return Ok(()) };
+        let sector = self.container.log_sector()?;
+        let recovered = match self.lower.size()? < HEADER_BYTES as u64 {
+            true => LogSector { under_way: false, ..sector.unwrap_or_default() },
+            false => {
+                let run = self.run()?;
+                self.know_page_size()?;
+                let seen = self.stamps.take_seen().max(self.highest_count_behind(counted)?);
+                self.recovered(&run, sector, seen, counted)
+            }
+        };
+        // A recovery by a connection that may not write, or on a full disk, does not count.
+        if sector.is_some_and(|sector| sector != recovered) {
+            let _ = self.container.write_log_sector(&recovered);
+        }
+        Ok(())
+    }
+
+    /// What sector 2 says once a recovery of `run` is over.
+    pub(super) fn recovered(
+        &self,
+        run: &Run,
+        sector: Option<LogSector>,
+        seen: u16,
+        counted: u32,
+    ) -> LogSector {
+        let sector = sector.unwrap_or_else(|| self.container.worn_sector());
+        let (known, before) = match sector.run == *run.bytes() {
+            true => (sector.recoveries, sector.before),
+            false => (0, sector.run),
+        };
+        LogSector {
+            recoveries: (known.max(seen.into()) + 1).min(COUNT_MOST.into()),
+            counted,
+            under_way: false,
+            run: *run.bytes(),
+            before,
+            ..sector
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What frames of version 2 are stamped with: transactions, the time of their commits, and how often the log was recovered.
+//!
+//! docs/design/format-2.md, "Log", says what the stamps prove.
+
+use pellucid::log_sector::LogSector;
+use pellucid::wal::{open_frame, page_and_commit, Run, Stamp, Time, FRAME_HEADER_BYTES};
+use pellucid::{Error, Subject};
+use pellucid_host::code::Outcome;
+
+use super::{salts_of, Salts, WalFile};
+use crate::container::INDEX_CHANGED;
+use crate::lower::ReadEnd;
+
+/// A frame of one run of a log.
+type Spot = (Salts, u32);
+
+/// What this connection knows for the stamps of its frames.
+#[derive(Debug, Default)]
+pub(super) struct Stamps {
+    /// How often the run was recovered. Read again when a lock changed.
+    count: Option<u16>,
+    /// The first frame of the transaction under way.
+    first: Option<u32>,
+    /// Whether a sync of the log had returned since the last commit when that transaction began.
+    synced_before: bool,
+    /// The commit frame of that transaction, once it is sealed. SQLite may still rewrite checksums before it.
+    ended: Option<u32>,
+    /// The last commit that is known, and its stamp.
+    last: (Spot, Stamp),
+    /// The last commit that a sync by this connection covers.
+    synced: Spot,
+    /// That commit's frame, where SQLite repeats it to the end of a sector.
+    repeated: Vec<u8>,
+    /// Whether this connection, which has the index in its own memory, has counted its recovery.
+    counted_alone: bool,
+    /// The highest count of the frames that a recovery has read.
+    seen: u16,
+}
+
+impl Stamps {
+    /// Forgets what another connection may have changed.
+    pub fn forget(&mut self) {
+        self.count = None;
+    }
+
+    /// Ends the transaction.
+    pub fn end(&mut self) {
+        self.first = None;
+        self.ended = None;
+        self.repeated.clear();
+    }
+
+    /// Notes the count of a frame that a recovery has read.
+    pub fn saw(&mut self, count: Option<u16>) {
+        self.seen = self.seen.max(count.unwrap_or(0));
+    }
+
+    /// The highest count seen, from now on of another recovery.
+    pub fn take_seen(&mut self) -> u16 {
+        std::mem::take(&mut self.seen)
+    }
+
+    /// Notes the stamp of a frame that opened.
+    pub fn knows(&mut self, number: u32, run: &Run, stamp: Stamp) {
+        self.last = ((run.salts(), number), stamp);
+    }
+
+    /// Notes a commit of this connection, and its frame where padding may follow.
+    pub fn committed(&mut self, number: u32, run: &Run, stamp: Stamp, frame: Option<&Vec<u8>>) {
+        self.knows(number, run, stamp);
+        self.ended = Some(number);
+        self.repeated.clear();
+        if let Some(frame) = frame {
+            self.repeated.extend_from_slice(frame);
+        }
+    }
+
+    /// Notes that a sync of the log has returned, or has failed, after the commit `last`.
+    pub fn synced(&mut self, last: Spot, succeeded: bool) {
+        self.synced = if succeeded { last } else { Spot::default() };
+    }
+
+    /// Whether a frame repeats the last commit's, as SQLite does without powersafe overwrite.
+    fn repeats(&self, number: u32, frame: &[u8]) -> bool {
+        self.ended == Some(number - 1)
+            && self.repeated.len() == frame.len()
+            && self.repeated[..8] == frame[..8]
+            && self.repeated[FRAME_HEADER_BYTES..] == frame[FRAME_HEADER_BYTES..]
+    }
+}
+
+impl WalFile {
+    /// Whether SQLite may repeat a commit's last frame to the end of a sector.
+    pub(super) fn pads(&self) -> bool {
+        self.container.pads()
+    }
+
+    /// The stamp of the frame that SQLite has just written.
+    ///
+    /// # Errors
+    /// A code after a line in the log, if the frame is not of the run that the log's header begins.
+    pub(super) fn stamp(&mut self, number: u32, run: &Run) -> Outcome<Stamp> {
+        let salts = salts_of(&self.frame);
+        if salts != run.salts() && salts != Salts::default() {
+            let cause = "SQLite writes it for another run of the log than the log's header names; close every connection to \
+                         the database, and the next one reads the log again";
+            let error = Error::unauthentic(Subject::Frame(number), cause);
+            return Err(self.container.report(&error));
+        }
+        let count = match self.stamps.count {
+            Some(count) => count,
+            None => self.read_count(number, run)?,
+        };
+        let last = self.stamps.last.1;
+        if self.stamps.repeats(number, &self.frame) {
+            return Ok(Stamp { first: false, synced_before: false, ..last });
+        }
+        let stamps = &mut self.stamps;
+        let goes_on = stamps.first.is_some_and(|first| first <= number)
+            && stamps.ended.is_none_or(|ended| number <= ended);
+        if !goes_on {
+            stamps.first = Some(number);
+            stamps.ended = None;
+            stamps.synced_before = number > 1 && stamps.synced == (run.salts(), number - 1);
+        }
+        let first = stamps.first == Some(number);
+        let mut stamp = Stamp {
+            time: last.time,
+            count,
+            first,
+            synced_before: first && stamps.synced_before,
+            ..Stamp::default()
+        };
+        if page_and_commit(&self.frame).1 != 0 {
+            let now = Time::now();
+            stamp.time = now.max(last.time);
+            stamp.stepped_back = now.units() + Time::STEP < last.time.units();
+        }
+        Ok(stamp)
+    }
+
+    /// Reads how often the run was recovered, and when its last commit was. Counts a recovery that nobody has counted.
+    fn read_count(&mut self, number: u32, run: &Run) -> Outcome<u16> {
+        let (before, index) = (number - 1, &self.container.index);
+        let is_mapped = index.is_mapped();
+        if before > 0
+            && is_mapped
+            && index.frames() != Some(0)
+            && index.salts() != Some(run.salts())
+        {
+            let cause = format!("its header is of another run of the log: {INDEX_CHANGED}");
+            return Err(self.container.report(&Error::unauthentic(Subject::WalHeader, cause)));
+        }
+        let sector = self.container.log_sector()?;
+        if before > 0 && self.stamps.last.0 != (run.salts(), before) {
+            self.read_stamp(before, run)?;
+        }
+        let of_run = sector.filter(|sector| sector.run == *run.bytes());
+        let count = match of_run {
+            _ if before == 0 => {
+                let time = sector.map(|sector| sector.before_ended).unwrap_or_default();
+                let last = self.stamps.last.1.time.max(time);
+                self.stamps.last = (Spot::default(), Stamp { time: last, ..Stamp::default() });
+                self.stamps.counted_alone = true;
+                of_run.map_or(0, |sector| sector.recoveries)
+            }
+            Some(sector) if !sector.under_way && (is_mapped || self.stamps.counted_alone) => {
+                sector.recoveries
+            }
+            _ => {
+                let seen = self.stamps.last.1.count.max(self.stamps.take_seen());
+                let counted = self.recovered(run, sector, seen, before);
+                self.container.write_log_sector(&counted)?;
+                self.stamps.counted_alone = true;
+                counted.recoveries
+            }
+        };
+        let count = u16::try_from(count).unwrap_or(u16::MAX);
+        self.stamps.count = Some(count);
+        Ok(count)
+    }
+
+    /// Opens a frame for its stamp.
+    fn read_stamp(&mut self, number: u32, run: &Run) -> Outcome<()> {
+        if self.read_unit(number)? == ReadEnd::Short {
+            let error = Error::corrupt(Subject::Frame(number), "the log ends before it");
+            return Err(self.container.report(&error));
+        }
+        let keys = self.container.keys()?;
+        let mut frame = vec![0; self.frame_bytes()];
+        let opened = open_frame(&keys, run, number, &self.unit, &mut frame);
+        opened.map_err(|error| self.container.report(&error))?;
+        self.stamps.knows(number, run, Stamp::of(&self.unit));
+        Ok(())
+    }
+
+    /// Notes in sector 2 which run of the log begins. Written before the log's header; nothing waits for its sync.
+    pub(super) fn begin_run(&mut self, run: &Run) -> Outcome<()> {
+        let sector = self.container.log_sector()?.unwrap_or_else(|| self.container.worn_sector());
+        let ended = self.stamps.last.1.time.max(sector.before_ended);
+        let (before, before_ended) = match sector.run == *run.bytes() {
+            true => (sector.before, sector.before_ended),
+            false => (sector.run, ended),
+        };
+        let begun = LogSector {
+            wear: sector.wear,
+            run: *run.bytes(),
+            before,
+            before_ended,
+            ..LogSector::default()
+        };
+        self.stamps.end();
+        self.stamps.synced = Spot::default();
+        self.container.write_log_sector(&begun)
+    }
+}

@@ -1,0 +1,145 @@
+//! Sector 2 of a container of version 2: the wear of log and journal, and what has to be known of the log beside it.
+//!
+//! Layout: docs/format.md, "Sector 2 of version 2". Its first 24 bytes lie as in version 1.
+
+use crate::error::{Error, Result, Subject};
+use crate::flags::check_zeros;
+use crate::keys::HeaderKey;
+use crate::sector::{Wear, MAGIC_WEAR, WEAR_LOG_OFFSET};
+use crate::wal::{Time, RUN_BYTES};
+
+/// Bytes of the sector that are used.
+pub const LOG_SECTOR_BYTES: usize = 128;
+const MAC_AT: usize = 96;
+const UNDER_WAY: u32 = 1;
+const ZEROS: [std::ops::Range<usize>; 1] = [88..MAC_AT];
+
+/// What sector 2 says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LogSector {
+    /// The wear of log and journal.
+    pub wear: Wear,
+    /// How often the present run of the log was recovered.
+    pub recoveries: u32,
+    /// Frames that the last recovery counted.
+    pub counted: u32,
+    /// A recovery began, and how it ended is not known.
+    pub under_way: bool,
+    /// Bytes 8 to 31 of the log's header; zeros where none was written yet.
+    pub run: [u8; RUN_BYTES],
+    /// The same of the run before.
+    pub before: [u8; RUN_BYTES],
+    /// When the last commit of the run before was.
+    pub before_ended: Time,
+}
+
+impl LogSector {
+    /// Encodes the bytes at [`WEAR_LOG_OFFSET`].
+    pub fn encode(&self, key: &HeaderKey) -> [u8; LOG_SECTOR_BYTES] {
+        let mut bytes = [0; LOG_SECTOR_BYTES];
+        bytes[..8].copy_from_slice(MAGIC_WEAR);
+        bytes[8..12].copy_from_slice(&self.wear.generation.to_be_bytes());
+        bytes[12..16].copy_from_slice(&self.recoveries.to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.wear.reserved.to_be_bytes());
+        bytes[24..28].copy_from_slice(&self.counted.to_be_bytes());
+        bytes[28..32].copy_from_slice(&u32::from(self.under_way).to_be_bytes());
+        bytes[32..56].copy_from_slice(&self.run);
+        bytes[56..80].copy_from_slice(&self.before);
+        bytes[80..88].copy_from_slice(&self.before_ended.units().to_be_bytes());
+        let mac = key.sign(&[&WEAR_LOG_OFFSET.to_be_bytes(), &bytes[..MAC_AT]]);
+        bytes[MAC_AT..].copy_from_slice(&mac);
+        bytes
+    }
+
+    /// Parses the bytes, which have to be authentic under one of the keys: a change of the keys writes the header first.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if none of the keys wrote them, [`Error::Unsupported`] if a newer version did.
+    pub fn parse<'a>(
+        bytes: &[u8; LOG_SECTOR_BYTES],
+        keys: impl IntoIterator<Item = &'a HeaderKey>,
+    ) -> Result<Self> {
+        let signed = [&WEAR_LOG_OFFSET.to_be_bytes()[..], &bytes[..MAC_AT]];
+        if !keys.into_iter().any(|key| key.verify(&signed, &bytes[MAC_AT..])) {
+            return Err(Error::unauthentic(Subject::Wear, "authentication tag does not match"));
+        }
+        check_zeros(bytes, ZEROS, || Subject::Wear)?;
+        let sector = Self::fields(bytes);
+        match word(bytes, 28) {
+            0 | UNDER_WAY => Ok(sector),
+            other => Err(Error::unsupported(
+                Subject::Wear,
+                format!("state {other} of a recovery is not known to this version"),
+            )),
+        }
+    }
+
+    /// Reads the bytes without a key, to show them. `None` if there are none. They are not
+    /// authenticated.
+    pub fn look(bytes: &[u8; LOG_SECTOR_BYTES]) -> Option<Self> {
+        (bytes[..8] == MAGIC_WEAR[..]).then(|| Self::fields(bytes))
+    }
+
+    fn fields(bytes: &[u8; LOG_SECTOR_BYTES]) -> Self {
+        let long = |at| u64::from(word(bytes, at)) << 32 | u64::from(word(bytes, at + 4));
+        let mut sector = Self {
+            wear: Wear { generation: word(bytes, 8), reserved: long(16) },
+            recoveries: word(bytes, 12),
+            counted: word(bytes, 24),
+            under_way: word(bytes, 28) == UNDER_WAY,
+            before_ended: Time::from_units(long(80)),
+            ..Self::default()
+        };
+        sector.run.copy_from_slice(&bytes[32..56]);
+        sector.before.copy_from_slice(&bytes[56..80]);
+        sector
+    }
+}
+
+fn word(bytes: &[u8; LOG_SECTOR_BYTES], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_be_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::{Dek, Secret32};
+
+    fn key(byte: u8) -> HeaderKey {
+        HeaderKey::derive(&Dek::from_secret(Secret32::new(&mut [byte; 32])), &[9; 16]).unwrap()
+    }
+
+    #[test]
+    fn it_reads_back_under_any_key_of_the_header_and_each_flip_is_seen() {
+        let sector = LogSector {
+            wear: Wear { generation: 2, reserved: 4096 },
+            recoveries: 3,
+            counted: 70,
+            under_way: true,
+            run: [1; RUN_BYTES],
+            before: [2; RUN_BYTES],
+            before_ended: Time::from_units(77),
+        };
+        let mut bytes = sector.encode(&key(1));
+        let parse = |bytes: &_| LogSector::parse(bytes, [&key(2), &key(1)]);
+        assert_eq!(parse(&bytes).unwrap(), sector);
+        assert_eq!(LogSector::look(&bytes), Some(sector));
+        assert!(matches!(LogSector::parse(&bytes, [&key(2)]), Err(Error::Unauthentic { .. })));
+        for bit in 0..8 * bytes.len() {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(parse(&bytes).is_err(), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert_eq!(LogSector::look(&[0; LOG_SECTOR_BYTES]), None);
+    }
+
+    #[test]
+    fn version_1_finds_generation_and_writes_at_their_places() {
+        let sector =
+            LogSector { wear: Wear { generation: 7, reserved: 9 }, ..LogSector::default() };
+        let bytes = sector.encode(&key(1));
+        assert_eq!(Wear::look(bytes.first_chunk().unwrap()), Some(sector.wear));
+    }
+}
