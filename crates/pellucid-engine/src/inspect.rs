@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use pellucid::header::{Header, REGION_BYTES};
 use pellucid::keys::GENERATION_WRITES;
+use pellucid::log_sector::LogSector;
 use pellucid::media::MediaHeader;
 use pellucid::scan::{Progress, PROGRESS_BYTES, PROGRESS_OFFSET};
 use pellucid::sector::{
     SectorZero, Wear, SECTOR_BYTES, SQLITE_MAGIC, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET,
 };
+use pellucid::wal::Version;
 use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::{copy_path, own_name};
 use pellucid_vfs::container::ReadHeader;
@@ -209,19 +211,29 @@ pub fn kind_of(region: &[u8], has_copy: bool, is_whole: bool) -> Kind {
     }
     match ReadHeader::from_region(region) {
         Ok(read) => Kind::Sealed(Box::new(SealedHeader {
+            wear: [
+                region[WEAR_PAGES_OFFSET as usize..].first_chunk().and_then(Wear::look),
+                wear_of_log(&read.header, &region[WEAR_LOG_OFFSET as usize..]),
+            ],
             header: read.header,
             first_copy_damaged: read.first_damaged,
             sector_damaged: read.sector_damaged,
             progress: region[PROGRESS_OFFSET as usize..]
                 .first_chunk::<PROGRESS_BYTES>()
                 .and_then(Progress::parse),
-            wear: [WEAR_PAGES_OFFSET, WEAR_LOG_OFFSET]
-                .map(|offset| region[offset as usize..].first_chunk().and_then(Wear::look)),
             is_scanned: None,
         })),
         Err(Error::Corrupt { .. }) if !ours && sector.is_ok() => Kind::NotADatabase,
         Err(Error::Corrupt { .. }) if has_copy => Kind::Unfinished,
         Err(error) => Kind::Damaged(error),
+    }
+}
+
+/// The wear of log and journal, which sector 2 has in another form in each version.
+fn wear_of_log(header: &Header, sector: &[u8]) -> Option<Wear> {
+    match Version::of_database(header) {
+        Version::First => sector.first_chunk().and_then(Wear::look),
+        Version::Second => sector.first_chunk().and_then(LogSector::look).map(|sector| sector.wear),
     }
 }
 

@@ -4,15 +4,24 @@
 
 use crate::error::{Error, Result, Subject};
 use crate::flags::check_zeros;
+use crate::header::Header;
 use crate::keys::HeaderKey;
 use crate::sector::{Wear, MAGIC_WEAR, WEAR_LOG_OFFSET};
-use crate::wal::{Time, RUN_BYTES};
+use crate::wal::{Time, Version, RUN_BYTES};
 
 /// Bytes of the sector that are used.
 pub const LOG_SECTOR_BYTES: usize = 128;
 const MAC_AT: usize = 96;
 const UNDER_WAY: u32 = 1;
 const ZEROS: [std::ops::Range<usize>; 1] = [88..MAC_AT];
+
+/// Encodes sector 2 of a new file, by the version of its header: the wear count, and no log.
+pub fn encode_first(header: &Header, wear: Wear, key: &HeaderKey) -> Vec<u8> {
+    match Version::of_database(header) {
+        Version::First => wear.encode(key, WEAR_LOG_OFFSET).to_vec(),
+        Version::Second => LogSector { wear, ..LogSector::default() }.encode(key).to_vec(),
+    }
+}
 
 /// What sector 2 says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::header::{Header, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keys::ContainerKeys;
+use pellucid::log_sector::encode_first;
 use pellucid::nonce::SystemNonces;
 use pellucid::sector::{SectorZero, Wear, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET};
 use pellucid::sqlite::lock_page;
@@ -135,11 +136,11 @@ impl SealedTarget {
         let page_bytes = u64::from(self.header.page_size);
         self.file.set_len(REGION_BYTES + u64::from(pages) * page_bytes).map_err(io)?;
         let key = self.keys.header_key();
-        for (offset, reserved) in [(WEAR_PAGES_OFFSET, u64::from(pages) * 2), (WEAR_LOG_OFFSET, 0)]
-        {
-            let wear = Wear { generation: self.header.generation, reserved };
-            self.file.write_all_at(&wear.encode(key, offset), offset).map_err(io)?;
-        }
+        let wear = |reserved| Wear { generation: self.header.generation, reserved };
+        let pages = wear(u64::from(pages) * 2).encode(key, WEAR_PAGES_OFFSET);
+        self.file.write_all_at(&pages, WEAR_PAGES_OFFSET).map_err(io)?;
+        let log = encode_first(&self.header, wear(0), key);
+        self.file.write_all_at(&log, WEAR_LOG_OFFSET).map_err(io)?;
         let copy = self.header.encode(key)?;
         for offset in COPY_OFFSETS {
             self.file.write_all_at(&copy[..], offset).map_err(io)?;

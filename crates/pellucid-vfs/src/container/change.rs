@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
 use pellucid::keys::ContainerKeys;
-use pellucid::log_sector::LogSector;
+use pellucid::log_sector;
 use pellucid::sector::{SectorZero, Wear, SECTOR_BYTES, WEAR_LOG_OFFSET, WEAR_PAGES_OFFSET};
-use pellucid::wal::Version;
 use pellucid::{Dek, Error};
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
@@ -40,15 +39,7 @@ impl Container {
             region[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
         };
         put(WEAR_PAGES_OFFSET, &wear.encode(keys.header_key(), WEAR_PAGES_OFFSET));
-        match Version::of_database(&header) {
-            Version::First => {
-                put(WEAR_LOG_OFFSET, &wear.encode(keys.header_key(), WEAR_LOG_OFFSET))
-            }
-            Version::Second => {
-                let sector = LogSector { wear, ..LogSector::default() };
-                put(WEAR_LOG_OFFSET, &sector.encode(keys.header_key()));
-            }
-        }
+        put(WEAR_LOG_OFFSET, &log_sector::encode_first(&header, wear, keys.header_key()));
         for offset in COPY_OFFSETS {
             region[offset as usize..offset as usize + COPY_BYTES].copy_from_slice(&encoded[..]);
         }

@@ -13,8 +13,10 @@ impl WalFile {
     pub fn begin_recovery(&mut self) {
         let Version::Second = self.version() else { return };
         self.stamps.take_seen();
+        // A log without a header has nothing to recover, and no frame behind.
+        let is_empty = self.lower.size().is_ok_and(|bytes| bytes < HEADER_BYTES as u64);
         let Ok(Some(sector)) = self.container.log_sector() else { return };
-        if !sector.under_way {
+        if !is_empty && !sector.under_way {
             let _ = self.container.write_log_sector(&LogSector { under_way: true, ..sector });
         }
     }
