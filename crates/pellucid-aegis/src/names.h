@@ -1,0 +1,18 @@
+/* Names of ours for the symbols of libaegis, so that a program that links libaegis too has no symbol twice. */
+#define aegis_verify_16 pellucid_aegis_verify_16
+#define aegis_verify_32 pellucid_aegis_verify_32
+
+#define libaegis_aegis256x4_soft_implementation     pellucid_aegis_soft_table
+#define libaegis_aegis256x4_aesni_implementation    pellucid_aegis_aesni_table
+#define libaegis_aegis256x4_neon_aes_implementation pellucid_aegis_neon_aes_table
+#define libaegis_aegis256x4_avx2_implementation     pellucid_aegis_avx2_table
+#define libaegis_aegis256x4_avx512_implementation   pellucid_aegis_avx512_table
+
+#define libaegis_softaes_blocks_encrypt_x8 pellucid_aegis_blocks_encrypt_x8
+#define libaegis_softaes_blocks_encrypt_x6 pellucid_aegis_blocks_encrypt_x6
+#define libaegis_softaes_aegis_rotate8_x1  pellucid_aegis_rotate8_x1
+#define libaegis_softaes_aegis_rotate8_x2  pellucid_aegis_rotate8_x2
+#define libaegis_softaes_aegis_rotate8_x4  pellucid_aegis_rotate8_x4
+#define libaegis_softaes_aegis_rotate6_x1  pellucid_aegis_rotate6_x1
+#define libaegis_softaes_aegis_rotate6_x2  pellucid_aegis_rotate6_x2
+#define libaegis_softaes_aegis_rotate6_x4  pellucid_aegis_rotate6_x4
