@@ -36,6 +36,16 @@ type Open = unsafe extern "C" fn(
     nonce: *const u8,
     key: *const u8,
 ) -> i32;
+#[cfg(feature = "sabotage")]
+type OpenUnchecked = unsafe extern "C" fn(
+    plaintext: *mut u8,
+    ciphertext: *const u8,
+    ciphertext_bytes: usize,
+    aad: *const u8,
+    aad_bytes: usize,
+    nonce: *const u8,
+    key: *const u8,
+);
 
 /// An implementation of AEGIS-256X4. All give the same bytes.
 #[derive(Clone, Copy)]
@@ -43,10 +53,12 @@ pub struct Implementation {
     name: &'static str,
     seal: Seal,
     open: Open,
+    #[cfg(feature = "sabotage")]
+    open_unchecked: OpenUnchecked,
 }
 
 macro_rules! implementation {
-    ($name:literal, $seal:ident, $open:ident) => {{
+    ($name:literal, $seal:ident, $open:ident, $unchecked:ident) => {{
         extern "C" {
             fn $seal(
                 ciphertext: *mut u8,
@@ -68,15 +80,28 @@ macro_rules! implementation {
                 nonce: *const u8,
                 key: *const u8,
             ) -> i32;
+            #[cfg(feature = "sabotage")]
+            fn $unchecked(
+                plaintext: *mut u8,
+                ciphertext: *const u8,
+                ciphertext_bytes: usize,
+                aad: *const u8,
+                aad_bytes: usize,
+                nonce: *const u8,
+                key: *const u8,
+            );
         }
-        Implementation { name: $name, seal: $seal, open: $open }
+        Implementation {
+            name: $name,
+            seal: $seal,
+            open: $open,
+            #[cfg(feature = "sabotage")]
+            open_unchecked: $unchecked,
+        }
     }};
 }
 
 impl Implementation {
-    /// The name of the one without AES instructions.
-    pub const SOFTWARE: &'static str = "software";
-
     /// Those that this processor can run, the fastest first. The last is the one without AES instructions.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::with_capacity(4);
@@ -88,21 +113,24 @@ impl Implementation {
                 all.push(implementation!(
                     "VAES and AVX-512",
                     pellucid_aegis_avx512_seal,
-                    pellucid_aegis_avx512_open
+                    pellucid_aegis_avx512_open,
+                    pellucid_aegis_avx512_open_unchecked
                 ));
             }
             if vaes && has!("avx2") {
                 all.push(implementation!(
                     "VAES and AVX2",
                     pellucid_aegis_avx2_seal,
-                    pellucid_aegis_avx2_open
+                    pellucid_aegis_avx2_open,
+                    pellucid_aegis_avx2_open_unchecked
                 ));
             }
             if has!("aes") && has!("avx") {
                 all.push(implementation!(
                     "AES-NI",
                     pellucid_aegis_aesni_seal,
-                    pellucid_aegis_aesni_open
+                    pellucid_aegis_aesni_open,
+                    pellucid_aegis_aesni_open_unchecked
                 ));
             }
         }
@@ -111,10 +139,16 @@ impl Implementation {
             all.push(implementation!(
                 "NEON and AES",
                 pellucid_aegis_neon_seal,
-                pellucid_aegis_neon_open
+                pellucid_aegis_neon_open,
+                pellucid_aegis_neon_open_unchecked
             ));
         }
-        all.push(implementation!("software", pellucid_aegis_soft_seal, pellucid_aegis_soft_open));
+        all.push(implementation!(
+            "software",
+            pellucid_aegis_soft_seal,
+            pellucid_aegis_soft_open,
+            pellucid_aegis_soft_open_unchecked
+        ));
         all
     }
 
@@ -124,7 +158,7 @@ impl Implementation {
         *BEST.get_or_init(|| Self::all()[0])
     }
 
-    /// Which instructions it takes, as messages show it.
+    /// The instructions that it takes, or `software`.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -179,7 +213,7 @@ impl Key {
     }
 
     /// Seals `plaintext` into `ciphertext` and returns the tag. A nonce serves one plaintext under one key: two under the
-    /// same give the difference of their first 64 bytes, and forgeries.
+    /// same give away the difference of the first 64 bytes in which they differ, and forgeries.
     ///
     /// # Errors
     /// [`LengthsDiffer`]; nothing is written then.
@@ -272,6 +306,36 @@ impl Key {
                 Err(NotAuthentic)
             }
         }
+    }
+
+    /// Opens without a look at the tag, for tests that take authentication away.
+    ///
+    /// # Errors
+    /// [`LengthsDiffer`].
+    #[cfg(feature = "sabotage")]
+    pub fn open_unchecked(
+        &self,
+        nonce: &[u8; NONCE_BYTES],
+        aad: &[u8],
+        ciphertext: &[u8],
+        plaintext: &mut [u8],
+    ) -> Result<(), LengthsDiffer> {
+        if plaintext.len() != ciphertext.len() {
+            return Err(LengthsDiffer);
+        }
+        // SAFETY: as in `seal`.
+        unsafe {
+            (self.implementation.open_unchecked)(
+                plaintext.as_mut_ptr(),
+                ciphertext.as_ptr(),
+                ciphertext.len(),
+                aad.as_ptr(),
+                aad.len(),
+                nonce.as_ptr(),
+                self.bytes.as_ptr(),
+            );
+        }
+        Ok(())
     }
 
     /// Opens `data` in place.

@@ -9,9 +9,15 @@ use pellucid::media::Compression;
 use pellucid::Algorithm;
 use pellucid_keyring::policy::Policy;
 
-/// Ciphers, in either case.
+/// Ciphers of databases, in either case.
 pub fn algorithm() -> impl TypedValueParser<Value = Algorithm> {
     PossibleValuesParser::new(Algorithm::ALL.map(Algorithm::name))
+        .try_map(|name| name.parse::<Algorithm>())
+}
+
+/// Ciphers of backup sets, in either case.
+pub fn algorithm_of_sets() -> impl TypedValueParser<Value = Algorithm> {
+    PossibleValuesParser::new(Algorithm::OF_SETS.map(Algorithm::name))
         .try_map(|name| name.parse::<Algorithm>())
 }
 

@@ -525,6 +525,11 @@ impl Birth {
         ContainerKeys::new(&self.header, &self.dek).map(Arc::new)
     }
 
+    /// The first header of the new container, whose page size is not known yet.
+    pub(crate) fn first_header(&self) -> &Header {
+        &self.header
+    }
+
     /// The first header of the new container.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 //! written in parts are kept opened. No block has to survive a crash, so sealed blocks wait until a
 //! run of them can be written with one call. Layout: docs/format.md, "Temporary file".
 
+mod algorithm;
 mod store;
 
 use std::cell::RefCell;
@@ -12,7 +13,7 @@ use std::ffi::c_int;
 
 use pellucid::keys::TemporaryKey;
 use pellucid::unit::TAIL_BYTES;
-use pellucid::Result;
+use pellucid::{Algorithm, Result};
 use pellucid_host::code::{code_of, Code, Outcome};
 use pellucid_host::ffi;
 
@@ -22,6 +23,7 @@ use crate::pool::Pool;
 use crate::read_ahead::ReadAhead;
 use crate::sqlite_file::SqliteFile;
 
+pub use algorithm::saw;
 pub use store::{Scratch, Store};
 
 /// Plaintext bytes of a block.
@@ -35,6 +37,8 @@ const KEPT_BLOCKS: usize = 16;
 pub struct TempStore<S> {
     store: S,
     key: TemporaryKey,
+    /// The algorithm of the next block; [`algorithm::algorithm`] but in tests.
+    algorithm: fn() -> Algorithm,
     inner: RefCell<Inner>,
 }
 
@@ -74,7 +78,9 @@ impl<S: Store> TempStore<S> {
             ahead: ReadAhead::default(),
             clock: 0,
         };
-        Ok(Self { store, key: TemporaryKey::random()?, inner: RefCell::new(inner) })
+        let algorithm = algorithm::algorithm;
+        let key = TemporaryKey::random(algorithm())?;
+        Ok(Self { store, key, algorithm, inner: RefCell::new(inner) })
     }
 
     /// Reads at `offset`. Bytes behind the file's end come as zeros.
@@ -204,7 +210,7 @@ impl<S: Store> TempStore<S> {
             true => held.unit_mut(at, UNIT_BYTES).ok_or(Code(ffi::IOERR_WRITE))?,
             false => held.add(at, UNIT_BYTES),
         };
-        if let Err(error) = self.key.seal(number, pool, bytes, unit) {
+        if let Err(error) = self.key.seal((self.algorithm)(), number, pool, bytes, unit) {
             if !again {
                 held.take_back(UNIT_BYTES);
             }

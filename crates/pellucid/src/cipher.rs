@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 
 use crate::algorithm::Algorithm;
 use crate::error::{Error, Result, Subject};
+use crate::nonce::UnitNonce;
 
 /// Bytes of a nonce.
 pub const NONCE_BYTES: usize = 12;
@@ -35,6 +36,8 @@ enum Inner {
     Plain(Box<LessSafeKey>),
     /// The root from which each single seal derives its keys, see [`TripleDesKeys::derive`].
     TripleDes(Box<hkdf::Prk>),
+    /// It seals units alone: its nonce has the unit's place.
+    Aegis(pellucid_aegis::Key),
 }
 
 /// The error of a tag that does not match or a length that no cipher takes. It deliberately says
@@ -48,6 +51,7 @@ impl fmt::Debug for Cipher {
             Inner::Gcm(_) => "Cipher::Gcm(..)",
             Inner::Plain(_) => "Cipher::Plain(..)",
             Inner::TripleDes(_) => "Cipher::TripleDes(..)",
+            Inner::Aegis(_) => "Cipher::Aegis(..)",
         })
     }
 }
@@ -58,7 +62,7 @@ impl Cipher {
         match algorithm {
             Algorithm::Aes128 => 16,
             Algorithm::Aes192 => 24,
-            Algorithm::Aes256 | Algorithm::TripleDes3Key => 32,
+            Algorithm::Aes256 | Algorithm::TripleDes3Key | Algorithm::Aegis256 => 32,
         }
     }
 
@@ -79,6 +83,9 @@ impl Cipher {
                 let prk = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, key);
                 return Ok(Self(Inner::TripleDes(Box::new(prk))));
             }
+            Algorithm::Aegis256 => {
+                return pellucid_aegis::Key::new(key).map(Inner::Aegis).map(Self).ok_or_else(misuse)
+            }
         };
         let key = UnboundKey::new(gcm, key).map_err(|_| misuse())?;
         Ok(Self(Inner::Gcm(Box::new(LessSafeKey::new(key)))))
@@ -96,7 +103,55 @@ impl Cipher {
         Ok(Self(Inner::Plain(Box::new(LessSafeKey::new(key)))))
     }
 
-    /// Seals `plaintext` into `ciphertext` of the same length and `tag`.
+    /// Seals `plaintext` of a unit into `ciphertext` of the same length and `tag`.
+    ///
+    /// # Errors
+    /// As [`Cipher::seal`].
+    pub fn seal_unit(
+        &self,
+        nonce: &UnitNonce,
+        aad: &[u8],
+        plaintext: &[u8],
+        ciphertext: &mut [u8],
+        tag: &mut [u8; TAG_BYTES],
+    ) -> Result<()> {
+        match &self.0 {
+            Inner::Aegis(key) => {
+                *tag = key
+                    .seal(&nonce.aegis(), aad, plaintext, ciphertext)
+                    .map_err(|_| Error::misuse(Subject::Container, "cipher refused to seal"))?;
+                Ok(())
+            }
+            _ => self.seal(&nonce.drawn, aad, plaintext, ciphertext, tag),
+        }
+    }
+
+    /// Opens `ciphertext` of a unit into `plaintext` of the same length.
+    ///
+    /// # Errors
+    /// [`NotAuthentic`]; `plaintext` is zeroed then.
+    pub fn open_unit(
+        &self,
+        nonce: &UnitNonce,
+        aad: &[u8],
+        ciphertext: &[u8],
+        tag: &[u8; TAG_BYTES],
+        plaintext: &mut [u8],
+    ) -> std::result::Result<(), NotAuthentic> {
+        match &self.0 {
+            #[cfg(feature = "sabotage")]
+            Inner::Aegis(key) if is_sabotaged() => key
+                .open_unchecked(&nonce.aegis(), aad, ciphertext, plaintext)
+                .map_err(|_| NotAuthentic),
+            Inner::Aegis(key) => {
+                key.open(&nonce.aegis(), aad, ciphertext, tag, plaintext).map_err(|_| NotAuthentic)
+            }
+            _ => self.open(&nonce.drawn, aad, ciphertext, tag, plaintext),
+        }
+    }
+
+    /// Seals `plaintext` into `ciphertext` of the same length and `tag`. AEGIS_256 seals units alone
+    /// ([`Cipher::seal_unit`]).
     ///
     /// # Errors
     /// [`Error::Misuse`] on lengths that differ or a cipher that refuses; outputs are then meaningless.
@@ -142,6 +197,7 @@ impl Cipher {
                 tag.copy_from_slice(&keys.tag(aad, ciphertext));
                 Ok(())
             }
+            Inner::Aegis(_) => Err(misuse()),
         }
     }
 
@@ -213,6 +269,7 @@ impl Cipher {
                 .map_err(|_| NotAuthentic),
             Inner::Plain(key) => open_plain(key, nonce, aad, ciphertext, tag, plaintext),
             Inner::TripleDes(prk) => open_triple_des(prk, nonce, aad, ciphertext, tag, plaintext),
+            Inner::Aegis(_) => Err(NotAuthentic),
         };
         if opened.is_err() {
             plaintext.fill(0);
@@ -399,6 +456,10 @@ mod tests {
         Cipher::new(algorithm, &vec![7; Cipher::key_bytes(algorithm)]).unwrap()
     }
 
+    fn nonce(byte: u8) -> UnitNonce {
+        UnitNonce { drawn: [byte; 12], generation: 1, kind: 1, position: 7 }
+    }
+
     #[test]
     fn every_algorithm_round_trips_every_length_and_refuses_every_flipped_bit() {
         for algorithm in Algorithm::ALL {
@@ -406,20 +467,22 @@ mod tests {
             for length in [0, 1, 7, 8, 9, 28, 480, 484, 4064] {
                 let plain: Vec<u8> = (0..length).map(|i| i as u8).collect();
                 let (mut sealed, mut tag) = (vec![0; length], [0; TAG_BYTES]);
-                cipher.seal(&[3; 12], b"place", &plain, &mut sealed, &mut tag).unwrap();
+                cipher.seal_unit(&nonce(3), b"place", &plain, &mut sealed, &mut tag).unwrap();
                 if length >= 8 {
                     assert_ne!(plain, sealed, "{algorithm} {length}");
                 }
                 let mut opened = vec![1; length];
-                cipher.open(&[3; 12], b"place", &sealed, &tag, &mut opened).unwrap();
+                cipher.open_unit(&nonce(3), b"place", &sealed, &tag, &mut opened).unwrap();
                 assert_eq!(plain, opened, "{algorithm} {length}");
-                assert!(cipher.open(&[3; 12], b"plaice", &sealed, &tag, &mut opened).is_err());
-                assert!(cipher.open(&[4; 12], b"place", &sealed, &tag, &mut opened).is_err());
+                assert!(cipher
+                    .open_unit(&nonce(3), b"plaice", &sealed, &tag, &mut opened)
+                    .is_err());
+                assert!(cipher.open_unit(&nonce(4), b"place", &sealed, &tag, &mut opened).is_err());
                 if length == 28 {
                     for bit in 0..length * 8 {
                         sealed[bit / 8] ^= 1 << (bit % 8);
                         assert!(cipher
-                            .open(&[3; 12], b"place", &sealed, &tag, &mut opened)
+                            .open_unit(&nonce(3), b"place", &sealed, &tag, &mut opened)
                             .is_err());
                         assert!(opened.iter().all(|b| *b == 0), "plaintext handed out");
                         sealed[bit / 8] ^= 1 << (bit % 8);
@@ -434,5 +497,30 @@ mod tests {
         for algorithm in Algorithm::ALL {
             assert!(Cipher::new(algorithm, &[0; 31]).is_err());
         }
+    }
+
+    #[test]
+    fn each_part_of_a_units_place_is_in_the_nonce_of_aegis() {
+        let of = UnitNonce {
+            drawn: [9; 12],
+            generation: 0x0102_0304,
+            kind: 3,
+            position: 0x1122_3344_5566_7788,
+        };
+        let expected: [u8; 32] = [
+            9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 1, 2, 3, 4, 3, 0, 0, 0, 0x11, 0x22, 0x33, 0x44,
+            0x55, 0x66, 0x77, 0x88, 0, 0, 0, 0,
+        ];
+        assert_eq!(of.aegis(), expected);
+    }
+
+    #[test]
+    fn aegis_seals_nothing_whose_place_is_not_known() {
+        let cipher = cipher(Algorithm::Aegis256);
+        let (mut text, mut tag) = ([1; 8], [0; TAG_BYTES]);
+        assert!(cipher.seal(&[3; 12], &[], &[0; 8], &mut text, &mut tag).is_err());
+        assert!(cipher.seal_in_place(&[3; 12], &[], &mut text).is_err());
+        assert!(cipher.open(&[3; 12], &[], &[0; 8], &tag, &mut text).is_err());
+        assert_eq!(text, [0; 8]);
     }
 }

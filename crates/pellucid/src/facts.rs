@@ -93,6 +93,7 @@ pub const fn key(algorithm: Algorithm) -> (&'static str, u16) {
         Algorithm::Aes192 => ("AES", 192),
         Algorithm::Aes256 => ("AES", 256),
         Algorithm::TripleDes3Key => (algorithm.name(), 192),
+        Algorithm::Aegis256 => ("AEGIS", 256),
     }
 }
 

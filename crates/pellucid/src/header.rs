@@ -213,6 +213,14 @@ impl Header {
     }
 
     fn encode_body(&self) -> Result<Vec<u8>> {
+        if let Some(row) =
+            self.deks.iter().find(|row| row.algorithm.first_version() > self.version())
+        {
+            return Err(Error::misuse(
+                Subject::Container,
+                format!("no header of version {} has {}", self.version(), row.algorithm),
+            ));
+        }
         let used = self.fixed_bytes()
             + self.deks.len() * ROW_BYTES
             + self.protectors.iter().map(Vec::len).sum::<usize>();
@@ -356,7 +364,10 @@ impl Header {
         }
         let mut rows = Vec::with_capacity(usize::from(deks));
         for _ in 0..deks {
-            let Some((row, flagged)) = parse_row(fields)? else { return Ok(None) };
+            let Some((row, flagged)) = parse_row(fields, if second.is_some() { 2 } else { 1 })?
+            else {
+                return Ok(None);
+            };
             if flagged != (row.wrapped.is_some() && scan.older_id.is_some()) {
                 return Err(Error::corrupt(
                     Subject::Container,
@@ -402,7 +413,7 @@ impl Header {
 }
 
 /// Parses a row. The second value says whether its units are bound to an older file id.
-fn parse_row(fields: &mut Fields<'_>) -> Result<Option<(DekRow, bool)>> {
+fn parse_row(fields: &mut Fields<'_>, version: u32) -> Result<Option<(DekRow, bool)>> {
     let mut read = || {
         Some((
             fields.u32()?,
@@ -424,7 +435,7 @@ fn parse_row(fields: &mut Fields<'_>) -> Result<Option<(DekRow, bool)>> {
     let row = DekRow {
         first_generation: first,
         last_generation: last,
-        algorithm: Algorithm::from_id(algorithm)?,
+        algorithm: Algorithm::of_container(algorithm, version)?,
         plain: flags & FLAG_PLAIN != 0,
         commitment,
         wrapped: (flags & FLAG_CURRENT == 0).then_some(wrapped),

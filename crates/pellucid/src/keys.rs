@@ -18,7 +18,8 @@ use crate::secret::{Dek, Secret32};
 use crate::unit::{self, FileKind, Place, GENERATION_NONE};
 
 /// Writes under one generation before the header moves to the next: 2^30. Random 96-bit nonces
-/// allow 2^32 (NIST SP 800-38D, 8.3). The distance is for writes of other processes and for
+/// allow 2^32 (NIST SP 800-38D, 8.3). AEGIS_256 moves as well: a format with one rule counts writes of all
+/// algorithms. The distance is for writes of other processes and for
 /// generation changes that were put off.
 pub const GENERATION_WRITES: u64 = 1 << 30;
 
@@ -290,50 +291,93 @@ fn unlisted(generation: u32, unit: &[u8], subject: Subject) -> Error {
     )
 }
 
-/// The random key of one temporary file. It exists only in memory.
-#[derive(Debug)]
-pub struct TemporaryKey(Cipher);
+/// The random keys of one temporary file, one for each algorithm that seals its blocks. They exist
+/// only in memory.
+///
+/// Which algorithm is taken may change between two blocks; the generation in a block's tail says it.
+#[derive(Debug, Default)]
+pub struct TemporaryKey {
+    aes: OnceLock<Cipher>,
+    aegis: OnceLock<Cipher>,
+}
+
+/// The generations of blocks: one for each algorithm.
+const TEMPORARY_AES: u32 = 1;
+const TEMPORARY_AEGIS: u32 = 2;
 
 impl TemporaryKey {
-    /// Makes a fresh key.
+    /// Makes a fresh key of AES_256 or AEGIS_256. The other is made if a block needs it.
     ///
     /// # Errors
-    /// [`Error::Io`] if the generator fails.
-    pub fn random() -> Result<Self> {
-        Self::from_secret(&Secret32::random()?)
+    /// [`Error::Io`] if the generator fails, [`Error::Misuse`] for another algorithm.
+    pub fn random(algorithm: Algorithm) -> Result<Self> {
+        Self::from_secret(algorithm, &Secret32::random()?)
     }
 
     /// Takes a key that was just made, or a test vector's.
     ///
     /// # Errors
-    /// None in practice: the length is constant.
-    pub fn from_secret(key: &Secret32) -> Result<Self> {
-        Ok(Self(Cipher::new(Algorithm::Aes256, key.expose())?))
+    /// [`Error::Misuse`] for an algorithm that seals no temporary file.
+    pub fn from_secret(algorithm: Algorithm, key: &Secret32) -> Result<Self> {
+        let own = Self::default();
+        let cipher = Cipher::new(algorithm, key.expose())?;
+        own.slot(algorithm)?.0.get_or_init(|| cipher);
+        Ok(own)
     }
 
-    /// Seals block `block`.
+    fn slot(&self, algorithm: Algorithm) -> Result<(&OnceLock<Cipher>, u32)> {
+        match algorithm {
+            Algorithm::Aes256 => Ok((&self.aes, TEMPORARY_AES)),
+            Algorithm::Aegis256 => Ok((&self.aegis, TEMPORARY_AEGIS)),
+            _ => Err(Error::misuse(
+                Subject::Key("temporary key"),
+                "temporary files are sealed under AES_256 or AEGIS_256",
+            )),
+        }
+    }
+
+    /// Seals block `block` under `algorithm`.
     ///
     /// # Errors
-    /// [`Error::Io`] if no nonce can be drawn.
+    /// [`Error::Io`] if no nonce or key can be drawn.
     pub fn seal(
         &self,
+        algorithm: Algorithm,
         block: u64,
         nonces: &mut dyn NonceSource,
         plaintext: &[u8],
         unit: &mut [u8],
     ) -> Result<()> {
-        unit::seal(&self.0, 1, &nonces.next_nonce()?, &Place::temporary(block), plaintext, unit)
+        let (slot, generation) = self.slot(algorithm)?;
+        let cipher = match slot.get() {
+            Some(cipher) => cipher,
+            None => {
+                let cipher = Cipher::new(algorithm, Secret32::random()?.expose())?;
+                slot.get_or_init(|| cipher)
+            }
+        };
+        let nonce = nonces.next_nonce()?;
+        unit::seal(cipher, generation, &nonce, &Place::temporary(block), plaintext, unit)
     }
 
     /// Opens block `block`.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`], which names the block.
+    /// [`Error::Unauthentic`], which names the block; `plaintext` is zeroed then.
     pub fn open(&self, block: u64, unit: &[u8], plaintext: &mut [u8]) -> Result<()> {
-        if unit::open(&self.0, &Place::temporary(block), unit, plaintext) {
-            return Ok(());
+        let cipher = match unit::generation(unit) {
+            Some(TEMPORARY_AES) => self.aes.get(),
+            Some(TEMPORARY_AEGIS) => self.aegis.get(),
+            _ => None,
+        };
+        match cipher {
+            Some(cipher) if unit::open(cipher, &Place::temporary(block), unit, plaintext) => Ok(()),
+            _ => {
+                plaintext.fill(0);
+                let cause = "authentication tag does not match";
+                Err(Error::unauthentic(Subject::TempBlock(block), cause))
+            }
         }
-        Err(Error::unauthentic(Subject::TempBlock(block), "authentication tag does not match"))
     }
 }
 

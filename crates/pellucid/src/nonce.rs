@@ -1,4 +1,4 @@
-//! The source of nonces.
+//! Nonces: where they come from, and what a unit's is made of.
 
 use crate::cipher::NONCE_BYTES;
 use crate::error::Result;
@@ -26,5 +26,33 @@ impl NonceSource for SystemNonces {
         let mut nonce = [0; NONCE_BYTES];
         fill_random(&mut nonce)?;
         Ok(nonce)
+    }
+}
+
+/// The nonce of one unit: the bytes in its tail, and its place.
+///
+/// The AES algorithms and 3DES take the drawn bytes alone. AEGIS_256 takes 32 bytes, so that two units repeat one only
+/// where both have the same place, generation and drawn bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct UnitNonce {
+    /// The bytes in the tail.
+    pub drawn: [u8; NONCE_BYTES],
+    /// The generation of the unit.
+    pub generation: u32,
+    /// The kind of the unit's file.
+    pub kind: u8,
+    /// Page number, frame number, offset or block number.
+    pub position: u64,
+}
+
+impl UnitNonce {
+    /// The nonce of AEGIS_256: drawn 12, generation 4, kind 1, zero 3, position 8, zero 4 (docs/format.md, "Sealed unit").
+    pub(crate) fn aegis(&self) -> [u8; pellucid_aegis::NONCE_BYTES] {
+        let mut nonce = [0; pellucid_aegis::NONCE_BYTES];
+        nonce[..12].copy_from_slice(&self.drawn);
+        nonce[12..16].copy_from_slice(&self.generation.to_be_bytes());
+        nonce[16] = self.kind;
+        nonce[20..28].copy_from_slice(&self.position.to_be_bytes());
+        nonce
     }
 }

@@ -73,6 +73,16 @@ impl Header {
             Target::NewKey(algorithm) | Target::On(algorithm) => algorithm,
             Target::Off => self.algorithm()?,
         };
+        if algorithm.first_version() > self.version() {
+            return Err(Error::unsupported(
+                Subject::Container,
+                format!(
+                    "format version {} has no {algorithm}: give the database a newer one first \
+                     (`pellucid upgrade`)",
+                    self.version()
+                ),
+            ));
+        }
         Ok(DekRow {
             first_generation: self.generation + 1,
             last_generation: u32::MAX,

@@ -4,6 +4,7 @@
 
 use crate::cipher::{Cipher, NONCE_BYTES, TAG_BYTES};
 use crate::error::{Error, Result, Subject};
+use crate::nonce::UnitNonce;
 
 /// Bytes by which a unit is longer than its plaintext: nonce 12, generation 4, tag 16.
 pub const TAIL_BYTES: usize = NONCE_BYTES + 4 + TAG_BYTES;
@@ -87,6 +88,10 @@ impl Place {
         Self { kind, file_id: *file_id, position, extra: [0; EXTRA_BYTES], run: None }
     }
 
+    fn nonce(&self, drawn: &[u8; NONCE_BYTES], generation: u32) -> UnitNonce {
+        UnitNonce { drawn: *drawn, generation, kind: self.kind as u8, position: self.position }
+    }
+
     fn aad(&self, generation: u32) -> Aad {
         let mut bytes = [0; AAD_BYTES + RUN_BYTES];
         bytes[0] = 1;
@@ -140,7 +145,8 @@ pub fn seal(
     }
     let (ciphertext, tail) = unit.split_at_mut(plaintext.len());
     let mut tag = [0; TAG_BYTES];
-    cipher.seal(nonce, &place.aad(generation), plaintext, ciphertext, &mut tag)?;
+    let of_unit = place.nonce(nonce, generation);
+    cipher.seal_unit(&of_unit, &place.aad(generation), plaintext, ciphertext, &mut tag)?;
     tail[..NONCE_BYTES].copy_from_slice(nonce);
     tail[NONCE_BYTES..NONCE_BYTES + 4].copy_from_slice(&generation.to_be_bytes());
     tail[NONCE_BYTES + 4..].copy_from_slice(&tag);
@@ -161,7 +167,8 @@ pub fn open(cipher: &Cipher, place: &Place, unit: &[u8], plaintext: &mut [u8]) -
         plaintext.fill(0);
         return false;
     };
-    cipher.open(nonce, &place.aad(generation), ciphertext, tag, plaintext).is_ok()
+    let of_unit = place.nonce(nonce, generation);
+    cipher.open_unit(&of_unit, &place.aad(generation), ciphertext, tag, plaintext).is_ok()
 }
 
 type Parts<'a> = (&'a [u8], &'a [u8; NONCE_BYTES], u32, &'a [u8; TAG_BYTES]);

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from .errors import Corrupt, LimitReached, Unauthentic, Unsupported
 from .flags import FLAGS_BYTES, check_flags, check_zeros
 from .protector import Protector, parse_protector
-from .unit import Algorithm, Dek, Opener, commitment, hkdf
+from .unit import FIRST_FOUR, Algorithm, Dek, Opener, commitment, hkdf
 
 REGION_BYTES = 16384
 COPY_OFFSETS = (2048, 9216)
@@ -171,7 +171,7 @@ def parse_header(raw: bytes, copy: int) -> Header:
     if not protectors_offset <= used <= MAC_OFFSET:
         raise Corrupt(f"{thing}: its fields are longer than the copy")
     offsets = range(ROWS_OFFSET, protectors_offset, DEK_ROW_BYTES)
-    rows = [_parse_row(raw[at : at + DEK_ROW_BYTES], thing) for at in offsets]
+    rows = [_parse_row(raw[at : at + DEK_ROW_BYTES], version, thing) for at in offsets]
     if sum(row.current for row in rows) != 1:
         raise Corrupt(f"{thing}: not one current DEK")
     older_id = raw[104:120] if any(raw[104:120]) else None
@@ -204,11 +204,13 @@ def parse_header(raw: bytes, copy: int) -> Header:
     )
 
 
-def _parse_row(row: bytes, thing: str) -> DekRow:
+def _parse_row(row: bytes, version: int, thing: str) -> DekRow:
     try:
         algorithm = Algorithm(row[8])
     except ValueError:
         raise Unsupported(f"{thing}: algorithm {row[8]} is not known") from None
+    if version == 1 and algorithm not in FIRST_FOUR:
+        raise Unsupported(f"{thing}: algorithm {row[8]} is reserved in version 1")
     if row[9] & ~7:
         raise Unsupported(f"{thing}: key flags {row[9]} are not known")
     check_zeros(row, [(10, 12), (44, 104 if row[9] & 1 else 44)], f"{thing}, a key's row")

@@ -21,6 +21,7 @@ try:
 except ImportError:  # cryptography before 43
     from cryptography.hazmat.primitives.ciphers.algorithms import TripleDES
 
+from .aegis import open_aegis
 from .errors import Unauthentic
 
 TAIL_BYTES = 32
@@ -31,10 +32,15 @@ class Algorithm(IntEnum):
     AES_192 = 2
     AES_256 = 3
     TRIPLE_DES_3KEY = 4
+    AEGIS_256 = 5
 
     @property
     def key_bytes(self) -> int:
-        return {1: 16, 2: 24, 3: 32, 4: 32}[self]
+        return {1: 16, 2: 24, 3: 32, 4: 32, 5: 32}[self]
+
+
+# What containers of version 1 and backup sets may have.
+FIRST_FOUR = (Algorithm.AES_128, Algorithm.AES_192, Algorithm.AES_256, Algorithm.TRIPLE_DES_3KEY)
 
 
 class FileKind(IntEnum):
@@ -81,6 +87,10 @@ def open_unit(algorithm: Algorithm, key: bytes, aad: bytes, unit: bytes) -> byte
     nonce, tag = tail[:12], tail[16:]
     if algorithm == Algorithm.TRIPLE_DES_3KEY:
         return _open_triple_des(key, nonce, aad, ciphertext, tag)
+    if algorithm == Algorithm.AEGIS_256:
+        # The tail's nonce and generation; kind and position, which the AAD has as well.
+        place = tail[:16] + aad[1:2] + bytes(3) + aad[24:32] + bytes(4)
+        return open_aegis(key, place, aad, ciphertext, tag)
     try:
         return AESGCM(key).decrypt(nonce, ciphertext + tag, aad)
     except InvalidTag:

@@ -135,8 +135,10 @@ class Vectors(unittest.TestCase):
         self.assertEqual(record, case.bytes("sqlite"))
 
     def open_temporary_block(self, case: Case) -> None:
-        aad = associated_data(FileKind.TEMPORARY, 1, bytes(16), case.number("position"))
-        plaintext = open_unit(Algorithm.AES_256, case.bytes("key"), aad, case.body)
+        algorithm = Algorithm[case.lines.get("algorithm", "AES_256")]
+        generation = 2 if algorithm == Algorithm.AEGIS_256 else 1
+        aad = associated_data(FileKind.TEMPORARY, generation, bytes(16), case.number("position"))
+        plaintext = open_unit(algorithm, case.bytes("key"), aad, case.body)
         if plaintext is None:
             raise errors.Unauthentic
         self.assertEqual(plaintext, case.bytes("plaintext"))

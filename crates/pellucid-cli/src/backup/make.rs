@@ -68,7 +68,7 @@ pub struct BackupArgs {
     #[command(flatten)]
     with: OpenWith,
     /// Cipher
-    #[arg(long, value_name = "NAME", default_value = "AES_256", ignore_case = true, value_parser = named::algorithm())]
+    #[arg(long, value_name = "NAME", default_value = "AES_256", ignore_case = true, value_parser = named::algorithm_of_sets())]
     algorithm: Algorithm,
     /// Compression: zstd, zstd:LEVEL (1 to 22), lz4 or none
     #[arg(long, default_value = "zstd", value_name = "HOW", hide_possible_values = true, value_parser = CompressionParser)]

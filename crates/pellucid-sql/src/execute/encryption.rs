@@ -16,7 +16,9 @@ use pellucid_engine::protectors;
 use pellucid_engine::scan;
 use pellucid_engine::scan::Target;
 use pellucid_host::{DatabaseError, Options};
-use pellucid_tsql::ast::{DatabaseEncryptionKeyStatement, EncryptionAction, Encryptor};
+use pellucid_tsql::ast::{
+    DatabaseAlgorithm, DatabaseEncryptionKeyStatement, EncryptionAction, Encryptor,
+};
 use pellucid_vfs::seal_request::Protection;
 
 use super::master_key::asymmetric_key;
@@ -217,12 +219,8 @@ impl Session {
         }
     }
 
-    fn algorithm_of(
-        &self,
-        known: &Known,
-        algorithm: pellucid_tsql::ast::Algorithm,
-    ) -> Done<Algorithm> {
-        if algorithm == pellucid_tsql::ast::Algorithm::TripleDes3Key
+    fn algorithm_of(&self, known: &Known, algorithm: DatabaseAlgorithm) -> Done<Algorithm> {
+        if algorithm == DatabaseAlgorithm::TripleDes3Key
             && known.compatibility_level > LEVEL_OF_3DES
         {
             return Err(Message::of(table::ALGORITHM_DEPRECATED, [&algorithm]).into());

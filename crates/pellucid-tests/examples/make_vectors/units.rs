@@ -287,25 +287,30 @@ fn journals(cases: &mut Vec<Case>) -> Result<()> {
 }
 
 fn temporary(cases: &mut Vec<Case>) -> Result<()> {
-    let key = TemporaryKey::from_secret(&Secret32::new(&mut key_bytes(128)))?;
-    let plain = pattern(4096);
-    let mut sealed = vec![0; 4128];
-    key.seal(5, &mut Fixed(0), &plain, &mut sealed)?;
-    let good = Case::new("temporary-block", "sealed")
-        .with("expect", "success")
-        .with_bytes("key", &key_bytes(128))
-        .with("position", 5)
-        .with_bytes("nonce", &NONCE)
-        .with_bytes("plaintext", &plain)
-        .with_body(&sealed);
+    let good = temporary_block(Algorithm::Aes256, "sealed")?;
     let refused = |kind, error| good.failing(kind, "unauthentic", error);
+    let aegis = temporary_block(Algorithm::Aegis256, "AEGIS_256")?.with("algorithm", "AEGIS_256");
     cases.extend([
         good.clone(),
         flip(refused("flipped-tag", "temporary block 5: authentication tag"), -1),
         refused("wrong-place", "temporary block 6: authentication tag").with("position", 6),
         refused("wrong-key", TAG).with_bytes("key", &key_bytes(127)),
+        aegis,
     ]);
     Ok(())
+}
+
+fn temporary_block(algorithm: Algorithm, kind: &str) -> Result<Case> {
+    let key = TemporaryKey::from_secret(algorithm, &Secret32::new(&mut key_bytes(128)))?;
+    let (plain, mut sealed) = (pattern(4096), vec![0; 4128]);
+    key.seal(algorithm, 5, &mut Fixed(0), &plain, &mut sealed)?;
+    Ok(Case::new("temporary-block", kind)
+        .with("expect", "success")
+        .with_bytes("key", &key_bytes(128))
+        .with("position", 5)
+        .with_bytes("nonce", &NONCE)
+        .with_bytes("plaintext", &plain)
+        .with_body(&sealed))
 }
 
 fn sectors(cases: &mut Vec<Case>) -> Result<()> {

@@ -73,6 +73,33 @@ fn algorithms() {
 }
 
 #[test]
+fn aegis_takes_the_nonce_that_the_page_describes() {
+    let doc = Doc::read();
+    let layout = doc.section("## Algorithms").table(1);
+    let (place, mut unit) = (Place::page(&FILE_ID, 0x0102_0304), vec![0; 512]);
+    let keys = container(Algorithm::Aegis256, FILE_ID);
+    keys.seal(FileKind::Database, &place, &mut SystemNonces, &[7; 480], &mut unit).unwrap();
+    let tail = doc.section("## Sealed unit").table(0).with(&[("n", 480)]);
+    let mut nonce = vec![0; layout.is_without_gaps()];
+    nonce[layout.at("nonce of the")].copy_from_slice(tail.of("nonce", &unit));
+    nonce[layout.at("generation")].copy_from_slice(tail.of("generation", &unit));
+    nonce[layout.at("file kind")].copy_from_slice(&[FileKind::Database as u8]);
+    nonce[layout.at("position")].copy_from_slice(&0x0102_0304_u64.to_be_bytes());
+    let (generation, kind) = (keys.generation().to_be_bytes(), FileKind::Database as u8);
+    let info = [b"pellucid/1 unit".as_slice(), &generation, &[5, kind]];
+    let key = hkdf_sha256(dek().expose(), &FILE_ID, &info, 32);
+    let mut aad = vec![1, kind, 0, 0];
+    aad.extend([&generation[..], &FILE_ID, &0x0102_0304_u64.to_be_bytes(), &[0; 20]].concat());
+    let (ciphertext, tag) = (tail.of("ciphertext", &unit), tail.of("tag", &unit));
+    let mut plain = vec![0; 480];
+    pellucid_aegis::Key::new(&key)
+        .unwrap()
+        .open(&nonce.try_into().unwrap(), &aad, ciphertext, tag.try_into().unwrap(), &mut plain)
+        .unwrap();
+    assert_eq!(plain, [7; 480]);
+}
+
+#[test]
 fn triple_des_keys_are_expanded_as_described() {
     let doc = Doc::read();
     doc.section("## Algorithms").says("of 24 + 8 + 32 bytes");

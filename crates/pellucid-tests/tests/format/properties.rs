@@ -196,15 +196,24 @@ fn a_journal_header_is_not_hot_to_sqlite_and_survives_one_flipped_bit() {
 #[test]
 fn a_temporary_block_opens_at_its_place_under_its_key() {
     let mut random = Random::from_environment();
-    let (key, other) = (TemporaryKey::random().unwrap(), TemporaryKey::random().unwrap());
-    for _ in 0..64 {
-        let block = random.draw() >> 8;
-        let plain = random.bytes(4096);
-        let (mut unit, mut opened) = (vec![0; 4096 + TAIL_BYTES], vec![1; 4096]);
-        key.seal(block, &mut SystemNonces, &plain, &mut unit).unwrap();
-        key.open(block, &unit, &mut opened).unwrap();
-        assert_eq!(opened, plain);
-        refused(key.open(block + 1, &unit, &mut opened), &opened, "another block");
-        refused(other.open(block, &unit, &mut opened), &opened, "another key");
+    for algorithm in [Algorithm::Aes256, Algorithm::Aegis256] {
+        let key = || TemporaryKey::random(algorithm).unwrap();
+        let (key, other) = (key(), key());
+        for _ in 0..64 {
+            let block = random.draw() >> 8;
+            let plain = random.bytes(4096);
+            let (mut unit, mut opened) = (vec![0; 4096 + TAIL_BYTES], vec![1; 4096]);
+            key.seal(algorithm, block, &mut SystemNonces, &plain, &mut unit).unwrap();
+            key.open(block, &unit, &mut opened).unwrap();
+            assert_eq!(opened, plain);
+            refused(key.open(block + 1, &unit, &mut opened), &opened, "another block");
+            refused(other.open(block, &unit, &mut opened), &opened, "another key");
+        }
+    }
+    let key = TemporaryKey::random(Algorithm::Aes256).unwrap();
+    let mut unit = [0; 40];
+    for algorithm in [Algorithm::Aes128, Algorithm::Aes192, Algorithm::TripleDes3Key] {
+        assert!(TemporaryKey::random(algorithm).is_err());
+        assert!(key.seal(algorithm, 0, &mut SystemNonces, &[0; 8], &mut unit).is_err());
     }
 }

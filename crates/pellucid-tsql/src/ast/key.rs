@@ -154,12 +154,23 @@ pub struct BackupCertificate {
 }
 
 words! {
-    /// Ciphers of databases and backups.
+    /// Ciphers of backups.
     pub enum Algorithm {
         Aes128 = AES_128,
         Aes192 = AES_192,
         Aes256 = AES_256,
         TripleDes3Key = TRIPLE_DES_3KEY,
+    }
+}
+
+words! {
+    /// Ciphers of databases: SQL Server's, and one of ours.
+    pub enum DatabaseAlgorithm {
+        Aes128 = AES_128,
+        Aes192 = AES_192,
+        Aes256 = AES_256,
+        TripleDes3Key = TRIPLE_DES_3KEY,
+        Aegis256 = AEGIS_256,
     }
 }
 
@@ -187,9 +198,9 @@ pub enum Encryptor {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatabaseEncryptionKeyStatement {
     /// `CREATE DATABASE ENCRYPTION KEY`
-    Create { algorithm: Algorithm, encryptor: Encryptor },
+    Create { algorithm: DatabaseAlgorithm, encryptor: Encryptor },
     /// `ALTER DATABASE ENCRYPTION KEY REGENERATE`
-    Regenerate { algorithm: Algorithm },
+    Regenerate { algorithm: DatabaseAlgorithm },
     /// `ALTER DATABASE ENCRYPTION KEY ENCRYPTION BY`
     EncryptBy(Encryptor),
     /// `DROP DATABASE ENCRYPTION KEY`

@@ -77,7 +77,7 @@ fn certificates() {
 
 #[test]
 fn database_encryption_keys() {
-    for algorithm in ["AES_128", "AES_192", "AES_256", "TRIPLE_DES_3KEY"] {
+    for algorithm in ["AES_128", "AES_192", "AES_256", "TRIPLE_DES_3KEY", "AEGIS_256"] {
         let create = format!(
             "CREATE DATABASE ENCRYPTION KEY WITH ALGORITHM = {algorithm} ENCRYPTION BY SERVER"
         );

@@ -9,6 +9,7 @@ use super::{Container, Phase};
 use crate::newcomer;
 use crate::newcomer::{Sealed, RESERVED, RESERVED_AT};
 use crate::seal_request::{Birth, Request};
+use crate::temp_file;
 use pellucid::sector::SQLITE_MAGIC;
 
 /// What happens to a page that SQLite writes.
@@ -101,16 +102,19 @@ impl Container {
 
     fn expect(&self, birth: Birth) -> Outcome<()> {
         let keys = birth.keys().map_err(|error| self.report(&error))?;
+        temp_file::saw(birth.first_header());
         let mut state = self.state.borrow_mut();
         state.phase = Phase::Unborn(Box::new(birth));
         state.keys = Some(keys);
         Ok(())
     }
 
-    /// Enters the database among those that new ones are sealed like. A copy hands on the keys of
+    /// Enters the database among those that new ones are sealed like, and that decide what temporary
+    /// files are sealed under. A copy hands on the keys of
     /// its source, because its own connection names none.
     pub(super) fn announce(&self) {
         if let Some(header) = &self.state.borrow().header {
+            temp_file::saw(header);
             let source = self.copied_with.borrow();
             let credentials = source.as_ref().unwrap_or(&self.credentials);
             let (at, path) = (self.address(), &self.path);

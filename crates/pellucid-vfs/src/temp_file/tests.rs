@@ -171,3 +171,50 @@ fn a_block_that_was_read_wrong_is_read_again() {
     store.read(&mut read, offset(30)).unwrap();
     assert!(read == content(30));
 }
+
+thread_local! {
+    static NOW: Cell<Algorithm> = const { Cell::new(Algorithm::Aegis256) };
+}
+
+/// Goal: from the moment that a database under AES is open nothing more goes under AEGIS, also in a file that was begun
+/// under it, and its older blocks are read. Method: the tails that reach the store.
+#[test]
+fn a_file_that_was_begun_under_aegis_goes_on_under_aes() {
+    let calls = Counted::default();
+    let mut store = TempStore::new(calls.clone()).unwrap();
+    store.algorithm = || NOW.get();
+    let generation = |block: u64| {
+        let bytes = calls.0.bytes.borrow();
+        let unit = &bytes[(block as usize) * UNIT_BYTES..][..UNIT_BYTES];
+        pellucid::unit::generation(unit).unwrap()
+    };
+    for block in 0..60 {
+        store.write(&content(block), offset(block)).unwrap();
+    }
+    // Kept opened, and sealed when it has to make room.
+    store.write(&[1, 2, 3], offset(7) + 5).unwrap();
+    let before = calls.0.bytes.borrow().len() / UNIT_BYTES;
+    assert!(before > 40 && (0..before as u64).all(|block| generation(block) == 2));
+    NOW.set(Algorithm::Aes256);
+    for block in [3, 4, 5].into_iter().chain(60..120) {
+        store.write(&content(block + 1000), offset(block)).unwrap();
+    }
+    for block in 8..8 + KEPT_BLOCKS as u64 + 1 {
+        store.write(&[9], offset(block)).unwrap();
+    }
+    store.flush(&mut store.inner.borrow_mut()).unwrap();
+    assert!([3, 4, 5, 7, 8].into_iter().chain(60..120).all(|block| generation(block) == 1));
+    assert_eq!((generation(0), generation(40)), (2, 2));
+    let mut read = vec![0; BLOCK_BYTES];
+    for block in 0..120 {
+        let changed = matches!(block, 3..=5 | 60..);
+        let mut expected = content(if changed { block + 1000 } else { block });
+        match block {
+            7 => expected[5..8].copy_from_slice(&[1, 2, 3]),
+            8..25 => expected[0] = 9,
+            _ => {}
+        }
+        store.read(&mut read, offset(block)).unwrap();
+        assert!(read == expected, "block {block}");
+    }
+}

@@ -483,7 +483,7 @@ impl SetHeader {
             families: place.1,
             position: place.2,
             kind: Kind::from_id(kind)?,
-            algorithm: if algorithm == 0 { None } else { Some(Algorithm::from_id(algorithm)?) },
+            algorithm: if algorithm == 0 { None } else { Some(Algorithm::of_set(algorithm)?) },
             compression: Compression::from_id(compression)?,
             copy_only: flags & FLAG_COPY_ONLY != 0,
             sealed_source: flags & FLAG_SEALED_SOURCE != 0,

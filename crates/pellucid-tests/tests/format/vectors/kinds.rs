@@ -2,7 +2,7 @@
 
 /// Kinds by object.
 pub const KINDS: &[(&str, &[&str])] = &[
-    ("unit", &["AES_128", "AES_192", "AES_256", "TRIPLE_DES_3KEY"]),
+    ("unit", &["AES_128", "AES_192", "AES_256", "TRIPLE_DES_3KEY", "AEGIS_256"]),
     (
         "page",
         &[
@@ -10,6 +10,7 @@ pub const KINDS: &[(&str, &[&str])] = &[
             "AES_192",
             "AES_256",
             "TRIPLE_DES_3KEY",
+            "AEGIS_256",
             "older-generation",
             "flipped-tag",
             "flipped-tag-triple-des",
@@ -63,7 +64,7 @@ pub const KINDS: &[(&str, &[&str])] = &[
         "journal-record",
         &["sealed", "flipped-tag", "flipped-page-number", "wrong-place", "wrong-journal"],
     ),
-    ("temporary-block", &["sealed", "flipped-tag", "wrong-place", "wrong-key"]),
+    ("temporary-block", &["sealed", "flipped-tag", "wrong-place", "wrong-key", "AEGIS_256"]),
     (
         "sector-0",
         &[

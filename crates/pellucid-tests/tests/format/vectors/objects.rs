@@ -9,7 +9,7 @@ use pellucid::derive::commitment;
 use pellucid::header::{DekRow, EncryptionState, Header};
 use pellucid::journal::{self, JournalHeader};
 use pellucid::keys::{ContainerKeys, HeaderKey, TemporaryKey};
-use pellucid::nonce::NonceSource;
+use pellucid::nonce::{NonceSource, UnitNonce};
 use pellucid::protector::{KeyFile, KeySource, Passphrase};
 use pellucid::secret::Secret32;
 use pellucid::sector::{SectorZero, Wear};
@@ -136,15 +136,15 @@ fn intermediate_values(case: &Case) {
     assert_eq!(key, case.bytes("generation-key"));
     let (ciphertext, tail) = case.body.split_at(case.body.len() - TAIL_BYTES);
     let mut plain = vec![0; ciphertext.len()];
+    let nonce = UnitNonce {
+        drawn: *tail.first_chunk().unwrap(),
+        generation: u32::from_be_bytes(generation),
+        kind: 1,
+        position: case.number("position"),
+    };
     Cipher::new(algorithm, &key)
         .unwrap()
-        .open(
-            tail.first_chunk().unwrap(),
-            &case.bytes("aad"),
-            ciphertext,
-            tail.last_chunk().unwrap(),
-            &mut plain,
-        )
+        .open_unit(&nonce, &case.bytes("aad"), ciphertext, tail.last_chunk().unwrap(), &mut plain)
         .unwrap();
     assert_eq!(plain, case.bytes("plaintext"));
 }
@@ -221,13 +221,14 @@ fn journal_record(case: &Case) -> Result<()> {
 }
 
 fn temporary_block(case: &Case) -> Result<()> {
-    let key = TemporaryKey::from_secret(&Secret32::new(&mut case.array("key")))?;
+    let algorithm = case.get("algorithm").map_or(Ok(Algorithm::Aes256), str::parse::<Algorithm>)?;
+    let key = TemporaryKey::from_secret(algorithm, &Secret32::new(&mut case.array("key")))?;
     let block = case.number("position");
     let mut plain = vec![0xAA; case.body.len() - TAIL_BYTES];
     key.open(block, &case.body, &mut plain)?;
     assert_eq!(plain, case.bytes("plaintext"));
     let mut sealed = vec![0; case.body.len()];
-    key.seal(block, &mut nonces(case), &plain, &mut sealed)?;
+    key.seal(algorithm, block, &mut nonces(case), &plain, &mut sealed)?;
     assert_eq!(sealed, case.body, "sealed again");
     Ok(())
 }
