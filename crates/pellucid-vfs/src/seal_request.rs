@@ -463,7 +463,7 @@ impl Birth {
             wrapped: None,
         };
         let protectors = protect(&dek, &row.binding(&file_id))?;
-        let header = Header {
+        let mut header = Header {
             sequence: 1,
             file_id,
             page_size: 4096,
@@ -476,6 +476,10 @@ impl Birth {
             deks: vec![row],
             protectors: protectors.iter().map(Protector::encoded).collect(),
         };
+        // Who names the algorithm gets the version that has it.
+        if algorithm.first_version() > header.version() {
+            header.second = Some(Second::default());
+        }
         Ok(Self { dek, header })
     }
 
