@@ -5,6 +5,7 @@
 //! apart.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod aegis;
 mod application;
 mod backup;
 mod backup_faults;
