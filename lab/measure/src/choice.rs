@@ -37,7 +37,7 @@ pub enum SideChoice {
     Ciphers(Cipher),
 }
 
-/// An algorithm of a sealed database, as SQL Server names it.
+/// An algorithm of a sealed database, as SQL Server names it, and one of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Algorithm {
@@ -49,6 +49,8 @@ pub enum Algorithm {
     Aes256,
     #[value(name = "TRIPLE_DES_3KEY")]
     TripleDes3Key,
+    #[value(name = "AEGIS_256")]
+    Aegis256,
 }
 
 impl SideOptions {

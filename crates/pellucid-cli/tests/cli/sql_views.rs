@@ -113,6 +113,31 @@ impl Seen {
 const WAIT: &str = "WHILE EXISTS (SELECT 1 FROM sys.dm_database_encryption_keys WHERE encryption_state IN (2, 4, 5))
     WAITFOR DELAY '00:00:00.05'\nGO\n";
 
+/// An addition to SQL Server's: the algorithm of a database, and no backup's.
+#[test]
+fn a_database_under_aegis() {
+    let server = Server::new();
+    let query = "SELECT key_algorithm, key_length, encryption_state_desc FROM sys.dm_database_encryption_keys";
+    let key = "ENCRYPTION BY SERVER CERTIFICATE First";
+    server.done(&format!(
+        "USE sales CREATE DATABASE ENCRYPTION KEY WITH ALGORITHM = AEGIS_256 {key}
+         ALTER DATABASE sales SET ENCRYPTION ON
+         {WAIT}"
+    ));
+    let said = |algorithm: &str| {
+        let row = server.row(query);
+        assert_eq!(row["encryption_state_desc"], "ENCRYPTED");
+        assert_eq!((&row["key_algorithm"], &row["key_length"]), (&algorithm.into(), &256.into()));
+    };
+    said("AEGIS");
+    for (algorithm, shown) in [("AES_256", "AES"), ("AEGIS_256", "AEGIS")] {
+        server.done(&format!(
+            "USE sales ALTER DATABASE ENCRYPTION KEY REGENERATE WITH ALGORITHM = {algorithm}\nGO\n{WAIT}"
+        ));
+        said(shown);
+    }
+}
+
 #[test]
 fn encryption_keys() {
     let server = Server::new();

@@ -52,6 +52,7 @@ fn syntax() {
         ("BACKUP DATABASE db TO DISK = 'f' WITH COMPRESSION (LEVEL = LOW)", 102, 1, "Incorrect syntax near 'LEVEL'."),
         ("BACKUP DATABASE db TO DISK = 'f' WITH ENCRYPTION (ALGORITHM = , SERVER CERTIFICATE = )", 102, 1, "Incorrect syntax near ','."),
         ("BACKUP DATABASE db TO DISK = 'f' WITH ENCRYPTION (ALGORITHM = AES_512, SERVER CERTIFICATE = c)", 102, 1, "Incorrect syntax near 'AES_512'."),
+        ("BACKUP DATABASE db TO DISK = 'f' WITH ENCRYPTION (ALGORITHM = AEGIS_256, SERVER CERTIFICATE = c)", 102, 1, "Incorrect syntax near 'AEGIS_256'."),
         ("BACKUP DATABASE ... WITH ENCRYPTION", 102, 1, "Incorrect syntax near '.'."),
         ("ALTER DATABASE db SET ENCRYPTION MAYBE", 102, 1, "Incorrect syntax near 'MAYBE'."),
         ("CREATE CERTIFICATE c WITH SUBJECT = 's', START_DATE = 'a', START_DATE = 'b'", 102, 1, "Incorrect syntax near 'START_DATE'."),
