@@ -4,13 +4,17 @@
 //! the thread has read and written by system calls (proc(5), /proc/pid/io) is compared. SQLite then writes pages that
 //! it reads again, goes through them in their order while it changes them, and in WAL mode rewrites the checksum of
 //! each frame of the transaction: whoever reads ahead and forgets it at each write reads everything many times.
+//! Read transactions that miss the cache are compared by how often they look at the file's size: the `fstat` of SQLite's
+//! `unix` VFS is exchanged for one that counts (`xSetSystemCall`).
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{ffi, Connection, OpenFlags};
 
 const ROWS: u32 = 20_000;
 /// Of plain's bytes. A sealed page holds a little less; and a frame is written whole where plain rewrites its header.
@@ -89,4 +93,75 @@ fn a_transaction_larger_than_the_cache_moves_as_much_in_wal_mode() {
 #[test]
 fn a_transaction_larger_than_the_cache_moves_as_much_in_rollback_mode() {
     compare("DELETE");
+}
+
+thread_local! {
+    static LOOKS: Cell<u32> = const { Cell::new(0) };
+}
+
+unsafe extern "C" {
+    #[link_name = "fstat"]
+    fn system_fstat(descriptor: c_int, out: *mut c_void) -> c_int;
+}
+
+unsafe extern "C" fn counting_fstat(descriptor: c_int, out: *mut c_void) -> c_int {
+    LOOKS.set(LOOKS.get() + 1);
+    // SAFETY: as SQLite calls it.
+    unsafe { system_fstat(descriptor, out) }
+}
+
+/// Counts the looks of each thread from now on.
+fn count_looks() {
+    // SAFETY: SQLite's own VFS, which stays; the function has the type that SQLite calls by this name.
+    unsafe {
+        let unix = ffi::sqlite3_vfs_find(c"unix".as_ptr());
+        let counting: unsafe extern "C" fn(c_int, *mut c_void) -> c_int = counting_fstat;
+        let call = std::mem::transmute::<_, unsafe extern "C" fn()>(counting);
+        assert_eq!((*unix).xSetSystemCall.unwrap()(unix, c"fstat".as_ptr(), Some(call)), 0);
+    }
+}
+
+const READERS: u32 = 2000;
+
+/// Looks at a file's size in [`READERS`] transactions, each of which reads a row that the cache does not have.
+fn looks(connection: &Connection, mode: &str, between: &str) -> u32 {
+    let make = format!(
+        "PRAGMA journal_mode={mode}; PRAGMA synchronous=OFF; CREATE TABLE t(id INTEGER PRIMARY KEY, body TEXT);
+         WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < {READERS})
+         INSERT INTO t SELECT id, printf('%01500d', id) FROM n; PRAGMA wal_checkpoint=TRUNCATE; {between};
+         PRAGMA cache_size=20"
+    );
+    connection.execute_batch(&make).unwrap();
+    let mut read = connection.prepare("SELECT length(body) FROM t WHERE id = ?1").unwrap();
+    let before = LOOKS.get();
+    for at in 0..READERS {
+        let id = 1 + at * 797 % READERS;
+        assert_eq!(read.query_row([id], |row| row.get::<_, u32>(0)).unwrap(), 1500);
+    }
+    LOOKS.get() - before
+}
+
+/// It was one look more for each transaction in WAL mode, two more in rollback mode.
+#[test]
+fn a_reader_that_misses_the_cache_looks_at_the_size_as_seldom_as_plain() {
+    pellucid_bundled::register().unwrap();
+    count_looks();
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let key = directory.path().join("key");
+    fs::write(&key, [7; 32]).unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let sealed = format!("vfs=pellucid&key_file={}", key.display());
+    // A log in which nobody has committed yet does not say how many pages there are, so SQLite asks the file.
+    for (mode, between, most) in [
+        ("DELETE", "", READERS),
+        ("WAL", "UPDATE t SET body = body WHERE id = 7", READERS / 2),
+        ("WAL", "UPDATE t SET body = body WHERE id = 7; PRAGMA wal_checkpoint", READERS / 2),
+    ] {
+        let named = |name: &str| directory.path().join(format!("{name}{}.db", LOOKS.get()));
+        let plain = looks(&open(&named("plain"), "vfs=unix"), mode, between);
+        let sealed = looks(&open(&named("sealed"), &sealed), mode, between);
+        println!("{mode}, {between}: {plain} plain, {sealed} sealed");
+        assert!(plain <= most, "{mode}: plain looks {plain} times");
+        assert!(sealed <= most.max(plain) + 20, "{mode}, {between}: {sealed} looks, plain {plain}");
+    }
 }

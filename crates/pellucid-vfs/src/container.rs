@@ -11,7 +11,7 @@ mod log_sector;
 mod read_header;
 mod wear;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -273,18 +273,36 @@ impl Container {
         opened.map_err(|error| self.report(&error))
     }
 
+    /// Opens page `page` in its own place: its content takes the ciphertext's place, and its tail becomes zeros.
+    ///
+    /// # Errors
+    /// `SQLITE_IOERR_DATA` after a line in the log; all of `unit` is zeroed then.
+    pub fn open_page_in_place(&self, page: u32, unit: &mut [u8]) -> Outcome<()> {
+        let opened = self.keys_to_open().and_then(|keys| {
+            let place = Place::page(keys.file_id(), page);
+            keys.open_in_place(FileKind::Database, &place, unit, || Subject::Page(page))
+        });
+        opened.map_err(|error| {
+            unit.fill(0);
+            self.report(&error)
+        })
+    }
+
     /// Like [`Container::open_page`], but returns the typed error and writes no line in the log.
     ///
     /// # Errors
     /// [`Error::Unauthentic`], which names the page.
     pub fn try_open_page(&self, page: u32, unit: &[u8], content: &mut [u8]) -> Result<()> {
-        let state = self.state.borrow();
-        let Some(keys) = state.keys.as_ref() else {
-            return Err(Error::misuse(Subject::Container, "no keys"));
-        };
-        self.opened.set(self.opened.get() + 1);
+        let keys = self.keys_to_open()?;
         let place = Place::page(keys.file_id(), page);
         keys.open(FileKind::Database, &place, unit, content, || Subject::Page(page))
+    }
+
+    /// The keys, to open one more page.
+    fn keys_to_open(&self) -> Result<Ref<'_, ContainerKeys>> {
+        self.opened.set(self.opened.get() + 1);
+        Ref::filter_map(self.state.borrow(), |state| state.keys.as_deref())
+            .map_err(|_| Error::misuse(Subject::Container, "no keys"))
     }
 
     /// Whether the database file has page `page` with this content, whose last bytes are those of the tail.

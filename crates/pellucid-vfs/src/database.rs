@@ -8,6 +8,7 @@ mod page_size;
 
 use std::ffi::c_int;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use pellucid::header::REGION_BYTES;
 use pellucid::sqlite::lock_page;
@@ -35,9 +36,8 @@ pub struct Database {
     files: Rc<Files>,
     container: Rc<Container>,
     lower: Lower,
-    /// The file's size in bytes on disk. Kept while this connection holds a lock under which it
-    /// alone changes the size.
-    size: Option<u64>,
+    /// The file's size on disk, if it was looked at and the locks answer for it since.
+    size: Option<Size>,
     /// One page as it lies on disk.
     unit: Vec<u8>,
     /// One page as SQLite sees it, for reads of a part.
@@ -49,6 +49,22 @@ pub struct Database {
     overlay: Option<Overlay>,
 }
 
+/// The file's size as it was looked at.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    bytes: u64,
+    looked: Instant,
+    /// Whether no read mark was taken or given back since.
+    fresh: bool,
+}
+
+/// How long a look at the size serves the transactions of a reader of the log.
+///
+/// SQLite cuts the file at no page that a read mark protects, so no look is needed because of it.
+/// Another program that cuts the file keeps no locks, and against that no look helps for sure, not
+/// even one in each transaction.
+const SIZE_SERVES: Duration = Duration::from_millis(1);
+
 /// Reads through the lower VFS's mapping of the file, which saves a system call for each page.
 #[derive(Debug, Default)]
 struct Mapped {
@@ -59,8 +75,6 @@ struct Mapped {
     wanted: Option<bool>,
     /// The file's size in bytes when it was looked at last.
     reach: u64,
-    /// Whether the size was looked at under the present locks.
-    looked: bool,
 }
 
 /// Reads beyond the end of the mapping after which it is made again, in the length that the file
@@ -81,36 +95,29 @@ impl Mapped {
         wanted
     }
 
-    /// Drops the mapping if another program cut the file. An access behind the file's end is a
-    /// SIGBUS, and the lower VFS reads by its mapping as well. Once under the same locks is enough,
-    /// because they keep SQLite from cutting the file.
-    fn look(&mut self, lower: Lower) -> Outcome<()> {
-        if self.wanted != Some(true) || self.looked {
-            return Ok(());
-        }
-        let size = lower.size()?;
-        if size < self.reach {
+    /// Drops the mapping if another program cut the file to `size`. An access behind the file's end
+    /// is a SIGBUS, and the lower VFS reads by its mapping as well.
+    fn saw(&mut self, lower: Lower, size: u64) {
+        if self.wanted == Some(true) && size < self.reach {
             lower.drop_mapping();
         }
         self.reach = size;
-        self.looked = true;
-        Ok(())
     }
 
-    fn read(&mut self, lower: Lower, unit: &mut [u8], offset: u64) -> Outcome<bool> {
+    /// Copies from the mapping what lies within the file's size.
+    fn read(&mut self, lower: Lower, unit: &mut [u8], offset: u64) -> bool {
         if !self.wanted.unwrap_or_else(|| self.begin(lower)) {
-            return Ok(false);
+            return false;
         }
-        self.look(lower)?;
         if lower.read_mapped(unit, offset) {
-            return Ok(true);
+            return true;
         }
         self.missed += 1;
         if self.missed == MISSES_BEFORE_REMAP {
             self.missed = 0;
             lower.drop_mapping();
         }
-        Ok(false)
+        false
     }
 }
 
@@ -197,19 +204,40 @@ impl Database {
     fn read_page(&mut self, number: u32, page: &mut [u8]) -> Outcome<ReadEnd> {
         let page_bytes = page.len();
         let content = page_bytes - TAIL_BYTES;
-        self.mapped.look(self.lower)?;
+        self.look()?;
         if self.ahead.unit(number.into()).is_none() {
             let pages = self.ahead.wants(number.into(), page_bytes);
             self.fill_ahead(number, pages, page_bytes)?;
         }
         if let Some(unit) = self.ahead.unit(number.into()) {
             page[content..].fill(0);
-            self.open_unit(number, unit, &mut page[..content])?;
+            self.know_generation(unit)?;
+            match is_blank_lock_page(number, unit) {
+                true => page.fill(0),
+                false => self.container.open_page(number, unit, &mut page[..content])?,
+            }
             self.ahead.took(number.into());
             return Ok(ReadEnd::Full);
         }
+        let read = self.read_alone(number, page);
+        if read != Ok(ReadEnd::Full) {
+            page.fill(0);
+        }
+        read
+    }
+
+    /// Reads a page that was not read ahead. It is copied once, into `page`, where nobody else can
+    /// change it any more, and opened there.
+    fn read_alone(&mut self, number: u32, page: &mut [u8]) -> Outcome<ReadEnd> {
+        let page_bytes = page.len();
         let start = disk_offset(number, page_bytes);
-        let there = start + page_bytes as u64 <= self.size_to_read()?;
+        let end = start + page_bytes as u64;
+        let mut there = end <= self.size_to_read()?;
+        if !there {
+            // A checkpoint may have lengthened the file since it was looked at.
+            self.size = None;
+            there = end <= self.disk_size()?;
+        }
         if !there {
             // Another connection may have cut the file since it was mapped. The lower VFS reads by
             // its mapping too, and behind the file's end such a read gives zeros or a SIGBUS.
@@ -217,33 +245,33 @@ impl Database {
             // that is no longer the file's.
             self.lower.drop_mapping();
         }
-        if !(there && self.mapped.read(self.lower, &mut self.unit, start)?)
-            && self.lower.read(&mut self.unit, start)? == ReadEnd::Short
+        if !(there && self.mapped.read(self.lower, page, start))
+            && self.lower.read(page, start)? == ReadEnd::Short
             && !self.page_is_whole(number, page_bytes)?
         {
-            page.fill(0);
             return Ok(ReadEnd::Short);
         }
-        page[content..].fill(0);
-        self.open_unit(number, &self.unit, &mut page[..content])?;
+        if is_blank_lock_page(number, page) {
+            return Ok(ReadEnd::Full);
+        }
+        self.know_generation(page)?;
+        let mut tail = [0; TAIL_BYTES];
+        tail.copy_from_slice(&page[page_bytes - TAIL_BYTES..]);
+        self.container.open_page_in_place(number, page)?;
         if number == 1 {
-            self.first.keep(&self.unit[content..], page);
+            self.first.keep(&tail, page);
         }
         Ok(ReadEnd::Full)
     }
 
-    /// Opens a unit that was just read. If its generation is newer than the known header, another
-    /// process changed the header, which is read again first.
-    fn open_unit(&self, number: u32, unit: &[u8], content: &mut [u8]) -> Outcome<()> {
-        if number == lock_page(unit.len()) && unit.iter().all(|byte| *byte == 0) {
-            content.fill(0);
-            return Ok(());
-        }
+    /// Reads the header again if a unit that was just read is of a newer generation: another process
+    /// changed it then.
+    fn know_generation(&self, unit: &[u8]) -> Outcome<()> {
         let named = pellucid::unit::generation(unit).unwrap_or(0);
-        if self.container.is_newer(named) {
-            self.container.refresh()?;
+        match self.container.is_newer(named) {
+            true => self.container.refresh(),
+            false => Ok(()),
         }
-        self.container.open_page(number, unit, content)
     }
 
     /// Whether the page is in the file after all, after a short read. A part of a page is damage.
@@ -469,7 +497,7 @@ impl Database {
             self.first.keep(&self.unit[content..], page);
         }
         if let Some(size) = &mut self.size {
-            *size = (*size).max(start + page.len() as u64);
+            size.bytes = size.bytes.max(start + page.len() as u64);
         }
         Ok(())
     }
@@ -504,12 +532,25 @@ impl Database {
     }
 
     fn disk_size(&mut self) -> Outcome<u64> {
-        if let Some(size) = self.size {
-            return Ok(size);
+        if let Some(size) = &mut self.size {
+            size.fresh = size.fresh || size.looked.elapsed() < SIZE_SERVES;
+            if size.fresh {
+                return Ok(size.bytes);
+            }
         }
-        let size = self.lower.size()?;
-        self.size = Some(size);
-        Ok(size)
+        let bytes = self.lower.size()?;
+        self.mapped.saw(self.lower, bytes);
+        self.size = Some(Size { bytes, looked: Instant::now(), fresh: true });
+        Ok(bytes)
+    }
+
+    /// Looks at the file's size if pages are read by the mapping. Once under the same locks is
+    /// enough, because they keep SQLite from cutting the file.
+    fn look(&mut self) -> Outcome<()> {
+        match self.mapped.wanted {
+            Some(true) => self.disk_size().map(|_| ()),
+            _ => Ok(()),
+        }
     }
 
     /// The size of the file in bytes as SQLite sees it.
@@ -520,9 +561,12 @@ impl Database {
         match &self.overlay {
             Some(overlay) => Ok(overlay.size()),
             None => {
-                let size = self.lower.size()?;
-                self.size = Some(size);
-                Ok(size.saturating_sub(REGION_BYTES))
+                // Without a log others change the size under EXCLUSIVE alone, so SHARED answers.
+                let locked = self.container.transaction.lock_level() >= ffi::LOCK_SHARED;
+                if !locked || self.files.with_wal(|_| ()).is_some() {
+                    self.size = None;
+                }
+                Ok(self.disk_size()?.saturating_sub(REGION_BYTES))
             }
         }
     }
@@ -563,12 +607,20 @@ impl Database {
         self.lower.sync(flags)
     }
 
+    /// Drops the pages read ahead, because a read mark was taken or given back. What is known of the
+    /// size serves on for [`SIZE_SERVES`].
+    pub fn next_reader(&mut self) {
+        self.ahead.drop_units();
+        if let Some(size) = &mut self.size {
+            size.fresh = false;
+        }
+    }
+
     /// Drops the pages read ahead and the known size. They may be stale after a lock was taken or
     /// released.
     pub fn forget(&mut self) {
         self.size = None;
         self.ahead.drop_units();
-        self.mapped.looked = false;
     }
 
     /// Reads the header again if it changed, because a lock was taken. Compares it by the mapping
@@ -577,9 +629,10 @@ impl Database {
     /// # Errors
     /// The lower VFS's code, and as [`Container::refresh`].
     pub fn refresh(&mut self) -> Outcome<()> {
-        self.mapped.look(self.lower)?;
-        let (lower, reach) = (self.lower, self.mapped.reach);
-        let inside = |bytes: &[u8], at| self.mapped.looked && at + bytes.len() as u64 <= reach;
+        self.look()?;
+        let (lower, reach) = (self.lower, self.size.map_or(0, |size| size.bytes));
+        let mapped = self.mapped.wanted == Some(true);
+        let inside = |bytes: &[u8], at| mapped && at + bytes.len() as u64 <= reach;
         self.container.refresh_mapped(|bytes, at| inside(bytes, at) && lower.read_mapped(bytes, at))
     }
 }
@@ -598,6 +651,11 @@ pub fn truncated(number: u32, there: u64, page_bytes: usize) -> Error {
         Subject::Page(number),
         format!("truncated: {there} of its {page_bytes} bytes are there"),
     )
+}
+
+/// Whether `unit` is SQLite's lock page and blank. Nobody writes that page.
+fn is_blank_lock_page(number: u32, unit: &[u8]) -> bool {
+    number == lock_page(unit.len()) && unit.iter().all(|byte| *byte == 0)
 }
 
 fn disk_offset(number: u32, page_bytes: usize) -> u64 {

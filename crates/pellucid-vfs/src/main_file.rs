@@ -337,10 +337,13 @@ impl MainFile {
         if let (true, Err(Code(code))) = (taken, flushed) {
             return code;
         }
-        self.database.forget();
-        self.files.with_wal(WalFile::forget);
         let mask = ((1 << count) - 1) << first;
         let exclusive = flags & ffi::SHM_EXCLUSIVE != 0;
+        match exclusive {
+            true => self.database.forget(),
+            false => self.database.next_reader(),
+        }
+        self.files.with_wal(WalFile::forget);
         if !taken && exclusive {
             self.before_release(mask);
         }

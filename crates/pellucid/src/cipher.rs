@@ -150,6 +150,29 @@ impl Cipher {
         }
     }
 
+    /// Opens `data` of a unit in place.
+    ///
+    /// # Errors
+    /// [`NotAuthentic`]; `data` is zeroed then.
+    pub fn open_unit_in_place(
+        &self,
+        nonce: &UnitNonce,
+        aad: &[u8],
+        data: &mut [u8],
+        tag: &[u8; TAG_BYTES],
+    ) -> std::result::Result<(), NotAuthentic> {
+        match &self.0 {
+            #[cfg(feature = "sabotage")]
+            Inner::Aegis(key) if is_sabotaged() => key
+                .open_unchecked(&nonce.aegis(), aad, &data.to_vec(), data)
+                .map_err(|_| NotAuthentic),
+            Inner::Aegis(key) => {
+                key.open_in_place(&nonce.aegis(), aad, data, tag).map_err(|_| NotAuthentic)
+            }
+            _ => self.open_in_place(&nonce.drawn, aad, data, tag),
+        }
+    }
+
     /// Seals `plaintext` into `ciphertext` of the same length and `tag`. AEGIS_256 seals units alone
     /// ([`Cipher::seal_unit`]).
     ///
@@ -239,8 +262,22 @@ impl Cipher {
         data: &mut [u8],
         tag: &[u8; TAG_BYTES],
     ) -> std::result::Result<(), NotAuthentic> {
-        let sealed = data.to_vec();
-        self.open(nonce, aad, &sealed, tag, data)
+        let opened = match &self.0 {
+            #[cfg(feature = "sabotage")]
+            Inner::Gcm(key) if is_sabotaged() => unmask(key, nonce, data),
+            Inner::Gcm(key) => {
+                let nonce = Nonce::assume_unique_for_key(*nonce);
+                let opened = key.open_in_place_separate_tag(nonce, Aad::from(aad), tag, data);
+                opened.map(|_| ()).map_err(|_| NotAuthentic)
+            }
+            Inner::Plain(key) => check_plain(key, nonce, aad, data, tag),
+            Inner::TripleDes(prk) => open_triple_des(prk, nonce, aad, data, tag),
+            Inner::Aegis(_) => Err(NotAuthentic),
+        };
+        if opened.is_err() {
+            data.fill(0);
+        }
+        opened
     }
 
     /// Opens `ciphertext` into `plaintext` of the same length.
@@ -255,26 +292,25 @@ impl Cipher {
         tag: &[u8; TAG_BYTES],
         plaintext: &mut [u8],
     ) -> std::result::Result<(), NotAuthentic> {
-        let opened = match &self.0 {
-            #[cfg(feature = "sabotage")]
-            Inner::Gcm(key) if is_sabotaged() => open_unchecked(key, nonce, ciphertext, plaintext),
-            Inner::Gcm(key) => key
-                .open_separate_gather(
-                    Nonce::assume_unique_for_key(*nonce),
-                    Aad::from(aad),
-                    ciphertext,
-                    tag,
-                    plaintext,
-                )
-                .map_err(|_| NotAuthentic),
-            Inner::Plain(key) => open_plain(key, nonce, aad, ciphertext, tag, plaintext),
-            Inner::TripleDes(prk) => open_triple_des(prk, nonce, aad, ciphertext, tag, plaintext),
-            Inner::Aegis(_) => Err(NotAuthentic),
-        };
-        if opened.is_err() {
+        if ciphertext.len() != plaintext.len() {
             plaintext.fill(0);
+            return Err(NotAuthentic);
         }
-        opened
+        match &self.0 {
+            Inner::Gcm(key) if !is_sabotaged() => {
+                let nonce = Nonce::assume_unique_for_key(*nonce);
+                let aad = Aad::from(aad);
+                let opened = key.open_separate_gather(nonce, aad, ciphertext, tag, plaintext);
+                opened.map_err(|_| {
+                    plaintext.fill(0);
+                    NotAuthentic
+                })
+            }
+            _ => {
+                plaintext.copy_from_slice(ciphertext);
+                self.open_in_place(nonce, aad, plaintext, tag)
+            }
+        }
     }
 }
 
@@ -289,61 +325,47 @@ const fn is_sabotaged() -> bool {
     false
 }
 
-/// Opens without authentication: GCM's counter mode alone (NIST SP 800-38D, 7.2). Its key stream is
-/// the ciphertext of zeros.
+/// Opens without authentication: GCM's counter mode alone (NIST SP 800-38D, 7.2), which goes the same
+/// way in both directions.
 #[cfg(feature = "sabotage")]
-fn open_unchecked(
+fn unmask(
     key: &LessSafeKey,
     nonce: &[u8; NONCE_BYTES],
-    ciphertext: &[u8],
-    plaintext: &mut [u8],
+    data: &mut [u8],
 ) -> std::result::Result<(), NotAuthentic> {
-    plaintext.fill(0);
     let nonce = Nonce::assume_unique_for_key(*nonce);
-    let _tag =
-        key.seal_in_place_separate_tag(nonce, Aad::empty(), plaintext).map_err(|_| NotAuthentic)?;
-    plaintext.iter_mut().zip(ciphertext).for_each(|(byte, sealed)| *byte ^= sealed);
-    Ok(())
+    let sealed = key.seal_in_place_separate_tag(nonce, Aad::empty(), data);
+    sealed.map(|_| ()).map_err(|_| NotAuthentic)
 }
 
-fn open_plain(
+fn check_plain(
     key: &LessSafeKey,
     nonce: &[u8; NONCE_BYTES],
     aad: &[u8],
     content: &[u8],
     tag: &[u8; TAG_BYTES],
-    plaintext: &mut [u8],
 ) -> std::result::Result<(), NotAuthentic> {
-    if content.len() != plaintext.len() {
-        return Err(NotAuthentic);
+    if is_sabotaged() {
+        return Ok(());
     }
-    if !is_sabotaged() {
-        let aad = Aad::from([aad, content].concat());
-        let nonce = Nonce::assume_unique_for_key(*nonce);
-        key.open_separate_gather(nonce, aad, &[], tag, &mut []).map_err(|_| NotAuthentic)?;
-    }
-    plaintext.copy_from_slice(content);
-    Ok(())
+    let aad = Aad::from([aad, content].concat());
+    let nonce = Nonce::assume_unique_for_key(*nonce);
+    key.open_separate_gather(nonce, aad, &[], tag, &mut []).map_err(|_| NotAuthentic)
 }
 
 fn open_triple_des(
     prk: &hkdf::Prk,
     nonce: &[u8; NONCE_BYTES],
     aad: &[u8],
-    ciphertext: &[u8],
+    data: &mut [u8],
     tag: &[u8; TAG_BYTES],
-    plaintext: &mut [u8],
 ) -> std::result::Result<(), NotAuthentic> {
-    if ciphertext.len() != plaintext.len() {
-        return Err(NotAuthentic);
-    }
     let keys = TripleDesKeys::derive(prk, nonce)?;
     if !is_sabotaged() {
-        constant_time::verify_slices_are_equal(&keys.tag(aad, ciphertext), tag)
+        constant_time::verify_slices_are_equal(&keys.tag(aad, data), tag)
             .map_err(|_| NotAuthentic)?;
     }
-    plaintext.copy_from_slice(ciphertext);
-    keys.decrypt(plaintext)
+    keys.decrypt(data)
 }
 
 /// Cipher key, IV and MAC key of one single seal, so that no two seals share a 64-bit block key
@@ -474,6 +496,9 @@ mod tests {
                 let mut opened = vec![1; length];
                 cipher.open_unit(&nonce(3), b"place", &sealed, &tag, &mut opened).unwrap();
                 assert_eq!(plain, opened, "{algorithm} {length}");
+                opened.copy_from_slice(&sealed);
+                cipher.open_unit_in_place(&nonce(3), b"place", &mut opened, &tag).unwrap();
+                assert_eq!(plain, opened, "{algorithm} {length}, in place");
                 assert!(cipher
                     .open_unit(&nonce(3), b"plaice", &sealed, &tag, &mut opened)
                     .is_err());
@@ -485,6 +510,11 @@ mod tests {
                             .open_unit(&nonce(3), b"place", &sealed, &tag, &mut opened)
                             .is_err());
                         assert!(opened.iter().all(|b| *b == 0), "plaintext handed out");
+                        opened.copy_from_slice(&sealed);
+                        assert!(cipher
+                            .open_unit_in_place(&nonce(3), b"place", &mut opened, &tag)
+                            .is_err());
+                        assert!(opened.iter().all(|b| *b == 0), "plaintext handed out in place");
                         sealed[bit / 8] ^= 1 << (bit % 8);
                     }
                 }

@@ -3,6 +3,7 @@
 //! Derivations: docs/format.md, "Derivations". A [`ContainerKeys`] belongs to one authenticated
 //! header; a later header needs a new one.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use aws_lc_rs::hmac;
@@ -216,24 +217,58 @@ impl ContainerKeys {
         plaintext: &mut [u8],
         subject: impl FnOnce() -> Subject,
     ) -> Result<()> {
-        let named = unit::generation(unit).unwrap_or(GENERATION_NONE);
-        let opened = if named == self.generation {
-            unit::open(self.current(kind)?, place, unit, plaintext)
-        } else {
-            match (self.older(named, kind)?, self.range(named)) {
-                (Some(cipher), Some(range)) => {
-                    unit::open(&cipher, &place.of_file(&range.file_id), unit, plaintext)
-                }
-                _ => {
-                    plaintext.fill(0);
-                    return Err(unlisted(named, unit, subject()));
-                }
+        let error = match self.opener(kind, place, unit) {
+            Ok(Some((cipher, place))) if unit::open(&cipher, &place, unit, plaintext) => {
+                return Ok(());
             }
+            Ok(Some(_)) => mismatch(subject()),
+            Ok(None) => unlisted(unit, subject()),
+            Err(error) => error,
         };
-        if opened {
-            return Ok(());
+        plaintext.fill(0);
+        Err(error)
+    }
+
+    /// Opens `unit` in its own place: the plaintext takes the ciphertext's place, and the tail becomes
+    /// zeros. It saves a second buffer where nobody needs the unit afterwards.
+    ///
+    /// # Errors
+    /// As [`ContainerKeys::open`]; all of `unit` is zeroed then.
+    pub fn open_in_place(
+        &self,
+        kind: FileKind,
+        place: &Place,
+        unit: &mut [u8],
+        subject: impl FnOnce() -> Subject,
+    ) -> Result<()> {
+        let error = match self.opener(kind, place, unit) {
+            Ok(Some((cipher, place))) => {
+                if unit::open_in_place(&cipher, &place, unit) {
+                    return Ok(());
+                }
+                mismatch(subject())
+            }
+            Ok(None) => unlisted(unit, subject()),
+            Err(error) => error,
+        };
+        unit.fill(0);
+        Err(error)
+    }
+
+    /// The cipher of the generation that `unit` names, and the place that a unit of its key is bound
+    /// to. `None` if the header does not list that generation.
+    fn opener(
+        &self,
+        kind: FileKind,
+        place: &Place,
+        unit: &[u8],
+    ) -> Result<Option<(Cow<'_, Arc<Cipher>>, Place)>> {
+        let named = unit::generation(unit).unwrap_or(GENERATION_NONE);
+        if named == self.generation {
+            return Ok(Some((Cow::Borrowed(self.current(kind)?), *place)));
         }
-        Err(Error::unauthentic(subject(), "authentication tag does not match"))
+        let found = self.older(named, kind)?.zip(self.range(named));
+        Ok(found.map(|(cipher, range)| (Cow::Owned(cipher), place.of_file(&range.file_id))))
     }
 
     fn current(&self, kind: FileKind) -> Result<&Arc<Cipher>> {
@@ -281,10 +316,15 @@ impl ContainerKeys {
     }
 }
 
-fn unlisted(generation: u32, unit: &[u8], subject: Subject) -> Error {
+fn mismatch(subject: Subject) -> Error {
+    Error::unauthentic(subject, "authentication tag does not match")
+}
+
+fn unlisted(unit: &[u8], subject: Subject) -> Error {
     if unit.iter().all(|byte| *byte == 0) {
         return Error::unauthentic(subject, "all bytes are zero: never sealed, or wiped");
     }
+    let generation = unit::generation(unit).unwrap_or(GENERATION_NONE);
     Error::unauthentic(
         subject,
         format!("sealed under generation {generation}, which the header does not list"),

@@ -171,6 +171,25 @@ pub fn open(cipher: &Cipher, place: &Place, unit: &[u8], plaintext: &mut [u8]) -
     cipher.open_unit(&of_unit, &place.aad(generation), ciphertext, tag, plaintext).is_ok()
 }
 
+/// Opens `unit` in its own place: the plaintext takes the ciphertext's place, and the tail becomes zeros. Returns false if the
+/// unit does not authenticate; all of it is zeroed then.
+#[must_use]
+pub fn open_in_place(cipher: &Cipher, place: &Place, unit: &mut [u8]) -> bool {
+    let Some((content, tail)) = unit.split_last_chunk_mut::<TAIL_BYTES>() else {
+        unit.fill(0);
+        return false;
+    };
+    let tail = std::mem::replace(tail, [0; TAIL_BYTES]);
+    let (Some(nonce), Some(tag), Some(generation)) =
+        (tail.first_chunk(), tail.last_chunk(), generation(&tail))
+    else {
+        content.fill(0);
+        return false;
+    };
+    let of_unit = place.nonce(nonce, generation);
+    cipher.open_unit_in_place(&of_unit, &place.aad(generation), content, tag).is_ok()
+}
+
 type Parts<'a> = (&'a [u8], &'a [u8; NONCE_BYTES], u32, &'a [u8; TAG_BYTES]);
 
 fn split(unit: &[u8], plaintext_bytes: usize) -> Option<Parts<'_>> {

@@ -55,8 +55,21 @@ fn pages_of_an_older_dek_open_and_new_ones_are_sealed_under_the_current() {
     unit::seal(&cipher, 2, &[1; 12], &place, &[5; 480], &mut unit).unwrap();
     keys.open(FileKind::Database, &place, &unit, &mut page, || Subject::Page(7)).unwrap();
     assert_eq!(page, [5; 480]);
+    let mut in_place = unit;
+    keys.open_in_place(FileKind::Database, &place, &mut in_place, || Subject::Page(7)).unwrap();
+    assert_eq!(in_place, [[5; 480].as_slice(), &[0; 32]].concat()[..]);
     keys.seal(FileKind::Database, &place, &mut SystemNonces, &page, &mut unit).unwrap();
     assert_eq!(unit::generation(&unit), Some(3));
+    for (at, says) in [(100, "does not match"), (511, "does not match"), (494, "does not list")] {
+        let mut forged = unit;
+        forged[at] ^= 8;
+        let opened =
+            keys.open_in_place(FileKind::Database, &place, &mut forged, || Subject::Page(7));
+        let error = opened.unwrap_err().to_string();
+        assert!(error.contains("page 7") && error.contains(says), "{error}");
+        assert!(forged.iter().all(|byte| *byte == 0), "bytes handed out");
+    }
+    keys.open_in_place(FileKind::Database, &place, &mut [7; 31], || Subject::Page(7)).unwrap_err();
 }
 
 #[test]
