@@ -1,4 +1,4 @@
-//! Another connection makes the database smaller: what the file loses then nobody may need, and nobody may read by a mapping.
+//! Another connection, or another program, makes the database smaller: what the file loses then nobody may need, and nobody may read by a mapping.
 
 use std::fs;
 
@@ -56,6 +56,66 @@ fn a_reader_goes_on_while_a_checkpoint_cuts_what_lies_behind_its_state() {
         }
     }
     assert_eq!(read, 4000);
+}
+
+/// A look at the file's size serves a reader for a millisecond: here no two transactions are that far apart, and the file
+/// becomes shorter and longer between them.
+#[test]
+fn short_transactions_go_on_while_checkpoints_cut_and_lengthen_the_file() {
+    let bench = Bench::new();
+    let writer = make(&bench);
+    let reader = bench.open();
+    reader.execute_batch("PRAGMA cache_size=-40").unwrap();
+    let mut rows = reader.prepare("SELECT body FROM t WHERE id = ?1").unwrap();
+    let mut read = |from: i64, to: i64| {
+        for id in (from..=to).rev() {
+            let body: String = rows.query_row([id], |row| row.get(0)).unwrap();
+            assert!(body.starts_with(&format!("row {id} ")), "{id}: {body:.20}");
+        }
+    };
+    let mut last = 4000;
+    for round in 0..20 {
+        read(1, 300);
+        writer.execute_batch("DELETE FROM t WHERE id > 2000").unwrap();
+        shrink(&writer);
+        read(1701, 2000);
+        checkpoint(&writer);
+        let short = bench.pages();
+        read(1701, 2000);
+        last += round;
+        let grow = format!(
+            "WITH RECURSIVE c(x) AS (SELECT 2001 UNION ALL SELECT x + 1 FROM c WHERE x < {last})
+             INSERT INTO t SELECT x, printf('row %d %s', x, hex(zeroblob(400))) FROM c"
+        );
+        writer.execute_batch(&grow).unwrap();
+        read(last - 300, last);
+        checkpoint(&writer);
+        assert!(bench.pages() > short, "round {round}: the file was neither cut nor lengthened");
+        read(last - 300, last);
+    }
+}
+
+/// Another program keeps no locks. After a moment its cut is an error and no SIGBUS.
+#[test]
+fn a_reader_of_the_log_notices_a_cut_by_another_program() {
+    let bench = Bench::new();
+    drop(make(&bench));
+    let whole = bench.file().metadata().unwrap().len();
+    for pages_left in [0, 1, 20] {
+        let reader = bench.open();
+        reader.execute_batch("PRAGMA cache_size=-40").unwrap();
+        let body = |id: i64| {
+            let sql = "SELECT body FROM t WHERE id = ?1";
+            reader.query_row(sql, [id], |row| row.get::<_, String>(0))
+        };
+        (1..=400).for_each(|id| assert!(body(id * 10).is_ok()));
+        let kept = bench.whole();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        bench.file().set_len(16384 + 4096 * pages_left).unwrap();
+        assert!(body(3990).is_err(), "{pages_left} pages are left");
+        bench.put(0, &kept);
+        assert_eq!(bench.file().metadata().unwrap().len(), whole);
+    }
 }
 
 #[test]
