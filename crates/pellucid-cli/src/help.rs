@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Databases",
         &[
             "encrypt", "decrypt", "run", "status", "check", "rekey", "rewrap", "scan", "accept",
-            "salvage",
+            "salvage", "upgrade",
         ],
     ),
     ("Backups", &["backup", "restore", "verify", "header", "files", "label", "history"]),

@@ -40,6 +40,7 @@ mod scan;
 mod seems;
 mod sql;
 mod status;
+mod upgrade;
 
 use std::process::ExitCode;
 
@@ -141,6 +142,8 @@ enum Command {
     Rekey(rekey::RekeyArgs),
     /// Change certificate, key file or passphrase; no page is rewritten
     Rewrap(rekey::RewrapArgs),
+    /// Change the format version of a database, and back
+    Upgrade(upgrade::UpgradeArgs),
     /// The scan that rewrites pages after a rekey: suspend, resume, verify
     Scan(scan::ScanArgs),
     /// Take a file as it is, although the keyring expects another one
@@ -179,6 +182,7 @@ impl Command {
                 | Protector(_)
                 | Rekey(_)
                 | Rewrap(_)
+                | Upgrade(_)
                 | Header(_)
                 | Files(_)
                 | Label(_)
@@ -252,6 +256,7 @@ fn main() -> ExitCode {
         Command::Protector(args) => protector::run(args, &output),
         Command::Rekey(args) => rekey::rekey(args, &output),
         Command::Rewrap(args) => rekey::rewrap(args, &output),
+        Command::Upgrade(args) => upgrade::run(args, &output),
         Command::Scan(args) => scan::run(args, &output),
         Command::Accept(args) => accept::run(args, &output),
         Command::Policy(args) => policy::run(args, &output),

@@ -98,7 +98,7 @@ pub fn change(
     Ok(header)
 }
 
-fn cannot_write(path: &Path, code: Code) -> DatabaseError {
+pub(crate) fn cannot_write(path: &Path, code: Code) -> DatabaseError {
     DatabaseError::Sqlite {
         file: path.shown().to_string(),
         code: code.0,

@@ -9,7 +9,7 @@
 //! 1. [`inspect`]: what a file is, without a key and without SQLite. [`look`]: a read-only
 //!    connection to a database that other processes may use.
 //! 2. [`header_change`]: the next header of a database in use. [`protectors`]: protectors added,
-//!    dropped, exchanged.
+//!    dropped, exchanged. [`version`]: a database gets the other format version.
 //! 3. [`convert`]: first encryption and decryption: a copy beside the file, then its laying over
 //!    the file.
 //! 4. [`scan`]: a new DEK (`scan/switch.rs`), every page rewritten under it (`scan/rewrite.rs`),
@@ -30,6 +30,7 @@
 //! # Who holds which lock
 //!
 //! - A header change: EXCLUSIVE, or the WAL's write and checkpoint locks together.
+//! - Another format version: EXCLUSIVE, without any other connection.
 //! - A conversion: RESERVED while the copy is built, EXCLUSIVE while it is laid.
 //! - A scan: byte 2^62 of the file (`scan/turn.rs`), and for each batch of pages the lock of an
 //!   ordinary short transaction.
@@ -50,4 +51,5 @@ pub mod page_source;
 pub mod protectors;
 pub mod scan;
 mod units;
+pub mod version;
 pub mod views;

@@ -75,6 +75,10 @@ pub enum Action {
     Salvaged,
     /// A backup was read and checked.
     Verified,
+    /// A database got the newer format version.
+    Upgraded,
+    /// A database went back to the older format version.
+    Downgraded,
     /// The chain of the event log was begun anew.
     Restarted,
 }
@@ -106,6 +110,8 @@ impl Action {
             Action::Checked => "checked",
             Action::Salvaged => "salvaged",
             Action::Verified => "verified",
+            Action::Upgraded => "upgraded",
+            Action::Downgraded => "downgraded",
             Action::Restarted => "restarted",
         }
     }

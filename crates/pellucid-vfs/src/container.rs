@@ -9,6 +9,7 @@ mod first_write;
 mod load;
 mod log_sector;
 mod read_header;
+mod version;
 mod wear;
 
 use std::cell::{Cell, Ref, RefCell};

@@ -110,6 +110,14 @@ impl OpenWal<'_> {
         self.lower()?.size()
     }
 
+    /// Forces the log to disk.
+    ///
+    /// # Errors
+    /// As [`OpenWal::read`].
+    pub fn sync(&self) -> Outcome<()> {
+        self.lower()?.sync(ffi::SYNC_NORMAL)
+    }
+
     fn lower(&self) -> Outcome<Lower> {
         self.database.files.with_wal(|wal| wal.lower()).ok_or(Code(ffi::IOERR))
     }

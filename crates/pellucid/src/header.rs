@@ -6,6 +6,7 @@
 mod dates;
 mod second;
 mod state;
+mod version;
 
 use aws_lc_rs::digest;
 
@@ -212,6 +213,13 @@ impl Header {
         Ok(copy)
     }
 
+    /// Bytes before the padding.
+    fn used_bytes(&self) -> usize {
+        self.fixed_bytes()
+            + self.deks.len() * ROW_BYTES
+            + self.protectors.iter().map(Vec::len).sum::<usize>()
+    }
+
     fn encode_body(&self) -> Result<Vec<u8>> {
         if let Some(row) =
             self.deks.iter().find(|row| row.algorithm.first_version() > self.version())
@@ -221,9 +229,7 @@ impl Header {
                 format!("no header of version {} has {}", self.version(), row.algorithm),
             ));
         }
-        let used = self.fixed_bytes()
-            + self.deks.len() * ROW_BYTES
-            + self.protectors.iter().map(Vec::len).sum::<usize>();
+        let used = self.used_bytes();
         if self.protectors.len() > MAX_PROTECTORS || used > MAC_AT || self.deks.len() > 255 {
             return Err(Error::limit(
                 Subject::Container,

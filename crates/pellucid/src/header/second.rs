@@ -131,6 +131,22 @@ impl Second {
         *self != Self::default()
     }
 
+    /// What of it is in use, in words that follow the database's name.
+    pub fn uses(&self) -> Option<String> {
+        let used = match self {
+            Self { is_restoring: true, .. } => "is being restored by log backups",
+            Self { is_standby: true, .. } => "is a standby database",
+            Self { model: RecoveryModel::Full | RecoveryModel::BulkLogged, .. } => {
+                return Some(format!("has the recovery model {}", self.model.name()))
+            }
+            Self { has_chain: true, .. } => "has a chain of log backups",
+            Self { index_in_memory: true, .. } => "has its wal-index in memory",
+            other if other.is_used() => "takes part in log backups",
+            _ => return None,
+        };
+        Some(used.to_owned())
+    }
+
     /// Refuses to write a database that takes part in log backups, because this version does not
     /// make any: its commits would be missing from the chain.
     ///
