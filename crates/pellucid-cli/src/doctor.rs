@@ -88,10 +88,12 @@ fn file(path: &Path) -> Result<Finding, Failure> {
             "is a plain SQLite database",
             &format!("`pellucid encrypt {}` encrypts it", word(path)),
         ),
-        (Kind::Sealed(_), _) => Finding::good(
+        (Kind::Sealed(sealed), _) => Finding::good(
             "file",
             format!(
-                "`{name}` is a database that pellucid encrypted\n`pellucid status {}` has more",
+                "`{name}` is a database that pellucid encrypted, of format version {}{}\n`pellucid status {}` has more",
+                sealed.header.version(),
+                lacking(sealed.header.version()),
                 word(path)
             ),
         ),
@@ -112,6 +114,17 @@ fn file(path: &Path) -> Result<Finding, Failure> {
             advice(&format!("is {told}"), "nothing here reads it as a database")
         }
     })
+}
+
+/// What a database of that format version lacks, in words that follow the number.
+fn lacking(version: u32) -> &'static str {
+    match version {
+        1 => {
+            ": it has no times of commits in its log, tells an attack on the log by fewer signs, and has no AEGIS_256, no \
+             wal-index in memory and no log backups (`pellucid upgrade`)"
+        }
+        _ => "",
+    }
 }
 
 fn machine() -> Vec<Finding> {
@@ -252,6 +265,7 @@ fn keyring(home: &Path, findings: &mut Vec<Finding>) {
             ));
         }
         database(found, &known, findings);
+        findings.extend(behind(found, &known));
     }
     findings.extend(stopped_backups());
     missing(home, findings);
@@ -302,6 +316,20 @@ fn closed(error: Error) -> String {
         _ => "`pellucid key status` shows what is there; `pellucid key restore` puts a key back"
             .to_owned(),
     }
+}
+
+/// A database of an older format version than new ones of the instance are.
+fn behind(found: &Inspection, known: &Known) -> Option<Finding> {
+    let Kind::Sealed(sealed) = &found.kind else { return None };
+    let (version, wanted) = (sealed.header.version(), known.format_version());
+    (version < wanted).then(|| {
+        let told = format!(
+            "`{}` is of format version {version}, and new databases are of {wanted}{}",
+            found.path.shown(),
+            lacking(version)
+        );
+        Finding::advice("database", told)
+    })
 }
 
 /// Whether a database that the keyring knows is what it knows, and still opens.

@@ -143,6 +143,11 @@ impl Known {
         }
     }
 
+    /// The format version of databases that are born in the instance.
+    pub fn format_version(&self) -> u32 {
+        self.policies.format_version()
+    }
+
     fn database_facts(&self, found: &Inspection) -> Option<DatabaseFacts> {
         let facts = database_facts(found)?;
         Some(DatabaseFacts { check: self.check_of(found).ok().flatten(), ..facts })

@@ -47,7 +47,7 @@ struct SetArgs {
     /// Policy
     #[arg(value_name = "NAME", value_parser = named::policy())]
     policy: Policy,
-    /// Its value: days as in `365d`, a number of writes, or `off`
+    /// Its value: days as in `365d`, a number of writes, `on`, `off`, or a format version
     value: String,
 }
 

@@ -56,7 +56,9 @@ fn tell(database: &Path, from: u32, to: u32, output: &Output) {
         true => format!("{}: is of format version {to} already", database.shown()),
         false => format!("{}: format version {to}, {from} before", database.shown()),
     });
-    output.facts(&serde_json::json!({"database": name(database), "version": to, "before": from}));
+    output.facts(
+        &serde_json::json!({"database": name(database), "format_version": to, "before": from}),
+    );
 }
 
 /// What is in the way, and what to do about it.

@@ -157,9 +157,10 @@ fn alone(path: &Path, patience: Duration) -> Result<Handle<'static>, DatabaseErr
     let uri = uri(path, "vfs=pellucid&require=container&pellucid_mmap=0");
     let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
     handle.run("PRAGMA locking_mode=EXCLUSIVE")?;
-    handle.run("PRAGMA synchronous=FULL")?;
     handle.begin("BEGIN EXCLUSIVE", patience).map_err(|error| in_use(path, error))?;
     handle.run("COMMIT")?;
+    // It reads the schema, and so needs a lock.
+    handle.run("PRAGMA synchronous=FULL")?;
     Ok(handle)
 }
 

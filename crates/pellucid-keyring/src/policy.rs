@@ -14,6 +14,7 @@ pub use due::{
 };
 
 use pellucid::error::{Error, Result, Subject};
+use pellucid::header::{FORMAT_VERSION, NEWEST_VERSION};
 
 /// Seconds of a day.
 pub const DAY_SECONDS: i64 = 86_400;
@@ -38,11 +39,13 @@ pub enum Policy {
     CheckAge,
     /// Another encrypted database of the instance at a pinned path is an error.
     StrictPaths,
+    /// The format version of databases that are born in the instance.
+    FormatVersion,
 }
 
 impl Policy {
     /// Every policy, in the order they are shown.
-    pub const ALL: [Policy; 7] = [
+    pub const ALL: [Policy; 8] = [
         Policy::RekeyAfter,
         Policy::RekeyAfterWrites,
         Policy::WarnBeforeExpiry,
@@ -50,6 +53,7 @@ impl Policy {
         Policy::MasterKeyBackupAge,
         Policy::CheckAge,
         Policy::StrictPaths,
+        Policy::FormatVersion,
     ];
 
     /// Its name.
@@ -62,6 +66,7 @@ impl Policy {
             Policy::MasterKeyBackupAge => "master-key-backup-age",
             Policy::CheckAge => "check-age",
             Policy::StrictPaths => "strict-paths",
+            Policy::FormatVersion => "format-version",
         }
     }
 
@@ -85,6 +90,9 @@ impl Policy {
             Policy::StrictPaths => {
                 "another encrypted database at a path where one was before is an error"
             }
+            Policy::FormatVersion => {
+                "a new database is of this format version; `upgrade` changes it later"
+            }
         }
     }
 
@@ -98,6 +106,7 @@ impl Policy {
             Policy::RekeyAfter => Limit::Days(730),
             Policy::WarnBeforeExpiry => Limit::Days(30),
             Policy::CertificateBackupAge => Limit::Days(90),
+            Policy::FormatVersion => Limit::Version(1),
             Policy::RekeyAfterWrites
             | Policy::MasterKeyBackupAge
             | Policy::CheckAge
@@ -105,12 +114,20 @@ impl Policy {
         }
     }
 
-    /// Reads a limit of this policy: `365d`, a number of writes, `on`, `off`.
+    /// Reads a limit of this policy: `365d`, a number of writes, `on`, `off`, a format version.
     ///
     /// # Errors
     /// [`Error::Misuse`] saying how it is written.
     pub fn parse(self, text: &str) -> Result<Limit> {
         let refused = |how: &'static str| Err(Error::misuse(self.as_subject(), how));
+        if self == Policy::FormatVersion {
+            return match text.parse() {
+                Ok(version) if (1..=NEWEST_VERSION).contains(&version) && text.len() == 1 => {
+                    Ok(Limit::Version(version))
+                }
+                _ => refused("is `1` or `2`"),
+            };
+        }
         if text == "off" {
             return Ok(Limit::Off);
         }
@@ -162,6 +179,8 @@ pub enum Limit {
     Days(u32),
     /// So many writes.
     Writes(u64),
+    /// This format version.
+    Version(u32),
 }
 
 impl Limit {
@@ -180,6 +199,7 @@ impl fmt::Display for Limit {
             Limit::On => f.write_str("on"),
             Limit::Days(days) => write!(f, "{days}d"),
             Limit::Writes(writes) => write!(f, "{writes}"),
+            Limit::Version(version) => write!(f, "{version}"),
         }
     }
 }
@@ -192,6 +212,14 @@ impl Policies {
     /// What holds: what was set, or the default.
     pub fn limit(&self, policy: Policy) -> Limit {
         self.0.get(&policy).copied().unwrap_or(policy.default_limit())
+    }
+
+    /// The format version of databases that are born.
+    pub fn format_version(&self) -> u32 {
+        match self.limit(Policy::FormatVersion) {
+            Limit::Version(version) => version,
+            _ => FORMAT_VERSION,
+        }
     }
 
     /// Whether somebody has set it.
@@ -241,6 +269,10 @@ mod tests {
             assert!(Policy::RekeyAfterWrites.parse(text).is_err(), "{text}");
         }
         assert_eq!(Policy::RekeyAfterWrites.parse("5000").unwrap(), Limit::Writes(5000));
+        for text in ["", "0", "3", "02", "+2", "off", "on", "2d"] {
+            assert!(Policy::FormatVersion.parse(text).is_err(), "{text}");
+        }
+        assert_eq!(Policy::FormatVersion.parse("2").unwrap(), Limit::Version(2));
         assert_eq!(Policy::WarnBeforeExpiry.parse("36525d").unwrap(), Limit::Days(36525));
     }
 }

@@ -48,6 +48,10 @@ impl Settings {
 
     fn parse_line(&mut self, words: &[&str]) -> Option<()> {
         match words {
+            ["format-version", version] => {
+                let version = Policy::FormatVersion.parse(version).ok()?;
+                self.policies.set(Policy::FormatVersion, version);
+            }
             ["policy", name, limit] => {
                 let policy: Policy = name.parse().ok()?;
                 self.policies.set(policy, policy.parse(limit).ok()?);
@@ -64,7 +68,10 @@ impl Settings {
     fn encode(&self) -> String {
         let mut text = String::new();
         for (policy, limit) in self.policies.iter() {
-            text += &format!("policy {} {limit}\n", policy.name());
+            // A program of before refuses to run policies of which it does not know one, and keeps
+            // any other line.
+            let word = if policy == Policy::FormatVersion { "" } else { "policy " };
+            text += &format!("{word}{} {limit}\n", policy.name());
         }
         for Backup { key, check, at } in &self.backups {
             text += &format!("backup {} {check} {at}\n", word(*key));
@@ -248,6 +255,21 @@ mod tests {
         }
         std::fs::copy(home.path().join("keyring/master.key"), &path).unwrap();
         assert!(keyring.policies().is_err());
+        keyring.clear_policies().unwrap();
+        assert_eq!(keyring.policies().unwrap(), Policies::default());
+    }
+
+    /// One that does not know this policy goes on with those that it knows.
+    #[test]
+    fn the_format_version_is_no_policy_to_a_program_of_before() {
+        let (_home, keyring) = keyring();
+        assert_eq!(keyring.policies().unwrap().format_version(), 1);
+        keyring.set_policy(Policy::FormatVersion, Some(Limit::Version(2))).unwrap();
+        keyring.set_policy(Policy::RekeyAfter, Some(Limit::Days(9))).unwrap();
+        let text = file(keyring.home()).read(keyring.key()).unwrap();
+        let text = String::from_utf8(text.to_vec()).unwrap();
+        assert_eq!(text, "policy rekey-after 9d\nformat-version 2\n");
+        assert_eq!(keyring.policies().unwrap().format_version(), 2);
         keyring.clear_policies().unwrap();
         assert_eq!(keyring.policies().unwrap(), Policies::default());
     }

@@ -472,7 +472,7 @@ impl Birth {
             created: pellucid::clock::now(),
             scan: pellucid::scan::Scan::default(),
             flags: pellucid::flags::Flags::default(),
-            second: second_of_births()?,
+            second: (version_of_births()? > 1).then(Second::default),
             deks: vec![row],
             protectors: protectors.iter().map(Protector::encoded).collect(),
         };
@@ -513,6 +513,8 @@ impl Birth {
             return Err(missing.into_iter().next().unwrap_or_else(none));
         }
         birth.header.protectors = made;
+        // Of the version of what it is a copy of: whoever reads that reads this.
+        birth.header.second = header.second.as_ref().map(|_| Second::default());
         Ok((birth, missing))
     }
 
@@ -617,18 +619,23 @@ impl Protection {
     }
 }
 
-/// The fields of version 2, if new databases are of that version: `PELLUCID_FORMAT=2`.
+/// The format version of a new database: as `PELLUCID_FORMAT` says, else as the instance says. An
+/// account that has no instance, or may not read it, makes version 1, which every program reads.
 ///
 /// # Errors
-/// [`Error::Misuse`] for any other value but 1.
-fn second_of_births() -> Result<Option<Second>> {
-    match std::env::var_os("PELLUCID_FORMAT") {
-        Some(version) if version == "2" => Ok(Some(Second::default())),
-        Some(version) if !version.is_empty() && version != "1" => {
-            Err(Error::misuse(Subject::Option("PELLUCID_FORMAT".into()), "is neither 1 nor 2"))
+/// [`Error::Misuse`] for another value of the variable than 1 and 2.
+fn version_of_births() -> Result<u32> {
+    match std::env::var_os("PELLUCID_FORMAT").filter(|version| !version.is_empty()) {
+        Some(version) if version == "1" => return Ok(1),
+        Some(version) if version == "2" => return Ok(2),
+        Some(_) => {
+            return Err(Error::misuse(Subject::Option("PELLUCID_FORMAT".into()), "is neither 1 nor 2"))
         }
-        _ => Ok(None),
+        None => {}
     }
+    let home = Keyring::locate().ok().filter(|home| Keyring::is_at(home));
+    let policies = home.and_then(|home| Keyring::open(&home).and_then(|it| it.policies()).ok());
+    Ok(policies.unwrap_or_default().format_version())
 }
 
 /// SHA-256 thumbprints of the certificates among a header's protectors.

@@ -103,6 +103,7 @@ SCENES = [
     Scene("salvage", SEALED, ["pellucid", "salvage", "{d}/app.db", "--to", "{d}/new.db"]),
     Scene("rekey", SEALED, ["pellucid", "rekey", "{d}/app.db"]),
     Scene("rewrap", SEALED, ["pellucid", "rewrap", "{d}/app.db", "--certificate", "other"]),
+    Scene("upgrade", SEALED, ["pellucid", "upgrade", "{d}/app.db"]),
     Scene("accept", SEALED + "cp app.db two.db\n", ["pellucid", "accept", "{d}/two.db"]),
     Scene("accept-log", LOSING, ["pellucid", "accept", "{d}/app.db"]),
     Scene("doctor", SEALED, ["pellucid", "doctor"]),

@@ -17,8 +17,15 @@ use crate::scan::status::process_facts;
 
 /// The dates of the sealed ones among `rows`; none if there are none.
 pub fn date_table(rows: &[Inspection]) -> Option<Grid> {
-    let mut table =
-        table(["dates (UTC)", "created", "regenerated", "modified", "set", "scan changed"]);
+    let mut table = table([
+        "dates (UTC)",
+        "created",
+        "regenerated",
+        "modified",
+        "set",
+        "scan changed",
+        "format",
+    ]);
     for found in rows {
         let Kind::Sealed(sealed) = &found.kind else { continue };
         let dates = sealed.header.dates();
@@ -29,6 +36,7 @@ pub fn date_table(rows: &[Inspection]) -> Option<Grid> {
             date_time(dates.modified),
             date_time(dates.set),
             dates.scan_modified.map_or_else(|| "-".to_owned(), date_time),
+            sealed.header.version().to_string(),
         ]);
     }
     (!table.is_empty()).then_some(table)
@@ -113,6 +121,7 @@ pub fn facts(found: &Inspection, known: &Known) -> Value {
             facts["encryption"] = encryption;
             facts["state"] = header.state.name().into();
             facts["algorithm"] = header.algorithm().map_or("", |a| a.name()).into();
+            facts["format_version"] = header.version().into();
             facts["page_size"] = header.page_size.into();
             facts["pages"] = pages(found, sealed).into();
             facts["generation"] = header.generation.into();

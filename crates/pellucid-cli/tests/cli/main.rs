@@ -98,6 +98,7 @@ mod support;
 mod swapped_media;
 mod trusted;
 mod unwritten;
+mod upgrade;
 mod views;
 mod wear;
 mod wrong_kind;

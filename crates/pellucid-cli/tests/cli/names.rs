@@ -24,7 +24,7 @@ fn with(place: &Place, words: &str, name: &OsStr) -> Said {
 }
 
 /// From encryption to decryption.
-const LIFE: [&str; 17] = [
+const LIFE: [&str; 19] = [
     "encrypt @",
     "check @",
     "status @",
@@ -35,6 +35,8 @@ const LIFE: [&str; 17] = [
     "rekey @",
     "scan verify @",
     "rewrap @ --certificate pellucid",
+    "upgrade @",
+    "upgrade @ --to 1",
     "backup @ --to one.bak",
     "restore one.bak --to @ --replace",
     "restore one.bak --to @-back",

@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use crate::support::{said, Place, PELLUCID};
 
 /// Uses of a name: `@` stands for it, `%` for it in a folder, `&` for it with another letter in front.
-const USES: [&str; 17] = [
+const USES: [&str; 18] = [
     "encrypt @",
     "status @",
     "check @",
@@ -17,6 +17,7 @@ const USES: [&str; 17] = [
     "rekey @",
     "scan status @",
     "rewrap @ --certificate pellucid",
+    "upgrade @",
     "backup @ --to med.bak",
     "restore med.bak --to % --replace",
     "restore med.bak --to & --replace",

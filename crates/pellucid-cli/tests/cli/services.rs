@@ -305,6 +305,7 @@ fn what_cannot_be_written_is_neither_encrypted_nor_changed() {
         "protector drop sealed.db --number 1",
         "decrypt sealed.db",
         "decrypt sealed.db --keep-container",
+        "upgrade sealed.db",
         "scan suspend sealed.db",
         "scan resume sealed.db",
     ] {

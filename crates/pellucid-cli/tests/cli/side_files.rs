@@ -522,6 +522,7 @@ fn no_command_waits_for_a_fifo() {
         "protector list fifo",
         "rekey fifo",
         "rewrap fifo --certificate pellucid",
+        "upgrade fifo",
         "scan status fifo",
         "scan resume fifo",
         "scan verify fifo",

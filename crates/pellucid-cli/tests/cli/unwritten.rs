@@ -81,6 +81,8 @@ const CHANGE: &[&str] = &[
     "check app.db",
     "rekey app.db",
     "rewrap app.db --certificate pellucid",
+    "upgrade app.db",
+    "upgrade app.db --to 1",
     "accept app.db",
     "cert create c@",
     "cert export pellucid --cert-file @.pem",

@@ -13,6 +13,7 @@ const TAKE_DATABASE: &[&[&str]] = &[
     &["decrypt", "FILE"],
     &["rekey", "FILE"],
     &["rewrap", "FILE", "--certificate", "pellucid"],
+    &["upgrade", "FILE"],
     &["salvage", "FILE", "--to", "new.db"],
     &["protector", "list", "FILE"],
     &["scan", "status", "FILE"],

@@ -195,6 +195,9 @@ fn cut_recovery(bench: &Bench, plan: &Plan, cut: &Cut, name: &str, tally: &mut T
     let mut follow_up = vec![Step::Commit { changes: vec![(1, 2000), (3, 0)], spill: true }];
     match scenario.theme {
         Theme::Protectors if number > 0 => follow_up.insert(0, Step::AddProtector),
+        Theme::Versions if number > 0 => {
+            follow_up.extend([Step::Version(2), Step::Version(1), Step::Version(2)]);
+        }
         theme if theme.scans() => follow_up.push(Step::Scan { commits: Vec::new(), stop: None }),
         Theme::Encrypt if work.step(&follow_up[0]).is_ok() => follow_up = vec![Step::Encrypt],
         Theme::Decrypt if work.step(&follow_up[0]).is_ok() => follow_up = vec![Step::Decrypt],

@@ -74,6 +74,7 @@ pub fn steps(scenario: &Scenario) -> Vec<Step> {
         Theme::Encrypt => steps.push(Step::Encrypt),
         Theme::Decrypt => steps.push(Step::Decrypt),
         Theme::Protectors => steps.extend([Step::AddProtector, Step::DropProtector]),
+        Theme::Versions => steps.extend([Step::Version(2), Step::Version(1)]),
         Theme::Rebuild => {
             steps.extend([Step::Vacuum, Step::PageSize(512), Step::Journal(Mode::Wal)]);
             steps.extend([small(11), Step::Journal(Mode::Persist)]);

@@ -54,6 +54,7 @@ pub fn scenarios(seed: u64) -> Vec<Scenario> {
         }
         for level in [Level::Normal, Level::Full] {
             add(Theme::Protectors, mode, level, 4096, true);
+            add(Theme::Versions, mode, level, 4096, true);
             add(Theme::Generations, mode, level, 512, true);
             add(Theme::Generations, mode, level, 4096, false);
         }
@@ -101,6 +102,7 @@ pub fn fault_scenarios(seed: u64) -> Vec<Scenario> {
         add(Theme::Exclusive, mode, Level::Full, 512, true);
         add(Theme::Generations, mode, Level::Full, 512, true);
         add(Theme::Protectors, mode, Level::Full, 4096, true);
+        add(Theme::Versions, mode, Level::Full, 4096, true);
         add(Theme::Encrypt, mode, Level::Full, 512, true);
         add(Theme::Decrypt, mode, Level::Full, 512, true);
     }

@@ -63,6 +63,8 @@ pub enum Theme {
     Rebuild,
     /// Protectors come and go between commits.
     Protectors,
+    /// The format version goes up and back between commits.
+    Versions,
     /// Few writes to a generation.
     Generations,
     /// A plain database becomes a container.
@@ -141,6 +143,8 @@ pub enum Step {
     Journal(Mode),
     AddProtector,
     DropProtector,
+    /// The other format version.
+    Version(u32),
     Encrypt,
     Decrypt,
     /// Another key or none from now on; a scan is due.
@@ -208,6 +212,10 @@ impl Scenario {
                 0 => Step::DropProtector,
                 _ => Step::AddProtector,
             }),
+            Theme::Versions if number % 3 == 2 => Some(Step::Version(match number % 2 {
+                0 => 2,
+                _ => 1,
+            })),
             Theme::Encrypt if number == 3 => Some(Step::Encrypt),
             Theme::Decrypt if number == 3 => Some(Step::Decrypt),
             _ => self.scan(number, random, changes),

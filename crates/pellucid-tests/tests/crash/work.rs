@@ -9,6 +9,7 @@ use pellucid_engine::convert;
 use pellucid_engine::protectors;
 use pellucid_engine::scan;
 use pellucid_engine::scan::Target;
+use pellucid_engine::version::{change, Refused, Unchanged};
 use pellucid_host::{DatabaseError, Options};
 use pellucid_vfs::seal_request::{Birth, Protection};
 use rusqlite::{Connection, OpenFlags};
@@ -201,6 +202,16 @@ impl Work {
                 self.close();
                 // The key at hand is the first; what was added lies behind it.
                 protectors::drop(&self.path(), 1).map_err(Failed::Convert)
+            }
+            Step::Version(version) => {
+                self.close();
+                match change(&self.path(), *version, Duration::from_millis(200)) {
+                    Ok(_) => Ok(()),
+                    Err(Unchanged::Failed(error)) => Err(Failed::Convert(error)),
+                    // A power cut under NORMAL may leave the rest of a log.
+                    Err(Unchanged::Refused(Refused::LostLog(_))) => Ok(()),
+                    Err(Unchanged::Refused(why)) => panic!("{why}"),
+                }
             }
             Step::Encrypt => self.encrypt(),
             Step::Switch(target) => {
