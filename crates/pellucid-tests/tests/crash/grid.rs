@@ -54,7 +54,6 @@ pub fn scenarios(seed: u64) -> Vec<Scenario> {
         }
         for level in [Level::Normal, Level::Full] {
             add(Theme::Protectors, mode, level, 4096, true);
-            add(Theme::Versions, mode, level, 4096, true);
             add(Theme::Generations, mode, level, 512, true);
             add(Theme::Generations, mode, level, 4096, false);
         }
@@ -76,6 +75,17 @@ pub fn scan_scenarios(seed: u64) -> Vec<Scenario> {
         }
     }
     all
+}
+
+/// Those whose database gets the other format version, and goes back.
+pub fn version_scenarios(seed: u64) -> Vec<Scenario> {
+    let scenario = |mode, level, page_bytes, powersafe| {
+        let (over, theme) = (Over::Sealed, Theme::Versions);
+        Scenario { over, mode, level, page_bytes, powersafe, theme, seed }
+    };
+    let of_mode =
+        |mode| [scenario(mode, Level::Full, 512, true), scenario(mode, Level::Normal, 4096, false)];
+    Mode::SAFE.into_iter().flat_map(of_mode).collect()
 }
 
 /// In NORMAL a rollback journal rests on SQLite's own checksum of a record, which looks at one byte in
@@ -102,7 +112,6 @@ pub fn fault_scenarios(seed: u64) -> Vec<Scenario> {
         add(Theme::Exclusive, mode, Level::Full, 512, true);
         add(Theme::Generations, mode, Level::Full, 512, true);
         add(Theme::Protectors, mode, Level::Full, 4096, true);
-        add(Theme::Versions, mode, Level::Full, 4096, true);
         add(Theme::Encrypt, mode, Level::Full, 512, true);
         add(Theme::Decrypt, mode, Level::Full, 512, true);
     }

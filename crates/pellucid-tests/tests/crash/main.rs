@@ -128,6 +128,18 @@ fn power_cuts_over_a_scan_leave_what_goes_on() {
     both.check();
 }
 
+/// A change of version has few events, and each is a cut.
+#[test]
+fn power_cuts_over_another_version_leave_one_or_the_other() {
+    let bench = Bench::new();
+    let mut both = Both::default();
+    for scenario in grid::version_scenarios(1) {
+        let plan = Plan { every: 3, again: 40, ..SMALL };
+        both.add(&scenario, cut(&bench, scenario, &plan));
+    }
+    both.check();
+}
+
 #[test]
 fn faults_are_told_and_pass() {
     const STRIDE: usize = 47;
@@ -136,6 +148,16 @@ fn faults_are_told_and_pass() {
     for (turn, scenario) in grid::fault_scenarios(1).into_iter().enumerate() {
         let from = (turn * 7 % STRIDE) as u64;
         both.add(&scenario, inject_all(&bench, scenario, &What::ALL, from, STRIDE));
+    }
+    both.check();
+}
+
+#[test]
+fn faults_over_another_version_are_told_and_pass() {
+    let bench = Bench::new();
+    let mut both = Both::default();
+    for scenario in grid::version_scenarios(1) {
+        both.add(&scenario, inject_all(&bench, scenario, &What::ALL, 0, 23));
     }
     both.check();
 }
