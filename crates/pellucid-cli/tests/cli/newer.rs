@@ -86,9 +86,9 @@ fn status_says(place: &Place, says: &str) {
 #[test]
 fn a_newer_header_is_refused_by_name_before_its_log_is_looked_at() {
     for (copies, what, says) in [
-        (&[0, 1][..], (19, 2), "format version 2 is newer than 1"),
-        (&[0], (19, 2), "format version 2 is newer than 1"),
-        (&[1], (19, 2), "format version 2 is newer than 1"),
+        (&[0, 1][..], (19, 3), "format version 3 is newer than 2"),
+        (&[0], (19, 3), "format version 3 is newer than 2"),
+        (&[1], (19, 3), "format version 3 is newer than 2"),
         (&[0, 1], (121, 4), "incompatible flags 0x0004 are not known to this version"),
         (&[1], (121, 4), "incompatible flags 0x0004 are not known to this version"),
         (&[0, 1], (70, 1), "byte 70 is not zero"),
