@@ -629,7 +629,10 @@ fn version_of_births() -> Result<u32> {
         Some(version) if version == "1" => return Ok(1),
         Some(version) if version == "2" => return Ok(2),
         Some(_) => {
-            return Err(Error::misuse(Subject::Option("PELLUCID_FORMAT".into()), "is neither 1 nor 2"))
+            return Err(Error::misuse(
+                Subject::Option("PELLUCID_FORMAT".into()),
+                "is neither 1 nor 2",
+            ))
         }
         None => {}
     }

@@ -44,6 +44,12 @@ impl Container {
             self.sector.replace(Some((bytes, sector)));
             return Ok(Some((sector, true)));
         }
+        // An upgrade that was killed behind its header has left the sector of version 1. The log was
+        // empty then, so there was no run of it and no recovery.
+        let parse = |used| Wear::parse(used, keys.header_key(), WEAR_LOG_OFFSET).ok();
+        if let Some(wear) = bytes.first_chunk().and_then(parse) {
+            return Ok(Some((LogSector { wear, ..LogSector::default() }, true)));
+        }
         let older = keys.header_keys().map_err(|error| self.report(&error))?;
         Ok(LogSector::parse(&bytes, &older).ok().map(|sector| (sector, false)))
     }

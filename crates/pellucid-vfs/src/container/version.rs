@@ -3,7 +3,9 @@
 //! Layout and order: docs/format.md, "Another version".
 
 use pellucid::header::Header;
-use pellucid::sector::{Wear, SECTOR_BYTES, WEAR_LOG_OFFSET};
+use pellucid::log_sector::{LogSector, LOG_SECTOR_BYTES};
+use pellucid::sector::WEAR_LOG_OFFSET;
+use pellucid::wal::Version;
 use pellucid::Dek;
 use pellucid_host::code::Outcome;
 use pellucid_host::ffi;
@@ -23,30 +25,38 @@ impl Container {
     /// As [`Container::write_header`].
     pub fn write_version(&self, header: Header, dek: &Dek) -> Outcome<()> {
         let lower = self.lower()?;
-        match header.version() {
-            1 => {
-                self.write_log_sector(lower, 1)?;
+        match Version::of_database(&header) {
+            Version::First => {
+                self.change_log_sector(lower, Version::First)?;
                 self.write_header(header, dek)
             }
-            version => {
+            Version::Second => {
                 self.write_header(header, dek)?;
-                self.write_log_sector(lower, version)
+                self.change_log_sector(lower, Version::Second)
             }
         }
     }
 
     /// Writes sector 2 in the form of `version` and syncs it. The generation counted and the writes
     /// reserved stay. A sector that does not authenticate stays as well: it counts as worn out.
-    fn write_log_sector(&self, lower: Lower, _version: u32) -> Outcome<()> {
+    fn change_log_sector(&self, lower: Lower, version: Version) -> Outcome<()> {
         let keys = self.keys()?;
-        let mut sector = [0; SECTOR_BYTES];
-        lower.read(&mut sector, WEAR_LOG_OFFSET)?;
-        let Some(used) = sector.first_chunk() else { return Ok(()) };
-        if let Ok(wear) = Wear::parse(used, keys.header_key(), WEAR_LOG_OFFSET) {
-            let mut next = [0; SECTOR_BYTES];
-            let encoded = wear.encode(keys.header_key(), WEAR_LOG_OFFSET);
-            next[..encoded.len()].copy_from_slice(&encoded);
-            lower.write(&next, WEAR_LOG_OFFSET)?;
+        // It reads both forms.
+        let Some((LogSector { wear, .. }, _)) = self.log_sector_under(lower, &keys)? else {
+            return Ok(());
+        };
+        match version {
+            Version::First => {
+                let mut sector = [0; LOG_SECTOR_BYTES];
+                let encoded = wear.encode(keys.header_key(), WEAR_LOG_OFFSET);
+                sector[..encoded.len()].copy_from_slice(&encoded);
+                self.forget_log_sector();
+                lower.write(&sector, WEAR_LOG_OFFSET)?;
+            }
+            Version::Second => {
+                let sector = LogSector { wear, ..LogSector::default() };
+                self.put_log_sector(lower, &keys, &sector)?;
+            }
         }
         lower.sync(ffi::SYNC_NORMAL)
     }

@@ -8,8 +8,6 @@ use crate::error::{Error, Result, Subject};
 /// Rows of DEKs that have to fit beside what is there: the next rekey adds one, and encryption that
 /// is switched off and on again meanwhile another.
 const SPARE_ROWS: usize = 2;
-/// The last algorithm that version 1 knows.
-const LAST_OF_FIRST: u8 = 4;
 
 impl Header {
     /// The same database in format version `version`. Its sequence is the caller's to count up.
@@ -56,7 +54,7 @@ impl Header {
     /// What the database uses that version 1 does not have.
     pub fn needs_second(&self) -> Option<String> {
         let second = self.second.clone().unwrap_or_default();
-        let of_later = |row: &&super::DekRow| row.algorithm.id() > LAST_OF_FIRST;
+        let of_later = |row: &&super::DekRow| row.algorithm.first_version() > 1;
         if let Some(row) = self.deks.iter().find(of_later) {
             return Some(format!("is sealed by {}", row.algorithm));
         }
