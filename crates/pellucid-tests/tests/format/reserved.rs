@@ -29,7 +29,7 @@ use crate::format_md::doc::{hkdf_sha256, Doc, Table};
 
 /// Refused as something newer, which is no damage.
 #[track_caller]
-fn is_newer<T: std::fmt::Debug>(told: Result<T, Error>, says: &str, what: &str) {
+pub fn is_newer<T: std::fmt::Debug>(told: Result<T, Error>, says: &str, what: &str) {
     match told {
         Err(error @ Error::Unsupported { .. }) => {
             let told = error.to_string();
@@ -40,7 +40,7 @@ fn is_newer<T: std::fmt::Debug>(told: Result<T, Error>, says: &str, what: &str) 
 }
 
 /// Sets each byte of `ranges` in turn and hands the object over.
-fn each_byte(object: &[u8], ranges: &[Range<usize>], mut open: impl FnMut(usize, Vec<u8>)) {
+pub fn each_byte(object: &[u8], ranges: &[Range<usize>], mut open: impl FnMut(usize, Vec<u8>)) {
     assert!(!ranges.is_empty());
     for at in ranges.iter().cloned().flatten() {
         assert_eq!(object[at], 0, "byte {at} is not zero to begin with");
@@ -50,7 +50,7 @@ fn each_byte(object: &[u8], ranges: &[Range<usize>], mut open: impl FnMut(usize,
     }
 }
 
-fn sum(bytes: &mut [u8], at: usize) {
+pub fn sum(bytes: &mut [u8], at: usize) {
     let sum = digest::digest(&digest::SHA256, &bytes[..at]);
     bytes[at..at + 32].copy_from_slice(sum.as_ref());
 }
