@@ -20,7 +20,7 @@ const PASSPHRASE: &str = "correct horse battery staple";
 const CHEAP: Argon2Cost = Argon2Cost { memory_kib: 64, passes: 1, lanes: 1 };
 const ALGORITHM: Algorithm = Algorithm::Aes256;
 
-fn wrapped(dek: &Dek, id: &[u8; 16], with: &Wrapping<'_>) -> Result<Vec<u8>> {
+pub(super) fn wrapped(dek: &Dek, id: &[u8; 16], with: &Wrapping<'_>) -> Result<Vec<u8>> {
     let commitment = commitment(dek, id)?;
     let binding =
         Binding { purpose: Purpose::Database, id, algorithm: ALGORITHM, commitment: &commitment };
@@ -30,7 +30,7 @@ fn wrapped(dek: &Dek, id: &[u8; 16], with: &Wrapping<'_>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn header_case(kind: &str) -> Case {
+pub(super) fn header_case(kind: &str) -> Case {
     case("header", kind, ALGORITHM)
         .with("copy", 0)
         .with("sequence", 5)
@@ -43,12 +43,12 @@ fn sealed(protectors: &[Vec<u8>]) -> Result<Vec<u8>> {
     encoded(&Header { protectors: protectors.to_vec(), ..header(&dek(), FILE_ID, ALGORITHM)? })
 }
 
-fn encoded(header: &Header) -> Result<Vec<u8>> {
+pub(super) fn encoded(header: &Header) -> Result<Vec<u8>> {
     Ok(header.encode(&HeaderKey::derive(&dek(), &header.file_id)?)?.to_vec())
 }
 
 /// Changes bytes and makes both sums right again, as somebody who has the DEK could.
-fn patched(copy: &[u8], change: impl FnOnce(&mut [u8])) -> Result<Vec<u8>> {
+pub(super) fn patched(copy: &[u8], change: impl FnOnce(&mut [u8])) -> Result<Vec<u8>> {
     let mut copy = copy.to_vec();
     change(&mut copy);
     let mac = HeaderKey::derive(&dek(), &FILE_ID)?.sign(&[&copy[..COPY_BYTES - 64]]);
@@ -57,7 +57,7 @@ fn patched(copy: &[u8], change: impl FnOnce(&mut [u8])) -> Result<Vec<u8>> {
 }
 
 /// Makes the checksum right, which takes no key.
-fn with_checksum(mut copy: Vec<u8>) -> Vec<u8> {
+pub(super) fn with_checksum(mut copy: Vec<u8>) -> Vec<u8> {
     let sum = digest::digest(&digest::SHA256, &copy[..COPY_BYTES - 32]);
     copy[COPY_BYTES - 32..].copy_from_slice(sum.as_ref());
     copy

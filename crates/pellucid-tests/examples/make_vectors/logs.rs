@@ -17,7 +17,7 @@ pub fn cases() -> Result<Vec<Case>> {
 }
 
 /// SQLite's checksum over little-endian words (SQLite file format, 4.2).
-fn sum(before: (u32, u32), bytes: &[u8]) -> (u32, u32) {
+pub(super) fn sum(before: (u32, u32), bytes: &[u8]) -> (u32, u32) {
     let word = |at: usize, pair: &[u8]| u32::from_le_bytes(pair[at..at + 4].try_into().unwrap());
     bytes.chunks_exact(8).fold(before, |(first, second), pair| {
         let first = first.wrapping_add(word(0, pair)).wrapping_add(second);

@@ -27,6 +27,8 @@ mod keyrings;
 mod logs;
 mod media;
 mod passwords;
+mod second;
+mod second_logs;
 mod units;
 
 use case::Case;
@@ -114,6 +116,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut cases = units::cases()?;
     cases.extend(logs::cases()?);
     cases.extend(headers::cases()?);
+    cases.extend(second::cases()?);
     cases.extend(expected::cases()?);
     cases.extend(keyrings::cases()?);
     cases.extend(passwords::cases()?);

@@ -125,30 +125,33 @@ fn generation_key(algorithm: Algorithm) -> Vec<u8> {
     key
 }
 
+/// The header of a log, in words of either byte order, with a right checksum.
+pub(super) fn wal_header(magic: u32, version: u32) -> [u8; wal::HEADER_BYTES] {
+    let mut header = [0; wal::HEADER_BYTES];
+    for (at, word) in [(0, magic), (4, version), (8, 512), (12, 9)] {
+        header[at..at + 4].copy_from_slice(&word.to_be_bytes());
+    }
+    header[16..24].copy_from_slice(&SALTS);
+    let (mut first, mut second) = (0u32, 0u32);
+    for pair in header[..24].chunks_exact(8) {
+        let word = |at: usize| {
+            let bytes = [pair[at], pair[at + 1], pair[at + 2], pair[at + 3]];
+            if magic & 1 == 1 {
+                u32::from_be_bytes(bytes)
+            } else {
+                u32::from_le_bytes(bytes)
+            }
+        };
+        first = first.wrapping_add(word(0)).wrapping_add(second);
+        second = second.wrapping_add(word(4)).wrapping_add(first);
+    }
+    header[24..28].copy_from_slice(&first.to_be_bytes());
+    header[28..].copy_from_slice(&second.to_be_bytes());
+    header
+}
+
 fn wal_headers(cases: &mut Vec<Case>) {
-    let header = |magic: u32, version: u32| {
-        let mut header = [0; wal::HEADER_BYTES];
-        for (at, word) in [(0, magic), (4, version), (8, 512), (12, 9)] {
-            header[at..at + 4].copy_from_slice(&word.to_be_bytes());
-        }
-        header[16..24].copy_from_slice(&SALTS);
-        let (mut first, mut second) = (0u32, 0u32);
-        for pair in header[..24].chunks_exact(8) {
-            let word = |at: usize| {
-                let bytes = [pair[at], pair[at + 1], pair[at + 2], pair[at + 3]];
-                if magic & 1 == 1 {
-                    u32::from_be_bytes(bytes)
-                } else {
-                    u32::from_le_bytes(bytes)
-                }
-            };
-            first = first.wrapping_add(word(0)).wrapping_add(second);
-            second = second.wrapping_add(word(4)).wrapping_add(first);
-        }
-        header[24..28].copy_from_slice(&first.to_be_bytes());
-        header[28..].copy_from_slice(&second.to_be_bytes());
-        header
-    };
+    let header = wal_header;
     for (kind, magic) in [("little-endian", 0x377f_0682), ("big-endian", 0x377f_0683)] {
         let plain = header(magic, 3_007_000);
         let mut marked = plain;

@@ -68,6 +68,11 @@ impl Case {
         self
     }
 
+    pub fn without(mut self, key: &str) -> Self {
+        self.fields.retain(|(name, _)| name != key);
+        self
+    }
+
     pub fn with_bytes(self, key: &str, bytes: &[u8]) -> Self {
         self.with(key, hex(bytes))
     }

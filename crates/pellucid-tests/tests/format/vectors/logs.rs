@@ -2,26 +2,32 @@
 
 use std::path::Path;
 
+use pellucid::keys::ContainerKeys;
+use pellucid::log_sector::LogSector;
 use pellucid::wal::{
-    open_frame, page_and_commit, Chain, Run, Version, FRAME_HEADER_BYTES, HEADER_BYTES,
+    open_frame, page_and_commit, Chain, Run, Version, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
 };
 use pellucid::{Error, Result, Subject};
 use pellucid_keyring::check_events;
-use pellucid_vfs::log_end::{Database, LogEnd};
+use pellucid_vfs::log_end::{Certainty, Database, LogEnd};
 use pellucid_vfs::super_journal::{look, Named};
 
 use super::case::Case;
-use super::objects::{container, in_a_home};
+use super::objects::{container_header, dek, in_a_home};
 
 /// As with `strict_log`: commits behind a damaged frame are an error.
 pub fn wal(case: &Case) -> Result<()> {
-    let keys = container(case)?;
+    let (of, dek) = (container_header(case)?, dek(case));
+    let keys = ContainerKeys::new(&of, &dek)?;
+    let version = Version::of_database(&of);
     let frame_bytes = FRAME_HEADER_BYTES + case.number("page-size") as usize;
     let header: [u8; HEADER_BYTES] = *case.body.first_chunk().unwrap();
-    let run = Run::of(&header, Version::First);
+    let run = Run::of(&header, version);
+    let is_whole = WalHeader::parse_sealed(&header, version).is_some();
     let (mut chain, mut counted, mut pages) = (Chain::new(header), 0, 0);
     let mut frame = vec![0; frame_bytes];
-    for (number, sealed) in (1..).zip(case.body[HEADER_BYTES..].chunks_exact(frame_bytes)) {
+    let frames = (1..).zip(case.body[HEADER_BYTES..].chunks_exact(frame_bytes));
+    for (number, sealed) in frames.filter(|_| is_whole) {
         if open_frame(&keys, &run, number, sealed, &mut frame).is_err() || !chain.goes_on(&frame) {
             break;
         }
@@ -34,12 +40,24 @@ pub fn wal(case: &Case) -> Result<()> {
         into.copy_from_slice(&case.body[at as usize..][..into.len()]);
         Ok(pellucid_vfs::ReadEnd::Full)
     };
-    let size = case.body.len() as u64;
+    let in_file = case.get("in-file") == Some("yes");
+    let sector = case.get("sector").map(|_| {
+        LogSector::parse(&case.array("sector"), [keys.header_key()]).expect("sector 2 of the case")
+    });
+    let header_of = (version == Version::Second).then_some(of);
     let database =
-        Database { header: None, keys: &keys, has_page: &|_, _| Ok(false), sector: None };
-    let mut end = LogEnd::new(&read, size, database, frame_bytes);
+        Database { header: header_of, keys: &keys, has_page: &|_, _| Ok(in_file), sector };
+    let mut end = LogEnd::new(&read, case.body.len() as u64, database, frame_bytes);
     let unpadded = end.is_unpadded(counted).unwrap();
-    if let Some(lost) = end.lost(header, counted, unpadded).unwrap() {
+    let lost = match is_whole {
+        true => end.lost(header, counted, unpadded).unwrap(),
+        false => end.lost_by_header(header).unwrap(),
+    };
+    if let Some(lost) = lost {
+        if version == Version::Second {
+            assert_eq!(u64::from(lost.commits), case.number("lost"), "commits lost");
+            assert_eq!(lost.certainty == Certainty::Attacked, case.text("sure") == "yes");
+        }
         return Err(Error::unauthentic(Subject::WalHeader, lost.to_string()));
     }
     assert_eq!(u64::from(counted), case.number("frames"));

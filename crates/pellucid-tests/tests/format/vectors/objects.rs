@@ -6,9 +6,10 @@ use aws_lc_rs::hkdf;
 use pellucid::certificate::Certificate;
 use pellucid::cipher::{Cipher, NONCE_BYTES};
 use pellucid::derive::commitment;
-use pellucid::header::{DekRow, EncryptionState, Header};
+use pellucid::header::{DekRow, EncryptionState, Header, RecoveryModel, Second};
 use pellucid::journal::{self, JournalHeader};
 use pellucid::keys::{ContainerKeys, HeaderKey, TemporaryKey};
+use pellucid::log_sector::LogSector;
 use pellucid::nonce::{NonceSource, UnitNonce};
 use pellucid::protector::{KeyFile, KeySource, Passphrase};
 use pellucid::secret::Secret32;
@@ -41,6 +42,7 @@ pub fn run(case: &Case) -> Result<()> {
         "temporary-block" => temporary_block(case),
         "sector-0" => sector_zero(case),
         "wear" => wear(case),
+        "log-sector" => log_sector(case),
         "header" => header(case),
         "wal" => logs::wal(case),
         "super-journal" => logs::super_journal(case),
@@ -53,7 +55,7 @@ pub fn run(case: &Case) -> Result<()> {
     }
 }
 
-fn dek(case: &Case) -> Dek {
+pub fn dek(case: &Case) -> Dek {
     Dek::from_secret(Secret32::new(&mut case.array("dek")))
 }
 
@@ -65,7 +67,21 @@ fn nonces(case: &Case) -> Nonces {
     Nonces(case.bytes("nonce"))
 }
 
+/// The version of the database that an object belongs to.
+pub fn version(case: &Case) -> wal::Version {
+    match case.get("database-version") {
+        None => wal::Version::First,
+        Some("2") => wal::Version::Second,
+        Some(other) => panic!("no version {other}"),
+    }
+}
+
 pub fn container(case: &Case) -> Result<ContainerKeys> {
+    ContainerKeys::new(&container_header(case)?, &dek(case))
+}
+
+/// The header of the database that an object belongs to, without protectors.
+pub fn container_header(case: &Case) -> Result<Header> {
     let (dek, file_id) = (dek(case), case.array("file-id"));
     let row = DekRow {
         first_generation: 1,
@@ -75,7 +91,7 @@ pub fn container(case: &Case) -> Result<ContainerKeys> {
         plain: false,
         wrapped: None,
     };
-    let header = Header {
+    Ok(Header {
         sequence: 1,
         file_id,
         page_size: 512,
@@ -84,11 +100,10 @@ pub fn container(case: &Case) -> Result<ContainerKeys> {
         created: 0,
         scan: pellucid::scan::Scan::default(),
         flags: pellucid::flags::Flags::default(),
-        second: None,
+        second: (version(case) == wal::Version::Second).then(Second::default),
         deks: vec![row],
         protectors: vec![],
-    };
-    ContainerKeys::new(&header, &dek)
+    })
 }
 
 fn page(case: &Case) -> Result<()> {
@@ -152,17 +167,17 @@ fn intermediate_values(case: &Case) {
 /// A WAL header gives no error but for a later version: what is not ours is handed to SQLite so that it finds no log.
 fn wal_header(case: &Case) -> Result<()> {
     let sealed: [u8; wal::HEADER_BYTES] = case.body.clone().try_into().unwrap();
-    let mut handed = sealed;
-    wal::unmark_header(&mut handed, wal::Version::First);
+    let (mut handed, version) = (sealed, version(case));
+    wal::unmark_header(&mut handed, version);
     // Who does not ask, still finds no log.
-    wal::refuse_other(&sealed, wal::Version::First)
+    wal::refuse_other(&sealed, version)
         .inspect_err(|_| assert_eq!(WalHeader::parse(&handed), None))?;
     assert_eq!(handed, case.array("sqlite"), "as handed to SQLite");
-    if !WalHeader::parse(&sealed).is_some_and(|header| header.sealed.is_some()) {
+    if WalHeader::parse_sealed(&sealed, version).is_none() {
         assert_eq!(WalHeader::parse(&handed), None, "SQLite would accept it");
         return Err(Error::corrupt(Subject::WalHeader, "not of a sealed WAL, or damaged"));
     }
-    wal::mark_header(&mut handed, wal::Version::First);
+    wal::mark_header(&mut handed, version);
     assert_eq!(handed, sealed, "marked again");
     Ok(())
 }
@@ -170,7 +185,10 @@ fn wal_header(case: &Case) -> Result<()> {
 fn wal_frame(case: &Case) -> Result<()> {
     let keys = container(case)?;
     let number = case.number("frame") as u32;
-    let run = wal::Run::of(&[0; wal::HEADER_BYTES], wal::Version::First);
+    let (run, stamp) = match case.get("run") {
+        None => (wal::Run::of(&[0; wal::HEADER_BYTES], wal::Version::First), wal::Stamp::default()),
+        Some(_) => (wal::Run::second(&case.array("run")), stamp(case)),
+    };
     let mut frame = vec![0xAA; case.body.len()];
     let opened = wal::open_frame(&keys, &run, number, &case.body, &mut frame);
     if opened.is_err() {
@@ -178,17 +196,30 @@ fn wal_frame(case: &Case) -> Result<()> {
         return opened;
     }
     assert_eq!(frame, case.bytes("sqlite"));
+    if run.version() == wal::Version::Second {
+        assert_eq!(wal::Stamp::of(&case.body), stamp);
+    }
     let mut sealed = vec![0; frame.len()];
-    wal::seal_frame(
-        &keys,
-        &mut nonces(case),
-        (&run, wal::Stamp::default()),
-        number,
-        &frame,
-        &mut sealed,
-    )?;
+    wal::seal_frame(&keys, &mut nonces(case), (&run, stamp), number, &frame, &mut sealed)?;
     assert_eq!(sealed, case.body, "sealed again");
     Ok(())
+}
+
+/// The stamp that a frame of version 2 has.
+fn stamp(case: &Case) -> wal::Stamp {
+    let marks: Vec<&str> = case.text("stamp").split_whitespace().collect();
+    let known =
+        ["first", "synced-before", "stepped-back", "reseals-only", "mark-follows", "nothing"];
+    assert!(marks.iter().all(|mark| known.contains(mark)), "{marks:?}");
+    wal::Stamp {
+        time: wal::Time::from_units(case.number("time")),
+        count: case.number("recoveries") as u16,
+        first: marks.contains(&"first"),
+        synced_before: marks.contains(&"synced-before"),
+        stepped_back: marks.contains(&"stepped-back"),
+        reseals_only: marks.contains(&"reseals-only"),
+        mark_follows: marks.contains(&"mark-follows"),
+    }
 }
 
 fn journal_header(case: &Case) -> Result<()> {
@@ -262,6 +293,33 @@ fn wear(case: &Case) -> Result<()> {
     Ok(())
 }
 
+/// Sector 2 of a database of version 2, which any DEK of the header may have signed.
+fn log_sector(case: &Case) -> Result<()> {
+    let id = case.array("file-id");
+    let older = case.get("older-dek").map(|_| case.array("older-dek"));
+    let older = older.map(|mut bytes| Dek::from_secret(Secret32::new(&mut bytes)));
+    let current = dek(case);
+    let keys = std::iter::once(&current).chain(&older).map(|dek| HeaderKey::derive(dek, &id));
+    let keys = keys.collect::<Result<Vec<_>>>()?;
+    let sector = LogSector::parse(&case.body.clone().try_into().unwrap(), &keys)?;
+    let expected = LogSector {
+        wear: Wear {
+            generation: case.number("generation") as u32,
+            reserved: case.number("reserved"),
+        },
+        recoveries: case.number("recoveries") as u32,
+        counted: case.number("counted") as u32,
+        under_way: case.text("under-way") == "yes",
+        run: case.array("run"),
+        before: case.array("run-before"),
+        before_ended: wal::Time::from_units(case.number("ended")),
+    };
+    assert_eq!(sector, expected);
+    let by = keys.last().unwrap();
+    assert_eq!(sector.encode(by)[..], case.body, "encoded again");
+    Ok(())
+}
+
 /// What a case has at hand.
 struct Keys<'a> {
     key_files: Vec<KeyFile>,
@@ -310,6 +368,7 @@ impl KeySource for Keys<'_> {
 fn header(case: &Case) -> Result<()> {
     let copy = case.number("copy") as u8;
     let header = Header::parse(&case.body, copy)?;
+    header.check_readable()?;
     let dek = header.unwrap(&Keys::of(case))?;
     let header_key = HeaderKey::derive(&dek, &header.file_id)?;
     Header::authenticate(&case.body, &header_key, copy)?;
@@ -327,12 +386,14 @@ fn header(case: &Case) -> Result<()> {
     assert_eq!(header.algorithm()?, algorithm(case));
     let flags = case.get("flags").map_or([0; 6], |_| case.array("flags"));
     assert_eq!(header.flags.encode(), flags);
+    assert_eq!(header.second, second(case));
     let again = header.encode(&header_key);
-    match flags[2..4] == [0; 2] {
-        true => assert_eq!(again?[..], case.body, "encoded again"),
-        false => {
-            let told = again.expect_err("a read-only flag, and written").to_string();
-            assert!(told.contains("read-only flags"), "{told}");
+    match (flags[2..4] == [0; 2], case.get("writable") != Some("no")) {
+        (true, true) => assert_eq!(again?[..], case.body, "encoded again"),
+        (is_known, _) => {
+            let told = again.expect_err("only a newer version may write it").to_string();
+            let says = if is_known { "only a newer version" } else { "read-only flags" };
+            assert!(told.contains(says), "{told}");
         }
     }
     if case.get("older-page").is_some() {
@@ -343,6 +404,26 @@ fn header(case: &Case) -> Result<()> {
         assert_eq!(plain, case.bytes("plaintext"));
     }
     Ok(())
+}
+
+/// The fields that a header of version 2 has.
+fn second(case: &Case) -> Option<Second> {
+    let model = case.get("recovery-model")?;
+    let models = [RecoveryModel::Full, RecoveryModel::BulkLogged, RecoveryModel::Simple];
+    let marks: Vec<&str> = case.text("marks").split_whitespace().collect();
+    let known = ["index-in-memory", "chain", "restoring", "standby", "nothing"];
+    assert!(marks.iter().all(|mark| known.contains(mark)), "{marks:?}");
+    Some(Second {
+        model: models.into_iter().find(|known| known.name() == model).unwrap(),
+        index_in_memory: marks.contains(&"index-in-memory"),
+        has_chain: marks.contains(&"chain"),
+        is_restoring: marks.contains(&"restoring"),
+        is_standby: marks.contains(&"standby"),
+        fork: case.array("fork"),
+        chain_begins: case.number("chain-begins"),
+        handed_out: case.number("handed-out"),
+        witness: case.array("witness"),
+    })
 }
 
 /// An instance with the keys of the case and these files.
