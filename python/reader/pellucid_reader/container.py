@@ -11,8 +11,11 @@ from typing import BinaryIO
 
 from .errors import Corrupt, Unauthentic, Unsupported
 from .expected import Expected
-from .header import REGION_BYTES, State, choose_header, parse_sector_0
+from .header import REGION_BYTES, Header, State, choose_header, parse_sector_0
 from .journal import LOCK_BYTE, Journal
+from .log_sector import BYTES as LOG_SECTOR_BYTES
+from .log_sector import OFFSET as LOG_SECTOR_OFFSET
+from .log_sector import LogSector, header_keys, parse_log_sector
 from .protector import KeysAtHand, unwrap
 from .unit import TAIL_BYTES, FileKind, Opener
 from .wal import Wal
@@ -68,6 +71,7 @@ def read_pages(
         name = header.state.name.lower().replace("_", " ")
         if header.state == State.PROTECTION_CHANGE:
             raise Unsupported(f"{path}: state {name} needs a newer version")
+        header.check_readable()
         if not header.keys_fit_state():
             raise Corrupt(f"{path}: the header's state is {name}, but its keys belong to another state")
         if header.state not in (State.ENCRYPTED, State.KEY_CHANGE):
@@ -76,12 +80,37 @@ def read_pages(
 
         opener = header.opener(unwrap(header, keys))
         expected.check(header, file.seek(0, 2) > REGION_BYTES)
-        yield from _pages(files, file, path, opener, header.page_size, note)
+        sector = _log_sector(region, opener) if header.version == 2 else None
+        yield from _pages(files, file, path, opener, header, sector, note)
+
+
+def _log_sector(region: bytes, opener: Opener) -> LogSector | None:
+    """None if it says nothing: a power cut can have torn it."""
+    try:
+        return parse_log_sector(region[LOG_SECTOR_OFFSET : LOG_SECTOR_OFFSET + LOG_SECTOR_BYTES], header_keys(opener))
+    except (Unauthentic, Unsupported):
+        return None
 
 
 def _pages(
-    files: ExitStack, file: BinaryIO, path: Path, opener: Opener, page_size: int, note: Callable[[str], None]
+    files: ExitStack,
+    file: BinaryIO,
+    path: Path,
+    opener: Opener,
+    header: Header,
+    sector: LogSector | None,
+    note: Callable[[str], None],
 ) -> Iterator[bytes]:
+    page_size = header.page_size
+
+    def has_page(number: int, content: bytes) -> bool:
+        file.seek(REGION_BYTES + (number - 1) * len(content))
+        raw = file.read(len(content))
+        try:
+            return len(raw) == len(content) and open_page(raw, number, opener) == content
+        except Unauthentic:
+            return False
+
     pages_total = -(-(file.seek(0, 2) - REGION_BYTES) // page_size)
     journal = wal = None
     # SQLite ignores both beside an empty database.
@@ -95,7 +124,7 @@ def _pages(
                 page_size, pages_total = journal.page_size, journal.pages_total
         beside = _open_beside(files, path, "-wal")
         if beside:
-            wal = Wal(beside, opener, page_size)
+            wal = Wal(beside, opener, page_size, header.version, sector, has_page)
             if wal.lost and os.environ.get("PELLUCID_STRICT_LOG") == "1":
                 raise Unauthentic(f"{wal.lost}; a damaged log is an error here (PELLUCID_STRICT_LOG)")
             for line in filter(None, (wal.note, wal.lost)):

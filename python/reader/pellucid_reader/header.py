@@ -9,7 +9,7 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -22,11 +22,12 @@ from .unit import FIRST_FOUR, Algorithm, Dek, Opener, commitment, hkdf
 REGION_BYTES = 16384
 COPY_OFFSETS = (2048, 9216)
 COPY_BYTES = 7168
-FORMAT_VERSION = 1
+NEWEST_VERSION = 2
 PROTECTORS_MAX = 8
 DEK_ROW_BYTES = 104
 FLAGS_OFFSET = 120
-ROWS_OFFSET = 128
+SECOND_OFFSET = 128
+ROWS_OFFSETS = {1: 128, 2: 192}
 MAC_OFFSET = 7104
 SUM_OFFSET = 7136
 
@@ -65,6 +66,47 @@ def parse_sector_0(sector: bytes) -> Sector0 | None:
     )
 
 
+class RecoveryModel(IntEnum):
+    FULL = 1
+    BULK_LOGGED = 2
+    SIMPLE = 3
+
+
+class Marks(IntFlag):
+    INDEX_IN_MEMORY = 1
+    CHAIN = 2
+    RESTORING = 4
+    STANDBY = 8
+
+
+@dataclass(frozen=True)
+class Second:
+    """What a header of version 2 has and one of version 1 has not."""
+
+    model: RecoveryModel
+    marks: Marks
+    fork: bytes
+    chain_begins: int
+    handed_out: int
+    witness: bytes
+
+
+def parse_second(raw: bytes, thing: str) -> Second:
+    if raw[70] & ~15:
+        raise Unsupported(f"{thing}: marks {raw[70]} are not known")
+    if raw[69] not in list(RecoveryModel):
+        raise Unsupported(f"{thing}: recovery model {raw[69]} is not known")
+    fields = raw[SECOND_OFFSET : ROWS_OFFSETS[2]]
+    return Second(
+        model=RecoveryModel(raw[69]),
+        marks=Marks(raw[70]),
+        fork=fields[:16],
+        chain_begins=int.from_bytes(fields[16:24], "big"),
+        handed_out=int.from_bytes(fields[24:32], "big"),
+        witness=fields[32:],
+    )
+
+
 @dataclass(frozen=True)
 class DekRow:
     first_generation: int
@@ -83,6 +125,8 @@ class Header:
 
     copy: int
     raw: bytes
+    version: int
+    second: Second | None
     sequence: int
     file_id: bytes
     page_size: int
@@ -96,6 +140,11 @@ class Header:
     @property
     def current_row(self) -> DekRow:
         return next(row for row in self.rows if row.current)
+
+    def check_readable(self) -> None:
+        """What is read-only is nothing to a reader."""
+        if self.second and Marks.RESTORING in self.second.marks:
+            raise Unsupported(f"header copy {self.copy}: the database is being restored, which needs a newer version")
 
     def keys_fit_state(self) -> bool:
         """Plain units only where that is what the state says."""
@@ -151,10 +200,12 @@ def parse_header(raw: bytes, copy: int) -> Header:
     version = int.from_bytes(raw[16:20], "big")
     if version == 0:
         raise Corrupt(f"{thing}: format version 0")
-    if version > FORMAT_VERSION:
-        raise Unsupported(f"{thing}: format version {version} is newer than {FORMAT_VERSION}")
+    if version > NEWEST_VERSION:
+        raise Unsupported(f"{thing}: format version {version} is newer than {NEWEST_VERSION}")
     check_flags(raw[FLAGS_OFFSET : FLAGS_OFFSET + FLAGS_BYTES], thing)
-    check_zeros(raw, [(55, 56), (69, 72), (FLAGS_OFFSET + FLAGS_BYTES, ROWS_OFFSET)], thing)
+    second = parse_second(raw, thing) if version == 2 else None
+    check_zeros(raw, [(55, 56), (71 if second else 69, 72), (FLAGS_OFFSET + FLAGS_BYTES, SECOND_OFFSET)], thing)
+    rows_offset = ROWS_OFFSETS[version]
 
     page_size = int.from_bytes(raw[48:52], "big")
     if page_size not in (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536):
@@ -167,10 +218,10 @@ def parse_header(raw: bytes, copy: int) -> Header:
         raise LimitReached(f"{thing}: {raw[53]} protectors, more than {PROTECTORS_MAX}")
 
     used = int.from_bytes(raw[20:24], "big")
-    protectors_offset = ROWS_OFFSET + DEK_ROW_BYTES * raw[54]
+    protectors_offset = rows_offset + DEK_ROW_BYTES * raw[54]
     if not protectors_offset <= used <= MAC_OFFSET:
         raise Corrupt(f"{thing}: its fields are longer than the copy")
-    offsets = range(ROWS_OFFSET, protectors_offset, DEK_ROW_BYTES)
+    offsets = range(rows_offset, protectors_offset, DEK_ROW_BYTES)
     rows = [_parse_row(raw[at : at + DEK_ROW_BYTES], version, thing) for at in offsets]
     if sum(row.current for row in rows) != 1:
         raise Corrupt(f"{thing}: not one current DEK")
@@ -192,6 +243,8 @@ def parse_header(raw: bytes, copy: int) -> Header:
     return Header(
         copy=copy,
         raw=raw,
+        version=version,
+        second=second,
         sequence=int.from_bytes(raw[24:32], "big"),
         file_id=raw[32:48],
         page_size=page_size,

@@ -71,13 +71,17 @@ def commitment(dek: bytes, file_id: bytes) -> bytes:
     return hkdf(dek, file_id, b"pellucid/1 commitment")
 
 
-def associated_data(kind: FileKind, generation: int, file_id: bytes, position: int, extra: bytes = b"") -> bytes:
+def associated_data(
+    kind: FileKind, generation: int, file_id: bytes, position: int, extra: bytes = b"", run: bytes = b""
+) -> bytes:
+    """`run` is what ties a frame of version 2 to its log."""
     return (
-        bytes([1, kind, 0, 0])
+        bytes([2 if run else 1, kind, 0, 0])
         + generation.to_bytes(4, "big")
         + file_id
         + position.to_bytes(8, "big")
         + extra.ljust(20, b"\0")
+        + run
     )
 
 
@@ -145,11 +149,11 @@ class Opener:
     deks: Sequence[Dek]
     _keys: dict[tuple[int, int], tuple[Dek, bytes]] = field(default_factory=dict, repr=False)
 
-    def open(self, kind: FileKind, unit: bytes, position: int, extra: bytes, thing: str) -> bytes:
+    def open(self, kind: FileKind, unit: bytes, position: int, extra: bytes, thing: str, run: bytes = b"") -> bytes:
         """The plaintext; `thing` names the unit in the message."""
         generation = int.from_bytes(unit[-20:-16], "big")
         dek, key = self._key(kind, generation, thing)
-        aad = associated_data(kind, generation, dek.file_id or self.file_id, position, extra)
+        aad = associated_data(kind, generation, dek.file_id or self.file_id, position, extra, run)
         plaintext = open_plain_unit(key, aad, unit) if dek.plain else open_unit(dek.algorithm, key, aad, unit)
         if plaintext is None:
             raise Unauthentic(f"{thing}: authentication tag does not match")

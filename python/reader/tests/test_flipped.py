@@ -73,7 +73,8 @@ class Flipped(unittest.TestCase):
         flags_offset = 128 + 104 + 1
         for what, offset, value, resummed, expected in (
             ("a damaged version", 19, 2, False, Corrupt),
-            ("a newer version", 19, 2, True, Unsupported),
+            ("a newer version", 19, 3, True, Unsupported),
+            ("version 2, whose fields are not there", 19, 2, True, Unsupported),
             ("state unencrypted over a key that seals", 52, 1, True, Corrupt),
             ("state protection change", 52, 6, True, Unsupported),
             ("an unknown flag of a key", 128 + 9, 9, True, Unsupported),

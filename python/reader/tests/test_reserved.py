@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pellucid_reader import errors, journal, keyring, media
 from pellucid_reader.blake3 import blake3
 from pellucid_reader.header import parse_header, parse_sector_0
+from pellucid_reader.log_sector import parse_log_sector
 from pellucid_reader.protector import KeysAtHand
 from pellucid_reader.unit import hkdf
 
@@ -59,6 +60,42 @@ class Reserved(unittest.TestCase):
             self.each(case.body, [*places, 120, 121], parse)
             for place in range(122, 126):  # read-only and compatible flags are nothing to a reader
                 parse(case.body[:place] + b"\x40" + case.body[place + 1 :])
+
+    def test_headers_of_version_2(self) -> None:
+        for name in ("header_second", "header_second-older-dek"):
+            case = vector(name)
+            key = hkdf(case.bytes("dek"), case.bytes("file-id"), b"pellucid/1 header")
+
+            def parse(raw: bytes, key: bytes = key) -> object:
+                return parse_header(summed(raw[:7104] + hmac.digest(key, raw[:7104], "sha256") + bytes(32)), 0)
+
+            rows, used = case.body[54], int.from_bytes(case.body[20:24], "big")
+            current = 192 + 104 * (rows - 1)
+            places = [55, 71, 126, 127, *range(current + 44, current + 104), *range(used, 7104)]
+            for row in range(rows):
+                places += [192 + 104 * row + 10, 192 + 104 * row + 11]
+            self.each(case.body, [*places, 120, 121], parse)
+            for model in (0, *range(4, 256)):
+                with self.assertRaises(errors.Unsupported):
+                    parse(case.body[:69] + bytes([model]) + case.body[70:])
+            for marks in range(256):
+                read = case.body[:70] + bytes([marks]) + case.body[71:]
+                if marks & ~15:
+                    with self.assertRaises(errors.Unsupported):
+                        parse(read)
+                else:
+                    self.assertEqual(parse(read).second.marks, marks)
+
+    def test_sector_2(self) -> None:
+        case = vector("log-sector_written")
+        key = hkdf(case.bytes("dek"), case.bytes("file-id"), b"pellucid/1 header")
+
+        def parse(raw: bytes) -> object:
+            mac = hmac.digest(key, (1024).to_bytes(8, "big") + raw[:96], "sha256")
+            return parse_log_sector(raw[:96] + mac, [key])
+
+        self.assertEqual(parse(case.body), parse_log_sector(case.body, [key]))
+        self.each(case.body, [*range(28, 31), *range(88, 96)], parse)
 
     def test_sector_0(self) -> None:
         for name, free in (("sector-0_sealed", 48), ("sector-0_laying", 88)):

@@ -6,7 +6,7 @@ compared. Resealing (`nonce`) is left out: a reader seals nothing.
 | object | met by the reader |
 |---|---|
 | `header`, `expected`, `sector-0`, `keyring`, `password-file`, `event-log`, `bundle`, `media`, `page`, `unit` | yes |
-| `wal`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `super-journal` | yes |
+| `log-sector`, `wal`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `super-journal` | yes |
 | `temporary-block` | no: its key is gone with its process. Opened here as a unit, because the page says how |
 | `wear` | no: it counts writes, and a reader makes none. Its HMAC is computed here, because the page says how |
 """
@@ -28,7 +28,9 @@ from pellucid_reader.container import open_page
 from pellucid_reader.events import Edited
 from pellucid_reader.expected import Expected, Memory, Pin, parse_check, parse_file_ids, parse_memory, parse_pin, pin_names
 from pellucid_reader.flags import check_zeros
-from pellucid_reader.header import State, parse_header, parse_sector_0
+from pellucid_reader.header import Marks, State, parse_header, parse_sector_0
+from pellucid_reader.log_end import stamp_of
+from pellucid_reader.log_sector import header_keys, parse_log_sector
 from pellucid_reader.protector import Certificate, KeysAtHand, unwrap
 from pellucid_reader.unit import (
     Algorithm,
@@ -79,9 +81,17 @@ class Case:
     def number(self, key: str) -> int:
         return int(self.lines[key])
 
+    def version(self) -> int:
+        """Of the database that it is of."""
+        return int(self.lines.get("database-version", "1"))
+
     def opener(self) -> Opener:
         dek = Dek(1, FOREVER, Algorithm[self["algorithm"]], self.bytes("dek"))
         return Opener(self.bytes("file-id"), self.number("generation"), [dek])
+
+
+def marks_of(case: Case, key: str) -> list[str]:
+    return sorted(mark.replace("-", "_") for mark in case[key].split() if mark != "nothing")
 
 
 class Vectors(unittest.TestCase):
@@ -110,11 +120,19 @@ class Vectors(unittest.TestCase):
         self.assertEqual(page, case.bytes("plaintext") + bytes(32))
 
     def open_wal_header(self, case: Case) -> None:
-        self.assertEqual(wal.open_wal_header(case.body), case.bytes("sqlite"))
+        self.assertEqual(wal.open_wal_header(case.body, case.version()), case.bytes("sqlite"))
 
     def open_wal(self, case: Case) -> None:
-        log = wal.Wal(io.BytesIO(case.body), case.opener(), case.number("page-size"))
+        opener, sector = case.opener(), None
+        if case.bytes("sector"):
+            sector = parse_log_sector(case.bytes("sector"), header_keys(opener))
+        file, in_file = io.BytesIO(case.body), case.lines.get("in-file") == "yes"
+        log = wal.Wal(file, opener, case.number("page-size"), case.version(), sector, lambda *page: in_file)
         if log.lost:  # as PELLUCID_STRICT_LOG=1 has it
+            if log.found:
+                self.assertEqual((log.found.commits, log.found.attacked), (case.number("lost"), case["sure"] == "yes"))
+                where = f"frame {log.found.frame}:" if log.found.frame else "WAL header: damaged"
+                self.assertIn(where, case["error"])
             raise errors.Unauthentic(log.lost)
         self.assertEqual((log.last_commit, log.pages_total), (case.number("frames"), case.number("pages")))
 
@@ -123,7 +141,22 @@ class Vectors(unittest.TestCase):
         self.assertEqual(gone, case["says"] == "committed")
 
     def open_wal_frame(self, case: Case) -> None:
-        self.assertEqual(wal.open_frame(case.body, case.number("frame"), case.opener()), case.bytes("sqlite"))
+        frame = wal.open_frame(case.body, case.number("frame"), case.opener(), case.bytes("run"))
+        self.assertEqual(frame, case.bytes("sqlite"))
+        if case.bytes("run"):
+            stamp = stamp_of(case.body)
+            self.assertEqual((stamp.time, stamp.count), (case.number("time"), case.number("recoveries")))
+            marks = [name for name, value in vars(stamp).items() if value is True]
+            self.assertEqual(sorted(marks), marks_of(case, "stamp"))
+
+    def open_log_sector(self, case: Case) -> None:
+        deks = [bytes for bytes in (case.bytes("dek"), case.bytes("older-dek")) if bytes]
+        keys = [hkdf(dek, case.bytes("file-id"), b"pellucid/1 header") for dek in deks]
+        sector = parse_log_sector(case.body, keys)
+        self.assertEqual(sector.under_way, case["under-way"] == "yes")
+        self.assertEqual((sector.run, sector.run_before), (case.bytes("run"), case.bytes("run-before")))
+        for field in ("generation", "reserved", "recoveries", "counted", "ended"):
+            self.assertEqual(getattr(sector, field), case.number(field), field)
 
     def open_journal_header(self, case: Case) -> None:
         opened = journal.open_journal_header(case.body, case.number("offset"), case.opener())
@@ -232,6 +265,7 @@ class Vectors(unittest.TestCase):
 
     def open_header(self, case: Case) -> None:
         header = parse_header(case.body, case.number("copy"))
+        header.check_readable()
         dek = unwrap(header, self.keys_of(case))
         opener = header.opener(dek)
         self.assertEqual(dek, case.bytes("dek"))
@@ -244,6 +278,15 @@ class Vectors(unittest.TestCase):
             [header.generation, header.sequence, header.page_size, header.birth],
             [case.number(key) for key in ("generation", "sequence", "page-size", "created")],
         )
+        self.assertEqual(header.second is not None, "recovery-model" in case.lines)
+        if header.second:
+            second = header.second
+            self.assertEqual(second.model.name, case["recovery-model"])
+            marks = sorted(mark.name.lower() for mark in Marks if mark in second.marks)
+            self.assertEqual(marks, marks_of(case, "marks"))
+            self.assertEqual((second.fork, second.witness), (case.bytes("fork"), case.bytes("witness")))
+            numbers = (case.number("chain-begins"), case.number("handed-out"))
+            self.assertEqual((second.chain_begins, second.handed_out), numbers)
         if "older-dek" in case.lines:
             self.assertIn(case.bytes("older-dek"), [row.key for row in opener.deks])
             self.assertEqual(open_page(case.bytes("older-page"), 7, opener), case.bytes("plaintext") + bytes(32))
