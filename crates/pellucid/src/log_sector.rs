@@ -13,7 +13,7 @@ use crate::wal::{Time, Version, RUN_BYTES};
 pub const LOG_SECTOR_BYTES: usize = 128;
 const MAC_AT: usize = 96;
 const UNDER_WAY: u32 = 1;
-const ZEROS: [std::ops::Range<usize>; 1] = [88..MAC_AT];
+const ZEROS: std::ops::Range<usize> = 88..MAC_AT;
 
 /// Encodes sector 2 of a new file, by the version of its header: the wear count, and no log.
 pub fn encode_first(header: &Header, wear: Wear, key: &HeaderKey) -> Vec<u8> {
@@ -72,7 +72,7 @@ impl LogSector {
         if !keys.into_iter().any(|key| key.verify(&signed, &bytes[MAC_AT..])) {
             return Err(Error::unauthentic(Subject::Wear, "authentication tag does not match"));
         }
-        check_zeros(bytes, ZEROS, || Subject::Wear)?;
+        check_zeros(bytes, std::iter::once(ZEROS), || Subject::Wear)?;
         let sector = Self::fields(bytes);
         match word(bytes, 28) {
             0 | UNDER_WAY => Ok(sector),
