@@ -138,14 +138,15 @@ pub fn audit_with(
 ) -> Result<Audit, DatabaseError> {
     let mut audit = Audit::default();
     let (handle, began) = begin(path, load, &mut audit)?;
-    // The log of a later version is no damage, and its content is unknown.
-    pellucid_vfs::refuse_newer_at(&pellucid_files::paths::beside(path, "-wal"))?;
     let (lower, container) = opened::sealed(&handle)?.ok_or_else(|| {
         pellucid::Error::misuse(
             pellucid::Subject::File(path.to_owned()),
             "not an encrypted database",
         )
     })?;
+    // The log of a later version than the database is no damage, and belongs to another state of it.
+    let log = pellucid_files::paths::beside(path, "-wal");
+    pellucid_vfs::refuse_other_at(&log, container.version())?;
     audit.file_id = container.header().map_or([0; 16], |header| header.file_id);
     if began.is_ok() {
         handle.run("COMMIT")?;

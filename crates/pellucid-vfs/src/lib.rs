@@ -112,4 +112,4 @@ pub use in_memory::reserve as reserve_in_memory;
 pub use lower::{ReadEnd, CALL_BYTES};
 pub use main_file::truncated as truncated_file;
 pub use vfs::{make_default, register, NAME};
-pub use wal_file::refuse_newer_at;
+pub use wal_file::refuse_other_at;

@@ -225,6 +225,18 @@ pub fn refuse_newer_at(path: &Path) -> pellucid::Result<()> {
     }
 }
 
+/// The same, and refuses the log of another version than its database.
+///
+/// # Errors
+/// As [`refuse_other`].
+pub fn refuse_other_at(path: &Path, of_database: Version) -> pellucid::Result<()> {
+    let mut header = [0; HEADER_BYTES];
+    match pellucid_files::regular::open(path).and_then(|mut log| log.read_exact(&mut header)) {
+        Ok(()) => refuse_other(&header, of_database),
+        Err(_) => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;

@@ -143,13 +143,20 @@ fn with_version(wal: &mut [u8], version: u32) {
 
 #[test]
 fn the_log_of_a_newer_version_is_refused_and_left_as_it_is() {
-    for (version, torn) in [(0x5045_4c02, false), (0x5045_4c02, true), (0x5045_4c05, false)] {
+    for (version, torn, newest) in [
+        // Of the version that a database of version 2 has.
+        (0x5045_4c02, false, "0x50454c01"),
+        (0x5045_4c02, true, "0x50454c01"),
+        (0x5045_4c04, false, "0x50454c02"),
+        (0x5045_4c04, true, "0x50454c02"),
+        (0x5045_4c05, false, "0x50454c02"),
+    ] {
         let place = with_wal();
         edit(&place.path("app.db-wal"), |wal| {
             with_version(wal, version);
             wal[27] ^= u8::from(torn);
         });
-        refuse_everything(&place, &format!("version {version:#x} is newer than 0x50454c01"));
+        refuse_everything(&place, &format!("version {version:#x} is newer than {newest}"));
         // With its own version it is the log it was.
         edit(&place.path("app.db-wal"), |wal| with_version(wal, 0x5045_4c01));
         let told = sqlite3(&place, "SELECT count(*) FROM t WHERE b = 'in the log'");
@@ -162,12 +169,12 @@ fn the_log_of_a_newer_version_is_refused_and_left_as_it_is() {
 fn the_log_of_a_newer_version_is_not_deleted_beside_a_database_without_pages() {
     let place = with_wal();
     edit(&place.path("app.db"), |bytes| bytes.truncate(16384));
-    edit(&place.path("app.db-wal"), |wal| with_version(wal, 0x5045_4c02));
+    edit(&place.path("app.db-wal"), |wal| with_version(wal, 0x5045_4c04));
     // Where the keyring has seen pages at the path, a header alone is refused before.
     std::fs::remove_dir_all(place.path("keys/keyring/paths")).unwrap();
     let before = std::fs::read(place.path("app.db-wal")).unwrap();
     let told = sqlite3(&place, "SELECT count(*) FROM sqlite_schema");
-    assert!(told.code != 0 && told.stderr.contains("version 0x50454c02"), "{told:?}");
+    assert!(told.code != 0 && told.stderr.contains("version 0x50454c04"), "{told:?}");
     assert!(before == std::fs::read(place.path("app.db-wal")).unwrap());
 }
 
