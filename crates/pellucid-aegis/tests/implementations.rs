@@ -2,6 +2,7 @@
 //!
 //! Method: the test vectors of draft-irtf-cfrg-aegis-aead; then texts of many lengths, sealed also by the crate `aegis` in
 //! its pure-Rust form, which shares no code with libaegis's; every flipped bit is refused and leaves zeros.
+#![allow(clippy::unwrap_used)]
 
 use pellucid_aegis::{Implementation, Key, NotAuthentic};
 
@@ -109,4 +110,21 @@ fn lengths_that_differ_and_keys_of_another_length_are_refused() {
     assert!(key.open(&[0; 32], &[], &[0; 3], &[0; 16], &mut opened).is_err());
     assert_eq!(opened, [0; 4]);
     assert_eq!(format!("{key:?}"), "Key(..)");
+}
+
+/// What tests that take authentication away rely on: the content comes, whatever the tag is.
+#[cfg(feature = "sabotage")]
+#[test]
+fn without_a_look_at_the_tag_the_content_comes() {
+    for implementation in Implementation::all() {
+        let key = Key::with(implementation, &[7; 32]).unwrap();
+        for length in [0, 1, 63, 64, 65, 480, 4064] {
+            let plain: Vec<u8> = (0..length).map(|i| (i * 3) as u8).collect();
+            let (mut sealed, mut opened) = (vec![0; length], vec![1; length]);
+            key.seal(&[3; 32], &[5; 52], &plain, &mut sealed).unwrap();
+            key.open_unchecked(&[3; 32], &[5; 52], &sealed, &mut opened).unwrap();
+            assert_eq!(opened, plain, "{implementation:?} {length}");
+        }
+        assert!(key.open_unchecked(&[3; 32], &[], &[0; 3], &mut [0; 4]).is_err());
+    }
 }

@@ -3,6 +3,7 @@
 //! Method: a thread seals and opens with each implementation; then its stack is read through `/proc/self/mem` and searched
 //! for both halves of the key, and for what the state begins with: each half with the nonce's added. The key itself lies in
 //! the heap. That the search finds something is shown by a key that is put there.
+#![allow(clippy::unwrap_used)]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
