@@ -99,12 +99,16 @@ fn core_file(place: &Place, process: u32) -> PathBuf {
 }
 
 fn place() -> Place {
+    place_under("AES_256")
+}
+
+fn place_under(algorithm: &str) -> Place {
     let place = Place::new();
     place.secret("passphrase", PASSPHRASE.as_bytes());
     place.secret("raw", &(100..132u8).rev().collect::<Vec<_>>());
-    place.sealed("certificate.db", &[]);
-    place.sealed("passphrase.db", &["--passphrase-file", "passphrase"]);
-    place.sealed("raw.db", &["--key-file", "raw"]);
+    place.sealed("certificate.db", &["--algorithm", algorithm]);
+    place.sealed("passphrase.db", &["--passphrase-file", "passphrase", "--algorithm", algorithm]);
+    place.sealed("raw.db", &["--key-file", "raw", "--algorithm", algorithm]);
     place
 }
 
@@ -151,6 +155,15 @@ fn no_key_in_the_dump(place: &Place, words: &[&str]) {
 #[test]
 fn no_key_is_in_the_dump_of_a_program_that_loads_the_extension() {
     let place = place();
+    std::fs::write(place.path("application.py"), APPLICATION).unwrap();
+    let extension = extension(&place);
+    no_key_in_the_dump(&place, &["/usr/bin/python3", "application.py", &extension]);
+}
+
+/// Whose cipher works with the key itself at each call, on the program's stack.
+#[test]
+fn no_key_is_in_the_dump_of_a_program_over_databases_under_aegis() {
+    let place = place_under("AEGIS_256");
     std::fs::write(place.path("application.py"), APPLICATION).unwrap();
     let extension = extension(&place);
     no_key_in_the_dump(&place, &["/usr/bin/python3", "application.py", &extension]);

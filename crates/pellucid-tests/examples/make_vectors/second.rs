@@ -3,7 +3,7 @@
 use pellucid::header::{DekRow, Header, Second};
 use pellucid::keys::{generation_cipher, HeaderKey};
 use pellucid::log_sector::{LogSector, LOG_SECTOR_BYTES};
-use pellucid::protector::{KeyFile, Wrapping};
+use pellucid::protector::{self, KeyFile, Wrapping};
 use pellucid::secret::Secret32;
 use pellucid::sector::{Wear, WEAR_LOG_OFFSET};
 use pellucid::unit::{self, FileKind, Place};
@@ -95,8 +95,20 @@ fn headers() -> Result<Vec<Case>> {
         refused("version-3", "format version 3 is newer than 2", 19, 3)?,
         good.failing("second-forged", "unauthentic", TAG).with_body(&with_checksum(forged)),
         older_dek(&good, &of)?,
+        under_aegis(&good, &key_file)?,
         good,
     ])
+}
+
+/// Version 1 refuses the algorithm as reserved.
+fn under_aegis(good: &Case, key_file: &KeyFile) -> Result<Case> {
+    let mut of = header(&dek(), FILE_ID, Algorithm::Aegis256)?;
+    of.second = Some(Second::default());
+    let (binding, mut protector) = (of.current_dek()?.binding(&FILE_ID), Vec::new());
+    protector::wrap(&dek(), &binding, &Wrapping::KeyFile(key_file))?.encode(&mut protector);
+    of.protectors = vec![protector];
+    let case = good.clone().with("kind", "second-AEGIS_256").with("algorithm", "AEGIS_256");
+    Ok(case.with_body(&encoded(&of)?))
 }
 
 /// Its rows begin at another place than those of version 1.
@@ -253,6 +265,9 @@ fn frames() -> Result<Vec<Case>> {
             .with_body(&seal(&run, stamp)?))
     };
     let good = of("second", "first synced-before", first)?;
+    let mut under_aegis = vec![0; frame.len()];
+    let aegis = container(Algorithm::Aegis256, GENERATION)?;
+    wal::seal_frame(&aegis, &mut Fixed(0), (&run, first), 2, &frame, &mut under_aegis)?;
     let refused = |kind: &str| good.failing(kind, "unauthentic", TAG);
     let with = |at: usize| {
         let mut run = *run.bytes();
@@ -278,6 +293,10 @@ fn frames() -> Result<Vec<Case>> {
         flip(refused("second-flipped-tag"), -1),
         refused("first-in-a-log-of-version-2").with_body(&sealed_as_first),
         in_first.failing("second-in-a-log-of-version-1", "unauthentic", TAG),
+        good.clone()
+            .with("kind", "second-AEGIS_256")
+            .with("algorithm", "AEGIS_256")
+            .with_body(&under_aegis),
         good,
     ])
 }
