@@ -4,7 +4,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS, REGION_BYTES};
+use pellucid::log_sector::LOG_SECTOR_BYTES;
+use pellucid::sector::WEAR_LOG_OFFSET;
 use pellucid::unit::TAIL_BYTES;
+use pellucid::wal::Version;
 
 use crate::storage::Files;
 use crate::world::{Name, PAGE};
@@ -15,6 +18,10 @@ pub const FRAME: usize = PAGE + 24;
 pub const LOG_HEADER: usize = 32;
 /// Where the pages begin.
 pub const REGION: usize = REGION_BYTES as usize;
+/// Bytes of it that tell the runs of a log apart.
+pub const RUN_BYTES: usize = 24;
+const LOG_SECTOR: std::ops::Range<usize> =
+    WEAR_LOG_OFFSET as usize..WEAR_LOG_OFFSET as usize + LOG_SECTOR_BYTES;
 const JOURNAL_COPIES: [std::ops::Range<usize>; 2] = [32..108, 256..332];
 
 /// The data encryption key that something is sealed under, by its commitment.
@@ -30,6 +37,8 @@ pub struct Head {
     pub dek: Dek,
     /// All keys that open: during a key change the one before, too.
     pub deks: Vec<Dek>,
+    /// Its version, of which its log is too.
+    pub version: Version,
     /// Of the instance whose keyring is there.
     pub is_own: bool,
 }
@@ -44,8 +53,20 @@ pub struct Unit {
     pub states: BTreeSet<usize>,
     /// Of a first page: how many pages there are.
     pub count: Option<u32>,
-    /// Of a frame: its number, and whether it ends a transaction.
-    pub frame: Option<(u32, bool)>,
+    /// Of a frame: where it was written.
+    pub frame: Option<Frame>,
+}
+
+/// Where a frame was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    pub number: u32,
+    /// It ends a transaction of a database with so many pages; 0 if it ends none.
+    pub ends: u32,
+    /// Bytes 8 to 31 of the log's header then.
+    pub run: Vec<u8>,
+    /// The tail of the frame before it, whose checksum it continues.
+    pub before: Vec<u8>,
 }
 
 /// A hot journal as it lay.
@@ -61,6 +82,7 @@ pub struct Journal {
 pub struct Archive {
     heads: HashMap<Vec<u8>, Head>,
     sectors: HashMap<Vec<u8>, [u8; 16]>,
+    log_sectors: HashMap<Vec<u8>, Dek>,
     pages: HashMap<Vec<u8>, Unit>,
     frames: HashMap<Vec<u8>, Unit>,
     log_headers: BTreeSet<Vec<u8>>,
@@ -68,7 +90,8 @@ pub struct Archive {
     journal_heads: HashMap<Vec<u8>, Dek>,
 }
 
-fn tail(unit: &[u8]) -> Vec<u8> {
+/// The tail of a unit, which no other has.
+pub fn tail(unit: &[u8]) -> Vec<u8> {
     unit[unit.len() - TAIL_BYTES..].to_vec()
 }
 
@@ -90,12 +113,14 @@ impl Archive {
                 is_off: header.is_switched_off(),
                 dek: header.current_dek().unwrap().commitment,
                 deks: header.deks.iter().map(|row| row.commitment).collect(),
+                version: Version::of_database(&header),
                 is_own: name != Name::Foreign,
             };
             self.heads.insert(copy.to_vec(), head);
         }
         let Some(head) = self.head(file) else { panic!("{name:?} has no header") };
         self.sectors.insert(file[..512].to_vec(), head.file_id);
+        self.log_sectors.entry(file[LOG_SECTOR].to_vec()).or_insert(head.dek);
         for (at, bytes) in file[REGION..].chunks_exact(PAGE).enumerate() {
             let known = Unit {
                 bytes: bytes.to_vec(),
@@ -109,6 +134,7 @@ impl Archive {
         }
         if log.len() > LOG_HEADER {
             self.log_headers.insert(log[..LOG_HEADER].to_vec());
+            let mut before = Vec::new();
             for (at, bytes) in log[LOG_HEADER..].chunks_exact(FRAME).enumerate() {
                 let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
                 let known = Unit {
@@ -117,7 +143,12 @@ impl Archive {
                     page: word(0),
                     states: BTreeSet::new(),
                     count: None,
-                    frame: Some((at as u32 + 1, word(4) != 0)),
+                    frame: Some(Frame {
+                        number: at as u32 + 1,
+                        ends: word(4),
+                        run: log[LOG_HEADER - RUN_BYTES..LOG_HEADER].to_vec(),
+                        before: std::mem::replace(&mut before, tail(bytes)),
+                    }),
                 };
                 self.frames.entry(tail(bytes)).or_insert(known);
             }
@@ -131,7 +162,7 @@ impl Archive {
             return;
         }
         // Which of them SQLite reads.
-        let counted = self.log(log, &head.deks).counted;
+        let counted = self.log(log, &head, file).counted;
         let mut from_log = HashMap::new();
         for frame in log.get(LOG_HEADER..).unwrap_or_default().chunks_exact(FRAME).take(counted) {
             let unit = self.frames.get_mut(&tail(frame)).unwrap();
@@ -185,53 +216,14 @@ impl Archive {
         copies.filter_map(|copy| self.journal_heads.get(copy)).copied().next()
     }
 
-    /// What SQLite makes of a log beside a database under `deks`.
-    pub fn log(&self, log: &[u8], deks: &[Dek]) -> Log {
-        let frames: Vec<&[u8]> =
-            log.get(LOG_HEADER..).unwrap_or_default().chunks_exact(FRAME).collect();
-        let known = |at: usize| {
-            let unit = self.frame(frames[at]).filter(|unit| deks.contains(&unit.dek))?;
-            unit.frame.filter(|(number, _)| *number as usize == at + 1)
-        };
-        let is_whole =
-            log.get(..LOG_HEADER).is_some_and(|header| self.log_headers.contains(header));
-        let salts = log.get(16..24).unwrap_or_default();
-        let of_run = |at: usize| is_whole && frames[at][8..16] == *salts;
-        let mut good = 0;
-        let mut counted = 0;
-        while good < frames.len() && of_run(good) {
-            let Some((_, ends)) = known(good) else { break };
-            good += 1;
-            if ends {
-                counted = good;
-            }
-        }
-        // The commits of the first run of frames that open behind the place where the log ends.
-        let mut commits = 0;
-        let mut run: Option<&[u8]> = None;
-        for (at, frame) in frames.iter().enumerate().skip(if is_whole { good + 1 } else { 0 }) {
-            let opens = known(at).filter(|_| !is_whole || of_run(at));
-            match (opens, run) {
-                (None, None) => continue,
-                (None, Some(_)) => break,
-                (Some(_), Some(salts)) if frame[8..16] != *salts => break,
-                (Some((_, ends)), _) => {
-                    run = Some(&frame[8..16]);
-                    commits += usize::from(ends);
-                }
-            }
-        }
-        Log { counted, behind: commits, is_whole }
+    /// Whether these bytes are the header of some log.
+    pub fn is_log_header(&self, bytes: &[u8]) -> bool {
+        self.log_headers.contains(bytes)
     }
-}
 
-/// A log, as the oracle reads it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Log {
-    /// The frames that count.
-    pub counted: usize,
-    /// Whole commits behind a frame that does not count.
-    pub behind: usize,
-    /// Whether its header is one of a log.
-    pub is_whole: bool,
+    /// Sector 2 of a database of version 2 under `head`, if it is authentic.
+    pub fn log_sector<'a>(&self, file: &'a [u8], head: &Head) -> Option<&'a [u8]> {
+        let sector = file.get(LOG_SECTOR)?;
+        self.log_sectors.get(sector).filter(|dek| head.deks.contains(*dek)).map(|_| sector)
+    }
 }

@@ -5,7 +5,8 @@
 //! by a seed, and each time one thing is done with them: opened and read, written, checked, brought in from the log, backed
 //! up, verified or restored. An oracle that knows what every part is, and has no key, says beforehand what has to come of it:
 //! refused, told, lost commits kept and told, an older state that remains by design, or nothing at all. A case of which something
-//! else comes fails, with its number, which runs it again alone: `PELLUCID_ADVERSARY_CASE=N`.
+//! else comes fails, with its number, which runs it again alone. One database is of the other version of the format than all
+//! others, which are of version 2 with `PELLUCID_FORMAT=2`.
 //!
 //! It can fail: with each rule taken away (`PELLUCID_SABOTAGE`) some case of the first 5,000 has to.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -16,6 +17,7 @@ mod archive;
 mod caught;
 mod exchange;
 mod index;
+mod logs;
 mod media;
 mod name;
 mod oracle;
@@ -26,10 +28,11 @@ mod storage;
 mod verdict;
 mod world;
 
-use pellucid_tests::processes::{number, role, told};
+use pellucid_tests::content;
+use pellucid_tests::processes::{child, number, role, told};
 
-/// Cases of each change.
-const EACH_TIME: u64 = 100;
+/// Cases of each change, and of each version of the format.
+const EACH_TIME: u64 = 50;
 
 #[test]
 fn a_seeded_thousandth() {
@@ -38,6 +41,19 @@ fn a_seeded_thousandth() {
         number("PELLUCID_ADVERSARY_FIRST", 0),
         number("PELLUCID_ADVERSARY_CASES", EACH_TIME),
     );
+}
+
+/// The same where new databases are of the other version of the format.
+#[test]
+fn a_seeded_thousandth_of_the_other_version() {
+    let ended = child("cases")
+        .env("PELLUCID_FORMAT", (3 - content::version()).to_string())
+        .env("PELLUCID_ADVERSARY_PLACE", "")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
+    println!("{said}");
 }
 
 #[test]

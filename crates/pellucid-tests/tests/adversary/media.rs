@@ -218,6 +218,8 @@ fn judge(world: &World, media: Media, put: &[Option<Vec<u8>>], is_forged: bool) 
         by_header: true,
         also_idle: true,
         check_may_fail: false,
+        kept: None,
+        is_left: false,
         why: why.to_owned(),
     };
     let one = |class: Class, whose: Name, states: BTreeSet<usize>, may_fail: bool| Verdict {
@@ -228,6 +230,8 @@ fn judge(world: &World, media: Media, put: &[Option<Vec<u8>>], is_forged: bool) 
         by_header: true,
         also_idle: true,
         check_may_fail: false,
+        kept: None,
+        is_left: false,
         why: String::new(),
     };
     if is_forged {

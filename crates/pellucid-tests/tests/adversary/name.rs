@@ -15,6 +15,8 @@ pub enum Name {
     Off,
     /// A copy of the first, at another path, which went its own way.
     Copy,
+    /// WAL mode, of the other version of the format.
+    Other,
     /// Of another instance.
     Foreign,
     /// Not encrypted.
@@ -23,19 +25,20 @@ pub enum Name {
 
 impl Name {
     /// Each of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Log,
         Self::Roll,
         Self::Key,
         Self::Scan,
         Self::Off,
         Self::Copy,
+        Self::Other,
         Self::Foreign,
         Self::Plain,
     ];
     /// Those whose paths are pinned.
-    pub const PINNED: [Self; 6] =
-        [Self::Log, Self::Roll, Self::Key, Self::Scan, Self::Off, Self::Copy];
+    pub const PINNED: [Self; 7] =
+        [Self::Log, Self::Roll, Self::Key, Self::Scan, Self::Off, Self::Copy, Self::Other];
 
     /// Its file.
     pub fn file(self) -> &'static str {
@@ -46,6 +49,7 @@ impl Name {
             Self::Scan => "scan.db",
             Self::Off => "off.db",
             Self::Copy => "copy.db",
+            Self::Other => "other.db",
             Self::Foreign => "foreign.db",
             Self::Plain => "plain.db",
         }
@@ -53,7 +57,10 @@ impl Name {
 
     /// Whether it is in WAL mode.
     pub fn has_log(self) -> bool {
-        matches!(self, Self::Log | Self::Key | Self::Scan | Self::Copy | Self::Foreign)
+        matches!(
+            self,
+            Self::Log | Self::Key | Self::Scan | Self::Copy | Self::Other | Self::Foreign
+        )
     }
 
     /// Its journal mode.

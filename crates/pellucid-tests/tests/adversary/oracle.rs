@@ -9,6 +9,7 @@ use pellucid::header::COPY_OFFSETS;
 
 use crate::archive::{Archive, Head, FRAME, LOG_HEADER, REGION};
 use crate::exchange::Exchange;
+use crate::logs::{self, Lost};
 use crate::world::{Name, World, PAGE};
 
 /// What has to come of a case.
@@ -69,6 +70,10 @@ pub struct Verdict {
     pub also_idle: bool,
     /// The same, of a check: it looks at a journal that nobody plays back.
     pub check_may_fail: bool,
+    /// What the rest of a damaged log is kept as.
+    pub kept: Option<&'static str>,
+    /// Database and log stay as they are.
+    pub is_left: bool,
     pub why: String,
 }
 
@@ -94,6 +99,8 @@ fn refused(why: &str) -> Verdict {
         by_header: true,
         also_idle: true,
         check_may_fail: false,
+        kept: None,
+        is_left: false,
         why: why.to_owned(),
     }
 }
@@ -200,15 +207,25 @@ fn content(world: &World, put: &Put, head: &Head) -> Verdict {
         by_header: false,
         also_idle: true,
         check_may_fail: false,
+        kept: None,
+        is_left: false,
         why: String::new(),
     };
+    let log = if put.is_link { &none } else { put.log.as_ref().unwrap_or(&none) };
+    if logs::is_of_other_version(archive, log, head.version) {
+        if log.len() > LOG_HEADER {
+            let refused = refused("a log of another version");
+            return Verdict { by_header: false, is_left: true, ..refused };
+        }
+        // SQLite does not look at a header alone, but who writes the next one does.
+        verdict.may_fail = true;
+    }
     let journal = if put.is_link { None } else { put.journal.as_ref().filter(|j| !j.is_empty()) };
     verdict.check_may_fail = journal.is_some();
     if let Some(verdict) = journal.and_then(|journal| played_back(archive, file, journal, head)) {
         return verdict;
     }
-    let log = if put.is_link { &none } else { put.log.as_ref().unwrap_or(&none) };
-    let found = archive.log(log, &head.deks);
+    let found = archive.log(log, head, file);
     let mut pages: Vec<Option<&[u8]>> = file[REGION..].chunks_exact(PAGE).map(Some).collect();
     let mut count = pages.len();
     let mut frames = std::collections::HashMap::new();
@@ -259,11 +276,13 @@ fn content(world: &World, put: &Put, head: &Head) -> Verdict {
     } else if !states.is_empty() {
         verdict.content = Content::One(states);
     }
-    if found.behind > 1 {
-        verdict.class = Class::Lost;
+    match found.lost {
+        Lost::Nothing => {}
+        // One commit behind a damaged frame may be of a torn transaction, or be lost.
+        Lost::Unsure => verdict.may_fail = true,
+        Lost::MayBe => (verdict.class, verdict.kept) = (Class::Lost, Some("-wal-maybe-lost-1")),
+        Lost::Attacked => (verdict.class, verdict.kept) = (Class::Lost, Some("-wal-lost-1")),
     }
-    // One commit behind a damaged frame may be of a torn transaction, or be lost.
-    verdict.may_fail |= found.behind == 1;
     verdict
 }
 
@@ -277,6 +296,8 @@ fn played_back(archive: &Archive, file: &[u8], journal: &[u8], head: &Head) -> O
         by_header: false,
         also_idle: true,
         check_may_fail: false,
+        kept: None,
+        is_left: false,
         why: "a journal".to_owned(),
     };
     if !head.deks.contains(&archive.journal(journal)?) {

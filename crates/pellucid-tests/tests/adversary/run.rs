@@ -144,11 +144,19 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
     if verdict.class == Class::Told && world.events() == events && action != Action::Idle {
         return Err(described("another database is there, and no event says so".to_owned()));
     }
-    if verdict.class == Class::Lost && !verdict.may_fail && action != Action::Idle {
-        let kept = format!("{}-wal-lost-1", path.display());
-        let kept = fs::metadata(&kept).is_ok_and(|about| about.len() > 0);
-        if !kept {
-            return Err(described("commits of the log are lost and not kept".to_owned()));
+    if let (Some(end), false) = (verdict.kept, verdict.may_fail || action == Action::Idle) {
+        let kept = fs::metadata(format!("{}{end}", path.display()));
+        if verdict.class == Class::Lost && !kept.is_ok_and(|about| about.len() > 0) {
+            return Err(described(format!("commits of the log are lost and not kept as `{end}`")));
+        }
+    }
+    if verdict.is_left && verdict.class == Class::Refused && action != Action::Idle {
+        let is_there = |end: &str, bytes: &Option<Vec<u8>>| {
+            fs::read(format!("{}{end}", path.display())).ok() == *bytes
+        };
+        let put = &exchange.put;
+        if !is_there("-wal", &put.log) || put.journal.is_none() && !is_there("", &put.database) {
+            return Err(described("it was changed and not left as it was".to_owned()));
         }
     }
     Ok((exchange.kind, verdict.class))

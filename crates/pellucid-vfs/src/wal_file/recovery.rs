@@ -1,22 +1,27 @@
 //! Recoveries of a log of version 2: counted in sector 2, so that frames of before and of after tell apart.
 
 use pellucid::log_sector::LogSector;
-use pellucid::wal::{Run, Version, COUNT_MOST, HEADER_BYTES};
+use pellucid::wal::{refuse_other, Run, Version, COUNT_MOST, HEADER_BYTES};
 use pellucid_host::code::Outcome;
 
 use super::WalFile;
+use crate::lower::ReadEnd;
 
 impl WalFile {
     /// Notes in sector 2 that a recovery begins, before SQLite writes what it has found into the wal-index. A process that is
     /// killed in between leaves the mark, and the next one that writes counts the recovery. Where the sector cannot be
-    /// written, the recovery does not count.
+    /// written, the recovery does not count. The log of another version is not recovered, and nothing is noted of it.
     pub fn begin_recovery(&mut self) {
         let Version::Second = self.version() else { return };
         self.stamps.take_seen();
         // A log without a header has nothing to recover, and no frame behind.
-        let is_empty = self.lower.size().is_ok_and(|bytes| bytes < HEADER_BYTES as u64);
+        let mut header = [0; HEADER_BYTES];
+        let is_there = self.lower.read(&mut header, 0) == Ok(ReadEnd::Full);
+        if !is_there || refuse_other(&header, Version::Second).is_err() {
+            return;
+        }
         let Ok(Some(sector)) = self.container.log_sector() else { return };
-        if !is_empty && !sector.under_way {
+        if !sector.under_way {
             let _ = self.container.write_log_sector(&LogSector { under_way: true, ..sector });
         }
     }
