@@ -8,6 +8,9 @@ use crate::archive::{FRAME, LOG_HEADER, REGION};
 use crate::oracle::Put;
 use crate::world::{Name, World, PAGE};
 
+/// Where sector 2 begins.
+const LOG_SECTOR: usize = pellucid::sector::WEAR_LOG_OFFSET as usize;
+
 /// The files of a case, and how they came about.
 pub struct Exchange {
     pub target: Name,
@@ -57,7 +60,7 @@ pub fn at(world: &World, moment: usize, name: Name) -> Put {
 }
 
 /// The kinds of exchanges, each with its weight.
-pub const KINDS: [(usize, &str); 14] = [
+pub const KINDS: [(usize, &str); 15] = [
     (2, "laying"),
     (4, "fresh path"),
     (12, "whole file"),
@@ -72,6 +75,7 @@ pub const KINDS: [(usize, &str); 14] = [
     (18, "sector"),
     (10, "sectors"),
     (4, "mixture"),
+    (10, "log parts"),
 ];
 
 /// Draws the exchange of a case; the first cases have one of each kind.
@@ -99,6 +103,7 @@ pub fn draw(world: &World, random: &mut Random, case: usize) -> Exchange {
         "link" => drawn.link(),
         "cut" => drawn.cut(),
         "flip" => drawn.flip(),
+        "log parts" => drawn.log_parts(),
         "sector" => drawn.sector(),
         "sectors" => {
             for _ in 0..drawn.random.between(2, 6) {
@@ -311,6 +316,54 @@ impl Drawn<'_> {
         if let Some(file) = side.of(&mut self.put) {
             file[at] ^= 1 << bit;
         }
+    }
+
+    /// What a log hangs on: its header, the sector that remembers it, frames of other runs, of other numbers or of an earlier
+    /// write, and what lies in clear of a frame.
+    fn log_parts(&mut self) {
+        for _ in 0..self.random.between(1, 3) {
+            match self.random.below(6usize) {
+                0 => self.part(Side::Log, (0, 0), LOG_HEADER),
+                1 => self.part(Side::Database, (LOG_SECTOR, LOG_SECTOR), 512),
+                2 | 3 => {
+                    let length = self.put.log.as_ref().map_or(0, Vec::len);
+                    let frames = (length.saturating_sub(LOG_HEADER) / FRAME).max(1);
+                    let [to, other] = [(); 2].map(|()| self.random.below(frames));
+                    let from = if self.random.chance(70) { to } else { other };
+                    let count = if self.random.chance(70) { 1 } else { 3 };
+                    let at = |frame: usize| LOG_HEADER + frame * FRAME;
+                    self.part(Side::Log, (at(from), at(to)), count * FRAME);
+                }
+                _ => {
+                    let Some(log) =
+                        self.put.log.as_mut().filter(|log| log.len() >= LOG_HEADER + FRAME)
+                    else {
+                        continue;
+                    };
+                    let frame = self.random.below((log.len() - LOG_HEADER) / FRAME);
+                    let (at, bit) = (self.random.below(24usize), self.random.below(8usize));
+                    log[LOG_HEADER + frame * FRAME + at] ^= 1 << bit;
+                    self.said.push(format!("bit {bit} of byte {at} of frame {}", frame + 1));
+                }
+            }
+        }
+    }
+
+    /// Bytes of a file from another moment or database, mostly of the same database.
+    fn part(&mut self, side: Side, (from, to): (usize, usize), bytes: usize) {
+        let (mut name, mut moment) = self.source();
+        if self.random.chance(60) {
+            (name, moment) = (self.target, self.moment());
+        }
+        let source = self.world.file(moment, &format!("{}{}", name.file(), side.end()));
+        let Some(part) = source.and_then(|source| source.get(from..from + bytes)) else { return };
+        let Some(file) = side.of(&mut self.put) else { return };
+        let Some(there) = file.get_mut(to..to + bytes) else { return };
+        there.copy_from_slice(part);
+        self.said.push(format!(
+            "{side:?} from {to} on: {bytes} bytes of {} of moment {moment} from {from} on",
+            name.file()
+        ));
     }
 
     /// A part of a file that is of another moment, database or instance, or of another place.

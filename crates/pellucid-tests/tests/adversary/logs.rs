@@ -79,39 +79,71 @@ impl<'a> Read<'a> {
         opens.then_some((unit, frame))
     }
 
+    /// Whether the frame at a place continues the one before it.
+    fn goes_on(&self, at: usize, frame: &Frame) -> bool {
+        match at {
+            0 => frame.before.is_empty(),
+            _ => frame.before == tail(self.frames[at - 1]),
+        }
+    }
+
     fn first(&self, header: Option<&[u8]>, salts: &[u8]) -> Log {
-        let (known, frames, is_whole) = (|at| self.known(at), &self.frames, header.is_some());
-        let of_run = |at: usize| is_whole && frames[at][8..16] == *salts;
+        let (frames, is_whole) = (&self.frames, header.is_some());
+        let of_log = |at: usize| self.known(at).filter(|_| frames[at][8..16] == *salts);
         let mut good = 0;
         let mut counted = 0;
-        while good < frames.len() && of_run(good) {
-            let Some((_, frame)) = known(good) else { break };
+        while let Some((_, frame)) = of_log(good).filter(|_| is_whole) {
+            if !self.goes_on(good, frame) {
+                break;
+            }
             good += 1;
             if frame.ends != 0 {
                 counted = good;
             }
         }
-        // The commits of the first run of frames that open behind the place where the log ends.
-        let mut commits = 0;
-        let mut run: Option<&[u8]> = None;
-        for (at, frame) in frames.iter().enumerate().skip(if is_whole { good + 1 } else { 0 }) {
-            let opens = known(at).filter(|_| !is_whole || of_run(at));
-            match (opens, run) {
-                (None, None) => continue,
-                (None, Some(_)) => break,
-                (Some(_), Some(salts)) if frame[8..16] != *salts => break,
-                (Some((_, known)), _) => {
-                    run = Some(&frame[8..16]);
-                    commits += usize::from(known.ends != 0);
+        let salts = is_whole.then_some(salts);
+        let commits = match is_whole {
+            false => self.commits(0, salts).0,
+            // A frame that opens and continues no other is what a rollback or a recovery leaves.
+            true if of_log(good).is_some() => {
+                let from = if good == counted { self.commits(good, salts).1 } else { good };
+                match self.commits(from, salts).0 {
+                    1 => 0,
+                    commits => commits,
                 }
             }
-        }
+            true => self.commits(good + 1, salts).0,
+        };
         let lost = match commits {
             0 => Lost::Nothing,
             1 => Lost::Unsure,
             _ => Lost::Attacked,
         };
         Log { counted, lost }
+    }
+
+    /// The commits of the first frames from a place on that open and continue one another, and the place behind these.
+    fn commits(&self, from: usize, salts: Option<&[u8]>) -> (usize, usize) {
+        let mut commits = 0;
+        let mut run: Option<&[u8]> = None;
+        for (at, bytes) in self.frames.iter().enumerate().skip(from) {
+            let of_it = salts.is_none_or(|salts| bytes[8..16] == *salts);
+            let opens = self.known(at).filter(|_| of_it);
+            match (opens, run) {
+                (None, None) => continue,
+                (None, Some(_)) => return (commits, at),
+                (Some((_, frame)), Some(salts))
+                    if bytes[8..16] != *salts || !self.goes_on(at, frame) =>
+                {
+                    return (commits, at);
+                }
+                (Some((_, frame)), _) => {
+                    run = Some(&bytes[8..16]);
+                    commits += usize::from(frame.ends != 0);
+                }
+            }
+        }
+        (commits, self.frames.len())
     }
 
     /// The same with what a frame of version 2 is bound to: the salts and the checksum of the log's header.
@@ -126,13 +158,11 @@ impl<'a> Read<'a> {
         let named = sector.filter(|sector| sector.run != [0; RUN_BYTES]);
         let run = header.map(|header| &header[LOG_HEADER - RUN_BYTES..]);
         let mut counted = 0;
-        let mut last = Vec::new();
         let mut good = 0;
         while let Some((_, frame)) = run.and_then(|run| self.of_run(good, run)) {
-            if frame.before != last {
+            if !self.goes_on(good, frame) {
                 break;
             }
-            last = tail(self.frames[good]);
             good += 1;
             if frame.ends != 0 {
                 counted = good;
@@ -188,7 +218,7 @@ impl<'a> Read<'a> {
             let stamp = Stamp::of(self.frames[at]);
             if stamp.first {
                 reading = Some((stamp, BTreeMap::new()));
-            } else if at == 0 || frame.before != tail(self.frames[at - 1]) {
+            } else if !self.goes_on(at, frame) {
                 reading = None;
             }
             let Some((first, read)) = &mut reading else { continue };

@@ -15,7 +15,7 @@ use pellucid_tests::{content, processes};
 use pellucid_vfs::seal_request::Protection;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, FRAME, LOG_HEADER};
 use crate::media::{self, Media};
 pub use crate::name::Name;
 use crate::rows;
@@ -246,6 +246,40 @@ impl World {
         self.connect(name).execute_batch("PRAGMA wal_checkpoint(RESTART)").unwrap();
     }
 
+    /// A transaction that spills its pages into the log, and is rolled back: its frames lie there behind the end.
+    fn roll_back(&mut self, name: Name) {
+        let state = self.know(name);
+        // Each page is written once: a second time would put its checksum off.
+        let sql = "PRAGMA cache_size=2; BEGIN; UPDATE item SET version = 1";
+        self.connect(name).execute_batch(sql).unwrap();
+        let files = keep(&self.folder("live"), name.file());
+        self.archive.add(name, &files, state);
+        self.connect(name).execute_batch("ROLLBACK; PRAGMA cache_size=100").unwrap();
+        self.know(name);
+    }
+
+    /// A power cut before the first frame of the last transaction reached the disk: a recovery takes that back.
+    fn lose_last(&mut self, name: Name) {
+        self.know(name);
+        let mut files = keep(&self.folder("live"), name.file());
+        self.open.remove(&name);
+        let head = self.archive.head(&files[name.file()]).unwrap();
+        let log_name = format!("{}-wal", name.file());
+        let counted = self.archive.log(&files[&log_name], &head, &files[name.file()]).counted;
+        let log = files.get_mut(&log_name).unwrap();
+        let start = |frame: usize| LOG_HEADER + (frame - 1) * FRAME;
+        let ends = |frame: &usize| log[start(*frame) + 4..start(*frame) + 8] != [0; 4];
+        let before = (1..counted).rev().find(ends).unwrap();
+        log[start(before + 1)..start(before + 2)].fill(0);
+        for (name, bytes) in &files {
+            fs::write(self.path(name), bytes).unwrap();
+        }
+        self.connect(name);
+        self.know(name);
+        let kept = keep(&self.folder("live"), &format!("{log_name}-"));
+        assert!(kept.is_empty(), "a power cut is no damage: {:?}", kept.keys());
+    }
+
     fn pragma(&mut self, name: Name, pragma: &str) -> i64 {
         let sql = format!("PRAGMA {pragma}");
         self.connect(name).query_row(&sql, [], |row| row.get(0)).unwrap()
@@ -408,6 +442,9 @@ impl World {
         for name in Name::PINNED {
             self.commit(name, 2);
         }
+        for name in [Name::Log, Name::Key, Name::Other] {
+            self.roll_back(name);
+        }
         self.moment(); // 13
                        // The log begins anew, and has frames of its earlier run behind the new ones.
         self.restart(Name::Log);
@@ -417,6 +454,8 @@ impl World {
         self.moment(); // 15
         self.commit(Name::Key, 1);
         self.commit(Name::Off, 1);
+        self.lose_last(Name::Copy);
+        self.commit(Name::Copy, 1);
         self.moment(); // 16
         self.moment_while_hot(); // 17
         for name in [Name::Log, Name::Key, Name::Scan, Name::Copy] {
@@ -428,6 +467,14 @@ impl World {
         scan::rekey(&self.path("scan.db"), None).unwrap();
         self.connect(Name::Scan);
         self.moment(); // 18
+        for name in [Name::Log, Name::Other] {
+            self.commit(name, 2);
+            self.roll_back(name);
+        }
+        for name in [Name::Key, Name::Other] {
+            self.commit(name, 2);
+            self.lose_last(name);
+        }
         for name in Name::PINNED {
             self.commit(name, 4);
         }
