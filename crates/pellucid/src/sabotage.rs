@@ -29,11 +29,21 @@ pub enum Sabotage {
     LostLog,
     /// `clear-sets`: each backup set in clear is believed.
     ClearSets,
+    /// `log-version`: the log of another version than its database is not refused.
+    LogVersion,
+    /// `log-run`: frames of version 2 are not bound to their run of the log.
+    LogRun,
+    /// `log-sector`: sector 2 does not tell that a log's header is damaged.
+    LogSector,
+    /// `log-synced`: no frame says that those before it were synced.
+    LogSynced,
+    /// `log-recovery`: recoveries of a log are not counted.
+    LogRecovery,
 }
 
 impl Sabotage {
     /// Each of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 13] = [
         Self::Authentication,
         Self::ForkGuard,
         Self::Pins,
@@ -42,6 +52,11 @@ impl Sabotage {
         Self::FramePage,
         Self::LostLog,
         Self::ClearSets,
+        Self::LogVersion,
+        Self::LogRun,
+        Self::LogSector,
+        Self::LogSynced,
+        Self::LogRecovery,
     ];
 
     /// Its name in the variable.
@@ -55,6 +70,11 @@ impl Sabotage {
             Self::FramePage => "frame-page",
             Self::LostLog => "lost-log",
             Self::ClearSets => "clear-sets",
+            Self::LogVersion => "log-version",
+            Self::LogRun => "log-run",
+            Self::LogSector => "log-sector",
+            Self::LogSynced => "log-synced",
+            Self::LogRecovery => "log-recovery",
         }
     }
 

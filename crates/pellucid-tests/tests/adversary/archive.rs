@@ -67,6 +67,22 @@ pub struct Frame {
     pub run: Vec<u8>,
     /// The tail of the frame before it, whose checksum it continues.
     pub before: Vec<u8>,
+    /// It is the first of its transaction.
+    pub is_first: bool,
+    /// Its connection had synced the log since the last commit.
+    pub is_synced: bool,
+    /// How often the run had been recovered.
+    pub count: u32,
+}
+
+/// A sector 2 of version 2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSector {
+    dek: Dek,
+    /// Bytes 8 to 31 of the log's header that it names.
+    pub run: Vec<u8>,
+    /// How often that run had been recovered, and the frames that counted then.
+    pub recovered: (u32, u32),
 }
 
 /// A hot journal as it lay.
@@ -82,7 +98,11 @@ pub struct Journal {
 pub struct Archive {
     heads: HashMap<Vec<u8>, Head>,
     sectors: HashMap<Vec<u8>, [u8; 16]>,
-    log_sectors: HashMap<Vec<u8>, Dek>,
+    log_sectors: HashMap<Vec<u8>, LogSector>,
+    /// Of each run of a log how often it was recovered, and the frames that counted then.
+    recoveries: HashMap<Vec<u8>, (u32, u32)>,
+    /// The databases whose connection has synced the log since the last commit.
+    pub synced: BTreeSet<Name>,
     pages: HashMap<Vec<u8>, Unit>,
     frames: HashMap<Vec<u8>, Unit>,
     log_headers: BTreeSet<Vec<u8>>,
@@ -120,7 +140,10 @@ impl Archive {
         }
         let Some(head) = self.head(file) else { panic!("{name:?} has no header") };
         self.sectors.insert(file[..512].to_vec(), head.file_id);
-        self.log_sectors.entry(file[LOG_SECTOR].to_vec()).or_insert(head.dek);
+        let run = file[LOG_SECTOR][32..32 + RUN_BYTES].to_vec();
+        let recovered = self.recoveries.get(&run).copied().unwrap_or_default();
+        let sector = LogSector { dek: head.dek, run, recovered };
+        self.log_sectors.entry(file[LOG_SECTOR].to_vec()).or_insert(sector);
         for (at, bytes) in file[REGION..].chunks_exact(PAGE).enumerate() {
             let known = Unit {
                 bytes: bytes.to_vec(),
@@ -134,7 +157,9 @@ impl Archive {
         }
         if log.len() > LOG_HEADER {
             self.log_headers.insert(log[..LOG_HEADER].to_vec());
-            let mut before = Vec::new();
+            let run = log[LOG_HEADER - RUN_BYTES..LOG_HEADER].to_vec();
+            let count = self.recoveries.get(&run).map_or(0, |recovered| recovered.0);
+            let (mut before, mut is_first) = (Vec::new(), true);
             for (at, bytes) in log[LOG_HEADER..].chunks_exact(FRAME).enumerate() {
                 let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
                 let known = Unit {
@@ -146,8 +171,11 @@ impl Archive {
                     frame: Some(Frame {
                         number: at as u32 + 1,
                         ends: word(4),
-                        run: log[LOG_HEADER - RUN_BYTES..LOG_HEADER].to_vec(),
+                        run: run.clone(),
                         before: std::mem::replace(&mut before, tail(bytes)),
+                        is_first: std::mem::replace(&mut is_first, word(4) != 0),
+                        is_synced: at > 0 && self.synced.contains(&name),
+                        count,
                     }),
                 };
                 self.frames.entry(tail(bytes)).or_insert(known);
@@ -222,8 +250,15 @@ impl Archive {
     }
 
     /// Sector 2 of a database of version 2 under `head`, if it is authentic.
-    pub fn log_sector<'a>(&self, file: &'a [u8], head: &Head) -> Option<&'a [u8]> {
-        let sector = file.get(LOG_SECTOR)?;
-        self.log_sectors.get(sector).filter(|dek| head.deks.contains(*dek)).map(|_| sector)
+    pub fn log_sector(&self, file: &[u8], head: &Head) -> Option<&LogSector> {
+        let sector = self.log_sectors.get(file.get(LOG_SECTOR)?)?;
+        head.deks.contains(&sector.dek).then_some(sector)
+    }
+
+    /// Notes a recovery of a log after which so many frames count.
+    pub fn recovered(&mut self, log: &[u8], counted: usize) {
+        let run = log[LOG_HEADER - RUN_BYTES..LOG_HEADER].to_vec();
+        let recovered = self.recoveries.entry(run).or_default();
+        *recovered = (recovered.0 + 1, counted as u32);
     }
 }

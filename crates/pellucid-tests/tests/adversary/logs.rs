@@ -1,13 +1,12 @@
 //! What SQLite makes of a log that lies beside a database, and what has to be told of commits behind its end: docs/format.md,
 //! and docs/design/format-2.md, "Log".
 //!
-//! Of a frame the archive knows when it was written: in which run of which log, as which, and behind which. In version 2 its
-//! stamp lies in clear.
+//! Of a frame the archive knows when it was written: in which run of which log, as which, behind which, after how many recoveries,
+//! and whether what was before it had been synced. What its stamp says of that is not read.
 
 use std::collections::BTreeMap;
 
-use pellucid::log_sector::{LogSector, LOG_SECTOR_BYTES};
-use pellucid::wal::{Stamp, Version, COUNT_MOST};
+use pellucid::wal::Version;
 
 use crate::archive::{tail, Archive, Frame, Head, Unit, FRAME, LOG_HEADER, REGION, RUN_BYTES};
 use crate::world::PAGE;
@@ -153,8 +152,6 @@ impl<'a> Read<'a> {
 
     fn second(&self, header: Option<&[u8]>) -> Log {
         let sector = self.archive.log_sector(self.file, self.head);
-        let sector = sector.and_then(<[u8]>::first_chunk::<LOG_SECTOR_BYTES>);
-        let sector = sector.and_then(LogSector::look);
         let named = sector.filter(|sector| sector.run != [0; RUN_BYTES]);
         let run = header.map(|header| &header[LOG_HEADER - RUN_BYTES..]);
         let mut counted = 0;
@@ -179,7 +176,7 @@ impl<'a> Read<'a> {
         }
         let Some(run) = run else { return Log { counted, lost: Lost::Nothing } };
         let sector = named.filter(|sector| *run == sector.run);
-        let (up_to, count) = sector.map_or((0, 0), |sector| (sector.counted, sector.recoveries));
+        let (count, up_to) = sector.map_or((0, 0), |sector| sector.recovered);
         // A whole transaction behind the end has counted if the last recovery counted it, or if it is of later.
         let had = |number: u32, of: u32| number <= up_to || of == count;
         let behind = self.behind(run, counted, had);
@@ -187,12 +184,11 @@ impl<'a> Read<'a> {
         // One that goes on behind the end, to be committed yet, breaks nothing.
         let is_broken = good < self.frames.len();
         let was_synced = |at: usize| {
-            let stamp = Stamp::of(self.frames[at]);
-            let opens = self.of_run(at, run).is_some();
-            opens && stamp.first && stamp.synced_before && u32::from(stamp.count) == count
+            let of_it = self.of_run(at, run);
+            of_it.is_some_and(|(_, it)| it.is_first && it.is_synced && it.count == count)
         };
         let attacked = damaged.is_some_and(|from| (from..self.frames.len()).any(was_synced));
-        let lost = match (is_broken, attacked && count < u32::from(COUNT_MOST)) {
+        let lost = match (is_broken, attacked) {
             (true, true) => Lost::Attacked,
             (true, false) if !behind.is_empty() && !self.has(&behind) => Lost::MayBe,
             _ => Lost::Nothing,
@@ -209,22 +205,21 @@ impl<'a> Read<'a> {
     ) -> BTreeMap<u32, &'a Unit> {
         let mut pages = BTreeMap::new();
         let mut size = 0;
-        let mut reading: Option<(Stamp, BTreeMap<u32, &'a Unit>)> = None;
+        let mut reading: Option<(u32, BTreeMap<u32, &'a Unit>)> = None;
         for at in counted..self.frames.len() {
             let Some((unit, frame)) = self.of_run(at, run) else {
                 reading = None;
                 continue;
             };
-            let stamp = Stamp::of(self.frames[at]);
-            if stamp.first {
-                reading = Some((stamp, BTreeMap::new()));
+            if frame.is_first {
+                reading = Some((frame.count, BTreeMap::new()));
             } else if !self.goes_on(at, frame) {
                 reading = None;
             }
-            let Some((first, read)) = &mut reading else { continue };
+            let Some((count, read)) = &mut reading else { continue };
             read.insert(unit.page, unit);
             if frame.ends != 0 {
-                if had(frame.number, first.count.into()) {
+                if had(frame.number, *count) {
                     size = frame.ends;
                     pages.append(read);
                 }

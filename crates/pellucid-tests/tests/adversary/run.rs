@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use pellucid_tests::processes::number;
 use pellucid_tests::random::Random;
+use pellucid_vfs::lost_log;
 
 use crate::act::{self, Action};
 use crate::exchange::{self, Exchange};
@@ -149,6 +150,10 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
         if verdict.class == Class::Lost && !kept.is_ok_and(|about| about.len() > 0) {
             return Err(described(format!("commits of the log are lost and not kept as `{end}`")));
         }
+    }
+    let is_healthy = !matches!(verdict.class, Class::Refused | Class::Lost) && !verdict.may_fail;
+    if is_healthy && !lost_log::kept(&path).is_empty() {
+        return Err(described("a log that lost nothing was kept as a damaged one".to_owned()));
     }
     if verdict.is_left && verdict.class == Class::Refused && action != Action::Idle {
         let is_there = |end: &str, bytes: &Option<Vec<u8>>| {
