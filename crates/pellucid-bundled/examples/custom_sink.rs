@@ -118,7 +118,7 @@ fn back_up(database: &Path, to: &Elsewhere, key: &KeyFile) -> Result<(), Box<dyn
 
     let description =
         Description { path: database.display().to_string(), ..Description::default() };
-    let new = NewSet { header, description, keys: Some(&keys) };
+    let new = NewSet { header, description, keys: Some(&keys), signer: None };
     let options = Options { workers: 2, level: 1, continue_after_error: false };
     let mut families = [FamilyTarget::new(vec![Box::new(sink)])];
     write_set(&mut snapshot.reader()?, &new, None, &mut families, &options, &mut |_, _| ())?;

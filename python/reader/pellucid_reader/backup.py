@@ -1,6 +1,7 @@
 """Lists and restores backups: `python3 -m pellucid_reader.backup MEDIA... [--to OUT.db]` and where the keys are.
 
 Without `--to` it lists the sets. Where damage may hide the last one, nothing is restored unless `--position` names a set.
+A set without a signature behind a signed one is not believed without `--allow-unsigned`.
 A set in clear among sealed ones is not believed without `--allow-clear`; one that lies alone is, unless
 `PELLUCID_REQUIRE=1` asks for sealed ones. What was a sealed database becomes a plain one, whose pages keep 32 reserved bytes of zeros. Exit: 0 done, 1 failed,
 2 usage, 3 damage found.
@@ -24,6 +25,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--base", metavar="MEDIA", type=Path, nargs="+", help="the media of a differential's full set")
     parser.add_argument("--to", metavar="OUT.db", type=Path, help="must not exist")
     parser.add_argument("--allow-clear", action="store_true", help="believe a set in clear among sealed ones")
+    parser.add_argument("--allow-unsigned", action="store_true", help="believe a set without a signature behind a signed one")
     parser.add_argument("--position", type=int, help="which set, from 1; the last one without it")
     return parse_with_keys(parser, arguments)
 
@@ -41,7 +43,7 @@ def listed(found: Sequence[Family], options: argparse.Namespace) -> None:
         header = own.header
         sealed = header.algorithm.name if header.algorithm else "none"
         try:
-            name = OpenSet(found, header.position, keys_at_hand(options), True).description["database"]
+            name = OpenSet(found, header.position, keys_at_hand(options), True, True).description["database"]
             name = readable(str(name))
         except MissingKey:
             name = "(needs the key)"
@@ -51,14 +53,16 @@ def listed(found: Sequence[Family], options: argparse.Namespace) -> None:
 
 def opened(found: Sequence[Family], options: argparse.Namespace) -> list[OpenSet]:
     keys = keys_at_hand(options)
-    allow_clear = options.allow_clear
-    last = OpenSet(found, options.position or last_position(found) or 1, keys, allow_clear)
+    allow = options.allow_clear, options.allow_unsigned
+    last = OpenSet(found, options.position or last_position(found) or 1, keys, *allow)
+    if not last.is_signed:
+        note("the backup is not signed, or its certificate is not at hand: whoever has its key can have made it")
     if last.header.kind == Kind.FULL:
         return [last]
     base = families(options.base) if options.base else found
     for own in base[0].sets:
         if own.header.set == last.header.base:
-            return [OpenSet(base, own.header.position, keys, allow_clear), last]
+            return [OpenSet(base, own.header.position, keys, *allow), last]
     raise MissingKey(f"the full set {last.header.base.hex()} is not on the media that are named")
 
 

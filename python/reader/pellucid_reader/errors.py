@@ -32,7 +32,7 @@ class MissingKey(ReaderError):
 
 
 class NotSealed(ReaderError):
-    """A backup set in clear where a sealed one is expected: anybody can have made it."""
+    """A backup set in clear where a sealed one is expected, or without a signature behind a signed one."""
 
 
 class LimitReached(ReaderError):

@@ -11,21 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from cryptography.exceptions import InvalidTag
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding as rsa_padding
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from .blake3 import blake3
 from .compression import decompress
 from .errors import Corrupt, MissingKey, NotSealed, ReaderError, Unauthentic, Unsupported, WrongKind
 from .flags import check_flags, check_zeros
-from .protector import KeysAtHand, Protector, parse_protector, unwrap_key
+from .protector import CERTIFICATE, KeysAtHand, Protector, parse_protector, unwrap_key
 from .unit import TAIL_BYTES, Algorithm, _open_triple_des, hkdf
 
 MAGIC = b"Pellucid media\0\0"
 MEDIA_HEADER_BYTES, PREFIX_BYTES, ENTRY_BYTES = 4096, 48, 44
 SET_HEADER_BYTES_MAX, CHUNK_BYTES_MAX, PROTECTORS_MAX, FAMILIES_MAX = 65536, 4194304, 8, 64
 COPIES_MAX = 4
-VERSION = 1
+VERSIONS = (1, 2)
+BLOCK_BYTES, SIGNATURE_BLOCK_BYTES, SIGNATURE_BYTES_MAX = 128, 43, 512
 PURPOSE_BACKUP = b"\2"
 
 
@@ -39,16 +42,18 @@ class ChunkKind(IntEnum):
     LISTED_PAGES = 2
     INDEX = 3
     PAGE_HASHES = 4
+    PADDING = 7
 
 
 def number(raw: bytes, at: int, length: int) -> int:
     return int.from_bytes(raw[at : at + length], "big")
 
 
-def check_version(raw: bytes) -> None:
+def check_version(raw: bytes) -> int:
     version = number(raw, 16, 4)
-    if version != VERSION:
+    if version not in VERSIONS:
         raise Unsupported(f"format version {version}")
+    return version
 
 
 def readable(text: str) -> str:
@@ -58,6 +63,7 @@ def readable(text: str) -> str:
 
 @dataclass(frozen=True)
 class MediaHeader:
+    version: int
     media_set: bytes
     families: int
     family: int
@@ -78,7 +84,7 @@ def parse_media_header(raw: bytes) -> MediaHeader:
         raise Corrupt("media header: its first 16 bytes are damaged")
     if not matches:
         raise Corrupt("media header: torn or damaged")
-    check_version(raw)
+    version = check_version(raw)
     families, family = number(raw, 20, 2), number(raw, 22, 2)
     n = number(raw, 56, 2)
     if raw[26] & ~3:
@@ -94,12 +100,13 @@ def parse_media_header(raw: bytes) -> MediaHeader:
         raise Corrupt("media header: its fields are malformed") from None
     if name != readable(name) or description != readable(description):
         raise Corrupt("media header: its fields are malformed")
-    return MediaHeader(raw[32:48], families, family, bool(raw[26] & 2), name)
+    return MediaHeader(version, raw[32:48], families, family, bool(raw[26] & 2), name)
 
 
 @dataclass(frozen=True)
 class SetHeader:
     raw: bytes = field(repr=False)
+    version: int
     media_set: bytes
     set: bytes
     family: int
@@ -113,12 +120,16 @@ class SetHeader:
     commitment: bytes
     protectors: Sequence[Protector] = field(repr=False)
     description: bytes = field(repr=False)
+    before: bytes = bytes(32)
+    """SHA-256 of the manifest of the set before."""
+    padded: bool = False
 
 
 def parse_set_header(raw: bytes, position: int) -> SetHeader:
     thing = f"backup set {position}"
     if hashlib.sha256(raw[:-32]).digest() != raw[-32:]:
         raise Corrupt(f"{thing}: its header is damaged")
+    version = check_version(raw)
     check_flags(raw[236:242], thing)
     if raw[67] & ~3:
         raise Unsupported(f"{thing}: flags {raw[67]} are not known")
@@ -128,6 +139,11 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
     if raw[65] not in (0, 1, 2, 3, 4):
         raise Unsupported(f"{thing}: algorithm {raw[65]}")
     protectors, at = [], 256
+    if version == 2:
+        check_zeros(raw, [(256, 328), (361, 384)], thing)
+        if raw[360] > 1:
+            raise Unsupported(f"{thing}: padding {raw[360]} is not known")
+        at += BLOCK_BYTES
     for _ in range(number(raw, 228, 2)):
         end = at + 4 + number(raw, at + 2, 2)
         protectors.append(parse_protector(raw[at:end]))
@@ -142,6 +158,7 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
     check_zeros(raw, [(196, 228)] if raw[65] else [(132, 164), (mac, mac + 32)], thing)
     return SetHeader(
         raw=raw,
+        version=version,
         media_set=raw[24:40],
         set=raw[40:56],
         family=number(raw, 56, 2),
@@ -155,6 +172,8 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
         commitment=raw[132:164],
         protectors=protectors,
         description=raw[at : at + described],
+        before=raw[328:360] if version == 2 else bytes(32),
+        padded=version == 2 and raw[360] == 1,
     )
 
 
@@ -167,12 +186,23 @@ class Manifest:
     index_offset: int
     ends: Sequence[tuple[int, bytes]]
     """Length and root of each family."""
+    version: int = 1
+    signer: bytes = b""
+    """The thumbprint of the certificate that signed it; nothing if none did."""
+    signature: bytes = field(default=b"", repr=False)
+    signed: bytes = field(default=b"", repr=False)
+    """What the signature is over."""
 
 
 def manifest_length(raw: bytes, at: int) -> int:
-    check_version(raw[at : at + 24])
+    version = check_version(raw[at : at + 24])
     length = number(raw, at + 20, 4)
-    if length not in range(200, 160 + 40 * FAMILIES_MAX + 1, 40):
+    most = 160 + 40 * FAMILIES_MAX
+    if version == 1:
+        possible = length in range(200, most + 1, 40)
+    else:
+        possible = 200 + SIGNATURE_BLOCK_BYTES <= length <= most + SIGNATURE_BLOCK_BYTES + SIGNATURE_BYTES_MAX
+    if not possible:
         raise Corrupt("manifest: its length is not possible")
     return length
 
@@ -183,12 +213,33 @@ def parse_manifest(raw: bytes) -> Manifest:
     if raw[42] & ~1:
         raise Unsupported(f"manifest: flags {raw[42]} are not known")
     check_zeros(raw, [(43, 48)], "manifest")
-    families = number(raw, 40, 2)
-    if len(raw) != 160 + 40 * families:
+    version, families = check_version(raw), number(raw, 40, 2)
+    at = 96 + 40 * families
+    signer = signature = b""
+    if version == 2:
+        signer, signature = _parse_signature(raw, at)
+    if len(raw) != number(raw, 20, 4) or len(raw) != at + 64 + (SIGNATURE_BLOCK_BYTES + len(signature)) * (version == 2):
         raise Corrupt("manifest: its fields are malformed")
     rows = [raw[at : at + 40] for at in range(96, 96 + 40 * families, 40)]
     ends = [(number(row, 0, 8), row[8:]) for row in rows]
-    return Manifest(raw, raw[24:40], number(raw, 72, 4), number(raw, 76, 4), number(raw, 88, 8), ends)
+    counts = number(raw, 72, 4), number(raw, 76, 4), number(raw, 88, 8)
+    signed = b"pellucid/2 set" + hashlib.sha256(raw[: at + 35]).digest()
+    return Manifest(raw, raw[24:40], *counts, ends, version, signer, signature, signed)
+
+
+def _parse_signature(raw: bytes, at: int) -> tuple[bytes, bytes]:
+    """Thumbprint and signature of the block at `at`; nothing if it says that nobody signed."""
+    if len(raw) < at + SIGNATURE_BLOCK_BYTES + 64:
+        raise Corrupt("manifest: its fields are malformed")
+    kind, length, thumbprint = raw[at], number(raw, at + 1, 2), raw[at + 3 : at + 35]
+    if kind > 1:
+        raise Unsupported(f"manifest: signature kind {kind}")
+    end = at + 35 + length
+    lengths = number(raw, end, 4), number(raw, end + 4, 4)
+    fits = 1 <= length <= SIGNATURE_BYTES_MAX if kind else length == 0 and not any(thumbprint)
+    if not fits or lengths != (length + SIGNATURE_BLOCK_BYTES, len(raw)):
+        raise Corrupt("manifest: its fields are malformed")
+    return (thumbprint, raw[at + 35 : end]) if kind else (b"", b"")
 
 
 @dataclass
@@ -243,7 +294,7 @@ def open_family(file: bytes) -> Family:
     at = MEDIA_HEADER_BYTES
     while at < len(file):
         try:
-            found = _walk(file, at, len(family.sets) + 1)
+            found = _walk(file, at, len(family.sets) + 1, family.header.version)
         except Interrupted as interrupted:
             family.interrupted = interrupted
             break
@@ -284,7 +335,7 @@ def last_position(families: Sequence[Family]) -> int:
     return last
 
 
-def _walk(file: bytes, at: int, position: int) -> FamilySet:
+def _walk(file: bytes, at: int, position: int, version: int) -> FamilySet:
     interrupted = Interrupted(at, position, file)
     if len(file) < at + 24:
         raise interrupted
@@ -297,6 +348,9 @@ def _walk(file: bytes, at: int, position: int) -> FamilySet:
     if len(file) < at + length:
         raise interrupted
     header = parse_set_header(file[at : at + length], position)
+    if header.version != version:
+        raise Corrupt(f"backup set {position}: its format version is another one than that of its media")
+    padding = False
     place = interrupted.end = at + length
     interrupted.begun, prefixes = header, interrupted.prefixes
     prefixes.append(header.raw)
@@ -307,6 +361,9 @@ def _walk(file: bytes, at: int, position: int) -> FamilySet:
         if not _is_chunk(prefix):
             _refuse_newer_chunk(file, place, prefix)
             raise Corrupt(f"backup set {position}: neither a chunk nor its end is at byte {place}")
+        padding = padding or prefix[4] == ChunkKind.PADDING
+        if padding and (prefix[4] != ChunkKind.PADDING or not header.padded):
+            raise Corrupt(f"backup set {position}: padding and other chunks are mixed at byte {place}")
         place += PREFIX_BYTES + number(prefix, 28, 4)
         if place > len(file):
             raise interrupted
@@ -315,18 +372,22 @@ def _walk(file: bytes, at: int, position: int) -> FamilySet:
     if len(file) < place + PREFIX_BYTES:
         raise interrupted
     length = manifest_length(file, place)
+    block = 96 + 40 * header.families
+    signature = file[place + block + 1 : place + block + 3]
+    if version == 2 and len(signature) == 2 and length != block + 64 + SIGNATURE_BLOCK_BYTES + number(signature, 0, 2):
+        raise Corrupt("manifest: its length is not possible")
     if len(file) < place + length:
         raise interrupted
     manifest = parse_manifest(file[place : place + length])
     if header.algorithm is None:
         check_zeros(manifest.raw, [(length - 64, length - 32)], "manifest")
-    if manifest.set != header.set or _named_length(manifest, header) != place - at:
+    if manifest.version != header.version or manifest.set != header.set or _named_length(manifest, header) != place - at:
         raise Corrupt("manifest: it belongs to another backup set")
     return FamilySet(at, header, manifest, place + length, blake3(prefixes))
 
 
 def _is_chunk(prefix: bytes) -> bool:
-    known = prefix[4] in (1, 2, 3, 4) and prefix[5] in (0, 1, 2) and prefix[6] <= (prefix[4] in (1, 2)) and prefix[7] == 0
+    known = prefix[4] in (1, 2, 3, 4, 7) and prefix[5] in (0, 1, 2) and prefix[6] <= (prefix[4] in (1, 2)) and prefix[7] == 0
     return prefix[:4] == b"PCHK" and known and max(number(prefix, 24, 4), number(prefix, 28, 4)) <= CHUNK_BYTES_MAX
 
 
@@ -356,10 +417,39 @@ def derive_keys(key: bytes, header: SetHeader) -> SetKeys:
     return SetKeys(hkdf(key, header.set, b"pellucid/1 backup header"), of(b"pages"), of(b"index"), of(b"description"))
 
 
+def is_signed(own: FamilySet, keys: KeysAtHand) -> bool:
+    """Whether a certificate at hand signed it. A signature that is wrong, or by one that does not protect it, is an error."""
+    manifest, header = own.manifest, own.header
+    if not manifest.signer:
+        return False
+    signers = [one.thumbprint for one in header.protectors if one.type == CERTIFICATE and not one.recovery]
+    if manifest.signer not in signers:
+        raise Unauthentic(f"backup set {header.position}: it is signed by a certificate that does not protect it")
+    if keys.find_certificate is None:
+        return False
+    try:
+        certificate = keys.find_certificate(manifest.signer).certificate
+    except MissingKey:
+        return False
+    pss = rsa_padding.PSS(rsa_padding.MGF1(hashes.SHA256()), hashes.SHA256.digest_size)
+    try:
+        certificate.public_key().verify(manifest.signature, manifest.signed, pss, hashes.SHA256())
+    except InvalidSignature:
+        raise Unauthentic("manifest: its signature is not one of the certificate that it names") from None
+    return True
+
+
 class OpenSet:
     """A backup set, authenticated if it is sealed: its header, its manifest and each chunk that is read."""
 
-    def __init__(self, families: Sequence[Family], position: int, keys: KeysAtHand, allow_clear: bool = False):
+    def __init__(
+        self,
+        families: Sequence[Family],
+        position: int,
+        keys: KeysAtHand,
+        allow_clear: bool = False,
+        allow_unsigned: bool = False,
+    ):
         self.families = sorted(families, key=lambda family: family.header.family)
         expected = self.families[0].header.families
         found = [family.header.family for family in self.families]
@@ -373,12 +463,17 @@ class OpenSet:
         if not allow_clear:
             self._refuse_clear()
         self.manifest = self.sets[0].manifest
+        self.is_signed = is_signed(self.sets[0], keys)
+        if not self.is_signed and not allow_unsigned:
+            self._refuse_unsigned(keys)
         self.keys: SetKeys | None = None
         if self.header.algorithm is not None:
             self._unlock(keys)
         if any(own.manifest.raw != self.manifest.raw or own.header.set != self.header.set for own in self.sets):
             raise Corrupt("a family's manifest is another one than that of the first family")
         for own, (_, root) in zip(self.sets, self.manifest.ends):
+            if own.root != root and self.manifest.signer:
+                raise Unauthentic("manifest: its roots are not those of the chunks: they are not the ones that were signed")
             if own.root != root:
                 raise Corrupt("manifest: it names another root: chunks were exchanged, left out or repeated")
         self.description = json.loads(self._description())
@@ -393,6 +488,14 @@ class OpenSet:
             raise NotSealed(f"{thing}, and says that its database was a sealed one: --allow-clear believes it")
         if os.environ.get("PELLUCID_REQUIRE") == "1":
             raise NotSealed(f"{thing}, and PELLUCID_REQUIRE=1 asks for sealed ones: --allow-clear believes it")
+
+    def _refuse_unsigned(self, keys: KeysAtHand) -> None:
+        """Behind a signed set of the same media every holder of the key can have put it, and no writer does. A signature
+        that cannot be checked counts as none behind one that can be."""
+        for before in self.families[0].sets[: self.header.position - 1]:
+            if is_signed(before, keys) if self.manifest.signer else before.manifest.signer:
+                thing = f"backup set {self.header.position} is NOT signed"
+                raise NotSealed(f"{thing}, and one before it is: --allow-unsigned believes it")
 
     def _unlock(self, keys: KeysAtHand) -> None:
         header = self.header
@@ -457,10 +560,12 @@ class OpenSet:
                 raise Corrupt("index: another chunk is in its place")
             raw += content
             offset += PREFIX_BYTES + number(prefix, 28, 4)
+        end = offset
         chunks, hashes, missing = (number(raw, at, 4) for at in (0, 4, 8))
         if len(raw) != 12 + (chunks + hashes) * ENTRY_BYTES + 4 * missing or chunks != self.manifest.chunks:
             raise Corrupt("index: its fields are malformed")
         entries = [raw[at : at + ENTRY_BYTES] for at in range(12, len(raw) - 4 * missing, ENTRY_BYTES)]
+        self._check_padding(end, entries)
         for place, entry in enumerate(entries):
             check_zeros(entry, [(2, 8)], f"index, entry {place}")
             where = number(entry, 0, 2), number(entry, 8, 8), entry[28:44]
@@ -468,6 +573,23 @@ class OpenSet:
                 yield where
             else:
                 self.chunk(*where)
+
+    def _check_padding(self, index_end: int, entries: Sequence[bytes]) -> None:
+        """What lies behind the chunks that the index names: padding, in a set that has it, and nothing else."""
+        if self.header.version == 1:
+            return
+        count = 0
+        for family, (own, (length, _)) in enumerate(zip(self.sets, self.manifest.ends), 1):
+            ends = [number(entry, 8, 8) + PREFIX_BYTES + number(entry, 16, 4) for entry in entries if number(entry, 0, 2) == family]
+            offset = max([index_end if family == 1 else len(own.header.raw), *ends])
+            while offset < length:
+                prefix, content = self.chunk(family, offset)
+                if prefix[4] != ChunkKind.PADDING or prefix[8:24] != count.to_bytes(8, "big") + bytes(8) or any(content):
+                    raise Corrupt("padding: something else than padding is there")
+                offset += PREFIX_BYTES + number(prefix, 28, 4)
+                count += 1
+            if offset != length:
+                raise Corrupt("padding: something else than padding is there")
 
     def pages(self) -> Iterator[tuple[int, bytes]]:
         """Each page that the set has, with its number."""

@@ -310,7 +310,7 @@ class Vectors(unittest.TestCase):
         families = [media.open_family(case.body)]
         while case.bytes(f"family-{len(families) + 1}"):
             families.append(media.open_family(case.bytes(f"family-{len(families) + 1}")))
-        keys = KeysAtHand(key_file=case.bytes("key-file"))
+        keys = self.keys_of(case)
         positions = sorted({1, case.number("position")})
         sets = [media.OpenSet(families, position, keys) for position in positions]
         self.assertEqual([own.description["database"] for own in sets], ["vectors"] * len(sets))

@@ -132,7 +132,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     if encrypted {
         Event::new(Action::BackedUp, "database").of(full_name(&database)).record_here()?;
     }
-    let set = NewSet { header, description: description(job), keys: keys.as_ref() };
+    let set = NewSet { header, description: description(job), keys: keys.as_ref(), signer: None };
     let mut held = None;
     let (all, page_size) = (set.header.pages, set.header.page_size);
     let mut tell = |phase, pages, stored| {
@@ -320,6 +320,7 @@ fn new_media(job: &Job, encrypted: bool) -> Result<MediaHeader, DatabaseError> {
     let mut media_set = [0; 16];
     fill_random(&mut media_set)?;
     Ok(MediaHeader {
+        version: pellucid::media::MediaVersion::One,
         media_set,
         families: job.files.families.len() as u16,
         family: 1,
@@ -345,6 +346,7 @@ fn set_header(
     fill_random(&mut page_hash_key)?;
     let page_size = snapshot.page_size();
     Ok(SetHeader {
+        version2: None,
         media_set: targets.header.media_set,
         set,
         family: 1,

@@ -124,6 +124,7 @@ impl<'a> Chain<'a> {
     pub fn page(&self, number: u32) -> Result<Vec<u8>> {
         let bytes = self.header().page_size as usize;
         for set in [Some(&self.last), self.full.as_ref()].into_iter().flatten() {
+            set.prove()?;
             if set.index().missing.contains(&number) {
                 return Err(Error::corrupt(
                     Subject::Page(number),
@@ -154,6 +155,7 @@ impl<'a> Chain<'a> {
                     place.copy_from_slice(&pellucid::media::page_hash(&key, page));
                 }
             })?;
+            self.last.prove()?;
         }
         Ok((key, hashes))
     }
@@ -300,6 +302,7 @@ mod tests {
 
     fn header(sealed: bool, sealed_source: bool) -> SetHeader {
         SetHeader {
+            version2: None,
             media_set: [1; 16],
             set: [2; 16],
             family: 1,

@@ -5,7 +5,8 @@
 
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::{
-    ChunkPrefix, Manifest, MediaHeader, SetHeader, MEDIA_HEADER_BYTES, PREFIX_BYTES, SET_MAGIC,
+    ChunkKind, ChunkPrefix, Manifest, MediaHeader, MediaVersion, SetHeader, MEDIA_HEADER_BYTES,
+    PREFIX_BYTES, SET_MAGIC,
 };
 
 use super::from_end;
@@ -100,7 +101,7 @@ impl Family {
                 return Ok(Self { source, header, sets, end: all, tail: Tail::Clean });
             }
         }
-        let mut walk = Walk { source: source.as_ref(), all };
+        let mut walk = Walk { source: source.as_ref(), all, version: header.version };
         let mut sets: Vec<FamilySet> = Vec::new();
         let mut end = MEDIA_HEADER_BYTES as u64;
         let tail = loop {
@@ -185,6 +186,7 @@ enum Step {
 struct Walk<'a> {
     source: &'a dyn MediaSource,
     all: u64,
+    version: MediaVersion,
 }
 
 impl Walk<'_> {
@@ -203,7 +205,11 @@ impl Walk<'_> {
             Ok(header) => header,
             Err(error) => return damaged(error),
         };
+        if header.version() != self.version {
+            return damaged(other_version(position));
+        }
         let mut next = at + length as u64;
+        let mut padding = false;
         let begun = |end| {
             let (header, header_bytes) = (header.clone(), header_bytes.clone());
             let begun = Some(Box::new(Begun { at, header, header_bytes, end }));
@@ -223,6 +229,11 @@ impl Walk<'_> {
                     format!("neither a chunk nor its end is at byte {next}"),
                 ));
             };
+            padding |= chunk.kind == ChunkKind::Padding;
+            if padding && (chunk.kind != ChunkKind::Padding || !header.is_padded()) {
+                let what = format!("padding and other chunks are mixed at byte {next}");
+                return damaged(Error::corrupt(Subject::BackupSet(position), what));
+            }
             let end = next + (PREFIX_BYTES + chunk.stored_bytes as usize) as u64;
             if end > self.all {
                 return begun(next);
@@ -234,6 +245,16 @@ impl Walk<'_> {
             Ok(length) => length,
             Err(error) => return damaged(error),
         };
+        if self.version == MediaVersion::Two {
+            let families = usize::from(header.families);
+            let at = next + Manifest::signature_length_at(families) as u64;
+            let signature = self.array::<2>(at)?.map(u16::from_be_bytes);
+            let fits =
+                signature.map_or(Ok(()), |own| Manifest::check_length(length, families, own));
+            if let Err(error) = fits {
+                return damaged(error);
+            }
+        }
         let Some(manifest_bytes) = self.bytes(next, length)? else { return begun(next) };
         let manifest = match Manifest::parse(&manifest_bytes) {
             Ok(manifest) => manifest,
@@ -294,11 +315,22 @@ fn begins_set_behind(source: &dyn MediaSource) -> bool {
     read.is_ok_and(|count| count == magic.len()) && magic == *SET_MAGIC
 }
 
+/// What is said of a set that is not of its media's version. An older one has no signature and no place in a chain.
+pub(super) fn other_version(position: u32) -> Error {
+    Error::corrupt(
+        Subject::BackupSet(position),
+        "its format version is another one than that of its media: no writer puts it there",
+    )
+}
+
 /// Whether a manifest is that of the set it stands behind.
 pub(super) fn fits(header: &SetHeader, manifest: &Manifest, bytes: u64) -> Result<()> {
     let corrupt = |cause: &'static str| Err(Error::corrupt(Subject::Manifest, cause));
     if manifest.set != header.set {
         return corrupt("it belongs to another backup set");
+    }
+    if manifest.version() != header.version() {
+        return corrupt("its format version is another one than the set header's");
     }
     if manifest.families.len() != usize::from(header.families) {
         return corrupt("it names another number of families than the set header");

@@ -5,7 +5,9 @@
 //! a set header and its manifest: nobody has looked at that, and whoever reads or verifies it does.
 
 use pellucid::error::Result;
-use pellucid::media::{Manifest, MediaHeader, SetHeader, MEDIA_HEADER_BYTES};
+use pellucid::media::{
+    Manifest, MediaHeader, MediaVersion, SetHeader, MANIFEST_END_BYTES, MEDIA_HEADER_BYTES,
+};
 
 use super::family::{fits, read_bytes, FamilySet};
 use super::source::MediaSource;
@@ -35,7 +37,7 @@ pub fn sets(
     }
     let mut sets: Vec<FamilySet> = Vec::new();
     for end in ends.into_iter().rev() {
-        match set(source, end, sets.len() as u32 + 1)? {
+        match set(source, media, end, sets.len() as u32 + 1)? {
             Some(set) => sets.push(set),
             None => return Ok(None),
         }
@@ -53,7 +55,11 @@ struct End {
 
 /// The manifest that ends at byte `end`.
 fn manifest_before(source: &dyn MediaSource, media: &MediaHeader, end: u64) -> Result<Option<End>> {
-    let length = Manifest::bytes_of(usize::from(media.families));
+    let length = match media.version {
+        MediaVersion::One => Some(Manifest::bytes_of(usize::from(media.families))),
+        MediaVersion::Two => length_before(source, end)?,
+    };
+    let Some(length) = length else { return Ok(None) };
     let Some(manifest_at) = end.checked_sub(length as u64) else { return Ok(None) };
     let Some(bytes) = read_bytes(source, manifest_at, length)? else { return Ok(None) };
     let is_one = bytes.first_chunk().is_some_and(|start| Manifest::length(start).is_ok());
@@ -67,8 +73,20 @@ fn manifest_before(source: &dyn MediaSource, media: &MediaHeader, end: u64) -> R
     Ok(begin.map(|begin| End { begin, manifest_at, manifest, bytes }))
 }
 
+/// The length of the manifest of version 2 that ends at byte `end`.
+fn length_before(source: &dyn MediaSource, end: u64) -> Result<Option<usize>> {
+    let Some(at) = end.checked_sub(MANIFEST_END_BYTES as u64) else { return Ok(None) };
+    let bytes = read_bytes(source, at, MANIFEST_END_BYTES)?;
+    Ok(bytes.and_then(|bytes| Manifest::length_by_end(bytes.first_chunk()?)))
+}
+
 /// The set of a manifest, if its header is that set's.
-fn set(source: &dyn MediaSource, end: End, position: u32) -> Result<Option<FamilySet>> {
+fn set(
+    source: &dyn MediaSource,
+    media: &MediaHeader,
+    end: End,
+    position: u32,
+) -> Result<Option<FamilySet>> {
     let Some(start) = read_bytes(source, end.begin, 24)? else { return Ok(None) };
     let length = start.first_chunk().and_then(|start| SetHeader::length(start, position).ok());
     let Some(length) = length else { return Ok(None) };
@@ -78,6 +96,9 @@ fn set(source: &dyn MediaSource, end: End, position: u32) -> Result<Option<Famil
         None => Manifest::check_unsealed(&end.bytes),
         Some(_) => Ok(()),
     };
+    if header.version() != media.version {
+        return Ok(None);
+    }
     if fits(&header, &end.manifest, end.manifest_at - end.begin).and(unsealed).is_err() {
         return Ok(None);
     }
@@ -141,6 +162,7 @@ mod tests {
             missing: 0,
             index_offset: 0,
             families: vec![FamilyEnd { bytes: 1, root: [0; 32] }],
+            signing: pellucid::media::Signing::Version1,
         };
         let manifest = manifest.encode(None).unwrap();
         assert!(Manifest::parse(&manifest).is_ok());

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::MediaHeader;
+use pellucid::protector::KeySource;
 use pellucid::shown::Shown;
 
 use super::family::{Family, FamilySet, Tail};
+use super::signer::{not_signed, Signer};
 
 /// A media set: for each family its copies.
 #[derive(Debug)]
@@ -53,6 +55,7 @@ impl Media {
         families.resize_with(usize::from(first.families), Vec::new);
         for family in found {
             let of_set = family.header.media_set == first.media_set
+                && family.header.version == first.version
                 && family.header.families == first.families;
             let place = families.get_mut(usize::from(family.header.family) - 1);
             let (true, Some(place)) = (of_set, place) else {
@@ -137,6 +140,34 @@ impl Media {
             return Ok(());
         }
         Err(not_sealed(position, "its media are of sealed sets"))
+    }
+
+    /// Refuses a set without a signature behind one that has one: no writer puts one there, and every holder of its key can.
+    /// One whose certificate is not at hand counts as none behind one that can be checked.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] naming the set; as [`Media::set`] and [`Signer::of`].
+    pub fn refuse_unsigned(&self, position: u32, keys: &dyn KeySource) -> Result<()> {
+        let first = |position| -> Result<Option<&FamilySet>> {
+            Ok(self.set(position)?.first().and_then(|copies| copies.first()).map(|(_, set)| *set))
+        };
+        let Some(set) = first(position)? else { return Ok(()) };
+        let signer = Signer::of(&set.header, &set.manifest, keys)?;
+        if signer.is_known() {
+            return Ok(());
+        }
+        for before in 1..position {
+            let Some(set) = first(before)? else { continue };
+            let is_signed = match signer {
+                Signer::Nobody => set.manifest.signing.signature().is_some(),
+                _ => Signer::of(&set.header, &set.manifest, keys)?.is_known(),
+            };
+            if is_signed {
+                let why = format!("backup set {before} before it is signed");
+                return Err(not_signed(position, &signer, &why));
+            }
+        }
+        Ok(())
     }
 
     /// The set at `position` in each family, with the copies that have it.

@@ -2,6 +2,8 @@
 
 use super::family::{Family, FamilySet};
 use super::media::Media;
+use super::proof::Proof;
+use super::signer::Signer;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::{
     decompress, lay_tails, ChunkKind, ChunkPrefix, Description, Entry, Index, Kind, Manifest,
@@ -15,8 +17,15 @@ pub struct OpenSet<'a> {
     families: Vec<Vec<(&'a Family, &'a FamilySet)>>,
     keys: Option<SetKeys>,
     manifest: Manifest,
+    /// The hash of its manifest's bytes.
+    hash: [u8; 32],
     index: Index,
+    /// Where the last index chunk ends, from the start of the set in the first family.
+    index_end: u64,
     description: Description,
+    signer: Signer,
+    /// The prefixes of its chunks, if somebody signed it.
+    proof: Option<Proof>,
 }
 
 impl<'a> OpenSet<'a> {
@@ -25,23 +34,28 @@ impl<'a> OpenSet<'a> {
     /// # Errors
     /// [`Error::MissingKey`] if no key at hand opens it, [`Error::Unauthentic`] if something of it is not what was
     /// written, [`Error::Corrupt`] for damage; [`Error::Misuse`] for one in clear where sealed ones belong
-    /// ([`Media::refuse_clear`]).
+    /// ([`Media::refuse_clear`]), or without a signature behind signed ones ([`Media::refuse_unsigned`]).
     pub fn open(media: &'a Media, position: u32, keys: &dyn KeySource) -> Result<Self> {
         media.refuse_clear(position)?;
+        media.refuse_unsigned(position, keys)?;
         Self::open_as_it_is(media, position, keys)
     }
 
-    /// The same; one in clear is believed wherever it lies.
+    /// The same; one in clear, or without a signature, is believed wherever it lies. A signature that is there is checked.
     ///
     /// # Errors
     /// As [`OpenSet::open`].
-    pub fn open_as_it_is(media: &'a Media, position: u32, keys: &dyn KeySource) -> Result<Self> {
+    pub fn open_as_it_is(
+        media: &'a Media,
+        position: u32,
+        keys_at_hand: &dyn KeySource,
+    ) -> Result<Self> {
         let mut families = media.set(position)?;
         let header = &first(&families)?.1.header;
         let keys = match header.algorithm {
             None => None,
             Some(algorithm) => {
-                Some(SetKeys::derive(&header.unwrap(keys)?, &header.set, algorithm)?)
+                Some(SetKeys::derive(&header.unwrap(keys_at_hand)?, &header.set, algorithm)?)
             }
         };
         if let Some(keys) = &keys {
@@ -54,6 +68,8 @@ impl<'a> OpenSet<'a> {
         }
         let (_, set) = first(&families)?;
         let manifest = set.manifest.clone();
+        let hash = Manifest::hash(&set.manifest_bytes);
+        let signer = Signer::of(&set.header, &manifest, keys_at_hand)?;
         let description = set.header.described(keys.as_ref())?;
         for (family, other) in families.iter().flatten() {
             if other.manifest != manifest {
@@ -63,7 +79,22 @@ impl<'a> OpenSet<'a> {
                 ));
             }
         }
-        let mut opened = Self { families, keys, manifest, index: Index::default(), description };
+        let proof = manifest.signing.signature().map(|_| Proof::default());
+        let mut opened = Self {
+            families,
+            keys,
+            manifest,
+            hash,
+            index: Index::default(),
+            index_end: 0,
+            description,
+            signer,
+            proof,
+        };
+        // Of a far one each prefix is a request: it is proven when all were read.
+        if !opened.families.iter().flatten().any(|(family, _)| family.source.is_far()) {
+            opened.prove()?;
+        }
         opened.index = opened.read_index()?;
         Ok(opened)
     }
@@ -77,6 +108,28 @@ impl<'a> OpenSet<'a> {
     /// Its manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// The hash of its manifest, which the next set of the chain has.
+    pub fn hash(&self) -> [u8; 32] {
+        self.hash
+    }
+
+    /// Who signed it.
+    pub fn signer(&self) -> &Signer {
+        &self.signer
+    }
+
+    /// Compares the chunks of a signed set with the roots that were signed. What was read before this is not to be used
+    /// before this either.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if they are not those.
+    pub fn prove(&self) -> Result<()> {
+        match &self.proof {
+            Some(proof) => proof.check(&self.families, &self.manifest),
+            None => Ok(()),
+        }
     }
 
     /// Its index.
@@ -101,6 +154,7 @@ impl<'a> OpenSet<'a> {
     pub fn page_hashes(&self) -> Result<Vec<u8>> {
         let mut hashes = Vec::new();
         self.each_page_hashes(&mut |more| hashes.extend_from_slice(more))?;
+        self.prove()?;
         Ok(hashes)
     }
 
@@ -141,7 +195,49 @@ impl<'a> OpenSet<'a> {
         }
     }
 
-    fn read_index(&self) -> Result<Index> {
+    /// Reads the padding: zeros, in chunks behind all others, and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if anything else is there; as [`OpenSet::read`].
+    pub fn verify_padding(&self) -> Result<()> {
+        if self.header().version2.is_none() {
+            return Ok(());
+        }
+        let corrupt = || Error::corrupt(Subject::Padding, "something else than padding is there");
+        let after = |offset: u64, stored: u32| {
+            offset.checked_add(PREFIX_BYTES as u64 + u64::from(stored)).ok_or_else(corrupt)
+        };
+        let mut number = 0;
+        let mut content = Content::default();
+        for ((family, copies), end) in (1..).zip(&self.families).zip(&self.manifest.families) {
+            let header = copies.first().map_or(0, |(_, set)| set.header_bytes.len() as u64);
+            let mut offset = if family == 1 { self.index_end } else { header };
+            for entry in self.index.chunks.iter().chain(&self.index.hashes) {
+                if entry.family == family {
+                    offset = offset.max(after(entry.offset, entry.stored_bytes)?);
+                }
+            }
+            while offset < end.bytes {
+                let wanted = Wanted { family, offset, checksum: None };
+                let prefix = self.read_chunk(&wanted, &mut content)?;
+                let fits = prefix.kind == ChunkKind::Padding
+                    && self.header().is_padded()
+                    && (prefix.number, prefix.first_page, prefix.pages) == (number, 0, 0)
+                    && content.bytes.iter().all(|byte| *byte == 0);
+                if !fits {
+                    return Err(corrupt());
+                }
+                number += 1;
+                offset = after(offset, prefix.stored_bytes)?;
+            }
+            if offset != end.bytes {
+                return Err(corrupt());
+            }
+        }
+        Ok(())
+    }
+
+    fn read_index(&mut self) -> Result<Index> {
         let mut bytes = Vec::new();
         let mut offset = self.manifest.index_offset;
         let mut content = Content::default();
@@ -154,6 +250,7 @@ impl<'a> OpenSet<'a> {
             bytes.extend_from_slice(&content.bytes);
             offset += (PREFIX_BYTES + prefix.stored_bytes as usize) as u64;
         }
+        self.index_end = offset;
         let index = Index::parse(&bytes)?;
         if index.chunks.len() != self.manifest.chunks as usize
             || index.missing.len() != self.manifest.missing as usize
@@ -218,11 +315,14 @@ impl<'a> OpenSet<'a> {
             family.source.read_at(&mut content.stored, at + PREFIX_BYTES as u64).map_err(io)?;
         content.stored.truncate(read);
         // They are gathered in memory: no more of them than there is on the media.
-        let is_gathered = matches!(prefix.kind, ChunkKind::Index | ChunkKind::PageHashes);
+        let is_gathered = !matches!(prefix.kind, ChunkKind::Pages | ChunkKind::ListedPages);
         if is_gathered && prefix.stored != Stored::Raw {
             return Err(Error::corrupt(prefix.subject(), "it is compressed, and never is"));
         }
         prefix.check(&bytes, &content.stored)?;
+        if let Some(proof) = &self.proof {
+            proof.take(wanted.family, wanted.offset, &bytes)?;
+        }
         prefix.open(self.keys.as_ref(), &bytes, &mut content.stored)?;
         decompress(
             prefix.stored,

@@ -30,6 +30,7 @@ pub fn restore_pages(
     complete(set)?;
     // Nothing of the set that is damaged goes by unseen, although these are for differentials.
     set.verify_page_hashes()?;
+    set.verify_padding()?;
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let failed: Mutex<Option<Error>> = Mutex::new(None);
@@ -69,7 +70,8 @@ pub fn restore_pages(
     });
     match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
-        None => Ok(()),
+        // What was written is what was signed, or the target is good for nothing.
+        None => set.prove(),
     }
 }
 

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Mutex;
 
+use pellucid::certificate::Certificate;
 use pellucid::clock::now_micros;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::{
-    ChunkKind, ChunkPrefix, Description, Index, Manifest, SetHeader, SetKeys, Stored, CHUNK_BYTES,
-    PAGE_HASH_BYTES,
+    padding_of, ChunkKind, ChunkPrefix, Description, Index, Manifest, MediaVersion, SetHeader,
+    SetKeys, Signing, Stored, CHUNK_BYTES, PAGE_HASH_BYTES,
 };
 
 use super::families::{FamilyTarget, FamilyWriter, FAILED};
@@ -29,6 +30,8 @@ pub struct NewSet<'a> {
     pub description: Description,
     /// Its keys; none for a set that is not sealed.
     pub keys: Option<&'a SetKeys>,
+    /// Who signs it; only a set of version 2.
+    pub signer: Option<&'a Certificate>,
 }
 
 impl NewSet<'_> {
@@ -63,6 +66,8 @@ pub struct Options {
 pub struct Written {
     /// What committed it.
     pub manifest: Manifest,
+    /// The hash of its manifest, which the next set of the chain has.
+    pub hash: [u8; 32],
     /// Mirrors that failed on the way, each with its error.
     pub fenced: Vec<(PathBuf, std::io::Error)>,
     /// Pages that could not be read, each with its error.
@@ -88,12 +93,15 @@ pub fn write_set(
     let index_offset = families.first().map_or(0, FamilyWriter::bytes);
     let index = index_of(&mut families, &missing);
     let index_chunks = write_index(&index, set, &mut families)?;
+    if set.header.is_padded() {
+        write_padding(set, &mut families)?;
+    }
     for family in &mut families {
         family.sync()?;
     }
     let ends: Vec<_> = families.iter().map(FamilyWriter::end).collect();
     let pages: u32 = index.chunks.iter().map(|entry| entry.pages).sum();
-    let manifest = Manifest {
+    let mut manifest = Manifest {
         set: set.header.set,
         damaged: !missing.is_empty(),
         finished: now_micros(),
@@ -105,20 +113,33 @@ pub fn write_set(
         missing: missing.len() as u32,
         index_offset,
         families: ends,
+        signing: Signing::Version1,
     };
+    if set.header.version() == MediaVersion::Two {
+        manifest.sign(set.signer)?;
+    }
     let bytes = manifest.encode(set.keys)?;
     for family in &mut families {
         family.commit(&bytes)?;
     }
     drop(families);
     let fenced = targets.iter_mut().flat_map(FamilyTarget::fenced).collect();
-    Ok(Written { manifest, fenced, missing })
+    Ok(Written { manifest, hash: Manifest::hash(&bytes), fenced, missing })
 }
 
 fn begin<'a>(set: &NewSet<'_>, targets: &'a mut [FamilyTarget]) -> Result<Vec<FamilyWriter<'a>>> {
     let sealed = set.header.algorithm.is_some();
     if sealed != set.keys.is_some() {
         return Err(Error::misuse(Subject::BackupSet(set.header.position), "keys do not fit"));
+    }
+    let needs_version2 = set.signer.is_some() || set.header.is_padded();
+    if (needs_version2 && set.header.version() == MediaVersion::One)
+        || (set.header.is_padded() && !sealed)
+    {
+        return Err(Error::misuse(
+            Subject::BackupSet(set.header.position),
+            "only a sealed set of version 2 is signed or padded",
+        ));
     }
     if set.header.pages == 0 {
         // No reader takes such a set header.
@@ -384,4 +405,28 @@ fn write_index(index: &Index, set: &NewSet<'_>, families: &mut [FamilyWriter<'_>
         count += 1;
     }
     Ok(count)
+}
+
+/// Fills each family up to its size class. Numbers are those of the set, so that no nonce serves twice.
+fn write_padding(set: &NewSet<'_>, families: &mut [FamilyWriter<'_>]) -> Result<()> {
+    let mut number = 0;
+    for family in families {
+        for content_bytes in padding_of(family.bytes()) {
+            let mut body = vec![0; content_bytes as usize];
+            let mut prefix = ChunkPrefix {
+                kind: ChunkKind::Padding,
+                stored: Stored::Raw,
+                without_tails: false,
+                number,
+                first_page: 0,
+                pages: 0,
+                content_bytes,
+                stored_bytes: 0,
+            };
+            let prefix_bytes = prefix.seal(set.keys, &mut body)?;
+            family.chunk(&prefix, &prefix_bytes, &body)?;
+            number += 1;
+        }
+    }
+    Ok(())
 }

@@ -179,7 +179,8 @@ fn forge_differential(path: &Path, sealed_source: bool) {
     };
     let hash = page_hash(&[9; 32], &vec![0; full.page_size as usize]);
     let base = Base { page_hash_key: [9; 32], hashes: hash.repeat(full.pages as usize) };
-    let set = NewSet { header: forged, description: Description::default(), keys: None };
+    let set =
+        NewSet { header: forged, description: Description::default(), keys: None, signer: None };
     let mut sink = FileSink::open(path).unwrap();
     sink.go_on_at(family.end).unwrap();
     let mut targets = [FamilyTarget::new(vec![Box::new(sink)])];
@@ -311,7 +312,7 @@ impl PageSource for Journal {
 fn forge_full(path: &Path) {
     let family = Family::open(Box::new(FileSource::open(path).unwrap())).unwrap();
     let header = family.sets[0].header.clone();
-    let set = NewSet { header, description: Description::default(), keys: None };
+    let set = NewSet { header, description: Description::default(), keys: None, signer: None };
     let mut sink = FileSink::open(path).unwrap();
     sink.go_on_at(MEDIA_HEADER as u64).unwrap();
     let mut targets = [FamilyTarget::new(vec![Box::new(sink)])];

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
 use pellucid::hash::Sha256;
 use pellucid::media::{
-    page_hash, Compression, Description, Kind, MediaHeader, Root, SetHeader, SetKeys,
-    MEDIA_HEADER_BYTES,
+    page_hash, Compression, Description, Kind, Manifest, MediaHeader, MediaVersion, Root,
+    SetHeader, SetKeys, Version2, MEDIA_HEADER_BYTES,
 };
 use pellucid::protector::{wrap, KeyFile, Wrapping};
 use pellucid::unit::TAIL_BYTES;
@@ -74,7 +75,18 @@ fn without_tails(more: u8) -> Vec<u8> {
     bytes
 }
 
+#[derive(Clone, Default)]
+struct Two {
+    /// Protects each set beside the key file, and signs the first ones.
+    certificate: Option<Certificate>,
+    /// How many sets it signs.
+    signs: usize,
+    padded: bool,
+}
+
+#[derive(Clone)]
 struct Shape {
+    two: Option<Two>,
     algorithm: Option<Algorithm>,
     compression: Compression,
     families: u16,
@@ -85,6 +97,7 @@ fn set_header(shape: &Shape, position: u32, kind: Kind) -> SetHeader {
     let mut set = SET;
     set[15] = b'0' + position as u8;
     SetHeader {
+        version2: shape.two.as_ref().map(|two| Version2 { before: [0; 32], padded: two.padded }),
         media_set: *b"a media set's id",
         set,
         family: 1,
@@ -117,6 +130,7 @@ fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let sinks: Vec<Memory> = (0..shape.families).map(|_| Memory::default()).collect();
     for (family, sink) in (1..).zip(&sinks) {
         let header = MediaHeader {
+            version: if shape.two.is_some() { MediaVersion::Two } else { MediaVersion::One },
             media_set: *b"a media set's id",
             families: shape.families,
             family,
@@ -131,9 +145,10 @@ fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         sink.clone().write(&header.encode()?).unwrap();
     }
     let mut base = None;
+    let mut before = [0; 32];
     for (position, database) in (1..).zip(databases) {
         let kind = if position == 1 { Kind::Full } else { Kind::Differential };
-        let mut header = set_header(shape, position, kind);
+        let mut header = set_header(shape, position as u32, kind);
         let keys = match shape.algorithm {
             None => {
                 header.page_hash_key = key_bytes(32);
@@ -144,6 +159,10 @@ fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
                 let key = KeyFile::parse(&key_bytes(64)).unwrap();
                 let protector = wrap(&dek(), &header.binding()?, &Wrapping::KeyFile(&key))?;
                 header.protectors.push(protector.encoded());
+                if let Some(own) = shape.two.as_ref().and_then(|two| two.certificate.as_ref()) {
+                    let protector = wrap(&dek(), &header.binding()?, &Wrapping::Certificate(own))?;
+                    header.protectors.push(protector.encoded());
+                }
                 Some(SetKeys::derive(&dek(), &header.set, algorithm)?)
             }
         };
@@ -153,12 +172,19 @@ fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
             path: "/srv/vectors.db".into(),
             ..Description::default()
         };
-        let set = NewSet { header, description, keys: keys.as_ref() };
+        if let Some(own) = &mut header.version2 {
+            own.before = before;
+        }
+        let signs = shape.two.as_ref().filter(|two| position <= two.signs);
+        let signer = signs.and_then(|two| two.certificate.as_ref());
+        let set = NewSet { header, description, keys: keys.as_ref(), signer };
         let mut targets: Vec<FamilyTarget> =
             sinks.iter().map(|sink| FamilyTarget::new(vec![Box::new(sink.clone())])).collect();
         let options = Options { workers: 1, level: 1, continue_after_error: false };
         let mut source = Pages(database.clone());
-        write_set(&mut source, &set, base.as_ref(), &mut targets, &options, &mut |_, _| ())?;
+        let written =
+            write_set(&mut source, &set, base.as_ref(), &mut targets, &options, &mut |_, _| ())?;
+        before = written.hash;
         if position == 1 {
             let pages = database.chunks_exact(PAGE_BYTES);
             let hashes = pages.flat_map(|page| page_hash(&hash_key, page)).collect();
@@ -177,6 +203,11 @@ fn case(kind: &str, shape: &Shape, databases: &[Vec<u8>]) -> Result<Case> {
         .with("position", databases.len())
         .with_bytes("database", databases.last().map_or(&[], |last| last))
         .with_body(&families[0]);
+    if let Some(own) = shape.two.as_ref().and_then(|two| two.certificate.as_ref()) {
+        case = case
+            .with_bytes("certificate", own.public().der())
+            .with_bytes("private-key", own.private_key());
+    }
     for (number, family) in (2..).zip(&families[1..]) {
         case = case.with_bytes(&format!("family-{number}"), family);
     }
@@ -213,6 +244,7 @@ fn changed(case: &Case, change: impl FnOnce(&mut Vec<u8>)) -> Case {
 
 pub fn cases() -> Result<Vec<Case>> {
     let shape = |algorithm, compression| Shape {
+        two: None,
         algorithm,
         compression,
         families: 1,
@@ -294,6 +326,7 @@ pub fn cases() -> Result<Vec<Case>> {
     ]);
     cases.extend(newer(&sealed, &cases[0])?);
     cases.extend(clear(&sealed, &cases[0])?);
+    cases.extend(version_2()?);
     cases.push(sealed);
     Ok(cases)
 }
@@ -370,6 +403,7 @@ fn newer(sealed: &Case, in_clear: &Case) -> Result<Vec<Case>> {
         unsupported(in_manifest(42, 2), "manifest-unknown-flag", "flags 2 are not known"),
         unsupported(in_chunk(4, 5), "reserved-chunk-5", "kind 5 is reserved"),
         unsupported(in_chunk(4, 6), "reserved-chunk-6", "kind 6 is reserved"),
+        unsupported(in_chunk(4, 8), "reserved-chunk-8", "kind 8 is reserved"),
         unsupported(in_chunk(7, 1), "chunk-byte-in-use", "its prefix has values"),
         changed(in_clear, |body| {
             let chunk = chunk_at(body, 0);
@@ -382,6 +416,7 @@ fn newer(sealed: &Case, in_clear: &Case) -> Result<Vec<Case>> {
 /// Sets in clear where sealed ones belong, and a media header for a terminal that does what it is told.
 fn clear(sealed: &Case, in_clear: &Case) -> Result<Vec<Case>> {
     let shape = |sealed_source| Shape {
+        two: None,
         algorithm: None,
         compression: Compression::None,
         families: 1,
@@ -415,5 +450,201 @@ fn clear(sealed: &Case, in_clear: &Case) -> Result<Vec<Case>> {
         in_header(60, 0x1b).with("kind", "control-character-in-name"),
         in_header(24, 5).with("kind", "copies-too-many"),
         in_header(25, 1).with("kind", "copy-beyond-its-number"),
+    ])
+}
+
+/// Where the manifest of version 2 begins that ends the first family of `body`.
+fn manifest_at(body: &[u8]) -> usize {
+    body.len() - Manifest::length_by_end(body.last_chunk().unwrap()).unwrap()
+}
+
+/// Of the set at `position`: its keys, which are the same in each case.
+fn keys_of(position: u8) -> Result<SetKeys> {
+    let mut set = SET;
+    set[15] = b'0' + position;
+    SetKeys::derive(&dek(), &set, Algorithm::Aes256)
+}
+
+/// HMAC and SHA-256 of a set header or manifest, made right by somebody who has the set's key.
+fn resigned(part: &mut [u8], keys: &SetKeys) {
+    let mac_at = part.len() - 64;
+    let mac = keys.header().sign(&[&part[..mac_at]]);
+    part[mac_at..mac_at + 32].copy_from_slice(&mac);
+    mend_sum(part);
+}
+
+/// Sets of version 2, and what somebody makes of them who has their key and no private key.
+fn version_2() -> Result<Vec<Case>> {
+    let request = CertificateRequest { rsa_bits: 2048, ..CertificateRequest::new("Vectors", 365) };
+    let certificate = Certificate::generate("app", &request)?;
+    let other = Certificate::generate("app", &request)?;
+    let two = |signs, padded| Two { certificate: Some(certificate.clone()), signs, padded };
+    let shape = |two| Shape {
+        two: Some(two),
+        algorithm: Some(Algorithm::Aes256),
+        compression: Compression::None,
+        families: 1,
+        sealed_source: false,
+    };
+    let (full, both) = ([database(0)], [database(0), database(1)]);
+    let signed = case("signed", &shape(two(1, false)), &full)?;
+    let unsigned = case("version-2-not-signed", &shape(two(0, false)), &full)?;
+    // Compressed, so that there is room for some content in the padding.
+    let compressed = Shape { compression: Compression::Lz4, ..shape(two(0, true)) };
+    let padded = case("padded", &compressed, &full)?;
+    let header = MEDIA_HEADER_BYTES;
+    let own = keys_of(1)?;
+    let in_manifest = |case: &Case, change: &dyn Fn(&mut [u8])| {
+        changed(case, |body| {
+            let at = manifest_at(body);
+            change(&mut body[at..]);
+            resigned(&mut body[at..], &own);
+        })
+    };
+    // The set header alone: the root does not matter to who refuses it before.
+    let in_header = |at: usize, value: u8| {
+        changed(&unsigned, |body| {
+            let bytes = u32::from_be_bytes(body[header + 20..header + 24].try_into().unwrap());
+            body[header + at] = value;
+            resigned(&mut body[header..header + bytes as usize], &own);
+        })
+    };
+    let another = case("", &shape(two(1, false)), &[database(1)])?;
+    let chunks = chunk_at(&signed.body, 0);
+    let end = manifest_at(&signed.body);
+    let by_another =
+        case("", &shape(Two { certificate: Some(other.clone()), signs: 1, padded: false }), &full)?;
+    let stripped = case("", &shape(two(1, false)), &both)?;
+    let block = |body: &[u8]| body.len() - 64 - (256 + 43);
+    let padding = {
+        let prefix = [b'P', b'C', b'H', b'K', 7];
+        padded.body.windows(5).position(|window| window == prefix).unwrap()
+    };
+    let mut not_zero = padded.body[padding + 48..manifest_at(&padded.body) - 16].to_vec();
+    not_zero.fill(0);
+    not_zero[0] = 1;
+    let mut prefix =
+        pellucid::media::ChunkPrefix::parse(padded.body[padding..].first_chunk().unwrap()).unwrap();
+    let sealed_prefix = prefix.seal(Some(&own), &mut not_zero)?;
+    let unauthentic =
+        |case: Case, kind: &str, error: &str| case.failing(kind, "unauthentic", error);
+    Ok(vec![
+        case("signed-differential", &shape(two(2, false)), &both)?,
+        case("signed-striped-padded", &Shape { families: 2, ..shape(two(1, true)) }, &full)?,
+        case(
+            "signed-without-its-certificate",
+            &shape(Two { certificate: Some(other), signs: 1, padded: false }),
+            &full,
+        )?
+        .with_bytes("certificate", certificate.public().der())
+        .with_bytes("private-key", certificate.private_key()),
+        unauthentic(
+            changed(&signed, |body| body[chunks..end].copy_from_slice(&another.body[chunks..end])),
+            "signed-other-chunks",
+            "not the ones that were signed",
+        ),
+        unauthentic(
+            in_manifest(&signed, &|manifest| manifest[104] ^= 1),
+            "signed-forged-root",
+            "its signature is not one",
+        ),
+        unauthentic(
+            in_manifest(&signed, &|manifest| manifest[48] ^= 1),
+            "signed-forged-manifest",
+            "its signature is not one",
+        ),
+        unauthentic(
+            in_manifest(&signed, &|manifest| {
+                let at = manifest.len() - 64 - 8 - 256;
+                manifest[at] ^= 1;
+            }),
+            "forged-signature",
+            "its signature is not one",
+        ),
+        unauthentic(
+            changed(&signed, |body| {
+                let (from, to) = (block(&by_another.body), block(body));
+                let other = &by_another.body[from..from + 256 + 43];
+                body[to..to + 256 + 43].copy_from_slice(other);
+                let at = manifest_at(body);
+                resigned(&mut body[at..], &own);
+            }),
+            "signed-by-another-certificate",
+            "a certificate that does not protect it",
+        ),
+        stripped.failing("not-signed-behind-signed", "misuse", "it is NOT signed"),
+        changed(&signed, |body| {
+            // As 0.1.0 wrote them: the block before the protectors is gone.
+            let bytes = u32::from_be_bytes(body[header + 20..header + 24].try_into().unwrap());
+            let end = header + bytes as usize;
+            body[header + 16..header + 20].copy_from_slice(&1u32.to_be_bytes());
+            body.copy_within(header + 384..end - 64, header + 256);
+            resigned(&mut body[header..end], &own);
+        })
+        .failing(
+            "version-1-on-media-of-version-2",
+            "corrupt",
+            "another one than that of its media",
+        ),
+        changed(&signed, |body| {
+            body[16..20].copy_from_slice(&1u32.to_be_bytes());
+            mend_sum(&mut body[..header]);
+        })
+        .failing(
+            "version-2-on-media-of-version-1",
+            "corrupt",
+            "another one than that of its media",
+        ),
+        in_manifest(&signed, &|manifest| {
+            let at = manifest.len() - 64 - 8;
+            manifest[at + 3] ^= 1;
+        })
+        .failing(
+            "signature-block-of-another-length",
+            "corrupt",
+            "its fields are malformed",
+        ),
+        in_manifest(&signed, &|manifest| {
+            let at = manifest.len() - 64 - 4;
+            manifest[at + 3] ^= 1;
+        })
+        .failing("manifest-of-another-length", "corrupt", "its fields are malformed"),
+        in_manifest(&signed, &|manifest| manifest[96 + 40 + 2] ^= 1).failing(
+            "signature-of-another-length",
+            "corrupt",
+            "its length is not possible",
+        ),
+        in_manifest(&unsigned, &|manifest| manifest[96 + 40 + 3] = 1).failing(
+            "no-signature-with-a-thumbprint",
+            "corrupt",
+            "its fields are malformed",
+        ),
+        in_manifest(&signed, &|manifest| manifest[96 + 40] = 2).failing(
+            "reserved-signature",
+            "unsupported",
+            "signature kind 2 is reserved",
+        ),
+        in_manifest(&signed, &|manifest| manifest[96 + 40] = 3).failing(
+            "unknown-signature",
+            "unsupported",
+            "signature kind 3 is not known",
+        ),
+        in_header(256, 1).failing("set-2-fork-in-use", "unsupported", "byte 256 is not zero"),
+        in_header(383, 1).failing("set-2-byte-in-use", "unsupported", "byte 383 is not zero"),
+        in_header(360, 2).failing("unknown-padding", "unsupported", "flags 2 are not known"),
+        changed(&padded, |body| {
+            body[padding..padding + 48].copy_from_slice(&sealed_prefix);
+            body[padding + 48..padding + 48 + not_zero.len()].copy_from_slice(&not_zero);
+        })
+        .failing("padding-not-zeros", "corrupt", "something else than padding"),
+        changed(&padded, |body| {
+            let bytes = u32::from_be_bytes(body[header + 20..header + 24].try_into().unwrap());
+            body[header + 360] = 0;
+            resigned(&mut body[header..header + bytes as usize], &own);
+        })
+        .failing("padding-where-none-is-said", "corrupt", "padding and other chunks"),
+        signed,
+        unsigned,
+        padded,
     ])
 }

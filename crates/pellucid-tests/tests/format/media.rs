@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
 use pellucid::media::{
-    Compression, Description, Kind, MediaHeader, SetHeader, SetKeys, CHUNK_BYTES,
+    Compression, Description, Kind, MediaHeader, MediaVersion, SetHeader, SetKeys, Version2,
+    CHUNK_BYTES,
 };
-use pellucid::protector::{wrap, Binding, KeyFile, Wrapping};
+use pellucid::protector::{wrap, Binding, KeyFile, KeySource, Wrapping};
 use pellucid::{Algorithm, Dek, Error, Result};
 use pellucid_backup::restore::{
     restore_pages, verify_checksums, Family, FileSource, Media, OpenSet, PlainTarget,
@@ -56,8 +58,36 @@ pub fn keys() -> Vec<KeyFile> {
     vec![KeyFile::parse(&[7; 32]).unwrap()]
 }
 
+/// The certificate that signs sets of version 2.
+pub fn signer() -> &'static Certificate {
+    static SIGNER: std::sync::OnceLock<Certificate> = std::sync::OnceLock::new();
+    SIGNER.get_or_init(|| {
+        let request = CertificateRequest { rsa_bits: 2048, ..CertificateRequest::new("App", 10) };
+        Certificate::generate("signer", &request).unwrap()
+    })
+}
+
+/// The key file and the certificate.
+pub struct AtHand(Vec<KeyFile>);
+
+pub fn at_hand() -> AtHand {
+    AtHand(keys())
+}
+
+impl KeySource for AtHand {
+    fn key_files(&self) -> &[KeyFile] {
+        &self.0
+    }
+
+    fn certificate(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
+        Ok((thumbprint == signer().public().thumbprint()).then(|| signer().clone()))
+    }
+}
+
 #[derive(Clone)]
 pub struct Shape {
+    /// Of version 2: signed and padded.
+    pub signed: bool,
     pub families: u16,
     pub mirrors: u8,
     pub algorithm: Option<Algorithm>,
@@ -69,6 +99,7 @@ pub struct Shape {
 }
 
 pub const PLAINEST: Shape = Shape {
+    signed: false,
     families: 1,
     mirrors: 1,
     algorithm: None,
@@ -94,7 +125,9 @@ fn targets(directory: &Path, shape: &Shape) -> Vec<FamilyTarget> {
                 sink.go_on_at(end).unwrap();
                 return Box::new(sink) as Box<dyn MediaSink>;
             }
+            let version = if shape.signed { MediaVersion::Two } else { MediaVersion::One };
             let header = MediaHeader {
+                version,
                 families: shape.families,
                 family,
                 mirrors: shape.mirrors,
@@ -141,12 +174,18 @@ pub fn back_up_under(
         header.commitment = commitment(&key, &header.set).unwrap();
         let encoded = protector(&key, &header.binding().unwrap());
         header.protectors.push(encoded);
+        if shape.signed {
+            let by = Wrapping::Certificate(signer());
+            let by = wrap(&key, &header.binding().unwrap(), &by).unwrap();
+            header.protectors.push(by.encoded());
+        }
         set_keys = Some(SetKeys::derive(&key, &header.set, algorithm).unwrap());
     } else {
         header.page_hash_key = [9; 32];
     }
     let description = Description { database: "marked-name".into(), ..Description::default() };
-    let set = NewSet { header, description, keys: set_keys.as_ref() };
+    let signer = shape.signed.then(signer);
+    let set = NewSet { header, description, keys: set_keys.as_ref(), signer };
     let options =
         Options { workers: 2, level: 1, continue_after_error: shape.continue_after_error };
     let mut targets = targets(directory, shape);
@@ -155,6 +194,7 @@ pub fn back_up_under(
 
 fn header(shape: &Shape, source: &Pages) -> SetHeader {
     SetHeader {
+        version2: shape.signed.then_some(Version2 { before: [0; 32], padded: true }),
         media_set: [1; 16],
         set: [shape.position as u8 + 1; 16],
         family: 1,
@@ -368,7 +408,12 @@ fn a_database_without_pages_is_refused_before_anything_is_written() {
     let (mut source, keys) = (pages(4096, 0), None);
     let directory = tempfile::tempdir().unwrap();
     let mut targets = targets(directory.path(), &PLAINEST);
-    let set = NewSet { header: header(&PLAINEST, &source), description: Default::default(), keys };
+    let set = NewSet {
+        header: header(&PLAINEST, &source),
+        description: Default::default(),
+        keys,
+        signer: None,
+    };
     let options = Options { workers: 1, level: 1, continue_after_error: false };
     let refused =
         write_set(&mut source, &set, None, &mut targets, &options, &mut |_, _| ()).unwrap_err();
@@ -401,7 +446,7 @@ fn a_thread_that_panics_ends_the_backup_and_nobody_waits_for_it() {
     let mut source = pages(4096, 256 * 40);
     let mut targets = [FamilyTarget::new(vec![Box::new(Panics(0))])];
     let header = header(&PLAINEST, &source);
-    let set = NewSet { header, description: Default::default(), keys: None };
+    let set = NewSet { header, description: Default::default(), keys: None, signer: None };
     let options = Options { workers: 1, level: 1, continue_after_error: false };
     let failed =
         write_set(&mut source, &set, None, &mut targets, &options, &mut |_, _| ()).unwrap_err();

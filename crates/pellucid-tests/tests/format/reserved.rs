@@ -211,6 +211,7 @@ fn journal_headers() {
 
 fn set_header(algorithm: Option<Algorithm>, kind: Kind) -> SetHeader {
     SetHeader {
+        version2: None,
         media_set: [1; 16],
         set: SET,
         family: 1,
@@ -331,6 +332,28 @@ fn set_headers() {
 }
 
 #[test]
+fn set_headers_of_version_2() {
+    let block = Doc::read().section("### Set header").from("Version 2 has a block").table(0);
+    assert_eq!(block.zeros(), [256..328, 361..384]);
+    let own = pellucid::media::Version2 { before: [7; 32], padded: true };
+    let header =
+        SetHeader { version2: Some(own), ..set_header(Some(Algorithm::Aes256), Kind::Full) };
+    let keys = set_keys();
+    let bytes = header.encode(Some(&keys)).unwrap();
+    assert_eq!(block.of("SHA-256 of the manifest of the set before", &bytes), [7; 32]);
+    assert_eq!(block.of("padding: ", &bytes), [1]);
+    each_byte(&bytes, &block.zeros(), |at, changed| {
+        let told = SetHeader::parse(&resigned(changed, true), 1);
+        is_newer(told, &format!("byte {at} is not zero"), "set header");
+    });
+    for padding in 2..=u8::MAX {
+        let mut changed = bytes.clone();
+        changed[360] = padding;
+        is_newer(SetHeader::parse(&resigned(changed, true), 1), "flags", "set header");
+    }
+}
+
+#[test]
 fn manifests_and_indexes() {
     let doc = Doc::read();
     let manifest = Manifest {
@@ -345,6 +368,7 @@ fn manifests_and_indexes() {
         missing: 7,
         index_offset: 8,
         families: vec![FamilyEnd { bytes: 9, root: [1; 32] }],
+        signing: pellucid::media::Signing::Version1,
     };
     let bytes = manifest.encode(Some(&set_keys())).unwrap();
     let table = doc.section("### Manifest").table(0).with(&[("n", bytes.len())]);
@@ -552,9 +576,11 @@ fn reserved_numbers_are_those_of_the_code() {
     assert_eq!(reserved(&table, "type of [backup set]"), [set]);
     let chunks = pellucid::media::RESERVED_CHUNK_KINDS.map(u64::from);
     assert_eq!(reserved(&table, "kind of [chunk]"), chunks);
+    let signature = u64::from(pellucid::media::RESERVED_SIGNATURE);
+    assert_eq!(reserved(&table, "kind of [signature]"), [signature]);
     let lock = table.rows.iter().find(|row| row[0].starts_with("lock byte")).unwrap();
     assert_eq!(lock[1], "2^62 + 1");
     let own = |name| constant("pellucid-engine/src/scan/turn.rs", name);
     assert_eq!((own("BYTE"), own("RESERVED_BYTE")), ("1 << 62".into(), "BYTE + 1".into()));
-    assert_eq!(table.rows.len(), 7, "each is compared");
+    assert_eq!(table.rows.len(), 8, "each is compared");
 }

@@ -17,9 +17,10 @@ use pellucid_backup::restore::{
     restore_pages, verify_checksums, Family, FileSource, OpenSet, PageTarget, Tail,
 };
 
-use crate::media::{back_up, back_up_under, file, keys, open, pages, Shape, PLAINEST};
+use crate::media::{at_hand, back_up, back_up_under, file, keys, open, pages, Shape, PLAINEST};
 
 const SEALED: Shape = Shape { algorithm: Some(Algorithm::Aes256), ..PLAINEST };
+const SIGNED: Shape = Shape { signed: true, ..SEALED };
 const MEDIA_HEADER: usize = 4096;
 
 /// What needs no key: the structure, then every checksum and root.
@@ -62,7 +63,7 @@ fn restored(directory: &Path, shape: &Shape, keys: &dyn KeySource) -> Result<Vec
 /// Which levels see it: structure, checksums and roots, key. The restored bytes, if there are any, are the right ones.
 fn seen(directory: &Path, shape: &Shape, content: &[u8]) -> ([bool; 3], String) {
     let [structure, checksums] = without_key(directory, shape);
-    let restored = restored(directory, shape, &keys());
+    let restored = restored(directory, shape, &at_hand());
     let told = match &restored {
         Ok(bytes) => {
             assert!(bytes == content, "a wrong byte was restored");
@@ -75,8 +76,8 @@ fn seen(directory: &Path, shape: &Shape, content: &[u8]) -> ([bool; 3], String) 
 
 #[test]
 fn every_flipped_byte_is_seen_with_and_without_the_key() {
-    for shape in [PLAINEST, SEALED, Shape { compression: Compression::Zstd, families: 2, ..SEALED }]
-    {
+    let striped = Shape { compression: Compression::Zstd, families: 2, ..SEALED };
+    for shape in [PLAINEST, SEALED, striped, Shape { families: 2, ..SIGNED }] {
         let directory = tempfile::tempdir().unwrap();
         let mut source = pages(512, 9);
         back_up(directory.path(), &mut source, &shape, None);
@@ -101,7 +102,7 @@ fn every_flipped_byte_is_seen_with_and_without_the_key() {
 
 #[test]
 fn ended_after_any_byte_it_is_interrupted_at_every_level() {
-    for shape in [PLAINEST, SEALED] {
+    for shape in [PLAINEST, SEALED, SIGNED] {
         let directory = tempfile::tempdir().unwrap();
         let mut source = pages(512, 9);
         back_up(directory.path(), &mut source, &shape, None);

@@ -28,10 +28,18 @@ pub enum ChunkKind {
     Index = 3,
     /// The hashes of a stretch of pages ([`super::page_hash`]).
     PageHashes = 4,
+    /// Zeros, so that the set has the length of a size class. Only sets of version 2 that say so have it.
+    Padding = 7,
+}
+
+impl ChunkKind {
+    /// Each of them.
+    pub const ALL: [Self; 5] =
+        [Self::Pages, Self::ListedPages, Self::Index, Self::PageHashes, Self::Padding];
 }
 
 /// Kinds that no version uses yet. They are refused by name.
-pub const RESERVED_KINDS: [u8; 2] = [5, 6];
+pub const RESERVED_KINDS: [u8; 3] = [5, 6, 8];
 
 /// How a chunk's content is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,11 +168,9 @@ impl ChunkPrefix {
         }
         let [kind, stored, without_tails] = fields.array()?;
         fields.zeros(1)?;
-        let kinds =
-            [ChunkKind::Pages, ChunkKind::ListedPages, ChunkKind::Index, ChunkKind::PageHashes];
         let forms = [Stored::Raw, Stored::Zstd, Stored::Lz4];
         let parsed = Self {
-            kind: kinds.into_iter().find(|known| *known as u8 == kind)?,
+            kind: ChunkKind::ALL.into_iter().find(|known| *known as u8 == kind)?,
             stored: forms.into_iter().find(|known| *known as u8 == stored)?,
             without_tails: without_tails == 1,
             number: fields.u64()?,
@@ -197,8 +203,7 @@ impl ChunkPrefix {
         let subject =
             || Subject::Chunk(u64::from_be_bytes(*prefix[8..].first_chunk().unwrap_or(&[0; 8])));
         let kind = prefix[4];
-        let known = ChunkKind::Pages as u8..=ChunkKind::PageHashes as u8;
-        Some(match known.contains(&kind) {
+        Some(match ChunkKind::ALL.iter().any(|known| *known as u8 == kind) {
             false => Error::unknown(subject(), "kind", kind, &RESERVED_KINDS),
             true => Error::unsupported(
                 subject(),
@@ -220,13 +225,14 @@ impl ChunkPrefix {
         match self.kind {
             ChunkKind::Pages | ChunkKind::ListedPages => Subject::Chunk(self.number),
             ChunkKind::Index | ChunkKind::PageHashes => Subject::Index,
+            ChunkKind::Padding => Subject::Padding,
         }
     }
 
     fn cipher<'a>(&self, keys: &'a SetKeys) -> &'a Cipher {
         match self.kind {
             ChunkKind::Pages | ChunkKind::ListedPages => keys.pages(),
-            ChunkKind::Index | ChunkKind::PageHashes => keys.index(),
+            ChunkKind::Index | ChunkKind::PageHashes | ChunkKind::Padding => keys.index(),
         }
     }
 

@@ -2,11 +2,10 @@
 
 use aws_lc_rs::digest;
 
-use super::{MOST_FAMILIES, MOST_MIRRORS};
+use super::{MediaVersion, MOST_FAMILIES, MOST_MIRRORS};
 use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
 use crate::flags::check_zeros;
-use crate::header::FORMAT_VERSION;
 use crate::sector::begins_as_database;
 
 /// Bytes of a media header.
@@ -24,6 +23,8 @@ const FLAG_ENCRYPTED: u8 = 2;
 /// bound into each set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaHeader {
+    /// Its format version, and that of each set on it.
+    pub version: MediaVersion,
     /// Identity of the media set; all its families have it.
     pub media_set: [u8; 16],
     /// How many families (stripes) the media set has.
@@ -47,9 +48,10 @@ pub struct MediaHeader {
 }
 
 impl MediaHeader {
-    /// Makes the header of a media set of one family in one copy, without a name.
+    /// Makes the header of a media set of version 1 of one family in one copy, without a name.
     pub fn single(media_set: [u8; 16], compressed: bool, encrypted: bool, made: u64) -> Self {
         Self {
+            version: MediaVersion::One,
             media_set,
             families: 1,
             family: 1,
@@ -70,7 +72,7 @@ impl MediaHeader {
     /// characters: no reader would take it.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut out = MAGIC.to_vec();
-        out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
+        out.extend_from_slice(&self.version.encode());
         out.extend_from_slice(&self.families.to_be_bytes());
         out.extend_from_slice(&self.family.to_be_bytes());
         let flags = if self.compressed { FLAG_COMPRESSED } else { 0 }
@@ -132,17 +134,17 @@ impl MediaHeader {
             (true, false) => return Err(corrupt("torn or damaged: its checksum does not match")),
             (false, false) => return Err(no_media(bytes)),
         }
-        let mut fields = Fields::new(&bytes[16..SUM_AT]);
-        check_version(fields.u32().unwrap_or(0))?;
+        let version = MediaVersion::of(bytes)?;
+        let mut fields = Fields::new(&bytes[20..SUM_AT]);
         check_known(Subject::MediaHeader, bytes[26], FLAG_COMPRESSED | FLAG_ENCRYPTED)?;
-        let header = Self::parse_fields(&mut fields);
+        let header = Self::parse_fields(&mut fields, version);
         let header = header.ok_or_else(|| corrupt("its fields are malformed"))?;
         let end = SUM_AT - fields.rest().len();
         check_zeros(bytes, [27..32, end..SUM_AT], || Subject::MediaHeader)?;
         Ok(header)
     }
 
-    fn parse_fields(fields: &mut Fields<'_>) -> Option<Self> {
+    fn parse_fields(fields: &mut Fields<'_>, version: MediaVersion) -> Option<Self> {
         let (families, family) = (fields.u16()?, fields.u16()?);
         let [mirrors, mirror, flags] = fields.array()?;
         fields.take(5)?;
@@ -157,6 +159,7 @@ impl MediaHeader {
             && (1..=MOST_MIRRORS).contains(&mirrors)
             && mirror < mirrors;
         fits.then_some(Self {
+            version,
             media_set,
             families,
             family,
@@ -215,20 +218,6 @@ pub(super) fn made_readable(text: &str) -> String {
     text.replace(moves_the_cursor, "\u{fffd}")
 }
 
-/// Refuses a version that this build does not read.
-pub(super) fn check_version(version: u32) -> Result<()> {
-    if version == FORMAT_VERSION {
-        return Ok(());
-    }
-    Err(Error::unsupported(
-        Subject::MediaHeader,
-        format!(
-            "format version {version} is not known to this version, which reads {FORMAT_VERSION}: a \
-             newer version of pellucid may read it"
-        ),
-    ))
-}
-
 /// What a file that is no media is told, by its first bytes.
 fn no_media(bytes: &[u8]) -> Error {
     let but = match bytes {
@@ -249,6 +238,7 @@ mod tests {
 
     fn header() -> MediaHeader {
         MediaHeader {
+            version: MediaVersion::Two,
             media_set: [7; 16],
             families: 3,
             family: 2,

@@ -11,8 +11,11 @@ mod header;
 mod index;
 mod keys;
 mod manifest;
+mod padding;
 mod set_header;
+mod signature;
 mod tails;
+mod version;
 
 pub use chunk::{
     ChunkKind, ChunkPrefix, Stored, CHUNK_BYTES, MOST_CHUNK_BYTES, PREFIX_BYTES,
@@ -22,12 +25,15 @@ pub use compress::{decompress, Compressor};
 pub use header::{MediaHeader, MEDIA_HEADER_BYTES};
 pub use index::{page_hash, Entry, Index, ENTRY_BYTES, PAGE_HASH_BYTES};
 pub use keys::SetKeys;
-pub use manifest::{FamilyEnd, Manifest, Root};
+pub use manifest::{FamilyEnd, Manifest, Root, END_BYTES as MANIFEST_END_BYTES};
+pub use padding::padding_of;
 pub use set_header::{
-    Compression, Description, Kind, ServerFacts, SetHeader, MAGIC as SET_MAGIC,
-    MOST_SET_HEADER_BYTES, RESERVED_KIND,
+    Compression, Description, Kind, ServerFacts, SetHeader, Version2, BLOCK_BYTES,
+    MAGIC as SET_MAGIC, MOST_SET_HEADER_BYTES, RESERVED_KIND,
 };
+pub use signature::{Signature, Signing, MOST_SIGNATURE_BYTES, RESERVED_SIGNATURE};
 pub use tails::{cut as cut_tails, lay as lay_tails};
+pub use version::MediaVersion;
 
 /// The most media families (stripes) of a media set.
 pub const MOST_FAMILIES: u16 = 64;

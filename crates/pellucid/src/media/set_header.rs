@@ -7,15 +7,15 @@
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
-use super::header::{check_known, check_readable, check_version, made_readable};
+use super::header::{check_known, check_readable, made_readable};
 use super::keys::SetKeys;
-use super::MOST_FAMILIES;
+use super::{MediaVersion, MOST_FAMILIES};
 use crate::algorithm::Algorithm;
 use crate::cipher::TAG_BYTES;
 use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
 use crate::flags::{check_zeros, Flags, FLAGS_BYTES};
-use crate::header::{FORMAT_VERSION, MAX_PROTECTORS};
+use crate::header::MAX_PROTECTORS;
 use crate::protector::{unwrap, Binding, KeySource, Protector, Purpose};
 use crate::secret::Dek;
 
@@ -24,8 +24,10 @@ pub const MAGIC: &[u8; 16] = b"Pellucid backup\0";
 /// The most bytes of a set header.
 pub const MOST_SET_HEADER_BYTES: usize = 65536;
 
-/// Bytes before the protectors.
+/// Bytes before the protectors, in version 2 before the block that stands before them.
 pub const FIXED_BYTES: usize = 256;
+/// Bytes of the block of version 2.
+pub const BLOCK_BYTES: usize = 128;
 const SUMS_BYTES: usize = 64;
 const ALIGNMENT: usize = 512;
 const FLAG_COPY_ONLY: u8 = 1;
@@ -34,6 +36,12 @@ const FLAG_SEALED_SOURCE: u8 = 2;
 const FLAGS_AT: usize = 236;
 /// Ranges before the protectors that are zero in version 1.
 const ZEROS: [std::ops::Range<usize>; 3] = [80..84, 230..232, FLAGS_AT + FLAGS_BYTES..FIXED_BYTES];
+/// In the block of version 2: what only sets of logs have, the hash of the set before, and whether there is padding.
+const BEFORE: std::ops::Range<usize> = FIXED_BYTES + 72..FIXED_BYTES + 104;
+const PADDED_AT: usize = FIXED_BYTES + 104;
+const BLOCK_ZEROS: [std::ops::Range<usize>; 2] =
+    [FIXED_BYTES..BEFORE.start, PADDED_AT + 1..FIXED_BYTES + BLOCK_BYTES];
+const PADDED_CLASSES: u8 = 1;
 /// What is zero in a full set, in one that is not sealed, and in one that is.
 const BASE: std::ops::Range<usize> = 116..132;
 const COMMITMENT: std::ops::Range<usize> = 132..164;
@@ -167,9 +175,20 @@ impl Description {
     }
 }
 
+/// What a set of version 2 says besides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Version2 {
+    /// SHA-256 of the manifest of the set before in the database's chain; zeros if none was known.
+    pub before: [u8; 32],
+    /// Whether it is padded to a size class.
+    pub padded: bool,
+}
+
 /// The fields of a set header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetHeader {
+    /// What only version 2 has; `None` for a set of version 1.
+    pub version2: Option<Version2>,
     /// The media set that it lies on.
     pub media_set: [u8; 16],
     /// Its own identity.
@@ -219,6 +238,19 @@ pub struct SetHeader {
 }
 
 impl SetHeader {
+    /// Its format version.
+    pub fn version(&self) -> MediaVersion {
+        match self.version2 {
+            None => MediaVersion::One,
+            Some(_) => MediaVersion::Two,
+        }
+    }
+
+    /// Whether it says that it is padded.
+    pub fn is_padded(&self) -> bool {
+        self.version2.is_some_and(|own| own.padded)
+    }
+
     /// Unwraps the set key by the first protector that opens.
     ///
     /// # Errors
@@ -318,7 +350,7 @@ impl SetHeader {
     /// # Errors
     /// [`Error::LimitReached`] if protectors and description do not fit.
     pub fn encode(&self, keys: Option<&SetKeys>) -> Result<Vec<u8>> {
-        let used = FIXED_BYTES
+        let used = before_protectors(self.version())
             + self.protectors.iter().map(Vec::len).sum::<usize>()
             + self.description.len()
             + SUMS_BYTES;
@@ -336,7 +368,7 @@ impl SetHeader {
         }
         let mut out = Vec::with_capacity(bytes);
         out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
+        out.extend_from_slice(&self.version().encode());
         out.extend_from_slice(&(bytes as u32).to_be_bytes());
         out.extend_from_slice(&self.media_set);
         out.extend_from_slice(&self.set);
@@ -362,6 +394,12 @@ impl SetHeader {
         out.extend_from_slice(&(self.description.len() as u32).to_be_bytes());
         out.extend_from_slice(&self.flags.encode());
         out.resize(FIXED_BYTES, 0);
+        if let Some(own) = &self.version2 {
+            out.resize(BEFORE.start, 0);
+            out.extend_from_slice(&own.before);
+            out.push(if own.padded { PADDED_CLASSES } else { 0 });
+            out.resize(FIXED_BYTES + BLOCK_BYTES, 0);
+        }
         self.protectors.iter().for_each(|protector| out.extend_from_slice(protector));
         out.extend_from_slice(&self.description);
         out.resize(bytes - SUMS_BYTES, 0);
@@ -378,9 +416,11 @@ impl SetHeader {
         if fields.array().as_ref() != Some(MAGIC) {
             return Err(corrupt());
         }
-        check_version(fields.u32().unwrap_or(0))?;
+        let version = MediaVersion::of(bytes)?;
+        fields.take(4);
         let length = fields.u32().ok_or_else(corrupt)? as usize;
-        let fits = (FIXED_BYTES + SUMS_BYTES..=MOST_SET_HEADER_BYTES).contains(&length)
+        let fits = (before_protectors(version) + SUMS_BYTES..=MOST_SET_HEADER_BYTES)
+            .contains(&length)
             && length % ALIGNMENT == 0;
         if fits {
             Ok(length)
@@ -399,7 +439,8 @@ impl SetHeader {
         let corrupt = |cause: &'static str| Error::corrupt(Subject::BackupSet(position), cause);
         let fields = check_sum(bytes)
             .ok_or_else(|| corrupt("its header is damaged: the checksum does not match"))?;
-        if bytes.len() < FIXED_BYTES + SUMS_BYTES {
+        let version = MediaVersion::of(bytes)?;
+        if bytes.len() < before_protectors(version) + SUMS_BYTES {
             return Err(corrupt("the fields of its header are malformed"));
         }
         // Fields that a newer version may have changed are checked before those that only this
@@ -411,8 +452,18 @@ impl SetHeader {
         Kind::from_id(bytes[64])?;
         check_known(subject(), bytes[67], FLAG_COPY_ONLY | FLAG_SEALED_SOURCE)?;
         check_zeros(bytes, ZEROS, subject)?;
+        let version2 = match version {
+            MediaVersion::One => None,
+            MediaVersion::Two => {
+                check_zeros(bytes, BLOCK_ZEROS, subject)?;
+                check_known(subject(), bytes[PADDED_AT], PADDED_CLASSES)?;
+                let mut before = [0; 32];
+                before.copy_from_slice(&bytes[BEFORE]);
+                Some(Version2 { before, padded: bytes[PADDED_AT] == PADDED_CLASSES })
+            }
+        };
         let mut fields = Fields::new(fields);
-        let parsed = Self::parse_fields(&mut fields)?;
+        let parsed = Self::parse_fields(&mut fields, version2)?;
         let header = parsed.ok_or_else(|| corrupt("the fields of its header are malformed"))?;
         let mac = bytes.len() - SUMS_BYTES;
         check_zeros(bytes, std::iter::once(mac - fields.rest().len()..mac), subject)?;
@@ -433,7 +484,7 @@ impl SetHeader {
         Ok(header)
     }
 
-    fn parse_fields(fields: &mut Fields<'_>) -> Result<Option<Self>> {
+    fn parse_fields(fields: &mut Fields<'_>, version2: Option<Version2>) -> Result<Option<Self>> {
         let mut read = || {
             let ids = (fields.array()?, fields.array()?);
             let place = (fields.u16()?, fields.u16()?, fields.u32()?);
@@ -447,6 +498,7 @@ impl SetHeader {
             fields.take(2)?;
             let description = fields.u32()?;
             fields.take(FIXED_BYTES - FLAGS_AT)?;
+            fields.take(version2.map_or(0, |_| BLOCK_BYTES))?;
             Some((ids, place, kinds, sizes, times, sources, keys, protectors, description))
         };
         let Some((ids, place, kinds, sizes, times, sources, keys, protectors, description)) =
@@ -477,6 +529,7 @@ impl SetHeader {
         }
         let Some(description) = fields.take(description as usize) else { return Ok(None) };
         Ok(Some(Self {
+            version2,
             media_set: ids.0,
             set: ids.1,
             family: place.0,
@@ -511,6 +564,14 @@ impl SetHeader {
         authenticate(bytes, keys).ok_or_else(|| {
             Error::unauthentic(Subject::BackupSet(position), "its header does not authenticate")
         })
+    }
+}
+
+/// Bytes before the protectors.
+fn before_protectors(version: MediaVersion) -> usize {
+    match version {
+        MediaVersion::One => FIXED_BYTES,
+        MediaVersion::Two => FIXED_BYTES + BLOCK_BYTES,
     }
 }
 
@@ -584,6 +645,7 @@ mod tests {
 
     pub fn header() -> SetHeader {
         SetHeader {
+            version2: None,
             media_set: [1; 16],
             set: [2; 16],
             family: 1,
@@ -643,9 +705,25 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_is_seen_and_a_mended_checksum_does_not_authenticate() {
+    fn version_2_reads_back() {
         let keys = keys();
-        let mut bytes = header().encode(Some(&keys)).unwrap();
+        let own = Version2 { before: [8; 32], padded: true };
+        let header = SetHeader { version2: Some(own), ..header() };
+        let bytes = header.encode(Some(&keys)).unwrap();
+        assert_eq!(SetHeader::parse(&bytes, 3).unwrap(), header);
+        SetHeader::authenticate(&bytes, &keys, 3).unwrap();
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen_and_a_mended_checksum_does_not_authenticate() {
+        for version2 in [None, Some(Version2 { before: [8; 32], padded: true })] {
+            flipped(&SetHeader { version2, ..header() });
+        }
+    }
+
+    fn flipped(header: &SetHeader) {
+        let keys = keys();
+        let mut bytes = header.encode(Some(&keys)).unwrap();
         for bit in 24 * 8..bytes.len() * 8 {
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert!(SetHeader::parse(&bytes, 3).is_err(), "bit {bit}");

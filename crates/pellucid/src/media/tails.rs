@@ -51,7 +51,7 @@ pub fn lay(kind: ChunkKind, content: &mut Vec<u8>, pages: usize) -> bool {
 fn list_bytes(kind: ChunkKind, pages: usize) -> usize {
     match kind {
         ChunkKind::ListedPages => pages.saturating_mul(NUMBER_BYTES),
-        ChunkKind::Pages | ChunkKind::Index | ChunkKind::PageHashes => 0,
+        ChunkKind::Pages | ChunkKind::Index | ChunkKind::PageHashes | ChunkKind::Padding => 0,
     }
 }
 

@@ -2,13 +2,14 @@
 
 use super::doc::{hkdf_sha256, literal, numbered, Doc, Table};
 use aws_lc_rs::{digest, hmac};
+use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::cipher::Cipher;
 use pellucid::derive::commitment;
 use pellucid::media::{
     page_hash, ChunkKind, ChunkPrefix, Compression, Compressor, Description, Entry, FamilyEnd,
-    Index, Kind, Manifest, MediaHeader, Root, SetHeader, SetKeys, Stored, CHUNK_BYTES, ENTRY_BYTES,
-    MEDIA_HEADER_BYTES, MOST_CHUNK_BYTES, MOST_FAMILIES, MOST_MIRRORS, MOST_SET_HEADER_BYTES,
-    PAGE_HASH_BYTES, PREFIX_BYTES,
+    Index, Kind, Manifest, MediaHeader, Root, SetHeader, SetKeys, Signing, Stored, CHUNK_BYTES,
+    ENTRY_BYTES, MEDIA_HEADER_BYTES, MOST_CHUNK_BYTES, MOST_FAMILIES, MOST_MIRRORS,
+    MOST_SET_HEADER_BYTES, PAGE_HASH_BYTES, PREFIX_BYTES,
 };
 use pellucid::secret::Secret32;
 use pellucid::{header, Algorithm, Dek};
@@ -67,6 +68,7 @@ fn limits_are_those_of_the_code() {
 fn a_media_header() {
     let section = chapter().section("### Media header");
     let header = MediaHeader {
+        version: pellucid::media::MediaVersion::One,
         media_set: [0xa1; 16],
         families: 0x0003,
         family: 0x0002,
@@ -113,6 +115,7 @@ fn a_media_header() {
 
 fn set_header() -> SetHeader {
     SetHeader {
+        version2: None,
         media_set: [0xa1; 16],
         set: SET,
         family: 2,
@@ -154,7 +157,7 @@ fn a_set_header() {
     assert_eq!(fixed.is_without_gaps(), protectors_at);
     let fields: &[(&str, &[u8])] = &[
         ("`Pellucid backup", b"Pellucid backup\0"),
-        ("format version", &header::FORMAT_VERSION.to_be_bytes()),
+        ("format version", &1u32.to_be_bytes()),
         ("bytes of this header", &(bytes.len() as u32).to_be_bytes()),
         ("media set id", &[0xa1; 16]),
         ("set id, random", &SET),
@@ -230,7 +233,7 @@ fn a_chunk() {
     assert_eq!(fixed.is_without_gaps(), stored_at);
     assert_eq!(stored_at, PREFIX_BYTES);
     let kinds = numbered(fixed.field("kind: ").strip_prefix("kind: ").unwrap());
-    let all = [ChunkKind::Pages, ChunkKind::ListedPages, ChunkKind::Index, ChunkKind::PageHashes];
+    let all = ChunkKind::ALL;
     assert!(kinds.iter().map(|(id, _)| *id).eq(all.map(|kind| kind as u8)), "{kinds:?}");
     let forms = numbered(fixed.field("stored: ").strip_prefix("stored: ").unwrap());
     let all_forms = [Stored::Raw, Stored::Zstd, Stored::Lz4];
@@ -353,6 +356,7 @@ fn a_manifest() {
         missing: 0x7172_7374,
         index_offset: 0x0807_0605_0403_0201,
         families: vec![family(1), family(2), family(3)],
+        signing: pellucid::media::Signing::Version1,
     };
     let bytes = manifest.encode(Some(&keys)).unwrap();
     section.says("160 + 40 for each family");
@@ -393,4 +397,56 @@ fn a_manifest() {
     root.update(&prefix);
     let hash = blake3::hash(&[&b"a set header"[..], &prefix].concat());
     assert_eq!(root.finish(), *hash.as_bytes());
+}
+
+#[test]
+fn a_signature() {
+    let section = chapter().section("### Signature");
+    let request = CertificateRequest { rsa_bits: 2048, ..CertificateRequest::new("signer", 10) };
+    let signer = Certificate::generate("signer", &request).unwrap();
+    let mut manifest = Manifest {
+        set: SET,
+        damaged: false,
+        finished: 1,
+        content_bytes: 2,
+        stored_bytes: 3,
+        chunks: 4,
+        index_chunks: 5,
+        pages: 6,
+        missing: 0,
+        index_offset: 7,
+        families: vec![FamilyEnd { bytes: 8, root: [9; 32] }; 2],
+        signing: Signing::Version1,
+    };
+    for (certificate, kind, s) in [(Some(&signer), 1, 256), (None, 0, 0)] {
+        manifest.sign(certificate).unwrap();
+        let bytes = manifest.encode(Some(&keys(Algorithm::Aes256))).unwrap();
+        assert_eq!(bytes[16..20], [0, 0, 0, 2]);
+        assert_eq!(bytes[20..24], (bytes.len() as u32).to_be_bytes());
+        let at = 96 + 2 * 40;
+        let block = &bytes[at..bytes.len() - 64];
+        let layout = section.table(0).with(&[("s", s)]);
+        assert_eq!(layout.is_without_gaps(), block.len());
+        assert_eq!(layout.of("kind: ", block), [kind]);
+        assert_eq!(layout.of("s, length", block), (s as u16).to_be_bytes());
+        let thumbprint = certificate.map_or([0; 32], |own| *own.public().thumbprint());
+        assert_eq!(layout.of("SHA-256 thumbprint", block), thumbprint);
+        assert_eq!(layout.of("bytes of this block", block), (block.len() as u32).to_be_bytes());
+        assert_eq!(layout.of("bytes of this manifest", block), (bytes.len() as u32).to_be_bytes());
+        let Some(certificate) = certificate else { continue };
+        section.says(
+            "over `\"pellucid/2 set\"` ‖ SHA-256 of all bytes of the manifest before the signature",
+        );
+        let message = [&b"pellucid/2 set"[..], &sha256(&bytes[..at + 35])].concat();
+        let (_, parsed) = x509_parser::parse_x509_certificate(certificate.public().der()).unwrap();
+        let key = aws_lc_rs::signature::UnparsedPublicKey::new(
+            &aws_lc_rs::signature::RSA_PSS_2048_8192_SHA256,
+            parsed.public_key().raw,
+        );
+        key.verify(&message, layout.of("signature", block)).unwrap();
+    }
+    section.says(&format!("at most {}", pellucid::media::MOST_SIGNATURE_BYTES));
+    let set = chapter().section("### Set header");
+    set.says(&format!("a block of {} bytes", pellucid::media::BLOCK_BYTES));
+    chapter().section("### Chunk").says("Where no chunk fits in between (1 to 63 bytes)");
 }

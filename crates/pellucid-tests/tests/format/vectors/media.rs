@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use pellucid::media::Kind;
-use pellucid::protector::KeyFile;
 use pellucid::Result;
 use pellucid_backup::job::refuse_looked_at;
 use pellucid_backup::restore::{
@@ -13,6 +12,7 @@ use pellucid_backup::restore::{
 use pellucid_host::DatabaseError;
 
 use super::case::Case;
+use super::objects::Keys;
 
 struct Memory(Vec<u8>, usize);
 
@@ -47,7 +47,7 @@ impl PageTarget for Database {
 }
 
 pub fn media(case: &Case) -> Result<()> {
-    let keys: Vec<KeyFile> = KeyFile::parse(&case.bytes("key-file")).into_iter().collect();
+    let keys = Keys::of(case);
     let mut families = vec![Family::open(Box::new(Memory(case.body.clone(), 1)))?];
     for number in 2.. {
         let name = format!("family-{number}");

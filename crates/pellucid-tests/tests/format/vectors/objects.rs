@@ -321,14 +321,14 @@ fn log_sector(case: &Case) -> Result<()> {
 }
 
 /// What a case has at hand.
-struct Keys<'a> {
+pub struct Keys<'a> {
     key_files: Vec<KeyFile>,
     passphrases: Vec<Passphrase>,
     case: &'a Case,
 }
 
 impl<'a> Keys<'a> {
-    fn of(case: &'a Case) -> Self {
+    pub fn of(case: &'a Case) -> Self {
         let key_file = case.get("key-file").map(|_| case.bytes("key-file"));
         Self {
             key_files: key_file.iter().filter_map(|bytes| KeyFile::parse(bytes)).collect(),
