@@ -14,6 +14,8 @@ pub use verify::{run as verify, VerifyArgs};
 
 use std::path::Path;
 
+use pellucid_backup::restore::Signer;
+
 use crate::output::{Failure, Id};
 
 /// The VFS, for what has to open a database.
@@ -28,6 +30,14 @@ fn moment(micros: u64) -> String {
     let at = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000);
     let format = time::format_description::well_known::Rfc3339;
     at.ok().and_then(|at| at.format(&format).ok()).unwrap_or_else(|| "?".to_owned())
+}
+
+/// The name of the certificate that signed a set, if that was checked.
+fn signed_by(signer: &Signer) -> Option<&str> {
+    match signer {
+        Signer::Certificate { name, .. } => Some(name),
+        Signer::Nobody | Signer::NotHere { .. } => None,
+    }
 }
 
 /// MB/s, with MB as 10^6 bytes.

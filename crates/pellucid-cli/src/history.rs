@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::media::{Description, MediaHeader};
+use pellucid::media::{Description, Manifest, MediaHeader};
 use pellucid::shown::Shown;
 use pellucid_backup::history::{
-    files_of, is_lost, History, KnownRestore, KnownSet, Plan, Pruning, SetRecord,
+    files_of, is_lost, History, KnownRestore, KnownSet, Link, Plan, Pruning, SetRecord,
 };
 use pellucid_backup::job::{open_family, refuse_looked_at};
-use pellucid_backup::restore::{Family, Media};
+use pellucid_backup::restore::{Family, Media, Signer};
 use pellucid_host::DatabaseError;
 use pellucid_keyring::Keyring;
 use pellucid_vfs::seal_request::{Credentials, Request};
@@ -262,16 +262,18 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
         ));
     }
     Keyring::open(&home)?;
-    let found = read(&args.media, output)?;
+    let credentials = Credentials::gather(&Request::default())?.for_many();
+    let found = read(&args.media, &credentials, output)?;
     let begun = History::open_or_begin();
-    let written = match begun.and_then(|history| write_down(history.as_ref(), &found)) {
+    let written = match begun.and_then(|history| write_down(history.as_ref(), &found, &credentials))
+    {
         Err(error) if is_lost(&error) => {
             let (history, kept) = History::begin_anew()?;
             output.warning(format!("the history could not be read: {error}"));
             if let Some(kept) = kept {
                 output.warning(format!("the unreadable history is kept as `{}`", kept.shown()));
             }
-            write_down(Some(&history), &found)
+            write_down(Some(&history), &found, &credentials)
         }
         written => written,
     }?;
@@ -283,8 +285,7 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
 /// Media, and what each of their sets is called; none for one that is not to be believed.
 type Found = Vec<(Media, Vec<Option<Description>>)>;
 
-fn read(paths: &[PathBuf], output: &Output) -> Result<Found, Failure> {
-    let credentials = Credentials::gather(&Request::default())?.for_many();
+fn read(paths: &[PathBuf], credentials: &Credentials, output: &Output) -> Result<Found, Failure> {
     let mut found = Found::new();
     for (_, files) in by_media(paths)? {
         let first = files[0].source.name();
@@ -299,7 +300,7 @@ fn read(paths: &[PathBuf], output: &Output) -> Result<Found, Failure> {
                 continue;
             }
             let set = families.first().and_then(|copies| copies.first());
-            let name = set.and_then(|(_, set)| described(&set.header, &credentials));
+            let name = set.and_then(|(_, set)| described(&set.header, credentials));
             if name.is_none() {
                 output.warning(format!(
                     "`{}`: set {position} has no name without its key",
@@ -318,7 +319,11 @@ fn paths_of(media: &Media) -> Vec<PathBuf> {
 }
 
 /// How many sets there were.
-fn write_down(history: Option<&History>, found: &Found) -> Result<u32, DatabaseError> {
+fn write_down(
+    history: Option<&History>,
+    found: &Found,
+    credentials: &Credentials,
+) -> Result<u32, DatabaseError> {
     let mut written = 0;
     let Some(history) = history else { return Ok(written) };
     for (media, names) in found {
@@ -326,6 +331,7 @@ fn write_down(history: Option<&History>, found: &Found) -> Result<u32, DatabaseE
             let families = media.set(position)?;
             let set = families.first().and_then(|copies| copies.first());
             let (Some((_, set)), Some(description)) = (set, description) else { continue };
+            let signer = Signer::of(&set.header, &set.manifest, credentials)?;
             history.record_set(&SetRecord {
                 media: media.header(),
                 set: &set.header,
@@ -333,6 +339,7 @@ fn write_down(history: Option<&History>, found: &Found) -> Result<u32, DatabaseE
                 description,
                 files: &files_of(media),
                 replaced: &[],
+                link: Link::found(Manifest::hash(&set.manifest_bytes), &signer),
             })?;
             written += 1;
         }

@@ -39,11 +39,13 @@ pub enum Sabotage {
     LogSynced,
     /// `log-recovery`: recoveries of a log are not counted.
     LogRecovery,
+    /// `unsigned-sets`: each backup set without a signature is believed.
+    UnsignedSets,
 }
 
 impl Sabotage {
     /// Each of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Authentication,
         Self::ForkGuard,
         Self::Pins,
@@ -57,6 +59,7 @@ impl Sabotage {
         Self::LogSector,
         Self::LogSynced,
         Self::LogRecovery,
+        Self::UnsignedSets,
     ];
 
     /// Its name in the variable.
@@ -75,6 +78,7 @@ impl Sabotage {
             Self::LogSector => "log-sector",
             Self::LogSynced => "log-synced",
             Self::LogRecovery => "log-recovery",
+            Self::UnsignedSets => "unsigned-sets",
         }
     }
 

@@ -4,6 +4,7 @@
 //! made again from media; so whoever cannot write it says so and goes on.
 
 mod last;
+mod link;
 mod list;
 mod prune;
 mod record;
@@ -19,6 +20,7 @@ use pellucid_host::DatabaseError;
 use pellucid_keyring::Keyring;
 use pellucid_vfs::seal_request::{offer, prepare_birth, Birth, Offer, Protection};
 
+pub use link::{chain_of, names, KnownManifest, Link};
 pub use list::{KnownOf, KnownRestore, KnownSet};
 pub use prune::{Plan, Pruning};
 pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
@@ -27,11 +29,11 @@ pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
 pub const FILE: &str = "msdb.db";
 const WAIT_MS: i32 = 10_000;
 
-/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Three tables of our own: who can open a set,
-/// where a restore went, and which sets were overwritten.
+/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Four tables of our own: who can open a set,
+/// where a restore went, which sets were overwritten, and the manifests of sets, which stay when a set is pruned.
 pub const SCHEMA: &str = include_str!("schema.sql");
-/// The last of them, which a history may be too old to have.
-const GONE: &str = "CREATE TABLE IF NOT EXISTS pellucid_gone(";
+/// The last two of them, which a history may be too old to have.
+const LATER: &str = "CREATE TABLE IF NOT EXISTS ";
 
 /// An open history.
 #[derive(Debug)]
@@ -58,7 +60,7 @@ impl History {
             Handle::open(&path, &uri(&path, "vfs=pellucid&plain_copies=1"), ffi::OPEN_READWRITE)?;
         handle.busy_timeout(WAIT_MS);
         handle.run("SELECT count(*) FROM backupset")?;
-        for statement in SCHEMA.split(';').filter(|text| text.trim().starts_with(GONE)) {
+        for statement in SCHEMA.split(';').filter(|text| text.trim().starts_with(LATER)) {
             handle.run(statement)?;
         }
         Ok(Some(Self { handle }))

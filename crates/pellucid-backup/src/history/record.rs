@@ -9,7 +9,7 @@ use pellucid::Algorithm;
 use pellucid_host::connection::literal;
 use pellucid_host::DatabaseError;
 
-use super::{hex_of, time_of, History};
+use super::{hex_of, time_of, History, Link};
 use crate::job::{is_file, STDIO};
 use crate::restore::{Family, Media};
 
@@ -42,6 +42,8 @@ pub struct SetRecord<'a> {
     pub files: &'a [FamilyFile],
     /// Files that were there before, and whose content it has replaced.
     pub replaced: &'a [PathBuf],
+    /// Its manifest's hash, and who made it.
+    pub link: Link,
 }
 
 /// A restore that was done.
@@ -90,6 +92,7 @@ impl History {
         self.transaction(|| {
             let media = self.record_media(record)?;
             self.insert_set(record, media)?;
+            self.record_link(record)?;
             self.mark_gone(record, media)
         })
     }

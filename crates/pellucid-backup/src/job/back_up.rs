@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use pellucid::clock::now_micros;
 use pellucid::header::Header;
 use pellucid::media::{
-    Compression, Description, Kind, Manifest, MediaHeader, SetHeader, CHUNK_BYTES,
+    Compression, Description, Kind, Manifest, MediaHeader, MediaVersion, SetHeader, Version2,
+    CHUNK_BYTES,
 };
 use pellucid::secret::fill_random;
 use pellucid::shown::Shown;
@@ -18,7 +19,7 @@ use pellucid_files::paths::{beside, directory_of, full_name};
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::pins::{Expectation, Lesser};
-use pellucid_vfs::seal_request::{Credentials, Request};
+use pellucid_vfs::seal_request::{Credentials, Protection, Request};
 
 use super::chain::{check_base, page_of};
 use super::clear::Believe;
@@ -26,10 +27,10 @@ use super::error::JobError;
 use super::leftovers::leftovers;
 use super::media::open_media;
 use super::plan::Job;
-use super::seal::{seal, thumbprint};
+use super::seal::{seal, signer, thumbprint};
 use super::targets::{is_file, new_name, Targets};
 use crate::history;
-use crate::history::{FamilyFile, History, SetRecord};
+use crate::history::{chain_of, FamilyFile, History, Link, SetRecord};
 use crate::restore::OpenSet;
 use crate::set::{write_set, Base, NewSet, Options, PageSource, Spool, Written};
 use crate::snapshot::Snapshot;
@@ -71,6 +72,10 @@ pub struct Done {
     pub cleared: Vec<PathBuf>,
     /// Pages that could not be read.
     pub missing: Vec<(u32, Error)>,
+    /// The name of the certificate that signed it.
+    pub signer: Option<String>,
+    /// Whether it would be signed on new media: these are of version 1.
+    pub could_be_signed: bool,
     /// How long no connection could commit. `None` in WAL mode.
     pub held: Option<Duration>,
     /// Why the history has no entry of it, if there is a history and the entry failed.
@@ -86,16 +91,21 @@ pub struct Done {
 /// [`JobError`]. The media have no new set then, and are as before.
 pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, JobError> {
     Description::check_given(&job.name, &job.description)?;
-    let was_sealed = sealed_header(&job.database)?.is_some();
+    let before = sealed_header(&job.database)?;
+    let was_sealed = before.is_some();
     let encrypted = was_sealed || !job.protections.is_empty();
-    let media_header = new_media(job, encrypted)?;
+    let credentials = Credentials::gather(&Request::default())?;
+    let version = match wants_version2(job, before.as_ref(), encrypted, &credentials)? {
+        true => MediaVersion::Two,
+        false => MediaVersion::One,
+    };
+    let media_header = new_media(job, encrypted, version)?;
     // The names are checked before anything is touched.
     media_header.encode()?;
     // The logs lie beside the file itself, not beside a symbolic link to it.
     let database = job.database.canonicalize();
     let database = database.map_err(|e| Error::io(Subject::File(job.database.clone()), e))?;
     job.files.spare(&database, job.rules.existing, job.differential.as_deref())?;
-    let credentials = Credentials::gather(&Request::default())?;
     let base = base(job, was_sealed, &credentials)?;
     let mut targets =
         Targets::prepare(&job.files, &job.rules, media_header, expected_bytes(&database))?;
@@ -132,7 +142,13 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     if encrypted {
         Event::new(Action::BackedUp, "database").of(full_name(&database)).record_here()?;
     }
-    let set = NewSet { header, description: description(job), keys: keys.as_ref(), signer: None };
+    let description = description(job);
+    let signer = match targets.header.version {
+        MediaVersion::Two if !job.unsigned => signer(&header.protectors, &credentials),
+        _ => None,
+    };
+    join(job, &mut header, &description, signer.is_some(), &targets)?;
+    let set = NewSet { header, description, keys: keys.as_ref(), signer: signer.as_ref() };
     let mut held = None;
     let (all, page_size) = (set.header.pages, set.header.page_size);
     let mut tell = |phase, pages, stored| {
@@ -184,6 +200,11 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         description: &description,
         files: &files,
         replaced: &replaced,
+        link: Link {
+            manifest: written.hash,
+            signer: signer.as_ref().map(|own| *own.public().thumbprint()),
+            is_own: true,
+        },
     };
     let unrecorded = history::told(record_set(&record));
     let cleared = clear_away(job);
@@ -193,6 +214,10 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         fenced: job.files.as_named(written.fenced),
         cleared,
         missing: written.missing,
+        signer: signer.as_ref().map(|own| own.public().name().to_owned()),
+        could_be_signed: version == MediaVersion::Two
+            && media.version == MediaVersion::One
+            && !job.unsigned,
         held,
         unrecorded,
     })
@@ -316,11 +341,74 @@ fn has_room(set: &OpenSet<'_>) -> Result<bool, Error> {
     Ok(first.is_some_and(|page| page.get(20).copied() == Some(TAIL_BYTES as u8)))
 }
 
-fn new_media(job: &Job, encrypted: bool) -> Result<MediaHeader, DatabaseError> {
+/// Whether something asks for media of version 2: a certificate that can sign, or padding.
+fn wants_version2(
+    job: &Job,
+    sealed: Option<&Header>,
+    encrypted: bool,
+    credentials: &Credentials,
+) -> Result<bool, DatabaseError> {
+    if job.padded && !encrypted {
+        let what =
+            "only an encrypted backup is padded: its length shows in a backup in clear as well";
+        return Err(Error::misuse(Subject::Option("padding".into()), what).into());
+    }
+    let is_certificate = |one: &Protection| matches!(one, Protection::Certificate(_));
+    let signs = match job.protections.is_empty() {
+        true => sealed.is_some_and(|header| signer(&header.protectors, credentials).is_some()),
+        false => job.protections.iter().any(is_certificate),
+    };
+    Ok(job.padded || (signs && !job.unsigned))
+}
+
+/// Joins a set of version 2 to the set before it in the chain of its database: the last one that the history knows or, where
+/// it knows none, the last one on the media.
+fn join(
+    job: &Job,
+    header: &mut SetHeader,
+    said: &Description,
+    is_signed: bool,
+    targets: &Targets,
+) -> Result<(), DatabaseError> {
+    if targets.header.version == MediaVersion::One {
+        if job.padded {
+            let what =
+                "these media are of version 1, which has no padding: make new ones (`--format`)";
+            return Err(Error::misuse(Subject::Option("padding".into()), what).into());
+        }
+        return Ok(());
+    }
+    if targets.has_signed && !is_signed {
+        return Err(Error::misuse(
+            Subject::BackupSet(header.position),
+            "the backup sets before it on these media are signed, and it would not be: take other media, or protect it by \
+             a certificate whose private key is at hand",
+        )
+        .into());
+    }
+    let known = chain_of(header, said).and_then(|chain| {
+        let history = History::open().ok().flatten()?;
+        history.last_of_chain(&chain).ok().flatten()
+    });
+    let on_media = || {
+        let mut sets = targets.before.iter().rev();
+        let source = header.source;
+        sets.find(|(of, _)| *of == source && source != [0; 16]).map(|(_, hash)| *hash)
+    };
+    let before = known.or_else(on_media).unwrap_or_default();
+    header.version2 = Some(Version2 { before, padded: job.padded });
+    Ok(())
+}
+
+fn new_media(
+    job: &Job,
+    encrypted: bool,
+    version: MediaVersion,
+) -> Result<MediaHeader, DatabaseError> {
     let mut media_set = [0; 16];
     fill_random(&mut media_set)?;
     Ok(MediaHeader {
-        version: pellucid::media::MediaVersion::One,
+        version,
         media_set,
         families: job.files.families.len() as u16,
         family: 1,

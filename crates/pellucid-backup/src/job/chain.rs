@@ -48,6 +48,9 @@ impl<'a> Chain<'a> {
             Kind::Full => None,
             Kind::Differential => Some(open_base(base, &last, keys, believe)?),
         };
+        if !believe.any_unsigned() {
+            media.refuse_unsigned(position, keys)?;
+        }
         if !believe.takes(last.header()) {
             media.refuse_clear(position)?;
         }
@@ -177,6 +180,9 @@ fn open_base<'a>(
             check_base(full.header(), wanted, believe)?;
             if !believe.takes(full.header()) {
                 media.refuse_clear(position)?;
+            }
+            if !believe.any_unsigned() {
+                media.refuse_unsigned(position, keys)?;
             }
             return Ok(full);
         }

@@ -26,6 +26,8 @@ const VARIABLE: &str = "PELLUCID_ALLOW_CLEAR";
 pub struct Believe {
     /// Any set.
     pub clear: bool,
+    /// A set without a signature where signed ones belong.
+    pub unsigned: bool,
     /// A differential of a sealed full set of a plain database ([`super::Chain::open_with`]).
     pub differential: bool,
 }

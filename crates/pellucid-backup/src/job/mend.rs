@@ -28,6 +28,7 @@ use pellucid_vfs::seal_request::{Credentials, Request};
 use super::chain::Chain;
 use super::clear::{refuse_chain, Believe};
 use super::media::open_media;
+use super::standing::standings;
 
 /// The most pages at once, as in SQL Server.
 const MOST_PAGES: usize = 1000;
@@ -53,6 +54,8 @@ pub struct Mending {
     pub unproven: bool,
     /// Believes a set in clear, wherever it lies and whatever is known of the database.
     pub allow_clear: bool,
+    /// Believes a set without a signature where signed ones belong.
+    pub allow_unsigned: bool,
     /// How long to wait for other connections.
     pub timeout: Duration,
 }
@@ -71,15 +74,14 @@ pub fn mend(job: &Mending) -> std::result::Result<Vec<u32>, DatabaseError> {
     let media = open_media(&job.media)?;
     let base = job.base.as_ref().map(|base| open_media(base)).transpose()?;
     let position = job.position.map_or_else(|| media.last(), Ok)?;
-    let believe = Believe { clear: job.allow_clear, differential: false };
+    let believe =
+        Believe { clear: job.allow_clear, unsigned: job.allow_unsigned, differential: false };
     let base_media = base.as_ref().unwrap_or(&media);
     let chain = Chain::open_with(&media, base_media, position, &credentials, believe)?;
-    refuse_chain(
-        &chain,
-        [&job.media, job.base.as_ref().unwrap_or(&job.media)],
-        Some(&job.to),
-        believe,
-    )?;
+    let files = [&job.media[..], job.base.as_ref().unwrap_or(&job.media)];
+    refuse_chain(&chain, files, Some(&job.to), believe)?;
+    // A fork has the pages of another copy of the database, which are compared with those that are there.
+    standings(&chain, [&media, base_media], files, Some(&job.to), believe)?;
     let to = resolved(&job.to)?;
 
     let options = Options::new(job.timeout, Vec::new());

@@ -42,6 +42,10 @@ pub struct Job {
     pub differential: Option<Vec<PathBuf>>,
     /// No differential will be based on it.
     pub copy_only: bool,
+    /// Does not sign the set, so that new media of it are of version 1, which 0.1.0 reads.
+    pub unsigned: bool,
+    /// Pads the set to a size class.
+    pub padded: bool,
     /// When the set expires, in seconds since 1970; 0 for never.
     pub expires: u64,
     /// The name of the set, for people.
@@ -105,6 +109,8 @@ impl Job {
             workers: processors(),
             differential: None,
             copy_only: false,
+            unsigned: false,
+            padded: false,
             expires: 0,
             name: String::new(),
             description: String::new(),

@@ -23,10 +23,11 @@ use super::chain::Chain;
 use super::clear::{is_doubtful, refuse_chain, Believe};
 use super::media::{about, open_media};
 use super::replace::{self, Incoming, Whole};
+use super::standing::standings;
 use super::targets::new_name;
 use crate::history;
-use crate::history::{files_of, History, RestoreRecord, SetRecord};
-use crate::restore::{Media, OpenSet, PlainTarget, SealedTarget, UNFINISHED_MODE};
+use crate::history::{files_of, History, Link, RestoreRecord, SetRecord};
+use crate::restore::{Media, OpenSet, PlainTarget, SealedTarget, Signer, UNFINISHED_MODE};
 
 /// A restore to be made: from which set, to which file, and how.
 #[derive(Debug, Clone)]
@@ -50,6 +51,8 @@ pub struct Restoring {
     pub plain_differential: bool,
     /// Believes a set in clear, wherever it lies and whatever is known of the database.
     pub allow_clear: bool,
+    /// Believes a set without a signature where signed ones belong.
+    pub allow_unsigned: bool,
     /// Replaces an existing database.
     pub replace: bool,
     /// How long to wait for programs that have the existing database open.
@@ -76,6 +79,10 @@ pub struct Restored {
     /// Whether a set in clear was believed although sealed databases are known here, or although it
     /// came from no named place, so that anybody can have made it.
     pub doubtful: bool,
+    /// What speaks against the place of its sets in the chain of the database.
+    pub told: Vec<String>,
+    /// Who signed the last set.
+    pub signer: Signer,
     /// Media that were left out, because they hold another set than their mirrors.
     pub stale: Vec<PathBuf>,
     /// Why the history has no entry of it, if there is a history and the entry failed.
@@ -101,7 +108,11 @@ pub fn restore(
         None => media.last().map_err(|error| about(&job.media[0], error))?,
     };
     let base = base_media.as_ref().unwrap_or(&media);
-    let believe = Believe { clear: job.allow_clear, differential: job.plain_differential };
+    let believe = Believe {
+        clear: job.allow_clear,
+        unsigned: job.allow_unsigned,
+        differential: job.plain_differential,
+    };
     let chain = Chain::open_with(&media, base, position, &credentials, believe)
         .map_err(|error| about(&job.media[0], error))?;
     let (last, header) = (chain.last(), chain.header());
@@ -113,6 +124,11 @@ pub fn restore(
     // Permission to make a plain database does not say that the set can be believed.
     refuse_chain(&chain, files, Some(&job.to), believe)?;
     let doubtful = is_doubtful(&chain, &job.media)?;
+    let told = standings(&chain, [&media, base], files, Some(&job.to), believe)?;
+    if !sealed {
+        // Before a page is there in clear, it is what was signed.
+        chain.sets().try_for_each(OpenSet::prove)?;
+    }
     let bytes = u64::from(header.pages) * u64::from(header.page_size);
     check_space(&place.to, bytes + bytes / 64)?;
     let beside = new_name(&place.to);
@@ -180,6 +196,8 @@ pub fn restore(
         sets: chain.sets().map(|set| (set.header().position, set.header().kind)).collect(),
         missing: chain.missing(),
         doubtful,
+        told,
+        signer: last.signer().clone(),
         stale: media.stale(),
         unrecorded,
     })
@@ -200,6 +218,7 @@ fn write_down(
             description: set.description(),
             files: &files_of(media),
             replaced: &[],
+            link: Link::found(set.hash(), set.signer()),
         })?;
     }
     history.record_restore(record)

@@ -1,9 +1,10 @@
 //! The key and the protectors of a backup set. A sealed database is never backed up in clear.
 
+use pellucid::certificate::Certificate;
 use pellucid::derive::commitment;
 use pellucid::header::Header;
 use pellucid::media::{SetHeader, SetKeys};
-use pellucid::protector::Protector;
+use pellucid::protector::{KeySource, Protector};
 use pellucid::{Algorithm, Dek, Error, Result, Subject};
 use pellucid_vfs::seal_request::{Credentials, Protection};
 
@@ -52,4 +53,15 @@ pub fn thumbprint(source: &Header) -> [u8; 32] {
         _ => None,
     };
     source.protectors.iter().find_map(certificate).unwrap_or_default()
+}
+
+/// The certificate that signs a set under `protectors`: the first one whose private key is at hand.
+pub fn signer(protectors: &[Vec<u8>], credentials: &Credentials) -> Option<Certificate> {
+    let at_hand = |bytes: &Vec<u8>| match Protector::decode(bytes) {
+        Ok((Protector::Certificate(own), _)) if !own.is_recovery() => {
+            credentials.certificate(own.thumbprint()).ok().flatten()
+        }
+        _ => None,
+    };
+    protectors.iter().find_map(at_hand)
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pellucid::media::MediaHeader;
+use pellucid::media::{Manifest, MediaHeader};
 use pellucid::message;
 use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
@@ -159,6 +159,10 @@ pub struct Targets {
     /// The objects, which get their names last.
     objects: Vec<Object>,
     can_be_read: bool,
+    /// Of the sets on media that are appended to: the database's file id, and the hash of the manifest.
+    pub before: Vec<([u8; 16], [u8; 32])>,
+    /// Whether one of them is signed.
+    pub has_signed: bool,
     /// The set's position on the media.
     pub position: u32,
     /// The media header of the first file.
@@ -234,6 +238,8 @@ impl Targets {
             appended: Vec::new(),
             objects: Vec::new(),
             can_be_read: files.all().iter().all(|path| is_file(path) || url_of(path).is_some()),
+            before: Vec::new(),
+            has_signed: false,
             position: 1,
             header,
         };
@@ -275,9 +281,16 @@ impl Targets {
             appended: Vec::new(),
             objects: Vec::new(),
             can_be_read: true,
+            before: Vec::new(),
+            has_signed: false,
             position,
             header: media.header().clone(),
         };
+        let first = media.families().first().and_then(|copies| copies.first());
+        for set in first.iter().flat_map(|family| &family.sets) {
+            targets.has_signed |= set.manifest.signing.signature().is_some();
+            targets.before.push((set.header.source, Manifest::hash(&set.manifest_bytes)));
+        }
         for copies in media.families() {
             let mut of_family: Vec<Box<dyn MediaSink>> = Vec::with_capacity(copies.len());
             for family in copies {

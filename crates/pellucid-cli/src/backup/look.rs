@@ -200,6 +200,8 @@ fn facts(set: &FamilySet, described: Option<&Description>) -> serde_json::Value 
         "tde_thumbprint": known(&header.source_thumbprint),
         "sealed_source": header.sealed_source, "differential_base": known(&header.base),
         "damaged": manifest.damaged,
+        "format_version": header.version() as u32, "padded": header.is_padded(),
+        "signature_thumbprint": manifest.signing.signature().map(|own| hex(&own.thumbprint)),
     })
 }
 

@@ -85,6 +85,12 @@ pub struct BackupArgs {
     /// Make a full backup that no differential is based on
     #[arg(long)]
     copy_only: bool,
+    /// Do not sign the backup with the certificate that protects it, so that 0.1.0 restores it
+    #[arg(long)]
+    unsigned: bool,
+    /// Pad each file to a size class, so that its size alone says less about the rows
+    #[arg(long)]
+    padding: bool,
     /// Last day on which the backup set must not be overwritten, YYYY-MM-DD
     #[arg(long, value_name = "DATE", value_parser = crate::cert::day)]
     expires: Option<i64>,
@@ -223,6 +229,8 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
         level,
         differential,
         copy_only: args.copy_only,
+        unsigned: args.unsigned,
+        padded: args.padding,
         name: args.name.clone(),
         description: args.description.clone(),
         media_name: args.media_name.clone(),
@@ -298,6 +306,9 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
         kind => kind.name(),
     };
     let sealed = match (header.algorithm, who(header)) {
+        (Some(algorithm), who) if done.signer.is_some() => {
+            format!("{algorithm} under {who}, signed")
+        }
         (Some(algorithm), who) => format!("{algorithm} under {who}"),
         (None, _) => "not encrypted".to_owned(),
     };
@@ -317,6 +328,12 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
         seconds(took),
         rate(manifest.content_bytes, took.as_secs_f64()),
     ));
+    if done.could_be_signed {
+        output.line(
+            "It is not signed, because these media are of version 1: new media (`--format`, or another name) have \
+             signatures, and 0.1.0 does not read them.",
+        );
+    }
     if let Some(held) = done.held {
         output.line(format!("No commit was possible for {}.", seconds(held)));
     }
@@ -327,6 +344,7 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
         "type": kind, "pages": manifest.pages, "page_size": header.page_size,
         "backup_size": manifest.content_bytes, "compressed_backup_size": manifest.stored_bytes,
         "key_algorithm": header.algorithm.map(Algorithm::name), "compression": header.compression.name(),
+        "signed_by": done.signer,
         "damaged_pages": done.missing.iter().map(|(page, _)| page).collect::<Vec<_>>(),
         "failed_mirrors": crate::output::names(done.fenced.iter().map(|(path, _)| path)),
         "held_seconds": done.held.map(|held| held.as_secs_f64()),

@@ -10,7 +10,7 @@ use pellucid::{message, Algorithm};
 use pellucid_backup::job::{mend, processors, restore, Mending, Restoring};
 use pellucid_host::DatabaseError;
 
-use super::{about_media, rate};
+use super::{about_media, rate, signed_by};
 use crate::exit;
 use crate::keys::{certificate, OpenWith};
 use crate::named;
@@ -54,6 +54,10 @@ pub struct RestoreArgs {
     /// who can write to its media can have put it there
     #[arg(long)]
     allow_clear: bool,
+    /// Accept a backup without a signature although signed ones are known of its database, or lie before it. Whoever has its
+    /// key can have made it
+    #[arg(long)]
+    allow_unsigned: bool,
     /// Replace the content of an existing database, which programs may have open; its old content is lost
     #[arg(long)]
     replace: bool,
@@ -97,6 +101,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         decrypted: args.decrypted,
         plain_differential: args.allow_plain_differential,
         allow_clear: args.allow_clear,
+        allow_unsigned: args.allow_unsigned,
         replace: args.replace,
         timeout: Duration::from_secs(args.timeout),
         workers: args.workers.unwrap_or_else(processors),
@@ -129,6 +134,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     if done.doubtful {
         output.warning("the backup is NOT sealed: anybody can have made it");
     }
+    done.told.iter().for_each(|what| output.warning(what));
     if let Some(why) = &done.unrecorded {
         output.warning(why);
     }
@@ -144,6 +150,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         "state": if done.sealed { "encrypted" } else { "plain" },
         "sets": done.sets.iter().map(|(position, kind)| serde_json::json!({
             "position": position, "type": kind.name() })).collect::<Vec<_>>(),
+        "signed_by": signed_by(&done.signer), "chain": done.told,
         "damaged_pages": done.missing, "seconds": took.as_secs_f64(),
     }));
     Ok(match done.missing.is_empty() {
@@ -162,6 +169,7 @@ fn mend_pages(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> 
         pages: args.page.clone(),
         unproven: args.unproven,
         allow_clear: args.allow_clear,
+        allow_unsigned: args.allow_unsigned,
         timeout: Duration::from_secs(args.timeout),
     };
     let pages = mend(&job).map_err(|error| refused(error, args))?;

@@ -5,17 +5,20 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pellucid::media::{Kind, SetHeader};
+use pellucid::media::{Kind, Manifest, SetHeader};
+use pellucid::shown::Shown;
 use pellucid::Result as Outcome;
-use pellucid_backup::job::{open_media, processors, refuse_looked_at, Believe, Chain};
-use pellucid_backup::restore::{verify_checksums, Media, OpenSet, PageTarget};
+use pellucid_backup::job::{
+    open_media, processors, refuse_looked_at, standing, Believe, Chain, Looked,
+};
+use pellucid_backup::restore::{verify_checksums, Media, OpenSet, PageTarget, Signer};
 use pellucid_files::paths::full_name;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::image;
 use super::make::who;
-use super::{about_media, rate, ASK_VERIFY};
+use super::{about_media, rate, signed_by, ASK_VERIFY};
 use crate::exit;
 use crate::keys::OpenWith;
 use crate::output::{seconds, Failure, Output, Unit};
@@ -46,6 +49,9 @@ pub struct VerifyArgs {
     /// Accept a backup that is not sealed although the others are, or although the database is known as encrypted
     #[arg(long)]
     allow_clear: bool,
+    /// Accept a backup without a signature although signed ones are known of its database, or lie before it
+    #[arg(long)]
+    allow_unsigned: bool,
     #[command(flatten)]
     with: OpenWith,
 }
@@ -83,8 +89,9 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
     // One budget for all sets: whoever made the media can have put costs into each.
     let credentials = Credentials::gather(&Request::default())?.for_many();
     let mut code = ExitCode::SUCCESS;
-    let believe = Believe { clear: args.allow_clear, differential: false };
-    let (mut unsealed, mut damages, mut needs_key) = (false, false, false);
+    let believe =
+        Believe { clear: args.allow_clear, unsigned: args.allow_unsigned, differential: false };
+    let (mut unsealed, mut damages, mut needs_key, mut forked) = (false, false, false, false);
     for position in positions {
         let started = Instant::now();
         let sealed = header_of(&media, position).map_err(about)?.algorithm.is_some();
@@ -102,7 +109,12 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
             }));
             continue;
         }
+        if !believe.any_unsigned() {
+            media.refuse_unsigned(position, &credentials).map_err(about)?;
+        }
         let read = checksums(&media, position, output).map_err(about)?;
+        let (signer, told) = looked(&media, position, &args.media, &credentials, believe)
+            .map_err(|error| about_media(error, first))?;
         let key = match &header_of(&media, position).map_err(about)? {
             header if sealed => format!("with its key, by {}", who(header)),
             _ => "as they are: there is no key".to_owned(),
@@ -141,6 +153,13 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
             rate(read, took.as_secs_f64()),
             if sealed { "" } else { " It is NOT sealed: anybody can have made it." }
         ));
+        if sealed {
+            output.line(who_signed(&signer));
+        }
+        for what in &told {
+            forked = true;
+            output.warning(format!("backup set {position}: {what}"));
+        }
         if lacks_full {
             output.line(format!(
                 "It is a differential: `restore` needs its full backup too, set {} (`--base`).",
@@ -163,13 +182,13 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
         output.facts(&serde_json::json!({
             "position": position, "valid": true, "sealed": sealed, "damaged": damaged, "bytes": read,
             "opened": sealed && (args.open || args.check), "checked": args.check, "lacks_full": lacks_full,
-            "seconds": took.as_secs_f64(),
+            "signed_by": signed_by(&signer), "chain": told, "seconds": took.as_secs_f64(),
         }));
-        needs_key |= sealed && !args.open && !args.check;
+        needs_key |= sealed && !signer.is_known() && !args.open && !args.check;
     }
     if damages {
         code = ExitCode::from(exit::DAMAGE);
-    } else if unsealed {
+    } else if unsealed || forked {
         code = ExitCode::from(exit::ATTENTION);
     }
     if args.position.is_none() {
@@ -183,6 +202,46 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
         );
     }
     Ok(code)
+}
+
+/// Who signed a set, and what speaks against its place in the chain of its database.
+fn looked(
+    media: &Media,
+    position: u32,
+    files: &[PathBuf],
+    credentials: &Credentials,
+    believe: Believe,
+) -> Result<(Signer, Vec<String>), pellucid_host::DatabaseError> {
+    let families = media.set(position)?;
+    let Some((_, set)) = families.first().and_then(|copies| copies.first()) else {
+        return Ok((Signer::Nobody, Vec::new()));
+    };
+    let signer = Signer::of(&set.header, &set.manifest, credentials)?;
+    if set.header.algorithm.is_none() {
+        return Ok((signer, Vec::new()));
+    }
+    let description = super::described(&set.header, credentials).unwrap_or_default();
+    let looked = Looked {
+        header: &set.header,
+        hash: Manifest::hash(&set.manifest_bytes),
+        signer: &signer,
+        description: &description,
+    };
+    let told = standing(&looked, media, files, None, believe)?;
+    Ok((signer, told))
+}
+
+fn who_signed(signer: &Signer) -> String {
+    match signer {
+        Signer::Certificate { name, .. } => {
+            format!("It is signed by certificate `{}`: nobody else can have made it.", name.shown())
+        }
+        Signer::NotHere { name, .. } => format!(
+            "It is signed by certificate `{}`, which is not here: whoever has its key can have made it.",
+            name.shown()
+        ),
+        Signer::Nobody => "It is not signed: whoever has its key can have made it.".to_owned(),
+    }
 }
 
 fn header_of(media: &Media, position: u32) -> Outcome<SetHeader> {
@@ -219,7 +278,7 @@ fn open(
     output: &Output,
     believe: Believe,
 ) -> Outcome<()> {
-    let set = match believe.any() {
+    let set = match believe.any() || believe.any_unsigned() {
         true => OpenSet::open_as_it_is(media, position, credentials)?,
         false => OpenSet::open(media, position, credentials)?,
     };

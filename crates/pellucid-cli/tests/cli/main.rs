@@ -81,6 +81,7 @@ mod scan;
 mod secrets;
 mod services;
 mod side_files;
+mod signed_sets;
 mod sql_articles;
 mod sql_load;
 mod sql_messages;

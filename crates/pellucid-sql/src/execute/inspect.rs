@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use pellucid::hash::hex;
-use pellucid::media::{Compression, Description, Kind};
+use pellucid::media::{Compression, Description, Kind, Manifest};
 use pellucid::protector::Protector;
 use pellucid::Algorithm;
-use pellucid_backup::history::{files_of, History, SetRecord};
-use pellucid_backup::job::{open_media, refuse_looked_at, Believe, Chain};
-use pellucid_backup::restore::{verify_checksums, FamilySet, Media};
+use pellucid_backup::history::{files_of, History, Link, SetRecord};
+use pellucid_backup::job::{open_media, refuse_looked_at, standing, Believe, Chain, Looked};
+use pellucid_backup::restore::{verify_checksums, FamilySet, Media, Signer};
 use pellucid_tsql::ast::{Inspect, InspectKind, RestoreFlag};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
@@ -217,15 +217,46 @@ impl Session {
                 Err(error) => return Err(failed(error)),
             }
         }
+        let told = self.standing(media, position, devices, &credentials)?;
         if options.has(RestoreFlag::LoadHistory) {
             self.load_history(media, position).map_err(failed)?;
         }
         self.inform(Message::of(table::SET_VALID, [&position]));
+        told.iter().for_each(|what| self.inform(Message::of(table::REMARK_OF, [what])));
         let damaged = sets.iter().flatten().any(|(_, set)| set.manifest.damaged);
         if damaged {
             self.inform(Message::of(table::PAGES_ARE_ZEROS, []));
         }
         Ok(())
+    }
+
+    /// Who can have made a sealed set, and what speaks against its place in the chain of its database.
+    fn standing(
+        &self,
+        media: &Media,
+        position: u32,
+        devices: &[PathBuf],
+        credentials: &Credentials,
+    ) -> Result<Vec<String>, super::Raised> {
+        let failed = |error: pellucid::Error| told(error.into(), devices, Doing::Reading);
+        let sets = media.set(position).map_err(failed)?;
+        let Some((_, set)) = sets.iter().flatten().next() else { return Ok(Vec::new()) };
+        if set.header.algorithm.is_none() {
+            return Ok(Vec::new());
+        }
+        let believe = Believe::default();
+        if !believe.any_unsigned() {
+            media.refuse_unsigned(position, credentials).map_err(failed)?;
+        }
+        let signer = Signer::of(&set.header, &set.manifest, credentials).map_err(failed)?;
+        let description = self.facts(media, position).map_err(failed)?.unwrap_or_default();
+        let looked = Looked {
+            header: &set.header,
+            hash: Manifest::hash(&set.manifest_bytes),
+            signer: &signer,
+            description: &description,
+        };
+        Ok(standing(&looked, media, devices, None, believe)?)
     }
 
     /// Says of a set that is only looked at what keeps it from being restored.
@@ -239,6 +270,8 @@ impl Session {
         let facts = self.facts(media, position)?.unwrap_or_default();
         let sets = media.set(position)?;
         let Some((_, set)) = sets.iter().flatten().next() else { return Ok(()) };
+        let credentials = Credentials::gather(&Request::default())?.for_many();
+        let signer = Signer::of(&set.header, &set.manifest, &credentials)?;
         let record = SetRecord {
             media: media.header(),
             set: &set.header,
@@ -246,6 +279,7 @@ impl Session {
             description: &facts,
             files: &files_of(media),
             replaced: &[],
+            link: Link::found(Manifest::hash(&set.manifest_bytes), &signer),
         };
         let written = History::open_or_begin().and_then(|history| match history {
             Some(history) => history.record_set(&record),

@@ -178,7 +178,7 @@ impl Session {
         if facts.is_none() {
             // Who is missing is said before anything else.
             let credentials = Credentials::gather(&KeyRequest::default())?.for_many();
-            OpenSet::open(&media, position, &credentials).map_err(failed)?;
+            OpenSet::open_as_it_is(&media, position, &credentials).map_err(failed)?;
         }
         check_media_name(&media, options)?;
         let header = first_header(&media, position).map_err(failed)?;
@@ -223,6 +223,7 @@ impl Session {
             decrypted: !sealed && options.has(RestoreFlag::Replace) && is_own && was_sealed,
             plain_differential: false,
             allow_clear: false,
+            allow_unsigned: false,
             replace: options.has(RestoreFlag::Replace) || restoring,
             timeout: WAIT,
             workers: pellucid_backup::job::processors(),
@@ -335,7 +336,8 @@ impl Session {
         let header = first_header(media, position)?;
         match header.algorithm {
             None => Ok(header.described(None).ok()),
-            Some(_) => match OpenSet::open(media, position, &credentials) {
+            // Whether it has to be signed is asked by whoever restores it.
+            Some(_) => match OpenSet::open_as_it_is(media, position, &credentials) {
                 Ok(set) => Ok(Some(set.description().clone())),
                 // Which certificate is missing is said by whoever needs it.
                 Err(Error::MissingKey { .. } | Error::Message { .. }) => Ok(None),
@@ -454,6 +456,9 @@ impl Session {
         if done.doubtful {
             self.inform(Message::of(table::SET_NOT_SEALED, []));
         }
+        for what in &done.told {
+            self.inform(Message::of(table::REMARK_OF, [what]));
+        }
         for page in &done.missing {
             self.inform(Message::of(table::PAGE_IS_ZEROS, [&page]));
         }
@@ -504,6 +509,7 @@ impl Session {
             pages,
             unproven: false,
             allow_clear: false,
+            allow_unsigned: false,
             timeout: WAIT,
         };
         let mended = mend(&job).map_err(|error| told(error, &devices, Doing::Reading))?;

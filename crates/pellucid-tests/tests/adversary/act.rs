@@ -193,6 +193,7 @@ pub fn restoring(media: Vec<std::path::PathBuf>, to: &Path) -> Restoring {
         decrypted: false,
         plain_differential: false,
         allow_clear: false,
+        allow_unsigned: false,
         replace: false,
         timeout: std::time::Duration::from_secs(1),
         workers: 1,
