@@ -138,6 +138,7 @@ pub fn audit_with(
 ) -> Result<Audit, DatabaseError> {
     let mut audit = Audit::default();
     let (handle, began) = begin(path, load, &mut audit)?;
+    let began = not_of_the_index(began)?;
     let (lower, container) = opened::sealed(&handle)?.ok_or_else(|| {
         pellucid::Error::misuse(
             pellucid::Subject::File(path.to_owned()),
@@ -154,10 +155,10 @@ pub fn audit_with(
     let started = Instant::now();
     let suspects = physical::read(path, lower, &container, options.cores, &mut audit, watch)?;
     audit.took = started.elapsed();
-    let began = began.and_then(|()| read_transaction(&handle));
+    let began = not_of_the_index(began.and_then(|()| read_transaction(&handle)))?;
     physical::confirm(&handle, lower, &container, began.is_ok(), suspects, &mut audit)?;
     if let Some(wal) = opened::wal(&handle)?.filter(|_| began.is_ok()) {
-        logs::check_frames(lower, &wal, &container, &mut audit)?;
+        logs::check_frames(&wal, &container, &mut audit)?;
     }
     owners::name(path, &mut audit);
     if options.physical_only || !audit.damaged_records.is_empty() {
@@ -171,6 +172,14 @@ pub fn audit_with(
 }
 
 type Outcome = Result<(), DatabaseError>;
+
+/// A wal-index in memory that is not to be had here is no damage: what the log has is not known then.
+fn not_of_the_index(began: Outcome) -> Result<Outcome, DatabaseError> {
+    match began {
+        Err(error @ DatabaseError::Sqlite { code: ffi::CANTOPEN_INDEX, .. }) => Err(error),
+        began => Ok(began),
+    }
+}
 
 fn read_transaction(handle: &Handle<'_>) -> Outcome {
     handle.run("BEGIN").and_then(|()| handle.run("SELECT 1 FROM sqlite_schema"))

@@ -10,6 +10,7 @@
 //!    connection to a database that other processes may use.
 //! 2. [`header_change`]: the next header of a database in use. [`protectors`]: protectors added,
 //!    dropped, exchanged. [`version`]: a database gets the other format version.
+//!    [`index_place`]: the wal-index in the file or in memory.
 //! 3. [`convert`]: first encryption and decryption: a copy beside the file, then its laying over
 //!    the file.
 //! 4. [`scan`]: a new DEK (`scan/switch.rs`), every page rewritten under it (`scan/rewrite.rs`),
@@ -45,6 +46,7 @@ pub mod checked;
 pub mod convert;
 pub mod functions;
 pub mod header_change;
+pub mod index_place;
 pub mod inspect;
 pub mod look;
 pub mod page_source;

@@ -152,7 +152,7 @@ pub fn change(path: &Path, version: u32, patience: Duration) -> Result<Header, U
 /// Opens the database and takes EXCLUSIVE, which is held until the connection closes. A connection
 /// in WAL mode holds SHARED as long as it is open, so no other one is there; its wal-index is in its
 /// own memory.
-fn alone(path: &Path, patience: Duration) -> Result<Handle<'static>, DatabaseError> {
+pub(crate) fn alone(path: &Path, patience: Duration) -> Result<Handle<'static>, DatabaseError> {
     // Nothing else maps the file, or has a page of it in a cache.
     let uri = uri(path, "vfs=pellucid&require=container&pellucid_mmap=0");
     let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
@@ -165,7 +165,7 @@ fn alone(path: &Path, patience: Duration) -> Result<Handle<'static>, DatabaseErr
 }
 
 /// Brings the log into the database, cuts it to nothing and syncs it.
-fn empty_log(path: &Path, handle: &Handle<'_>) -> Result<(), DatabaseError> {
+pub(crate) fn empty_log(path: &Path, handle: &Handle<'_>) -> Result<(), DatabaseError> {
     if handle.text("PRAGMA journal_mode")? == "wal" {
         if handle.number("PRAGMA wal_checkpoint(TRUNCATE)")? != 0 {
             return Err(busy(path));

@@ -15,6 +15,23 @@ pub fn take(file: &File, at: i64) -> std::io::Result<bool> {
     set(file, libc::F_WRLCK, at)
 }
 
+/// Takes the lock on byte `at` for `file` alone, or with others that share it; what the open file had of it before becomes that.
+/// False if another open file has it otherwise. Unlike [`take`] it fails on a file system without such locks.
+///
+/// # Errors
+/// The system's.
+pub fn hold(file: &File, at: i64, alone: bool) -> std::io::Result<bool> {
+    match try_set(file, if alone { libc::F_WRLCK } else { libc::F_RDLCK }, at) {
+        Ok(()) => Ok(true),
+        Err(error)
+            if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::PermissionDenied) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Releases the lock on byte `at`.
 ///
 /// # Errors
@@ -24,15 +41,24 @@ pub fn give_back(file: &File, at: i64) -> std::io::Result<bool> {
 }
 
 fn set(file: &File, kind: libc::c_int, at: i64) -> std::io::Result<bool> {
+    match try_set(file, kind, at) {
+        Ok(()) => Ok(true),
+        Err(error)
+            if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::PermissionDenied) =>
+        {
+            Ok(false)
+        }
+        Err(error) if has_no_locks(&error) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+fn try_set(file: &File, kind: libc::c_int, at: i64) -> std::io::Result<()> {
     let mut range = range(kind, at);
     // SAFETY: the descriptor is open, and the range lives across the call.
-    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw mut range) };
-    let error = std::io::Error::last_os_error();
-    match (done, error.kind()) {
-        (0, _) => Ok(true),
-        (_, ErrorKind::WouldBlock | ErrorKind::PermissionDenied) => Ok(false),
-        _ if has_no_locks(&error) => Ok(true),
-        _ => Err(error),
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw mut range) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
     }
 }
 

@@ -42,6 +42,7 @@ pub fn code_of(error: &Error) -> Code {
         Error::Unsupported { .. } => ffi::CANTOPEN,
         Error::MissingKey { .. } | Error::Message { .. } => ffi::AUTH,
         Error::Replaced { .. } => ffi::AUTH_REPLACED,
+        Error::IndexInMemory { .. } => ffi::CANTOPEN_INDEX,
         Error::Misuse { .. } => ffi::PERM,
         Error::LimitReached { .. } => ffi::FULL,
         _ => ffi::ERROR,
@@ -151,6 +152,7 @@ mod tests {
             ("Unsupported", Error::unsupported(subject(), "x")),
             ("MissingKey", Error::missing_key(subject(), "x")),
             ("Replaced", Error::replaced(subject(), "x")),
+            ("IndexInMemory", Error::index_in_memory("x")),
             ("Misuse", Error::misuse(subject(), "x")),
             ("LimitReached", Error::limit(subject(), "x")),
         ];

@@ -180,6 +180,10 @@ pub const MISUSE: c_int = 21;
 pub const AUTH: c_int = 23;
 /// `SQLITE_AUTH` with the first extension (SQLite's `SQLITE_AUTH_USER`): another file than the expected one.
 pub const AUTH_REPLACED: c_int = AUTH | 1 << 8;
+/// The file `-shm` cannot be written, and nobody who can has it open.
+pub const READONLY_CANTINIT: c_int = READONLY | 5 << 8;
+/// `SQLITE_CANTOPEN` with an extension of the shim's own: the wal-index in memory is not to be had, or is not this one.
+pub const CANTOPEN_INDEX: c_int = CANTOPEN | 64 << 8;
 /// `SQLITE_NOTICE`: a line in the error log, and no error.
 pub const NOTICE: c_int = 27;
 /// The file is not a database.
@@ -259,6 +263,8 @@ pub const FCNTL_CHUNK_SIZE: c_int = 6;
 pub const FCNTL_VFSNAME: c_int = 12;
 /// How much of the file may be mapped.
 pub const FCNTL_MMAP_SIZE: c_int = 18;
+/// Whether the name leads to another file by now: `int *`.
+pub const FCNTL_HAS_MOVED: c_int = 20;
 /// A commit is about to be synced.
 pub const FCNTL_SYNC: c_int = 21;
 /// A commit is durable.

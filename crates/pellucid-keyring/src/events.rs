@@ -79,6 +79,10 @@ pub enum Action {
     Upgraded,
     /// A database went back to the older format version.
     Downgraded,
+    /// The wal-index of a database was moved into the machine's memory.
+    IndexToMemory,
+    /// The wal-index of a database was moved back into its file.
+    IndexToFile,
     /// The chain of the event log was begun anew.
     Restarted,
 }
@@ -112,6 +116,8 @@ impl Action {
             Action::Verified => "verified",
             Action::Upgraded => "upgraded",
             Action::Downgraded => "downgraded",
+            Action::IndexToMemory => "index moved into memory",
+            Action::IndexToFile => "index moved into the file",
             Action::Restarted => "restarted",
         }
     }

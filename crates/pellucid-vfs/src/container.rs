@@ -232,6 +232,13 @@ impl Container {
         self.state.borrow().header.clone()
     }
 
+    /// Whether the header, as last read, asks for a wal-index in the machine's memory.
+    pub fn has_index_in_memory(&self) -> bool {
+        let state = self.state.borrow();
+        let second = state.header.as_ref().and_then(|header| header.second.as_ref());
+        second.is_some_and(|second| second.index_in_memory)
+    }
+
     /// Refuses to write if the header has a flag that forbids it to this version, which newer versions
     /// set, or if what is expected of the database forbids it.
     ///

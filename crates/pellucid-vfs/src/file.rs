@@ -26,6 +26,7 @@ use crate::pins::Expectation;
 use crate::registry;
 use crate::registry::Partner;
 use crate::seal_request::Request;
+use crate::shared_memory::Presence;
 use crate::sqlite_file::SqliteFile;
 use crate::temp_file::TempStore;
 use crate::wal_file::WalFile;
@@ -49,6 +50,8 @@ struct State {
     lower: Lower,
     /// Where the names of the file and of those beside it are looked for.
     folder: Option<Arc<Folder>>,
+    /// Of a main database: dropped when the lower file, and with it the connection's locks, is closed.
+    presence: Option<Presence>,
 }
 
 enum Kind {
@@ -163,7 +166,7 @@ pub unsafe fn open(
         }
     };
     let version = lower.version().clamp(1, 3);
-    let state = State { kind, lower, folder: None };
+    let state = State { kind, lower, folder: None, presence: None };
     // SAFETY: `file` has room for a `ShimFile`.
     unsafe {
         (*file.cast::<ShimFile>()).state = Box::into_raw(Box::new(state));
@@ -172,13 +175,14 @@ pub unsafe fn open(
     ffi::OK
 }
 
-/// Keeps the folder in which the names of an opened file are looked for.
+/// Keeps the folder in which the names of an opened file are looked for, and counts its connection.
 ///
 /// # Safety
 /// `file` was opened by [`open`].
-pub unsafe fn keep(file: *mut File, folder: Option<Arc<Folder>>) {
+pub unsafe fn keep(file: *mut File, folder: Option<Arc<Folder>>, presence: Option<Presence>) {
     // SAFETY: by contract.
-    unsafe { (*(*file.cast::<ShimFile>()).state).folder = folder };
+    let state = unsafe { &mut *(*file.cast::<ShimFile>()).state };
+    (state.folder, state.presence) = (folder, presence);
 }
 
 const TEMPORARY: c_int =
@@ -317,13 +321,16 @@ unsafe extern "C" fn close(file: *mut File) -> c_int {
     let state = unsafe { Box::from_raw((*file.cast::<ShimFile>()).state) };
     // SAFETY: as above; without methods SQLite calls nothing more.
     unsafe { (*file).methods = std::ptr::null() };
-    let (lower, folder) = (state.lower, state.folder.clone());
+    let mut state = state;
+    let (lower, folder, presence) = (state.lower, state.folder.clone(), state.presence.take());
     let closed = catch_unwind(AssertUnwindSafe(|| {
         let mut state = state;
         names::within(state.folder.clone().as_ref(), || state.close())
     }));
     let flushed = closed.unwrap_or(ffi::IOERR);
-    match names::within(folder.as_ref(), || lower.close()) {
+    let code = names::within(folder.as_ref(), || lower.close());
+    drop(presence);
+    match code {
         ffi::OK => flushed,
         code => code,
     }
@@ -557,7 +564,13 @@ unsafe extern "C" fn shm_map(
     // SAFETY: the file is open; `out` is SQLite's. What the lower VFS gives stays mapped until `shm_unmap`.
     unsafe {
         with_names(file, |state| {
-            let code = state.lower.shm_map(region, bytes, extend, out);
+            let code = match &mut state.kind {
+                Kind::Main(main) => {
+                    let place = (state.folder.as_ref(), state.presence.as_ref());
+                    main.shm_map(place, region, bytes, extend, out)
+                }
+                _ => state.lower.shm_map(region, bytes, extend, out),
+            };
             let mapped = matches!(code, ffi::OK | ffi::READONLY) && !(*out).is_null();
             let whole = usize::try_from(bytes) == Ok(REGION_BYTES);
             if let (Kind::Main(main), Ok(region), true) =
@@ -597,8 +610,8 @@ unsafe extern "C" fn shm_unmap(file: *mut File, delete: c_int) -> c_int {
     // SAFETY: the file is open.
     unsafe {
         with_names(file, |state| {
-            if let Kind::Main(main) = &state.kind {
-                main.files().container.index.unmap();
+            if let Kind::Main(main) = &mut state.kind {
+                main.shm_unmap();
             }
             state.lower.shm_unmap(delete)
         })

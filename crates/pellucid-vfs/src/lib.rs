@@ -29,7 +29,7 @@
 //! 8. [`copy`] is the copy that a conversion fills; [`laying`] lays it over the original.
 //!    [`lent_pages`] is a database that SQLite reads from memory, and has no file.
 //! 9. `lower`: a file of the VFS below, where bytes reach the system. `held` gathers units for
-//!    one call of it.
+//!    one call of it. `shared_memory` is the wal-index in the machine's memory, of a header that asks for it.
 //! 10. [`opened`] and [`open_file`]: the files of an open connection, for the other crates.
 //!
 //! Smaller parts: `read_ahead`, `frame_headers`, `wal_index` and `write_out` serve the WAL;
@@ -55,7 +55,7 @@
 //!
 //! # Who holds which lock
 //!
-//! All locks are SQLite's own, passed to the lower VFS, but for the scan's byte 2^62. Those of WAL
+//! All locks are SQLite's own, passed to the lower VFS, but for the scan's byte 2^62 and that of an index in memory, 2^62 + 2. Those of WAL
 //! mode lie in the wal-index (`-shm`).
 //!
 //! - A page is written under EXCLUSIVE or, by a checkpoint, under the wal-index's checkpoint lock.
@@ -97,6 +97,7 @@ mod pool;
 mod read_ahead;
 mod registry;
 pub mod seal_request;
+pub mod shared_memory;
 mod sqlite_file;
 pub mod streams;
 pub mod super_journal;

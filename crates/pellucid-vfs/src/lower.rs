@@ -219,6 +219,16 @@ impl Lower {
         }
     }
 
+    /// Whether the file's name leads to another file by now. `None` if the lower VFS cannot say.
+    pub(crate) fn has_moved(&self) -> Option<bool> {
+        let mut moved: c_int = 1;
+        // SAFETY: the operation takes an `int *`.
+        let code = unsafe {
+            self.file_control(ffi::FCNTL_HAS_MOVED, std::ptr::addr_of_mut!(moved).cast())
+        };
+        (code == ffi::OK).then_some(moved != 0)
+    }
+
     /// The sector size in bytes: the bytes that reach the disk together.
     pub(crate) fn sector_size(&self) -> c_int {
         match self.methods().sector_size {

@@ -2,9 +2,10 @@
 //! locks of both.
 
 use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pellucid::header::REGION_BYTES;
 use pellucid::media::MediaHeader;
@@ -19,9 +20,11 @@ use crate::database::Database;
 use crate::files::Files;
 use crate::laying;
 use crate::lower::{Lower, ReadEnd};
+use crate::names::Folder;
 use crate::newcomer::{self, Choice};
 use crate::pins::{Expectation, Lesser};
 use crate::seal_request::{Birth, Credentials, Request};
+use crate::shared_memory::{IndexPlace, Presence};
 use crate::sqlite_file::SqliteFile;
 use crate::wal_file::WalFile;
 
@@ -41,6 +44,8 @@ pub struct MainFile {
     recovery_failed: Cell<Option<Code>>,
     /// Why commits behind the end of the last recovery are not kept aside.
     unkept: Cell<Option<Code>>,
+    /// Where this connection has its wal-index.
+    index_place: IndexPlace,
     /// What the URI asks for, if a new file has to be sealed whatever is open then.
     seal_new: Option<Request>,
 }
@@ -159,6 +164,7 @@ impl MainFile {
             require,
             recovery_failed,
             unkept,
+            index_place: IndexPlace::default(),
             seal_new,
         })
     }
@@ -272,7 +278,59 @@ impl MainFile {
         if level >= ffi::LOCK_RESERVED {
             self.container.check_writable()?;
         }
+        if level == ffi::LOCK_EXCLUSIVE {
+            // No further lock is asked for in an exclusive locking mode, and by a connection that closes.
+            self.check_index_place()?;
+        }
         Ok(level == ffi::LOCK_SHARED && self.may_be_sealed() && self.database.logical_size()? == 0)
+    }
+
+    /// Maps a region of the wal-index, from the file `-shm` or from memory, and returns SQLite's code.
+    ///
+    /// # Safety
+    /// `out` is valid for a write.
+    pub unsafe fn shm_map(
+        &mut self,
+        (folder, presence): (Option<&Arc<Folder>>, Option<&Presence>),
+        region: c_int,
+        bytes: c_int,
+        extend: c_int,
+        out: *mut *mut c_void,
+    ) -> c_int {
+        let Ok(number) = usize::try_from(region) else { return ffi::IOERR };
+        let asked = self.container.has_index_in_memory();
+        let found = match self.index_place.decide(asked, folder, presence, self.container.path()) {
+            // SAFETY: by contract.
+            Ok(None) => return unsafe { self.lower.shm_map(region, bytes, extend, out) },
+            Ok(Some(memory)) => {
+                let transaction = &self.container.transaction;
+                let is_locked =
+                    transaction.writes_wal() || transaction.lock_level() == ffi::LOCK_EXCLUSIVE;
+                let is_free = transaction.shm_exclusive() == 0;
+                memory.region(self.lower, number, extend != 0 && is_locked, is_free)
+            }
+            Err(error) => Err(error),
+        };
+        let (code, start) = found.unwrap_or_else(|error| {
+            let Code(code) = self.container.report(&error);
+            (code, std::ptr::null_mut())
+        });
+        // SAFETY: by contract.
+        unsafe { *out = start };
+        code
+    }
+
+    /// Gives the wal-index up, because SQLite does.
+    pub fn shm_unmap(&mut self) {
+        self.container.index.unmap();
+        let is_last = self.container.transaction.lock_level() == ffi::LOCK_EXCLUSIVE;
+        self.index_place.unmap(is_last);
+    }
+
+    /// Checks that this connection has the wal-index that the others have, before it seals anything.
+    fn check_index_place(&self) -> Outcome<()> {
+        let asked = self.container.has_index_in_memory();
+        self.index_place.check(asked).map_err(|error| self.container.report(&error))
     }
 
     /// Whether the file is sealed, or a new one that may have to be.
@@ -365,7 +423,10 @@ impl MainFile {
         if exclusive {
             transaction.took_shm(mask);
         }
-        if exclusive && mask & RECOVER_MASK != 0 {
+        // Before anything is sealed, or the index made anew.
+        let changes = exclusive && mask & (WRITE_MASK | CKPT_MASK | RECOVER_MASK) != 0;
+        let placed = if changes { self.check_index_place() } else { Ok(()) };
+        if exclusive && mask & RECOVER_MASK != 0 && placed.is_ok() {
             // SQLite recovers where no index is made, so there is none to lose.
             self.container.index.take_back();
             self.files.with_wal(WalFile::begin_recovery);
@@ -380,7 +441,7 @@ impl MainFile {
         // become plain while this connection is open. A connection that may seal reads the header
         // before anything else.
         let seals = exclusive && mask & (WRITE_MASK | CKPT_MASK) != 0;
-        let looked = match seals {
+        let looked = placed.and_then(|()| match seals {
             true => self.database.refresh().and_then(|()| self.container.check_remembered()),
             // A reader with a read mark compares the index's header with the copy that it uses
             // (`walTryBeginRead`).
@@ -388,7 +449,7 @@ impl MainFile {
             false => {
                 self.container.page_size().map_or(Ok(()), |bytes| self.container.check_index(bytes))
             }
-        };
+        });
         match looked {
             Ok(()) => ffi::OK,
             Err(Code(code)) => {

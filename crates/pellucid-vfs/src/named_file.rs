@@ -18,7 +18,6 @@ use pellucid_host::ffi::{File, Vfs};
 use crate::file::lower_of_main;
 use crate::vfs::NAME;
 
-const FCNTL_HAS_MOVED: c_int = 20;
 const FCNTL_VFS_POINTER: c_int = 27;
 const FCNTL_FILE_POINTER: c_int = 7;
 /// SQLite's VFSes that pass a name to the system unchanged and keep the inode of each open file
@@ -63,7 +62,7 @@ pub fn of(handle: &Handle<'_>, schema: &CStr) -> Option<PathBuf> {
             false => file.as_ref()?.methods.as_ref()?.shm_map.is_some(),
         };
         let mut moved: c_int = 1;
-        control(FCNTL_HAS_MOVED, std::ptr::addr_of_mut!(moved).cast())?;
+        control(ffi::FCNTL_HAS_MOVED, std::ptr::addr_of_mut!(moved).cast())?;
         let named = (by_shim || by_system) && has_inode && moved == 0;
         (named && is_open_here(&path)).then_some(path)
     }

@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use pellucid::memory_index::Place;
+use pellucid_files::open_at::{look_at, writable_or_not};
 use pellucid_files::way::{has_foreign_name, Way};
 use pellucid_host::code::note;
 use pellucid_host::connection::never_a_database;
@@ -34,7 +36,19 @@ pub struct Folder {
 
 static OPEN: Mutex<Vec<Weak<Folder>>> = Mutex::new(Vec::new());
 
+/// The end of a wal-index's name.
+pub(crate) const INDEX_END: &str = "-shm";
+
+/// The file `-shm` that SQLite has opened. The descriptor is SQLite's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OpenedIndex {
+    pub descriptor: c_int,
+    pub place: Place,
+}
+
 thread_local! {
+    /// The file `-shm` that a call of SQLite's has opened on this thread.
+    static INDEX_OPENED: Cell<Option<OpenedIndex>> = const { Cell::new(None) };
     /// The folder whose names the running call of SQLite's may use.
     static HERE: Cell<*const Folder> = const { Cell::new(std::ptr::null()) };
 }
@@ -79,6 +93,11 @@ pub(crate) fn within<T>(folder: Option<&Arc<Folder>>, call: impl FnOnce() -> T) 
     let folder = folder.map_or(std::ptr::null(), Arc::as_ptr);
     let _back = HERE.try_with(|here| Back(here.replace(folder))).ok();
     call()
+}
+
+/// Takes what the last call of SQLite's on this thread has opened as a wal-index.
+pub(crate) fn take_opened_index() -> Option<OpenedIndex> {
+    INDEX_OPENED.try_with(Cell::take).ok().flatten()
 }
 
 /// The folder of a database that is opened without the shim: until this is dropped, SQLite's calls of the thread find names
@@ -187,6 +206,9 @@ unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_i
                 return Some(fails_with(libc::EPERM));
             }
         }
+        if opened >= 0 && name.as_bytes().ends_with(INDEX_END.as_bytes()) {
+            note_index(opened);
+        }
         Some(opened)
     }));
     match opened {
@@ -198,6 +220,16 @@ unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_i
         },
         Err(_) => fails_with(libc::EIO),
     }
+}
+
+/// Notes which file SQLite has opened as a wal-index.
+fn note_index(descriptor: c_int) {
+    // SAFETY: the descriptor was opened just now, and stays SQLite's.
+    let held = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
+    let place = |found: std::fs::Metadata| Place { device: found.dev(), inode: found.ino() };
+    let place = held.metadata().ok().map(place);
+    let found = place.map(|place| OpenedIndex { descriptor, place });
+    let _ = INDEX_OPENED.try_with(|last| last.set(found));
 }
 
 unsafe extern "C" fn access(path: *const c_char, mode: c_int) -> c_int {
@@ -250,6 +282,23 @@ unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
 }
 
 impl Folder {
+    /// Which file has the name here; a symbolic link is not followed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn look(&self, name: &OsStr) -> std::io::Result<Place> {
+        let (device, inode) = look_at(&self.directory, name)?;
+        Ok(Place { device, inode })
+    }
+
+    /// Opens a file here, to write where this process may. A symbolic link is not followed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn open(&self, name: &OsStr) -> std::io::Result<(File, bool)> {
+        writable_or_not(&self.directory, name)
+    }
+
     /// Why a file that was opened here is not used. SQLite would write to it, cut it and give it away.
     fn refuses(&self, opened: c_int) -> Option<String> {
         // SAFETY: the descriptor is open, and stays SQLite's.

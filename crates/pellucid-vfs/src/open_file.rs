@@ -2,12 +2,12 @@
 //! file object, under SQLite's locks. It borrows the connection, so that no file object is used
 //! after SQLite has closed it.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::marker::PhantomData;
 
-use pellucid_host::code::{Code, Outcome};
+use pellucid_host::code::Outcome;
 use pellucid_host::connection::Handle;
-use pellucid_host::{ffi, DatabaseError};
+use pellucid_host::DatabaseError;
 
 use crate::lower::{Lower, ReadEnd};
 
@@ -125,43 +125,5 @@ impl<'a> OpenFile<'a> {
         if self.is_sealed {
             self.lower.drop_mapping();
         }
-    }
-
-    /// The number of frames in the WAL that SQLite counts, from the wal-index that all connections
-    /// share (SQLite's WAL-mode file format, 2.1). A checkpoint would return it too, but SQLite
-    /// refuses every checkpoint to a connection in a transaction, even one that only counts.
-    ///
-    /// # Errors
-    /// The lower VFS's code; `SQLITE_BUSY` if the index keeps changing.
-    pub fn frames_counted(&self) -> Outcome<u32> {
-        const REGION: c_int = 32 * 1024;
-        const COPY_BYTES: usize = 48;
-        const FRAMES: usize = 16;
-        let mut index: *mut c_void = std::ptr::null_mut();
-        // SAFETY: `index` takes a pointer, and nothing is extended: the region is there or the call says so.
-        let code = unsafe { self.lower.shm_map(0, REGION, 0, &mut index) };
-        if index.is_null() || !matches!(code, ffi::OK | ffi::READONLY) {
-            return Err(Code(if code == ffi::OK { ffi::IOERR } else { code }));
-        }
-        for _ in 0..1000 {
-            let mut copies = [[0u8; COPY_BYTES]; 2];
-            for (number, copy) in copies.iter_mut().enumerate() {
-                // SAFETY: both copies of the header lie in the mapped region, which stays mapped while the file is
-                // open. Others may write to it: bytes are read, and used only if both copies are the same.
-                unsafe {
-                    let from = index.cast::<u8>().add(number * COPY_BYTES);
-                    for (at, byte) in copy.iter_mut().enumerate() {
-                        *byte = from.add(at).read_volatile();
-                    }
-                }
-                self.lower.shm_barrier();
-            }
-            if copies[0] == copies[1] {
-                let frames = &copies[0][FRAMES..FRAMES + 4];
-                return Ok(u32::from_ne_bytes([frames[0], frames[1], frames[2], frames[3]]));
-            }
-            std::thread::yield_now();
-        }
-        Err(Code(ffi::BUSY))
     }
 }

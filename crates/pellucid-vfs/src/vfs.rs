@@ -25,6 +25,7 @@ use crate::names::{self, Folder};
 use crate::newcomer;
 use crate::pins::{note_resolved, Expectation, Lesser};
 use crate::seal_request::{flag, Request};
+use crate::shared_memory::Presence;
 
 /// The name to open databases under: `file:app.db?vfs=pellucid`.
 pub const NAME: &CStr = c"pellucid";
@@ -281,6 +282,11 @@ unsafe extern "C" fn open(
                 file::discard(lower_file);
                 return code;
             }
+            let presence = path.as_ref().filter(|_| flags & ffi::OPEN_MAIN_DB != 0).map(|path| {
+                let look =
+                    || Presence::of(folder.as_deref(), path.file_name(), Lower::new(lower_file));
+                names::within(folder.as_ref(), look)
+            });
             if let (Some(copy), Some(path)) = (copy, path.as_ref()) {
                 if let Err(error) = copy.prove(Lower::new(lower_file)) {
                     file::discard(lower_file);
@@ -292,7 +298,7 @@ unsafe extern "C" fn open(
                 file::open(file, name, path, flags, &mut granted, request, expected)
             });
             if code == ffi::OK {
-                file::keep(file, folder);
+                file::keep(file, folder, presence);
             }
             if !out_flags.is_null() {
                 *out_flags = granted;

@@ -99,6 +99,28 @@ impl WalIndex {
         made(0) && made(1)
     }
 
+    /// The number of frames that SQLite counts, once both copies of the header say it (SQLite's WAL-mode file format, 2.1). `None`
+    /// if the index is not mapped, or keeps changing. A checkpoint would return it too, but SQLite refuses every checkpoint to a
+    /// connection in a transaction, even one that only counts.
+    pub fn frames_counted(&self) -> Option<u32> {
+        for _ in 0..1000 {
+            let copy = |number: usize| -> Option<[u32; COPY_WORDS]> {
+                let mut copy = [0; COPY_WORDS];
+                for (at, word) in copy.iter_mut().enumerate() {
+                    *word = self.word(0, number * COPY_WORDS + at)?;
+                }
+                std::sync::atomic::fence(Ordering::SeqCst);
+                Some(copy)
+            };
+            let (first, second) = (copy(0)?, copy(1)?);
+            if first == second {
+                return Some(first[FRAMES_WORD]);
+            }
+            std::thread::yield_now();
+        }
+        None
+    }
+
     /// Takes a recovery back: zeros in both copies of the header are an index that nobody has made yet (`walIndexTryHdr`).
     /// Called under the recovery lock, under which SQLite writes the header.
     pub fn take_back(&self) {

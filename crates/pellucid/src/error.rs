@@ -121,6 +121,10 @@ pub enum Error {
     /// Another file lies at a path than the keyring, or the caller, expects there: find out who put it there, or accept it.
     #[error("{}{}", before_cause(.subject), printable(cause))]
     Replaced { subject: Subject, cause: Cause },
+    /// The wal-index in the machine's memory is not to be had here, or is not this connection's: another machine, container or
+    /// account has the database open, or the memory cannot be used. The caller knows the file's name.
+    #[error("{}", printable(cause))]
+    IndexInMemory { cause: Cause },
     /// The caller's request is not allowed.
     #[error("{subject}: {}", printable(cause))]
     Misuse { subject: Subject, cause: Cause },
@@ -212,6 +216,11 @@ impl Error {
             }
             _ => None,
         }
+    }
+
+    /// Makes the error of a wal-index in memory that this connection cannot use.
+    pub fn index_in_memory(cause: impl Into<Cause>) -> Self {
+        Error::IndexInMemory { cause: cause.into() }
     }
 
     /// Makes the error of a request that is not allowed.

@@ -41,11 +41,13 @@ pub enum Sabotage {
     LogRecovery,
     /// `unsigned-sets`: each backup set without a signature is believed.
     UnsignedSets,
+    /// `index-place`: a wal-index in memory is used whether others use the same or not.
+    IndexPlace,
 }
 
 impl Sabotage {
     /// Each of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Authentication,
         Self::ForkGuard,
         Self::Pins,
@@ -60,6 +62,7 @@ impl Sabotage {
         Self::LogSynced,
         Self::LogRecovery,
         Self::UnsignedSets,
+        Self::IndexPlace,
     ];
 
     /// Its name in the variable.
@@ -79,6 +82,7 @@ impl Sabotage {
             Self::LogSynced => "log-synced",
             Self::LogRecovery => "log-recovery",
             Self::UnsignedSets => "unsigned-sets",
+            Self::IndexPlace => "index-place",
         }
     }
 

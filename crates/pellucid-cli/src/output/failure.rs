@@ -196,6 +196,7 @@ impl From<Error> for Failure {
                 return failure.number(message.number);
             }
             Error::Replaced { .. } => (Id::Replaced, exit::FAILED, Some(REPLACED)),
+            Error::IndexInMemory { .. } => (Id::IndexInMemory, exit::FAILED, Some(INDEX_IN_MEMORY)),
             Error::Misuse { .. } => (Id::Misuse, exit::FAILED, None),
             Error::LimitReached { .. } => (Id::LimitReached, exit::FAILED, None),
             _ => (Id::Failed, exit::FAILED, None),
@@ -307,6 +308,10 @@ fn newer(cause: &str) -> &'static str {
     }
 }
 
+/// What to do about a wal-index in memory that is not to be had.
+const INDEX_IN_MEMORY: &str =
+    "close every connection to the database; `pellucid index DB file` then has the wal-index in the file `-shm`";
+
 /// No room, whoever noticed.
 fn full(message: String) -> Failure {
     Failure::new(Id::Full, message, "make room on the disk and try again")
@@ -325,6 +330,9 @@ fn sqlite_failure(code: i32, message: String) -> Failure {
             exit::FAILED,
             "the file is neither an SQLite database nor an encrypted one: look at the path",
         ),
+        14 if code == pellucid_host::ffi::CANTOPEN_INDEX => {
+            (Id::IndexInMemory, exit::FAILED, INDEX_IN_MEMORY)
+        }
         23 if code == pellucid_host::ffi::AUTH_REPLACED => (Id::Replaced, exit::FAILED, REPLACED),
         23 => (
             Id::MissingKey,

@@ -61,6 +61,8 @@ ids! {
     LostLog "lost-log" "lost-log",
     LogArchive "log-archive" "log-archive",
     NeedsNewerFormat "needs-newer-format" "needs-newer-format",
+    IndexInMemory "index-in-memory" "index-in-memory",
+    NeedsVersion2 "needs-version-2" "unsupported",
     Schema "schema" "schema",
     Sqlite "sqlite" "sqlite",
     Misuse "misuse" "misuse",

@@ -9,11 +9,11 @@ use pellucid::wal::{
 };
 use pellucid::{Error, Subject};
 use pellucid_files::paths::beside;
+use pellucid_host::code::Code;
 use pellucid_host::connection::Handle;
-use pellucid_host::DatabaseError;
+use pellucid_host::{ffi, DatabaseError};
 use pellucid_vfs::container::{Container, INDEX_CHANGED};
 use pellucid_vfs::log_end::{Database, LogEnd, Lost, Padding};
-use pellucid_vfs::open_file::OpenFile;
 use pellucid_vfs::opened::{self, OpenWal};
 
 use super::{io, Audit};
@@ -64,7 +64,6 @@ pub fn check_journal(
 /// Once all of the log is in the database, another process may restart it during the check; then it
 /// is read again.
 pub fn check_frames(
-    lower: OpenFile<'_>,
     wal: &OpenWal<'_>,
     container: &Container,
     audit: &mut Audit,
@@ -103,7 +102,7 @@ pub fn check_frames(
         let frame_bytes = parsed.page_size as usize + FRAME_HEADER_BYTES;
         let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
         let run = Run::of(&before, version);
-        let counted = lower.frames_counted().map_err(io)?;
+        let counted = container.index.frames_counted().ok_or(io(Code(ffi::BUSY)))?;
         audit.damaged_frames.clear();
         let mut padding = Padding::default();
         for number in 1..=counted {
