@@ -8,11 +8,13 @@ compared. Resealing (`nonce`) is left out: a reader seals nothing.
 | `header`, `expected`, `sector-0`, `keyring`, `password-file`, `event-log`, `bundle`, `media`, `page`, `unit` | yes |
 | `log-sector`, `wal`, `wal-header`, `wal-frame`, `journal-header`, `journal-record`, `super-journal` | yes |
 | `temporary-block` | no: its key is gone with its process. Opened here as a unit, because the page says how |
+| `index-object` | no: it is gone with the connections. Its name and its head are compared here, because the page says how |
 | `wear` | no: it counts writes, and a reader makes none. Its HMAC is computed here, because the page says how |
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import io
 import tempfile
@@ -198,6 +200,16 @@ class Vectors(unittest.TestCase):
         check_zeros(case.body, [(12, 16), (24, 32)], "wear")
         self.assertEqual(int.from_bytes(case.body[8:12], "big"), case.number("generation"))
         self.assertEqual(int.from_bytes(case.body[16:24], "big"), case.number("reserved"))
+
+    def open_index_object(self, case: Case) -> None:
+        if case.body[:8] != b"PELINDEX":
+            raise errors.Corrupt("no head of an object")
+        places = [case.number(name).to_bytes(8, "big") for name in ("device", "inode", "index-device", "index-inode")]
+        token, boot = case.bytes("token"), case.bytes("boot-id")
+        self.assertEqual(case.body[8:], token + boot + b"".join(places))
+        digest = hashlib.sha256(b"pellucid/2 index" + places[0] + places[1] + boot).hexdigest()
+        self.assertEqual(case["name"], "pellucid-index-" + digest)
+        self.assertEqual(case.bytes("record"), b"PELINDEX" + token)
 
     def keys_of(self, case: Case) -> KeysAtHand:
         at_hand = None

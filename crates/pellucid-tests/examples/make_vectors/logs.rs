@@ -1,5 +1,6 @@
 //! Vectors of whole logs, and of what a journal says at its end of the transaction's other databases.
 
+use pellucid::memory_index::{object_name, record as record_of, Head, Place};
 use pellucid::wal::{self, FRAME_HEADER_BYTES, HEADER_BYTES};
 use pellucid::{Algorithm, Result};
 
@@ -13,7 +14,39 @@ const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 pub fn cases() -> Result<Vec<Case>> {
     let mut cases = logs()?;
     cases.extend(super_journals());
+    cases.extend(index_objects());
     Ok(cases)
+}
+
+/// The head of a wal-index in memory.
+fn index_objects() -> Vec<Case> {
+    let bytes = |from: u8| std::array::from_fn(|at| from + at as u8);
+    let head = Head {
+        token: bytes(0xa0),
+        boot: bytes(0x10),
+        database: Place { device: 2049, inode: 131_074 },
+        index: Place { device: 2049, inode: 131_099 },
+    };
+    let named = |kind: &str, expect: &str, error: &[(&str, &str)], body: &[u8]| {
+        let case = Case::new("index-object", kind).with("expect", expect);
+        let case = error.iter().fold(case, |case, (key, value)| case.with(key, value));
+        case.with_bytes("boot-id", &head.boot)
+            .with("device", &head.database.device.to_string())
+            .with("inode", &head.database.inode.to_string())
+            .with("index-device", &head.index.device.to_string())
+            .with("index-inode", &head.index.inode.to_string())
+            .with_bytes("token", &head.token)
+            .with("name", &object_name(head.database, &head.boot))
+            .with_bytes("record", &record_of(&head.token))
+            .with_body(body)
+    };
+    let good = head.encode();
+    let mut other = good;
+    other[0] ^= 1;
+    vec![
+        named("in-memory", "success", &[], &good),
+        named("another-magic", "corrupt", &[("error", "head")], &other),
+    ]
 }
 
 /// SQLite's checksum over little-endian words (SQLite file format, 4.2).

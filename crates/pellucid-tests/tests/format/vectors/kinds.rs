@@ -347,6 +347,7 @@ pub const KINDS: &[(&str, &[&str])] = &[
             "second-another-header",
         ],
     ),
+    ("index-object", &["in-memory", "another-magic"]),
     (
         "super-journal",
         &[

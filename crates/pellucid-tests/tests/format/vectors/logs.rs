@@ -4,6 +4,7 @@ use std::path::Path;
 
 use pellucid::keys::ContainerKeys;
 use pellucid::log_sector::LogSector;
+use pellucid::memory_index::{object_name, record, token_of, Head, Place};
 use pellucid::wal::{
     open_frame, page_and_commit, Chain, Run, Version, WalHeader, FRAME_HEADER_BYTES, HEADER_BYTES,
 };
@@ -73,6 +74,28 @@ pub fn super_journal(case: &Case) -> Result<()> {
     let found = look(case.body.len() as u64, Path::new("/srv/app.db-journal"), read).unwrap();
     let says = if matches!(found, Named::Gone(_)) { "committed" } else { "not committed" };
     assert_eq!(says, case.text("says"), "{found:?}");
+    Ok(())
+}
+
+/// The head of a wal-index in memory, its name, and the record in `-shm`.
+pub fn index_object(case: &Case) -> Result<()> {
+    let place = |device: &str, inode: &str| Place {
+        device: case.number(device),
+        inode: case.number(inode),
+    };
+    let head = Head {
+        token: case.array("token"),
+        boot: case.array("boot-id"),
+        database: place("device", "inode"),
+        index: place("index-device", "index-inode"),
+    };
+    let body = case.body[..].try_into().unwrap();
+    let wrong = || Error::corrupt(Subject::Index, "no head of an object");
+    assert_eq!(Head::parse(body).ok_or_else(wrong)?, head);
+    assert_eq!(head.encode()[..], case.body);
+    assert_eq!(object_name(head.database, &head.boot), case.text("name"));
+    assert_eq!(record(&head.token)[..], case.bytes("record"));
+    assert_eq!(token_of(&record(&head.token)), Some(head.token));
     Ok(())
 }
 

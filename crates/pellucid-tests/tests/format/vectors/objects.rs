@@ -46,6 +46,7 @@ pub fn run(case: &Case) -> Result<()> {
         "header" => header(case),
         "wal" => logs::wal(case),
         "super-journal" => logs::super_journal(case),
+        "index-object" => logs::index_object(case),
         "event-log" => logs::event_log(case),
         "keyring" => keyring(case),
         "password-file" => password_file(case),
