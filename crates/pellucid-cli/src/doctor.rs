@@ -6,12 +6,15 @@ use std::process::ExitCode;
 
 use clap::Args;
 use nix::unistd::{Gid, Group};
+use pellucid::header::Header;
 use pellucid::shown::Shown;
 use pellucid::Error;
 use pellucid_backup::history::History;
 use pellucid_backup::job::leftovers;
+use pellucid_engine::index_place::is_in_memory;
 use pellucid_engine::inspect::{inspect, not_a_database, Inspection, Kind};
 use pellucid_engine::page_source::has_dead_pages_in_clear;
+use pellucid_files::machine_memory::{boot_id, MachineMemory, PLACE};
 use pellucid_files::paths::{beside, directory_of};
 use pellucid_keyring::Keyring;
 use pellucid_vfs::lost_log;
@@ -332,6 +335,22 @@ fn behind(found: &Inspection, known: &Known) -> Option<Finding> {
     })
 }
 
+/// Whether an index in memory can be had here.
+fn index_in_memory(shown: &impl std::fmt::Display, header: &Header) -> Option<Finding> {
+    if !is_in_memory(header) {
+        return None;
+    }
+    let found = MachineMemory::enter().and_then(|_| boot_id());
+    Some(match found {
+        Ok(_) => Finding::good("database", format!("`{shown}` has its wal-index in memory")),
+        Err(error) => Finding::bad(
+            "database",
+            format!("`{shown}` has its wal-index in memory, and `{PLACE}` cannot be used here: {error}"),
+            "give this machine or container a `/dev/shm`; or `pellucid index DB file`, with no connection open",
+        ),
+    })
+}
+
 /// Whether a database that the keyring knows is what it knows, and still opens.
 fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
     let shown = found.path.shown();
@@ -362,6 +381,7 @@ fn database(found: &Inspection, known: &Known, findings: &mut Vec<Finding>) {
             if let Some((told, todo)) = crate::scan::status::stands(&found.path, sealed) {
                 findings.push(Finding::bad("database", told, todo));
             }
+            findings.extend(index_in_memory(&shown, &sealed.header));
             if let Some(told) = pinned::not_pinned(found) {
                 findings.push(Finding::bad("database", told, pinned::OPEN_IT));
             }

@@ -17,6 +17,7 @@ mod events;
 mod extension;
 mod help;
 mod history;
+mod index;
 mod init;
 mod instance;
 mod interrupted;
@@ -144,6 +145,8 @@ enum Command {
     Rewrap(rekey::RewrapArgs),
     /// Change the format version of a database, and back
     Upgrade(upgrade::UpgradeArgs),
+    /// Have the index of the write-ahead log in memory, or in its file
+    Index(index::IndexArgs),
     /// The scan that rewrites pages after a rekey: suspend, resume, verify
     Scan(scan::ScanArgs),
     /// Take a file as it is, although the keyring expects another one
@@ -183,6 +186,7 @@ impl Command {
                 | Rekey(_)
                 | Rewrap(_)
                 | Upgrade(_)
+                | Index(_)
                 | Header(_)
                 | Files(_)
                 | Label(_)
@@ -257,6 +261,7 @@ fn main() -> ExitCode {
         Command::Rekey(args) => rekey::rekey(args, &output),
         Command::Rewrap(args) => rekey::rewrap(args, &output),
         Command::Upgrade(args) => upgrade::run(args, &output),
+        Command::Index(args) => index::run(args, &output),
         Command::Scan(args) => scan::run(args, &output),
         Command::Accept(args) => accept::run(args, &output),
         Command::Policy(args) => policy::run(args, &output),

@@ -18,6 +18,7 @@ use pellucid_vfs::pins::{Expectation, Lesser};
 
 use crate::container::unreadable;
 use crate::exit;
+use crate::index::Place;
 use crate::key_place;
 use crate::known::{certificate_gone, Known};
 use crate::output::{bytes, date, now, table, word, Failure, Grid, Output};
@@ -253,6 +254,14 @@ fn state(found: &Inspection, sealed: &SealedHeader) -> String {
     }
 }
 
+/// Where the wal-index is, if it is not where it is by default.
+fn index_place(header: &pellucid::header::Header) -> &'static str {
+    match Place::of(header) {
+        Place::Memory => "\nindex in memory",
+        Place::File => "",
+    }
+}
+
 fn database_table(rows: &[Inspection], known: &Known) -> Grid {
     let mut table = table(["database", "state", "checked", "algorithm", "size", "opens with"]);
     for found in rows {
@@ -263,7 +272,7 @@ fn database_table(rows: &[Inspection], known: &Known) -> Grid {
                 let header = &sealed.header;
                 vec![
                     name,
-                    state(found, sealed),
+                    state(found, sealed) + index_place(header),
                     checked(found, known),
                     header.algorithm().map_or("?".to_owned(), |a| a.name().to_owned()),
                     size,

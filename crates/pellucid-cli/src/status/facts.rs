@@ -11,6 +11,7 @@ use pellucid_keyring::Check;
 use serde_json::{json, Value};
 
 use super::{kind_name, pages, protectors};
+use crate::index::Place;
 use crate::known::Known;
 use crate::output::{date_time, moment, table, Grid};
 use crate::scan::status::process_facts;
@@ -126,6 +127,7 @@ pub fn facts(found: &Inspection, known: &Known) -> Value {
             facts["pages"] = pages(found, sealed).into();
             facts["generation"] = header.generation.into();
             facts["sequence"] = header.sequence.into();
+            facts["index"] = Place::of(header).word().into();
             facts["file_id"] = hex(&header.file_id).into();
             facts["protectors"] = protectors(sealed).into();
             facts["key_writes"] = sealed.key_writes().into();

@@ -45,6 +45,7 @@ mod history;
 mod history_last;
 mod hostile;
 mod idle;
+mod index;
 mod instance;
 mod json_shapes;
 mod key_place;
