@@ -122,7 +122,8 @@ fn a_stripped_or_exchanged_set_is_told_where_it_was_made() {
     copy_instance(&place);
     back_up(&place, "a.bak");
     let whole = std::fs::read(place.path("a.bak")).unwrap();
-    let cases: [(&str, fn(&mut Manifest)); 2] = [
+    type Change = fn(&mut Manifest);
+    let cases: [(&str, Change); 2] = [
         ("stripped", |manifest| manifest.signing = Signing::Unsigned),
         ("stripped and changed", |manifest| {
             manifest.signing = Signing::Unsigned;
