@@ -106,6 +106,7 @@ fn back_up(database: &Path, to: &Elsewhere, key: &KeyFile) -> Result<(), Box<dyn
         source_thumbprint: [0; 32],
         page_hash_key: [0; 32],
         flags: pellucid::flags::Flags::default(),
+        version2: None,
         protectors: Vec::new(),
         description: Vec::new(),
     };

@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(keyring.policies().unwrap().format_version(), 1);
         keyring.set_policy(Policy::FormatVersion, Some(Limit::Version(2))).unwrap();
         keyring.set_policy(Policy::RekeyAfter, Some(Limit::Days(9))).unwrap();
-        let text = file(keyring.home()).read(keyring.key()).unwrap();
+        let text = file(keyring.home()).read(keyring.key()).unwrap().unwrap();
         let text = String::from_utf8(text.to_vec()).unwrap();
         assert_eq!(text, "policy rekey-after 9d\nformat-version 2\n");
         assert_eq!(keyring.policies().unwrap().format_version(), 2);
