@@ -202,18 +202,6 @@ impl History {
             format!("SELECT count(*) FROM pellucid_manifest WHERE manifest = '{}'", hex(manifest));
         Ok(self.find(&query)?.unwrap_or(0) > 0)
     }
-
-    /// The certificate that signed the last set of a chain whose signature was checked.
-    ///
-    /// # Errors
-    /// [`DatabaseError`].
-    pub fn last_signer(&self, chain: &str) -> Result<Option<[u8; 32]>, DatabaseError> {
-        let found = self.one(&format!(
-            "SELECT signer FROM pellucid_manifest WHERE chain = {} AND signer IS NOT NULL ORDER BY rowid DESC LIMIT 1",
-            literal(chain)
-        ))?;
-        Ok(found.and_then(|digits| bytes_of(&digits)))
-    }
 }
 
 fn bytes_of(digits: &str) -> Option<[u8; 32]> {

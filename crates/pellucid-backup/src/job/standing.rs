@@ -108,14 +108,6 @@ pub fn standing(
         }
     }
     let Some(chain) = chain else { return Ok(told) };
-    if let Signer::Certificate { thumbprint, .. } = set.signer {
-        if history.last_signer(&chain)?.is_some_and(|last| last != *thumbprint) {
-            told.push(
-                "another certificate signed it than the last set of its database that is known"
-                    .to_owned(),
-            );
-        }
-    }
     let Some(before) = header.version2.map(|own| own.before) else { return Ok(told) };
     if let Some(other) = history.own_behind(&before, &header.set)? {
         if before != [0; 32] {
