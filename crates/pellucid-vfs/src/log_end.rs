@@ -64,35 +64,32 @@ pub struct Lost {
 pub enum Certainty {
     /// A power cut can do it where commits are not synced, and somebody else, too.
     MayBe,
-    /// Commits were synced before what is damaged, so no power cut did it. Version 1 calls everything so.
+    /// The same in version 1, whose logs do not tell one from the other.
+    Lost,
+    /// What is damaged had been synced, so no power cut did it.
     Attacked,
 }
 
 impl Lost {
     fn in_first(frame: u32, cause: String, commits: u32) -> Self {
-        Self { frame, cause, commits, certainty: Certainty::Attacked, header: None }
+        Self { frame, cause, commits, certainty: Certainty::Lost, header: None }
     }
 }
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (commits, lie) = match self.commits {
+            0 => ("what shows that it had counted".to_owned(), "lies"),
             1 => ("one whole commit".to_owned(), "lies"),
             count => (format!("{count} whole commits"), "lie"),
         };
-        match (self.certainty, self.commits) {
-            (Certainty::Attacked, 0) => write!(
-                f,
-                "{}: commits before it and behind it were synced, and SQLite counts none of that: it was damaged since",
-                self.cause
-            ),
-            _ => write!(
-                f,
-                "{}: {commits} {lie} behind it, and SQLite counts none of that; it was damaged, or a crash took it before it \
-                 was synced (synchronous=NORMAL, OFF)",
-                self.cause
-            ),
-        }
+        write!(f, "{}: {commits} {lie} behind it, and SQLite counts none of that; ", self.cause)?;
+        f.write_str(match self.certainty {
+            Certainty::Attacked => "what is damaged had been synced, so no crash did it",
+            Certainty::MayBe | Certainty::Lost => {
+                "it was damaged, or a crash took it before it was synced (synchronous=NORMAL, OFF)"
+            }
+        })
     }
 }
 

@@ -67,7 +67,7 @@ pub const TO_DO: &str =
 
 fn name(path: &Path, certainty: Certainty, number: u32) -> PathBuf {
     let end = match certainty {
-        Certainty::Attacked => LOST,
+        Certainty::Attacked | Certainty::Lost => LOST,
         Certainty::MayBe => MAY_BE,
     };
     beside(path, &format!("{end}{number}"))

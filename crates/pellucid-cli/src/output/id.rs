@@ -62,7 +62,7 @@ ids! {
     LogArchive "log-archive" "log-archive",
     NeedsNewerFormat "needs-newer-format" "needs-newer-format",
     IndexInMemory "index-in-memory" "index-in-memory",
-    NeedsVersion2 "needs-version-2" "unsupported",
+    NeedsVersion2 "needs-upgrade" "unsupported",
     Schema "schema" "schema",
     Sqlite "sqlite" "sqlite",
     Misuse "misuse" "misuse",

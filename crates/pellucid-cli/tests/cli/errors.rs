@@ -168,15 +168,15 @@ const CASES: &[Case] = &[
         name: "newer format",
         make: |place| {
             let way = key_file(place);
-            edit_headers(&place.path("app.db"), |copy| copy[19] = 2);
+            edit_headers(&place.path("app.db"), |copy| copy[19] = 3);
             way
         },
         exit: FAILED,
         kind: "unsupported",
-        says: "format version 2 is newer than 1",
+        says: "format version 3 is newer than 2",
         hint: "a newer version of pellucid",
         sqlite: CANTOPEN,
-        shim: "format version 2 is newer than 1",
+        shim: "format version 3 is newer than 2",
     },
     Case {
         name: "unknown algorithm",

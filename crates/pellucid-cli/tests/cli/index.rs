@@ -74,7 +74,7 @@ fn a_database_of_version_1_is_told_to_upgrade() {
     place.sealed("app.db", &[]);
     let refused = place.pellucid(&["index", "app.db", "memory"]);
     assert_eq!(refused.code, 1);
-    assert!(refused.stderr.contains("[needs-version-2]"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("[needs-upgrade]"), "{}", refused.stderr);
     assert!(refused.stderr.contains("pellucid upgrade"), "{}", refused.stderr);
 }
 

@@ -115,6 +115,8 @@ fn try_case(world: &mut World, seed: u64, case: u64) -> Result<(&'static str, Cl
         Action::Idle => {
             let mut idle = act::Idle::new(&path);
             put_within(world, &exchange);
+            // A look at the file's length serves a reader of the log for 1 ms (docs/design/crash.md, "Locks").
+            std::thread::sleep(std::time::Duration::from_millis(2));
             idle.go_on(&secret)
         }
         _ => {
