@@ -407,3 +407,27 @@ fn padding_is_no_commit_of_its_own() {
     bench.put(&left, |log| log[start(first) + 512..start(first + 1)].fill(0));
     bench.is_quiet("torn before a padded commit");
 }
+
+/// Nothing waits for the sync of sector 2, and somebody may zero it: what a recovery has counted is in the frames, too.
+#[test]
+fn commits_behind_a_damaged_frame_are_told_without_sector_2() {
+    let (bench, left) = commits();
+    bench.put(&left, |_| ());
+    let connection = bench.open("");
+    Bench::pay(&connection, COMMITS);
+    let left = bench.left();
+    drop(connection);
+    assert_eq!(left.log.len(), 32 + 2 * COMMITS * FRAME);
+    for sector in [None, Some(0u8)] {
+        let mut database = left.database.clone();
+        if let Some(byte) = sector.filter(|_| content::version() == 2) {
+            database[1024..1152].fill(byte);
+        }
+        let left = Left { database, log: left.log.clone() };
+        for frame in [COMMITS + 1, COMMITS + 3, 2 * COMMITS - 2] {
+            bench.put(&left, |log| log[start(frame) + 100] ^= 1);
+            let found = bench.found();
+            assert_eq!((found.len(), found[0].0 as usize), (1, frame), "{sector:?}: {found:?}");
+        }
+    }
+}

@@ -139,6 +139,10 @@ impl WalFile {
         completed?;
         let synced = self.lower.sync(flags);
         self.stamps.synced(self.committed, synced.is_ok());
+        if synced.is_err() {
+            // SQLite takes the transaction back.
+            self.committed.1 = 0;
+        }
         synced
     }
 

@@ -23,8 +23,6 @@ const SALTS_WORD: usize = 8;
 /// Words of one of the header's two copies, and the one that says in its first byte whether the header was made.
 const COPY_WORDS: usize = 12;
 const MADE_WORD: usize = 3;
-/// Words of the header's two copies.
-const COPIES_WORDS: usize = 24;
 /// Page numbers in a region. In the first region the header takes the place of some.
 const PAGES: u32 = 4096;
 const PAGES_FIRST: u32 = PAGES - HEADER_WORDS as u32;
@@ -121,14 +119,18 @@ impl WalIndex {
         None
     }
 
-    /// Takes a recovery back: zeros in both copies of the header are an index that nobody has made yet (`walIndexTryHdr`).
+    /// Takes a recovery back: neither copy of the header says that it was made (`walIndexTryHdr`). The rest stays, for readers who
+    /// go on by what they have read before.
     /// Called under the recovery lock, under which SQLite writes the header.
     pub fn take_back(&self) {
         let regions = self.0.borrow();
         let Some(start) = regions.first().copied().filter(|start| !start.is_null()) else { return };
-        for at in 0..COPIES_WORDS {
+        for at in [MADE_WORD, COPY_WORDS + MADE_WORD] {
             // SAFETY: the region is mapped (`map`), and SQLite has written to it under the lock that this connection holds.
-            unsafe { (*start.add(at)).store(0, Ordering::Relaxed) };
+            let word = unsafe { &*start.add(at) };
+            let mut bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+            bytes[0] = 0;
+            word.store(u32::from_ne_bytes(bytes), Ordering::Relaxed);
         }
     }
 

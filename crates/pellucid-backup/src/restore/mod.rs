@@ -24,4 +24,4 @@ pub use pages::{restore_pages, PageTarget};
 pub use signer::{not_signed, Signer};
 pub use source::{FileSource, MediaSource};
 pub use target::{PlainTarget, SealedTarget, UNFINISHED_MODE};
-pub use verify::{verify_checksums, Verified};
+pub use verify::{same_manifest, verify_checksums, Verified};

@@ -13,6 +13,23 @@ pub struct Verified {
     pub bytes: u64,
 }
 
+/// Compares the manifests of a set in all files: a signature covers the one that was looked at, and with it what the others
+/// have to say.
+///
+/// # Errors
+/// [`Error::Corrupt`] naming the first file that has another one.
+pub fn same_manifest(files: &[Vec<(&Family, &FamilySet)>]) -> Result<()> {
+    let mut all = files.iter().flatten();
+    let Some((_, first)) = all.next() else { return Ok(()) };
+    match all.find(|(_, set)| set.manifest_bytes != first.manifest_bytes) {
+        None => Ok(()),
+        Some((family, _)) => Err(Error::corrupt(
+            Subject::File(family.source.name()),
+            "its manifest is another one than that of the first file: somebody has changed one of them",
+        )),
+    }
+}
+
 /// Reads a set in one family: the checksum of each chunk, and the root over all of them that the manifest names.
 ///
 /// # Errors

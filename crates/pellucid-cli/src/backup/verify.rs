@@ -11,7 +11,9 @@ use pellucid::Result as Outcome;
 use pellucid_backup::job::{
     open_media, processors, refuse_looked_at, standing, Believe, Chain, Looked,
 };
-use pellucid_backup::restore::{verify_checksums, Media, OpenSet, PageTarget, Signer};
+use pellucid_backup::restore::{
+    same_manifest, verify_checksums, Media, OpenSet, PageTarget, Signer,
+};
 use pellucid_files::paths::full_name;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::seal_request::{Credentials, Request};
@@ -261,6 +263,7 @@ fn lacks_full(header: &SetHeader, media: &Media) -> bool {
 fn checksums(media: &Media, position: u32, output: &Output) -> Outcome<u64> {
     let bar = output.progress("reading checksums", Unit::Bytes);
     let sets = media.set(position)?;
+    same_manifest(&sets)?;
     let all: u64 = sets.iter().flatten().map(|(_, set)| set.manifest_at - set.at).sum();
     bar.set_length(all);
     let mut read = 0;

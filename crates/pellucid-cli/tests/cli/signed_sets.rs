@@ -158,6 +158,28 @@ fn a_stripped_or_exchanged_set_is_told_where_it_was_made() {
     assert_eq!(elsewhere(&place, &["verify", "a.bak"]).code, 3);
 }
 
+/// The signature that is looked at covers what the manifest says of all files. Each file has a manifest of its own, which
+/// `verify` compares the file with.
+#[test]
+fn each_file_of_a_set_has_the_manifest_that_was_signed() {
+    let place = scene();
+    let striped = ["backup", "app.db", "--to", "1.bak", "2.bak"];
+    let mirrored = ["backup", "app.db", "--to", "1.bak", "--mirror", "2.bak"];
+    for words in [&striped[..], &mirrored] {
+        place.pellucid(words).succeeded();
+        let files = &["verify", "1.bak", "2.bak"];
+        let said = place.pellucid(files);
+        assert!(said.code == 0 && said.all().contains("nobody else"), "{said:?}");
+        with_the_key(&place, "2.bak", |manifest| manifest.families[0].root[0] ^= 1);
+        let said = place.pellucid(files);
+        assert!(said.code != 0 && !said.all().contains("nobody else"), "{words:?}: {said:?}");
+        assert!(said.all().contains("2.bak"), "{words:?}: {said:?}");
+        for file in ["1.bak", "2.bak"] {
+            std::fs::remove_file(place.path(file)).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_set_without_a_signature_where_signed_ones_are_known_has_to_be_asked_for() {
     let place = scene();

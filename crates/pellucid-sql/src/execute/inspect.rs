@@ -8,7 +8,7 @@ use pellucid::protector::Protector;
 use pellucid::Algorithm;
 use pellucid_backup::history::{files_of, History, Link, SetRecord};
 use pellucid_backup::job::{open_media, refuse_looked_at, standing, Believe, Chain, Looked};
-use pellucid_backup::restore::{verify_checksums, FamilySet, Media, Signer};
+use pellucid_backup::restore::{same_manifest, verify_checksums, FamilySet, Media, Signer};
 use pellucid_tsql::ast::{Inspect, InspectKind, RestoreFlag};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
@@ -201,6 +201,7 @@ impl Session {
         if !Believe::default().any() {
             refuse_looked_at(media, position, devices)?;
         }
+        same_manifest(&sets).map_err(failed)?;
         for (family, set) in sets.iter().flatten() {
             verify_checksums(family, set, &mut |_| ()).map_err(failed)?;
             if self.cancel.is_asked() {

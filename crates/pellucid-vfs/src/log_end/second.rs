@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use pellucid::unit::generation;
 use pellucid::wal::{
     page_and_commit, Chain, Run, Stamp, Version, WalHeader, COUNT_MOST, FRAME_HEADER_BYTES,
     HEADER_BYTES, RUN_BYTES,
@@ -35,11 +36,11 @@ struct Behind {
 /// Which transactions behind the end had counted.
 #[derive(Debug, Clone, Copy)]
 struct Had {
-    /// All of them.
+    /// Also those before which the log does not break.
     all: bool,
     /// Those that end here or before.
     up_to: u32,
-    /// Those with this recovery count.
+    /// Those with this recovery count, the highest that is known.
     count: u32,
 }
 
@@ -82,16 +83,18 @@ impl LogEnd<'_> {
             return Ok(None);
         }
         let sector = self.sector.filter(|sector| sector.run == *self.run.bytes());
+        let (chain, of_counted) = match counted {
+            0 => (Chain::new(header), 0),
+            // The last counted frame does not open; that was reported by itself.
+            _ if self.open(counted)?.is_some() => return Ok(None),
+            _ => (Chain::behind(header, &self.frame), Stamp::of(&self.unit).count),
+        };
+        // Nothing waits for the sector's sync, and somebody may have put an older one back: frames that are authentic say more.
+        let of_frames = of_counted.max(self.highest_count_behind(header, counted)?);
         let had = Had {
             all: false,
             up_to: sector.map_or(0, |sector| sector.counted),
-            count: sector.map_or(0, |sector| sector.recoveries),
-        };
-        let chain = match counted {
-            0 => Chain::new(header),
-            // The last counted frame does not open; that was reported by itself.
-            _ if self.open(counted)?.is_some() => return Ok(None),
-            _ => Chain::behind(header, &self.frame),
+            count: sector.map_or(0, |sector| sector.recoveries).max(of_frames.into()),
         };
         let behind = self.behind(header, counted, Some(chain), had)?;
         let Some((frame, cause)) = behind.broken.clone() else { return Ok(None) };
@@ -116,7 +119,8 @@ impl LogEnd<'_> {
         }
         let Some(named) = run.header() else { return Ok(None) };
         self.run = run;
-        let behind = self.behind(named, 0, None, Had { all: true, up_to: 0, count: 0 })?;
+        let had = Had { all: true, up_to: sector.counted, count: sector.recoveries };
+        let behind = self.behind(named, 0, None, had)?;
         if behind.commits == 0 || self.are_in_database(&behind)? {
             return Ok(None);
         }
@@ -156,7 +160,10 @@ impl LogEnd<'_> {
         for number in counted + 1..=self.frames {
             if let Some(error) = self.open(number)? {
                 found.breaks(number, || error.to_string());
-                found.is_damaged = true;
+                // What a scan has cut off comes back with a power cut, under a key that is gone; all of it is in the database.
+                // Nothing authenticates the generation, so it makes less sure what was lost, and hides nothing.
+                let named = generation(&self.unit).unwrap_or(0);
+                found.is_damaged |= named == 0 || named >= self.oldest;
                 reading = None;
                 continue;
             }
@@ -165,7 +172,7 @@ impl LogEnd<'_> {
             if chain.as_mut().is_some_and(|chain| !chain.goes_on(&self.frame)) {
                 found.breaks(number, || format!("WAL frame {number}: of an earlier transaction"));
             }
-            let is_present = u32::from(stamp.count) == had.count;
+            let is_present = u32::from(stamp.count) >= had.count;
             if stamp.first {
                 found.was_synced |= found.is_damaged && stamp.synced_before && is_present;
                 let chain = Chain::behind(header, &self.frame);
@@ -178,8 +185,8 @@ impl LogEnd<'_> {
                 read.pages.insert(page, number);
             }
             let Some(read) = reading.take_if(|_| size != 0) else { continue };
-            let had_counted = number <= had.up_to || u32::from(read.first.count) == had.count;
-            if had.all || had_counted && found.broken.is_some() {
+            let had_counted = number <= had.up_to || u32::from(read.first.count) >= had.count;
+            if had_counted && (had.all || found.broken.is_some()) {
                 found.add(read, size);
             }
         }

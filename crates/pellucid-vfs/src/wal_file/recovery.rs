@@ -1,7 +1,7 @@
 //! Recoveries of a log of version 2: counted in sector 2, so that frames of before and of after tell apart.
 
 use pellucid::log_sector::LogSector;
-use pellucid::wal::{refuse_other, Run, Version, COUNT_MOST, HEADER_BYTES};
+use pellucid::wal::{refuse_other, Run, Version, WalHeader, COUNT_MOST, HEADER_BYTES};
 use pellucid_host::code::Outcome;
 
 use super::WalFile;
@@ -35,9 +35,17 @@ impl WalFile {
         pellucid::sabotage!(LogRecovery => return Ok(()));
         let Version::Second = self.version() else { return Ok(()) };
         let sector = self.container.log_sector()?;
-        let recovered = match self.lower.size()? < HEADER_BYTES as u64 {
-            true => LogSector { under_way: false, ..sector.unwrap_or_default() },
-            false => {
+        let mut header = [0; HEADER_BYTES];
+        let is_short = self.lower.read(&mut header, 0)? == ReadEnd::Short;
+        let recovered = match (is_short, WalHeader::parse_sealed(&header, Version::Second)) {
+            (true, _) => LogSector { under_way: false, ..sector.unwrap_or_default() },
+            // A damaged header is of no run. SQLite may write the right one again, with the same salts.
+            (false, None) => {
+                let sector = sector.unwrap_or_default();
+                let recoveries = (sector.recoveries + 1).min(COUNT_MOST.into());
+                LogSector { recoveries, counted: 0, under_way: false, ..sector }
+            }
+            (false, Some(_)) => {
                 let run = self.run()?;
                 self.know_page_size()?;
                 let seen = self.stamps.take_seen().max(self.highest_count_behind(counted)?);

@@ -125,6 +125,10 @@ impl WalFile {
             stamps.synced_before = number > 1 && stamps.synced == (run.salts(), number - 1);
         }
         let first = stamps.first == Some(number);
+        if first {
+            // Written again from its first frame on: in an exclusive locking mode a transaction that was rolled back ends so.
+            stamps.ended = None;
+        }
         let mut stamp = Stamp {
             time: last.time,
             count,
@@ -169,7 +173,12 @@ impl WalFile {
                 sector.recoveries
             }
             _ => {
+                if is_mapped && of_run.is_some_and(|sector| sector.under_way) {
+                    // Who recovered the log was killed before it had looked behind the end.
+                    self.keep_lost_behind(before)?;
+                }
                 let seen = self.stamps.last.1.count.max(self.stamps.take_seen());
+                let seen = seen.max(self.highest_count_behind(before)?);
                 let counted = self.recovered(run, sector, seen, before);
                 self.container.write_log_sector(&counted)?;
                 self.stamps.counted_alone = true;
@@ -198,17 +207,21 @@ impl WalFile {
     /// Notes in sector 2 which run of the log begins. Written before the log's header; nothing waits for its sync.
     pub(super) fn begin_run(&mut self, run: &Run) -> Outcome<()> {
         let sector = self.container.log_sector()?.unwrap_or_else(|| self.container.worn_sector());
+        if sector.under_way {
+            // As above.
+            self.keep_lost_behind(0)?;
+        }
         let ended = self.stamps.last.1.time.max(sector.before_ended);
-        let (before, before_ended) = match sector.run == *run.bytes() {
-            true => (sector.before, sector.before_ended),
-            false => (sector.run, ended),
-        };
-        let begun = LogSector {
-            wear: sector.wear,
-            run: *run.bytes(),
-            before,
-            before_ended,
-            ..LogSector::default()
+        let begun = match sector.run == *run.bytes() {
+            // SQLite writes the same header again where a recovery has found no frame. What lies behind has lower counts.
+            true => LogSector { counted: 0, under_way: false, ..sector },
+            false => LogSector {
+                wear: sector.wear,
+                run: *run.bytes(),
+                before: sector.run,
+                before_ended: ended,
+                ..LogSector::default()
+            },
         };
         self.stamps.end();
         self.stamps.synced = Spot::default();

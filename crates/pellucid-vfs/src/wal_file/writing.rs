@@ -39,6 +39,7 @@ impl WalFile {
         let written = self.write_or_fail(bytes, offset);
         if written.is_err() {
             self.gathering = None;
+            self.committed.1 = 0;
             self.tell();
         }
         written
