@@ -259,9 +259,21 @@ impl KeySource for Credentials {
         if !Keyring::is_at(&path) {
             return Ok(None);
         }
-        let stored = Keyring::open(&path)?.certificates()?;
-        let mut own = stored.iter().map(pellucid_keyring::Stored::public);
-        Ok(own.find(|public| public.thumbprint() == thumbprint_sha256).cloned())
+        let of = |keyring: &Keyring| -> Result<Option<PublicCertificate>> {
+            let stored = keyring.certificates()?;
+            let mut own = stored.iter().map(pellucid_keyring::Stored::public);
+            Ok(own.find(|public| public.thumbprint() == thumbprint_sha256).cloned())
+        };
+        let keyring = Keyring::open(&path)?;
+        let found = of(&keyring);
+        if matches!(found, Ok(Some(_))) {
+            return found;
+        }
+        // As with its private key: that of the machine, where this keyring is a user's own.
+        match keyring.behind().map(|machine| of(&machine)) {
+            Some(Ok(Some(public))) => Ok(Some(public)),
+            _ => found,
+        }
     }
 }
 

@@ -28,6 +28,7 @@ use super::leftovers::leftovers;
 use super::media::open_media;
 use super::plan::Job;
 use super::seal::{seal, signer, thumbprint};
+use super::standing::{standing, Looked};
 use super::targets::{is_file, new_name, Targets};
 use crate::history;
 use crate::history::{chain_of, FamilyFile, History, Link, SetRecord};
@@ -316,6 +317,8 @@ fn base(
         }
         other => other.into(),
     })?;
+    // Pages are left out because of what it says of them, so it has to be the one that this instance knows.
+    standing(&Looked::at(&set), &media, paths, None, Believe::default())?;
     if sealed && !set.header().sealed_source && !has_room(&set)? {
         return Err(JobError::FullBackupNeeded(Error::misuse(
             Subject::BackupSet(full),

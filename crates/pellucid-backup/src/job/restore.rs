@@ -197,7 +197,13 @@ pub fn restore(
         missing: chain.missing(),
         doubtful,
         told,
-        signer: last.signer().clone(),
+        // Most pages may be the full set's: a signed differential does not vouch for it.
+        signer: chain
+            .base()
+            .map(OpenSet::signer)
+            .filter(|signer| !signer.is_known())
+            .unwrap_or(last.signer())
+            .clone(),
         stale: media.stale(),
         unrecorded,
     })

@@ -79,7 +79,10 @@ impl<'a> OpenSet<'a> {
                 ));
             }
         }
-        let proof = manifest.signing.signature().map(|_| Proof::default());
+        let is_signed = manifest.signing.signature().is_some();
+        // A set's key makes the tags of other chunks right, too: only the roots tie them to the manifest, which the history
+        // may know.
+        let proof = keys.is_some().then(|| Proof::new(is_signed));
         let mut opened = Self {
             families,
             keys,
@@ -91,8 +94,10 @@ impl<'a> OpenSet<'a> {
             signer,
             proof,
         };
-        // Of a far one each prefix is a request: it is proven when all were read.
-        if !opened.families.iter().flatten().any(|(family, _)| family.source.is_far()) {
+        // Of a far one each prefix is a request: it is proven when all were read. So is one without a signature, whose damage
+        // is told by the chunk that has it.
+        let is_far = opened.families.iter().flatten().any(|(family, _)| family.source.is_far());
+        if is_signed && !is_far {
             opened.prove()?;
         }
         opened.index = opened.read_index()?;
@@ -120,11 +125,11 @@ impl<'a> OpenSet<'a> {
         &self.signer
     }
 
-    /// Compares the chunks of a signed set with the roots that were signed. What was read before this is not to be used
-    /// before this either.
+    /// Compares the chunks of a sealed set with the roots in its manifest. What was read before this is not to be used before
+    /// this either.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] if they are not those.
+    /// [`Error::Unauthentic`] if they are not those of a set that was signed, [`Error::Corrupt`] of another one.
     pub fn prove(&self) -> Result<()> {
         match &self.proof {
             Some(proof) => proof.check(&self.families, &self.manifest),

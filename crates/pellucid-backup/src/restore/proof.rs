@@ -1,6 +1,6 @@
-//! The proof that the chunks of a signed set are those that were signed.
+//! The proof that the chunks of a sealed set are those that its manifest is about.
 //!
-//! The signature covers the roots of the families, a root covers the prefixes of a family's chunks, and the checksum in a
+//! The manifest, and with it a signature, covers the roots of the families, a root covers the prefixes of a family's chunks, and the checksum in a
 //! prefix covers what is stored behind it. So every prefix that is used is kept, and all of them together have to give the
 //! root; from then on no other one is taken. 56 bytes a chunk.
 
@@ -14,9 +14,12 @@ use super::family::{Family, FamilySet};
 
 type Prefix = [u8; PREFIX_BYTES];
 
-/// The prefixes of a signed set's chunks.
-#[derive(Debug, Default)]
-pub struct Proof(Mutex<Seen>);
+/// The prefixes of a sealed set's chunks.
+#[derive(Debug)]
+pub struct Proof {
+    seen: Mutex<Seen>,
+    is_signed: bool,
+}
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -26,14 +29,29 @@ struct Seen {
 }
 
 impl Proof {
+    /// Of nothing yet. `is_signed` says what it means if they are other chunks.
+    pub fn new(is_signed: bool) -> Self {
+        Self { seen: Mutex::default(), is_signed }
+    }
+
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn others(&self) -> Error {
+        match self.is_signed {
+            true => not_signed(),
+            false => Error::corrupt(
+                Subject::Manifest,
+                "it names another root: chunks were exchanged, left out or repeated",
+            ),
+        }
     }
 
     /// Takes the prefix of a chunk that is going to be used.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] if another one is known for its place.
+    /// [`Error::Unauthentic`], of a set without a signature [`Error::Corrupt`], if another one is known for its place.
     pub fn take(&self, family: u16, offset: u64, prefix: &Prefix) -> Result<()> {
         let mut seen = self.seen();
         let is_whole = seen.is_whole;
@@ -46,14 +64,14 @@ impl Proof {
         };
         match known == Some(prefix) {
             true => Ok(()),
-            false => Err(not_signed()),
+            false => Err(self.others()),
         }
     }
 
     /// Compares the roots of all families with those of the manifest. Prefixes that were not used yet are read.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] if no copy of a family gives its root.
+    /// The same if no copy of a family gives its root.
     pub fn check(
         &self,
         families: &[Vec<(&Family, &FamilySet)>],
@@ -69,9 +87,9 @@ impl Proof {
             for (family, set) in copies {
                 // Copies are the same bytes, and their headers are used before this is known.
                 if copies.iter().any(|(_, other)| other.header_bytes != set.header_bytes) {
-                    return Err(not_signed());
+                    return Err(self.others());
                 }
-                match walk(&seen, number, family, set, end.bytes) {
+                match walk(&seen, number, family, set, end.bytes, || self.others()) {
                     Ok((root, prefixes)) if root == end.root => found = Some(prefixes),
                     Ok(_) => {}
                     Err(error) => trouble = Some(error),
@@ -80,11 +98,11 @@ impl Proof {
                     break;
                 }
             }
-            let prefixes = found.ok_or_else(|| trouble.unwrap_or_else(not_signed))?;
+            let prefixes = found.ok_or_else(|| trouble.unwrap_or_else(|| self.others()))?;
             // One that was used and is not among them lies where no chunk begins.
             let of_family = (number, 0)..=(number, u64::MAX);
             if seen.prefixes.range(of_family).any(|(place, _)| !prefixes.contains_key(&place.1)) {
-                return Err(not_signed());
+                return Err(self.others());
             }
             let placed = prefixes.into_iter().map(|(offset, prefix)| ((number, offset), prefix));
             seen.prefixes.extend(placed);
@@ -101,6 +119,7 @@ fn walk(
     family: &Family,
     set: &FamilySet,
     bytes: u64,
+    others: impl Fn() -> Error,
 ) -> Result<([u8; 32], BTreeMap<u64, Prefix>)> {
     let mut root = Root::new(&set.header_bytes);
     let mut prefixes = BTreeMap::new();
@@ -115,7 +134,7 @@ fn walk(
                 prefix
             }
         };
-        let parsed = ChunkPrefix::parse(&prefix).ok_or_else(not_signed)?;
+        let parsed = ChunkPrefix::parse(&prefix).ok_or_else(&others)?;
         root.update(&prefix);
         prefixes.insert(offset, prefix);
         offset += (PREFIX_BYTES + parsed.stored_bytes as usize) as u64;

@@ -12,7 +12,7 @@ pub enum Signer {
     Nobody,
     /// A certificate, and the signature is right.
     Certificate {
-        /// Its name in the set's header.
+        /// Its name in the keyring.
         name: String,
         /// SHA-256 of its DER bytes.
         thumbprint: [u8; 32],
@@ -54,7 +54,8 @@ impl Signer {
         match keys.public_certificate(&thumbprint) {
             Ok(Some(certificate)) => {
                 manifest.check_signature(&certificate)?;
-                Ok(Self::Certificate { name, thumbprint })
+                // The name in the header is a hint alone: whoever made the set has chosen it.
+                Ok(Self::Certificate { name: certificate.name().to_owned(), thumbprint })
             }
             _ => Ok(Self::NotHere { name, thumbprint }),
         }

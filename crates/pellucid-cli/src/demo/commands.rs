@@ -78,7 +78,11 @@ impl Said {
         let mut lines: Vec<&str> = self.text.trim_end().lines().collect();
         let more = lines.len().saturating_sub(LINES_MAX);
         lines.truncate(LINES_MAX);
-        let rest = if more > 0 { format!("\n(and {more} more lines)") } else { String::new() };
+        let rest = if more > 0 {
+            format!("\n(and {more} more line{})", if more == 1 { "" } else { "s" })
+        } else {
+            String::new()
+        };
         lines.join("\n") + &rest
     }
 }

@@ -146,6 +146,14 @@ fn a_stripped_or_exchanged_set_is_told_where_it_was_made() {
             &format!("RESTORE VERIFYONLY FROM DISK = '{}';\nGO\n", place.path("a.bak").display()),
         );
         assert!(sql.code != 0 && sql.all().contains("wrote another manifest"), "{what}: {sql:?}");
+        // Its hashes say which pages a differential leaves out.
+        let behind = ["backup", "app.db", "--to", "d.bak", "--differential", "--base", "a.bak"];
+        let said = place.pellucid(&behind);
+        assert!(
+            said.code == 3 && said.stderr.contains("wrote another manifest"),
+            "{what}: {said:?}"
+        );
+        assert!(!place.path("d.bak").exists());
         // Where nobody knows it, it is said who can have made it.
         let said = elsewhere(&place, &["verify", "a.bak"]);
         assert!(said.code == 0 && said.all().contains("whoever has its key"), "{what}: {said:?}");

@@ -192,6 +192,21 @@ pub fn back_up_under(
     write_set(source, &set, base, &mut targets, &options, &mut |_, _| ()).unwrap()
 }
 
+/// Makes a set without a signature of other pages, as somebody does who has the key of the one with this header.
+pub fn forge(
+    directory: &Path,
+    source: &mut Pages,
+    shape: &Shape,
+    header: SetHeader,
+    keys: &SetKeys,
+) {
+    let description = Description { database: "marked-name".into(), ..Description::default() };
+    let set = NewSet { header, description, keys: Some(keys), signer: None };
+    let options = Options { workers: 2, level: 1, continue_after_error: false };
+    let mut targets = targets(directory, shape);
+    write_set(source, &set, None, &mut targets, &options, &mut |_, _| ()).unwrap();
+}
+
 fn header(shape: &Shape, source: &Pages) -> SetHeader {
     SetHeader {
         version2: shape.signed.then_some(Version2 { before: [0; 32], padded: true }),

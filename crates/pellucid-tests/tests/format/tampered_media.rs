@@ -10,14 +10,18 @@ use std::sync::Mutex;
 
 use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::hash::Sha256;
-use pellucid::media::{ChunkKind, ChunkPrefix, Compression, Index, Root, Stored, PREFIX_BYTES};
+use pellucid::media::{
+    ChunkKind, ChunkPrefix, Compression, Index, Root, SetHeader, SetKeys, Stored, PREFIX_BYTES,
+};
 use pellucid::protector::{wrap, Binding, KeySource, Wrapping};
 use pellucid::{Algorithm, Dek, Error, Result};
 use pellucid_backup::restore::{
     restore_pages, verify_checksums, Family, FileSource, OpenSet, PageTarget, Tail,
 };
 
-use crate::media::{at_hand, back_up, back_up_under, file, keys, open, pages, Shape, PLAINEST};
+use crate::media::{
+    at_hand, back_up, back_up_under, file, forge, keys, open, pages, Shape, PLAINEST,
+};
 
 const SEALED: Shape = Shape { algorithm: Some(Algorithm::Aes256), ..PLAINEST };
 const SIGNED: Shape = Shape { signed: true, ..SEALED };
@@ -255,6 +259,36 @@ fn chunks_exchanged_left_out_repeated_and_from_elsewhere() {
         std::fs::write(&path, &whole).unwrap();
         assert_eq!(seen(directory.path(), &shape, &content).0, [false; 3]);
     }
+}
+
+/// Somebody who has the key of a set makes all tags of other chunks right. Who knows the manifest, as the history does, gets
+/// nothing else for it.
+#[test]
+fn other_chunks_of_a_set_without_a_signature_do_not_fit_its_manifest() {
+    let (directory, content) = several(&SEALED);
+    let path = file(directory.path(), 1, 0);
+    let whole = std::fs::read(&path).unwrap();
+    let own = parts(&whole);
+    let header = SetHeader::parse(&whole[own.header.clone()], 1).unwrap();
+    let key = header.unwrap(&at_hand()).unwrap();
+    let keys = SetKeys::derive(&key, &header.set, Algorithm::Aes256).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut others = pages(65536, 70);
+    others.bytes[3 * 65536 + 100..][..64].fill(7);
+    assert!(others.bytes != content);
+    forge(elsewhere.path(), &mut others, &SEALED, header, &keys);
+    let forged = std::fs::read(file(elsewhere.path(), 1, 0)).unwrap();
+    let theirs = parts(&forged);
+    let body = |bytes: &[u8], parts: &Parts| -> Vec<u8> {
+        parts.chunks.iter().flat_map(|chunk| bytes[chunk.clone()].to_vec()).collect()
+    };
+    let exchanged = body(&forged, &theirs);
+    assert_eq!(exchanged.len(), body(&whole, &own).len());
+    let media = [&whole[..own.header.end], &exchanged, &whole[own.manifest.clone()]].concat();
+    std::fs::write(&path, media).unwrap();
+    let told = restored(directory.path(), &SEALED, &at_hand()).unwrap_err();
+    assert!(matches!(told, Error::Corrupt { .. }), "{told}");
+    assert!(told.to_string().contains("another root"), "{told}");
 }
 
 #[test]
