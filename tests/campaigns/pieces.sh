@@ -3,6 +3,9 @@
 # $record and $tree are the campaign's. A line of a record: date, sources, machine, what names the piece (its key: one
 # column or more), figures, `ok` or what went wrong.
 
+# Databases of format version 2 (PELLUCID_FORMAT=2) have a record of their own.
+[ "${PELLUCID_FORMAT:-1}" = 1 ] || record=${record%.tsv}-2.tsv
+
 passed=0 failed=0
 machine="$(nproc) x $(sed -n 's/^model name[^:]*: //p;' /proc/cpuinfo | head -1), $(uname -sr)"
 
