@@ -10,11 +10,13 @@
 
 mod crypto;
 mod heap;
+mod slab;
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::Once;
 
 use heap::Heap;
+pub(crate) use slab::Slab;
 
 /// Blocks up to this size are locked, because keys are among them.
 const LOCKED_BYTES: usize = 4096;

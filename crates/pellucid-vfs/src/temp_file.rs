@@ -1,11 +1,12 @@
 //! Temporary files: sorter spills, statement journals, temporary and transient databases.
 //!
 //! Sealed in blocks under a random key that exists only in memory, while SQLite reads and writes at
-//! any offset and length. Whole blocks are sealed from SQLite's memory and opened into it. Blocks
-//! written in parts are kept opened. No block has to survive a crash, so sealed blocks wait until a
+//! any offset and length. The first blocks stay in memory ([`blocks`]). Of the others, whole ones
+//! are sealed from SQLite's memory and opened into it; blocks written in parts are kept opened. No block has to survive a crash, so sealed blocks wait until a
 //! run of them can be written with one call. Layout: docs/format.md, "Temporary file".
 
 mod algorithm;
+mod blocks;
 mod store;
 
 use std::cell::RefCell;
@@ -24,6 +25,7 @@ use crate::read_ahead::ReadAhead;
 use crate::sqlite_file::SqliteFile;
 
 pub use algorithm::saw;
+use blocks::{Blocks, Budget};
 pub use store::{Scratch, Store};
 
 /// Plaintext bytes of a block.
@@ -46,6 +48,8 @@ pub struct TempStore<S> {
 struct Inner {
     pool: Pool,
     size: u64,
+    /// Blocks that no other place has.
+    memory: Blocks,
     /// One bit for each block that was ever sealed. A block that was not reads as zeros.
     sealed: Vec<u64>,
     kept: Vec<Block>,
@@ -69,9 +73,14 @@ impl<S: Store> TempStore<S> {
     /// # Errors
     /// [`pellucid::Error::Io`] if no randomness or memory can be had.
     pub fn new(store: S) -> Result<Self> {
+        Self::within(Budget::of_process(), store)
+    }
+
+    fn within(budget: &'static Budget, store: S) -> Result<Self> {
         let inner = Inner {
             pool: Pool::new()?,
             size: 0,
+            memory: Blocks::new(budget),
             sealed: Vec::new(),
             kept: Vec::new(),
             held: Held::default(),
@@ -97,7 +106,9 @@ impl<S: Store> TempStore<S> {
             let (number, within) = place(offset + done as u64);
             let part = (BLOCK_BYTES - within).min(inside.len() - done);
             let bytes = &mut inside[done..done + part];
-            if part == BLOCK_BYTES && !inner.keeps(number) {
+            if let Some(block) = inner.memory.get(number) {
+                bytes.copy_from_slice(&block[within..within + part]);
+            } else if part == BLOCK_BYTES && !inner.keeps(number) {
                 self.open(&mut inner, number, bytes)?;
             } else {
                 let block = self.block(&mut inner, number)?;
@@ -119,7 +130,9 @@ impl<S: Store> TempStore<S> {
             let (number, within) = place(offset + done as u64);
             let part = (BLOCK_BYTES - within).min(bytes.len() - done);
             let bytes = &bytes[done..done + part];
-            if part == BLOCK_BYTES {
+            if let Some(block) = inner.in_memory(number) {
+                block[within..within + part].copy_from_slice(bytes);
+            } else if part == BLOCK_BYTES {
                 self.seal(&mut inner, number, bytes)?;
                 inner.kept.retain(|block| block.number != number);
             } else {
@@ -146,7 +159,9 @@ impl<S: Store> TempStore<S> {
         let mut inner = self.inner.borrow_mut();
         if size < inner.size {
             let (last, within) = place(size);
-            if within > 0 {
+            if let Some(block) = inner.memory.get_mut(last) {
+                block[within..].fill(0);
+            } else if within > 0 {
                 let block = self.block(&mut inner, last)?;
                 block.bytes[within..].fill(0);
                 block.changed = true;
@@ -159,6 +174,7 @@ impl<S: Store> TempStore<S> {
             inner.held.clear();
             inner.kept.retain(|block| block.number < blocks);
             inner.forget_sealed(blocks);
+            inner.memory.cut(blocks);
             self.store.cut(end)?;
         }
         inner.size = size;
@@ -315,6 +331,16 @@ impl SqliteFile for TempStore<Lower> {
 }
 
 impl Inner {
+    /// A block in memory, to write it. One that lies nowhere yet is taken there, if there is room.
+    fn in_memory(&mut self, number: u64) -> Option<&mut [u8]> {
+        let is_new = self.memory.get(number).is_none();
+        match is_new {
+            false => self.memory.get_mut(number),
+            true if self.is_sealed(number) || self.keeps(number) => None,
+            true => self.memory.take(number),
+        }
+    }
+
     fn keeps(&self, number: u64) -> bool {
         self.kept.iter().any(|block| block.number == number)
     }

@@ -144,6 +144,7 @@ fn no_block_is_under_it_once_another_database_was_open() {
     place.script("application.py", APPLICATION);
     let mut command = place.command("/usr/bin/python3");
     command.args(["application.py", &extension(&place)]);
+    command.env("PELLUCID_TEMP_MEMORY", "0");
     let said = crate::support::said(&mut command).succeeded();
     let lines: Vec<&str> = said.lines().collect();
     let expected = [

@@ -26,6 +26,8 @@ pub struct Bench {
 impl Bench {
     pub fn new() -> Self {
         limit_files(MOST_FILE_BYTES);
+        // What stays in memory has no bytes to flip.
+        std::env::set_var("PELLUCID_TEMP_MEMORY", "0");
         pellucid_bundled::register().unwrap();
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let key = directory.path().join("key");

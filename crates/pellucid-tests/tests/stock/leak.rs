@@ -231,7 +231,9 @@ fn run(recorder: Recorder, sealed: bool, marker: &str) -> Run {
     run
 }
 
+/// What stays in memory is not looked for: temporary files are sealed from their first block on.
 fn load_shim(place: &Place, command: &mut Command) {
+    command.env("PELLUCID_TEMP_MEMORY", "0");
     command.arg("-cmd").arg(format!(".load {}", extension().display()));
     place.sealing(command);
 }

@@ -4,10 +4,16 @@ use std::rc::Rc;
 use super::*;
 
 /// Goal: the store behaves as a plain file for any offset, length and truncation. Method: the
-/// same seeded operations on a `Vec`.
+/// same seeded operations on a `Vec`, with room in memory for none of the blocks, for some and for all.
 #[test]
 fn behaves_as_a_plain_file() {
-    let store = TempStore::new(Scratch::create().unwrap()).unwrap();
+    for room in [0, 20, 1000] {
+        behaves_with(Budget::of(room));
+    }
+}
+
+fn behaves_with(budget: &'static Budget) {
+    let store = TempStore::within(budget, Scratch::create().unwrap()).unwrap();
     let mut model: Vec<u8> = Vec::new();
     let mut seed = 0x5eed_u64;
     let mut random = |below: u64| {
@@ -42,6 +48,8 @@ fn behaves_as_a_plain_file() {
         }
         assert_eq!(store.size(), model.len() as u64, "step {step}");
     }
+    drop(store);
+    assert_eq!(budget.used(), 0);
 }
 
 /// A store that counts its calls, and fails when it is told to.
@@ -98,7 +106,7 @@ fn offset(block: u64) -> u64 {
 #[test]
 fn blocks_in_their_order_are_written_and_read_together() {
     let calls = Counted::default();
-    let store = TempStore::new(calls.clone()).unwrap();
+    let store = TempStore::within(Budget::of(0), calls.clone()).unwrap();
     for block in 0..BLOCKS {
         store.write(&content(block), offset(block)).unwrap();
     }
@@ -120,11 +128,55 @@ fn blocks_in_their_order_are_written_and_read_together() {
     assert!(calls.0.reads.get() < 50, "{} calls", calls.0.reads.get());
 }
 
+/// Goal: what has room in memory costs the store no call, all files share the room, and whoever ends or is cut gives it back.
+#[test]
+fn files_share_the_room_in_memory() {
+    let budget = Budget::of(300);
+    let (first, second) = (Counted::default(), Counted::default());
+    let store = TempStore::within(budget, first.clone()).unwrap();
+    let other = TempStore::within(budget, second.clone()).unwrap();
+    for block in 0..BLOCKS {
+        store.write(&content(block), offset(block)).unwrap();
+        other.write(&content(block + 7), offset(block)).unwrap();
+    }
+    assert_eq!((budget.used(), first.0.writes.get(), second.0.writes.get()), (300, 0, 0));
+    // Both are full: what is behind goes to the store.
+    for block in BLOCKS..2 * BLOCKS {
+        store.write(&content(block), offset(block)).unwrap();
+    }
+    assert!(first.0.writes.get() >= BLOCKS as usize / 15 - 1);
+    let mut read = vec![0; BLOCK_BYTES];
+    for block in (0..2 * BLOCKS).rev() {
+        store.read(&mut read, offset(block)).unwrap();
+        assert!(read == content(block), "block {block}");
+    }
+    drop(other);
+    assert_eq!(budget.used(), BLOCKS as usize);
+    // A block that was sealed stays where it is, also if there is room now.
+    store.write(&content(1), offset(BLOCKS)).unwrap();
+    assert_eq!(budget.used(), BLOCKS as usize);
+    store.truncate(offset(100) + 5).unwrap();
+    assert_eq!(budget.used(), 101);
+    store.write(&content(9)[..3], offset(120)).unwrap();
+    assert_eq!(budget.used(), 102);
+    for (block, expected) in [(99, content(99)), (110, vec![0; BLOCK_BYTES])] {
+        store.read(&mut read, offset(block)).unwrap();
+        assert!(read == expected, "block {block}");
+    }
+    store.read(&mut read, offset(100)).unwrap();
+    assert!(read[..5] == content(100)[..5] && read[5..].iter().all(|byte| *byte == 0));
+    store.truncate(0).unwrap();
+    assert_eq!(budget.used(), 0);
+    store.write(&content(3), offset(0)).unwrap();
+    store.read(&mut read, offset(0)).unwrap();
+    assert!(read == content(3));
+}
+
 /// Goal: an error of the store is told, and nothing that was written before is lost by it.
 #[test]
 fn a_full_disk_is_told_and_loses_nothing() {
     let calls = Counted::default();
-    let store = TempStore::new(calls.clone()).unwrap();
+    let store = TempStore::within(Budget::of(0), calls.clone()).unwrap();
     store.write(&content(40)[..99], offset(40) + 1).unwrap();
     calls.0.full.set(true);
     let written =
@@ -155,7 +207,7 @@ fn a_full_disk_is_told_and_loses_nothing() {
 #[test]
 fn a_block_that_was_read_wrong_is_read_again() {
     let calls = Counted::default();
-    let store = TempStore::new(calls.clone()).unwrap();
+    let store = TempStore::within(Budget::of(0), calls.clone()).unwrap();
     for block in 0..BLOCKS {
         store.write(&content(block), offset(block)).unwrap();
     }
@@ -181,7 +233,7 @@ thread_local! {
 #[test]
 fn a_file_that_was_begun_under_aegis_goes_on_under_aes() {
     let calls = Counted::default();
-    let mut store = TempStore::new(calls.clone()).unwrap();
+    let mut store = TempStore::within(Budget::of(0), calls.clone()).unwrap();
     store.algorithm = || NOW.get();
     let generation = |block: u64| {
         let bytes = calls.0.bytes.borrow();
