@@ -116,7 +116,10 @@ fn count_looks() {
     unsafe {
         let unix = ffi::sqlite3_vfs_find(c"unix".as_ptr());
         let counting: unsafe extern "C" fn(c_int, *mut c_void) -> c_int = counting_fstat;
-        let call = std::mem::transmute::<_, unsafe extern "C" fn()>(counting);
+        let call = std::mem::transmute::<
+            unsafe extern "C" fn(c_int, *mut c_void) -> c_int,
+            unsafe extern "C" fn(),
+        >(counting);
         assert_eq!((*unix).xSetSystemCall.unwrap()(unix, c"fstat".as_ptr(), Some(call)), 0);
     }
 }

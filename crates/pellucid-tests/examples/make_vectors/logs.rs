@@ -31,12 +31,12 @@ fn index_objects() -> Vec<Case> {
         let case = Case::new("index-object", kind).with("expect", expect);
         let case = error.iter().fold(case, |case, (key, value)| case.with(key, value));
         case.with_bytes("boot-id", &head.boot)
-            .with("device", &head.database.device.to_string())
-            .with("inode", &head.database.inode.to_string())
-            .with("index-device", &head.index.device.to_string())
-            .with("index-inode", &head.index.inode.to_string())
+            .with("device", head.database.device.to_string())
+            .with("inode", head.database.inode.to_string())
+            .with("index-device", head.index.device.to_string())
+            .with("index-inode", head.index.inode.to_string())
             .with_bytes("token", &head.token)
-            .with("name", &object_name(head.database, &head.boot))
+            .with("name", object_name(head.database, &head.boot))
             .with_bytes("record", &record_of(&head.token))
             .with_body(body)
     };
