@@ -42,7 +42,7 @@ fn is_kept_log(name: &[u8]) -> bool {
     let ends = ["-wal-lost-", "-wal-maybe-lost-", "-wal-accepted-"];
     let digits = ends.iter().find_map(|end| name.rsplit_once(end));
     digits.is_some_and(|(_, digits)| {
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        digits == "new" || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     })
 }
 

@@ -332,6 +332,42 @@ fn a_frame_that_was_rolled_back_and_is_put_back_hides_no_commits() {
     });
 }
 
+/// It authenticates, and continues the log: what a power cut took of a commit is made whole again, in the place of the one that
+/// was written since. Version 1 does not know it, whose frames have no recovery count.
+#[test]
+fn a_commit_that_a_recovery_left_out_and_that_is_put_back_is_told() {
+    if content::version() == 1 {
+        return;
+    }
+    let (bench, left) = commits();
+    for (torn, since) in [(COMMITS, 1), (COMMITS, 3), (COMMITS - 3, 1), (1, 1)] {
+        bench.put(&left, |log| log.truncate(start(torn) + 100));
+        let connection = bench.open("");
+        Bench::pay(&connection, since);
+        let gone_on = bench.left();
+        drop(connection);
+        bench.put(&gone_on, |_| ());
+        bench.is_quiet("gone on after a recovery");
+        bench.put(&gone_on, |log| {
+            log.truncate(start(torn));
+            log.extend_from_slice(&left.log[start(torn)..]);
+        });
+        let found = bench.found();
+        assert_eq!((found.len(), found[0].0 as usize), (1, torn), "{found:?}");
+        assert!(found[0].1.contains("older than the last recovery"), "{found:?}");
+        // Once who writes has kept it, it counts.
+        let connection = bench.open("");
+        Bench::pay(&connection, 1);
+        let gone_on = bench.left();
+        drop(connection);
+        let kept = lost_log::kept(&bench.path(""));
+        assert_eq!(kept.len(), 1);
+        fs::remove_file(&kept[0]).unwrap();
+        bench.put(&gone_on, |_| ());
+        bench.is_quiet("counted");
+    }
+}
+
 /// As long as what lies behind the end cannot be kept, no connection takes the log for recovered and writes over it; then it
 /// is kept, and whoever was refused goes on.
 fn while_it_cannot_be_kept(bench: &Bench, put_back: impl FnOnce()) {

@@ -68,6 +68,9 @@ pub enum Certainty {
     Lost,
     /// What is damaged had been synced, so no power cut did it.
     Attacked,
+    /// A commit that an earlier recovery had not counted counts again. Somebody can do that, and a failed commit, a kill and a
+    /// power cut together.
+    PutBack,
 }
 
 impl Lost {
@@ -78,6 +81,12 @@ impl Lost {
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.certainty == Certainty::PutBack {
+            let what =
+                "what that had left out counts again, and a commit that was in its place does not";
+            let how = "somebody has put it back, or a commit failed and a crash took the next one";
+            return write!(f, "{}: {what}; {how}", self.cause);
+        }
         let (commits, lie) = match self.commits {
             0 => ("what shows that it had counted".to_owned(), "lies"),
             1 => ("one whole commit".to_owned(), "lies"),
@@ -86,7 +95,7 @@ impl fmt::Display for Lost {
         write!(f, "{}: {commits} {lie} behind it, and SQLite counts none of that; ", self.cause)?;
         f.write_str(match self.certainty {
             Certainty::Attacked => "what is damaged had been synced, so no crash did it",
-            Certainty::MayBe | Certainty::Lost => {
+            Certainty::MayBe | Certainty::Lost | Certainty::PutBack => {
                 "it was damaged, or a crash took it before it was synced (synchronous=NORMAL, OFF)"
             }
         })

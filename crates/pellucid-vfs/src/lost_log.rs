@@ -25,6 +25,8 @@ const COPIES_MOST: u32 = 4;
 const PIECE_BYTES: usize = 65536;
 const LOST: &str = "-wal-lost-";
 const MAY_BE: &str = "-wal-maybe-lost-";
+/// The number of a copy that is being written, and takes the place of another one.
+const NEW: &str = "new";
 const ACCEPTED: &str = "-wal-accepted-";
 const ENDS: [&str; 3] = [LOST, MAY_BE, ACCEPTED];
 
@@ -48,8 +50,10 @@ pub fn all(path: &Path) -> Result<Vec<PathBuf>> {
     for other in names_in(directory).map_err(failed)? {
         let rest = other.as_bytes().strip_prefix(name.as_bytes()).unwrap_or_default();
         let number = ENDS.iter().find_map(|end| rest.strip_prefix(end.as_bytes()));
-        if number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
-        {
+        let is_number = |end: &[u8]| {
+            !end.is_empty() && end.iter().all(u8::is_ascii_digit) || end == NEW.as_bytes()
+        };
+        if number.is_some_and(is_number) {
             found.push(directory.join(other));
         }
     }
@@ -68,7 +72,7 @@ pub const TO_DO: &str =
 fn name(path: &Path, certainty: Certainty, number: u32) -> PathBuf {
     let end = match certainty {
         Certainty::Attacked | Certainty::Lost => LOST,
-        Certainty::MayBe => MAY_BE,
+        Certainty::MayBe | Certainty::PutBack => MAY_BE,
     };
     beside(path, &format!("{end}{number}"))
 }
@@ -118,7 +122,7 @@ pub(crate) fn keep(
     let mut free = None;
     let io = |path: &Path, error| Error::io(Subject::File(path.to_owned()), error);
     let folder = Folder::of(path).map_err(|error| io(path, error))?;
-    let mut oldest: Option<(SystemTime, PathBuf, File)> = None;
+    let mut oldest: Option<(SystemTime, PathBuf)> = None;
     for number in 1..=COPIES_MOST {
         let name = name(path, lost.certainty, number);
         match folder.open(&name_of(&name)) {
@@ -129,7 +133,7 @@ pub(crate) fn keep(
                 let modified = there.metadata().and_then(|there| there.modified());
                 let modified = modified.unwrap_or(SystemTime::UNIX_EPOCH);
                 if oldest.as_ref().is_none_or(|(of_oldest, ..)| modified < *of_oldest) {
-                    oldest = Some((modified, name, there));
+                    oldest = Some((modified, name));
                 }
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -139,11 +143,10 @@ pub(crate) fn keep(
             Err(error) => return Err(io(&name, error)),
         }
     }
-    if let (None, Certainty::MayBe, Some((_, name, there))) = (&free, lost.certainty, oldest) {
-        folder.remove(&name_of(&name), &there).map_err(|error| io(&name, error))?;
-        free = Some(name);
-    }
-    let Some(name) = free else {
+    let makes_room = matches!(lost.certainty, Certainty::MayBe | Certainty::PutBack);
+    let replaces = free.is_none() && makes_room;
+    let oldest = oldest.filter(|_| replaces).map(|(_, name)| name);
+    let Some(name) = free.or(oldest) else {
         return Err(Error::limit(
             Subject::WalHeader,
             format!("{lost}; {COPIES_MOST} copies of damaged logs are there: {TO_DO}"),
@@ -152,9 +155,19 @@ pub(crate) fn keep(
     let event = Event::new(Action::Kept, "rest of a damaged log").of(name.display().to_string());
     // What is kept matters more than the line about it.
     let _ = event.record_here();
-    let file = folder.create(&name_of(&name)).map_err(|error| io(&name, error))?;
-    if let Err(error) = write(&file, path, read, (offset, size)) {
-        let _ = folder.remove(&name_of(&name), &file);
+    // What it replaces stays until it is written.
+    let first = if replaces { beside(path, &format!("{MAY_BE}{NEW}")) } else { name.clone() };
+    if replaces {
+        // One that a killed process has left.
+        let _ = folder.remove_name(&name_of(&first));
+    }
+    let file = folder.create(&name_of(&first)).map_err(|error| io(&first, error))?;
+    let written = write(&file, path, read, (offset, size)).and_then(|()| match replaces {
+        true => folder.rename(&name_of(&first), &name_of(&name), &file),
+        false => Ok(()),
+    });
+    if let Err(error) = written {
+        let _ = folder.remove(&name_of(&first), &file);
         return Err(io(&name, error));
     }
     folder.sync().map_err(|error| io(&name, error))?;

@@ -45,6 +45,8 @@ class Lost:
     attacked: bool
 
     def __str__(self) -> str:
+        if not self.commits and not self.attacked:
+            return f"WAL frame {self.frame}: older than the last recovery, which had ended before it"
         where = f"WAL frame {self.frame}" if self.frame else "WAL header: damaged"
         sure = "it was synced, so no power cut did that" if self.attacked else "a power cut or somebody did that"
         return f"{where}: {self.commits} whole commits lie behind it, and none of them counts; {sure}"
@@ -97,13 +99,25 @@ class LogEnd:
             if not frame:
                 return None
             sums = struct.unpack(">II", frame[16:24])
+        frame = self._put_back(counted, knows)
+        put_back = Lost(frame, 0, False) if frame else None
         behind = self._behind(run, sqlite, counted, sums, lambda end, first: end <= up_to or first.count == present, present)
         if not behind.broken:
-            return None
+            return put_back
         attacked = behind.attacked and present < COUNT_MAX
         if not attacked and (not behind.commits or self._in_database(behind, run)):
-            return None
+            return put_back
         return Lost(behind.broken if behind.damaged else counted + 1, behind.commits, attacked)
+
+    def _put_back(self, counted: int, knows: LogSector | None) -> int:
+        """The frame behind those that the last recovery counted, if its transaction counts and is older; 0 if not."""
+        for number in range(knows.counted + 1 if knows else counted + 1, counted + 1):
+            raw = self.raw_frame(number)
+            if raw is None or stamp_of(raw).count >= knows.recoveries:
+                return 0
+            if any(raw[4:8]):
+                return knows.counted + 1
+        return 0
 
     def _lost_by_header(self, run: bytes) -> Lost | None:
         """If sector 2 knows the header that the log should have."""

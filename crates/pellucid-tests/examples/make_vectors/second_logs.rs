@@ -203,6 +203,13 @@ pub fn cases() -> Result<Vec<Case>> {
             (2, "no"),
             &put_back,
         ),
+        lost(
+            "second-left-out-and-put-back",
+            "WAL frame 3: older than the last recovery",
+            (0, "no"),
+            &full,
+        )
+        .with_bytes("sector", &recovered),
         flipped(lost("second-damaged-header", header_damaged, (4, "no"), &full), 17),
         flipped(lost("second-damaged-magic", header_damaged, (4, "no"), &full), 3),
         lost("second-another-header", header_damaged, (4, "no"), &other_header),

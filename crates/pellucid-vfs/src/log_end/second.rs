@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use pellucid::log_sector::LogSector;
 use pellucid::unit::generation;
 use pellucid::wal::{
     page_and_commit, Chain, Run, Stamp, Version, WalHeader, COUNT_MOST, FRAME_HEADER_BYTES,
@@ -89,6 +90,13 @@ impl LogEnd<'_> {
             _ if self.open(counted)?.is_some() => return Ok(None),
             _ => (Chain::behind(header, &self.frame), Stamp::of(&self.unit).count),
         };
+        let put_back = self.put_back(sector.as_ref(), counted)?.map(|frame| Lost {
+            frame,
+            cause: format!("WAL frame {frame}: older than the last recovery"),
+            commits: 0,
+            certainty: Certainty::PutBack,
+            header: None,
+        });
         // Nothing waits for the sector's sync, and somebody may have put an older one back: frames that are authentic say more.
         let of_frames = of_counted.max(self.highest_count_behind(header, counted)?);
         let had = Had {
@@ -97,14 +105,33 @@ impl LogEnd<'_> {
             count: sector.map_or(0, |sector| sector.recoveries).max(of_frames.into()),
         };
         let behind = self.behind(header, counted, Some(chain), had)?;
-        let Some((frame, cause)) = behind.broken.clone() else { return Ok(None) };
+        let Some((frame, cause)) = behind.broken.clone() else { return Ok(put_back) };
         let attacked = behind.was_synced && had.count < COUNT_MOST.into();
         let is_lost = attacked || behind.commits > 0 && !self.are_in_database(&behind)?;
         let certainty = if attacked { Certainty::Attacked } else { Certainty::MayBe };
         // What lies before a frame that opens may be of the same transaction.
         let frame = if behind.is_damaged { frame } else { counted + 1 };
         let lost = Lost { frame, cause, commits: behind.commits, certainty, header: None };
-        Ok(is_lost.then_some(lost))
+        Ok(if is_lost { Some(lost) } else { put_back })
+    }
+
+    /// Returns the first frame behind those that the last recovery counted, if the whole transaction there was written before it.
+    /// A transaction that was tried again, with the same content, may have one of its frames as it was at the first try.
+    ///
+    /// Whoever counts the frames has opened them.
+    fn put_back(&mut self, sector: Option<&LogSector>, counted: u32) -> Outcome<Option<u32>> {
+        pellucid::sabotage!(LogSector => return Ok(None));
+        let Some(sector) = sector else { return Ok(None) };
+        for number in sector.counted + 1..=counted {
+            let clear = self.clear(number)?;
+            if u32::from(Stamp::of(&clear).count) >= sector.recoveries {
+                return Ok(None);
+            }
+            if page_and_commit(&clear).1 != 0 {
+                return Ok(Some(sector.counted + 1));
+            }
+        }
+        Ok(None)
     }
 
     /// The same where no frame opens under the log's header, and sector 2 names another one: the log's is damaged if commits of

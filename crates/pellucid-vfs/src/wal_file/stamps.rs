@@ -3,7 +3,9 @@
 //! docs/design/format-2.md, "Log", says what the stamps prove.
 
 use pellucid::log_sector::LogSector;
-use pellucid::wal::{open_frame, page_and_commit, Run, Stamp, Time, FRAME_HEADER_BYTES};
+use pellucid::wal::{
+    open_frame, page_and_commit, Run, Stamp, Time, COUNT_MOST, FRAME_HEADER_BYTES,
+};
 use pellucid::{Error, Subject};
 use pellucid_host::code::Outcome;
 
@@ -173,7 +175,7 @@ impl WalFile {
                 sector.recoveries
             }
             _ => {
-                if is_mapped && of_run.is_some_and(|sector| sector.under_way) {
+                if is_mapped && sector.is_some_and(|sector| sector.under_way) {
                     // Who recovered the log was killed before it had looked behind the end.
                     self.keep_lost_behind(before)?;
                 }
@@ -213,8 +215,14 @@ impl WalFile {
         }
         let ended = self.stamps.last.1.time.max(sector.before_ended);
         let begun = match sector.run == *run.bytes() {
-            // SQLite writes the same header again where a recovery has found no frame. What lies behind has lower counts.
-            true => LogSector { counted: 0, under_way: false, ..sector },
+            // SQLite writes the same header again where a recovery has found no frame, or the first transaction was rolled back.
+            // What lies behind has lower counts.
+            true => LogSector {
+                recoveries: (sector.recoveries + 1).min(COUNT_MOST.into()),
+                counted: 0,
+                under_way: false,
+                ..sector
+            },
             false => LogSector {
                 wear: sector.wear,
                 run: *run.bytes(),

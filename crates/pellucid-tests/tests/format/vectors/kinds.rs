@@ -342,6 +342,7 @@ pub const KINDS: &[(&str, &[&str])] = &[
             "second-what-a-recovery-counted",
             "second-counts-used-up",
             "second-rolled-back-frame-put-back",
+            "second-left-out-and-put-back",
             "second-damaged-header",
             "second-damaged-magic",
             "second-another-header",
