@@ -22,6 +22,9 @@ from collections import Counter
 from pathlib import Path
 
 OTHER_ACCOUNT = 65534
+KEY = os.urandom(32)
+# Every account may run it.
+PYTHON = "/usr/bin/python3"
 OPENER = Path(__file__).with_name("opener.py")
 # What an opener may be refused for, and nothing else.
 NEWER = "format version 2 is newer than 1"
@@ -42,22 +45,26 @@ class Program:
         self.name, self.pellucid = name, pellucid
         self.home = root / f"home-{name}"
         self.home.mkdir()
+        key = self.home / "key"
+        key.write_bytes(KEY)
+        key.chmod(0o600)
         self.before: list[str] = []
         if place == "mounts":
             mount = 'mount -t tmpfs -o mode=1777 none /dev/shm && exec "$@"'
             self.before = ["unshare", "--mount", "sh", "-c", mount, "sh"]
         if place == "accounts":
-            os.chown(self.home, OTHER_ACCOUNT, OTHER_ACCOUNT)
+            for path in (self.home, key):
+                os.chown(path, OTHER_ACCOUNT, OTHER_ACCOUNT)
             self.before = ["setpriv", f"--reuid={OTHER_ACCOUNT}", f"--regid={OTHER_ACCOUNT}", "--clear-groups"]
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
             "PELLUCID_HOME": str(self.home / "keys"),
-            "PELLUCID_KEY_FILE": str(root / "key"),
+            "PELLUCID_KEY_FILE": str(key),
         }
 
     def start(self, path: Path, errors: Path) -> "Opener":
-        command = [*self.before, str(self.pellucid), "run", "--", sys.executable, str(OPENER), str(path)]
+        command = [*self.before, str(self.pellucid), "run", "--", PYTHON, str(OPENER), str(path)]
         return Opener(command, self.environment, errors)
 
     def run(self, *words: str) -> subprocess.CompletedProcess:
@@ -95,8 +102,11 @@ class Opener:
 
     def end(self) -> None:
         for pipe in (self.process.stdin, self.process.stdout):
-            if pipe:
-                pipe.close()
+            try:
+                if pipe:
+                    pipe.close()
+            except BrokenPipeError:
+                pass
         self.process.wait(60)
 
 
@@ -195,9 +205,9 @@ def content(path: Path) -> list[bytes | None]:
 def template(root: Path, new: Path, mode: str, kind: str) -> Path:
     path = root / f"{mode}-{kind}.db"
     program = Program(f"{mode}-{kind}", new, root, "together")
-    program.environment["PELLUCID_FORMAT"] = "1" if kind == "first" else "2"
+    program.environment |= {"PELLUCID_ENCRYPT_NEW": "1", "PELLUCID_FORMAT": "1" if kind == "first" else "2"}
     make = f"import sqlite3; d = sqlite3.connect({str(path)!r}); d.execute('PRAGMA journal_mode={mode}'); d.execute('CREATE TABLE t(a, b)')"
-    told = program.run("run", "--", sys.executable, "-c", make)
+    told = program.run("run", "--", PYTHON, "-c", make)
     if told.returncode == 0 and kind == "memory":
         told = program.run("index", str(path), "memory")
     if told.returncode != 0:
@@ -221,16 +231,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         root.chmod(0o755)
-        (root / "key").write_bytes(os.urandom(32))
-        (root / "key").chmod(0o444)
         for order, ends, mode, kind, place, changes in cases()[part::parts]:
             counts["cases"] += 1
             made = root / f"{mode}-{kind}.db"
             if not made.exists():
                 template(root, new, mode, kind)
             work = Path(tempfile.mkdtemp(dir=root))
-            work.chmod(0o777)
-            path = work / "app.db"
+            work.chmod(0o755)
+            path = work / "data" / "app.db"
+            path.parent.mkdir()
+            path.parent.chmod(0o777)
             shutil.copyfile(made, path)
             path.chmod(0o666)
             # Which of both is in the other place.
@@ -239,8 +249,6 @@ def main() -> int:
                 name: Program(name, program, work, place if name != first else "together")
                 for name, program in (("old", old), ("new", new))
             }
-            for program in programs.values():
-                program.environment["PELLUCID_KEY_FILE"] = str(root / "key")
             case = Case(work, programs, path, counts)
             change = ("2" if kind == "first" else "1") if changes else ""
             try:

@@ -144,7 +144,7 @@ pub fn check_frames(
 }
 
 fn told(lost: Lost) -> (u32, String) {
-    let advice = "Copy the database and its `-wal` before any program opens it: the next one that does keeps the rest of the log \
-                  beside the database and goes on without it";
+    let advice = "Copy the database and its `-wal` before any program opens it: the next one that does keeps that part of \
+                  the log beside the database, and goes on";
     (lost.frame, format!("{lost}. {advice}"))
 }
