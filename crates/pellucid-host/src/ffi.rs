@@ -252,9 +252,15 @@ pub const SHM_EXCLUSIVE: c_int = 8;
 pub const WAL_WRITE_LOCK: c_int = 0;
 /// The checkpoint lock byte of a wal-index.
 pub const WAL_CKPT_LOCK: c_int = 1;
+/// The lock of readers of the database file alone, `WAL_READ_LOCK(0)` of wal.c.
+pub const WAL_READ0_LOCK: c_int = 3;
 /// Its lock for recovery (`WAL_RECOVER_LOCK` of wal.c).
 pub const WAL_RECOVER_LOCK: c_int = 2;
 
+/// A checkpoint begins to write pages.
+pub const FCNTL_CKPT_START: c_int = 39;
+/// A checkpoint has written its pages, and has not yet noted that in the wal-index.
+pub const FCNTL_CKPT_DONE: c_int = 37;
 /// How large the file is going to be.
 pub const FCNTL_SIZE_HINT: c_int = 5;
 /// By how much the file grows.

@@ -4,6 +4,7 @@
 //! page that it touches is opened whole and the part copied. Layout: docs/format.md, "Database
 //! page".
 
+mod joined;
 mod page_size;
 
 use std::ffi::c_int;
@@ -25,6 +26,7 @@ use crate::newcomer::{RESERVED, RESERVED_AT};
 use crate::overlay::Overlay;
 use crate::pool::WearKind;
 use crate::read_ahead::ReadAhead;
+use joined::Joined;
 
 /// Reads of page 1 before it counts as damaged. In WAL mode a checkpoint may write page 1 while it
 /// is read; SQLite asks for 16 bytes of it, and the shim needs the whole page.
@@ -47,6 +49,7 @@ pub struct Database {
     ahead: ReadAhead,
     mapped: Mapped,
     overlay: Option<Overlay>,
+    joined: Joined,
 }
 
 /// The file's size as it was looked at.
@@ -143,6 +146,7 @@ impl Database {
             ahead: ReadAhead::default(),
             mapped: Mapped { wanted: (!may_map).then_some(false), ..Mapped::default() },
             overlay: None,
+            joined: Joined::default(),
         }
     }
 
@@ -151,6 +155,7 @@ impl Database {
     /// # Errors
     /// `SQLITE_IOERR_DATA` for a page that does not authenticate, or the lower VFS's code.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
+        self.hand_over()?;
         if let Some(overlay) = self.overlay.take() {
             let read = self.read_overlaid(&overlay, buffer, offset);
             self.overlay = Some(overlay);
@@ -485,16 +490,25 @@ impl Database {
     /// Seals one page and writes it.
     fn write_page(&mut self, number: u32, page: &[u8]) -> Outcome<()> {
         let content = page.len() - TAIL_BYTES;
-        let unit = &mut self.unit;
-        self.container.seal_with(WearKind::Pages, |keys, nonces| {
-            let place = Place::page(keys.file_id(), number);
-            keys.seal(FileKind::Database, &place, nonces, &page[..content], unit)
-        })?;
         let start = disk_offset(number, page.len());
+        let seal = |container: &Container, unit: &mut [u8]| {
+            container.seal_with(WearKind::Pages, |keys, nonces| {
+                let place = Place::page(keys.file_id(), number);
+                keys.seal(FileKind::Database, &place, nonces, &page[..content], unit)
+            })
+        };
         self.ahead.changed(number.into(), u64::from(number) + 1);
-        self.lower.write(&self.unit, start)?;
+        let mut tail = [0; TAIL_BYTES];
+        if self.joins() {
+            tail = self.seal_joined(start, page.len(), seal)?;
+        } else {
+            self.hand_over()?;
+            seal(&self.container, &mut self.unit)?;
+            self.lower.write(&self.unit, start)?;
+            tail.copy_from_slice(&self.unit[content..]);
+        }
         if number == 1 {
-            self.first.keep(&self.unit[content..], page);
+            self.first.keep(&tail, page);
         }
         if let Some(size) = &mut self.size {
             size.bytes = size.bytes.max(start + page.len() as u64);
@@ -558,6 +572,7 @@ impl Database {
     /// # Errors
     /// The lower VFS's code.
     pub fn logical_size(&mut self) -> Outcome<u64> {
+        self.hand_over()?;
         match &self.overlay {
             Some(overlay) => Ok(overlay.size()),
             None => {
@@ -576,6 +591,7 @@ impl Database {
     /// # Errors
     /// A code.
     pub fn truncate(&mut self, size: u64) -> Outcome<()> {
+        self.hand_over()?;
         self.files.flush()?;
         self.ahead.drop_units();
         self.first.page.clear();
@@ -603,6 +619,7 @@ impl Database {
     /// # Errors
     /// A code.
     pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
+        self.hand_over()?;
         self.settle()?;
         self.lower.sync(flags)
     }

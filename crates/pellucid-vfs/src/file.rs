@@ -474,6 +474,8 @@ impl State {
                     }
                 }
                 ffi::FCNTL_RESET_CACHE => main.forget(),
+                ffi::FCNTL_CKPT_START => main.begin_checkpoint(),
+                ffi::FCNTL_CKPT_DONE => main.wrote_checkpoint(),
                 // SQLite's sizes lack the header region, and a hint saves too little to correct
                 // them.
                 ffi::FCNTL_SIZE_HINT | ffi::FCNTL_CHUNK_SIZE if main.is_sealing() => {

@@ -358,6 +358,7 @@ impl MainFile {
     /// A code.
     pub fn unlock(&mut self, level: c_int) -> Outcome<()> {
         let flushed = if self.container.is_sealing() { self.files.flush_untold() } else { Ok(()) };
+        let handed_over = self.database.hand_over();
         let settled = self.database.settle();
         self.database.forget();
         if level < ffi::LOCK_RESERVED {
@@ -370,7 +371,7 @@ impl MainFile {
         // SQLite got the error of a journal's failed write when it happened, and the lock has to be
         // released all the same.
         flushed.or(Ok(()))?;
-        settled
+        handed_over.and(settled)
     }
 
     /// Takes or releases locks of the wal-index, and returns SQLite's code.
@@ -393,6 +394,10 @@ impl MainFile {
         }
         let flushed = if taken { self.files.flush() } else { self.files.flush_untold() };
         if let (true, Err(Code(code))) = (taken, flushed) {
+            return code;
+        }
+        let handed_over = self.database.hand_over();
+        if let (true, Err(Code(code))) = (taken, handed_over) {
             return code;
         }
         let mask = ((1 << count) - 1) << first;
@@ -493,9 +498,12 @@ impl MainFile {
         }
     }
 
-    fn before_release(&self, mask: c_int) {
+    fn before_release(&mut self, mask: c_int) {
         if mask & RECOVER_MASK != 0 {
             self.after_recovery();
+        }
+        if mask & (READ0_MASK | CKPT_MASK) != 0 {
+            self.database.end_checkpoint();
         }
         self.container.transaction.gave_shm(mask);
         if mask & (WRITE_MASK | CKPT_MASK) != 0 {
@@ -511,6 +519,7 @@ impl MainFile {
     /// write.
     pub fn barrier(&mut self) {
         let _ = self.files.flush_untold();
+        let _ = self.database.hand_over();
     }
 
     /// Seals the database again if its page size changed.
@@ -519,6 +528,16 @@ impl MainFile {
     /// A code.
     pub fn settle(&mut self) -> Outcome<()> {
         self.database.settle()
+    }
+
+    /// Notes that a checkpoint begins to write pages.
+    pub fn begin_checkpoint(&mut self) {
+        self.database.begin_checkpoint();
+    }
+
+    /// Notes that a checkpoint has written its last page.
+    pub fn wrote_checkpoint(&mut self) {
+        self.database.wrote_checkpoint();
     }
 
     /// Drops what is known of the file, because it may be stale.
@@ -594,13 +613,15 @@ impl SqliteFile for MainFile {
 
     fn close(&mut self) -> Outcome<()> {
         let flushed = if self.container.is_sealing() { self.files.flush() } else { Ok(()) };
+        let handed_over = self.database.hand_over();
         self.container.close();
-        flushed
+        flushed.and(handed_over)
     }
 }
 
 const WRITE_MASK: c_int = 1 << ffi::WAL_WRITE_LOCK;
 const CKPT_MASK: c_int = 1 << ffi::WAL_CKPT_LOCK;
+const READ0_MASK: c_int = 1 << ffi::WAL_READ0_LOCK;
 const RECOVER_MASK: c_int = 1 << ffi::WAL_RECOVER_LOCK;
 
 /// What a file is by its first bytes.

@@ -23,6 +23,10 @@ const SALTS_WORD: usize = 8;
 /// Words of one of the header's two copies, and the one that says in its first byte whether the header was made.
 const COPY_WORDS: usize = 12;
 const MADE_WORD: usize = 3;
+/// The number of frames that are in the database file, `nBackfill`, behind both copies of the header.
+const BROUGHT_IN_WORD: usize = 2 * COPY_WORDS;
+/// The number that a checkpoint aims at, `nBackfillAttempted`, behind five read marks and two words of locks.
+const TO_BRING_IN_WORD: usize = BROUGHT_IN_WORD + 8;
 /// Page numbers in a region. In the first region the header takes the place of some.
 const PAGES: u32 = 4096;
 const PAGES_FIRST: u32 = PAGES - HEADER_WORDS as u32;
@@ -132,6 +136,26 @@ impl WalIndex {
             bytes[0] = 0;
             word.store(u32::from_ne_bytes(bytes), Ordering::Relaxed);
         }
+    }
+
+    /// The number of frames that checkpoints have brought into the database. `None` if the index is not mapped.
+    pub fn brought_in(&self) -> Option<u32> {
+        self.word(0, BROUGHT_IN_WORD)
+    }
+
+    /// The number of frames that the present checkpoint is going to bring in. `None` if the index is not mapped.
+    pub fn to_bring_in(&self) -> Option<u32> {
+        self.word(0, TO_BRING_IN_WORD)
+    }
+
+    /// Says again that no more than `frames` were brought in. Called under the checkpoint's locks, which keep others from
+    /// going by that number.
+    pub fn bring_back(&self, frames: u32) {
+        let regions = self.0.borrow();
+        let Some(start) = regions.first().copied().filter(|start| !start.is_null()) else { return };
+        // SAFETY: the region is mapped (`map`), and SQLite has written to it under the lock that this connection holds.
+        let word = unsafe { &*start.add(BROUGHT_IN_WORD) };
+        word.fetch_min(frames, Ordering::SeqCst);
     }
 
     fn word(&self, region: usize, at: usize) -> Option<u32> {
