@@ -295,6 +295,8 @@ fn base(
 ) -> Result<Option<(SetHeader, Base)>, JobError> {
     let Some(paths) = &job.differential else { return Ok(None) };
     let media = open_media(paths)?;
+    // A newer full set may be there, which would be the one.
+    media.refuse_cut()?;
     let full = (1..=media.sets()).rev().find(|position| {
         let found = media.set(*position);
         let header = found.ok().and_then(|set| set.first()?.first().map(|(_, set)| &set.header));

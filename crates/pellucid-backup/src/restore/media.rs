@@ -113,17 +113,52 @@ impl Media {
     /// The position of the last set. Sets that an interrupted backup left do not count.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if damage hides what is behind the whole sets; [`Error::Misuse`] if there is none.
+    /// [`Error::Corrupt`] if damage hides what is behind the whole sets, or as [`Media::refuse_cut`]; [`Error::Misuse`] if
+    /// there is none.
     pub fn last(&self) -> Result<u32> {
         let sets = self.sets();
-        let hidden = |family: &Family| matches!(family.tail, Tail::Damaged(_));
-        // One copy that is whole says what there is.
+        // Copies that end with damage hide something, but for what another one has. One that is whole says what there is.
+        let hidden = |family: &Family| {
+            matches!(family.tail, Tail::Damaged(_)) && family.sets.len() <= sets as usize
+        };
         let lost = self.families.iter().find(|copies| copies.iter().all(hidden));
-        match lost.and_then(|copies| copies.first()) {
-            Some(family) => family.set(sets + 1).map(|_| sets),
-            None if sets == 0 => self.set(1).map(|_| 1),
-            None => Ok(sets),
+        if let Some(family) = lost.and_then(|copies| copies.first()) {
+            return family.set(sets + 1).map(|_| sets);
         }
+        self.refuse_cut()?;
+        match sets {
+            0 => self.set(1).map(|_| 1),
+            sets => Ok(sets),
+        }
+    }
+
+    /// Refuses media of which one family has a set whole and another one does not have all of it: all of a set lies in all
+    /// families before one of them has its manifest, so that the other one was cut, and the set before is not the last one.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] naming the set and both files.
+    pub fn refuse_cut(&self) -> Result<()> {
+        let sets = self.sets() as usize;
+        let has_more = |family: &&Family| family.sets.len() > sets;
+        let Some(whole) = self.families.iter().flatten().find(has_more) else { return Ok(()) };
+        let lacks_it = |copies: &&Vec<Family>| !copies.iter().any(|family| has_more(&family));
+        let cut = self.families.iter().find(lacks_it).and_then(|copies| copies.first());
+        let Some(cut) = cut else { return Ok(()) };
+        let before = match sets {
+            0 => String::new(),
+            sets => format!(
+                "; `--position {sets}`, of statements FILE = {sets}, takes the set before it"
+            ),
+        };
+        Err(Error::corrupt(
+            Subject::BackupSet(sets as u32 + 1),
+            format!(
+                "it is whole in `{}`, and `{}` does not have all of it, so that it was cut or is an older copy: take a copy \
+                 that has it{before}",
+                whole.source.name().shown(),
+                cut.source.name().shown()
+            ),
+        ))
     }
 
     /// Refuses a set in clear among sealed ones, or where the media header says that they are sealed: no writer puts one
@@ -177,7 +212,7 @@ impl Media {
     /// The set at `position` in each family, with the copies that have it.
     ///
     /// # Errors
-    /// As [`Family::set`]; [`Error::Corrupt`] if the families disagree about it.
+    /// As [`Family::set`]; [`Error::Corrupt`] if the families disagree about it, or as [`Media::refuse_cut`].
     pub fn set(&self, position: u32) -> Result<Vec<Vec<(&Family, &FamilySet)>>> {
         let mut found = Vec::with_capacity(self.families.len());
         for copies in &self.families {
@@ -190,6 +225,9 @@ impl Media {
                 }
             }
             if let (true, Some((_, error))) = (have.is_empty(), trouble) {
+                if matches!(error, Error::Misuse { .. }) && position == self.sets() + 1 {
+                    self.refuse_cut()?;
+                }
                 return Err(error);
             }
             found.push(have);

@@ -105,6 +105,9 @@ pub fn left_out(path: &Path) -> String {
 /// What is behind the last whole set of each file, and which were left out.
 pub fn tails(media: &Media, output: &Output) {
     media.stale().iter().for_each(|path| output.warning(left_out(path)));
+    if let Err(error) = media.refuse_cut() {
+        output.warning(error.to_string());
+    }
     for family in media.families().iter().flatten() {
         let name = family.source.name();
         match &family.tail {

@@ -86,7 +86,8 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     let positions = match args.position {
         Some(position) => position..=position,
-        None => 1..=media.sets().max(1),
+        None if media.sets() == 0 => 1..=media.last().map_err(about)?,
+        None => 1..=media.sets(),
     };
     // One budget for all sets: whoever made the media can have put costs into each.
     let credentials = Credentials::gather(&Request::default())?.for_many();

@@ -20,6 +20,7 @@ mod checked;
 mod claims;
 mod clear_sets;
 mod core_dump;
+mod cut_stripes;
 mod cut_while_read;
 mod dead_journal;
 mod demo;

@@ -169,6 +169,9 @@ impl Session {
                     rows.push(header_row(set, facts.as_ref()));
                     self.warn_of_clear(&media, position, &devices);
                 }
+                if let Err(error) = media.refuse_cut() {
+                    self.inform(Message::of(table::REMARK_OF, [&error]));
+                }
                 self.give_rows(&HEADER, rows)
             }
             InspectKind::FileListOnly => {
