@@ -1,9 +1,12 @@
 //! A backup set that was opened: its keys, its index, its chunks.
 
+use std::path::PathBuf;
+
 use super::family::{Family, FamilySet};
 use super::media::Media;
 use super::proof::Proof;
 use super::signer::Signer;
+use super::verify::first_damage;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::{
     decompress, lay_tails, ChunkKind, ChunkPrefix, Description, Entry, Index, Kind, Manifest,
@@ -96,8 +99,7 @@ impl<'a> OpenSet<'a> {
         };
         // Of a far one each prefix is a request: it is proven when all were read. So is one without a signature, whose damage
         // is told by the chunk that has it.
-        let is_far = opened.families.iter().flatten().any(|(family, _)| family.source.is_far());
-        if is_signed && !is_far {
+        if is_signed && !opened.is_far() {
             opened.prove()?;
         }
         opened.index = opened.read_index()?;
@@ -115,7 +117,12 @@ impl<'a> OpenSet<'a> {
         &self.manifest
     }
 
-    /// The hash of its manifest, which the next set of the chain has.
+    /// The file that has it, the first one of several.
+    pub fn file(&self) -> PathBuf {
+        self.families[0][0].0.source.name()
+    }
+
+    /// The hash of its manifest, which the next set of the chain has, and a differential of it.
     pub fn hash(&self) -> [u8; 32] {
         self.hash
     }
@@ -129,12 +136,28 @@ impl<'a> OpenSet<'a> {
     /// this either.
     ///
     /// # Errors
-    /// [`Error::Unauthentic`] if they are not those of a set that was signed, [`Error::Corrupt`] of another one.
+    /// [`Error::Unauthentic`] if they are not those of a set that was signed, [`Error::Corrupt`] of another one, and of one
+    /// that is damaged.
     pub fn prove(&self) -> Result<()> {
-        match &self.proof {
-            Some(proof) => proof.check(&self.families, &self.manifest),
-            None => Ok(()),
+        let Some(proof) = &self.proof else { return Ok(()) };
+        let proven = proof.check(&self.families, &self.manifest);
+        match proven {
+            // A root says nothing of why it is another one: a checksum that does not match tells damage from an exchange. Of a
+            // far one each was compared when its chunk was read.
+            Err(error @ Error::Unauthentic { .. }) if !self.is_far() => {
+                Err(self.damage().unwrap_or(error))
+            }
+            proven => proven,
         }
+    }
+
+    /// The first chunk whose checksum does not match, in any copy.
+    fn damage(&self) -> Option<Error> {
+        self.families.iter().flatten().find_map(|(family, set)| first_damage(family, set))
+    }
+
+    fn is_far(&self) -> bool {
+        self.families.iter().flatten().any(|(family, _)| family.source.is_far())
     }
 
     /// Its index.

@@ -39,6 +39,28 @@ pub fn verify_checksums(
     set: &FamilySet,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Verified> {
+    let (verified, root) = read(family, set, progress)?;
+    let end = set.manifest.families.get(usize::from(set.header.family) - 1);
+    if end.is_some_and(|end| end.root == root) {
+        return Ok(verified);
+    }
+    Err(Error::corrupt(
+        Subject::Manifest,
+        "it names another root: chunks were exchanged, left out or repeated",
+    ))
+}
+
+/// What is wrong with the first chunk of a set in one family whose checksum does not match.
+pub(super) fn first_damage(family: &Family, set: &FamilySet) -> Option<Error> {
+    read(family, set, &mut |_| ()).err().filter(|error| matches!(error, Error::Corrupt { .. }))
+}
+
+/// Compares all checksums, and gives the root of the chunks.
+fn read(
+    family: &Family,
+    set: &FamilySet,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Verified, [u8; 32])> {
     let io = |error| Error::io(Subject::File(family.source.name()), error);
     let mut root = Root::new(&set.header_bytes);
     let mut at = set.at + set.header_bytes.len() as u64;
@@ -59,12 +81,5 @@ pub fn verify_checksums(
         verified.bytes += stored;
         progress(stored);
     }
-    let end = set.manifest.families.get(usize::from(set.header.family) - 1);
-    if end.is_some_and(|end| end.root == root.finish()) {
-        return Ok(verified);
-    }
-    Err(Error::corrupt(
-        Subject::Manifest,
-        "it names another root: chunks were exchanged, left out or repeated",
-    ))
+    Ok((verified, root.finish()))
 }

@@ -269,3 +269,22 @@ fn a_history_that_was_made_again_has_no_false_alarms_and_copies_that_disagree_ar
     let said = elsewhere(&place, &["verify", "one.bak"]);
     assert!(said.all().contains("does not go on behind set 1"), "{said:?}");
 }
+
+/// A disk that forgets is no forger: a checksum says which it was.
+#[test]
+fn a_flipped_checksum_of_a_chunk_is_damage_and_no_forgery() {
+    let place = scene();
+    back_up(&place, "a.bak");
+    let whole = std::fs::read(place.path("a.bak")).unwrap();
+    let chunk = whole.windows(4).position(|window| window == b"PCHK").unwrap();
+    // In the prefix: the number of pages, what is stored, and the checksum.
+    for at in [20, 27, 40] {
+        edit(&place.path("a.bak"), |bytes| bytes[chunk + at] ^= 1);
+        for words in [&["restore", "a.bak", "--to", "new.db"][..], &["verify", "a.bak", "--open"]] {
+            let said = place.pellucid(words);
+            assert!(said.code == 3 && said.stderr.contains("damaged"), "{at}: {said:?}");
+            assert!(!said.stderr.contains("that were signed"), "{at}: {said:?}");
+        }
+        std::fs::write(place.path("a.bak"), &whole).unwrap();
+    }
+}
