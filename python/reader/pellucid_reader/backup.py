@@ -62,7 +62,10 @@ def opened(found: Sequence[Family], options: argparse.Namespace) -> list[OpenSet
     base = families(options.base) if options.base else found
     for own in base[0].sets:
         if own.header.set == last.header.base:
-            return [OpenSet(base, own.header.position, keys, *allow), last]
+            full = OpenSet(base, own.header.position, keys, *allow)
+            if last.is_signed and not full.is_signed:
+                note("the full set of the differential is not signed, or its certificate is not at hand")
+            return [full, last]
     raise MissingKey(f"the full set {last.header.base.hex()} is not on the media that are named")
 
 

@@ -122,6 +122,8 @@ class SetHeader:
     description: bytes = field(repr=False)
     before: bytes = bytes(32)
     """SHA-256 of the manifest of the set before."""
+    base_manifest: bytes = bytes(32)
+    """SHA-256 of the manifest of a differential's full set; zeros if it is not known."""
     padded: bool = False
 
 
@@ -140,7 +142,7 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
         raise Unsupported(f"{thing}: algorithm {raw[65]}")
     protectors, at = [], 256
     if version == 2:
-        check_zeros(raw, [(256, 328), (361, 384)], thing)
+        check_zeros(raw, [(256 if raw[64] == Kind.FULL else 288, 328), (361, 384)], thing)
         if raw[360] > 1:
             raise Unsupported(f"{thing}: padding {raw[360]} is not known")
         at += BLOCK_BYTES
@@ -173,6 +175,7 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
         protectors=protectors,
         description=raw[at : at + described],
         before=raw[328:360] if version == 2 else bytes(32),
+        base_manifest=raw[256:288] if version == 2 else bytes(32),
         padded=version == 2 and raw[360] == 1,
     )
 
@@ -632,6 +635,11 @@ def restore(sets: Sequence[OpenSet], allow_clear: bool = False) -> bytes:
         raise Corrupt(f"backup set {sets[0].header.position}: it is a differential: its full set is needed")
     if len(sets) == 2 and last.base != sets[0].header.set:
         raise Corrupt(f"backup set {last.position}: it was made from another full set")
+    if len(sets) == 2 and last.base_manifest not in (bytes(32), hashlib.sha256(sets[0].manifest.raw).digest()):
+        raise Unauthentic(
+            f"backup set {sets[0].header.position}: its manifest is another one than that of the full set from which "
+            f"backup set {last.position} was made: somebody has exchanged what is in it"
+        )
     pages: dict[int, bytes] = {}
     for one in sets:
         pages.update(one.pages())

@@ -128,8 +128,8 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         return Err(empty(&job.database).into());
     }
     let mut header = set_header(job, &snapshot, &targets, sealed.as_ref(), begun)?;
-    if let Some((full, _)) = &base {
-        header.base = full.set;
+    if let Some(full) = &base {
+        header.base = full.header.set;
     }
     let keys = match encrypted {
         true => {
@@ -137,8 +137,8 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         }
         false => None,
     };
-    if let Some((full, _)) = &base {
-        check_base(full, &header, Believe::default()).map_err(unfit)?;
+    if let Some(full) = &base {
+        check_base(&full.header, &header, Believe::default()).map_err(unfit)?;
     }
     if encrypted {
         Event::new(Action::BackedUp, "database").of(full_name(&database)).record_here()?;
@@ -149,6 +149,9 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         _ => None,
     };
     join(job, &mut header, &description, signer.is_some(), &targets)?;
+    if let (Some(full), Some(own)) = (&base, &mut header.version2) {
+        own.base = full.hash;
+    }
     let set = NewSet { header, description, keys: keys.as_ref(), signer: signer.as_ref() };
     let mut held = None;
     let (all, page_size) = (set.header.pages, set.header.page_size);
@@ -163,7 +166,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
             level: job.level,
             continue_after_error: job.continue_after_error,
         };
-        let base = base.as_ref().map(|(_, base)| base);
+        let base = base.as_ref().map(|full| &full.pages);
         Ok(write_set(source, &set, base, targets.families(), &options, &mut |done, stored| {
             tell(Phase::Writing, done, stored);
         })?)
@@ -287,12 +290,16 @@ fn sealed_header(database: &Path) -> Result<Option<Header>, DatabaseError> {
     }
 }
 
+/// The full set that a differential is based on.
+struct FullSet {
+    header: SetHeader,
+    /// The hash of its manifest.
+    hash: [u8; 32],
+    pages: Base,
+}
+
 /// Finds the last full set on the media that a differential is based on.
-fn base(
-    job: &Job,
-    sealed: bool,
-    credentials: &Credentials,
-) -> Result<Option<(SetHeader, Base)>, JobError> {
+fn base(job: &Job, sealed: bool, credentials: &Credentials) -> Result<Option<FullSet>, JobError> {
     let Some(paths) = &job.differential else { return Ok(None) };
     let media = open_media(paths)?;
     // A newer full set may be there, which would be the one.
@@ -327,8 +334,9 @@ fn base(
             "the database was not encrypted then, and its pages have no room for tags: a full backup has to come between",
         )));
     }
-    let base = Base { page_hash_key: set.page_hash_key(), hashes: set.page_hashes()? };
-    Ok(Some((set.header().clone(), base)))
+    let pages = Base { page_hash_key: set.page_hash_key(), hashes: set.page_hashes()? };
+    let (header, hash) = (set.header().clone(), set.hash());
+    Ok(Some(FullSet { header, hash, pages }))
 }
 
 /// Makes the error for a full backup that the differential does not fit.
@@ -401,7 +409,7 @@ fn join(
         sets.find(|(of, _)| *of == source && source != [0; 16]).map(|(_, hash)| *hash)
     };
     let before = known.or_else(on_media).unwrap_or_default();
-    header.version2 = Some(Version2 { before, padded: job.padded });
+    header.version2 = Some(Version2 { before, padded: job.padded, ..Version2::default() });
     Ok(())
 }
 

@@ -2,10 +2,11 @@
 
 use pellucid::media::{ChunkKind, Kind, SetHeader, PAGE_HASH_BYTES};
 use pellucid::protector::KeySource;
+use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
 
 use super::clear::Believe;
-use crate::restore::{restore_pages, Media, OpenSet, PageTarget};
+use crate::restore::{restore_pages, Media, OpenSet, PageTarget, Signer};
 
 /// A full set, then perhaps a differential.
 #[derive(Debug)]
@@ -70,6 +71,13 @@ impl<'a> Chain<'a> {
     /// Returns the sets in the order in which they are restored.
     pub fn sets(&self) -> impl Iterator<Item = &OpenSet<'a>> {
         self.full.iter().chain([&self.last])
+    }
+
+    /// Who signed them. Most pages may be the full set's, and a signed differential does not vouch for them: the one of whom
+    /// less is known.
+    pub fn signer(&self) -> &Signer {
+        let full = self.full.as_ref().map(OpenSet::signer).filter(|signer| !signer.is_known());
+        full.unwrap_or(self.last.signer())
     }
 
     /// Returns the header of the last set.
@@ -178,6 +186,7 @@ fn open_base<'a>(
         if first.is_some_and(|(_, set)| set.header.set == wanted.base) {
             let full = OpenSet::open_as_it_is(media, position, keys)?;
             check_base(full.header(), wanted, believe)?;
+            check_manifest(&full, differential)?;
             if !believe.takes(full.header()) {
                 media.refuse_clear(position)?;
             }
@@ -193,6 +202,25 @@ fn open_base<'a>(
             "it is a differential, and the full set {} that it was made from is not on the media \
              that are named",
             pellucid::hash::hex(&wanted.base)
+        ),
+    ))
+}
+
+/// Checks that a full set has the manifest that the differential names, if it names one. Its signature covers that, so that
+/// a signed differential takes no other full set, whoever has that one's key.
+fn check_manifest(full: &OpenSet<'_>, differential: &OpenSet<'_>) -> Result<()> {
+    let named = differential.header().version2.map_or([0; 32], |own| own.base);
+    if named == [0; 32] || named == full.hash() {
+        return Ok(());
+    }
+    let of = differential.header().position;
+    Err(Error::unauthentic(
+        Subject::File(full.file()),
+        format!(
+            "backup set {} in it has another manifest than the full set from which differential {of} in `{}` was made: \
+             somebody has exchanged what is in it",
+            full.header().position,
+            differential.file().shown()
         ),
     ))
 }

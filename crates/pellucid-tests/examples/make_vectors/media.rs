@@ -82,6 +82,8 @@ struct Two {
     /// How many sets it signs.
     signs: usize,
     padded: bool,
+    /// Whether a differential names the manifest of its full set.
+    names_base: bool,
 }
 
 #[derive(Clone)]
@@ -97,7 +99,10 @@ fn set_header(shape: &Shape, position: u32, kind: Kind) -> SetHeader {
     let mut set = SET;
     set[15] = b'0' + position as u8;
     SetHeader {
-        version2: shape.two.as_ref().map(|two| Version2 { before: [0; 32], padded: two.padded }),
+        version2: shape
+            .two
+            .as_ref()
+            .map(|two| Version2 { padded: two.padded, ..Version2::default() }),
         media_set: *b"a media set's id",
         set,
         family: 1,
@@ -145,7 +150,7 @@ fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         sink.clone().write(&header.encode()?).unwrap();
     }
     let mut base = None;
-    let mut before = [0; 32];
+    let (mut before, mut full) = ([0; 32], [0; 32]);
     for (position, database) in (1..).zip(databases) {
         let kind = if position == 1 { Kind::Full } else { Kind::Differential };
         let mut header = set_header(shape, position as u32, kind);
@@ -174,6 +179,9 @@ fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         };
         if let Some(own) = &mut header.version2 {
             own.before = before;
+            if shape.two.as_ref().is_some_and(|two| two.names_base) {
+                own.base = full;
+            }
         }
         let signs = shape.two.as_ref().filter(|two| position <= two.signs);
         let signer = signs.and_then(|two| two.certificate.as_ref());
@@ -186,6 +194,7 @@ fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
             write_set(&mut source, &set, base.as_ref(), &mut targets, &options, &mut |_, _| ())?;
         before = written.hash;
         if position == 1 {
+            full = written.hash;
             let pages = database.chunks_exact(PAGE_BYTES);
             let hashes = pages.flat_map(|page| page_hash(&hash_key, page)).collect();
             base = Some(Base { page_hash_key: hash_key, hashes });
@@ -478,7 +487,12 @@ fn version_2() -> Result<Vec<Case>> {
     let request = CertificateRequest { rsa_bits: 2048, ..CertificateRequest::new("Vectors", 365) };
     let certificate = Certificate::generate("app", &request)?;
     let other = Certificate::generate("app", &request)?;
-    let two = |signs, padded| Two { certificate: Some(certificate.clone()), signs, padded };
+    let two = |signs, padded| Two {
+        certificate: Some(certificate.clone()),
+        signs,
+        padded,
+        names_base: false,
+    };
     let shape = |two| Shape {
         two: Some(two),
         algorithm: Some(Algorithm::Aes256),
@@ -513,8 +527,13 @@ fn version_2() -> Result<Vec<Case>> {
     let chunks = chunk_at(&signed.body, 0);
     let end = manifest_at(&signed.body);
     let by_another =
-        case("", &shape(Two { certificate: Some(other.clone()), signs: 1, padded: false }), &full)?;
+        case("", &shape(Two { certificate: Some(other.clone()), ..two(1, false) }), &full)?;
     let stripped = case("", &shape(two(1, false)), &both)?;
+    let naming = |signs| Two { names_base: true, ..two(signs, false) };
+    let of_its_full = case("signed-differential-of-its-full", &shape(naming(2)), &both)?;
+    // Somebody who has the key makes another full set of the same id.
+    let other_full = case("", &shape(naming(0)), &[database(1)])?;
+    let full_bytes = case("", &shape(naming(1)), &full)?.body.len();
     let block = |body: &[u8]| body.len() - 64 - (256 + 43);
     let padding = {
         let prefix = [b'P', b'C', b'H', b'K', 7];
@@ -530,10 +549,18 @@ fn version_2() -> Result<Vec<Case>> {
         |case: Case, kind: &str, error: &str| case.failing(kind, "unauthentic", error);
     Ok(vec![
         case("signed-differential", &shape(two(2, false)), &both)?,
+        unauthentic(
+            changed(&of_its_full, |body| {
+                body.splice(..full_bytes, other_full.body.iter().copied());
+            }),
+            "signed-differential-of-another-full",
+            "has another manifest than the full set",
+        ),
+        of_its_full,
         case("signed-striped-padded", &Shape { families: 2, ..shape(two(1, true)) }, &full)?,
         case(
             "signed-without-its-certificate",
-            &shape(Two { certificate: Some(other), signs: 1, padded: false }),
+            &shape(Two { certificate: Some(other), ..two(1, false) }),
             &full,
         )?
         .with_bytes("certificate", certificate.public().der())

@@ -209,7 +209,7 @@ pub fn forge(
 
 fn header(shape: &Shape, source: &Pages) -> SetHeader {
     SetHeader {
-        version2: shape.signed.then_some(Version2 { before: [0; 32], padded: true }),
+        version2: shape.signed.then_some(Version2 { padded: true, ..Version2::default() }),
         media_set: [1; 16],
         set: [shape.position as u8 + 1; 16],
         family: 1,

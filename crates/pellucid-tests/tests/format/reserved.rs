@@ -334,22 +334,30 @@ fn set_headers() {
 #[test]
 fn set_headers_of_version_2() {
     let block = Doc::read().section("### Set header").from("Version 2 has a block").table(0);
-    assert_eq!(block.zeros(), [256..328, 361..384]);
-    let own = pellucid::media::Version2 { before: [7; 32], padded: true };
-    let header =
-        SetHeader { version2: Some(own), ..set_header(Some(Algorithm::Aes256), Kind::Full) };
+    assert_eq!(block.zeros(), [288..328, 361..384]);
+    let of_base = block.at("SHA-256 of the manifest of the full set");
     let keys = set_keys();
-    let bytes = header.encode(Some(&keys)).unwrap();
-    assert_eq!(block.of("SHA-256 of the manifest of the set before", &bytes), [7; 32]);
-    assert_eq!(block.of("padding: ", &bytes), [1]);
-    each_byte(&bytes, &block.zeros(), |at, changed| {
-        let told = SetHeader::parse(&resigned(changed, true), 1);
-        is_newer(told, &format!("byte {at} is not zero"), "set header");
-    });
-    for padding in 2..=u8::MAX {
-        let mut changed = bytes.clone();
-        changed[360] = padding;
-        is_newer(SetHeader::parse(&resigned(changed, true), 1), "flags", "set header");
+    for (kind, base) in [(Kind::Full, [0; 32]), (Kind::Differential, [9; 32])] {
+        let own = pellucid::media::Version2 { before: [7; 32], base, padded: true };
+        let header = SetHeader { version2: Some(own), ..set_header(Some(Algorithm::Aes256), kind) };
+        let bytes = header.encode(Some(&keys)).unwrap();
+        assert_eq!(block.of("SHA-256 of the manifest of the set before", &bytes), [7; 32]);
+        assert_eq!(bytes[of_base.clone()], base);
+        assert_eq!(block.of("padding: ", &bytes), [1]);
+        assert_eq!(SetHeader::parse(&bytes, 1).unwrap(), header);
+        let mut zeros = block.zeros();
+        if kind == Kind::Full {
+            zeros.push(of_base.clone());
+        }
+        each_byte(&bytes, &zeros, |at, changed| {
+            let told = SetHeader::parse(&resigned(changed, true), 1);
+            is_newer(told, &format!("byte {at} is not zero"), "set header");
+        });
+        for padding in 2..=u8::MAX {
+            let mut changed = bytes.clone();
+            changed[360] = padding;
+            is_newer(SetHeader::parse(&resigned(changed, true), 1), "flags", "set header");
+        }
     }
 }
 

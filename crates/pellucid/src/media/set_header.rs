@@ -36,13 +36,15 @@ const FLAG_SEALED_SOURCE: u8 = 2;
 const FLAGS_AT: usize = 236;
 /// Ranges before the protectors that are zero in version 1.
 const ZEROS: [std::ops::Range<usize>; 3] = [80..84, 230..232, FLAGS_AT + FLAGS_BYTES..FIXED_BYTES];
-/// In the block of version 2: what only sets of logs have, the hash of the set before, and whether there is padding.
+/// In the block of version 2: the hash of a differential's full set, what only sets of logs have, the hash of the set before,
+/// and whether there is padding.
+const BASE_MANIFEST: std::ops::Range<usize> = FIXED_BYTES..FIXED_BYTES + 32;
 const BEFORE: std::ops::Range<usize> = FIXED_BYTES + 72..FIXED_BYTES + 104;
 const PADDED_AT: usize = FIXED_BYTES + 104;
 const BLOCK_ZEROS: [std::ops::Range<usize>; 2] =
-    [FIXED_BYTES..BEFORE.start, PADDED_AT + 1..FIXED_BYTES + BLOCK_BYTES];
+    [BASE_MANIFEST.end..BEFORE.start, PADDED_AT + 1..FIXED_BYTES + BLOCK_BYTES];
 const PADDED_CLASSES: u8 = 1;
-/// What is zero in a full set, in one that is not sealed, and in one that is.
+/// What is zero in a full set, as the hash above is, in one that is not sealed, and in one that is.
 const BASE: std::ops::Range<usize> = 116..132;
 const COMMITMENT: std::ops::Range<usize> = 132..164;
 const PAGE_HASH_KEY: std::ops::Range<usize> = 196..228;
@@ -180,6 +182,8 @@ impl Description {
 pub struct Version2 {
     /// SHA-256 of the manifest of the set before in the database's chain; zeros if none was known.
     pub before: [u8; 32],
+    /// SHA-256 of the manifest of the full set that a differential is based on; zeros if it is not known, and in a full set.
+    pub base: [u8; 32],
     /// Whether it is padded to a size class.
     pub padded: bool,
 }
@@ -395,6 +399,7 @@ impl SetHeader {
         out.extend_from_slice(&self.flags.encode());
         out.resize(FIXED_BYTES, 0);
         if let Some(own) = &self.version2 {
+            out.extend_from_slice(&own.base);
             out.resize(BEFORE.start, 0);
             out.extend_from_slice(&own.before);
             out.push(if own.padded { PADDED_CLASSES } else { 0 });
@@ -457,9 +462,10 @@ impl SetHeader {
             MediaVersion::Two => {
                 check_zeros(bytes, BLOCK_ZEROS, subject)?;
                 check_known(subject(), bytes[PADDED_AT], PADDED_CLASSES)?;
-                let mut before = [0; 32];
+                let (mut before, mut base) = ([0; 32], [0; 32]);
                 before.copy_from_slice(&bytes[BEFORE]);
-                Some(Version2 { before, padded: bytes[PADDED_AT] == PADDED_CLASSES })
+                base.copy_from_slice(&bytes[BASE_MANIFEST]);
+                Some(Version2 { before, base, padded: bytes[PADDED_AT] == PADDED_CLASSES })
             }
         };
         let mut fields = Fields::new(fields);
@@ -472,6 +478,7 @@ impl SetHeader {
         let of = |is: bool, range: std::ops::Range<usize>| if is { range } else { 0..0 };
         let unused = [
             of(full, BASE),
+            of(full && version2.is_some(), BASE_MANIFEST),
             of(!sealed, COMMITMENT),
             of(sealed, PAGE_HASH_KEY),
             of(!sealed, mac..mac + 32),
@@ -707,16 +714,19 @@ mod tests {
     #[test]
     fn version_2_reads_back() {
         let keys = keys();
-        let own = Version2 { before: [8; 32], padded: true };
-        let header = SetHeader { version2: Some(own), ..header() };
-        let bytes = header.encode(Some(&keys)).unwrap();
-        assert_eq!(SetHeader::parse(&bytes, 3).unwrap(), header);
-        SetHeader::authenticate(&bytes, &keys, 3).unwrap();
+        let full = Version2 { before: [8; 32], base: [0; 32], padded: true };
+        let differential = Version2 { base: [9; 32], ..full };
+        for (kind, own) in [(Kind::Full, full), (Kind::Differential, differential)] {
+            let header = SetHeader { version2: Some(own), kind, ..header() };
+            let bytes = header.encode(Some(&keys)).unwrap();
+            assert_eq!(SetHeader::parse(&bytes, 3).unwrap(), header);
+            SetHeader::authenticate(&bytes, &keys, 3).unwrap();
+        }
     }
 
     #[test]
     fn every_flipped_bit_is_seen_and_a_mended_checksum_does_not_authenticate() {
-        for version2 in [None, Some(Version2 { before: [8; 32], padded: true })] {
+        for version2 in [None, Some(Version2 { before: [8; 32], base: [0; 32], padded: true })] {
             flipped(&SetHeader { version2, ..header() });
         }
     }

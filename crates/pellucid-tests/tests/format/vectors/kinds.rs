@@ -282,6 +282,8 @@ pub const KINDS: &[(&str, &[&str])] = &[
             "reserved-chunk-8",
             "signed",
             "signed-differential",
+            "signed-differential-of-another-full",
+            "signed-differential-of-its-full",
             "signed-striped-padded",
             "signed-without-its-certificate",
             "version-2-not-signed",

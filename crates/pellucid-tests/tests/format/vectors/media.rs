@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use pellucid::media::Kind;
 use pellucid::Result;
-use pellucid_backup::job::refuse_looked_at;
+use pellucid_backup::job::{refuse_looked_at, Chain};
 use pellucid_backup::restore::{
     restore_pages, verify_checksums, Family, Media, MediaSource, OpenSet, PageTarget,
 };
@@ -74,7 +74,8 @@ pub fn media(case: &Case) -> Result<()> {
     assert_eq!(set.header().flags.encode(), flags);
     let database = Database(Mutex::new(Vec::new()), set.header().page_size as usize);
     if set.header().kind == Kind::Differential {
-        restore_pages(&OpenSet::open(&media, 1, &keys)?, &database, 1, &mut |_| ())?;
+        let chain = Chain::open(&media, &media, position, &keys)?;
+        restore_pages(chain.base().unwrap(), &database, 1, &mut |_| ())?;
     }
     restore_pages(&set, &database, 1, &mut |_| ())?;
     for (family, set) in media.set(position)?.into_iter().flatten() {
