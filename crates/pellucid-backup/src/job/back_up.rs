@@ -28,7 +28,7 @@ use super::leftovers::leftovers;
 use super::media::open_media;
 use super::plan::Job;
 use super::seal::{seal, signer, thumbprint};
-use super::standing::{standing, Looked};
+use super::standing::{standing_to_build_on, Looked};
 use super::targets::{is_file, new_name, Targets};
 use crate::history;
 use crate::history::{chain_of, FamilyFile, History, Link, SetRecord};
@@ -77,6 +77,8 @@ pub struct Done {
     pub signer: Option<String>,
     /// Whether it would be signed on new media: these are of version 1.
     pub could_be_signed: bool,
+    /// What speaks against the place of a differential's full set in the chain of the database.
+    pub told: Vec<String>,
     /// How long no connection could commit. `None` in WAL mode.
     pub held: Option<Duration>,
     /// Why the history has no entry of it, if there is a history and the entry failed.
@@ -222,6 +224,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         could_be_signed: version == MediaVersion::Two
             && media.version == MediaVersion::One
             && !job.unsigned,
+        told: base.map(|full| full.told).unwrap_or_default(),
         held,
         unrecorded,
     })
@@ -296,6 +299,8 @@ struct FullSet {
     /// The hash of its manifest.
     hash: [u8; 32],
     pages: Base,
+    /// What speaks against its place in the chain of the database.
+    told: Vec<String>,
 }
 
 /// Finds the last full set on the media that a differential is based on.
@@ -327,7 +332,8 @@ fn base(job: &Job, sealed: bool, credentials: &Credentials) -> Result<Option<Ful
         other => other.into(),
     })?;
     // Pages are left out because of what it says of them, so it has to be the one that this instance knows.
-    standing(&Looked::at(&set), &media, paths, None, Believe::default())?;
+    let told = standing_to_build_on(&Looked::at(&set), &media, paths)?;
+    let told = told.into_iter().map(|what| format!("the full set, backup set {full}: {what}"));
     if sealed && !set.header().sealed_source && !has_room(&set)? {
         return Err(JobError::FullBackupNeeded(Error::misuse(
             Subject::BackupSet(full),
@@ -336,7 +342,7 @@ fn base(job: &Job, sealed: bool, credentials: &Credentials) -> Result<Option<Ful
     }
     let pages = Base { page_hash_key: set.page_hash_key(), hashes: set.page_hashes()? };
     let (header, hash) = (set.header().clone(), set.hash());
-    Ok(Some(FullSet { header, hash, pages }))
+    Ok(Some(FullSet { header, hash, pages, told: told.collect() }))
 }
 
 /// Makes the error for a full backup that the differential does not fit.
@@ -392,10 +398,15 @@ fn join(
         return Ok(());
     }
     if targets.has_signed && !is_signed {
+        let or = match job.unsigned {
+            true => "leave `--unsigned` away",
+            false => "protect it by a certificate whose private key is at hand",
+        };
         return Err(Error::misuse(
             Subject::BackupSet(header.position),
-            "the backup sets before it on these media are signed, and it would not be: take other media, or protect it by \
-             a certificate whose private key is at hand",
+            format!(
+                "the backup sets before it on these media are signed, and it would not be: take other media, or {or}"
+            ),
         )
         .into());
     }

@@ -60,12 +60,21 @@ pub struct Mending {
     pub timeout: Duration,
 }
 
-/// Puts the pages back and returns their numbers.
+/// Pages that were put back.
+#[derive(Debug)]
+pub struct Mended {
+    /// Their numbers, in order.
+    pub pages: Vec<u32>,
+    /// What speaks against the place of the backup's sets in the chain of the database.
+    pub told: Vec<String>,
+}
+
+/// Puts the pages back.
 ///
 /// # Errors
 /// [`DatabaseError`]: [`Error::Misuse`], which says what has changed since. The database was not
 /// changed then.
-pub fn mend(job: &Mending) -> std::result::Result<Vec<u32>, DatabaseError> {
+pub fn mend(job: &Mending) -> std::result::Result<Mended, DatabaseError> {
     let mut pages = job.pages.clone();
     pages.sort_unstable();
     pages.dedup();
@@ -81,7 +90,7 @@ pub fn mend(job: &Mending) -> std::result::Result<Vec<u32>, DatabaseError> {
     let files = [&job.media[..], job.base.as_ref().unwrap_or(&job.media)];
     refuse_chain(&chain, files, Some(&job.to), believe)?;
     // A fork has the pages of another copy of the database, which are compared with those that are there.
-    standings(&chain, [&media, base_media], files, Some(&job.to), believe)?;
+    let told = standings(&chain, [&media, base_media], files, Some(&job.to), believe)?;
     let to = resolved(&job.to)?;
 
     let options = Options::new(job.timeout, Vec::new());
@@ -109,7 +118,7 @@ pub fn mend(job: &Mending) -> std::result::Result<Vec<u32>, DatabaseError> {
         write(lower, keys.as_deref(), *number, page, &to)?;
     }
     lower.sync(ffi::SYNC_NORMAL).map_err(|code| failed(&to, code))?;
-    Ok(pages)
+    Ok(Mended { pages, told })
 }
 
 fn check_list(pages: &[u32]) -> Result<()> {

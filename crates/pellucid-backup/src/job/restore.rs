@@ -81,7 +81,7 @@ pub struct Restored {
     pub doubtful: bool,
     /// What speaks against the place of its sets in the chain of the database.
     pub told: Vec<String>,
-    /// Who signed the last set.
+    /// Who signed its sets ([`Chain::signer`]).
     pub signer: Signer,
     /// Media that were left out, because they hold another set than their mirrors.
     pub stale: Vec<PathBuf>,
@@ -197,13 +197,7 @@ pub fn restore(
         missing: chain.missing(),
         doubtful,
         told,
-        // Most pages may be the full set's: a signed differential does not vouch for it.
-        signer: chain
-            .base()
-            .map(OpenSet::signer)
-            .filter(|signer| !signer.is_known())
-            .unwrap_or(last.signer())
-            .clone(),
+        signer: chain.signer().clone(),
         stale: media.stale(),
         unrecorded,
     })

@@ -10,6 +10,7 @@ use pellucid::media::{Description, SetHeader};
 use pellucid::{Error, Subject};
 use pellucid_files::paths::original_path;
 use pellucid_host::DatabaseError;
+use pellucid_keyring::Keyring;
 use pellucid_vfs::seal_request::flag;
 
 use super::chain::Chain;
@@ -39,6 +40,8 @@ pub struct Looked<'a> {
     pub signer: &'a Signer,
     /// What it says of itself; empty where its key is not at hand.
     pub description: &'a Description,
+    /// Whether somebody who has its key made its header and manifest; none where the key is not at hand.
+    pub is_authentic: Option<bool>,
 }
 
 impl<'a> Looked<'a> {
@@ -49,8 +52,19 @@ impl<'a> Looked<'a> {
             hash: set.hash(),
             signer: set.signer(),
             description: set.description(),
+            // It would not have been opened.
+            is_authentic: Some(true),
         }
     }
+}
+
+/// What a set is looked at for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// It is verified or restored.
+    Reading,
+    /// Pages are left out of a differential because of what it says of them.
+    Base,
 }
 
 /// Says what speaks against a set's place in the chain of its database, a sentence each. `to` is where it goes.
@@ -65,26 +79,72 @@ pub fn standing(
     to: Option<&Path>,
     believe: Believe,
 ) -> Result<Vec<String>, DatabaseError> {
+    asked(set, media, files, to, believe, Purpose::Reading)
+}
+
+/// The same for a full set that a differential is going to be made of: two copies of it that disagree are an error.
+///
+/// # Errors
+/// As [`standing`]; [`Error::Unauthentic`] for a set of which the history knows another copy.
+pub fn standing_to_build_on(
+    set: &Looked<'_>,
+    media: &Media,
+    files: &[PathBuf],
+) -> Result<Vec<String>, DatabaseError> {
+    asked(set, media, files, None, Believe::default(), Purpose::Base)
+}
+
+fn asked(
+    set: &Looked<'_>,
+    media: &Media,
+    files: &[PathBuf],
+    to: Option<&Path>,
+    believe: Believe,
+    purpose: Purpose,
+) -> Result<Vec<String>, DatabaseError> {
     // What is known of a set in clear is asked before it is believed.
     if set.header.algorithm.is_none() {
         return Ok(Vec::new());
     }
-    // Backups do not depend on the history, so one that cannot be read counts as knowing nothing.
-    let history = History::open().ok().flatten();
     let mut told = Vec::new();
+    let history = match History::open() {
+        Ok(history) => history,
+        // Backups do not depend on the history, so one that cannot be read counts as knowing nothing. That it was not asked
+        // is told, where there is a place for one.
+        Err(error) => {
+            if Keyring::locate().is_ok() {
+                told.push(format!("the history could not be asked: {error}"));
+            }
+            None
+        }
+    };
     let Some(history) = history else {
         told.extend(behind_none(set, media, None)?);
         return Ok(told);
     };
     let header = set.header;
+    let exchanged = |what: &'static str| {
+        Err(Error::unauthentic(Subject::BackupSet(header.position), what).into())
+    };
     match history.manifest_of(&header.set, &set.hash)? {
         KnownManifest::Own => return Ok(told),
         KnownManifest::NotOwn => {
-            return Err(Error::unauthentic(
-                Subject::BackupSet(header.position),
-                "this instance wrote another manifest for it: somebody who has its key has exchanged what is in it",
+            return exchanged(match set.is_authentic {
+                Some(true) => {
+                    "this instance wrote another manifest for it: somebody who has its key has exchanged what is in it"
+                }
+                Some(false) => {
+                    "this instance wrote another manifest for it, and this one does not authenticate: somebody who does not \
+                     have its key has changed it"
+                }
+                None => "this instance wrote another manifest for it: somebody has exchanged what is in it",
+            })
+        }
+        KnownManifest::NotFound if purpose == Purpose::Base => {
+            return exchanged(
+                "two copies of it disagree: the history knows another manifest of the same set, and pages would be left out \
+                 of the differential because of what this one says of them. Take the other copy, or make a full backup",
             )
-            .into())
         }
         KnownManifest::NotFound => told.push(
             "two copies of it disagree: the history knows another manifest of the same set".to_owned(),
@@ -174,13 +234,52 @@ pub fn standings(
     to: Option<&Path>,
     believe: Believe,
 ) -> Result<Vec<String>, DatabaseError> {
-    let ([last, base], [last_files, base_files]) = (media, files);
-    let mut told = Vec::new();
-    let sets = chain.base().map(|set| (set, base, base_files)).into_iter();
-    for (set, media, files) in sets.chain([(chain.last(), last, last_files)]) {
-        let found = standing(&Looked::at(set), media, files, to, believe)?;
-        let position = set.header().position;
-        told.extend(found.into_iter().map(|what| format!("backup set {position}: {what}")));
-    }
+    let ([last_media, base], [last_files, base_files]) = (media, files);
+    let mut told = standing_of_base(chain, base, base_files, to, believe)?;
+    let last = chain.last();
+    let found = standing(&Looked::at(last), last_media, last_files, to, believe)?;
+    let position = last.header().position;
+    told.extend(found.into_iter().map(|what| format!("backup set {position}: {what}")));
     Ok(told)
+}
+
+/// The same for the full set that a differential is restored with, if it is one; also where the differential is signed and the
+/// full set is not.
+///
+/// # Errors
+/// As [`standing`].
+pub fn standing_of_base(
+    chain: &Chain<'_>,
+    media: &Media,
+    files: &[PathBuf],
+    to: Option<&Path>,
+    believe: Believe,
+) -> Result<Vec<String>, DatabaseError> {
+    let Some(base) = chain.base() else { return Ok(Vec::new()) };
+    let looked = Looked::at(base);
+    let mut told = standing(&looked, media, files, to, believe)?;
+    if chain.last().signer().is_known() && !base.signer().is_known() && !is_own(&looked) {
+        let what = match base.signer() {
+            Signer::NotHere { .. } => "its signature cannot be checked here",
+            _ => "it is not signed",
+        };
+        let when = match chain.header().version2.is_some_and(|own| own.base == base.hash()) {
+            true => " before the differential was made",
+            false => "",
+        };
+        told.push(format!(
+            "{what}, and its differential is signed: whoever has the full set's key can have made it{when}"
+        ));
+    }
+    let position = base.header().position;
+    Ok(told
+        .into_iter()
+        .map(|what| format!("the full set, backup set {position}: {what}"))
+        .collect())
+}
+
+/// Whether the history says that this instance wrote a set as it is.
+fn is_own(set: &Looked<'_>) -> bool {
+    let Ok(Some(history)) = History::open() else { return false };
+    matches!(history.manifest_of(&set.header.set, &set.hash), Ok(KnownManifest::Own))
 }

@@ -133,10 +133,16 @@ pub fn tails(media: &Media, output: &Output) {
 
 /// What only the key tells.
 pub fn described(header: &SetHeader, credentials: &Credentials) -> Option<Description> {
-    let Some(algorithm) = header.algorithm else { return header.described(None).ok() };
+    match header.algorithm {
+        None => header.described(None).ok(),
+        Some(_) => header.described(Some(&keys_of(header, credentials)?)).ok(),
+    }
+}
+
+/// The keys of a sealed set, if something at hand opens it.
+pub fn keys_of(header: &SetHeader, credentials: &Credentials) -> Option<SetKeys> {
     let key = header.unwrap(credentials).ok()?;
-    let keys = SetKeys::derive(&key, &header.set, algorithm).ok()?;
-    header.described(Some(&keys)).ok()
+    SetKeys::derive(&key, &header.set, header.algorithm?).ok()
 }
 
 fn kind(header: &SetHeader) -> &'static str {

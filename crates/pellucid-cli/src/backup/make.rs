@@ -295,6 +295,7 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
     for path in &done.cleared {
         output.line(format!("Removed `{}`, which a stopped backup had left.", path.shown()));
     }
+    done.told.iter().for_each(|what| output.warning(what));
     if let Some(why) = &done.unrecorded {
         output.warning(why);
     }
@@ -344,7 +345,7 @@ fn tell(job: &Job, done: &Done, took: Duration, output: &Output) {
         "type": kind, "pages": manifest.pages, "page_size": header.page_size,
         "backup_size": manifest.content_bytes, "compressed_backup_size": manifest.stored_bytes,
         "key_algorithm": header.algorithm.map(Algorithm::name), "compression": header.compression.name(),
-        "signed_by": done.signer,
+        "signed_by": done.signer, "chain": done.told,
         "damaged_pages": done.missing.iter().map(|(page, _)| page).collect::<Vec<_>>(),
         "failed_mirrors": crate::output::names(done.fenced.iter().map(|(path, _)| path)),
         "held_seconds": done.held.map(|held| held.as_secs_f64()),

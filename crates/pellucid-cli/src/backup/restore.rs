@@ -172,14 +172,17 @@ fn mend_pages(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> 
         allow_unsigned: args.allow_unsigned,
         timeout: Duration::from_secs(args.timeout),
     };
-    let pages = mend(&job).map_err(|error| refused(error, args))?;
-    let list: Vec<_> = pages.iter().map(u32::to_string).collect();
+    let done = mend(&job).map_err(|error| refused(error, args))?;
+    let list: Vec<_> = done.pages.iter().map(u32::to_string).collect();
     output.line(format!(
         "{}: restored page {}; `pellucid check` looks at all of it",
         args.to.shown(),
         list.join(", ")
     ));
-    output.facts(&serde_json::json!({ "database": crate::output::name(&args.to), "pages": pages }));
+    done.told.iter().for_each(|what| output.warning(what));
+    output.facts(&serde_json::json!({
+        "database": crate::output::name(&args.to), "pages": done.pages, "chain": done.told,
+    }));
     Ok(ExitCode::SUCCESS)
 }
 

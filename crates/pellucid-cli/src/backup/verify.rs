@@ -9,7 +9,7 @@ use pellucid::media::{Kind, Manifest, SetHeader};
 use pellucid::shown::Shown;
 use pellucid::Result as Outcome;
 use pellucid_backup::job::{
-    open_media, processors, refuse_looked_at, standing, Believe, Chain, Looked,
+    open_media, processors, refuse_looked_at, standing, standing_of_base, Believe, Chain, Looked,
 };
 use pellucid_backup::restore::{
     same_manifest, verify_checksums, Media, OpenSet, PageTarget, Signer,
@@ -19,6 +19,7 @@ use pellucid_keyring::{Action, Event};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::image;
+use super::look::keys_of;
 use super::make::who;
 use super::{about_media, rate, signed_by, ASK_VERIFY};
 use crate::exit;
@@ -116,7 +117,7 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
             media.refuse_unsigned(position, &credentials).map_err(about)?;
         }
         let read = checksums(&media, position, output).map_err(about)?;
-        let (signer, told) = looked(&media, position, &args.media, &credentials, believe)
+        let (mut signer, mut told) = looked(&media, position, &args.media, &credentials, believe)
             .map_err(|error| about_media(error, first))?;
         let key = match &header_of(&media, position).map_err(about)? {
             header if sealed => format!("with its key, by {}", who(header)),
@@ -131,8 +132,10 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
             Chain::open_with(&media, base, position, &credentials, believe)
         };
         if args.check {
-            image::check(&chain().map_err(about)?, &args.load, output)
-                .map_err(|f| f.about(first))?;
+            let chain = chain().map_err(about)?;
+            told.extend(base_told(&chain, base.as_ref().unwrap_or(&media), args, believe)?);
+            signer = chain.signer().clone();
+            image::check(&chain, &args.load, output).map_err(|f| f.about(first))?;
             level = format!(
                 "restored to a copy, which SQLite finds whole; pages opened and decompressed {key}; checksums and hash \
                  tree"
@@ -223,15 +226,38 @@ fn looked(
     if set.header.algorithm.is_none() {
         return Ok((signer, Vec::new()));
     }
-    let description = super::described(&set.header, credentials).unwrap_or_default();
+    let keys = keys_of(&set.header, credentials);
+    let is_authentic = keys.as_ref().map(|keys| {
+        let header = SetHeader::authenticate(&set.header_bytes, keys, position);
+        header.and_then(|()| Manifest::authenticate(&set.manifest_bytes, keys)).is_ok()
+    });
+    let description = keys.and_then(|keys| set.header.described(Some(&keys)).ok());
+    let description = description.unwrap_or_default();
     let looked = Looked {
         header: &set.header,
         hash: Manifest::hash(&set.manifest_bytes),
         signer: &signer,
         description: &description,
+        is_authentic,
     };
     let told = standing(&looked, media, files, None, believe)?;
     Ok((signer, told))
+}
+
+/// What speaks against the full set of a differential: it is restored with it, and asked as `restore` asks.
+fn base_told(
+    chain: &Chain<'_>,
+    media: &Media,
+    args: &VerifyArgs,
+    believe: Believe,
+) -> Result<Vec<String>, Failure> {
+    let Some(base) = chain.base() else { return Ok(Vec::new()) };
+    let files = if args.base.is_empty() { &args.media } else { &args.base };
+    let about = |error| about_media(error, &files[0]);
+    if !believe.any() {
+        refuse_looked_at(media, base.header().position, files).map_err(about)?;
+    }
+    standing_of_base(chain, media, files, None, believe).map_err(about)
 }
 
 fn who_signed(signer: &Signer) -> String {

@@ -83,6 +83,7 @@ mod scan;
 mod secrets;
 mod services;
 mod side_files;
+mod signed_bases;
 mod signed_sets;
 mod sql_articles;
 mod sql_load;

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use pellucid::certificate::Certificate;
-use pellucid::media::{Manifest, SetHeader, SetKeys, Signing};
+use pellucid::media::{Manifest, MediaVersion, SetHeader, SetKeys, Signing};
 use pellucid::protector::KeySource;
 use pellucid_keyring::Keyring;
 
@@ -24,29 +24,29 @@ impl KeySource for AtHand {
 }
 
 /// Sealed `app.db` under the default certificate.
-fn scene() -> Place {
+pub fn scene() -> Place {
     let place = Place::new();
     place.sealed("app.db", &[]);
     place
 }
 
 /// The instance as it is now, once more: another machine with the same certificate.
-fn copy_instance(place: &Place) {
+pub fn copy_instance(place: &Place) {
     let keys = place.path("keys");
     said(std::process::Command::new("cp").arg("-a").arg(&keys).arg(place.path("other-keys")))
         .succeeded();
 }
 
-fn elsewhere(place: &Place, words: &[&str]) -> Said {
+pub fn elsewhere(place: &Place, words: &[&str]) -> Said {
     said(place.command(PELLUCID).env("PELLUCID_HOME", place.path("other-keys")).args(words))
 }
 
-fn back_up(place: &Place, to: &str) {
+pub fn back_up(place: &Place, to: &str) {
     place.pellucid(&["backup", "app.db", "--to", to]).succeeded();
 }
 
 /// The facts of each set that `verify` tells.
-fn verified(said: &Said) -> Vec<serde_json::Value> {
+pub fn verified(said: &Said) -> Vec<serde_json::Value> {
     said.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
@@ -72,6 +72,7 @@ fn what_a_certificate_protects_is_signed_and_says_so() {
     // Nothing that is not signed goes behind what is.
     let behind = place.pellucid(&["backup", "app.db", "--to", "a.bak", "--append", "--unsigned"]);
     assert!(behind.code == 1 && behind.stderr.contains("before it on these media"), "{behind:?}");
+    assert!(behind.stderr.contains("leave `--unsigned` away"), "{behind:?}");
     back_up(&place, "c.bak");
     place.pellucid(&["backup", "app.db", "--to", "a.bak", "--append"]).succeeded();
     let said = place.pellucid(&["verify", "a.bak"]);
@@ -100,15 +101,19 @@ fn padding_fills_a_class_and_comes_off_again() {
     assert!(old.code != 0 && old.stderr.contains("of version 1"), "{old:?}");
 }
 
-/// Rewrites the only set of media of version 2 as somebody does who has its key: `change` gets its manifest.
-fn with_the_key(place: &Place, name: &str, change: impl FnOnce(&mut Manifest)) {
+/// Rewrites the only set of media as somebody does who has its key: `change` gets its manifest.
+pub fn with_the_key(place: &Place, name: &str, change: impl FnOnce(&mut Manifest)) {
     let at_hand = AtHand(Keyring::open(&place.path("keys")).unwrap());
     edit(&place.path(name), |bytes| {
         let length = u32::from_be_bytes(bytes[4116..4120].try_into().unwrap()) as usize;
         let header = SetHeader::parse(&bytes[4096..4096 + length], 1).unwrap();
         let key = header.unwrap(&at_hand).unwrap();
         let keys = SetKeys::derive(&key, &header.set, header.algorithm.unwrap()).unwrap();
-        let at = bytes.len() - Manifest::length_by_end(bytes.last_chunk().unwrap()).unwrap();
+        let length = match header.version() {
+            MediaVersion::One => Manifest::bytes_of(1),
+            MediaVersion::Two => Manifest::length_by_end(bytes.last_chunk().unwrap()).unwrap(),
+        };
+        let at = bytes.len() - length;
         let mut manifest = Manifest::parse(&bytes[at..]).unwrap();
         change(&mut manifest);
         bytes.truncate(at);

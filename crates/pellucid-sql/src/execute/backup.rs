@@ -329,8 +329,8 @@ impl Session {
             let file = known.path.shown();
             self.inform(Message::of(table::PAGE_UNREADABLE, [&known.name, &page, &file, &error]));
         }
-        if let Some(why) = &done.unrecorded {
-            self.inform(Message::of(table::REMARK_OF, [&why]));
+        for what in done.told.iter().chain(&done.unrecorded) {
+            self.inform(Message::of(table::REMARK_OF, [what]));
         }
         let pages = u64::from(done.manifest.pages);
         let file = job.server.files.first().map_or(known.name.as_str(), |(name, _)| name);

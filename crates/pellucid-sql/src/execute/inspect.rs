@@ -253,12 +253,16 @@ impl Session {
             media.refuse_unsigned(position, credentials).map_err(failed)?;
         }
         let signer = Signer::of(&set.header, &set.manifest, credentials).map_err(failed)?;
-        let description = self.facts(media, position).map_err(failed)?.unwrap_or_default();
+        // Facts are of a set that was opened.
+        let facts = self.facts(media, position).map_err(failed)?;
+        let is_authentic = facts.as_ref().map(|_| true);
+        let description = facts.unwrap_or_default();
         let looked = Looked {
             header: &set.header,
             hash: Manifest::hash(&set.manifest_bytes),
             signer: &signer,
             description: &description,
+            is_authentic,
         };
         Ok(standing(&looked, media, devices, None, believe)?)
     }

@@ -513,7 +513,10 @@ impl Session {
             timeout: WAIT,
         };
         let mended = mend(&job).map_err(|error| told(error, &devices, Doing::Reading))?;
-        let count = mended.len() as u64;
+        for what in &mended.told {
+            self.inform(Message::of(table::REMARK_OF, [what]));
+        }
+        let count = mended.pages.len() as u64;
         self.inform(processed(count, &known.name, &known.name, position(options)?));
         let statement = "RESTORE DATABASE ... FILE=<name>";
         self.inform(successfully_processed(statement, count, 4096, started.elapsed()));
