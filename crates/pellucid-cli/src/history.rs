@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pellucid::media::{Description, Manifest, MediaHeader};
+use pellucid::media::{Description, MediaHeader};
 use pellucid::shown::Shown;
 use pellucid_backup::history::{
-    files_of, is_lost, History, KnownRestore, KnownSet, Link, Plan, Pruning, SetRecord,
+    files_of, is_lost, look_at, History, KnownRestore, KnownSet, Link, Plan, Pruning, SetRecord,
 };
 use pellucid_backup::job::{open_family, refuse_looked_at};
-use pellucid_backup::restore::{Family, Media, Signer};
+use pellucid_backup::restore::{same_manifest, verify_checksums, Family, FamilySet, Media};
 use pellucid_host::DatabaseError;
 use pellucid_keyring::Keyring;
 use pellucid_vfs::seal_request::{Credentials, Request};
 
-use crate::backup::{about_media, described, rate};
+use crate::backup::{about_media, rate};
 use crate::exit;
 use crate::keys::OpenWith;
-use crate::output::{bytes, table, Failure, Id, Output};
+use crate::output::{bytes, table, Failure, Id, Output, Unit};
 
 /// What `history` takes.
 #[derive(Debug, Args)]
@@ -265,15 +265,14 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
     let credentials = Credentials::gather(&Request::default())?.for_many();
     let found = read(&args.media, &credentials, output)?;
     let begun = History::open_or_begin();
-    let written = match begun.and_then(|history| write_down(history.as_ref(), &found, &credentials))
-    {
+    let written = match begun.and_then(|history| write_down(history.as_ref(), &found, output)) {
         Err(error) if is_lost(&error) => {
             let (history, kept) = History::begin_anew()?;
             output.warning(format!("the history could not be read: {error}"));
             if let Some(kept) = kept {
                 output.warning(format!("the unreadable history is kept as `{}`", kept.shown()));
             }
-            write_down(Some(&history), &found, &credentials)
+            write_down(Some(&history), &found, output)
         }
         written => written,
     }?;
@@ -282,36 +281,59 @@ fn rebuild(args: &RebuildArgs, output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Media, and what each of their sets is called; none for one that is not to be believed.
-type Found = Vec<(Media, Vec<Option<Description>>)>;
+/// Media, and what is written down of each of their sets; none for one that is not to be believed.
+type Found = Vec<(Media, Vec<Option<(Description, Link)>>)>;
 
 fn read(paths: &[PathBuf], credentials: &Credentials, output: &Output) -> Result<Found, Failure> {
     let mut found = Found::new();
     for (_, files) in by_media(paths)? {
         let first = files[0].source.name();
         let media = Media::assemble(files).map_err(|error| about_media(error, &first))?;
-        let mut names = Vec::new();
+        let mut sets = Vec::new();
         for position in 1..=media.sets() {
-            let families = media.set(position).map_err(|error| about_media(error, &first))?;
-            // Known, it would pass for one that was made here.
-            if let Err(error) = refuse_looked_at(&media, position, &paths_of(&media)) {
-                output.warning(format!("{}; it is not written down", Failure::from(error).message));
-                names.push(None);
-                continue;
+            let set = look(&media, position, &first, credentials, output);
+            if let Err(failure) = &set {
+                output.warning(format!("{}; it is not written down", failure.message));
             }
-            let set = families.first().and_then(|copies| copies.first());
-            let name = set.and_then(|(_, set)| described(&set.header, credentials));
-            if name.is_none() {
-                output.warning(format!(
-                    "`{}`: set {position} has no name without its key",
-                    first.shown()
-                ));
-            }
-            names.push(Some(name.unwrap_or_default()));
+            sets.push(set.ok());
         }
-        found.push((media, names));
+        found.push((media, sets));
     }
     Ok(found)
+}
+
+/// Looks at a set as far as it can be known here: one that is not what was written is refused, and so is one that would pass
+/// for one that was made here.
+fn look(
+    media: &Media,
+    position: u32,
+    first: &Path,
+    credentials: &Credentials,
+    output: &Output,
+) -> Result<(Description, Link), Failure> {
+    let about = |error| about_media(error, first);
+    refuse_looked_at(media, position, &paths_of(media))?;
+    let families = media.set(position).map_err(about)?;
+    same_manifest(&families).map_err(about)?;
+    let bar = output.progress("reading checksums", Unit::Bytes);
+    for copies in &families {
+        let whole = |(family, set): &(&Family, &FamilySet)| {
+            verify_checksums(family, set, &mut |more| bar.inc(more))
+        };
+        let mut checked: Vec<_> = copies.iter().map(whole).collect();
+        if let (true, Some(error)) = (checked.iter().all(Result::is_err), checked.pop()) {
+            error.map_err(about)?;
+        }
+    }
+    bar.finish_and_clear();
+    let (description, link) = look_at(media, position, credentials).map_err(about)?;
+    if description.is_none() {
+        output.warning(format!(
+            "`{}`: set {position} has no name without its key, and nothing shows who made it",
+            first.shown()
+        ));
+    }
+    Ok((description.unwrap_or_default(), link))
 }
 
 fn paths_of(media: &Media) -> Vec<PathBuf> {
@@ -322,26 +344,33 @@ fn paths_of(media: &Media) -> Vec<PathBuf> {
 fn write_down(
     history: Option<&History>,
     found: &Found,
-    credentials: &Credentials,
+    output: &Output,
 ) -> Result<u32, DatabaseError> {
     let mut written = 0;
     let Some(history) = history else { return Ok(written) };
-    for (media, names) in found {
-        for (position, description) in (1..).zip(names) {
+    for (media, sets) in found {
+        for (position, found) in (1..).zip(sets) {
             let families = media.set(position)?;
             let set = families.first().and_then(|copies| copies.first());
-            let (Some((_, set)), Some(description)) = (set, description) else { continue };
-            let signer = Signer::of(&set.header, &set.manifest, credentials)?;
-            history.record_set(&SetRecord {
+            let (Some((family, set)), Some((description, link))) = (set, found) else { continue };
+            let is_written = history.record_set(&SetRecord {
                 media: media.header(),
                 set: &set.header,
                 manifest: &set.manifest,
                 description,
                 files: &files_of(media),
                 replaced: &[],
-                link: Link::found(Manifest::hash(&set.manifest_bytes), &signer),
+                link: link.clone(),
             })?;
-            written += 1;
+            if is_written {
+                written += 1;
+            } else {
+                output.warning(format!(
+                    "`{}`: set {position} is not written down: the history knows another one of its identity, which it \
+                     believes more",
+                    family.source.name().shown()
+                ));
+            }
         }
     }
     Ok(written)

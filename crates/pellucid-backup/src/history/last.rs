@@ -20,7 +20,7 @@ struct Chain {
     members: Vec<(String, i64, String)>,
     /// When the full set was; none if the history does not know it, or it is not there.
     full: Option<(i64, String)>,
-    /// It is there, with all its pages.
+    /// It is there, with all its pages, and is not just said to be one.
     is_whole: bool,
 }
 
@@ -31,6 +31,8 @@ struct Row {
     media: i64,
     /// Which database it is of: machine and path, and below that the name. Two may be called the same.
     of: [String; 2],
+    /// Nobody vouches for it.
+    is_seen: bool,
 }
 
 /// A number and a date to go by: the greatest is the newest.
@@ -48,7 +50,7 @@ const NEWEST: [Newest; 4] = [
 impl History {
     /// The sets of the newest chain from which each database can be restored, each with why it stays. What lies in a file
     /// that is not there, in a store or behind standard output is not counted on. Newer sets that are not a whole chain, for
-    /// want of a full set or of pages, are not counted on either and stay with it.
+    /// want of a full set or of pages, or that anybody can have put on media, are not counted on either and stay with it.
     ///
     /// # Errors
     /// [`DatabaseError`].
@@ -78,7 +80,7 @@ impl History {
             chain.members.push((set.set.clone(), row.id, set.begun.clone()));
             if is_full {
                 chain.full = Some((row.id, set.begun.clone()));
-                chain.is_whole = !found.is_damaged;
+                chain.is_whole = !found.is_damaged && !row.is_seen;
             }
         }
         let mut staying = BTreeMap::new();
@@ -104,11 +106,13 @@ impl History {
         let mut rows = BTreeMap::new();
         let query = "SELECT backup_set_uuid, backup_set_id, media_set_id, coalesce(machine_name, ''), \
                      coalesce((SELECT physical_name FROM backupfile f WHERE f.backup_set_id = s.backup_set_id AND \
-                     f.file_number = 1), '') FROM backupset s WHERE backup_set_id NOT IN (SELECT backup_set_id FROM \
+                     f.file_number = 1), ''), backup_set_uuid IN (SELECT backup_set_uuid FROM pellucid_manifest WHERE \
+                     is_own IS NULL) FROM backupset s WHERE backup_set_id NOT IN (SELECT backup_set_id FROM \
                      pellucid_gone)";
         self.handle.rows(query, |row| {
             let of = [row.text(3), row.text(4)];
-            rows.insert(row.text(0), Row { id: row.number(1), media: row.number(2), of });
+            let is_seen = row.number(5) != 0;
+            rows.insert(row.text(0), Row { id: row.number(1), media: row.number(2), of, is_seen });
         })?;
         Ok(rows)
     }

@@ -2,7 +2,7 @@
 //! it, and whether this instance wrote it.
 //!
 //! A set of this instance's own is known by its manifest's hash, whatever was backed up beside it at the same time. What
-//! was learned from media is never written over, and does not count as the instance's own.
+//! was learned from media does not count as the instance's own, and what nothing proved counts for nothing here.
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,8 @@ use pellucid::media::{Description, SetHeader};
 use pellucid_host::connection::literal;
 use pellucid_host::DatabaseError;
 
+use super::begun::IS_BEGUN;
+use super::found::Origin;
 use super::record::SetRecord;
 use super::{hex_of, whole_name, History};
 use crate::restore::Signer;
@@ -22,35 +24,48 @@ pub struct Link {
     pub manifest: [u8; 32],
     /// The thumbprint of the certificate that signed it, if that was checked.
     pub signer: Option<[u8; 32]>,
-    /// Whether this instance wrote it just now.
-    pub is_own: bool,
+    /// Who vouches for it.
+    pub origin: Origin,
 }
 
 impl Link {
-    /// Of a set that was found on media.
-    pub fn found(manifest: [u8; 32], signer: &Signer) -> Self {
+    /// Of a set that was found on media and opened with its key.
+    pub fn proven(manifest: [u8; 32], signer: &Signer) -> Self {
         let signer = match signer {
             Signer::Certificate { thumbprint, .. } => Some(*thumbprint),
             _ => None,
         };
-        Self { manifest, signer, is_own: false }
+        Self { manifest, signer, origin: Origin::Proven }
+    }
+
+    /// Of a set that anybody can have made: in clear, or without its key at hand.
+    pub fn seen(manifest: [u8; 32]) -> Self {
+        Self { manifest, signer: None, origin: Origin::Seen }
     }
 }
 
 /// The chain that a set belongs to: that of its database, by the file id of a sealed one, else by its path. None where the
 /// key that would tell was not at hand.
 pub fn chain_of(set: &SetHeader, said: &Description) -> Option<String> {
-    match (set.source != [0; 16], said.path.is_empty()) {
-        (true, _) => Some(hex(&set.source)),
-        (false, false) => Some(format!("path {}", said.path)),
+    chain_at(set.source, &said.path)
+}
+
+/// The chain of a database by its file id, zeros for one that is not sealed, and its path.
+pub fn chain_at(source: [u8; 16], path: &str) -> Option<String> {
+    match (source != [0; 16], path.is_empty()) {
+        (true, _) => Some(hex(&source)),
+        (false, false) => Some(format!("path {path}")),
         (false, true) => None,
     }
 }
 
+/// A number for a set that nothing proves.
+const SEEN: i64 = 4;
+
 /// What is known of a set's manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownManifest {
-    /// Nothing: the set is not known.
+    /// Nothing: the set is not known, or nothing proved what is.
     Unknown,
     /// The set is known, from before manifests were kept.
     Former,
@@ -65,19 +80,19 @@ pub enum KnownManifest {
 }
 
 impl History {
+    /// Writes the link down. It takes the place of one that is known.
     pub(super) fn record_link(&self, record: &SetRecord<'_>) -> Result<(), DatabaseError> {
         let (set, link) = (record.set, &record.link);
         let chain = chain_of(set, record.description);
         let before = set.version2.map_or([0; 32], |own| own.before);
-        let or = if link.is_own { "REPLACE" } else { "IGNORE" };
         self.handle.run(&format!(
-            "INSERT OR {or} INTO pellucid_manifest VALUES ('{}', {}, '{}', {}, {}, {})",
+            "INSERT OR REPLACE INTO pellucid_manifest VALUES ('{}', {}, '{}', {}, {}, {})",
             hex(&set.set),
             chain.map_or("NULL".to_owned(), |chain| literal(&chain)),
             hex(&link.manifest),
             hex_of(&before),
             link.signer.map_or("NULL".to_owned(), |print| hex_of(&print)),
-            u8::from(link.is_own),
+            link.origin.is_own(),
         ))
     }
 
@@ -87,13 +102,14 @@ impl History {
         Ok(found)
     }
 
-    /// The manifest of the last set of a chain that this instance wrote.
+    /// The manifest of the last set of a chain that this instance wrote, and finished.
     ///
     /// # Errors
     /// [`DatabaseError`].
     pub fn last_of_chain(&self, chain: &str) -> Result<Option<[u8; 32]>, DatabaseError> {
         let found = self.one(&format!(
-            "SELECT manifest FROM pellucid_manifest WHERE chain = {} AND is_own ORDER BY rowid DESC LIMIT 1",
+            "SELECT manifest FROM pellucid_manifest WHERE chain = {} AND is_own AND NOT {IS_BEGUN} ORDER BY rowid DESC LIMIT \
+             1",
             literal(chain)
         ))?;
         Ok(found.and_then(|digits| bytes_of(&digits)))
@@ -110,13 +126,15 @@ impl History {
     ) -> Result<KnownManifest, DatabaseError> {
         let uuid = hex(set);
         let known = self.find(&format!(
-            "SELECT is_own + 2 * (manifest = '{}') FROM pellucid_manifest WHERE backup_set_uuid = '{uuid}'",
+            "SELECT coalesce(is_own + 2 * (manifest = '{}'), {SEEN}) FROM pellucid_manifest WHERE backup_set_uuid = \
+             '{uuid}'",
             hex(manifest)
         ))?;
         Ok(match known {
             Some(3) => KnownManifest::Own,
             Some(1) => KnownManifest::NotOwn,
             Some(2) => KnownManifest::Found,
+            Some(SEEN) => KnownManifest::Unknown,
             Some(_) => KnownManifest::NotFound,
             None => {
                 let query =
@@ -130,7 +148,8 @@ impl History {
     }
 
     /// Why a set should be signed: the last set that is known of its chain, of the database at a path, or under a name of
-    /// media is. Sets count that this instance wrote, and those whose signature was checked.
+    /// media is. Sets count that this instance wrote, and those whose signature was checked; one without a signature that was
+    /// begun may not have been finished, and does not.
     ///
     /// # Errors
     /// [`DatabaseError`].
@@ -143,7 +162,7 @@ impl History {
         let last = |condition: &str| {
             let signed = self.find(&format!(
                 "SELECT m.signer IS NOT NULL FROM pellucid_manifest m LEFT JOIN backupset s USING(backup_set_uuid) WHERE \
-                 (is_own OR signer IS NOT NULL) AND {condition} ORDER BY m.rowid DESC LIMIT 1"
+                 (is_own OR signer IS NOT NULL) AND NOT (signer IS NULL AND m.{IS_BEGUN}) AND {condition} ORDER BY m.rowid DESC LIMIT 1"
             ))?;
             Ok::<_, DatabaseError>(signed == Some(1))
         };
@@ -176,7 +195,7 @@ impl History {
         Ok(None)
     }
 
-    /// Another set than `set` that goes on behind the same manifest, and that this instance wrote.
+    /// Another set than `set` that goes on behind the same manifest, and that this instance wrote and finished.
     ///
     /// # Errors
     /// [`DatabaseError`].
@@ -186,20 +205,22 @@ impl History {
         set: &[u8; 16],
     ) -> Result<Option<String>, DatabaseError> {
         self.one(&format!(
-            "SELECT backup_set_uuid FROM pellucid_manifest WHERE manifest_before = {} AND is_own AND backup_set_uuid <> \
-             '{}' ORDER BY rowid LIMIT 1",
+            "SELECT backup_set_uuid FROM pellucid_manifest WHERE manifest_before = {} AND is_own AND NOT {IS_BEGUN} AND \
+             backup_set_uuid <> '{}' ORDER BY rowid LIMIT 1",
             hex_of(before),
             hex(set)
         ))
     }
 
-    /// Whether any set has this manifest.
+    /// Whether any set has this manifest, of which that is proven.
     ///
     /// # Errors
     /// [`DatabaseError`].
     pub fn knows_manifest(&self, manifest: &[u8; 32]) -> Result<bool, DatabaseError> {
-        let query =
-            format!("SELECT count(*) FROM pellucid_manifest WHERE manifest = '{}'", hex(manifest));
+        let query = format!(
+            "SELECT count(*) FROM pellucid_manifest WHERE manifest = '{}' AND is_own IS NOT NULL",
+            hex(manifest)
+        );
         Ok(self.find(&query)?.unwrap_or(0) > 0)
     }
 }

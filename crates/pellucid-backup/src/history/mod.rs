@@ -3,6 +3,8 @@
 //! A sealed database in the instance directory, under a key of the keyring. Nothing needs it to restore, and it can be
 //! made again from media; so whoever cannot write it says so and goes on.
 
+mod begun;
+mod found;
 mod last;
 mod link;
 mod list;
@@ -20,7 +22,9 @@ use pellucid_host::DatabaseError;
 use pellucid_keyring::Keyring;
 use pellucid_vfs::seal_request::{offer, prepare_birth, Birth, Offer, Protection};
 
-pub use link::{chain_of, names, KnownManifest, Link};
+pub use begun::Begun;
+pub use found::{look_at, Origin};
+pub use link::{chain_at, chain_of, names, KnownManifest, Link};
 pub use list::{KnownOf, KnownRestore, KnownSet};
 pub use prune::{Plan, Pruning};
 pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
@@ -29,10 +33,11 @@ pub use record::{files_of, whole_name, FamilyFile, RestoreRecord, SetRecord};
 pub const FILE: &str = "msdb.db";
 const WAIT_MS: i32 = 10_000;
 
-/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Four tables of our own: who can open a set,
-/// where a restore went, which sets were overwritten, and the manifests of sets, which stay when a set is pruned.
+/// SQL Server's tables, with its columns. Times are UTC, to the microsecond. Five tables of our own: who can open a set,
+/// where a restore went, which sets were overwritten, the manifests of sets, which stay when a set is pruned, and the files
+/// of sets that were begun.
 pub const SCHEMA: &str = include_str!("schema.sql");
-/// The last two of them, which a history may be too old to have.
+/// The last three of them, which a history may be too old to have.
 const LATER: &str = "CREATE TABLE IF NOT EXISTS ";
 
 /// An open history.

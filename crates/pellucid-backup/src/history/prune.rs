@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pellucid::clock::now_micros;
 use pellucid::hash::hex;
+use pellucid::media::Manifest;
 use pellucid::shown::Shown;
 use pellucid::{Error, Subject};
 use pellucid_files::regular;
@@ -18,7 +19,7 @@ use rustix::fs::{access, Access};
 
 use super::{time_of, History, KnownSet};
 use crate::job::{is_file, url_of, STDIO};
-use crate::restore::{Family, FileSource, Tail};
+use crate::restore::{Family, FamilySet, FileSource, Tail};
 use crate::set::lock_media;
 
 /// What is to go.
@@ -53,8 +54,8 @@ struct OnMedia {
     /// Its identity, in hexadecimal.
     uuid: String,
     files: Vec<PathBuf>,
-    /// The sets that lie in these files: not those that were overwritten.
-    sets: BTreeSet<String>,
+    /// The sets that lie in these files, not those that were overwritten, each with its manifest where the history has that.
+    sets: BTreeMap<String, Option<String>>,
 }
 
 /// Why a file cannot go.
@@ -72,7 +73,7 @@ impl History {
         let old = self.found(&format!("backup_finish_date < {}", time_of(what.limit)))?;
         let media = if what.files { self.on_media()? } else { BTreeMap::new() };
         let (mut plan, going) = self.settle(&old, &media, &what.last, &mut |media, going| {
-            let held = look(media, going, what.missing, false)?;
+            let held = look(media, going, what, false)?;
             Ok(held.into_iter().map(|(path, _)| path).collect::<Vec<_>>())
         })?;
         plan.files = going.into_values().flatten().collect();
@@ -90,13 +91,13 @@ impl History {
         let media = if what.files { self.on_media()? } else { BTreeMap::new() };
         let (mut done, mut going) =
             self.settle(&old, &media, &what.last, &mut |media, going| {
-                look(media, going, what.missing, true)
+                look(media, going, what, true)
             })?;
         // The oldest last, which others may be based on: an error leaves what the rest needs.
         let begun: BTreeMap<_, _> =
             done.sets.iter().map(|set| (set.set.clone(), set.begun.clone())).collect();
         let mut order: Vec<i64> = going.keys().copied().collect();
-        order.sort_by_key(|id| media[id].sets.iter().filter_map(|set| begun.get(set)).min());
+        order.sort_by_key(|id| media[id].sets.keys().filter_map(|set| begun.get(set)).min());
         while let Some(id) = order.pop() {
             let held = going.remove(&id).unwrap_or_default();
             if let Err(stuck) = remove(&held, &mut done.files) {
@@ -134,9 +135,9 @@ impl History {
             let before = staying.len();
             for (id, on) in media {
                 let stays = |set: &&String| !going.contains(*set);
-                if on.sets.iter().any(|set| stays(&set)) {
+                if on.sets.keys().any(|set| stays(&set)) {
                     taken.remove(id);
-                    for set in on.sets.iter().filter(|set| !stays(set)) {
+                    for set in on.sets.keys().filter(|set| !stays(set)) {
                         let why = "other backups in its files stay";
                         staying.entry(set.clone()).or_insert_with(|| why.to_owned());
                     }
@@ -145,7 +146,7 @@ impl History {
                         Ok(held) => drop(taken.insert(*id, held)),
                         Err((path, why)) => {
                             let told = format!("`{}`: {why}", path.shown());
-                            staying.extend(on.sets.iter().map(|set| (set.clone(), told.clone())));
+                            staying.extend(on.sets.keys().map(|set| (set.clone(), told.clone())));
                             stuck.insert(*id, (path, why));
                         }
                     }
@@ -178,11 +179,11 @@ impl History {
             on.uuid = row.text(1);
             on.files.push(PathBuf::from(row.text(2)));
         })?;
-        let query = "SELECT media_set_id, backup_set_uuid FROM backupset WHERE backup_set_id NOT IN (SELECT \
-                     backup_set_id FROM pellucid_gone)";
+        let query = "SELECT media_set_id, backup_set_uuid, manifest FROM backupset LEFT JOIN pellucid_manifest \
+                     USING(backup_set_uuid) WHERE backup_set_id NOT IN (SELECT backup_set_id FROM pellucid_gone)";
         self.handle.rows(query, |row| {
             if let Some(on) = media.get_mut(&row.number(0)) {
-                on.sets.insert(row.text(1));
+                on.sets.insert(row.text(1), (!row.is_null(2)).then(|| row.text(2)));
             }
         })?;
         Ok(media)
@@ -213,9 +214,9 @@ impl History {
 
 impl Plan {
     /// Sets that were to go stay.
-    fn keep(&mut self, which: &BTreeSet<String>, why: &str) {
+    fn keep(&mut self, which: &BTreeMap<String, Option<String>>, why: &str) {
         let all = std::mem::take(&mut self.sets);
-        let (stay, go): (Vec<_>, _) = all.into_iter().partition(|set| which.contains(&set.set));
+        let (stay, go): (Vec<_>, _) = all.into_iter().partition(|set| which.contains_key(&set.set));
         self.sets = go;
         self.kept.extend(stay.into_iter().map(|set| (set, why.to_owned())));
     }
@@ -265,14 +266,14 @@ fn chain_goes(full: &KnownSet, sets: &[KnownSet], goes: &impl Fn(&KnownSet) -> b
 fn look(
     on: &OnMedia,
     going: &BTreeSet<String>,
-    missing: bool,
+    what: &Pruning,
     locked: bool,
 ) -> Result<Held, Stuck> {
     let mut held = Held::new();
     let mut families = Vec::new();
     for path in &on.files {
         let stuck = |why: String| (path.clone(), why);
-        let Some(file) = there(path, missing).map_err(stuck)? else { continue };
+        let Some(file) = there(path, what.missing).map_err(stuck)? else { continue };
         if locked {
             lock_media(&file).map_err(|error| stuck(error.to_string()))?;
         }
@@ -290,12 +291,19 @@ fn look(
     let now = now_micros() / 1_000_000;
     for (path, family) in &families {
         let known = |id: &[u8; 16]| going.contains(&hex(id));
+        // The file says what is in it, and not whoever wrote the set down: another one may have said that it is this one.
+        let is_other = |set: &FamilySet| match on.sets.get(&hex(&set.header.set)) {
+            Some(Some(manifest)) => hex(&Manifest::hash(&set.manifest_bytes)) != *manifest,
+            _ => set.manifest.finished >= what.limit,
+        };
         let why = if hex(&family.header.media_set) != on.uuid {
             "it is another file by now"
         } else if matches!(family.tail, Tail::Damaged(_)) {
             "it is damaged, and what is behind that cannot be known"
         } else if family.sets.iter().any(|set| !known(&set.header.set)) {
             "there is a backup in it that the history does not know; `pellucid history rebuild` reads it"
+        } else if family.sets.iter().any(is_other) {
+            "a backup in it is another one than the history knows"
         } else if family.sets.iter().any(|set| set.header.expires > now) {
             "a backup in it has not expired"
         } else {

@@ -9,6 +9,7 @@ use pellucid::Algorithm;
 use pellucid_host::connection::literal;
 use pellucid_host::DatabaseError;
 
+use super::found::{Change, Origin};
 use super::{hex_of, time_of, History, Link};
 use crate::job::{is_file, STDIO};
 use crate::restore::{Family, Media};
@@ -84,30 +85,48 @@ pub fn files_of(media: &Media) -> Vec<FamilyFile> {
 }
 
 impl History {
-    /// Writes a set down; one that is known already is written anew.
+    /// Writes a set down, and whether it was: what is found changes nothing that is believed more. What is known of the same
+    /// set is written anew.
     ///
     /// # Errors
     /// [`DatabaseError`].
-    pub fn record_set(&self, record: &SetRecord<'_>) -> Result<(), DatabaseError> {
+    pub fn record_set(&self, record: &SetRecord<'_>) -> Result<bool, DatabaseError> {
         self.transaction(|| {
-            let media = self.record_media(record)?;
-            self.insert_set(record, media)?;
-            self.record_link(record)?;
-            self.mark_gone(record, media)
+            let change = self.change_of(record)?;
+            if change == Change::Nothing {
+                return Ok(false);
+            }
+            let (media, is_there) = self.record_media(record)?;
+            if change >= Change::Set {
+                self.insert_set(record, media)?;
+            }
+            if change == Change::Link {
+                self.record_link(record)?;
+            }
+            self.settle_one(&hex(&record.set.set))?;
+            if is_there {
+                self.mark_there(record)?;
+            }
+            self.mark_gone(record, media)?;
+            Ok(true)
         })
     }
 
-    /// Marks the sets that lay in files that this one has replaced, if no other copy of the file is known. This one is
-    /// there, whatever was known of it.
-    fn mark_gone(&self, record: &SetRecord<'_>, media: i64) -> Result<(), DatabaseError> {
-        let set = format!("'{}'", hex(&record.set.set));
+    /// A set that was overwritten has turned up again.
+    fn mark_there(&self, record: &SetRecord<'_>) -> Result<(), DatabaseError> {
         self.handle.run(&format!(
             "DELETE FROM pellucid_gone WHERE backup_set_id = (SELECT backup_set_id FROM backupset WHERE backup_set_uuid = \
-             {set})"
-        ))?;
+             '{}')",
+            hex(&record.set.set)
+        ))
+    }
+
+    /// Marks the sets that lay in files that this one has replaced, if no other copy of the file is known.
+    fn mark_gone(&self, record: &SetRecord<'_>, media: i64) -> Result<(), DatabaseError> {
         if record.replaced.is_empty() {
             return Ok(());
         }
+        let set = format!("'{}'", hex(&record.set.set));
         let paths: Vec<_> = record
             .replaced
             .iter()
@@ -130,7 +149,8 @@ impl History {
         ))
     }
 
-    fn record_media(&self, record: &SetRecord<'_>) -> Result<i64, DatabaseError> {
+    /// The media's number, and whether one of the files is now known as where they are.
+    fn record_media(&self, record: &SetRecord<'_>) -> Result<(i64, bool), DatabaseError> {
         let media = record.media;
         let uuid = hex(&media.media_set);
         self.handle.run(&format!(
@@ -146,19 +166,28 @@ impl History {
         ))?;
         let query = format!("SELECT media_set_id FROM backupmediaset WHERE media_uuid = '{uuid}'");
         let id = self.find(&query)?.unwrap_or(0);
+        let mut is_there = false;
         for file in record.files {
+            let path = literal(&file.path.display().to_string());
+            let place = format!("{id}, {}, '{uuid}-{}'", file.family, file.family);
+            let is_taken = record.link.origin == Origin::Own || self.gives_way(id, file)?;
             // Where it came in from is no place to find it: one that is known is better.
-            let or = if file.path == Path::new(STDIO) { "IGNORE" } else { "REPLACE" };
+            let or = match is_taken && file.path != Path::new(STDIO) {
+                true => "REPLACE",
+                false => "IGNORE",
+            };
             self.handle.run(&format!(
-                "INSERT OR {or} INTO backupmediafamily VALUES ({id}, {}, '{uuid}-{}', 1, NULL, {}, {DEVICE_DISK}, \
-                 512, {})",
-                file.family,
-                file.family,
-                literal(&file.path.display().to_string()),
+                "INSERT OR {or} INTO backupmediafamily VALUES ({place}, 1, NULL, {path}, {DEVICE_DISK}, 512, {})",
                 file.mirror,
             ))?;
+            let known = format!(
+                "SELECT count(*) FROM backupmediafamily WHERE media_set_id = {id} AND family_sequence_number = {} AND \
+                 mirror = {} AND physical_device_name = {path}",
+                file.family, file.mirror,
+            );
+            is_there |= self.find(&known)? == Some(1);
         }
-        Ok(id)
+        Ok((id, is_there))
     }
 
     fn insert_set(&self, record: &SetRecord<'_>, media: i64) -> Result<(), DatabaseError> {

@@ -33,4 +33,6 @@ CREATE TABLE pellucid_restore(
   restore_history_id INTEGER PRIMARY KEY, seconds REAL, bytes INTEGER);
 CREATE TABLE IF NOT EXISTS pellucid_gone(backup_set_id INTEGER PRIMARY KEY, gone_date TEXT, gone_for TEXT);
 CREATE TABLE IF NOT EXISTS pellucid_manifest(
-  backup_set_uuid TEXT PRIMARY KEY, chain TEXT, manifest TEXT, manifest_before TEXT, signer TEXT, is_own INTEGER)
+  backup_set_uuid TEXT PRIMARY KEY, chain TEXT, manifest TEXT, manifest_before TEXT, signer TEXT, is_own INTEGER);
+CREATE TABLE IF NOT EXISTS pellucid_begun(
+  backup_set_uuid TEXT, number INTEGER, physical_device_name TEXT, PRIMARY KEY(backup_set_uuid, number))

@@ -31,9 +31,9 @@ use super::seal::{seal, signer, thumbprint};
 use super::standing::{standing_to_build_on, Looked};
 use super::targets::{is_file, new_name, Targets};
 use crate::history;
-use crate::history::{chain_of, FamilyFile, History, Link, SetRecord};
+use crate::history::{chain_at, chain_of, Begun, FamilyFile, History, Link, Origin, SetRecord};
 use crate::restore::OpenSet;
-use crate::set::{write_set, Base, NewSet, Options, PageSource, Spool, Written};
+use crate::set::{write_set_telling, Base, NewSet, Options, PageSource, Spool, Written};
 use crate::snapshot::Snapshot;
 
 /// The step of a backup.
@@ -110,6 +110,9 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     let database = database.map_err(|e| Error::io(Subject::File(job.database.clone()), e))?;
     job.files.spare(&database, job.rules.existing, job.differential.as_deref())?;
     let base = base(job, was_sealed, &credentials)?;
+    settle_chain(job, before.as_ref());
+    // Dropped behind the files.
+    let mut known = BegunSet::default();
     let mut targets =
         Targets::prepare(&job.files, &job.rules, media_header, expected_bytes(&database))?;
 
@@ -154,6 +157,9 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     if let (Some(full), Some(own)) = (&base, &mut header.version2) {
         own.base = full.hash;
     }
+    let thumbprint = signer.as_ref().map(|own| *own.public().thumbprint());
+    let files = job.files.present(&[]);
+    let to_begin = Begun::new(&header, &description, thumbprint, &files);
     let set = NewSet { header, description, keys: keys.as_ref(), signer: signer.as_ref() };
     let mut held = None;
     let (all, page_size) = (set.header.pages, set.header.page_size);
@@ -169,9 +175,10 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
             continue_after_error: job.continue_after_error,
         };
         let base = base.as_ref().map(|full| &full.pages);
-        Ok(write_set(source, &set, base, targets.families(), &options, &mut |done, stored| {
-            tell(Phase::Writing, done, stored);
-        })?)
+        let mut tell = |done, stored| tell(Phase::Writing, done, stored);
+        let mut commits = |hash| known.write_down(&to_begin, hash);
+        let families = targets.families();
+        Ok(write_set_telling(source, &set, base, families, &options, &mut tell, &mut commits)?)
     };
     let written = if snapshot.lets_write() || job.no_spool {
         let written = write(&mut snapshot.reader()?, &mut tell)?;
@@ -194,6 +201,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     let mut replaced = targets.replaced().to_vec();
     replaced.retain(|path| !fenced.contains(path) && !fenced.contains(&new_name(path)));
     targets.finish(&fenced)?;
+    known.keep();
     let manifest = &written.manifest;
     let files = job.files.present(&fenced);
     if can_be_read {
@@ -206,11 +214,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         description: &description,
         files: &files,
         replaced: &replaced,
-        link: Link {
-            manifest: written.hash,
-            signer: signer.as_ref().map(|own| *own.public().thumbprint()),
-            is_own: true,
-        },
+        link: Link { manifest: written.hash, signer: thumbprint, origin: Origin::Own },
     };
     let unrecorded = history::told(record_set(&record));
     let cleared = clear_away(job);
@@ -264,7 +268,7 @@ fn empty(database: &Path) -> DatabaseError {
 
 fn record_set(record: &SetRecord<'_>) -> Result<(), DatabaseError> {
     match History::open_or_begin()? {
-        Some(history) => history.record_set(record),
+        Some(history) => history.record_set(record).map(drop),
         None => Ok(()),
     }
 }
@@ -499,6 +503,42 @@ fn description(job: &Job) -> Description {
     }
     // A name from the system may have control characters; a name from the caller was checked.
     .readable()
+}
+
+/// Looks whether backups of the database that were stopped before the history knew of them were finished.
+fn settle_chain(job: &Job, sealed: Option<&Header>) {
+    let chain =
+        chain_at(sealed.map_or([0; 16], |header| header.file_id), &full_name(&job.database));
+    // A history that cannot be read or written counts as none.
+    if let (Some(chain), Ok(Some(history))) = (chain, History::open()) {
+        let _ = history.settle_begun(&chain);
+    }
+}
+
+/// The set that is being written, which the history knows as begun. A drop before [`BegunSet::keep`] takes that back if the
+/// set is not there.
+#[derive(Debug, Default)]
+struct BegunSet(Option<[u8; 16]>);
+
+impl BegunSet {
+    /// Without a history, or with one that cannot be written, it is known when it is finished.
+    fn write_down(&mut self, begun: &Begun<'_>, manifest: [u8; 32]) {
+        if let Ok(Some(history)) = History::open_or_begin() {
+            self.0 = history.begin_set(begun, manifest).is_ok().then_some(begun.set);
+        }
+    }
+
+    fn keep(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for BegunSet {
+    fn drop(&mut self) {
+        if let (Some(set), Ok(Some(history))) = (self.0, History::open()) {
+            let _ = history.forget_begun(&set);
+        }
+    }
 }
 
 /// Makes a database's name: that of its file without the last extension.

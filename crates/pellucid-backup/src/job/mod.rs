@@ -36,5 +36,5 @@ pub use standing::{standing, standing_of_base, Looked};
 pub(crate) use store::url_of;
 pub use store::{use_store, Commit, Created, Store};
 pub use targets::Files;
-pub(crate) use targets::{is_file, STDIO};
+pub(crate) use targets::{is_file, new_name, STDIO};
 pub use working::remove_working_files;

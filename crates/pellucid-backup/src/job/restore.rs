@@ -218,7 +218,10 @@ fn write_down(
             description: set.description(),
             files: &files_of(media),
             replaced: &[],
-            link: Link::found(set.hash(), set.signer()),
+            link: match set.header().algorithm {
+                Some(_) => Link::proven(set.hash(), set.signer()),
+                None => Link::seen(set.hash()),
+            },
         })?;
     }
     history.record_restore(record)

@@ -14,7 +14,7 @@ mod write;
 pub use families::FamilyTarget;
 pub use sink::{lock_media, unlock_media, FileSink, MediaSink, NullSink, StdoutSink};
 pub use spool::{nameless, Spool};
-pub use write::{write_set, Base, NewSet, Options, Written};
+pub use write::{write_set, write_set_telling, Base, NewSet, Options, Written};
 
 use pellucid::error::Result;
 

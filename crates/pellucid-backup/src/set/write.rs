@@ -88,6 +88,22 @@ pub fn write_set(
     options: &Options,
     progress: &mut dyn FnMut(u32, u64),
 ) -> Result<Written> {
+    write_set_telling(source, set, base, targets, options, progress, &mut |_| ())
+}
+
+/// The same. Before the manifest is anywhere, and everything else is, `commits` is told its hash.
+///
+/// # Errors
+/// As [`write_set`].
+pub fn write_set_telling(
+    source: &mut dyn PageSource,
+    set: &NewSet<'_>,
+    base: Option<&Base>,
+    targets: &mut [FamilyTarget],
+    options: &Options,
+    progress: &mut dyn FnMut(u32, u64),
+    commits: &mut dyn FnMut([u8; 32]),
+) -> Result<Written> {
     let mut families = begin(set, targets)?;
     let missing = write_pages(source, set, base, &mut families, options, progress)?;
     let index_offset = families.first().map_or(0, FamilyWriter::bytes);
@@ -119,12 +135,14 @@ pub fn write_set(
         manifest.sign(set.signer)?;
     }
     let bytes = manifest.encode(set.keys)?;
+    let hash = Manifest::hash(&bytes);
+    commits(hash);
     for family in &mut families {
         family.commit(&bytes)?;
     }
     drop(families);
     let fenced = targets.iter_mut().flat_map(FamilyTarget::fenced).collect();
-    Ok(Written { manifest, hash: Manifest::hash(&bytes), fenced, missing })
+    Ok(Written { manifest, hash, fenced, missing })
 }
 
 fn begin<'a>(set: &NewSet<'_>, targets: &'a mut [FamilyTarget]) -> Result<Vec<FamilyWriter<'a>>> {

@@ -43,6 +43,8 @@ mod functions;
 mod guide;
 mod held_by;
 mod history;
+mod history_begun;
+mod history_found;
 mod history_last;
 mod hostile;
 mod idle;

@@ -6,7 +6,7 @@ use pellucid::hash::hex;
 use pellucid::media::{Compression, Description, Kind, Manifest};
 use pellucid::protector::Protector;
 use pellucid::Algorithm;
-use pellucid_backup::history::{files_of, History, Link, SetRecord};
+use pellucid_backup::history::{files_of, look_at, History, SetRecord};
 use pellucid_backup::job::{open_media, refuse_looked_at, standing, Believe, Chain, Looked};
 use pellucid_backup::restore::{same_manifest, verify_checksums, FamilySet, Media, Signer};
 use pellucid_tsql::ast::{Inspect, InspectKind, RestoreFlag};
@@ -275,22 +275,21 @@ impl Session {
     }
 
     fn load_history(&mut self, media: &Media, position: u32) -> pellucid::Result<()> {
-        let facts = self.facts(media, position)?.unwrap_or_default();
         let sets = media.set(position)?;
         let Some((_, set)) = sets.iter().flatten().next() else { return Ok(()) };
         let credentials = Credentials::gather(&Request::default())?.for_many();
-        let signer = Signer::of(&set.header, &set.manifest, &credentials)?;
+        let (description, link) = look_at(media, position, &credentials)?;
         let record = SetRecord {
             media: media.header(),
             set: &set.header,
             manifest: &set.manifest,
-            description: &facts,
+            description: &description.unwrap_or_default(),
             files: &files_of(media),
             replaced: &[],
-            link: Link::found(Manifest::hash(&set.manifest_bytes), &signer),
+            link,
         };
         let written = History::open_or_begin().and_then(|history| match history {
-            Some(history) => history.record_set(&record),
+            Some(history) => history.record_set(&record).map(drop),
             None => Ok(()),
         });
         if let Err(error) = written {
