@@ -366,8 +366,8 @@ fn write_down(
                 written += 1;
             } else {
                 output.warning(format!(
-                    "`{}`: set {position} is not written down: the history knows another one of its identity, which it \
-                     believes more",
+                    "`{}`: set {position} is not written down: the history knows one of its identity, which it believes \
+                     more",
                     family.source.name().shown()
                 ));
             }

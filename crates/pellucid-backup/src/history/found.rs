@@ -60,7 +60,12 @@ pub fn look_at(
     // Whether it has to be signed is asked by whoever restores it.
     match OpenSet::open_as_it_is(media, position, keys) {
         Ok(set) => Ok((Some(set.description().clone()), Link::proven(set.hash(), set.signer()))),
-        Err(Error::MissingKey { .. } | Error::Message { .. }) => Ok((None, seen)),
+        Err(
+            Error::MissingKey { .. }
+            | Error::Message { .. }
+            | Error::Unsupported { .. }
+            | Error::LimitReached { .. },
+        ) => Ok((None, seen)),
         Err(error) => Err(error),
     }
 }
@@ -68,7 +73,7 @@ pub fn look_at(
 /// What a set may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Change {
-    /// Nothing: another set of its identity is believed more.
+    /// Nothing: one of its identity is believed more.
     Nothing,
     /// Where it lies.
     Place,
@@ -79,40 +84,47 @@ pub(super) enum Change {
 }
 
 impl History {
-    /// What a set may change of what is known.
+    /// What a set may change of what is known, and whether it is believed where its media lie.
     pub(super) fn change_of(
         &self,
         record: &SetRecord<'_>,
-    ) -> std::result::Result<Change, DatabaseError> {
+    ) -> std::result::Result<(Change, bool), DatabaseError> {
         let (uuid, manifest) = (hex(&record.set.set), hex(&record.link.manifest));
         let origin = record.link.origin;
         if origin == Origin::Own {
-            return Ok(Change::Link);
+            return Ok((Change::Link, true));
         }
-        let (mut link, mut on) = (None, None);
+        let is_proven = origin == Origin::Proven;
+        let mut link = None;
         self.handle.rows(
             &format!(
                 "SELECT is_own IS NOT NULL, manifest = '{manifest}' FROM pellucid_manifest WHERE backup_set_uuid = '{uuid}'"
             ),
             |row| link = Some((row.number(0) != 0, row.number(1) != 0)),
         )?;
-        self.handle.rows(
-            &format!(
-                "SELECT media_uuid FROM backupset JOIN backupmediaset USING(media_set_id) WHERE backup_set_uuid = '{uuid}'"
-            ),
-            |row| on = Some(row.text(0)),
-        )?;
-        let is_proven = origin == Origin::Proven;
-        Ok(match link {
-            None if is_proven || on.is_none() => Change::Link,
-            // It is known from before manifests were kept.
-            None if on == Some(hex(&record.media.media_set)) => Change::Place,
+        let set = format!("SELECT count(*) FROM backupset WHERE backup_set_uuid = '{uuid}'");
+        let is_known = self.find(&set)? == Some(1);
+        let change = match link {
+            // One that is known has been since before manifests were kept.
+            None if is_proven || !is_known => Change::Link,
             None => Change::Nothing,
             Some((false, _)) if is_proven => Change::Link,
-            Some((_, true)) if is_proven || on.is_none() => Change::Set,
+            Some((_, true)) if is_proven || !is_known => Change::Set,
             Some((_, true)) => Change::Place,
             Some((_, false)) => Change::Nothing,
-        })
+        };
+        let is_placed = is_proven || link == Some((true, true)) || !self.believes_media(record)?;
+        Ok((change, is_placed))
+    }
+
+    /// Whether any set of its media is known that not just anybody can have made.
+    fn believes_media(&self, record: &SetRecord<'_>) -> std::result::Result<bool, DatabaseError> {
+        let query = format!(
+            "SELECT count(*) FROM backupset JOIN backupmediaset USING(media_set_id) LEFT JOIN pellucid_manifest p \
+             USING(backup_set_uuid) WHERE media_uuid = '{}' AND (p.manifest IS NULL OR is_own IS NOT NULL)",
+            hex(&record.media.media_set)
+        );
+        Ok(self.find(&query)?.unwrap_or(0) > 0)
     }
 
     /// Whether the name that is known of a file of media gives way to one where it was found. A copy that somebody restored

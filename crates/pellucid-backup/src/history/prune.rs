@@ -289,6 +289,7 @@ fn look(
         families.iter_mut().for_each(|(_, family)| family.commit_by(&newest));
     }
     let now = now_micros() / 1_000_000;
+    let mut at = BTreeMap::new();
     for (path, family) in &families {
         let known = |id: &[u8; 16]| going.contains(&hex(id));
         // The file says what is in it, and not whoever wrote the set down: another one may have said that it is this one.
@@ -296,8 +297,13 @@ fn look(
             Some(Some(manifest)) => hex(&Manifest::hash(&set.manifest_bytes)) != *manifest,
             _ => set.manifest.finished >= what.limit,
         };
+        let disagrees = |set: &FamilySet| {
+            *at.entry(set.header.position).or_insert(set.header.set) != set.header.set
+        };
         let why = if hex(&family.header.media_set) != on.uuid {
             "it is another file by now"
+        } else if family.sets.iter().any(disagrees) {
+            "it holds another backup than another file of its media"
         } else if matches!(family.tail, Tail::Damaged(_)) {
             "it is damaged, and what is behind that cannot be known"
         } else if family.sets.iter().any(|set| !known(&set.header.set)) {

@@ -92,11 +92,11 @@ impl History {
     /// [`DatabaseError`].
     pub fn record_set(&self, record: &SetRecord<'_>) -> Result<bool, DatabaseError> {
         self.transaction(|| {
-            let change = self.change_of(record)?;
+            let (change, is_placed) = self.change_of(record)?;
             if change == Change::Nothing {
                 return Ok(false);
             }
-            let (media, is_there) = self.record_media(record)?;
+            let (media, is_there) = self.record_media(record, is_placed)?;
             if change >= Change::Set {
                 self.insert_set(record, media)?;
             }
@@ -149,8 +149,13 @@ impl History {
         ))
     }
 
-    /// The media's number, and whether one of the files is now known as where they are.
-    fn record_media(&self, record: &SetRecord<'_>) -> Result<(i64, bool), DatabaseError> {
+    /// The media's number, and whether one of the files is now known as where they are. None is added unless it is believed
+    /// that they are there.
+    fn record_media(
+        &self,
+        record: &SetRecord<'_>,
+        is_placed: bool,
+    ) -> Result<(i64, bool), DatabaseError> {
         let media = record.media;
         let uuid = hex(&media.media_set);
         self.handle.run(&format!(
@@ -176,10 +181,12 @@ impl History {
                 true => "REPLACE",
                 false => "IGNORE",
             };
-            self.handle.run(&format!(
-                "INSERT OR {or} INTO backupmediafamily VALUES ({place}, 1, NULL, {path}, {DEVICE_DISK}, 512, {})",
-                file.mirror,
-            ))?;
+            if is_placed {
+                self.handle.run(&format!(
+                    "INSERT OR {or} INTO backupmediafamily VALUES ({place}, 1, NULL, {path}, {DEVICE_DISK}, 512, {})",
+                    file.mirror,
+                ))?;
+            }
             let known = format!(
                 "SELECT count(*) FROM backupmediafamily WHERE media_set_id = {id} AND family_sequence_number = {} AND \
                  mirror = {} AND physical_device_name = {path}",

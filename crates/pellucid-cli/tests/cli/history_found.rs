@@ -7,13 +7,13 @@
 
 use std::path::Path;
 
-use pellucid::media::{Description, Manifest, SetHeader, SetKeys};
+use pellucid::media::{Description, Manifest, MediaHeader, SetHeader, SetKeys};
 use pellucid::Dek;
 use pellucid_backup::restore::{Family, FileSource};
 use pellucid_backup::set::{write_set, FamilyTarget, FileSink, NewSet, Options, PageSource};
 use serde_json::Value;
 
-use crate::support::{edit, history, said, sha256, Place, Said, PELLUCID};
+use crate::support::{edit, history, said, Place, Said, PELLUCID};
 
 const MEDIA_HEADER: usize = 4096;
 /// 2020, in microseconds since 1970.
@@ -51,10 +51,13 @@ fn rebuild(place: &Place, media: &str) -> String {
     said.stderr
 }
 
+fn family(path: &Path) -> Family {
+    Family::open(Box::new(FileSource::open(path).unwrap())).unwrap()
+}
+
 /// The header of a set.
 fn header(path: &Path, position: usize) -> SetHeader {
-    let family = Family::open(Box::new(FileSource::open(path).unwrap())).unwrap();
-    family.sets[position - 1].header.clone()
+    family(path).sets[position - 1].header.clone()
 }
 
 struct Zeros;
@@ -68,12 +71,14 @@ impl PageSource for Zeros {
 
 /// Makes `path` media with a set of this header, sealed under some key, that was finished long ago.
 fn forge(path: &Path, header: SetHeader) {
-    edit(path, |bytes| {
-        bytes.truncate(MEDIA_HEADER);
-        bytes[32..48].copy_from_slice(&header.media_set);
-        let sum = sha256(&bytes[..4064]);
-        bytes[4064..].copy_from_slice(&sum);
-    });
+    forge_copy(path, header, 0);
+}
+
+/// The same, as a copy of this number.
+fn forge_copy(path: &Path, header: SetHeader, mirror: u8) {
+    let media = family(path).header;
+    let media = MediaHeader { media_set: header.media_set, mirror, mirrors: mirror + 1, ..media };
+    std::fs::write(path, media.encode().unwrap()).unwrap();
     let keys = SetKeys::derive(&Dek::random().unwrap(), &header.set, header.algorithm.unwrap());
     let keys = keys.unwrap();
     let description = Description::default();
@@ -179,13 +184,26 @@ fn a_forged_set_removes_no_file() {
         assert!(place.path("a.bak").exists());
     }
     // What was read is what it is compared with.
-    rebuild(&place, "a.bak");
     let place = scene();
     std::fs::remove_file(place.path("keys/msdb.db")).unwrap();
     rebuild(&place, "evil.bak");
     let prune = ["history", "prune", "--older-than", "0", "--files", "--apply", "--last", ""];
     place.pellucid(&prune).succeeded();
     assert!(!place.path("evil.bak").exists());
+}
+
+/// It says that it is a copy of media that this instance wrote.
+#[test]
+fn a_forged_copy_hides_no_last_backup() {
+    let place = scene();
+    let (own, evil) = (header(&place.path("a.bak"), 1), header(&place.path("evil.bak"), 1));
+    let forged = SetHeader { media_set: own.media_set, begun: own.begun + 1, ..evil };
+    forge_copy(&place.path("evil.bak"), forged, 1);
+    rebuild(&place, "evil.bak");
+    let prune = ["history", "prune", "--older-than", "0", "--files", "--apply"];
+    place.pellucid(&prune).succeeded();
+    assert!(place.path("a.bak").exists() && files(&place).contains(&"a.bak".to_owned()));
+    assert!(!files(&place).contains(&"evil.bak".to_owned()));
 }
 
 /// Of a plain database anybody makes a set that looks like a newer one.
