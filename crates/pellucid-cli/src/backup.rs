@@ -7,7 +7,7 @@ mod names;
 mod restore;
 mod verify;
 
-pub use look::{described, files, header, label, FilesArgs, HeaderArgs, LabelArgs};
+pub use look::{files, header, label, FilesArgs, HeaderArgs, LabelArgs};
 pub use make::{run as back_up, BackupArgs};
 pub use restore::{run as restore, RestoreArgs};
 pub use verify::{run as verify, VerifyArgs};
