@@ -6,7 +6,7 @@
 use crate::bench::Bench;
 use crate::bounds::Bounds;
 use crate::class::{Class, Role};
-use crate::cuts::judge;
+use crate::cuts::{check_alarm, judge};
 use crate::disk::{Disk, Image, Loss, Syncs};
 use crate::memory;
 use crate::rows;
@@ -161,6 +161,9 @@ pub fn inject(
         println!("{name}");
         trace.explain(0, trace.events.len());
     }
+    let commits =
+        |step: &Step| matches!(step, Step::Commit { .. } | Step::TakenBack(_) | Step::Savepoint(_));
+    let a_commit_failed = told.iter().any(|(step, _)| commits(step));
     let mut random = Random(injection.at);
     for loss in [Loss::Everything, Loss::Nothing, Loss::draw(&mut random)] {
         if loss == Loss::Nothing || bounds.promises_anything() {
@@ -169,6 +172,7 @@ pub fn inject(
             tally.images += 1;
             // A commit that failed may be in or not.
             let is_state = |_, found: &State| work.history.contains(found);
+            check_alarm(bench, &scenario, &image, a_commit_failed, &name, tally);
             judge(bench, &scenario, &image, bounds.least(loss).., is_state, &name, tally);
         }
     }

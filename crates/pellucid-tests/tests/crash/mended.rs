@@ -6,7 +6,7 @@ use pellucid_engine::scan::{Doing, Ended, Target};
 use rusqlite::{Connection, ErrorCode};
 
 use crate::bench::Bench;
-use crate::cuts::{cut, judge, record, Plan};
+use crate::cuts::{check_alarm, cut, judge, record, Plan};
 use crate::disk::{Image, Syncs};
 use crate::faults::What;
 use crate::inject_all;
@@ -97,6 +97,7 @@ fn a_header_survives_two_cuts() {
         let name = format!("torn at {offset}");
         // A commit that failed may be in or not.
         let is_state = |_, found: &State| work.history.contains(found);
+        check_alarm(&bench, &scenario, &image, false, &name, &mut tally);
         judge(&bench, &scenario, &image, 1.., is_state, &name, &mut tally);
         database[*offset as usize..][..bytes.len()].copy_from_slice(bytes);
         torn += 1;
