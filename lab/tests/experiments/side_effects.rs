@@ -35,13 +35,13 @@ fn check_loaded(session: &Records) {
             let of = |side, what| session.value(cell, side, what, round);
             for side in session.sides() {
                 assert!(of(side, "elapsed_s") > 0.0, "{cell}");
-                // More than SQLite's page cache, else nothing would spill.
-                assert!(of(side, "temporary_bytes") > 1e6, "{cell} {side}");
             }
+            // More than SQLite's page cache, else nothing would spill.
+            assert!(of("plain", "temporary_bytes") > 1e6, "{cell}");
             assert_eq!(of("plain", "returned_rows"), of("loaded", "returned_rows"), "{cell}");
-            // Sealed blocks are longer by their tags.
+            // Sealed blocks are longer by their tags; those that fit stay in memory.
             let ratio = of("loaded", "temporary_bytes") / of("plain", "temporary_bytes");
-            assert!((0.5..2.0).contains(&ratio), "{cell}: {ratio}");
+            assert!(ratio < 2.0, "{cell}: {ratio}");
         }
     }
     assert_eq!(session.value("sort that spills", "loaded", "returned_rows", 1), rows);

@@ -32,6 +32,7 @@ pub fn entry() {
                 connection = Some(opened);
                 String::new()
             }),
+            "fork" => Ok(forked(connection.as_ref().unwrap(), rest)),
             "close" => {
                 connection = None;
                 Ok(String::new())
@@ -48,6 +49,25 @@ pub fn entry() {
         }
     }
     std::process::exit(0);
+}
+
+/// What a forked child writes by its parent's connection, and by one of its own: 1 and 2, or nothing. Forked here, where no other
+/// thread has a lock of SQLite's.
+fn forked(connection: &Connection, uri: &str) -> String {
+    let insert = "INSERT INTO t VALUES(-1)";
+    // SAFETY: the child makes calls of SQLite's alone, as the program does that this is about, and ends without unwinding.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let wrote = connection.execute_batch(insert).is_ok();
+        // SQLite has the parent's `-shm` for a connection of the child's own, too, without its locks.
+        let own = open(uri).and_then(|own| own.execute_batch(insert));
+        // SAFETY: ends the process at once.
+        unsafe { libc::_exit(i32::from(wrote) + 2 * i32::from(own.is_ok())) };
+    }
+    let mut status = 0;
+    // SAFETY: the child of above; `status` is valid for a write.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    (status >> 8).to_string()
 }
 
 /// Writes and reads until it is killed; says what it is about to commit, and when COMMIT has returned.

@@ -362,27 +362,16 @@ fn the_flag_moves_while_nobody_has_the_database_open() {
 #[test]
 fn a_child_uses_no_connection_of_its_parent() {
     let bench = Bench::new();
-    let connection = bench.connect();
-    connection.execute_batch("INSERT INTO t VALUES(2)").unwrap();
-    // SAFETY: the child makes calls of SQLite's alone, as the program does that this is about, and ends without unwinding.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let wrote = connection.execute_batch("INSERT INTO t VALUES(-1)").is_ok();
-        // SQLite has the parent's `-shm` for a connection of the child's own, too, without its locks.
-        let own = open(&format!("file:{}?vfs=pellucid", bench.database().display()));
-        let own = own.and_then(|own| own.execute_batch("INSERT INTO t VALUES(-1)"));
-        // SAFETY: ends the process at once.
-        unsafe { libc::_exit(i32::from(wrote) + 2 * i32::from(own.is_ok())) };
-    }
-    let mut status = 0;
-    // SAFETY: the child of above; `status` is valid for a write.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "what the child did: {}", status >> 8);
-    connection.execute_batch("INSERT INTO t VALUES(3)").unwrap();
-    assert_eq!(rows(&connection), [1, 2, 3]);
+    let mut parent = Child::start();
+    parent.open(&bench.database()).unwrap();
+    parent.sql("INSERT INTO t VALUES(2)").unwrap();
+    let uri = format!("file:{}?vfs=pellucid", bench.database().display());
+    assert_eq!(parent.tell(&format!("fork {uri}")).unwrap(), "0", "what the child wrote");
+    parent.sql("INSERT INTO t VALUES(3)").unwrap();
+    assert_eq!(parent.sql("SELECT x FROM t ORDER BY x").unwrap(), "1 2 3");
     let mut other = Child::start();
     other.open(&bench.database()).unwrap();
     other.sql("INSERT INTO t VALUES(4)").unwrap();
-    drop((connection, other));
+    drop((parent, other));
     assert_eq!(bench.rows(), [1, 2, 3, 4]);
 }
