@@ -75,6 +75,8 @@ static void look(int fd, const unsigned char *data, size_t bytes, off64_t at) {
     path[length] = 0;
     if (strncmp(path, dir, strlen(dir)) != 0) return;
     if (ends_with(path, "-shm")) return;
+    /* The rest of a log that is kept aside: its units were noted when they were sealed. */
+    if (strstr(path, "-wal-lost-") || strstr(path, "-wal-maybe-lost-")) return;
     if (ends_with(path, "-wal")) {
         if (at >= 32) run_of_units('W', data, bytes, page + 24);
     } else if (ends_with(path, "-journal")) {
