@@ -6,13 +6,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::BTreeMap;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use pellucid_tests::content::{self, directory_in_memory, seal_new_databases};
+use pellucid_tests::file_objects::FileObjects;
 use rusqlite::{ffi, Connection};
 
 // Where the number of frames, `nBackfill`, `nBackfillAttempted` and the pages of the first frames lie in `-shm` (SQLite's WAL-mode
@@ -23,7 +24,7 @@ const TO_BRING_IN_AT: u64 = 128;
 const PAGES_AT: u64 = 136;
 const CKPT_LOCK: c_int = 1;
 const READ0_LOCK: c_int = 3;
-const PAGE_BYTES: i64 = 4096;
+const PAGE_BYTES: usize = 4096;
 const ROW_BYTES: usize = 3000;
 
 /// The limit is the process's.
@@ -155,7 +156,7 @@ fn so_it_is_where_another_connection_appends_meanwhile() {
     insert(&writer, 8);
     let other = bench.open();
     has(&other, 108);
-    let files = Files::of(&writer);
+    let files = FileObjects::of(&writer);
     let index = OpenOptions::new().read(true).write(true).open(bench.path("-shm")).unwrap();
     let word = |at: u64| {
         let mut word = [0; 4];
@@ -174,7 +175,9 @@ fn so_it_is_where_another_connection_appends_meanwhile() {
     let limited = Limit::of(length + 4096);
     files.control(ffi::SQLITE_FCNTL_CKPT_START);
     for (page, frame) in &last {
-        assert_eq!(files.copy(*page, *frame), ffi::SQLITE_OK);
+        let content = files.read_frame(*frame, PAGE_BYTES);
+        let at = (*page as usize - 1) * PAGE_BYTES;
+        assert_eq!(files.write(&content, at), ffi::SQLITE_OK);
     }
     insert(&other, 1);
     files.control(ffi::SQLITE_FCNTL_CKPT_DONE);
@@ -189,58 +192,6 @@ fn so_it_is_where_another_connection_appends_meanwhile() {
     assert_eq!(checkpoint(&writer, "TRUNCATE").unwrap(), (0, 0, 0));
     drop((writer, other));
     has(&bench.open(), 109);
-}
-
-/// The file objects of a connection's database and of its log.
-struct Files {
-    database: *mut ffi::sqlite3_file,
-    log: *mut ffi::sqlite3_file,
-}
-
-impl Files {
-    fn of(connection: &Connection) -> Self {
-        let file = |op: c_int| {
-            let mut file: *mut ffi::sqlite3_file = std::ptr::null_mut();
-            let argument: *mut c_void = std::ptr::addr_of_mut!(file).cast();
-            // SAFETY: both operations give a pointer to a file object of an open connection.
-            let code = unsafe {
-                ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), op, argument)
-            };
-            assert!(code == ffi::SQLITE_OK && !file.is_null());
-            file
-        };
-        Self {
-            database: file(ffi::SQLITE_FCNTL_FILE_POINTER),
-            log: file(ffi::SQLITE_FCNTL_JOURNAL_POINTER),
-        }
-    }
-
-    fn shm_lock(&self, lock: c_int, flags: c_int) -> c_int {
-        // SAFETY: the file is open, and its index is mapped.
-        unsafe { (*(*self.database).pMethods).xShmLock.unwrap()(self.database, lock, 1, flags) }
-    }
-
-    fn control(&self, op: c_int) {
-        // SAFETY: the file is open; the operation takes no argument.
-        unsafe {
-            let control = (*(*self.database).pMethods).xFileControl.unwrap();
-            control(self.database, op, std::ptr::null_mut());
-        }
-    }
-
-    /// Brings one frame in.
-    fn copy(&self, page: u32, frame: u32) -> c_int {
-        let mut bytes = vec![0u8; PAGE_BYTES as usize];
-        let at = 32 + i64::from(frame - 1) * (PAGE_BYTES + 24) + 24;
-        let length = PAGE_BYTES as c_int;
-        // SAFETY: both files are open, and the buffer has a page.
-        unsafe {
-            let read = (*(*self.log).pMethods).xRead.unwrap();
-            assert_eq!(read(self.log, bytes.as_mut_ptr().cast(), length, at), ffi::SQLITE_OK);
-            let write = (*(*self.database).pMethods).xWrite.unwrap();
-            write(self.database, bytes.as_ptr().cast(), length, i64::from(page - 1) * PAGE_BYTES)
-        }
-    }
 }
 
 #[test]

@@ -6,7 +6,6 @@
 //! has everything. Frames that never counted, of what was rolled back or of an earlier run of the log, are entered in it as well. What a checkpoint may write is tried by the file objects themselves, without SQLite between.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::ffi::{c_int, c_void};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -15,6 +14,7 @@ use pellucid_host::code::last_report;
 use rusqlite::{ffi, Connection};
 
 use pellucid_tests::content::{self, directory_in_memory, seal_new_databases};
+use pellucid_tests::file_objects::FileObjects;
 
 const PAGE: usize = 1024;
 const REGION: u64 = 16384;
@@ -371,63 +371,17 @@ fn check_names_a_frame_that_the_index_says_is_of_another_page() {
     drop(writer);
 }
 
-/// The file objects of a connection's database and of its log, called as SQLite calls them.
-struct Files {
-    database: *mut ffi::sqlite3_file,
-    log: *mut ffi::sqlite3_file,
-}
-
-impl Files {
-    fn of(connection: &Connection) -> Self {
-        let file = |op: c_int| {
-            let mut file: *mut ffi::sqlite3_file = std::ptr::null_mut();
-            let argument: *mut c_void = std::ptr::addr_of_mut!(file).cast();
-            // SAFETY: both operations give a pointer to a file object of an open connection.
-            let code = unsafe {
-                ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), op, argument)
-            };
-            assert_eq!(code, ffi::SQLITE_OK);
-            assert!(!file.is_null());
-            file
-        };
-        Self {
-            database: file(ffi::SQLITE_FCNTL_FILE_POINTER),
-            log: file(ffi::SQLITE_FCNTL_JOURNAL_POINTER),
-        }
-    }
-
-    fn read_frame(&self, frame: u32) -> Vec<u8> {
-        let mut page = vec![0u8; PAGE];
-        let at = 32 + i64::from(frame - 1) * (PAGE as i64 + 24) + 24;
-        // SAFETY: the file is open, and the buffer has room.
-        let code = unsafe {
-            let read = (*(*self.log).pMethods).xRead.unwrap();
-            read(self.log, page.as_mut_ptr().cast(), PAGE as c_int, at)
-        };
-        assert_eq!(code, ffi::SQLITE_OK);
-        page
-    }
-
-    fn write(&self, bytes: &[u8], at: usize) -> c_int {
-        // SAFETY: the file is open, and the bytes are there.
-        unsafe {
-            let write = (*(*self.database).pMethods).xWrite.unwrap();
-            write(self.database, bytes.as_ptr().cast(), bytes.len() as c_int, at as i64)
-        }
-    }
-}
-
 #[test]
 fn only_the_page_of_the_frame_read_last_is_written_while_a_log_is_open() {
     let bench = Bench::new();
     let (writer, [users, admins]) = bench.filled("", 0);
-    let files = Files::of(&writer);
+    let files = FileObjects::of(&writer);
     let index = bench.index();
     let [of_users, of_admins] =
         [users, admins].map(|frame| (index.page_of(frame) as usize - 1) * PAGE);
     let before = bench.pages();
-    let page = files.read_frame(users);
-    let other = files.read_frame(admins);
+    let page = files.read_frame(users, PAGE);
+    let other = files.read_frame(admins, PAGE);
     let is_refused = |bytes: &[u8], at: usize, what: &str| {
         last_report();
         assert_eq!(files.write(bytes, at), ffi::SQLITE_IOERR_DATA, "{what}");

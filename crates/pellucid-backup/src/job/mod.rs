@@ -19,6 +19,7 @@ mod restore;
 mod seal;
 mod standing;
 mod store;
+mod taking_back;
 mod targets;
 mod working;
 

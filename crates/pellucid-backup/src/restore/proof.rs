@@ -1,8 +1,8 @@
 //! The proof that the chunks of a sealed set are those that its manifest is about.
 //!
-//! The manifest, and with it a signature, covers the roots of the families, a root covers the prefixes of a family's chunks, and the checksum in a
-//! prefix covers what is stored behind it. So every prefix that is used is kept, and all of them together have to give the
-//! root; from then on no other one is taken. 56 bytes a chunk.
+//! The manifest, and with it a signature, covers the roots of the families, a root covers the prefixes of a family's chunks,
+//! and the checksum in a prefix covers what is stored behind it. So every prefix that is used is kept, and all of them together
+//! have to give the root; from then on no other one is taken. 56 bytes a chunk.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

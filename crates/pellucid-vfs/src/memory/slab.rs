@@ -60,6 +60,37 @@ impl Drop for Slab {
 mod tests {
     use super::*;
 
+    /// The lines of `/proc/self/smaps` about the mapping that an address lies in.
+    fn about(address: usize) -> Option<String> {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut found = None;
+        for line in maps.lines() {
+            let bounds = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let bound = |hex| usize::from_str_radix(hex, 16);
+            if let Some((Ok(from), Ok(to))) = bounds.map(|(from, to)| (bound(from), bound(to))) {
+                if found.is_some() {
+                    break;
+                }
+                found = (from..to).contains(&address).then(String::new);
+            }
+            if let Some(found) = &mut found {
+                found.push_str(line);
+                found.push('\n');
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn no_core_dump_has_it() {
+        let mut slab = Slab::map().unwrap();
+        slab.bytes_mut(0..4096).fill(7);
+        let address = slab.start.as_ptr() as usize;
+        let told = about(address).unwrap();
+        let flags = told.lines().find_map(|line| line.strip_prefix("VmFlags:")).unwrap();
+        assert!(flags.split(' ').any(|flag| flag == "dd"), "{told}");
+    }
+
     #[test]
     fn it_begins_with_zeros_and_keeps_what_is_written() {
         let mut slab = Slab::map().unwrap();
