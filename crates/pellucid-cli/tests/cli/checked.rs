@@ -135,7 +135,7 @@ fn no_check_fails_because_nothing_can_be_remembered() {
     // Without a keyring.
     let alone = Place::new();
     alone.secret("pass", b"a long passphrase");
-    alone.sealed("app.db", &["--passphrase-file", "pass"]);
+    alone.sealed_anew("app.db", &["--passphrase-file", "pass"]);
     let said = alone.pellucid(&["--json", "check", "app.db", "--passphrase-file", "pass"]);
     assert_eq!(
         (said.code, remembered(&said)),

@@ -45,7 +45,7 @@ const IOERR: &str = "disk I/O error";
 
 fn key_file(place: &Place) -> Way {
     place.secret("right.key", &[7; 32]);
-    place.sealed("app.db", &["--key-file", "right.key"]);
+    place.sealed_anew("app.db", &["--key-file", "right.key"]);
     Way {
         options: vec!["--key-file", "right.key"],
         variables: vec![("PELLUCID_KEY_FILE", "right.key")],
@@ -88,7 +88,7 @@ const CASES: &[Case] = &[
         make: |place| {
             place.secret("right.txt", b"correct horse\n");
             place.secret("wrong.txt", b"battery staple\n");
-            place.sealed("app.db", &["--passphrase-file", "right.txt"]);
+            place.sealed_anew("app.db", &["--passphrase-file", "right.txt"]);
             Way {
                 options: vec!["--passphrase-file", "wrong.txt"],
                 variables: vec![("PELLUCID_PASSPHRASE_FILE", "wrong.txt")],
@@ -104,10 +104,10 @@ const CASES: &[Case] = &[
     Case {
         name: "missing certificate",
         make: |place| {
-            place.sealed("app.db", &[]);
+            place.sealed_anew("app.db", &[]);
             // Another keyring, whole, with a certificate of the same name.
             std::fs::rename(place.path("keys"), place.path("first-keys")).unwrap();
-            place.sealed("other.db", &[]);
+            place.sealed_anew("other.db", &[]);
             Way::default()
         },
         exit: FAILED,
@@ -120,7 +120,7 @@ const CASES: &[Case] = &[
     Case {
         name: "damaged keyring",
         make: |place| {
-            place.sealed("app.db", &[]);
+            place.sealed_anew("app.db", &[]);
             edit(&place.path("keys/keyring/certificates/pellucid"), |bytes| {
                 *bytes.last_mut().unwrap() ^= 1;
             });

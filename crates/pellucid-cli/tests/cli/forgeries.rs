@@ -64,7 +64,7 @@ fn switched_off_by_an_old_header(place: &Place, options: &[&str]) {
         said(command.args(arguments)).succeeded();
     };
     place.secret("right.key", &[7; 32]);
-    place.sealed("app.db", options);
+    place.sealed_anew("app.db", options);
     pellucid(&["decrypt", "--keep-container", "app.db"]);
     let path = place.path("app.db");
     assert_eq!(header(&path).state, EncryptionState::Unencrypted);
@@ -102,7 +102,7 @@ fn it_opens_no_page_where_nobody_remembers() {
 fn a_header_whose_state_does_not_fit_its_keys_is_refused() {
     let place = Place::new();
     place.secret("right.key", &[7; 32]);
-    place.sealed("app.db", &["--key-file", "right.key"]);
+    place.sealed_anew("app.db", &["--key-file", "right.key"]);
     let mut old = header(&place.path("app.db"));
     let dek = dek_of(&old);
     old.state = EncryptionState::Unencrypted;
@@ -114,9 +114,9 @@ fn a_header_whose_state_does_not_fit_its_keys_is_refused() {
 /// A container of somebody who has only our certificate's public half, and knows the DEK of course.
 fn substituted(place: &Place, forge: impl Fn(&Dek, &Binding<'_>, &Certificate) -> Protector) {
     place.secret("right.key", &[7; 32]);
-    place.sealed("other.db", &[]); // makes the keyring
+    place.sealed_anew("other.db", &[]); // makes the keyring
     std::fs::remove_file(place.path("other.db")).unwrap();
-    place.sealed("app.db", &["--key-file", "right.key"]);
+    place.sealed_anew("app.db", &["--key-file", "right.key"]);
     let mut header = header(&place.path("app.db"));
     let dek = dek_of(&header);
     let keyring = Keyring::open(&place.path("keys")).unwrap();

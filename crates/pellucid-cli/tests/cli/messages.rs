@@ -193,7 +193,7 @@ fn a_scan_and_a_missing_certificate_have_sql_servers_words() {
     place.pellucid(&["scan", "resume", "app.db"]).succeeded();
 
     let stranger = Place::new();
-    stranger.sealed("own.db", &[]);
+    stranger.sealed_anew("own.db", &[]);
     let facts = place.pellucid(&["--json", "status", "app.db"]).succeeded();
     let facts: Value = serde_json::from_str(&facts).unwrap();
     let thumbprint = facts["keyring"]["certificates"][0]["thumbprint_sha256"].as_str().unwrap();

@@ -105,6 +105,7 @@ fn every_name_works_or_is_told_as_what_is_wrong() {
         let fronts: &[&str] = if odd { &["./", ".//", "sub/../"] } else { &["./"] };
         for front in fronts {
             let place = Place::new();
+            place.instance();
             std::fs::create_dir(place.path("sub")).unwrap();
             place.plain("app.db");
             std::fs::rename(place.path("app.db"), place.path(".").join(OsStr::from_bytes(&name)))

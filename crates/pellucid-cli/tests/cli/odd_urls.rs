@@ -162,7 +162,8 @@ fn every_name_of_an_object_works_and_is_its_own() {
 
 #[test]
 fn a_url_that_names_no_object_is_told_why_by_every_command() {
-    for mut server in servers() {
+    // Where a name is refused, no server is asked: one is enough.
+    if let Some(mut server) = servers().pop() {
         let place = Place::new();
         place.sealed("app.db", &[]);
         let before = server.objects();

@@ -159,7 +159,7 @@ const WORKS: &[(&str, &str)] = &[
 fn no_path_becomes_less_unasked_and_everyday_work_goes_on() {
     let guide = include_str!("../../../../docs/guide/pinned-paths.md");
     let keys = Place::new();
-    keys.sealed("first.db", &[]);
+    keys.sealed_anew("first.db", &[]);
     let next = Mutex::new(REFUSED.iter().chain(WORKS));
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {

@@ -7,10 +7,11 @@ pub mod store;
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use pellucid::hash::Sha256;
 use pellucid::header::{Header, COPY_BYTES, COPY_OFFSETS};
@@ -91,8 +92,21 @@ impl Place {
         self.path(name)
     }
 
-    /// A sealed database with the same rows.
+    /// The instance of this place, if it has none: a copy of the one that [`Instance`] is.
+    pub fn instance(&self) {
+        if !self.path("keys").exists() {
+            Instance::shared().write(&self.path("keys"));
+        }
+    }
+
+    /// A sealed database with the same rows, in the instance of this place.
     pub fn sealed(&self, name: &str, options: &[&str]) -> PathBuf {
+        self.instance();
+        self.sealed_anew(name, options)
+    }
+
+    /// The same, where `encrypt` makes the instance if there is none.
+    pub fn sealed_anew(&self, name: &str, options: &[&str]) -> PathBuf {
         let path = self.plain(name);
         self.pellucid(&[&["encrypt", name], options].concat()).succeeded();
         path
@@ -163,6 +177,44 @@ impl Place {
         }
         files
     }
+}
+
+/// A new instance with the certificate that `encrypt` makes, which takes its time: made once for all places of a test program.
+struct Instance(Vec<(PathBuf, u32, Vec<u8>)>);
+
+impl Instance {
+    fn shared() -> &'static Self {
+        static SHARED: OnceLock<Instance> = OnceLock::new();
+        SHARED.get_or_init(|| {
+            let place = Place::new();
+            place.pellucid(&["cert", "create", "pellucid"]).succeeded();
+            let keys = place.path("keys");
+            let mut files = Vec::new();
+            for (path, (mode, _)) in place.snapshot() {
+                if let Ok(name) = path.strip_prefix(&keys) {
+                    files.push((name.to_owned(), mode, std::fs::read(&path).unwrap()));
+                }
+            }
+            Self(files)
+        })
+    }
+
+    fn write(&self, keys: &Path) {
+        for (name, mode, bytes) in &self.0 {
+            let path = keys.join(name);
+            let folder = path.parent().unwrap();
+            let mut make = std::fs::DirBuilder::new();
+            make.recursive(true).mode(0o700).create(folder).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(*mode)).unwrap();
+        }
+    }
+}
+
+/// How many calls further a command is killed the next time: each call has its turn in the campaign `key-kills`, which asks for 1.
+pub fn kill_stride() -> u32 {
+    let asked = std::env::var("PELLUCID_KILL_STRIDE");
+    asked.map_or(3, |stride| stride.parse().expect("a number of calls"))
 }
 
 /// Runs a command to its end.
