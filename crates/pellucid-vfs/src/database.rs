@@ -237,7 +237,7 @@ impl Database {
         let page_bytes = page.len();
         let start = disk_offset(number, page_bytes);
         let end = start + page_bytes as u64;
-        let mut there = end <= self.size_to_read()?;
+        let mut there = end <= self.size_to_read(end, page_bytes)?;
         if !there {
             // A checkpoint may have lengthened the file since it was looked at.
             self.size = None;
@@ -535,12 +535,16 @@ impl Database {
         Ok(())
     }
 
-    /// The size on disk in bytes up to which pages can be read. In a write transaction of a WAL the
-    /// size is read again: another connection's checkpoint may cut the file then, behind every page
-    /// but those that this transaction added.
-    fn size_to_read(&mut self) -> Outcome<u64> {
+    /// The size on disk in bytes up to which a page that ends at `end` can be read. In a write
+    /// transaction of a WAL it is looked at again for pages that this transaction added: another
+    /// connection's checkpoint may cut the file behind the pages that the index counts, which nobody
+    /// else changes meanwhile.
+    fn size_to_read(&mut self, end: u64, page_bytes: usize) -> Outcome<u64> {
         if self.container.transaction.writes_wal() {
-            self.size = None;
+            let counted = u64::from(self.container.index.pages().unwrap_or(0));
+            if end > REGION_BYTES + counted * page_bytes as u64 {
+                self.size = None;
+            }
         }
         self.disk_size()
     }
@@ -631,6 +635,11 @@ impl Database {
         if let Some(size) = &mut self.size {
             size.fresh = false;
         }
+    }
+
+    /// Drops the pages read ahead, because a reader of the log became its writer, or one again.
+    pub fn next_writer(&mut self) {
+        self.ahead.drop_units();
     }
 
     /// Drops the pages read ahead and the known size. They may be stale after a lock was taken or

@@ -403,7 +403,9 @@ impl MainFile {
         let mask = ((1 << count) - 1) << first;
         let exclusive = flags & ffi::SHM_EXCLUSIVE != 0;
         match exclusive {
-            true => self.database.forget(),
+            // The read mark, which a writer keeps, answers for the file's size.
+            true if mask != WRITE_MASK => self.database.forget(),
+            true => self.database.next_writer(),
             false => self.database.next_reader(),
         }
         self.files.with_wal(WalFile::forget);

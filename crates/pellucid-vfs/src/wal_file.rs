@@ -47,6 +47,8 @@ pub struct WalFile {
     frames: Frames,
     /// One frame as it lies on disk.
     unit: Vec<u8>,
+    /// A frame opened for its stamp or its commit alone.
+    looked_at: Vec<u8>,
     /// Frames read ahead, because a checkpoint of one long transaction reads the frames in their
     /// order. Cleared when a lock changes; until then the locks keep other connections from
     /// overwriting them. Writing a frame removes that frame.
@@ -86,6 +88,7 @@ impl WalFile {
             frame: Vec::new(),
             frames: Frames::new(path),
             unit: Vec::new(),
+            looked_at: Vec::new(),
             ahead: ReadAhead::default(),
             opened: Opened::default(),
             headed: None,

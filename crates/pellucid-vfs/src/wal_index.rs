@@ -18,6 +18,8 @@ const HEADER_WORDS: usize = 34;
 /// that count.
 const SIZE_WORD: usize = 3;
 const FRAMES_WORD: usize = 4;
+/// The word with the size of the database in pages.
+const PAGES_WORD: usize = 5;
 /// The first of the header's two words with the salts of the log.
 const SALTS_WORD: usize = 8;
 /// Words of one of the header's two copies, and the one that says in its first byte whether the header was made.
@@ -80,6 +82,11 @@ impl WalIndex {
     /// The last frame that counts according to the index. `None` if the index is not mapped.
     pub fn frames(&self) -> Option<u32> {
         self.word(0, FRAMES_WORD)
+    }
+
+    /// The number of pages of the database according to the index, 0 if it counts no frame yet. `None` if the index is not mapped.
+    pub fn pages(&self) -> Option<u32> {
+        self.word(0, PAGES_WORD)
     }
 
     /// The salts of the log according to the index, as the log's header has them. `None` if the index is not mapped.

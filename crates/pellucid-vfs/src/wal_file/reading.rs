@@ -274,16 +274,23 @@ impl WalFile {
         if self.container.is_newer(named) {
             self.container.refresh()?;
         }
-        let keys = self.container.keys()?;
-        let mut frame = vec![0; self.frame_bytes()];
-        let opened = open_frame(&keys, &run, number, &self.unit, &mut frame);
-        opened.map_err(|error| self.container.report(&error))?;
-        self.stamps.knows(number, &run, Stamp::of(&self.unit));
-        let carries = is_of_run(salts_of(&frame), salts) && page_and_commit(&frame).1 != 0;
+        self.look_at(number, &run)?;
+        let frame = &self.looked_at;
+        let carries = is_of_run(salts_of(frame), salts) && page_and_commit(frame).1 != 0;
         if carries {
             self.committed = (salts, number);
         }
         Ok(carries)
+    }
+
+    /// Opens the frame that was just read, for its commit size and its stamp.
+    pub(super) fn look_at(&mut self, number: u32, run: &Run) -> Outcome<()> {
+        let keys = self.container.keys()?;
+        self.looked_at.resize(self.unit.len(), 0);
+        let opened = open_frame(&keys, run, number, &self.unit, &mut self.looked_at);
+        opened.map_err(|error| self.container.report(&error))?;
+        self.stamps.knows(number, run, Stamp::of(&self.unit));
+        Ok(())
     }
 
     /// The salts in the log's header.

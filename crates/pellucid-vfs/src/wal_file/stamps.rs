@@ -4,7 +4,7 @@
 
 use pellucid::log_sector::LogSector;
 use pellucid::wal::{
-    open_frame, page_and_commit, Run, Stamp, Time, COUNT_MOST, FRAME_HEADER_BYTES,
+    page_and_commit, Run, Stamp, Time, COUNT_MOST, FRAME_HEADER_BYTES,
 };
 use pellucid::{Error, Subject};
 use pellucid_host::code::Outcome;
@@ -198,12 +198,7 @@ impl WalFile {
             let error = Error::corrupt(Subject::Frame(number), "the log ends before it");
             return Err(self.container.report(&error));
         }
-        let keys = self.container.keys()?;
-        let mut frame = vec![0; self.frame_bytes()];
-        let opened = open_frame(&keys, run, number, &self.unit, &mut frame);
-        opened.map_err(|error| self.container.report(&error))?;
-        self.stamps.knows(number, run, Stamp::of(&self.unit));
-        Ok(())
+        self.look_at(number, run)
     }
 
     /// Notes in sector 2 which run of the log begins. Written before the log's header; nothing waits for its sync.
