@@ -176,7 +176,12 @@ impl<'a> Read<'a> {
         }
         let Some(run) = run else { return Log { counted, lost: Lost::Nothing } };
         let sector = named.filter(|sector| *run == sector.run);
-        let (count, up_to) = sector.map_or((0, 0), |sector| sector.recovered);
+        let (known, up_to) = sector.map_or((0, 0), |sector| sector.recovered);
+        // Frames are authentic, and the sector may be an older one.
+        let seen = (counted.saturating_sub(1)..self.frames.len())
+            .filter_map(|at| self.of_run(at, run))
+            .map(|(_, frame)| frame.count);
+        let count = seen.max().unwrap_or(0).max(known);
         // A whole transaction behind the end has counted if the last recovery counted it, or if it is of later.
         let had = |number: u32, of: u32| number <= up_to || of == count;
         let behind = self.behind(run, counted, had);
