@@ -30,6 +30,24 @@ impl Slab {
         NonNull::new(start.cast()).map(|start| Self { start, written: 0 })
     }
 
+    /// Gives the memory back to the system, wiped. What is read afterwards is zeros.
+    pub fn discard(&mut self) {
+        self.wipe();
+        // SAFETY: whole pages of our own private mapping, to which nobody has a reference: `&mut self`. They become zeros.
+        if unsafe { libc::madvise(self.start.as_ptr().cast(), Self::BYTES, libc::MADV_DONTNEED) }
+            == 0
+        {
+            self.written = 0;
+        }
+    }
+
+    fn wipe(&mut self) {
+        // SAFETY: the mapping is ours and has this length, and nobody has a reference to it: `&mut self`.
+        unsafe {
+            libc::explicit_bzero(self.start.as_ptr().cast(), self.written.min(Self::BYTES));
+        }
+    }
+
     /// The bytes of a range inside it.
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         // SAFETY: mapped until drop, zeroed by the kernel, and written through `&mut self` alone.
@@ -48,11 +66,9 @@ impl Slab {
 
 impl Drop for Slab {
     fn drop(&mut self) {
+        self.wipe();
         // SAFETY: the mapping is ours, of this length, and nobody has a reference any more.
-        unsafe {
-            libc::explicit_bzero(self.start.as_ptr().cast(), self.written.min(Self::BYTES));
-            libc::munmap(self.start.as_ptr().cast(), Self::BYTES);
-        }
+        unsafe { libc::munmap(self.start.as_ptr().cast(), Self::BYTES) };
     }
 }
 
@@ -89,6 +105,18 @@ mod tests {
         let told = about(address).unwrap();
         let flags = told.lines().find_map(|line| line.strip_prefix("VmFlags:")).unwrap();
         assert!(flags.split(' ').any(|flag| flag == "dd"), "{told}");
+    }
+
+    #[test]
+    fn what_is_discarded_takes_no_memory_and_is_zeros() {
+        let mut slab = Slab::map().unwrap();
+        slab.bytes_mut(0..Slab::BYTES).fill(7);
+        let address = slab.start.as_ptr() as usize;
+        let resident = || about(address).unwrap().contains("Rss:                   0 kB");
+        assert!(!resident());
+        slab.discard();
+        assert!(resident(), "{}", about(address).unwrap());
+        assert!(slab.bytes(0..Slab::BYTES).iter().all(|byte| *byte == 0));
     }
 
     #[test]

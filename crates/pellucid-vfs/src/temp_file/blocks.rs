@@ -78,6 +78,8 @@ fn said() -> usize {
 pub struct Blocks {
     budget: &'static Budget,
     slabs: Vec<Slab>,
+    /// How many blocks of each are in use.
+    in_use: Vec<usize>,
     /// The place of each block, by its number.
     places: Vec<u32>,
     free: Vec<u32>,
@@ -88,7 +90,14 @@ pub struct Blocks {
 impl Blocks {
     /// None yet.
     pub fn new(budget: &'static Budget) -> Self {
-        Self { budget, slabs: Vec::new(), places: Vec::new(), free: Vec::new(), given: 0 }
+        Self {
+            budget,
+            slabs: Vec::new(),
+            in_use: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            given: 0,
+        }
     }
 
     /// A block that is in memory.
@@ -113,6 +122,7 @@ impl Blocks {
             None if self.given as usize == self.slabs.len() * PER_SLAB => match Slab::map() {
                 Some(slab) => {
                     self.slabs.push(slab);
+                    self.in_use.push(0);
                     self.next()
                 }
                 None => {
@@ -127,6 +137,7 @@ impl Blocks {
             self.places.resize(number + 1, NOWHERE);
         }
         self.places[number] = at;
+        self.in_use[place(at).0] += 1;
         self.get_mut(number as u64)
     }
 
@@ -136,8 +147,10 @@ impl Blocks {
         let before = self.free.len();
         for at in self.places.split_off(from).into_iter().filter(|at| *at != NOWHERE) {
             let (slab, within) = place(at);
-            if let Some(slab) = self.slabs.get_mut(slab) {
-                slab.bytes_mut(within..within + BLOCK_BYTES).fill(0);
+            self.in_use[slab] -= 1;
+            match self.in_use[slab] {
+                0 => self.slabs[slab].discard(),
+                _ => self.slabs[slab].bytes_mut(within..within + BLOCK_BYTES).fill(0),
             }
             self.free.push(at);
         }
@@ -146,6 +159,7 @@ impl Blocks {
             // None is left: the system gets the memory back.
             self.free.clear();
             self.slabs.clear();
+            self.in_use.clear();
             self.given = 0;
         }
     }
