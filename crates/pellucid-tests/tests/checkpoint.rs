@@ -14,6 +14,7 @@ use std::sync::Mutex;
 
 use pellucid_tests::content::{self, directory_in_memory, seal_new_databases};
 use pellucid_tests::file_objects::FileObjects;
+use pellucid_tests::limits::Limit;
 use rusqlite::{ffi, Connection};
 
 // Where the number of frames, `nBackfill`, `nBackfillAttempted` and the pages of the first frames lie in `-shm` (SQLite's WAL-mode
@@ -96,31 +97,6 @@ fn has(connection: &Connection, rows: usize) {
     assert_eq!(whole, "ok");
 }
 
-/// While it lives no file of this process may become longer.
-struct Limit;
-
-impl Limit {
-    fn of(bytes: u64) -> Self {
-        Self::set(bytes);
-        Self
-    }
-
-    fn set(soft: libc::rlim_t) {
-        let limit = libc::rlimit { rlim_cur: soft, rlim_max: libc::RLIM_INFINITY };
-        // SAFETY: plain values; without the signal a call that goes too far fails.
-        unsafe {
-            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-            assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
-        }
-    }
-}
-
-impl Drop for Limit {
-    fn drop(&mut self) {
-        Self::set(libc::RLIM_INFINITY);
-    }
-}
-
 #[test]
 fn a_write_that_fails_leaves_the_log_in_charge() {
     let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -144,13 +120,10 @@ fn a_write_that_fails_leaves_the_log_in_charge() {
     }
 }
 
-/// SQLite writes the pages, another connection appends to the log, and so no call tells SQLite of the write that failed.
+/// A checkpoint as SQLite makes it, whose pages cannot be written, while another connection appends to the log. Returns the code of the write of the last page.
 ///
 /// The file objects are called as SQLite calls them (`walCheckpoint`), because the other connection has to come in between.
-#[test]
-fn so_it_is_where_another_connection_appends_meanwhile() {
-    let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let bench = Bench::new();
+fn checkpoint_beside_a_writer(bench: &Bench) -> c_int {
     let writer = bench.filled(100);
     // Fewer pages than wait for one call.
     insert(&writer, 8);
@@ -171,27 +144,42 @@ fn so_it_is_where_another_connection_appends_meanwhile() {
         assert_eq!(files.shm_lock(lock, exclusive | ffi::SQLITE_SHM_LOCK), ffi::SQLITE_OK);
     }
     index.write_all_at(&frames.to_ne_bytes(), TO_BRING_IN_AT).unwrap();
-    let length = bench.length();
-    let limited = Limit::of(length + 4096);
+    let limited = Limit::of(bench.length() + 4096);
     files.control(ffi::SQLITE_FCNTL_CKPT_START);
+    let mut code = ffi::SQLITE_OK;
+    let highest = *last.keys().last().unwrap();
     for (page, frame) in &last {
+        assert_eq!(code, ffi::SQLITE_OK, "page {page} of {highest}");
         let content = files.read_frame(*frame, PAGE_BYTES);
-        let at = (*page as usize - 1) * PAGE_BYTES;
-        assert_eq!(files.write(&content, at), ffi::SQLITE_OK);
+        code = files.write(&content, (*page as usize - 1) * PAGE_BYTES);
     }
     insert(&other, 1);
     files.control(ffi::SQLITE_FCNTL_CKPT_DONE);
     drop(limited);
-    index.write_all_at(&frames.to_ne_bytes(), BROUGHT_IN_AT).unwrap();
+    if code == ffi::SQLITE_OK {
+        // What it does where it hears of nothing.
+        index.write_all_at(&frames.to_ne_bytes(), BROUGHT_IN_AT).unwrap();
+    }
+    // Whoever begins to read now goes by the note, and waits for none of these locks.
+    let reader = bench.open();
+    has(&reader, 109);
     for lock in [READ0_LOCK, CKPT_LOCK] {
         files.shm_lock(lock, exclusive | ffi::SQLITE_SHM_UNLOCK);
     }
     assert_eq!(bench.brought_in(), 0);
     has(&writer, 109);
     has(&bench.open(), 109);
+    drop(reader);
     assert_eq!(checkpoint(&writer, "TRUNCATE").unwrap(), (0, 0, 0));
     drop((writer, other));
     has(&bench.open(), 109);
+    code
+}
+
+#[test]
+fn sqlite_hears_of_it_where_another_connection_appends_meanwhile() {
+    let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    assert_ne!(checkpoint_beside_a_writer(&Bench::new()), ffi::SQLITE_OK);
 }
 
 #[test]

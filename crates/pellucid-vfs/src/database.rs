@@ -155,7 +155,9 @@ impl Database {
     /// # Errors
     /// `SQLITE_IOERR_DATA` for a page that does not authenticate, or the lower VFS's code.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<ReadEnd> {
-        self.hand_over()?;
+        if let Some(read) = self.read_joined(buffer, offset) {
+            return read;
+        }
         if let Some(overlay) = self.overlay.take() {
             let read = self.read_overlaid(&overlay, buffer, offset);
             self.overlay = Some(overlay);
@@ -407,6 +409,11 @@ impl Database {
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         self.files.flush_journal()?;
         self.files.check_checkpoint(bytes, offset)?;
+        let written = self.write_sealed(bytes, offset);
+        self.told(written)
+    }
+
+    fn write_sealed(&mut self, bytes: &[u8], offset: u64) -> Outcome<()> {
         self.prepare(bytes, offset)?;
         let page_bytes = self.container.page_size().ok_or(Code(ffi::IOERR_WRITE))?;
         self.fit(page_bytes);
@@ -500,7 +507,7 @@ impl Database {
         self.ahead.changed(number.into(), u64::from(number) + 1);
         let mut tail = [0; TAIL_BYTES];
         if self.joins() {
-            tail = self.seal_joined(start, page.len(), seal)?;
+            tail = self.seal_joined(number, start, page.len(), seal)?;
         } else {
             self.hand_over()?;
             seal(&self.container, &mut self.unit)?;
@@ -558,6 +565,7 @@ impl Database {
         }
         let bytes = self.lower.size()?;
         self.mapped.saw(self.lower, bytes);
+        let bytes = bytes.max(self.joined.end());
         self.size = Some(Size { bytes, looked: Instant::now(), fresh: true });
         Ok(bytes)
     }
@@ -576,7 +584,6 @@ impl Database {
     /// # Errors
     /// The lower VFS's code.
     pub fn logical_size(&mut self) -> Outcome<u64> {
-        self.hand_over()?;
         match &self.overlay {
             Some(overlay) => Ok(overlay.size()),
             None => {
@@ -595,7 +602,7 @@ impl Database {
     /// # Errors
     /// A code.
     pub fn truncate(&mut self, size: u64) -> Outcome<()> {
-        self.hand_over()?;
+        self.hand_over_or_roll_back()?;
         self.files.flush()?;
         self.ahead.drop_units();
         self.first.page.clear();
@@ -623,7 +630,6 @@ impl Database {
     /// # Errors
     /// A code.
     pub fn sync(&mut self, flags: c_int) -> Outcome<()> {
-        self.hand_over()?;
         self.settle()?;
         self.lower.sync(flags)
     }

@@ -361,6 +361,7 @@ impl MainFile {
         let handed_over = self.database.hand_over();
         let settled = self.database.settle();
         self.database.forget();
+        self.database.end_transaction();
         if level < ffi::LOCK_RESERVED {
             self.container.transaction.drop_nonces();
         }

@@ -108,10 +108,10 @@ impl WalIndex {
         made(0) && made(1)
     }
 
-    /// The number of frames that SQLite counts, once both copies of the header say it (SQLite's WAL-mode file format, 2.1). `None`
-    /// if the index is not mapped, or keeps changing. A checkpoint would return it too, but SQLite refuses every checkpoint to a
-    /// connection in a transaction, even one that only counts.
-    pub fn frames_counted(&self) -> Option<u32> {
+    /// The number of frames that SQLite counts, and the number of pages behind them, once both copies of the header say it (SQLite's
+    /// WAL-mode file format, 2.1). `None` if the index is not mapped, or keeps changing. A checkpoint would return it too, but SQLite
+    /// refuses every checkpoint to a connection in a transaction, even one that only counts.
+    pub fn counted(&self) -> Option<(u32, u32)> {
         for _ in 0..1000 {
             let copy = |number: usize| -> Option<[u32; COPY_WORDS]> {
                 let mut copy = [0; COPY_WORDS];
@@ -123,7 +123,7 @@ impl WalIndex {
             };
             let (first, second) = (copy(0)?, copy(1)?);
             if first == second {
-                return Some(first[FRAMES_WORD]);
+                return Some((first[FRAMES_WORD], first[PAGES_WORD]));
             }
             std::thread::yield_now();
         }
@@ -153,16 +153,6 @@ impl WalIndex {
     /// The number of frames that the present checkpoint is going to bring in. `None` if the index is not mapped.
     pub fn to_bring_in(&self) -> Option<u32> {
         self.word(0, TO_BRING_IN_WORD)
-    }
-
-    /// Says again that no more than `frames` were brought in. Called under the checkpoint's locks, which keep others from
-    /// going by that number.
-    pub fn bring_back(&self, frames: u32) {
-        let regions = self.0.borrow();
-        let Some(start) = regions.first().copied().filter(|start| !start.is_null()) else { return };
-        // SAFETY: the region is mapped (`map`), and SQLite has written to it under the lock that this connection holds.
-        let word = unsafe { &*start.add(BROUGHT_IN_WORD) };
-        word.fetch_min(frames, Ordering::SeqCst);
     }
 
     fn word(&self, region: usize, at: usize) -> Option<u32> {

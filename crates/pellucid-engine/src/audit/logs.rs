@@ -102,7 +102,7 @@ pub fn check_frames(
         let frame_bytes = parsed.page_size as usize + FRAME_HEADER_BYTES;
         let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
         let run = Run::of(&before, version);
-        let counted = container.index.frames_counted().ok_or(io(Code(ffi::BUSY)))?;
+        let (counted, _) = container.index.counted().ok_or(io(Code(ffi::BUSY)))?;
         audit.damaged_frames.clear();
         let mut padding = Padding::default();
         for number in 1..=counted {

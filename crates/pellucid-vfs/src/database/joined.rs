@@ -1,13 +1,18 @@
-//! Pages of a checkpoint, which SQLite writes in their order, page by page: sealed, and handed over with one call.
+//! Pages that SQLite writes one by one and in their order, in a checkpoint or under EXCLUSIVE without a log: sealed, and handed over
+//! with one call where they are neighbours.
 //!
-//! What was not handed over yet is still in the log, and the log counts until SQLite notes in the wal-index how far it was
-//! brought in. Between its last page and that note it says that it is done (`SQLITE_FCNTL_CKPT_DONE`), and nothing waits from
-//! there on: a kill finds all of it handed over.
+//! **Without a log** nobody reads the file under EXCLUSIVE but this connection, which finds here what waits, and the journal has
+//! what was there before. What waits is handed over before the file is cut, synced or unlocked, and at `SQLITE_FCNTL_SYNC`, which
+//! ends every transaction that wrote before its journal goes (`sqlite3PagerSync`), with `synchronous=OFF` too. For a write that
+//! fails there SQLite rolls the whole transaction back (`pager_error`, `sqlite3VdbeHalt`), and its rollback can write again. So a
+//! read hands nothing over: SQLite need not roll back for it (`sqlite3Prepare`).
 //!
-//! When the whole log was brought in, SQLite cuts the file before the note, and hears there of a write that failed. Pages wait
-//! only in such a checkpoint. Another connection may append to the log just then, and no call follows that could tell SQLite;
-//! then the note is taken back, before the lock is given back that keeps everybody from believing it.
+//! **In a checkpoint** what was not handed over yet is still in the log, and the log counts until SQLite notes in the wal-index how
+//! far it was brought in. Nobody waits for the checkpoint's locks to believe that note. So pages wait only where it brings in all
+//! of the log, which tells its last page beforehand, and that page's write hands all of them over: SQLite hears of a write that
+//! fails, and notes nothing.
 
+use pellucid::header::REGION_BYTES;
 use pellucid::unit::TAIL_BYTES;
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::ffi;
@@ -15,7 +20,7 @@ use pellucid_host::ffi;
 use super::Database;
 use crate::container::Container;
 use crate::held::Held;
-use crate::lower::Lower;
+use crate::lower::{Lower, ReadEnd};
 
 /// The wal-index's locks that a checkpoint has while it writes pages: nobody else checkpoints, and nobody begins to read the
 /// database file alone.
@@ -27,17 +32,17 @@ pub struct Joined {
     held: Held,
     /// Whether SQLite has said that it begins to write pages, and will say when it has written them.
     begun: bool,
-    /// How a write of them failed. The checkpoint ends with it.
+    /// How a write of them failed. The checkpoint, or the transaction, ends with it.
     failed: Option<Code>,
-    /// The frames that had been brought in before this checkpoint.
-    before: Option<u32>,
+    /// The last page of the checkpoint under way.
+    last: Option<u32>,
 }
 
 impl Joined {
     /// Hands over what waits.
     ///
     /// # Errors
-    /// The lower VFS's code, again and again until the checkpoint ends. SQLite ends it at the first.
+    /// The lower VFS's code, again and again until the checkpoint ends, or SQLite rolls the transaction back. It does so at the first.
     pub fn hand_over(&mut self, lower: Lower) -> Outcome<()> {
         if let Some(code) = self.failed {
             return Err(code);
@@ -50,11 +55,60 @@ impl Joined {
     }
 }
 
+impl Joined {
+    /// Where the file ends once what waits is handed over; 0 if nothing waits.
+    pub fn end(&self) -> u64 {
+        if self.held.is_empty() {
+            0
+        } else {
+            self.held.end()
+        }
+    }
+}
+
 impl Database {
-    /// Whether SQLite writes the pages of a checkpoint that brings all of the log in.
+    /// Reads from the pages that wait. `None` if none of them is asked for.
+    pub(super) fn read_joined(
+        &mut self,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Option<Outcome<ReadEnd>> {
+        let page_bytes = buffer.len();
+        let start = REGION_BYTES + offset;
+        if !self.joined.held.overlaps(start, page_bytes) {
+            return self.joined.failed.map(Err);
+        }
+        let is_page =
+            self.container.page_size() == Some(page_bytes) && offset % page_bytes as u64 == 0;
+        let unit = self.joined.held.unit(start, page_bytes).filter(|_| is_page);
+        let Some(unit) = unit else {
+            // A part of a page: none of SQLite's own reads in a transaction.
+            return self.hand_over().err().map(Err);
+        };
+        let content = page_bytes - TAIL_BYTES;
+        buffer[content..].fill(0);
+        let number = (offset / page_bytes as u64) as u32 + 1;
+        let opened = self.container.open_page(number, unit, &mut buffer[..content]);
+        Some(opened.map(|()| ReadEnd::Full))
+    }
+
+    /// Whether SQLite writes pages that may wait.
     pub(super) fn joins(&self) -> bool {
+        self.overlay.is_none() && (self.is_alone() || self.brings_all_in())
+    }
+
+    /// Whether this connection has the file for itself, and no log.
+    fn is_alone(&self) -> bool {
+        let transaction = &self.container.transaction;
+        transaction.lock_level() == ffi::LOCK_EXCLUSIVE
+            && transaction.shm_exclusive() == 0
+            && self.files.with_wal(|_| ()).is_none()
+    }
+
+    /// Whether SQLite writes the pages of a checkpoint that brings all of the log in.
+    fn brings_all_in(&self) -> bool {
         let (held, index) = (self.container.transaction.shm_exclusive(), &self.container.index);
-        let is_checkpoint = self.joined.begun && held & LOCKS == LOCKS && self.overlay.is_none();
+        let is_checkpoint = self.joined.begun && held & LOCKS == LOCKS;
         is_checkpoint && index.to_bring_in().is_some_and(|frames| index.frames() == Some(frames))
     }
 
@@ -69,21 +123,19 @@ impl Database {
         self.joined.begun = false;
     }
 
-    /// Seals a page for the place `start` of the file. Returns its tail.
+    /// Seals page `number` for its place `start` of the file, and hands it over if it is a checkpoint's last one. Returns its tail.
     ///
     /// # Errors
     /// The code of `seal`, or as [`Joined::hand_over`].
     pub(super) fn seal_joined(
         &mut self,
+        number: u32,
         start: u64,
         page_bytes: usize,
         seal: impl FnOnce(&Container, &mut [u8]) -> Outcome<()>,
     ) -> Outcome<[u8; TAIL_BYTES]> {
         if self.joined.failed.is_some() || !self.joined.held.takes(start, page_bytes) {
             self.joined.hand_over(self.lower)?;
-        }
-        if self.joined.before.is_none() {
-            self.joined.before = self.container.index.brought_in();
         }
         let unit = self.joined.held.add(start, page_bytes);
         let sealed = seal(&self.container, unit);
@@ -92,7 +144,26 @@ impl Database {
         if sealed.is_err() {
             self.joined.held.take_back(page_bytes);
         }
-        sealed.map(|()| tail)
+        sealed?;
+        if !self.is_alone() && number >= self.last_of_checkpoint() {
+            self.joined.hand_over(self.lower)?;
+        }
+        Ok(tail)
+    }
+
+    /// The last page that the checkpoint under way writes: none waits behind it. SQLite writes the pages of the frames that were not
+    /// brought in yet, in their order, and none that the database no longer has (`walCheckpoint`).
+    fn last_of_checkpoint(&mut self) -> u32 {
+        let index = &self.container.index;
+        let find = || {
+            // Another connection has just committed: from here on no page waits.
+            let of_it = |counted: &(u32, u32)| index.to_bring_in() == Some(counted.0);
+            let (frames, pages) = index.counted().filter(of_it)?;
+            let written =
+                (index.brought_in()? + 1..=frames).filter_map(|frame| index.page_of(frame));
+            written.filter(|page| *page <= pages).max()
+        };
+        *self.joined.last.get_or_insert_with(|| find().unwrap_or(0))
     }
 
     /// Hands the pages of a checkpoint over, before anything else is done with the file.
@@ -103,15 +174,35 @@ impl Database {
         self.joined.hand_over(self.lower)
     }
 
-    /// Ends a checkpoint, before its locks are given back. If pages of it could not be written, the wal-index says again what
-    /// it said before.
+    /// The same, in a call for whose error SQLite rolls a transaction without a log back. Its rollback can write then.
+    ///
+    /// # Errors
+    /// As [`Joined::hand_over`].
+    pub fn hand_over_or_roll_back(&mut self) -> Outcome<()> {
+        let handed_over = self.hand_over();
+        self.told(handed_over)
+    }
+
+    /// Ends a transaction without a log, before its lock is given back: what failed was told, and is in the journal.
+    pub fn end_transaction(&mut self) {
+        if self.is_alone() {
+            self.joined.failed = None;
+        }
+    }
+
+    /// Notes that SQLite gets `outcome` of such a call.
+    pub(super) fn told<T>(&mut self, outcome: Outcome<T>) -> Outcome<T> {
+        if outcome.is_err() && self.is_alone() {
+            self.joined.failed = None;
+        }
+        outcome
+    }
+
+    /// Ends a checkpoint, before its locks are given back.
     pub fn end_checkpoint(&mut self) {
-        let failed = self.hand_over().is_err();
-        let before = self.joined.before.take();
+        let _ = self.hand_over();
         self.joined.failed = None;
         self.joined.begun = false;
-        if let (true, Some(before)) = (failed, before) {
-            self.container.index.bring_back(before);
-        }
+        self.joined.last = None;
     }
 }

@@ -23,14 +23,15 @@ use crate::overlay::Overlay;
 impl Database {
     /// Begins to gather what SQLite writes, because the writes are no pages of the present size.
     pub(super) fn begin_overlay(&mut self) -> Outcome<()> {
+        self.hand_over()?;
         let size = self.disk_size()?.saturating_sub(REGION_BYTES);
         let overlay = Overlay::new(size).map_err(|error| self.container.report(&error))?;
         self.overlay = Some(overlay);
         Ok(())
     }
 
-    /// Seals the gathered database under the page size that its page 1 states. Does nothing if no
-    /// change of the page size is under way.
+    /// Hands over the pages that wait, before a sync. Seals the gathered database under the page size that its page 1 states, if
+    /// a change of the page size is under way.
     ///
     /// A crash in the middle leaves a hot journal with every page that SQLite wrote; its playback
     /// ends in this function too.
@@ -38,6 +39,7 @@ impl Database {
     /// # Errors
     /// A code.
     pub fn settle(&mut self) -> Outcome<()> {
+        self.hand_over_or_roll_back()?;
         let Some(mut overlay) = self.overlay.take() else { return Ok(()) };
         let (page_bytes, size) = self.stated_sizes(&overlay)?;
         // SQLite has cut the file or written behind the new end, so the old pages there are not
@@ -73,6 +75,7 @@ impl Database {
             }
             self.write_page(number, &page)?;
         }
+        self.hand_over()?;
         match cut {
             true => self.lower.truncate(size + REGION_BYTES),
             false => Ok(()),

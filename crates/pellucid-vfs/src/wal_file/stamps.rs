@@ -3,9 +3,7 @@
 //! docs/design/format-2.md, "Log", says what the stamps prove.
 
 use pellucid::log_sector::LogSector;
-use pellucid::wal::{
-    page_and_commit, Run, Stamp, Time, COUNT_MOST, FRAME_HEADER_BYTES,
-};
+use pellucid::wal::{page_and_commit, Run, Stamp, Time, COUNT_MOST, FRAME_HEADER_BYTES};
 use pellucid::{Error, Subject};
 use pellucid_host::code::Outcome;
 
