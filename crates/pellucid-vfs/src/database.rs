@@ -309,7 +309,8 @@ impl Database {
         }
         let there = self.disk_size()?.saturating_sub(start) / page_bytes as u64;
         let pages = most.min(usize::try_from(there).unwrap_or(most));
-        if pages >= 2 {
+        // A page that waits is not in the file yet.
+        if pages >= 2 && !self.joined.waits(start, pages * page_bytes) {
             let lower = self.lower;
             let read = |units: &mut [u8]| Ok(lower.read(units, start)? == ReadEnd::Full);
             // An error of a later page must not fail this one, which is then read alone.
@@ -445,6 +446,7 @@ impl Database {
                 self.check_reserve(bytes)?;
             }
             self.size = None;
+            self.begin_new();
             return self.container.give_birth(bytes.len() as u32);
         }
         if self.container.transaction.lock_level() == ffi::LOCK_EXCLUSIVE {
@@ -602,7 +604,13 @@ impl Database {
     /// # Errors
     /// A code.
     pub fn truncate(&mut self, size: u64) -> Outcome<()> {
-        self.hand_over_or_roll_back()?;
+        self.joined.cut(size + REGION_BYTES);
+        let cut = self.truncate_sealed(size);
+        self.told(cut)
+    }
+
+    fn truncate_sealed(&mut self, size: u64) -> Outcome<()> {
+        self.hand_over()?;
         self.files.flush()?;
         self.ahead.drop_units();
         self.first.page.clear();

@@ -80,6 +80,12 @@ impl Held {
         self.length -= length;
     }
 
+    /// Forgets the units that begin at `end` or behind it.
+    pub fn cut(&mut self, end: u64) {
+        let left = end.saturating_sub(self.at);
+        self.length = self.length.min(usize::try_from(left).unwrap_or(usize::MAX));
+    }
+
     /// Forgets every unit.
     pub fn clear(&mut self) {
         self.length = 0;
@@ -115,6 +121,12 @@ mod tests {
         assert!(held.unit_mut(516, 1).is_none());
         held.unit_mut(512, 1).unwrap().fill(b'U');
         assert_eq!(held.bytes(), b"Unit");
+        held.cut(516);
+        assert_eq!(held.bytes(), b"Unit");
+        held.cut(514);
+        assert_eq!(held.bytes(), b"Un");
+        held.cut(0);
+        assert!(held.is_empty());
         held.clear();
         assert!(held.is_empty() && held.takes(0, 1) && !held.overlaps(512, 4));
         assert_eq!(held.add(9, 2).len(), 2);

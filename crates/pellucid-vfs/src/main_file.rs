@@ -361,7 +361,7 @@ impl MainFile {
         let handed_over = self.database.hand_over();
         let settled = self.database.settle();
         self.database.forget();
-        self.database.end_transaction();
+        self.database.end_new();
         if level < ffi::LOCK_RESERVED {
             self.container.transaction.drop_nonces();
         }

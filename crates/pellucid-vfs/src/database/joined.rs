@@ -1,11 +1,12 @@
-//! Pages that SQLite writes one by one and in their order, in a checkpoint or under EXCLUSIVE without a log: sealed, and handed over
-//! with one call where they are neighbours.
+//! Pages that SQLite writes one by one and in their order, in a checkpoint or in the first transaction of a new database: sealed,
+//! and handed over with one call where they are neighbours.
 //!
-//! **Without a log** nobody reads the file under EXCLUSIVE but this connection, which finds here what waits, and the journal has
-//! what was there before. What waits is handed over before the file is cut, synced or unlocked, and at `SQLITE_FCNTL_SYNC`, which
-//! ends every transaction that wrote before its journal goes (`sqlite3PagerSync`), with `synchronous=OFF` too. For a write that
-//! fails there SQLite rolls the whole transaction back (`pager_error`, `sqlite3VdbeHalt`), and its rollback can write again. So a
-//! read hands nothing over: SQLite need not roll back for it (`sqlite3Prepare`).
+//! **A new database** is one that nobody has read yet, as what VACUUM INTO writes, and whose first transaction has nothing to keep.
+//! Under EXCLUSIVE nobody reads it but this connection, which finds here what waits. That is handed over before the file is cut,
+//! synced or unlocked, and at `SQLITE_FCNTL_SYNC`, which ends every transaction that wrote before its journal goes
+//! (`sqlite3PagerSync`), with `synchronous=OFF` too. For a write that fails there SQLite rolls the whole transaction back
+//! (`pager_error`, `sqlite3VdbeHalt`), and its rollback can write again. So a read hands nothing over: SQLite need not roll back for
+//! it (`sqlite3Prepare`).
 //!
 //! **In a checkpoint** what was not handed over yet is still in the log, and the log counts until SQLite notes in the wal-index how
 //! far it was brought in. Nobody waits for the checkpoint's locks to believe that note. So pages wait only where it brings in all
@@ -30,6 +31,8 @@ const LOCKS: i32 = 1 << ffi::WAL_CKPT_LOCK | 1 << ffi::WAL_READ0_LOCK;
 #[derive(Debug, Default)]
 pub struct Joined {
     held: Held,
+    /// Whether the database was made in the transaction under way.
+    is_new: bool,
     /// Whether SQLite has said that it begins to write pages, and will say when it has written them.
     begun: bool,
     /// How a write of them failed. The checkpoint, or the transaction, ends with it.
@@ -48,14 +51,33 @@ impl Joined {
             return Err(code);
         }
         if !self.held.is_empty() {
-            self.failed = self.held.write(lower).err();
+            self.failed = self.held.write(lower).err().map(ending);
             self.held.clear();
         }
         self.failed.map_or(Ok(()), Err)
     }
 }
 
+/// The code of a write that failed, as one for which SQLite ends the transaction: for an I/O error and a full disk alone
+/// (`pager_error`). A lower VFS may return any.
+fn ending(code: Code) -> Code {
+    match matches!(code.0 & 0xff, ffi::IOERR | ffi::FULL) {
+        true => code,
+        false => Code(ffi::IOERR_WRITE),
+    }
+}
+
 impl Joined {
+    /// Whether a page waits for any of `length` bytes of the file at `start`.
+    pub fn waits(&self, start: u64, length: usize) -> bool {
+        self.held.overlaps(start, length)
+    }
+
+    /// Forgets the pages behind `end`, because the file is cut there.
+    pub fn cut(&mut self, end: u64) {
+        self.held.cut(end);
+    }
+
     /// Where the file ends once what waits is handed over; 0 if nothing waits.
     pub fn end(&self) -> u64 {
         if self.held.is_empty() {
@@ -97,10 +119,16 @@ impl Database {
         self.overlay.is_none() && (self.is_alone() || self.brings_all_in())
     }
 
-    /// Whether this connection has the file for itself, and no log.
+    /// Notes that the database is made, in the transaction under way.
+    pub(super) fn begin_new(&mut self) {
+        self.joined.is_new = true;
+    }
+
+    /// Whether this connection has a new database for itself.
     fn is_alone(&self) -> bool {
         let transaction = &self.container.transaction;
-        transaction.lock_level() == ffi::LOCK_EXCLUSIVE
+        self.joined.is_new
+            && transaction.lock_level() == ffi::LOCK_EXCLUSIVE
             && transaction.shm_exclusive() == 0
             && self.files.with_wal(|_| ()).is_none()
     }
@@ -135,7 +163,7 @@ impl Database {
         seal: impl FnOnce(&Container, &mut [u8]) -> Outcome<()>,
     ) -> Outcome<[u8; TAIL_BYTES]> {
         if self.joined.failed.is_some() || !self.joined.held.takes(start, page_bytes) {
-            self.joined.hand_over(self.lower)?;
+            self.hand_over()?;
         }
         let unit = self.joined.held.add(start, page_bytes);
         let sealed = seal(&self.container, unit);
@@ -146,7 +174,7 @@ impl Database {
         }
         sealed?;
         if !self.is_alone() && number >= self.last_of_checkpoint() {
-            self.joined.hand_over(self.lower)?;
+            self.hand_over()?;
         }
         Ok(tail)
     }
@@ -171,26 +199,21 @@ impl Database {
     /// # Errors
     /// As [`Joined::hand_over`].
     pub fn hand_over(&mut self) -> Outcome<()> {
-        self.joined.hand_over(self.lower)
+        let handed_over = self.joined.hand_over(self.lower);
+        if handed_over.is_err() {
+            self.size = None;
+        }
+        handed_over
     }
 
-    /// The same, in a call for whose error SQLite rolls a transaction without a log back. Its rollback can write then.
-    ///
-    /// # Errors
-    /// As [`Joined::hand_over`].
-    pub fn hand_over_or_roll_back(&mut self) -> Outcome<()> {
-        let handed_over = self.hand_over();
-        self.told(handed_over)
-    }
-
-    /// Ends a transaction without a log, before its lock is given back: what failed was told, and is in the journal.
-    pub fn end_transaction(&mut self) {
-        if self.is_alone() {
+    /// Ends the transaction that made the database, once nothing waits: after `SQLITE_FCNTL_SYNC`, or before the lock is given back.
+    pub fn end_new(&mut self) {
+        if std::mem::take(&mut self.joined.is_new) {
             self.joined.failed = None;
         }
     }
 
-    /// Notes that SQLite gets `outcome` of such a call.
+    /// Notes that SQLite gets `outcome` of a call for whose error it rolls the transaction back: the rollback can write.
     pub(super) fn told<T>(&mut self, outcome: Outcome<T>) -> Outcome<T> {
         if outcome.is_err() && self.is_alone() {
             self.joined.failed = None;

@@ -39,7 +39,14 @@ impl Database {
     /// # Errors
     /// A code.
     pub fn settle(&mut self) -> Outcome<()> {
-        self.hand_over_or_roll_back()?;
+        let settled = self.settle_pages();
+        self.told(settled)?;
+        self.end_new();
+        Ok(())
+    }
+
+    fn settle_pages(&mut self) -> Outcome<()> {
+        self.hand_over()?;
         let Some(mut overlay) = self.overlay.take() else { return Ok(()) };
         let (page_bytes, size) = self.stated_sizes(&overlay)?;
         // SQLite has cut the file or written behind the new end, so the old pages there are not
