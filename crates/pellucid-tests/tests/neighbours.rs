@@ -194,6 +194,26 @@ fn what_was_written_is_read() {
     }
 }
 
+/// Without a journal nothing is rolled back, and what waits still waits in the next transaction.
+#[test]
+fn a_connection_goes_on_after_an_error_that_it_rolled_back_without_a_journal() {
+    let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    for pages in [1, 2, 5, 9, 40] {
+        let bench = Bench::new();
+        let connection = bench.open("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF", "");
+        run(&connection, "BEGIN").unwrap();
+        run(&connection, STATEMENTS[0]).unwrap();
+        run(&connection, "INSERT INTO t VALUES (1, randomblob(20000), 0)").unwrap();
+        connection.cache_flush().unwrap();
+        let _ = run(&connection, "ROLLBACK");
+        let limited = Limit::of(16384 + pages * 4096 + 100);
+        let _ = run(&connection, "SELECT count(*) FROM sqlite_schema");
+        drop(limited);
+        // What it reads is undefined (PRAGMA journal_mode=OFF), but that it can.
+        run(&connection, "SELECT count(*) FROM sqlite_schema").unwrap();
+    }
+}
+
 #[test]
 fn a_copy_takes_few_calls_and_is_an_error_where_it_has_no_room() {
     let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -604,7 +604,10 @@ impl Database {
     /// # Errors
     /// A code.
     pub fn truncate(&mut self, size: u64) -> Outcome<()> {
-        self.joined.cut(size + REGION_BYTES);
+        if self.container.page_size().is_some_and(|page_bytes| size % page_bytes as u64 == 0) {
+            self.joined.cut(size + REGION_BYTES);
+            self.size = None;
+        }
         let cut = self.truncate_sealed(size);
         self.told(cut)
     }

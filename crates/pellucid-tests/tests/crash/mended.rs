@@ -379,7 +379,7 @@ fn a_generation_is_on_disk_before_it_seals() {
 /// protectors more than one sector of a header changes, so that it can be torn.
 pub fn kill_between_header_copies(bench: &Bench, syncs: Syncs) -> Tally {
     let scenario = Scenario { theme: Theme::Protectors, ..SEALED };
-    kill_after(bench, scenario, Plan { steps: 3, images: 40, syncs, ..ALL }, HEADER_COPY_0)
+    kill_after(bench, scenario, Plan { steps: 3, images: 120, syncs, ..ALL }, HEADER_COPY_0)
 }
 
 /// Copy 1 was mended while copy 0 was not on disk: both could be torn.

@@ -89,28 +89,30 @@ impl Joined {
 }
 
 impl Database {
-    /// Reads from the pages that wait. `None` if none of them is asked for.
+    /// Reads from the pages that wait. `None` if none of them is asked for. SQLite reads pages, and parts of the first one.
     pub(super) fn read_joined(
         &mut self,
         buffer: &mut [u8],
         offset: u64,
     ) -> Option<Outcome<ReadEnd>> {
-        let page_bytes = buffer.len();
-        let start = REGION_BYTES + offset;
-        if !self.joined.held.overlaps(start, page_bytes) {
+        if !self.joined.held.overlaps(REGION_BYTES + offset, buffer.len()) {
             return self.joined.failed.map(Err);
         }
-        let is_page =
-            self.container.page_size() == Some(page_bytes) && offset % page_bytes as u64 == 0;
-        let unit = self.joined.held.unit(start, page_bytes).filter(|_| is_page);
-        let Some(unit) = unit else {
-            // A part of a page: none of SQLite's own reads in a transaction.
+        let page_bytes = self.container.page_size().unwrap_or(buffer.len());
+        let (number, within) = (offset / page_bytes as u64, (offset % page_bytes as u64) as usize);
+        let unit = self.joined.held.unit(REGION_BYTES + number * page_bytes as u64, page_bytes);
+        let Some(unit) = unit.filter(|_| within + buffer.len() <= page_bytes) else {
             return self.hand_over().err().map(Err);
         };
-        let content = page_bytes - TAIL_BYTES;
-        buffer[content..].fill(0);
-        let number = (offset / page_bytes as u64) as u32 + 1;
-        let opened = self.container.open_page(number, unit, &mut buffer[..content]);
+        let (number, content) = (number as u32 + 1, page_bytes - TAIL_BYTES);
+        if buffer.len() == page_bytes {
+            buffer[content..].fill(0);
+            let opened = self.container.open_page(number, unit, &mut buffer[..content]);
+            return Some(opened.map(|()| ReadEnd::Full));
+        }
+        let mut page = vec![0; page_bytes];
+        let opened = self.container.open_page(number, unit, &mut page[..content]);
+        buffer.copy_from_slice(&page[within..within + buffer.len()]);
         Some(opened.map(|()| ReadEnd::Full))
     }
 
