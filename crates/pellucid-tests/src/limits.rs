@@ -2,12 +2,7 @@
 
 /// From now on a longer file of this process is EFBIG.
 pub fn limit_files(bytes: u64) {
-    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-    // SAFETY: plain values; without the signal a call that goes too far fails.
-    unsafe {
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
-    }
+    set(bytes, bytes);
 }
 
 /// While it lives no file of this process may become longer.
@@ -20,22 +15,22 @@ impl Limit {
     /// # Panics
     /// If the limit cannot be set.
     pub fn of(bytes: u64) -> Self {
-        Self::set(bytes);
+        set(bytes, libc::RLIM_INFINITY);
         Self
-    }
-
-    fn set(soft: libc::rlim_t) {
-        let limit = libc::rlimit { rlim_cur: soft, rlim_max: libc::RLIM_INFINITY };
-        // SAFETY: plain values; without the signal a call that goes too far fails.
-        unsafe {
-            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-            assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
-        }
     }
 }
 
 impl Drop for Limit {
     fn drop(&mut self) {
-        Self::set(libc::RLIM_INFINITY);
+        set(libc::RLIM_INFINITY, libc::RLIM_INFINITY);
+    }
+}
+
+fn set(soft: libc::rlim_t, hard: libc::rlim_t) {
+    let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
+    // SAFETY: plain values; without the signal a call that goes too far fails.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
     }
 }

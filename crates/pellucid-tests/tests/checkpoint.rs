@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use pellucid_tests::content::{self, directory_in_memory, seal_new_databases};
-use pellucid_tests::file_objects::FileObjects;
+use pellucid_tests::file_objects::{writes, FileObjects};
 use pellucid_tests::limits::Limit;
 use rusqlite::{ffi, Connection};
 
@@ -188,11 +188,6 @@ fn neighbours_are_written_with_one_call() {
     let bench = Bench::new();
     let writer = bench.filled(10);
     insert(&writer, 400);
-    let writes = || -> u64 {
-        let told = fs::read_to_string("/proc/thread-self/io").unwrap();
-        let line = told.lines().find_map(|line| line.strip_prefix("syscw: ")).unwrap();
-        line.parse().unwrap()
-    };
     let before = writes();
     let (_, frames, done) = checkpoint(&writer, "PASSIVE").unwrap();
     let taken = writes() - before;

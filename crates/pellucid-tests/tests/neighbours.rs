@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use pellucid_tests::content::{self, directory_in_memory, seal_new_databases};
+use pellucid_tests::file_objects::writes;
 use pellucid_tests::limits::Limit;
 use pellucid_tests::random::Random;
 use rusqlite::{Connection, ErrorCode};
@@ -220,11 +221,6 @@ fn a_connection_goes_on_after_an_error_that_it_rolled_back_without_a_journal() {
 #[test]
 fn a_copy_takes_few_calls_and_is_an_error_where_it_has_no_room() {
     let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let writes = || -> u64 {
-        let told = std::fs::read_to_string("/proc/thread-self/io").unwrap();
-        let line = told.lines().find_map(|line| line.strip_prefix("syscw: ")).unwrap();
-        line.parse().unwrap()
-    };
     for pages in [1, 7, 40, 90, 200, 400] {
         let bench = Bench::new();
         let connection = bench.open("", "");

@@ -23,6 +23,15 @@ pub struct Lower(*mut File);
 /// The most bytes that one call moves: SQLite's `unix` VFS keeps only 17 bits of a size.
 pub const CALL_BYTES: usize = 64 * 1024;
 
+/// The code of a write that failed, as one for which SQLite ends the transaction: it does so for a full disk and an I/O error alone
+/// (`pager_error`), and a lower VFS may return any.
+pub fn code_that_ends(code: Code) -> Code {
+    match matches!(code.0 & 0xff, ffi::IOERR | ffi::FULL) {
+        true => code,
+        false => Code(ffi::IOERR_WRITE),
+    }
+}
+
 impl Lower {
     /// # Safety
     /// `file` was opened by the lower VFS, has methods, and is used by one thread at a time until it

@@ -69,6 +69,12 @@ impl WalIndex {
         }
     }
 
+    /// The pages of the frames behind `brought_in` up to `frames`, as far as the index is mapped: whoever changes its numbers makes
+    /// nobody go through more.
+    pub fn pages_behind(&self, brought_in: u32, frames: u32) -> impl Iterator<Item = u32> + '_ {
+        (brought_in.saturating_add(1)..=frames).map_while(|frame| self.page_of(frame))
+    }
+
     /// The page size of the log in bytes according to the index. `None` if the index counts no
     /// frame.
     pub fn page_bytes(&self) -> Option<usize> {
@@ -183,6 +189,9 @@ mod tests {
             [0, 1, 4062, 4063, 8158, 8159, 12_254, 12_255].map(|frame| index.page_of(frame));
         let words = [None, Some(34), Some(4095), None, None, Some(20_000), Some(24_095), None];
         assert_eq!(found, words);
+        let behind = |brought_in, frames| index.pages_behind(brought_in, frames).count();
+        assert_eq!((behind(0, 7), behind(7, 7), behind(4000, u32::MAX)), (7, 0, 62));
+        assert_eq!((behind(9, 7), behind(u32::MAX, u32::MAX), behind(0, u32::MAX)), (0, 0, 4062));
         index.unmap();
         assert_eq!((index.is_mapped(), index.page_of(1)), (false, None));
     }

@@ -328,13 +328,13 @@ fn pages_of(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use pellucid::media::Compression;
     use pellucid::Algorithm;
 
     use super::*;
 
-    fn header(sealed: bool, sealed_source: bool) -> SetHeader {
+    pub fn header(sealed: bool, sealed_source: bool) -> SetHeader {
         SetHeader {
             version2: None,
             media_set: [1; 16],

@@ -55,12 +55,13 @@ fn bytes_with_manifest(file: &File, version: MediaVersion, families: usize) -> O
 mod tests {
     use std::path::PathBuf;
 
-    use pellucid::media::{Compression, Kind, MediaHeader, SetHeader, Version2};
+    use pellucid::media::{MediaHeader, SetHeader, Version2};
     use pellucid::Result;
     use pellucid_files::paths::look;
     use pellucid_files::regular;
 
     use super::*;
+    use crate::job::chain::tests::header;
     use crate::job::media::open_media_to_write;
     use crate::set::{write_set, FamilyTarget, FileSink, NewSet, Options, PageSource};
 
@@ -77,29 +78,12 @@ mod tests {
     fn set(version: MediaVersion, position: u32) -> SetHeader {
         SetHeader {
             version2: (version == MediaVersion::Two).then(Version2::default),
-            media_set: [1; 16],
             set: [position as u8 + 1; 16],
-            family: 1,
             families: 3,
             position,
-            kind: Kind::Full,
-            algorithm: None,
-            compression: Compression::None,
-            copy_only: false,
-            sealed_source: false,
             page_size: 512,
             pages: 9,
-            chunk_pages: 1,
-            begun: 1,
-            expires: 0,
-            source: [0; 16],
-            base: [0; 16],
-            commitment: [0; 32],
-            source_thumbprint: [0; 32],
-            page_hash_key: [0; 32],
-            flags: pellucid::flags::Flags::default(),
-            protectors: Vec::new(),
-            description: Vec::new(),
+            ..header(false, false)
         }
     }
 

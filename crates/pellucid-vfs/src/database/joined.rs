@@ -21,7 +21,7 @@ use pellucid_host::ffi;
 use super::Database;
 use crate::container::Container;
 use crate::held::Held;
-use crate::lower::{Lower, ReadEnd};
+use crate::lower::{code_that_ends, Lower, ReadEnd};
 
 /// The wal-index's locks that a checkpoint has while it writes pages: nobody else checkpoints, and nobody begins to read the
 /// database file alone.
@@ -51,23 +51,12 @@ impl Joined {
             return Err(code);
         }
         if !self.held.is_empty() {
-            self.failed = self.held.write(lower).err().map(ending);
+            self.failed = self.held.write(lower).err().map(code_that_ends);
             self.held.clear();
         }
         self.failed.map_or(Ok(()), Err)
     }
-}
 
-/// The code of a write that failed, as one for which SQLite ends the transaction: for an I/O error and a full disk alone
-/// (`pager_error`). A lower VFS may return any.
-fn ending(code: Code) -> Code {
-    match matches!(code.0 & 0xff, ffi::IOERR | ffi::FULL) {
-        true => code,
-        false => Code(ffi::IOERR_WRITE),
-    }
-}
-
-impl Joined {
     /// Whether a page waits for any of `length` bytes of the file at `start`.
     pub fn waits(&self, start: u64, length: usize) -> bool {
         self.held.overlaps(start, length)
@@ -147,7 +136,7 @@ impl Database {
         self.joined.begun = true;
     }
 
-    /// Notes that it has written the last one. SQLite hears of an error with its next call.
+    /// Notes that it has written the last one, or ends early. Nothing waits any more where it has brought in what it aimed at.
     pub fn wrote_checkpoint(&mut self) {
         let _ = self.hand_over();
         self.joined.begun = false;
@@ -189,8 +178,7 @@ impl Database {
             // Another connection has just committed: from here on no page waits.
             let of_it = |counted: &(u32, u32)| index.to_bring_in() == Some(counted.0);
             let (frames, pages) = index.counted().filter(of_it)?;
-            let written =
-                (index.brought_in()? + 1..=frames).filter_map(|frame| index.page_of(frame));
+            let written = index.pages_behind(index.brought_in()?, frames);
             written.filter(|page| *page <= pages).max()
         };
         *self.joined.last.get_or_insert_with(|| find().unwrap_or(0))

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use pellucid::wal::FRAME_HEADER_BYTES;
 use pellucid_host::code::{Code, Outcome};
-use pellucid_host::ffi;
 
 use crate::frame_headers::FrameHeaders;
 use crate::held::Held;
-use crate::lower::Lower;
+use crate::lower::{code_that_ends, Lower};
 use crate::write_out::WriteOut;
 
 /// The frames of the transaction that this connection has under way.
@@ -38,11 +37,9 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Makes the failure, with a code for which SQLite ends the transaction. SQLite does so only
-    /// for a full disk and an I/O error (`pager_error`), and a lower VFS may return any code.
+    /// Makes the failure, with a code for which SQLite ends the transaction.
     fn new(code: Code, from: u64) -> Self {
-        let ends = matches!(code.0 & 0xff, ffi::IOERR | ffi::FULL);
-        Self { code: if ends { code } else { Code(ffi::IOERR_WRITE) }, from, told: false }
+        Self { code: code_that_ends(code), from, told: false }
     }
 }
 
@@ -168,6 +165,8 @@ impl Frames {
 
 #[cfg(test)]
 mod tests {
+    use pellucid_host::ffi;
+
     use super::*;
 
     #[test]
