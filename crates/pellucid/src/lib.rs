@@ -4,7 +4,7 @@
 //! In the order in which to read it: [`unit`] is the sealed unit that every page, frame and record
 //! is, [`keys`] chooses the generation's key and the nonce, [`cipher`] encrypts. [`header`],
 //! [`sector`] and [`scan`] are the header region; [`protector`] wraps the DEK in the header.
-//! [`wal`] and [`journal`] lay out SQLite's logs, [`memory_index`] the index of a log in memory, [`media`] backups, [`sqlite`] reads SQLite's own
+//! [`wal`] and [`journal`] lay out SQLite's logs, [`lsn`] numbers their commits, [`memory_index`] the index of a log in memory, [`media`] backups, [`sqlite`] reads SQLite's own
 //! pages. [`error`] and [`message`] have the words, [`shown`] keeps
 //! other people's control characters out of them.
 #![forbid(unsafe_code)]
@@ -25,6 +25,7 @@ pub mod header;
 pub mod journal;
 pub mod keys;
 pub mod log_sector;
+pub mod lsn;
 pub mod media;
 pub mod memory_index;
 pub mod message;
