@@ -49,8 +49,20 @@ impl From<Header> for Next {
 /// [`DatabaseError`]; the header was not changed then.
 pub fn change(
     path: &Path,
-    mut make: impl FnMut(&Container, &Header, &ContainerKeys) -> Result<Option<Next>>,
+    make: impl FnMut(&Container, &Header, &ContainerKeys) -> Result<Option<Next>>,
     commit: impl FnOnce() -> Result<()>,
+) -> std::result::Result<Header, DatabaseError> {
+    change_in(path, make, |_, _| Ok(commit()?))
+}
+
+/// Like [`change`]; `commit` gets the connection, which has the locks of a writer then, and the next header.
+///
+/// # Errors
+/// As [`change`].
+pub fn change_in(
+    path: &Path,
+    mut make: impl FnMut(&Container, &Header, &ContainerKeys) -> Result<Option<Next>>,
+    commit: impl FnOnce(&Handle<'_>, &mut Header) -> std::result::Result<(), DatabaseError>,
 ) -> std::result::Result<Header, DatabaseError> {
     let handle = Handle::open(path, &uri(path, AS_CHANGE), ffi::OPEN_READWRITE)?;
     handle.busy_timeout(TIMEOUT.as_millis() as std::ffi::c_int);
@@ -78,7 +90,7 @@ pub fn change(
     // Encodes the header once before, for a typed error: too many protectors.
     next.header.encode(keys.header_key())?;
     next.header.sequence = later_sequence(&next.header)?;
-    commit()?;
+    commit(&handle, &mut next.header)?;
     let patience = Patience::new(TIMEOUT, CHECKPOINT_PAUSE);
     loop {
         let write = || container.write_header(next.header.clone(), dek);

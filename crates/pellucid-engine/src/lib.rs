@@ -10,7 +10,8 @@
 //!    connection to a database that other processes may use.
 //! 2. [`header_change`]: the next header of a database in use. [`protectors`]: protectors added,
 //!    dropped, exchanged. [`version`]: a database gets the other format version.
-//!    [`index_place`]: the wal-index in the file or in memory.
+//!    [`index_place`]: the wal-index in the file or in memory. [`log_chain`]: recovery models, and the commits that a log backup
+//!    has to have.
 //! 3. [`convert`]: first encryption and decryption: a copy beside the file, then its laying over
 //!    the file.
 //! 4. [`scan`]: a new DEK (`scan/switch.rs`), every page rewritten under it (`scan/rewrite.rs`),
@@ -48,6 +49,7 @@ pub mod functions;
 pub mod header_change;
 pub mod index_place;
 pub mod inspect;
+pub mod log_chain;
 pub mod look;
 pub mod page_source;
 pub mod protectors;

@@ -112,6 +112,19 @@ slots! {
 }
 
 impl Api {
+    /// A copy of a text that SQLite frees. Null if there is no memory for it.
+    pub fn text(self, text: &[u8]) -> *mut c_char {
+        // SAFETY: the room that was asked for is written to, and no more.
+        unsafe {
+            let copy = self.malloc64()(text.len() as u64 + 1).cast::<u8>();
+            if !copy.is_null() {
+                std::ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
+                *copy.add(text.len()) = 0;
+            }
+            copy.cast()
+        }
+    }
+
     /// Takes the host's table. `None` if its SQLite is too old.
     ///
     /// # Safety

@@ -267,6 +267,10 @@ pub const FCNTL_SIZE_HINT: c_int = 5;
 pub const FCNTL_CHUNK_SIZE: c_int = 6;
 /// The names of the VFSes behind a file.
 pub const FCNTL_VFSNAME: c_int = 12;
+/// Asks or says whether the log stays when the last connection closes.
+pub const FCNTL_PERSIST_WAL: c_int = 10;
+/// Shows a PRAGMA before it is carried out.
+pub const FCNTL_PRAGMA: c_int = 14;
 /// How much of the file may be mapped.
 pub const FCNTL_MMAP_SIZE: c_int = 18;
 /// Whether the name leads to another file by now: `int *`.

@@ -77,6 +77,24 @@ impl Folder {
         Ok(unsafe { File::from_raw_fd(descriptor) })
     }
 
+    /// Makes a directory under a name that nothing has yet.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn make_folder(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        let name = terminated(name)?;
+        // SAFETY: the directory is open, the name terminated.
+        done(unsafe { libc::mkdirat(self.raw(), name.as_ptr(), mode) })
+    }
+
+    /// Gives the directory itself to another owner.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn give(&self, user: u32, group: u32) -> io::Result<()> {
+        std::os::unix::fs::fchown(&self.0, Some(user), Some(group))
+    }
+
     /// Returns what has a name, a symbolic link itself: its metadata can be read, and nothing else
     /// (`O_PATH`).
     ///
@@ -93,6 +111,14 @@ impl Folder {
     /// Those of [`regular::open_in`].
     pub fn open(&self, name: &OsStr) -> io::Result<File> {
         regular::open_in(&self.0, name, false)
+    }
+
+    /// Like [`Folder::open`], for writing too.
+    ///
+    /// # Errors
+    /// Those of [`regular::open_in`].
+    pub fn open_to_write(&self, name: &OsStr) -> io::Result<File> {
+        regular::open_in(&self.0, name, true)
     }
 
     /// Whether anything has a name. What cannot be looked at counts as there.

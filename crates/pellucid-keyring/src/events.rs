@@ -83,6 +83,10 @@ pub enum Action {
     IndexToMemory,
     /// The wal-index of a database was moved back into its file.
     IndexToFile,
+    /// A database got another recovery model.
+    RecoveryModel,
+    /// A chain of log backups of a database begins.
+    LogChainBegun,
     /// The chain of the event log was begun anew.
     Restarted,
 }
@@ -118,6 +122,8 @@ impl Action {
             Action::Downgraded => "downgraded",
             Action::IndexToMemory => "index moved into memory",
             Action::IndexToFile => "index moved into the file",
+            Action::RecoveryModel => "recovery model set",
+            Action::LogChainBegun => "chain of log backups begun",
             Action::Restarted => "restarted",
         }
     }

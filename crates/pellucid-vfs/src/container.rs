@@ -26,6 +26,7 @@ use pellucid::{Error, Result, Subject};
 use pellucid_host::code::{note, report, Code, Outcome};
 use pellucid_host::ffi;
 
+use crate::log_chain::LogChain;
 use crate::lower::{Lower, ReadEnd};
 use crate::newcomer;
 use crate::pins::Expectation;
@@ -112,6 +113,8 @@ pub struct Container {
     pub transaction: Transaction,
     /// The wal-index, as far as SQLite has mapped it.
     pub index: WalIndex,
+    /// What the chain of log backups has refused to this connection.
+    pub log_chain: LogChain,
     /// Whether this connection reads a state of which every page is in the file. A missing page was
     /// cut off then.
     pub is_whole: Cell<bool>,
@@ -162,6 +165,7 @@ impl Container {
             opened: Cell::new(0),
             transaction: Transaction::new()?,
             index: WalIndex::default(),
+            log_chain: LogChain::default(),
             is_whole: Cell::new(false),
             was_cut: Cell::new(false),
         })
@@ -237,6 +241,13 @@ impl Container {
         let state = self.state.borrow();
         let second = state.header.as_ref().and_then(|header| header.second.as_ref());
         second.is_some_and(|second| second.index_in_memory)
+    }
+
+    /// The recovery fork, if each commit goes into a chain of log backups.
+    pub fn chain(&self) -> Option<[u8; 16]> {
+        let state = self.state.borrow();
+        let second = state.header.as_ref().and_then(|header| header.second.as_ref())?;
+        second.keeps_log().then_some(second.fork)
     }
 
     /// Refuses to write if the header has a flag that forbids it to this version, which newer versions

@@ -474,6 +474,15 @@ impl State {
                     }
                 }
                 ffi::FCNTL_RESET_CACHE => main.forget(),
+                ffi::FCNTL_PERSIST_WAL => {
+                    // SAFETY: by contract; the argument of this operation is an `int *`.
+                    return unsafe { keeps_log(main, self.lower, argument.cast()) };
+                }
+                // SAFETY: by contract; the argument of this operation is a `char **`.
+                ffi::FCNTL_PRAGMA => match unsafe { pragma(main, argument.cast()) } {
+                    ffi::NOTFOUND => {}
+                    code => return code,
+                },
                 ffi::FCNTL_CKPT_START => main.begin_checkpoint(),
                 ffi::FCNTL_CKPT_DONE => main.wrote_checkpoint(),
                 // SQLite's sizes lack the header region, and a hint saves too little to correct
@@ -520,19 +529,63 @@ impl State {
                 return code;
             }
             let below = std::ffi::CStr::from_ptr(*out).to_bytes();
-            let mut name = b"pellucid/".to_vec();
-            name.extend_from_slice(below);
-            name.push(0);
-            let copy = api.malloc64()(name.len() as u64).cast::<u8>();
+            let name = [b"pellucid/", below].concat();
+            let copy = api.text(&name);
             if copy.is_null() {
                 return ffi::NOMEM;
             }
-            std::ptr::copy_nonoverlapping(name.as_ptr(), copy, name.len());
             api.free()((*out).cast());
-            *out = copy.cast();
+            *out = copy;
         }
         ffi::OK
     }
+}
+
+/// Answers whether the log stays when the last connection closes. It does where the archive could not have it.
+///
+/// # Safety
+/// `argument` is that of `SQLITE_FCNTL_PERSIST_WAL`.
+unsafe fn keeps_log(main: &mut MainFile, lower: Lower, argument: *mut c_int) -> c_int {
+    // SAFETY: by contract.
+    let is_asked = unsafe { *argument } < 0;
+    // SAFETY: by contract.
+    let code = unsafe { lower.file_control(ffi::FCNTL_PERSIST_WAL, argument.cast()) };
+    // SAFETY: by contract.
+    if is_asked && code == ffi::OK && unsafe { *argument } == 0 && !main.may_remove_log() {
+        // SAFETY: by contract.
+        unsafe { *argument = 1 };
+    }
+    code
+}
+
+/// Looks at a PRAGMA before SQLite carries it out. `SQLITE_NOTFOUND` lets it.
+///
+/// # Safety
+/// `argument` is that of `SQLITE_FCNTL_PRAGMA`: room for an answer, a name, a value or null.
+unsafe fn pragma(main: &mut MainFile, argument: *mut *mut c_char) -> c_int {
+    let text = |at: usize| {
+        // SAFETY: by contract; SQLite's texts are terminated.
+        let text = unsafe { *argument.add(at) };
+        // SAFETY: as above.
+        (!text.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(text) }.to_bytes())
+    };
+    let (name, value) = (text(1).unwrap_or_default(), text(2));
+    if name.eq_ignore_ascii_case(b"wal_checkpoint") {
+        main.is_asked_to_checkpoint();
+    }
+    let leaves_wal = name.eq_ignore_ascii_case(b"journal_mode")
+        && value.is_some_and(|value| !value.eq_ignore_ascii_case(b"wal"));
+    if !leaves_wal || main.files().container.chain().is_none() {
+        return ffi::NOTFOUND;
+    }
+    let said = "its commits go into a chain of log backups (recovery model FULL), which needs the journal mode WAL; set the \
+                recovery model to SIMPLE first";
+    main.files().container.note(ffi::ERROR, said);
+    if let Some(api) = Api::get() {
+        // SAFETY: SQLite frees the answer by `sqlite3_free`; the room for it is the first of the three.
+        unsafe { *argument = api.text(said.as_bytes()) };
+    }
+    ffi::ERROR
 }
 
 unsafe extern "C" fn sector_size(file: *mut File) -> c_int {

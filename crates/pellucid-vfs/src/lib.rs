@@ -14,7 +14,8 @@
 //!    `database/page_size.rs` and `overlay` change the page size.
 //! 4. `wal_file` seals a frame in `emit` and opens one in `read_piece`, `journal_file` a record in its `emit`, `temp_file`
 //!    a block in `seal`.
-//!    [`log_end`] finds commits behind a damaged frame, and [`lost_log`] keeps them aside.
+//!    [`log_end`] finds commits behind a damaged frame, and [`lost_log`] keeps them aside. [`log_archive`] has the frames that a
+//!    chain of log backups needs, once the log begins anew.
 //! 5. [`container`]: what the files of one database share: keys, header, wear, and what is expected
 //!    at its path. Each page, frame and record that SQLite writes is sealed by
 //!    `Container::seal_with`. `transaction` has what one connection has under way: locks, nonces.
@@ -81,6 +82,8 @@ mod in_memory;
 mod journal_file;
 pub mod laying;
 pub mod lent_pages;
+pub mod log_archive;
+mod log_chain;
 pub mod log_end;
 pub mod lost_log;
 mod lower;
@@ -113,4 +116,4 @@ pub use in_memory::reserve as reserve_in_memory;
 pub use lower::{ReadEnd, CALL_BYTES};
 pub use main_file::truncated as truncated_file;
 pub use vfs::{make_default, register, NAME};
-pub use wal_file::refuse_other_at;
+pub use wal_file::{refuse_other_at, Standing};

@@ -26,7 +26,7 @@ use crate::pins::{Expectation, Lesser};
 use crate::seal_request::{Birth, Credentials, Request};
 use crate::shared_memory::{IndexPlace, Presence};
 use crate::sqlite_file::SqliteFile;
-use crate::wal_file::WalFile;
+use crate::wal_file::{Restart, WalFile};
 
 /// How often an opening begins again because the file became one of another kind.
 const ATTEMPTS: usize = 4;
@@ -414,6 +414,12 @@ impl MainFile {
             self.before_release(mask);
         }
         let to_write = taken && exclusive && mask & WRITE_MASK != 0;
+        if taken && exclusive {
+            match self.chain_allows(mask) {
+                ffi::OK => {}
+                code => return code,
+            }
+        }
         if to_write {
             self.container.transaction.draw_nonces();
         }
@@ -472,6 +478,45 @@ impl MainFile {
         }
     }
 
+    /// Answers for the chain of log backups, before a lock is taken by which the log may begin anew, or by which SQLite checkpoints
+    /// after each commit of a log that must not.
+    fn chain_allows(&self, mask: c_int) -> c_int {
+        if mask & (CKPT_MASK | WRITE_MASK) == 0 && mask != RESTART_MASK
+            || self.container.chain().is_none()
+        {
+            return ffi::OK;
+        }
+        let chain = &self.container.log_chain;
+        if mask & WRITE_MASK != 0 {
+            chain.begins_write();
+            return ffi::OK;
+        }
+        let index = &self.container.index;
+        if mask & CKPT_MASK != 0 {
+            let frames = index.frames().zip(index.brought_in());
+            return match chain.is_checkpoint_of_nothing(index.salts(), frames) {
+                true => ffi::BUSY,
+                false => ffi::OK,
+            };
+        }
+        let must = self.container.transaction.shm_exclusive() & CKPT_MASK != 0;
+        match self.files.with_wal(|wal| wal.before_restart(must)) {
+            None | Some(Restart::Goes) => ffi::OK,
+            Some(_) => chain.refused(index.salts(), must),
+        }
+    }
+
+    /// Keeps the log before the last connection removes it. False if it has to stay.
+    pub fn may_remove_log(&self) -> bool {
+        let is_last = self.container.transaction.lock_level() == ffi::LOCK_EXCLUSIVE;
+        !is_last || self.files.with_wal(|wal| wal.keep_before_end().is_ok()).unwrap_or(true)
+    }
+
+    /// Notes that a checkpoint is asked for by a statement.
+    pub fn is_asked_to_checkpoint(&self) {
+        self.container.log_chain.begins_write();
+    }
+
     /// Notes at the write lock of a plain database's log whether a backup writes the transaction.
     fn note_backup(&self, first: c_int, flags: c_int) {
         if flags == ffi::SHM_LOCK | ffi::SHM_EXCLUSIVE && first == ffi::WAL_WRITE_LOCK {
@@ -514,6 +559,10 @@ impl MainFile {
         }
         if mask & WRITE_MASK != 0 {
             self.files.with_wal(WalFile::end_transaction);
+            self.container.log_chain.ended_write();
+        }
+        if mask & CKPT_MASK != 0 {
+            self.container.log_chain.ended_checkpoint();
         }
     }
 
@@ -625,6 +674,8 @@ impl SqliteFile for MainFile {
 const WRITE_MASK: c_int = 1 << ffi::WAL_WRITE_LOCK;
 const CKPT_MASK: c_int = 1 << ffi::WAL_CKPT_LOCK;
 const READ0_MASK: c_int = 1 << ffi::WAL_READ0_LOCK;
+/// All read marks but the first: whoever takes them begins the log anew.
+const RESTART_MASK: c_int = 0b11110 << ffi::WAL_READ0_LOCK;
 const RECOVER_MASK: c_int = 1 << ffi::WAL_RECOVER_LOCK;
 
 /// What a file is by its first bytes.

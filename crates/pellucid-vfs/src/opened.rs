@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
 
+use pellucid::log_archive::ArchiveState;
 use pellucid_host::code::{Code, Outcome};
 use pellucid_host::connection::Handle;
 use pellucid_host::ffi::{self, File, Vfs};
@@ -16,9 +17,11 @@ use pellucid_host::DatabaseError;
 use crate::container::Container;
 use crate::file::{discard, files_of_main, lower_of_main, lower_of_open};
 use crate::files::Files;
+use crate::log_archive::Locked;
 use crate::lower::{Lower, ReadEnd};
 use crate::open_file::{Beginning, OpenFile};
 use crate::vfs::lower_vfs;
+use crate::wal_file::{Standing, WalFile};
 
 /// The state that the files of one open database share: header, keys, locks.
 #[derive(Debug)]
@@ -116,6 +119,39 @@ impl OpenWal<'_> {
     /// As [`OpenWal::read`].
     pub fn sync(&self) -> Outcome<()> {
         self.lower()?.sync(ffi::SYNC_NORMAL)
+    }
+
+    /// Copies what nobody has of the log into its archive, whose lock is held.
+    ///
+    /// # Errors
+    /// [`pellucid::Error`]; the log stays as it is.
+    pub fn keep_all(&self, locked: &Locked<'_>) -> pellucid::Result<Standing> {
+        self.with_wal(|wal| wal.keep_all(locked))
+    }
+
+    /// Notes that what counts now is handed out, and syncs it first.
+    ///
+    /// # Errors
+    /// [`pellucid::Error`].
+    pub fn hand_out(&self, locked: &Locked<'_>) -> pellucid::Result<Standing> {
+        self.with_wal(|wal| wal.hand_out(locked))
+    }
+
+    /// The first state of an archive, in which the chain begins behind what counts now. The caller has the write lock.
+    ///
+    /// # Errors
+    /// [`pellucid::Error`].
+    pub fn begin_chain(&self, fork: [u8; 16]) -> pellucid::Result<ArchiveState> {
+        self.with_wal(|wal| wal.begin_chain(fork))
+    }
+
+    fn with_wal<T>(
+        &self,
+        call: impl FnOnce(&mut WalFile) -> pellucid::Result<T>,
+    ) -> pellucid::Result<T> {
+        let closed =
+            || pellucid::Error::misuse(pellucid::Subject::WalHeader, "the log is not open");
+        self.database.files.with_wal(call).unwrap_or_else(|| Err(closed()))
     }
 
     fn lower(&self) -> Outcome<Lower> {

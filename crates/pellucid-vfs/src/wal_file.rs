@@ -6,6 +6,7 @@
 //! docs/format.md, "WAL".
 
 mod frames;
+mod keep;
 mod lost;
 mod reading;
 mod recovery;
@@ -29,6 +30,7 @@ use crate::lower::Lower;
 use crate::read_ahead::ReadAhead;
 
 use frames::Frames;
+pub use keep::{Restart, Standing};
 use reading::Opened;
 use stamps::Stamps;
 use writing::Gathering;
@@ -66,6 +68,8 @@ pub struct WalFile {
     /// committed, whatever the wal-index says.
     committed: (Salts, u32),
     torn_noted: bool,
+    /// Up to where the archive has a run of the log, as far as this connection knows.
+    known_kept: (Salts, u32),
 }
 
 /// The salts of a log, which distinguish the frames of its present run from those of earlier runs
@@ -96,6 +100,7 @@ impl WalFile {
             stamps: Stamps::default(),
             committed: (Salts::default(), 0),
             torn_noted: false,
+            known_kept: (Salts::default(), 0),
         }
     }
 
@@ -124,6 +129,9 @@ impl WalFile {
         self.container.check_writable()?;
         self.refuse_other()?;
         self.flush()?;
+        if size == 0 {
+            self.keep_before_end()?;
+        }
         self.forget();
         self.frames.forget_headers_from(0);
         self.lower.truncate(size)

@@ -26,6 +26,8 @@ pub enum Subject {
     HeaderCopy(u8),
     /// A wear sector.
     Wear,
+    /// The archive of logs beside a database.
+    LogArchive,
     /// A database page; numbers start at 1.
     Page(u32),
     /// The header of a WAL.
@@ -68,6 +70,7 @@ impl fmt::Display for Subject {
             Subject::SectorZero => f.write_str("sector 0"),
             Subject::HeaderCopy(n) => write!(f, "header copy {n}"),
             Subject::Wear => f.write_str("wear sector"),
+            Subject::LogArchive => f.write_str("log archive"),
             Subject::Page(n) => write!(f, "page {n}"),
             Subject::WalHeader => f.write_str("WAL header"),
             Subject::Frame(n) => write!(f, "WAL frame {n}"),

@@ -24,6 +24,7 @@ pub mod hash;
 pub mod header;
 pub mod journal;
 pub mod keys;
+pub mod log_archive;
 pub mod log_sector;
 pub mod lsn;
 pub mod media;

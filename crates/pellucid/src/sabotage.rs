@@ -41,13 +41,15 @@ pub enum Sabotage {
     LogRecovery,
     /// `unsigned-sets`: each backup set without a signature is believed.
     UnsignedSets,
+    /// `log-kept`: a log begins anew whether the chain of log backups has its commits or not.
+    LogKept,
     /// `index-place`: a wal-index in memory is used whether others use the same or not.
     IndexPlace,
 }
 
 impl Sabotage {
     /// Each of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Authentication,
         Self::ForkGuard,
         Self::Pins,
@@ -62,6 +64,7 @@ impl Sabotage {
         Self::LogSynced,
         Self::LogRecovery,
         Self::UnsignedSets,
+        Self::LogKept,
         Self::IndexPlace,
     ];
 
@@ -82,6 +85,7 @@ impl Sabotage {
             Self::LogSynced => "log-synced",
             Self::LogRecovery => "log-recovery",
             Self::UnsignedSets => "unsigned-sets",
+            Self::LogKept => "log-kept",
             Self::IndexPlace => "index-place",
         }
     }

@@ -198,7 +198,7 @@ fn what_version_1_does_not_have_keeps_a_database_in_version_2() {
     let used = Second { index_in_memory: true, ..Second::default() };
     plant::rewrite_header(&place, "app.db", 0, |header| header.second = Some(used));
     refused(&place, BACK, "needs-newer-format", "it has its wal-index in memory");
-    // What only a newer version writes, and no header of this one is signed with.
+    // Whatever else version 1 has no room for.
     for (at, value, says) in [
         (69, RecoveryModel::Full as u8, "recovery model FULL"),
         (69, RecoveryModel::BulkLogged as u8, "recovery model BULK_LOGGED"),

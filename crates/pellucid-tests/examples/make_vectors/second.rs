@@ -55,7 +55,7 @@ fn headers() -> Result<Vec<Case>> {
         with_fields(good.clone().with("kind", kind), model, marks).with_body(body)
     };
     let kept = |kind: &str, model: &str, marks: &str, at: usize, value: u8| -> Result<Case> {
-        Ok(says(kind, model, marks, &set(at, value)?).with("writable", "no"))
+        Ok(says(kind, model, marks, &set(at, value)?))
     };
     let refused = |kind: &str, error: &str, at: usize, value: u8| -> Result<Case> {
         Ok(good.failing(kind, "unsupported", error).with_body(&set(at, value)?))
@@ -72,7 +72,6 @@ fn headers() -> Result<Vec<Case>> {
     Ok(vec![
         says("second-index-in-memory", "SIMPLE", "index-in-memory", &set(70, 1)?),
         says("second-every-field", "FULL", "index-in-memory chain", &all)
-            .with("writable", "no")
             .with_bytes("fork", &key_bytes(1)[..16])
             .with("chain-begins", 0x0000_0002_0000_0003u64)
             .with("handed-out", 0x0000_0004_0000_0005u64)
@@ -80,7 +79,7 @@ fn headers() -> Result<Vec<Case>> {
         kept("second-full", "FULL", "nothing", 69, 1)?,
         kept("second-bulk-logged", "BULK_LOGGED", "nothing", 69, 2)?,
         kept("second-chain", "SIMPLE", "chain", 70, 2)?,
-        kept("second-standby", "SIMPLE", "standby", 70, 8)?,
+        kept("second-standby", "SIMPLE", "standby", 70, 8)?.with("writable", "no"),
         refused("second-restoring", "is being restored", 70, 4)?,
         refused("second-model-0", "recovery model 0 is not known", 69, 0)?,
         refused("second-model-4", "recovery model 4 is not known", 69, 4)?,

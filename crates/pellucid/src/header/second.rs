@@ -1,7 +1,7 @@
 //! The fields that a header of version 2 has, and one of version 1 has not.
 //!
-//! Layout: docs/format.md, "Header of version 2". Most of them belong to log backups, which this
-//! version does not make: it reads them, keeps them, and changes no database that needs them.
+//! Layout: docs/format.md, "Header of version 2". Most of them belong to log backups. A database that is being restored, or
+//! follows another one, is not written by this version.
 
 use crate::error::{Error, Result, Subject};
 
@@ -147,21 +147,20 @@ impl Second {
         Some(used.to_owned())
     }
 
-    /// Refuses to write a database that takes part in log backups, because this version does not
-    /// make any: its commits would be missing from the chain.
+    /// Whether each commit goes into a chain of log backups.
+    pub fn keeps_log(&self) -> bool {
+        self.has_chain && self.model != RecoveryModel::Simple
+    }
+
+    /// Refuses to write a standby database: its commits would be missing from the chain.
     ///
     /// # Errors
     /// [`Error::Unsupported`], which says why.
     pub fn check_writable(&self) -> Result<()> {
-        let why = match self {
-            Self { is_standby: true, .. } => "is a standby database",
-            Self { has_chain: true, .. } => "has a chain of log backups",
-            Self { model: RecoveryModel::Full | RecoveryModel::BulkLogged, .. } => {
-                return Err(newer(&format!("has the recovery model {}", self.model.name())))
-            }
-            _ => return Ok(()),
-        };
-        Err(newer(why))
+        match self.is_standby {
+            true => Err(newer("is a standby database")),
+            false => Ok(()),
+        }
     }
 
     /// Refuses to open a database that is being restored.
@@ -228,19 +227,23 @@ mod tests {
     }
 
     #[test]
-    fn a_database_of_log_backups_is_left_to_a_newer_version() {
-        assert!(Second::default().check_writable().is_ok());
-        assert!(Second { index_in_memory: true, ..Second::default() }.check_writable().is_ok());
-        for second in [
-            Second { model: RecoveryModel::Full, ..Second::default() },
-            Second { model: RecoveryModel::BulkLogged, ..Second::default() },
-            Second { has_chain: true, ..Second::default() },
-            Second { is_standby: true, ..Second::default() },
+    fn a_chain_is_kept_under_each_model_but_simple() {
+        for (model, keeps) in [
+            (RecoveryModel::Full, true),
+            (RecoveryModel::BulkLogged, true),
+            (RecoveryModel::Simple, false),
         ] {
-            let told = second.check_writable().unwrap_err().to_string();
-            assert!(told.contains("newer version"), "{told}");
-            assert!(second.check_readable().is_ok() && second.is_used());
+            let second = Second { model, has_chain: true, ..Second::default() };
+            assert_eq!((second.keeps_log(), second.check_writable().is_ok()), (keeps, true));
+            assert!(!Second { has_chain: false, ..second }.keeps_log());
         }
+    }
+
+    #[test]
+    fn what_is_restored_or_follows_is_left_to_a_newer_version() {
+        let standby = Second { is_standby: true, ..Second::default() };
+        assert!(standby.check_writable().unwrap_err().to_string().contains("newer version"));
+        assert!(standby.check_readable().is_ok() && standby.is_used());
         let restoring = Second { is_restoring: true, ..Second::default() };
         assert!(restoring.check_readable().is_err());
     }

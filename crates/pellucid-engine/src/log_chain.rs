@@ -1,0 +1,183 @@
+//! The chain of log backups of a database in use: its recovery model, where the chain begins, and the commits that nobody has
+//! backed up yet.
+
+mod kept;
+
+use std::path::Path;
+use std::time::Duration;
+
+use pellucid::header::{Header, RecoveryModel, Second};
+use pellucid::lsn::Lsn;
+use pellucid::secret::fill_random;
+use pellucid::shown::Shown;
+use pellucid::{Error, Subject};
+use pellucid_files::paths::{full_name, names_in};
+use pellucid_host::connection::{uri, Handle};
+use pellucid_host::{ffi, DatabaseError};
+use pellucid_keyring::{Action, Event};
+use pellucid_vfs::log_archive::{path_of, Archive};
+use pellucid_vfs::opened;
+
+use crate::header_change;
+
+pub use kept::{Commit, KeptLog, Version};
+
+/// How long the first state of an archive waits for whoever changes the one that is there.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The recovery model of a database by its header. SIMPLE where there is none.
+pub fn model_of(header: &Header) -> RecoveryModel {
+    header.second.as_ref().map_or(RecoveryModel::Simple, |second| second.model)
+}
+
+/// Whether a chain of log backups has begun, and its fork.
+pub fn chain_of(header: &Header) -> Option<[u8; 16]> {
+    header.second.as_ref().filter(|second| second.keeps_log()).map(|second| second.fork)
+}
+
+/// Gives the database another recovery model. SIMPLE ends its chain. Returns whether that was a change.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a database of version 1; [`DatabaseError`] else.
+pub fn set_model(path: &Path, model: RecoveryModel) -> Result<bool, DatabaseError> {
+    let mut is_change = false;
+    let header = header_change::change_in(
+        path,
+        |_, header, _| {
+            let second = header.second.as_ref().ok_or_else(|| of_version_1(path))?;
+            is_change = second.model != model;
+            let mut second = second.clone();
+            second.model = model;
+            if model == RecoveryModel::Simple {
+                (second.has_chain, second.fork) = (false, [0; 16]);
+                (second.chain_begins, second.handed_out) = (0, 0);
+            }
+            Ok(is_change.then(|| Header { second: Some(second), ..header.clone() }.into()))
+        },
+        |_, _| {
+            Ok(Event::new(Action::RecoveryModel, "database").of(full_name(path)).record_here()?)
+        },
+    )?;
+    if chain_of(&header).is_none() {
+        remove_archive(path)?;
+    }
+    Ok(is_change)
+}
+
+/// Begins a chain behind the commits that there are, if the recovery model asks for one and none has begun. Returns the fork of the
+/// chain that there is then.
+///
+/// # Errors
+/// [`DatabaseError`]. There is no chain then, as before.
+pub fn begin(path: &Path) -> Result<Option<[u8; 16]>, DatabaseError> {
+    let handle =
+        Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READWRITE)?;
+    let is_wal = handle.text("PRAGMA journal_mode")? == "wal";
+    drop(handle);
+    let mut fork = [0; 16];
+    fill_random(&mut fork)?;
+    let header = header_change::change_in(
+        path,
+        |_, header, _| {
+            let begins = |second: &Second| {
+                is_wal && second.model != RecoveryModel::Simple && !second.has_chain
+            };
+            let mut next = header.clone();
+            let Some(second) = next.second.as_mut().filter(|second| begins(second)) else {
+                return Ok(None);
+            };
+            (second.has_chain, second.fork) = (true, fork);
+            Ok(Some(next.into()))
+        },
+        |handle, next| {
+            let log = opened::wal(handle)?.ok_or_else(|| {
+                Error::misuse(Subject::File(path.to_owned()), "it has left the journal mode WAL")
+            })?;
+            let (_, container) = opened::sealed(handle)?.ok_or_else(|| {
+                Error::misuse(Subject::File(path.to_owned()), "not an encrypted database")
+            })?;
+            let keys = container.keys().map_err(|code| header_change::cannot_write(path, code))?;
+            let state = log.begin_chain(fork)?;
+            if let Some(second) = &mut next.second {
+                second.chain_begins = state.backed_up.word();
+            }
+            Archive::make(container.path(), &state, &keys, PATIENCE)?;
+            Event::new(Action::LogChainBegun, "database").of(full_name(path)).record_here()?;
+            Ok(())
+        },
+    )?;
+    Ok(chain_of(&header))
+}
+
+/// Says that everything that counts now is handed out by a backup of this snapshot, whose connection `handle` is. Returns its last
+/// commit; none where there is no chain.
+///
+/// # Errors
+/// [`DatabaseError`].
+pub fn hand_out(path: &Path, handle: &Handle<'_>) -> Result<Option<Lsn>, DatabaseError> {
+    let Some((_, container)) = opened::sealed(handle)? else { return Ok(None) };
+    let (Some(_), Some(log)) = (container.chain(), opened::wal(handle)?) else { return Ok(None) };
+    let archive = Archive::open(container.path()).map_err(|error| no_archive(path, error))?;
+    let locked = archive.lock(PATIENCE)?;
+    let standing = log.hand_out(&locked)?;
+    Ok(Some(standing.state.live.lsn(standing.counted)))
+}
+
+/// Notes that a full backup begins the chain, or lets differentials go on from it: `base` is its snapshot.
+///
+/// # Errors
+/// [`DatabaseError`].
+pub fn has_base(path: &Path, base: Lsn, set: [u8; 32]) -> Result<(), DatabaseError> {
+    let handle =
+        Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READWRITE)?;
+    handle.run("SELECT 1 FROM sqlite_schema")?;
+    let Some((_, container)) = opened::sealed(&handle)? else { return Ok(()) };
+    if container.chain().is_none() {
+        return Ok(());
+    }
+    let keys = container.keys().map_err(|code| header_change::cannot_write(path, code))?;
+    let archive = Archive::open(container.path())?;
+    let locked = archive.lock(PATIENCE)?;
+    let mut state = archive.state(&keys)?;
+    // A chain that was broken goes on from here.
+    if !state.broken_at.is_none() {
+        state.backed_up = state.backed_up.max(base);
+        state.broken_at = Lsn::NONE;
+    }
+    (state.has_base, state.base, state.last_set) = (true, base, set);
+    locked.write(&state, &keys)?;
+    Ok(())
+}
+
+/// Removes the archive of a chain that has ended.
+fn remove_archive(path: &Path) -> Result<(), DatabaseError> {
+    let folder = path_of(path);
+    let io = |error| Error::io(Subject::File(folder.clone()), error);
+    match names_in(&folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io(error).into()),
+        Ok(names) => {
+            for name in names {
+                std::fs::remove_file(folder.join(name)).map_err(io)?;
+            }
+        }
+    }
+    std::fs::remove_dir(&folder).map_err(io)?;
+    Ok(())
+}
+
+/// The error of a database whose header has no room for a recovery model.
+pub fn of_version_1(path: &Path) -> Error {
+    Error::unsupported(
+        Subject::File(path.to_owned()),
+        "format version 1 has no log backups; `pellucid upgrade` gives the database version 2",
+    )
+}
+
+fn no_archive(path: &Path, error: Error) -> DatabaseError {
+    let what = format!(
+        "its chain of log backups is broken: its archive cannot be read ({error}); `{}` has it",
+        path_of(path).shown()
+    );
+    Error::corrupt(Subject::File(path.to_owned()), what).into()
+}

@@ -1,0 +1,335 @@
+//! The commits that no log backup has yet: frames kept in the archive, in the order of the chain.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pellucid::header::Header;
+use pellucid::keys::ContainerKeys;
+use pellucid::log_archive::{ArchiveState, Segment, SEGMENT_HEAD_BYTES};
+use pellucid::lsn::Lsn;
+use pellucid::unit::TAIL_BYTES;
+use pellucid::wal::{
+    open_frame, page_and_commit, Run, Stamp, Version as LogVersion, FRAME_HEADER_BYTES,
+};
+use pellucid::{Error, Result, Subject};
+use pellucid_host::connection::{uri, Handle};
+use pellucid_host::{ffi, DatabaseError};
+use pellucid_vfs::log_archive::Archive;
+use pellucid_vfs::opened;
+
+use super::{no_archive, PATIENCE};
+use crate::header_change::{cannot_write, in_use};
+
+/// Frames whose headers are read with one call.
+const FRAMES_AT_ONCE: u32 = 64;
+
+/// A commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commit {
+    /// Its number.
+    pub lsn: Lsn,
+    /// When, in microseconds since 1970.
+    pub time: u64,
+    /// Pages of the database behind it.
+    pub pages: u32,
+    /// Its clock was behind that of an earlier commit.
+    pub stepped_back: bool,
+}
+
+/// What one commit made of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// The page.
+    pub page: u32,
+    /// The commit, by its place among the commits.
+    pub commit: u32,
+    /// Where it is: which frames, and which of them.
+    at: (u32, u32),
+}
+
+/// Frames of one epoch, in a file of the archive.
+#[derive(Debug)]
+struct Frames {
+    segment: Segment,
+    file: File,
+    /// The last one that is of the chain.
+    last: u32,
+    run: Run,
+}
+
+/// The commits behind the last log backup. Nobody else makes one while this is held.
+#[derive(Debug)]
+pub struct KeptLog {
+    database: PathBuf,
+    archive: Archive,
+    keys: Arc<ContainerKeys>,
+    header: Header,
+    state: ArchiveState,
+    frames: Vec<Frames>,
+    behind: Lsn,
+    last: Lsn,
+    commits: Vec<Commit>,
+    versions: Vec<Version>,
+    unit: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+impl KeptLog {
+    /// Keeps what counts now, and opens all that no log backup has. Waits up to `timeout` for another log backup.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if commits of the chain are missing; [`DatabaseError`] else.
+    pub fn open(path: &Path, timeout: Duration) -> std::result::Result<Self, DatabaseError> {
+        let uri = uri(path, "vfs=pellucid&require=container");
+        let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
+        handle.busy_timeout(timeout.as_millis() as std::ffi::c_int);
+        // Recovers the log, and holds it open: a writer that begins it anew asks the archive first.
+        handle
+            .run("BEGIN")
+            .and_then(|()| handle.run("SELECT 1 FROM sqlite_schema"))
+            .map_err(|error| in_use(path, error))?;
+        let none =
+            || Error::misuse(Subject::File(path.to_owned()), "no chain of log backups has begun");
+        let (_, container) = opened::sealed(&handle)?.ok_or_else(none)?;
+        let header = container.header().ok_or_else(none)?;
+        let log = opened::wal(&handle)?.ok_or_else(none)?;
+        if container.chain().is_none() {
+            return Err(none().into());
+        }
+        let keys = container.keys().map_err(|code| cannot_write(path, code))?;
+        let archive = Archive::open(container.path()).map_err(|error| no_archive(path, error))?;
+        if !archive.lock_backups(timeout)? {
+            let what = "another log backup of it is being made";
+            return Err(Error::limit(Subject::File(path.to_owned()), what).into());
+        }
+        let state = {
+            let locked = archive.lock(PATIENCE)?;
+            log.keep_all(&locked)?.state
+        };
+        handle.run("COMMIT")?;
+        let frame_bytes = header.page_size as usize + FRAME_HEADER_BYTES;
+        let mut kept = Self {
+            database: container.path().to_owned(),
+            archive,
+            keys,
+            header,
+            state,
+            frames: Vec::new(),
+            behind: state.backed_up,
+            last: state.live.lsn(state.live.kept),
+            commits: Vec::new(),
+            versions: Vec::new(),
+            unit: vec![0; frame_bytes],
+            frame: vec![0; frame_bytes],
+        };
+        kept.find()?;
+        kept.read_commits()?;
+        Ok(kept)
+    }
+
+    /// The database's header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What the archive said when this was opened.
+    pub fn state(&self) -> &ArchiveState {
+        &self.state
+    }
+
+    /// The commit that the first of these follows.
+    pub fn behind(&self) -> Lsn {
+        self.behind
+    }
+
+    /// Where these end.
+    pub fn last(&self) -> Lsn {
+        self.last
+    }
+
+    /// The commits.
+    pub fn commits(&self) -> &[Commit] {
+        &self.commits
+    }
+
+    /// What they made of pages: by page, then by commit.
+    pub fn versions(&self) -> &[Version] {
+        &self.versions
+    }
+
+    /// Reads one of them, with zeros in the place of a tail.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if the frame is damaged; [`Error::Io`].
+    pub fn read(&mut self, version: Version, page: &mut [u8]) -> Result<()> {
+        let (segment, number) = version.at;
+        let frames = self.frames.get(segment as usize).ok_or_else(|| gone(number))?;
+        let at = offset(&frames.segment, number, self.unit.len());
+        let unit = &mut self.unit;
+        frames
+            .file
+            .read_exact_at(unit, at)
+            .map_err(|error| Error::io(Subject::Frame(number), error))?;
+        open_frame(&self.keys, &frames.run, number, unit, &mut self.frame)?;
+        if page_and_commit(&self.frame).0 != version.page {
+            return Err(Error::unauthentic(Subject::Frame(number), "it has another page by now"));
+        }
+        page.copy_from_slice(&self.frame[FRAME_HEADER_BYTES..]);
+        let content = page.len() - TAIL_BYTES;
+        page[content..].fill(0);
+        Ok(())
+    }
+
+    /// Says that a log backup has all of it: `set` is the hash of its manifest. The frames are removed.
+    ///
+    /// # Errors
+    /// [`Error::Io`]. The set is good all the same, and the next one has these commits once more.
+    pub fn is_backed_up(self, set: [u8; 32]) -> Result<()> {
+        let locked = self.archive.lock(PATIENCE)?;
+        let mut state = self.archive.state(&self.keys)?;
+        if state.fork != self.state.fork {
+            let what = "another chain of log backups has begun meanwhile";
+            return Err(Error::misuse(Subject::File(self.database.clone()), what));
+        }
+        (state.backed_up, state.last_set) = (self.last, set);
+        locked.write(&state, &self.keys)?;
+        let is_done = |(epoch, first): &(u32, u32)| Lsn::new(*epoch, *first) <= self.last;
+        for segment in self.archive.segments()?.into_iter().filter(is_done) {
+            self.archive.remove_segment(segment)?;
+        }
+        Ok(())
+    }
+
+    /// Finds the frames that lead from the last log backup to the last commit: each says what it goes on behind.
+    fn find(&mut self) -> Result<()> {
+        let names = self.archive.segments()?;
+        let frame_bytes = self.unit.len();
+        let mut wanted = self.last;
+        while wanted > self.state.backed_up {
+            let mut found = None;
+            for name in names
+                .iter()
+                .rev()
+                .filter(|(epoch, first)| *epoch == wanted.epoch && *first <= wanted.frame)
+            {
+                let (segment, file, count) =
+                    self.archive.open_segment(*name, &self.keys, frame_bytes)?;
+                let ends = u64::from(segment.first) + u64::from(count);
+                if segment.fork == self.state.fork
+                    && u64::from(wanted.frame) < ends
+                    && segment.behind < wanted
+                {
+                    found = Some((segment, file));
+                    break;
+                }
+            }
+            let Some((segment, file)) = found else { return Err(self.broken(wanted)) };
+            let run = Run::of(&segment.header, LogVersion::Second);
+            self.frames.push(Frames { segment, file, last: wanted.frame, run });
+            wanted = segment.behind;
+        }
+        // A branch that goes on before what was backed up begins there.
+        self.behind = wanted;
+        self.frames.reverse();
+        Ok(())
+    }
+
+    fn broken(&self, at: Lsn) -> Error {
+        Error::corrupt(
+            Subject::File(self.database.clone()),
+            format!(
+                "its chain of log backups is broken: the frames up to LSN {at} are not in `{}`; a full or differential backup \
+                 lets it go on",
+                pellucid::shown::Shown::shown(self.archive.path())
+            ),
+        )
+    }
+
+    /// Goes through the frames for commits and the pages that they changed. Nothing is opened: what is read later has to be authentic
+    /// with these headers.
+    fn read_commits(&mut self) -> Result<()> {
+        let frame_bytes = self.unit.len();
+        let mut heads = vec![0; FRAMES_AT_ONCE as usize * frame_bytes];
+        for (at, frames) in (0u32..).zip(&self.frames) {
+            let mut pages: Vec<(u32, u32)> = Vec::new();
+            let mut is_first = true;
+            let mut number = frames.segment.first;
+            while number <= frames.last {
+                let count = FRAMES_AT_ONCE.min(frames.last - number + 1);
+                let heads = &mut heads[..count as usize * frame_bytes];
+                let from = offset(&frames.segment, number, frame_bytes);
+                frames
+                    .file
+                    .read_exact_at(heads, from)
+                    .map_err(|error| Error::io(Subject::Frame(number), error))?;
+                for (frame, head) in (number..).zip(heads.chunks_exact(frame_bytes)) {
+                    let stamp = Stamp::of(head);
+                    let (page, size) = page_and_commit(head);
+                    // Without powersafe overwrite a commit's last frame is repeated to the end of a sector.
+                    let is_repeated = is_first && !stamp.first;
+                    if !is_repeated {
+                        pages.push((page, frame));
+                    }
+                    is_first = size != 0;
+                    let lsn = Lsn::new(frames.segment.epoch, frame);
+                    if is_repeated {
+                        if let Some(commit) = self.commits.last_mut().filter(|_| size != 0) {
+                            commit.lsn = lsn;
+                        }
+                    } else if size != 0 {
+                        add(
+                            &mut self.commits,
+                            &mut self.versions,
+                            (lsn, stamp, size),
+                            (at, &mut pages),
+                        );
+                    }
+                }
+                number += count;
+            }
+        }
+        self.versions.sort_unstable();
+        Ok(())
+    }
+}
+
+/// Adds a commit with its pages: of each page the last frame.
+fn add(
+    commits: &mut Vec<Commit>,
+    versions: &mut Vec<Version>,
+    (lsn, stamp, size): (Lsn, Stamp, u32),
+    (at, pages): (u32, &mut Vec<(u32, u32)>),
+) {
+    let frames = std::mem::take(pages);
+    // Pages that are sealed again have the content that they had.
+    if stamp.reseals_only {
+        return;
+    }
+    let commit = commits.len() as u32;
+    commits.push(Commit {
+        lsn,
+        time: stamp.time.micros(),
+        pages: size,
+        stepped_back: stamp.stepped_back,
+    });
+    let mut last = frames;
+    last.sort_unstable();
+    for (place, (page, frame)) in last.iter().enumerate() {
+        let is_last = last.get(place + 1).is_none_or(|(next, _)| next != page);
+        // What a transaction wrote behind the end that it left is no page.
+        if is_last && *page <= size {
+            versions.push(Version { page: *page, commit, at: (at, *frame) });
+        }
+    }
+}
+
+fn offset(segment: &Segment, number: u32, frame_bytes: usize) -> u64 {
+    SEGMENT_HEAD_BYTES as u64 + u64::from(number - segment.first) * frame_bytes as u64
+}
+
+fn gone(number: u32) -> Error {
+    Error::corrupt(Subject::Frame(number), "it is not in the archive")
+}

@@ -1,0 +1,305 @@
+//! The archive of logs beside a database, `app.db-log/`: its state, its lock, and frames that are kept in it.
+//!
+//! Layout: docs/format.md, "Log archive". Frames get here before the log begins anew (`WalFile::keep`), and leave when a log
+//! backup has them.
+//!
+//! The order of each change: the frames and their sync, the folder's sync, then the state and its sync. So a crash leaves
+//! frames that are kept twice, and never some that are kept nowhere.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{fchown, FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pellucid::keys::ContainerKeys;
+use pellucid::log_archive::{
+    ArchiveState, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
+};
+use pellucid::secret::fill_random;
+use pellucid::{Error, Result, Subject};
+use pellucid_files::paths::{beside, names_in};
+use pellucid_host::byte_lock;
+use pellucid_host::folder::{name_of, Folder};
+use pellucid_host::patience::Patience;
+
+/// The name behind the database's.
+const SUFFIX: &str = "-log";
+const STATE: &str = "state";
+/// The end of the name of frames that are being written.
+const UNFINISHED: &str = ".new";
+/// Whoever changes the state holds this byte of its file, whoever makes a log backup the next one.
+const STATE_LOCK: i64 = 1 << 62;
+const BACKUP_LOCK: i64 = STATE_LOCK + 1;
+const RETRY: Duration = Duration::from_micros(200);
+
+/// The archive of one database.
+#[derive(Debug)]
+pub struct Archive {
+    folder: Folder,
+    path: PathBuf,
+    state: File,
+}
+
+/// The folder of the archive of the database at `database`.
+pub fn path_of(database: &Path) -> PathBuf {
+    beside(database, SUFFIX)
+}
+
+impl Archive {
+    /// Opens the archive beside the database.
+    ///
+    /// # Errors
+    /// [`Error::Io`], which names the file.
+    pub fn open(database: &Path) -> Result<Self> {
+        let path = path_of(database);
+        let name = path.join(STATE);
+        let io = |error| Error::io(Subject::File(name.clone()), error);
+        let folder = Folder::of(&name).map_err(io)?;
+        let state = folder.open_to_write(OsStr::new(STATE)).map_err(io)?;
+        Ok(Self { folder, path, state })
+    }
+
+    /// Makes the archive with its first state, or opens the one that is there and gives it that state. It belongs to whoever the
+    /// database belongs to, and to nobody else.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::LimitReached`] if somebody else has it locked for longer than `timeout`.
+    pub fn make(
+        database: &Path,
+        state: &ArchiveState,
+        keys: &ContainerKeys,
+        timeout: Duration,
+    ) -> Result<Self> {
+        let path = path_of(database);
+        let io = |error: io::Error| Error::io(Subject::File(path.clone()), error);
+        let beside = Folder::of(&path).map_err(io)?;
+        match beside.make_folder(&name_of(&path), 0o700) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
+            _ => beside.sync().map_err(io)?,
+        }
+        let folder = Folder::of(&path.join(STATE)).map_err(io)?;
+        if !folder.has(OsStr::new(STATE)) {
+            let file = folder.create(OsStr::new(STATE)).map_err(io)?;
+            let owner = beside.look(&name_of(database)).map_err(io)?;
+            if owner.uid() != file.metadata().map_err(io)?.uid() {
+                fchown(&file, Some(owner.uid()), Some(owner.gid())).map_err(io)?;
+                folder.give(owner.uid(), owner.gid()).map_err(io)?;
+            }
+        }
+        let archive = Self::open(database)?;
+        let locked = archive.lock(timeout)?;
+        locked.write(state, keys)?;
+        drop(locked);
+        archive.folder.sync().map_err(io)?;
+        Ok(archive)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the lock of its state.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`] if somebody else has it for longer than `timeout`; [`Error::Io`].
+    pub fn lock(&self, timeout: Duration) -> Result<Locked<'_>> {
+        match self.wait_for(STATE_LOCK, timeout)? {
+            true => Ok(Locked { archive: self }),
+            false => Err(Error::limit(
+                Subject::File(self.path.clone()),
+                "another process changes it, and did not end",
+            )),
+        }
+    }
+
+    /// The same, at once. None if somebody else has it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn try_lock(&self) -> Result<Option<Locked<'_>>> {
+        Ok(self.wait_for(STATE_LOCK, Duration::ZERO)?.then_some(Locked { archive: self }))
+    }
+
+    /// Takes the lock of whoever makes a log backup, until this archive is closed. False if somebody else has it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn lock_backups(&self, timeout: Duration) -> Result<bool> {
+        self.wait_for(BACKUP_LOCK, timeout)
+    }
+
+    fn wait_for(&self, byte: i64, timeout: Duration) -> Result<bool> {
+        let patience = Patience::new(timeout, RETRY);
+        loop {
+            match byte_lock::take(&self.state, byte).map_err(|error| self.io(error))? {
+                true => return Ok(true),
+                false if patience.wait() => {}
+                false => return Ok(false),
+            }
+        }
+    }
+
+    /// Its state, as whoever holds no lock finds it.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if neither sector is authentic under a key of the database's header; [`Error::Io`].
+    pub fn state(&self, keys: &ContainerKeys) -> Result<ArchiveState> {
+        let mut sectors = [[0; ARCHIVE_SECTOR_BYTES]; 2];
+        for (sector, at) in sectors.iter_mut().zip(ARCHIVE_SECTORS) {
+            let mut done = 0;
+            while done < sector.len() {
+                match self.state.read_at(&mut sector[done..], at + done as u64) {
+                    Ok(0) => break,
+                    Ok(read) => done += read,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(self.io(error)),
+                }
+            }
+        }
+        let keys = keys.header_keys()?;
+        ArchiveState::newest(&sectors, &keys).map_err(|error| error.of_file(&self.path.join(STATE)))
+    }
+
+    /// The kept frames, by epoch and first frame.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn segments(&self) -> Result<Vec<(u32, u32)>> {
+        let names = names_in(&self.path).map_err(|error| self.io(error))?;
+        let number = |name: &OsString| Segment::of_file_name(name.to_str()?);
+        let mut found: Vec<_> = names.iter().filter_map(number).collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Opens kept frames: their head, the file, and how many whole frames of `frame_bytes` it has.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if the head is not authentic, or of another file; [`Error::Io`].
+    pub fn open_segment(
+        &self,
+        (epoch, first): (u32, u32),
+        keys: &ContainerKeys,
+        frame_bytes: usize,
+    ) -> Result<(Segment, File, u32)> {
+        let name = format!("{epoch:08x}-{first:08x}.frames");
+        let io = |error| Error::io(Subject::File(self.path.join(&name)), error);
+        let mut file = self.folder.open(OsStr::new(&name)).map_err(io)?;
+        let mut head = [0; SEGMENT_HEAD_BYTES];
+        file.read_exact(&mut head).map_err(io)?;
+        let keys = keys.header_keys()?;
+        let segment =
+            Segment::parse(&head, &keys).map_err(|error| error.of_file(&self.path.join(&name)))?;
+        if (segment.epoch, segment.first) != (epoch, first) {
+            let cause = format!("`{name}` has other frames than its name says");
+            return Err(Error::unauthentic(Subject::LogArchive, cause));
+        }
+        let bytes = file.metadata().map_err(io)?.len().saturating_sub(SEGMENT_HEAD_BYTES as u64);
+        let frames = u32::try_from(bytes / frame_bytes as u64).unwrap_or(u32::MAX);
+        Ok((segment, file, frames))
+    }
+
+    /// Removes kept frames.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn remove_segment(&self, (epoch, first): (u32, u32)) -> Result<()> {
+        let name = format!("{epoch:08x}-{first:08x}.frames");
+        self.folder.remove_name(OsStr::new(&name)).map_err(|error| self.io(error))
+    }
+
+    /// Removes what processes left that were killed while they kept frames. Called under the lock.
+    pub(crate) fn remove_unfinished(&self) {
+        let names = names_in(&self.path).unwrap_or_default();
+        for name in names.iter().filter(|name| name.as_bytes().ends_with(UNFINISHED.as_bytes())) {
+            let _ = self.folder.remove_name(name);
+        }
+    }
+
+    fn io(&self, error: io::Error) -> Error {
+        Error::io(Subject::File(self.path.clone()), error)
+    }
+}
+
+/// An archive whose lock is held.
+#[derive(Debug)]
+pub struct Locked<'a> {
+    archive: &'a Archive,
+}
+
+impl Locked<'_> {
+    /// The archive.
+    pub fn archive(&self) -> &Archive {
+        self.archive
+    }
+
+    /// Writes `state` as the next one, and syncs it.
+    ///
+    /// # Errors
+    /// [`Error::Io`]. The state before counts then, or this one.
+    pub fn write(&self, state: &ArchiveState, keys: &ContainerKeys) -> Result<ArchiveState> {
+        let written = ArchiveState { sequence: state.sequence + 1, ..*state };
+        let sector = written.encode(keys.header_key());
+        let io = |error| self.archive.io(error);
+        self.archive.state.write_all_at(&sector, written.place()).map_err(io)?;
+        self.archive.state.sync_data().map_err(io)?;
+        Ok(written)
+    }
+
+    /// Keeps frames: `read` fills the buffer with them, piece by piece, until it says 0. They are on disk with their name when
+    /// this returns, and count when the state says so.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; those of `read`.
+    pub fn keep(
+        &self,
+        segment: &Segment,
+        keys: &ContainerKeys,
+        mut read: impl FnMut(&mut [u8]) -> Result<usize>,
+    ) -> Result<()> {
+        let mut random = [0; 8];
+        fill_random(&mut random)?;
+        let unfinished = format!("{}{UNFINISHED}", pellucid::hash::hex(&random));
+        let folder = &self.archive.folder;
+        let name = self.archive.path.join(segment.file_name());
+        let io = |error| Error::io(Subject::File(name.clone()), error);
+        let mut write = || {
+            let mut file = folder.create(OsStr::new(&unfinished)).map_err(io)?;
+            let owner = self.archive.state.metadata().map_err(io)?;
+            if owner.uid() != file.metadata().map_err(io)?.uid() {
+                fchown(&file, Some(owner.uid()), Some(owner.gid())).map_err(io)?;
+            }
+            file.write_all(&segment.encode(keys.header_key())).map_err(io)?;
+            let mut piece = vec![0; PIECE_BYTES];
+            loop {
+                match read(&mut piece)? {
+                    0 => break,
+                    bytes => file.write_all(&piece[..bytes]).map_err(io)?,
+                }
+            }
+            file.sync_data().map_err(io)?;
+            folder
+                .rename(OsStr::new(&unfinished), OsStr::new(&segment.file_name()), &file)
+                .map_err(io)?;
+            folder.sync().map_err(io)
+        };
+        let written = write();
+        if written.is_err() {
+            let _ = folder.remove_name(OsStr::new(&unfinished));
+        }
+        written
+    }
+}
+
+/// Bytes that are copied with one call.
+const PIECE_BYTES: usize = 1 << 20;
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let _ = byte_lock::give_back(&self.archive.state, STATE_LOCK);
+    }
+}

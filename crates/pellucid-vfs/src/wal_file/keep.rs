@@ -1,0 +1,443 @@
+//! Frames go into the archive before the log begins anew, so that no commit is missing from the chain of log backups.
+//!
+//! SQLite asks for a lock before it writes over a log, and "busy" is an answer that harms nobody: it appends then. Where it asks for
+//! none, in an exclusive locking mode and when the last connection closes, the write of the new header, the cut and the question
+//! whether the log stays are the last moments.
+
+use std::io;
+use std::time::Duration;
+
+use pellucid::log_archive::{ArchiveState, LogRun, Segment};
+use pellucid::lsn::Lsn;
+use pellucid::unit::TAIL_BYTES;
+use pellucid::wal::{
+    open_frame, page_and_commit, Chain, Run, Stamp, WalHeader, FRAME_CLEAR_BYTES, HEADER_BYTES,
+};
+use pellucid::{Error, Result, Subject};
+use pellucid_host::code::{Code, Outcome};
+use pellucid_host::ffi;
+
+use super::WalFile;
+use crate::log_archive::{Archive, Locked};
+use crate::lower::ReadEnd;
+
+/// How long a new run of the log waits for whoever changes the archive.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How large the log may grow before its frames are copied into the archive: 64 MiB.
+const LIMIT_BYTES: u64 = 64 << 20;
+const LIMIT: &str = "PELLUCID_LOG_LIMIT";
+
+/// What is answered to whoever is about to begin the log anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    /// All of it is kept.
+    Goes,
+    /// It is the active log, and small enough to stay that.
+    Waits,
+    /// It cannot be kept now.
+    Refused,
+}
+
+/// How the archive stands to the log.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing {
+    /// The state, whose live run is that of the log.
+    pub state: ArchiveState,
+    /// The last frame of the log that counts.
+    pub counted: u32,
+}
+
+impl WalFile {
+    /// Answers whoever holds the write lock and is about to begin the log anew. `must` says that it is a checkpoint that ends with
+    /// an empty log: its frames are kept then, however few they are.
+    pub fn before_restart(&mut self, must: bool) -> Restart {
+        pellucid::sabotage!(LogKept => return Restart::Goes);
+        if self.container.chain().is_none() {
+            return Restart::Goes;
+        }
+        match self.keep_for_restart(must) {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.tell_unkept(&error);
+                Restart::Refused
+            }
+        }
+    }
+
+    fn keep_for_restart(&mut self, must: bool) -> Result<Restart> {
+        let archive = Archive::open(self.container.path())?;
+        let Some(locked) = archive.try_lock()? else { return Ok(Restart::Waits) };
+        let standing = self.stand(&locked)?;
+        let is_small = self.offset(standing.counted + 1) <= limit();
+        if standing.counted > standing.state.live.kept {
+            if is_small && !must {
+                return Ok(Restart::Waits);
+            }
+            self.keep(&locked, standing)?;
+        }
+        self.known_kept = (standing.state.live.salts, standing.counted);
+        Ok(Restart::Goes)
+    }
+
+    /// Keeps all that counts, for whoever makes a log backup or a full one. Nothing is handed out that a sync has not returned for.
+    ///
+    /// # Errors
+    /// [`Error`]; the log stays the active log.
+    pub fn keep_all(&mut self, locked: &Locked<'_>) -> Result<Standing> {
+        let standing = self.stand(locked)?;
+        self.keep(locked, standing)
+    }
+
+    /// Notes that what counts now is handed out by a backup, and syncs it first. Nothing is copied.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn hand_out(&mut self, locked: &Locked<'_>) -> Result<Standing> {
+        let mut standing = self.stand(locked)?;
+        let counted = standing.counted;
+        if counted > standing.state.live.handed_out {
+            self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
+            self.mark(&mut standing.state.live, counted)?;
+            standing.state = locked.write(&standing.state, &*self.keys_to_keep()?)?;
+        }
+        Ok(standing)
+    }
+
+    /// The first state of an archive, by which the chain begins behind what counts now. That is synced first.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn begin_chain(&mut self, fork: [u8; 16]) -> Result<ArchiveState> {
+        self.flush().map_err(io_error)?;
+        let file_id = self.container.header().map(|header| header.file_id).unwrap_or_default();
+        let first = Lsn::new(1, 0);
+        let live = LogRun { epoch: 1, first: 1, behind: first, ..LogRun::default() };
+        let mut state = ArchiveState { file_id, fork, live, highest: 1, ..ArchiveState::default() };
+        let mut header = [0; HEADER_BYTES];
+        let is_there = self.lower.read(&mut header, 0).map_err(io_error)? == ReadEnd::Full
+            && WalHeader::parse_sealed(&header, self.version()).is_some();
+        if is_there {
+            self.know_page_size().map_err(io_error)?;
+            let run = Run::of(&header, self.version());
+            state.live.salts = run.salts();
+            let counted = self.counted(&header, &run)?;
+            if counted > 0 {
+                self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
+                state.live.kept = counted;
+                self.mark(&mut state.live, counted)?;
+            }
+        }
+        state.backed_up = state.live.lsn(state.live.kept);
+        Ok(state)
+    }
+
+    /// Before the log goes or is cut to nothing: what counts is kept, or the log stays.
+    ///
+    /// # Errors
+    /// `SQLITE_FULL` after a line in the log.
+    pub fn keep_before_end(&mut self) -> Outcome<()> {
+        pellucid::sabotage!(LogKept => return Ok(()));
+        if self.container.chain().is_none() {
+            return Ok(());
+        }
+        let kept = Archive::open(self.container.path()).and_then(|archive| {
+            let locked = archive.lock(PATIENCE)?;
+            let standing = self.stand(&locked)?;
+            self.keep(&locked, standing).map(|_| ())
+        });
+        self.unless_nothing_is_lost(kept)
+    }
+
+    /// Gives the run of the log that `run` begins its epoch, before its header is written over that of the run before.
+    pub(super) fn begin_epoch(&mut self, run: &Run) -> Outcome<()> {
+        if self.container.chain().is_none() {
+            return Ok(());
+        }
+        let begun = Archive::open(self.container.path()).and_then(|archive| {
+            let locked = archive.lock(PATIENCE)?;
+            let standing = self.stand(&locked)?;
+            let mut state = self.keep(&locked, standing)?.state;
+            if state.live.salts != run.salts() {
+                begin(&mut state, run.salts());
+                locked.write(&state, &*self.keys_to_keep()?)?;
+            }
+            Ok(())
+        });
+        self.unless_nothing_is_lost(begun)
+    }
+
+    /// Lets the log go on without the archive where it has nothing that nobody kept. The next one who can write to the archive
+    /// knows the run by sector 2.
+    fn unless_nothing_is_lost(&mut self, kept: Result<()>) -> Outcome<()> {
+        let Err(error) = kept else { return Ok(()) };
+        self.tell_unkept(&error);
+        let mut header = [0; HEADER_BYTES];
+        if self.lower.read(&mut header, 0)? == ReadEnd::Short {
+            return Ok(());
+        }
+        let run = Run::of(&header, self.version());
+        let known = if self.known_kept.0 == run.salts() { self.known_kept.1 } else { 0 };
+        match self.count(&header, known) {
+            Ok(counted) if counted == known => Ok(()),
+            _ => Err(Code(ffi::FULL)),
+        }
+    }
+
+    fn tell_unkept(&self, error: &Error) {
+        let what = format!(
+            "the log is not begun anew, because the archive cannot have its commits: {error}; see `pellucid status`"
+        );
+        self.container.note(ffi::IOERR_WRITE, &what);
+    }
+
+    /// Finds out how the archive stands to the log.
+    fn stand(&mut self, locked: &Locked<'_>) -> Result<Standing> {
+        self.flush().map_err(io_error)?;
+        let keys = self.keys_to_keep()?;
+        let mut state = locked.archive().state(&keys)?;
+        self.assert_of_this(&state)?;
+        let mut header = [0; HEADER_BYTES];
+        let is_there = self.lower.read(&mut header, 0).map_err(io_error)? == ReadEnd::Full
+            && WalHeader::parse_sealed(&header, self.version()).is_some();
+        if !is_there {
+            return Ok(Standing { state, counted: state.live.kept });
+        }
+        self.know_page_size().map_err(io_error)?;
+        let run = Run::of(&header, self.version());
+        let before = state;
+        self.find_run(&mut state, &run)?;
+        let counted = self.counted(&header, &run)?;
+        self.follow(locked, &mut state, (&header, counted))?;
+        if state != before {
+            state = locked.write(&state, &keys)?;
+        }
+        Ok(Standing { state, counted })
+    }
+
+    fn assert_of_this(&self, state: &ArchiveState) -> Result<()> {
+        let header = self.container.header();
+        let is_of_this = header.is_some_and(|header| {
+            [Some(header.file_id), header.scan.older_id].contains(&Some(state.file_id))
+        });
+        match is_of_this && Some(state.fork) == self.container.chain() {
+            true => Ok(()),
+            false => Err(Error::unauthentic(
+                Subject::LogArchive,
+                "it is of another database, or of another recovery fork of this one",
+            )),
+        }
+    }
+
+    /// Makes the run of the log the live one.
+    fn find_run(&self, state: &mut ArchiveState, run: &Run) -> Result<()> {
+        let salts = run.salts();
+        if state.live.salts == salts {
+            return Ok(());
+        }
+        if state.before.epoch != 0 && state.before.salts == salts {
+            // The run that the state knew of never came to the disk.
+            state.live = state.before;
+            state.before = LogRun::default();
+            return Ok(());
+        }
+        let sector = self.container.log_sector().map_err(io_error)?;
+        let follows = sector.is_some_and(|sector| {
+            sector.run == *run.bytes() && Run::second(&sector.before).salts() == state.live.salts
+        });
+        if !follows && state.live.salts != [0; 8] && state.broken_at.is_none() {
+            state.broken_at = state.live.lsn(state.live.kept);
+            let what = "a log is beside the database that does not follow the one that its archive knows: the chain of log \
+                        backups is broken, and goes on with the next full or differential backup";
+            self.container.note(ffi::CORRUPT, what);
+        }
+        begin(state, salts);
+        Ok(())
+    }
+
+    /// Begins a new epoch where commits that were handed out are gone: a power cut took them before their sync, so the frames behind
+    /// what is left mean something else now.
+    fn follow(
+        &mut self,
+        locked: &Locked<'_>,
+        state: &mut ArchiveState,
+        (header, counted): (&[u8; HEADER_BYTES], u32),
+    ) -> Result<()> {
+        let run = state.live;
+        let is_same = run.handed_out == 0
+            || run.handed_out <= counted && self.tail_of(run.handed_out)? == run.tail;
+        if is_same {
+            return Ok(());
+        }
+        let mut left = 0;
+        for number in 1..=counted.min(run.handed_out) {
+            let mut clear = [0; FRAME_CLEAR_BYTES];
+            self.lower.read(&mut clear, self.offset(number)).map_err(io_error)?;
+            if u32::from(Stamp::of(&clear).count) > run.count {
+                break;
+            }
+            if page_and_commit(&clear).1 != 0 {
+                left = number;
+            }
+        }
+        if left > run.kept {
+            self.keep_segment(locked, state, header, left)?;
+        }
+        state.before = LogRun::default();
+        state.highest += 1;
+        state.live = LogRun {
+            salts: run.salts,
+            epoch: state.highest,
+            first: left + 1,
+            behind: run.lsn_within(left),
+            ..LogRun::default()
+        };
+        state.live.kept = left;
+        if left > 0 {
+            self.mark(&mut state.live, left)?;
+        }
+        Ok(())
+    }
+
+    /// Copies what is not kept, and says so in the state.
+    fn keep(&mut self, locked: &Locked<'_>, standing: Standing) -> Result<Standing> {
+        let Standing { mut state, counted } = standing;
+        if counted <= state.live.kept {
+            return Ok(standing);
+        }
+        let mut header = [0; HEADER_BYTES];
+        self.lower.read(&mut header, 0).map_err(io_error)?;
+        self.keep_segment(locked, &state, &header, counted)?;
+        state.live.kept = counted;
+        if counted > state.live.handed_out {
+            self.mark(&mut state.live, counted)?;
+        }
+        let state = locked.write(&state, &*self.keys_to_keep()?)?;
+        Ok(Standing { state, counted })
+    }
+
+    /// Copies the frames behind what is kept, up to `last`. They are in the log, and synced there, before they are kept: none is
+    /// handed out that a power cut takes.
+    fn keep_segment(
+        &self,
+        locked: &Locked<'_>,
+        state: &ArchiveState,
+        header: &[u8; HEADER_BYTES],
+        last: u32,
+    ) -> Result<()> {
+        let run = &state.live;
+        locked.archive().remove_unfinished();
+        self.lower.sync(ffi::SYNC_NORMAL).map_err(io_error)?;
+        let segment = Segment {
+            file_id: state.file_id,
+            fork: state.fork,
+            epoch: run.epoch,
+            first: run.kept + 1,
+            behind: run.lsn(run.kept),
+            header: *header,
+        };
+        let (mut at, end) = (self.offset(run.kept + 1), self.offset(last + 1));
+        locked.keep(&segment, &*self.keys_to_keep()?, |piece| {
+            let bytes = piece.len().min((end - at) as usize);
+            if bytes > 0
+                && self.lower.read(&mut piece[..bytes], at).map_err(io_error)? == ReadEnd::Short
+            {
+                return Err(Error::corrupt(Subject::Frame(last), "the log ends before it"));
+            }
+            at += bytes as u64;
+            Ok(bytes)
+        })
+    }
+
+    /// Notes that `frame` was handed out last.
+    fn mark(&self, run: &mut LogRun, frame: u32) -> Result<()> {
+        let mut clear = [0; FRAME_CLEAR_BYTES];
+        self.lower.read(&mut clear, self.offset(frame)).map_err(io_error)?;
+        run.handed_out = frame;
+        run.count = Stamp::of(&clear).count.into();
+        run.tail = self.tail_of(frame)?;
+        Ok(())
+    }
+
+    fn tail_of(&self, frame: u32) -> Result<[u8; TAIL_BYTES]> {
+        let mut tail = [0; TAIL_BYTES];
+        let end = self.offset(frame) + self.frame_bytes() as u64;
+        self.lower.read(&mut tail, end - TAIL_BYTES as u64).map_err(io_error)?;
+        Ok(tail)
+    }
+
+    /// The last frame that counts: by an index that is of this run, by what this connection alone has written, or by reading.
+    fn counted(&mut self, header: &[u8; HEADER_BYTES], run: &Run) -> Result<u32> {
+        let index = &self.container.index;
+        if index.is_made() && index.salts() == Some(run.salts()) {
+            if let Some((counted, _)) = index.counted().filter(|(counted, _)| *counted > 0) {
+                return Ok(counted);
+            }
+        }
+        let is_alone =
+            !index.is_mapped() || self.container.transaction.lock_level() == ffi::LOCK_EXCLUSIVE;
+        if is_alone && self.committed.0 == run.salts() && self.committed.1 > 0 {
+            return Ok(self.committed.1);
+        }
+        let known = if self.known_kept.0 == run.salts() { self.known_kept.1 } else { 0 };
+        self.count(header, known)
+    }
+
+    /// The last frame that counts behind frame `from`, which does, by what the log has.
+    fn count(&mut self, header: &[u8; HEADER_BYTES], from: u32) -> Result<u32> {
+        if WalHeader::parse_sealed(header, self.version()).is_none() {
+            return Ok(from);
+        }
+        self.know_page_size().map_err(io_error)?;
+        let frame_bytes = self.frame_bytes();
+        let keys = self.keys_to_keep()?;
+        let run = Run::of(header, self.version());
+        let size = self.lower.size().map_err(io_error)?;
+        let last = size.saturating_sub(HEADER_BYTES as u64) / frame_bytes as u64;
+        let last = u32::try_from(last).unwrap_or(u32::MAX - 1);
+        let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
+        let mut open = |number: u32, frame: &mut [u8]| {
+            let read = self.lower.read(&mut unit, self.offset(number)).map_err(io_error)?;
+            Ok::<_, Error>(
+                read == ReadEnd::Full && open_frame(&keys, &run, number, &unit, frame).is_ok(),
+            )
+        };
+        let mut counted = from;
+        let mut chain = match counted {
+            0 => Chain::new(*header),
+            _ if open(counted, &mut frame)? => Chain::behind(*header, &frame),
+            _ => return Ok(counted),
+        };
+        for number in counted + 1..=last {
+            if !open(number, &mut frame)? || !chain.goes_on(&frame) {
+                break;
+            }
+            if page_and_commit(&frame).1 != 0 {
+                counted = number;
+            }
+        }
+        Ok(counted)
+    }
+
+    fn keys_to_keep(&self) -> Result<std::sync::Arc<pellucid::keys::ContainerKeys>> {
+        self.container.keys().map_err(io_error)
+    }
+}
+
+/// Begins another run behind what is kept.
+fn begin(state: &mut ArchiveState, salts: [u8; 8]) {
+    let run = state.live;
+    state.before = run;
+    state.highest += 1;
+    let behind = run.lsn(run.kept);
+    state.live = LogRun { salts, epoch: state.highest, first: 1, behind, ..LogRun::default() };
+}
+
+fn io_error(Code(code): Code) -> Error {
+    Error::io(Subject::WalHeader, io::Error::other(format!("SQLite code {code}")))
+}
+
+/// How large the log may grow, in bytes.
+fn limit() -> u64 {
+    let set = std::env::var(LIMIT).ok().and_then(|bytes| bytes.parse().ok());
+    set.unwrap_or(LIMIT_BYTES)
+}

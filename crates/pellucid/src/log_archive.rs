@@ -1,0 +1,9 @@
+//! The archive of logs beside a database: what is known of the chain of its commits, and the heads of kept frames.
+//!
+//! Layout: docs/format.md, "Log archive".
+
+mod segment;
+mod state;
+
+pub use segment::{Segment, SEGMENT_HEAD_BYTES};
+pub use state::{ArchiveState, LogRun, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES};
