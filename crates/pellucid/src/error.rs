@@ -48,6 +48,8 @@ pub enum Subject {
     Chunk(u64),
     /// The index of a backup set.
     Index,
+    /// The list of commits of a log set.
+    Commits,
     /// The padding of a backup set.
     Padding,
     /// The manifest at the end of a backup set, which commits the set.
@@ -83,6 +85,7 @@ impl fmt::Display for Subject {
             Subject::BackupSet(n) => write!(f, "backup set {n}"),
             Subject::Chunk(n) => write!(f, "chunk {n}"),
             Subject::Index => f.write_str("index"),
+            Subject::Commits => f.write_str("commits"),
             Subject::Padding => f.write_str("padding"),
             Subject::Manifest => f.write_str("manifest"),
             Subject::Certificate(name) => write!(f, "certificate `{}`", name.shown()),

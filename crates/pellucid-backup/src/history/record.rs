@@ -239,7 +239,11 @@ impl History {
             literal(&said.user),
             time_of(set.begun),
             time_of(manifest.finished),
-            if set.kind == Kind::Full { 'D' } else { 'I' },
+            match set.kind {
+                Kind::Full => 'D',
+                Kind::Log => 'L',
+                Kind::Differential => 'I',
+            },
             manifest.content_bytes,
             literal(&said.database),
             literal(&said.machine),

@@ -6,7 +6,7 @@ use pellucid::shown::Shown;
 use pellucid::{Error, Result, Subject};
 
 use super::clear::Believe;
-use crate::restore::{restore_pages, Media, OpenSet, PageTarget, Signer};
+use crate::restore::{is_log_set, restore_pages, Media, OpenSet, PageTarget, Signer};
 
 /// A full set, then perhaps a differential.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ impl<'a> Chain<'a> {
         let last = OpenSet::open_as_it_is(media, position, keys)?;
         let full = match last.header().kind {
             Kind::Full => None,
+            Kind::Log => return Err(is_log_set(position)),
             Kind::Differential => Some(open_base(base, &last, keys, believe)?),
         };
         if !believe.any_unsigned() {

@@ -220,7 +220,7 @@ impl Walk<'_> {
             if Manifest::begins(&prefix) {
                 break;
             }
-            let Some(chunk) = ChunkPrefix::parse(&prefix) else {
+            let Some(chunk) = ChunkPrefix::parse_in(self.version, &prefix) else {
                 if let Some(error) = self.newer_chunk(next, &prefix)? {
                     return damaged(error);
                 }
@@ -281,9 +281,9 @@ impl Walk<'_> {
 
     /// What says that a chunk that is not known was made by a newer version, and is whole.
     fn newer_chunk(&self, at: u64, prefix: &[u8; PREFIX_BYTES]) -> Result<Option<Error>> {
-        let Some(stored) = ChunkPrefix::newer_bytes(prefix) else { return Ok(None) };
+        let Some(stored) = ChunkPrefix::newer_bytes(self.version, prefix) else { return Ok(None) };
         let body = self.bytes(at + PREFIX_BYTES as u64, stored)?;
-        Ok(body.and_then(|body| ChunkPrefix::newer(prefix, &body)))
+        Ok(body.and_then(|body| ChunkPrefix::newer(self.version, prefix, &body)))
     }
 
     fn array<const N: usize>(&self, at: u64) -> Result<Option<[u8; N]>> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::family::{Family, FamilySet};
+use super::log::is_log_set;
 use super::media::Media;
 use super::proof::Proof;
 use super::signer::Signer;
@@ -198,6 +199,11 @@ impl<'a> OpenSet<'a> {
     fn each_page_hashes(&self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         let corrupt =
             || Error::corrupt(Subject::Index, "its page hashes are not those of its pages");
+        let last = match self.header().kind {
+            Kind::Full => u64::from(self.header().pages),
+            Kind::Differential => 0,
+            Kind::Log => return Err(is_log_set(self.header().position)),
+        };
         let mut content = Content::default();
         let mut next = 1u64;
         for (number, entry) in (0..).zip(&self.index.hashes) {
@@ -212,10 +218,6 @@ impl<'a> OpenSet<'a> {
             }
             each(&content.bytes);
         }
-        let last = match self.header().kind {
-            Kind::Full => u64::from(self.header().pages),
-            Kind::Differential => 0,
-        };
         if next == last + 1 {
             Ok(())
         } else {
@@ -343,8 +345,7 @@ impl<'a> OpenSet<'a> {
             family.source.read_at(&mut content.stored, at + PREFIX_BYTES as u64).map_err(io)?;
         content.stored.truncate(read);
         // They are gathered in memory: no more of them than there is on the media.
-        let is_gathered = !matches!(prefix.kind, ChunkKind::Pages | ChunkKind::ListedPages);
-        if is_gathered && prefix.stored != Stored::Raw {
+        if !prefix.kind.has_pages() && prefix.stored != Stored::Raw {
             return Err(Error::corrupt(prefix.subject(), "it is compressed, and never is"));
         }
         prefix.check(&bytes, &content.stored)?;

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Mutex, PoisonError};
 
+use super::log::is_log_set;
 use super::open::{Content, OpenSet};
 use pellucid::error::{Error, Result, Subject};
-use pellucid::media::{ChunkKind, ChunkPrefix};
+use pellucid::media::{ChunkKind, ChunkPrefix, Kind};
 
 /// Where pages go; several threads at once, each page once for each set.
 pub trait PageTarget: Sync {
@@ -82,20 +83,20 @@ fn thread_error(error: std::io::Error) -> Error {
 /// Whether the index has every page of a full set, and once.
 fn complete(set: &OpenSet<'_>) -> Result<()> {
     let header = set.header();
+    if header.kind == Kind::Log {
+        return Err(is_log_set(header.position));
+    }
     let corrupt = || Error::corrupt(Subject::Index, "it does not name every page once");
     let mut next = 1u64;
     for entry in &set.index().chunks {
         let (first, pages) = (u64::from(entry.first_page), u64::from(entry.pages));
-        let fits = match header.kind {
-            pellucid::media::Kind::Full => first == next,
-            pellucid::media::Kind::Differential => first >= next,
-        };
+        let fits = first == next || (header.kind == Kind::Differential && first > next);
         if !fits || pages == 0 || first + pages - 1 > u64::from(header.pages) {
             return Err(corrupt());
         }
         next = first + pages;
     }
-    let whole = header.kind != pellucid::media::Kind::Full || next == u64::from(header.pages) + 1;
+    let whole = header.kind != Kind::Full || next == u64::from(header.pages) + 1;
     if whole {
         Ok(())
     } else {

@@ -5,6 +5,8 @@
 //! up the others. A fixed number of chunks is under way, whatever the size of the database.
 
 mod families;
+mod log;
+mod pipeline;
 mod pool;
 mod sink;
 mod spool;
@@ -12,6 +14,9 @@ mod worker;
 mod write;
 
 pub use families::FamilyTarget;
+#[cfg(test)]
+pub use log::testing::write_chunks_as_given;
+pub use log::{write_log_set, LogSource};
 pub use sink::{lock_media, unlock_media, FileSink, MediaSink, NullSink, StdoutSink};
 pub use spool::{nameless, Spool};
 pub use write::{write_set, write_set_telling, Base, NewSet, Options, Written};

@@ -8,13 +8,14 @@ use pellucid::media::{
     cut_tails, page_hash, ChunkKind, ChunkPrefix, Compression, Compressor, PAGE_HASH_BYTES,
 };
 
+use super::pipeline::Content;
 use super::pool::Slot;
 use super::write::{Base, NewSet, Options};
 
 /// Takes slots until there are no more; gives each back done, or its error.
 pub fn run(
     set: &NewSet<'_>,
-    base: Option<&Base>,
+    content: Content<'_>,
     options: &Options,
     work: &Mutex<Receiver<Slot>>,
     done: &Sender<Result<Slot>>,
@@ -24,7 +25,9 @@ pub fn run(
         let next = work.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(mut slot) = next else { return };
         let outcome = match &mut compressor {
-            Ok(compressor) => unpanicked(|| make(set, base, compressor, &mut slot)).map(|()| slot),
+            Ok(compressor) => {
+                unpanicked(|| make(set, content, compressor, &mut slot)).map(|()| slot)
+            }
             Err(_) => Compressor::new(set.header.compression, options.level).map(|_| slot),
         };
         if done.send(outcome).is_err() {
@@ -42,7 +45,7 @@ pub fn unpanicked(work: impl FnOnce() -> Result<()>) -> Result<()> {
 
 fn make(
     set: &NewSet<'_>,
-    base: Option<&Base>,
+    content: Content<'_>,
     compressor: &mut Compressor,
     slot: &mut Slot,
 ) -> Result<()> {
@@ -50,23 +53,18 @@ fn make(
     slot.hashes.clear();
     slot.prefix = None;
     let page_bytes = set.header.page_size as usize;
-    let kind = match base {
-        Some(base) => {
-            if keep_changed(base, slot, page_bytes) == 0 {
-                return Ok(());
-            }
-            ChunkKind::ListedPages
-        }
-        None => {
+    let (kind, pages) = match content {
+        Content::Pages => {
             for page in slot.content.chunks_exact(page_bytes) {
                 slot.hashes.extend_from_slice(&page_hash(set.page_hash_key(), page));
             }
-            ChunkKind::Pages
+            (ChunkKind::Pages, slot.content.len() / page_bytes)
         }
-    };
-    let pages = match kind {
-        ChunkKind::Pages => slot.content.len() / page_bytes,
-        _ => slot.content.len() / (page_bytes + 4),
+        Content::Changed(base) => match keep_changed(base, slot, page_bytes) {
+            0 => return Ok(()),
+            changed => (ChunkKind::ListedPages, changed),
+        },
+        Content::Log => (ChunkKind::LogPages, slot.pages as usize),
     };
     let cut = set.header.sealed_source && set.header.compression != Compression::None;
     let without_tails = cut && cut_tails(kind, &mut slot.content, pages, page_bytes);

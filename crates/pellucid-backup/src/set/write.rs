@@ -1,25 +1,20 @@
 //! One backup set, from the first page to the manifest that commits it.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{channel, Receiver, Sender};
-use std::sync::Mutex;
+use std::sync::mpsc::Sender;
 
 use pellucid::certificate::Certificate;
 use pellucid::clock::now_micros;
 use pellucid::error::{Error, Result, Subject};
 use pellucid::media::{
-    padding_of, ChunkKind, ChunkPrefix, Description, Index, Manifest, MediaVersion, SetHeader,
-    SetKeys, Signing, Stored, CHUNK_BYTES, PAGE_HASH_BYTES,
+    padding_of, ChunkKind, ChunkPrefix, Description, Index, Kind, Manifest, MediaVersion,
+    SetHeader, SetKeys, Signing, Stored, CHUNK_BYTES,
 };
 
-use super::families::{FamilyTarget, FamilyWriter, FAILED};
+use super::families::{FamilyTarget, FamilyWriter};
+use super::pipeline::{write_chunks, Content};
 use super::pool::{Pool, Slot};
-use super::{worker, PageSource};
-
-/// Hashes of so many pages go into one chunk: 1 MiB of them.
-const HASHES_OF_CHUNK: usize = CHUNK_BYTES / PAGE_HASH_BYTES;
+use super::PageSource;
 
 /// The set that is to be written.
 #[derive(Debug)]
@@ -104,8 +99,33 @@ pub fn write_set_telling(
     progress: &mut dyn FnMut(u32, u64),
     commits: &mut dyn FnMut([u8; 32]),
 ) -> Result<Written> {
+    if set.header.kind == Kind::Log {
+        return Err(Error::misuse(
+            Subject::BackupSet(set.header.position),
+            "it is a log set, which is not made of the pages of a database",
+        ));
+    }
     let mut families = begin(set, targets)?;
-    let missing = write_pages(source, set, base, &mut families, options, progress)?;
+    let content = base.map_or(Content::Pages, Content::Changed);
+    let mut reading = |pool: &Pool, work: &Sender<Slot>, go_on: &mut dyn FnMut(u32) -> bool| {
+        read_pages(source, set, pool, work, options, go_on)
+    };
+    let missing = write_chunks(&mut reading, set, content, &mut families, options, progress)?;
+    let mut written = end(set, families, missing, commits)?;
+    written.fenced = targets.iter_mut().flat_map(FamilyTarget::fenced).collect();
+    Ok(written)
+}
+
+/// Writes what stands behind the chunks of pages, and the manifest.
+///
+/// # Errors
+/// As [`write_set`].
+pub(super) fn end(
+    set: &NewSet<'_>,
+    mut families: Vec<FamilyWriter<'_>>,
+    missing: Missing,
+    commits: &mut dyn FnMut([u8; 32]),
+) -> Result<Written> {
     let index_offset = families.first().map_or(0, FamilyWriter::bytes);
     let index = index_of(&mut families, &missing);
     let index_chunks = write_index(&index, set, &mut families)?;
@@ -140,12 +160,17 @@ pub fn write_set_telling(
     for family in &mut families {
         family.commit(&bytes)?;
     }
-    drop(families);
-    let fenced = targets.iter_mut().flat_map(FamilyTarget::fenced).collect();
-    Ok(Written { manifest, hash, fenced, missing })
+    Ok(Written { manifest, hash, fenced: Vec::new(), missing })
 }
 
-fn begin<'a>(set: &NewSet<'_>, targets: &'a mut [FamilyTarget]) -> Result<Vec<FamilyWriter<'a>>> {
+/// Writes the set header to each family.
+///
+/// # Errors
+/// [`Error::Misuse`] for a set that no reader takes; [`Error::Io`].
+pub(super) fn begin<'a>(
+    set: &NewSet<'_>,
+    targets: &'a mut [FamilyTarget],
+) -> Result<Vec<FamilyWriter<'a>>> {
     let sealed = set.header.algorithm.is_some();
     if sealed != set.keys.is_some() {
         return Err(Error::misuse(Subject::BackupSet(set.header.position), "keys do not fit"));
@@ -171,97 +196,20 @@ fn begin<'a>(set: &NewSet<'_>, targets: &'a mut [FamilyTarget]) -> Result<Vec<Fa
         let mut header = SetHeader { family, ..set.header.clone() };
         header.describe(&set.description, set.keys)?;
         let bytes = header.encode(set.keys)?;
+        if header.kind == Kind::Log {
+            let parsed = SetHeader::parse(&bytes, header.position);
+            let misuse = |error: Error| {
+                Error::misuse(Subject::BackupSet(header.position), error.to_string())
+            };
+            parsed.map_err(misuse)?;
+        }
         families.push(FamilyWriter::begin(target, family, &bytes)?);
     }
     Ok(families)
 }
 
-type Missing = Vec<(u32, Error)>;
-
-fn write_pages(
-    source: &mut dyn PageSource,
-    set: &NewSet<'_>,
-    base: Option<&Base>,
-    families: &mut [FamilyWriter<'_>],
-    options: &Options,
-    progress: &mut dyn FnMut(u32, u64),
-) -> Result<Missing> {
-    let workers = options.workers.max(1);
-    let pool = Pool::new(2 * workers + 4);
-    let stop = AtomicBool::new(false);
-    let stored = AtomicU64::new(0);
-    let waiting: Vec<AtomicU64> = families.iter().map(|_| AtomicU64::new(0)).collect();
-    let (work, to_do) = channel::<Slot>();
-    let to_do = Mutex::new(to_do);
-    let (done, finished) = channel();
-    std::thread::scope(|scope| {
-        let mut writers = Vec::new();
-        let mut queues = Vec::new();
-        for (family, waiting) in families.iter_mut().zip(&waiting) {
-            let (queue, chunks) = channel();
-            let back = pool.back();
-            queues.push(queue);
-            writers.push(start(scope, move || family.run(&chunks, waiting, &back))?);
-        }
-        for _ in 0..workers {
-            let (done, to_do) = (done.clone(), &to_do);
-            start(scope, move || worker::run(set, base, options, to_do, &done))?;
-        }
-        drop(done);
-        let dispatcher = {
-            let (stop, back, wake) = (&stop, pool.back(), pool.back());
-            let dispatch = Dispatch {
-                set,
-                keep_hashes: base.is_none(),
-                queues,
-                waiting: &waiting,
-                given: vec![0; waiting.len()],
-                stored: &stored,
-                back,
-                hashes: Vec::new(),
-                hashed: 0,
-            };
-            start(scope, move || {
-                let outcome = dispatch.run(&finished);
-                if outcome.is_err() {
-                    stop.store(true, Ordering::Relaxed);
-                    // The slots that are lost with the error are not waited for.
-                    let _ = wake.send(Slot::default());
-                }
-                outcome
-            })?
-        };
-        let read = read_pages(source, set, &pool, &work, options, &mut |pages| {
-            progress(pages, stored.load(Ordering::Relaxed));
-            let failed = waiting.iter().any(|bytes| bytes.load(Ordering::Relaxed) >= FAILED);
-            !failed && !stop.load(Ordering::Relaxed)
-        });
-        drop(work);
-        let mut outcome = joined(dispatcher);
-        for writer in writers {
-            let written = joined(writer);
-            outcome = outcome.and(written);
-        }
-        // What a writer says comes first: that is why the reader was stopped.
-        outcome.and(read)
-    })
-}
-
-/// Those that run already end when this fails: nobody sends to them any more.
-fn start<'scope, T: Send + 'scope>(
-    scope: &'scope std::thread::Scope<'scope, '_>,
-    work: impl FnOnce() -> T + Send + 'scope,
-) -> Result<std::thread::ScopedJoinHandle<'scope, T>> {
-    std::thread::Builder::new()
-        .spawn_scoped(scope, work)
-        .map_err(|error| Error::io(Subject::Option("thread".into()), error))
-}
-
-fn joined(thread: std::thread::ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
-    thread.join().unwrap_or_else(|_| {
-        Err(Error::misuse(Subject::MediaHeader, "a thread of the backup ended unexpectedly"))
-    })
-}
+/// Pages that could not be read, each with its error.
+pub(super) type Missing = Vec<(u32, Error)>;
 
 /// Reads all pages in order, a chunk at a time. `go_on` says whether there is a point in it.
 fn read_pages(
@@ -309,97 +257,17 @@ fn read_pages(
     Ok(missing)
 }
 
-/// Puts what workers have done back into order and gives it to the families.
-struct Dispatch<'a> {
-    set: &'a NewSet<'a>,
-    keep_hashes: bool,
-    queues: Vec<Sender<Slot>>,
-    waiting: &'a [AtomicU64],
-    /// What each family was given so far.
-    given: Vec<u64>,
-    stored: &'a AtomicU64,
-    back: Sender<Slot>,
-    hashes: Vec<u8>,
-    hashed: u64,
-}
-
-impl Dispatch<'_> {
-    fn run(mut self, finished: &Receiver<Result<Slot>>) -> Result<()> {
-        let mut early = BTreeMap::new();
-        let mut next = 0;
-        while let Ok(slot) = finished.recv() {
-            let slot = slot?;
-            early.insert(slot.order, slot);
-            while let Some(slot) = early.remove(&next) {
-                next += 1;
-                self.take(slot)?;
-            }
-        }
-        self.send_hashes()
-    }
-
-    fn take(&mut self, slot: Slot) -> Result<()> {
-        if self.keep_hashes {
-            self.hashes.extend_from_slice(&slot.hashes);
-        }
-        match slot.prefix {
-            Some(_) => self.send(slot),
-            // Nothing of it changed. The reader may be gone.
-            None => drop(self.back.send(slot)),
-        }
-        if self.hashes.len() >= CHUNK_BYTES {
-            self.send_hashes()?;
-        }
-        Ok(())
-    }
-
-    /// To the family that has the least to do; of those that wait, to the one that has the least.
-    fn send(&mut self, slot: Slot) {
-        let least = self.waiting.iter().zip(&mut self.given).enumerate();
-        let least =
-            least.min_by_key(|(_, (waits, given))| (waits.load(Ordering::Relaxed), **given));
-        let Some((family, (waiting, given))) = least else { return };
-        let bytes = slot.body.len() as u64;
-        *given += bytes;
-        waiting.fetch_add(bytes, Ordering::Relaxed);
-        self.stored.fetch_add(bytes, Ordering::Relaxed);
-        // A writer only goes when this queue is closed.
-        let _ = self.queues[family].send(slot);
-    }
-
-    /// Seals the hashes that have come together. Their slots are not the pool's.
-    fn send_hashes(&mut self) -> Result<()> {
-        while !self.hashes.is_empty() {
-            let rest = self.hashes.split_off(self.hashes.len().min(CHUNK_BYTES));
-            let mut body = std::mem::replace(&mut self.hashes, rest);
-            let mut prefix = ChunkPrefix {
-                kind: ChunkKind::PageHashes,
-                stored: Stored::Raw,
-                without_tails: false,
-                number: self.hashed,
-                first_page: (self.hashed as usize * HASHES_OF_CHUNK + 1) as u32,
-                pages: (body.len() / PAGE_HASH_BYTES) as u32,
-                content_bytes: body.len() as u32,
-                stored_bytes: 0,
-            };
-            let bytes = prefix.seal(self.set.keys, &mut body)?;
-            self.hashed += 1;
-            self.send(Slot { body, prefix: Some((prefix, bytes)), ..Slot::default() });
-        }
-        Ok(())
-    }
-}
-
 fn index_of(families: &mut [FamilyWriter<'_>], missing: &Missing) -> Index {
     let mut entries: Vec<_> =
         families.iter_mut().flat_map(|family| std::mem::take(&mut family.entries)).collect();
     entries.sort_by_key(|(prefix, _)| prefix.number);
-    let of = |hashes: bool| {
-        let kind = |prefix: &ChunkPrefix| (prefix.kind == ChunkKind::PageHashes) == hashes;
+    // Page hashes, or the commits of a log set, are what else there is by now.
+    let of = |pages: bool| {
+        let kind = |prefix: &ChunkPrefix| prefix.kind.has_pages() == pages;
         entries.iter().filter(|(prefix, _)| kind(prefix)).map(|(_, entry)| *entry).collect()
     };
     let missing = missing.iter().map(|(page, _)| *page).collect();
-    Index { chunks: of(false), hashes: of(true), missing }
+    Index { chunks: of(true), hashes: of(false), missing }
 }
 
 fn write_index(index: &Index, set: &NewSet<'_>, families: &mut [FamilyWriter<'_>]) -> Result<u32> {

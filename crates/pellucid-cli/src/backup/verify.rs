@@ -12,7 +12,7 @@ use pellucid_backup::job::{
     open_media, processors, refuse_looked_at, standing, standing_of_base, Believe, Chain, Looked,
 };
 use pellucid_backup::restore::{
-    same_manifest, verify_checksums, Media, OpenSet, PageTarget, Signer,
+    same_manifest, verify_checksums, LogSet, Media, OpenSet, PageTarget, Signer,
 };
 use pellucid_files::paths::full_name;
 use pellucid_keyring::{Action, Event};
@@ -312,6 +312,9 @@ fn open(
         true => OpenSet::open_as_it_is(media, position, credentials)?,
         false => OpenSet::open(media, position, credentials)?,
     };
+    if set.header().kind == Kind::Log {
+        return LogSet::open(&set)?.verify();
+    }
     let bar = output.progress("opening pages", Unit::Pages);
     bar.set_length(u64::from(set.manifest().pages));
     pellucid_backup::restore::restore_pages(&set, &Nowhere, processors(), &mut |pages| {

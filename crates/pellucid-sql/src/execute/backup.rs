@@ -340,7 +340,8 @@ impl Session {
         }
         let statement = match done.header.kind {
             Kind::Full => "BACKUP DATABASE",
-            _ => "BACKUP DATABASE WITH DIFFERENTIAL",
+            Kind::Log => "BACKUP LOG",
+            Kind::Differential => "BACKUP DATABASE WITH DIFFERENTIAL",
         };
         self.inform(successfully_processed(
             statement,

@@ -391,7 +391,6 @@ fn encryptor(set: &FamilySet) -> (Value, Value) {
 
 fn header_row(set: &FamilySet, facts: Option<&Description>) -> Vec<Value> {
     let (header, manifest) = (&set.header, &set.manifest);
-    let full = header.kind == Kind::Full;
     let (thumbprint, encryptor) = encryptor(set);
     let server = facts.map(|facts| &facts.server);
     let version = env!("CARGO_PKG_VERSION")
@@ -404,7 +403,7 @@ fn header_row(set: &FamilySet, facts: Option<&Description>) -> Vec<Value> {
     vec![
         optional(facts.map(|facts| facts.name.as_str())),
         optional(facts.map(|facts| facts.description.as_str())),
-        Value::Integer(if full { 1 } else { 5 }),
+        Value::Integer(i64::from(header.kind as u8)),
         moment(header.expires.saturating_mul(1_000_000)),
         flag(header.compression != Compression::None),
         Value::Integer(header.position.into()),
@@ -453,7 +452,11 @@ fn header_row(set: &FamilySet, facts: Option<&Description>) -> Vec<Value> {
         optional(server.map(|server| server.recovery_model.as_str())),
         Value::Null,
         guid(&header.base),
-        text(if full { "Database" } else { "Database Differential" }),
+        text(match header.kind {
+            Kind::Full => "Database",
+            Kind::Log => "Transaction Log",
+            Kind::Differential => "Database Differential",
+        }),
         guid(&header.set),
         Value::Integer(i64::try_from(manifest.stored_bytes).unwrap_or(i64::MAX)),
         Value::Integer(0),

@@ -9,7 +9,7 @@ use pellucid::{Algorithm, Error};
 use pellucid_backup::job::{
     mend, open_family, open_media, restore, Believe, Mending, Restored, Restoring,
 };
-use pellucid_backup::restore::{not_sealed, Media, OpenSet};
+use pellucid_backup::restore::{is_log_set, not_sealed, Media, OpenSet};
 use pellucid_engine::inspect::Kind as Found;
 use pellucid_files::paths::{belongs_beside, BELONGS_BESIDE};
 use pellucid_host::DatabaseError;
@@ -182,6 +182,9 @@ impl Session {
         }
         check_media_name(&media, options)?;
         let header = first_header(&media, position).map_err(failed)?;
+        if header.kind == Kind::Log {
+            return Err(failed(is_log_set(position)));
+        }
         let answers = Self::answers_for_path(&header);
         let to = self.place(name, known.as_ref(), facts.as_ref(), answers, options)?;
         let is_moved = known.is_some() || !options.moves.is_empty();

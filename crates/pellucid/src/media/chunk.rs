@@ -1,6 +1,7 @@
 //! A chunk: a prefix in clear, then a stretch of pages or a part of the index, compressed, then sealed.
 
 use super::keys::SetKeys;
+use super::MediaVersion;
 use crate::cipher::{Cipher, NONCE_BYTES, TAG_BYTES};
 use crate::error::{Error, Result, Subject};
 use crate::fields::Fields;
@@ -28,18 +29,41 @@ pub enum ChunkKind {
     Index = 3,
     /// The hashes of a stretch of pages ([`super::page_hash`]).
     PageHashes = 4,
+    /// A list of page numbers, each with the place of a commit among the set's, then these pages. Only log sets have it.
+    LogPages = 5,
+    /// A part of the list of commits ([`super::LogCommit`]). Only log sets have it.
+    Commits = 6,
     /// Zeros, so that the set has the length of a size class. Only sets of version 2 that say so have it.
     Padding = 7,
 }
 
 impl ChunkKind {
     /// Each of them.
-    pub const ALL: [Self; 5] =
-        [Self::Pages, Self::ListedPages, Self::Index, Self::PageHashes, Self::Padding];
+    pub const ALL: [Self; 7] = [
+        Self::Pages,
+        Self::ListedPages,
+        Self::Index,
+        Self::PageHashes,
+        Self::LogPages,
+        Self::Commits,
+        Self::Padding,
+    ];
+
+    /// Whether its content has pages, which may be compressed and without tails.
+    pub const fn has_pages(self) -> bool {
+        matches!(self, Self::Pages | Self::ListedPages | Self::LogPages)
+    }
+
+    /// Whether sets of `version` may have it: version 1 has no log sets.
+    const fn is_in(self, version: MediaVersion) -> bool {
+        matches!(version, MediaVersion::Two) || !matches!(self, Self::LogPages | Self::Commits)
+    }
 }
 
 /// Kinds that no version uses yet. They are refused by name.
-pub const RESERVED_KINDS: [u8; 3] = [5, 6, 8];
+pub const RESERVED_KINDS: [u8; 1] = [8];
+/// Those of version 1.
+const RESERVED_KINDS_1: [u8; 3] = [ChunkKind::LogPages as u8, ChunkKind::Commits as u8, 8];
 
 /// How a chunk's content is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +86,7 @@ pub struct ChunkPrefix {
     pub stored: Stored,
     /// Whether the tails of its pages are left out. They are zeros in sealed pages.
     pub without_tails: bool,
-    /// Its number among the set's chunks of pages, of page hashes or of the index; from 0. A differential leaves out
+    /// Its number among the set's chunks of pages, of page hashes, of commits or of the index; from 0. A differential leaves out
     /// numbers.
     pub number: u64,
     /// Its first page.
@@ -180,31 +204,40 @@ impl ChunkPrefix {
             stored_bytes: fields.u32()?,
         };
         let most = MOST_CHUNK_BYTES as u32;
-        let has_pages = matches!(parsed.kind, ChunkKind::Pages | ChunkKind::ListedPages);
-        if without_tails > u8::from(has_pages) {
+        if without_tails > u8::from(parsed.kind.has_pages()) {
             return None;
         }
         (parsed.content_bytes <= most && parsed.stored_bytes <= most).then_some(parsed)
     }
 
-    /// The stored bytes of a chunk that this version cannot read, if it may be a newer version's.
-    pub fn newer_bytes(prefix: &[u8; PREFIX_BYTES]) -> Option<usize> {
-        let stored = u32::from_be_bytes(*prefix[28..].first_chunk()?) as usize;
-        (Self::begins(prefix) && Self::parse(prefix).is_none() && stored <= MOST_CHUNK_BYTES)
-            .then_some(stored)
+    /// Parses the prefix of a chunk of a set of `version`. `None` also for a kind that this version does not have.
+    pub fn parse_in(version: MediaVersion, prefix: &[u8; PREFIX_BYTES]) -> Option<Self> {
+        Self::parse(prefix).filter(|parsed| parsed.kind.is_in(version))
     }
 
-    /// The error of a chunk that [`ChunkPrefix::parse`] refuses although its checksum is right, so
+    /// The stored bytes of a chunk that [`ChunkPrefix::parse_in`] refuses, if it may be a newer version's.
+    pub fn newer_bytes(version: MediaVersion, prefix: &[u8; PREFIX_BYTES]) -> Option<usize> {
+        let stored = u32::from_be_bytes(*prefix[28..].first_chunk()?) as usize;
+        let is_refused = Self::parse_in(version, prefix).is_none();
+        (Self::begins(prefix) && is_refused && stored <= MOST_CHUNK_BYTES).then_some(stored)
+    }
+
+    /// The error of a chunk that [`ChunkPrefix::parse_in`] refuses although its checksum is right, so
     /// that it is no damage.
-    pub fn newer(prefix: &[u8; PREFIX_BYTES], body: &[u8]) -> Option<Error> {
+    pub fn newer(version: MediaVersion, prefix: &[u8; PREFIX_BYTES], body: &[u8]) -> Option<Error> {
         if checksum(prefix, body) != prefix[SUM_AT..] {
             return None;
         }
         let subject =
             || Subject::Chunk(u64::from_be_bytes(*prefix[8..].first_chunk().unwrap_or(&[0; 8])));
         let kind = prefix[4];
-        Some(match ChunkKind::ALL.iter().any(|known| *known as u8 == kind) {
-            false => Error::unknown(subject(), "kind", kind, &RESERVED_KINDS),
+        let reserved: &[u8] = match version {
+            MediaVersion::One => &RESERVED_KINDS_1,
+            MediaVersion::Two => &RESERVED_KINDS,
+        };
+        let known = |known: &ChunkKind| known.is_in(version) && *known as u8 == kind;
+        Some(match ChunkKind::ALL.iter().any(known) {
+            false => Error::unknown(subject(), "kind", kind, reserved),
             true => Error::unsupported(
                 subject(),
                 "its prefix has values that this version does not know: a newer version of \
@@ -223,21 +256,23 @@ impl ChunkPrefix {
     /// The subject of errors about the chunk.
     pub fn subject(&self) -> Subject {
         match self.kind {
-            ChunkKind::Pages | ChunkKind::ListedPages => Subject::Chunk(self.number),
+            ChunkKind::Pages | ChunkKind::ListedPages | ChunkKind::LogPages => {
+                Subject::Chunk(self.number)
+            }
             ChunkKind::Index | ChunkKind::PageHashes => Subject::Index,
+            ChunkKind::Commits => Subject::Commits,
             ChunkKind::Padding => Subject::Padding,
         }
     }
 
     fn cipher<'a>(&self, keys: &'a SetKeys) -> &'a Cipher {
-        match self.kind {
-            ChunkKind::Pages | ChunkKind::ListedPages => keys.pages(),
-            ChunkKind::Index | ChunkKind::PageHashes | ChunkKind::Padding => keys.index(),
+        match self.kind.has_pages() {
+            true => keys.pages(),
+            false => keys.index(),
         }
     }
 
-    /// Makes the nonce. A set key seals each number once for each kind, and a set has chunks of one
-    /// kind of pages.
+    /// Makes the nonce. A set key seals each number once for each kind, whose byte is in the nonce.
     fn nonce(&self) -> [u8; NONCE_BYTES] {
         let mut nonce = [0; NONCE_BYTES];
         nonce[0] = self.kind as u8;

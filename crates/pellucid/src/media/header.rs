@@ -198,7 +198,8 @@ fn moves_the_cursor(c: char) -> bool {
     c.is_control() && c != '\n' && c != '\t'
 }
 
-fn is_readable(text: &str) -> bool {
+/// Whether text can be shown on a terminal.
+pub(super) fn is_readable(text: &str) -> bool {
     !text.contains(moves_the_cursor)
 }
 

@@ -37,7 +37,7 @@ pub struct Entry {
 pub struct Index {
     /// The chunks of pages in the order of their numbers.
     pub chunks: Vec<Entry>,
-    /// The chunks of page hashes in the order of their numbers; empty in a differential.
+    /// The chunks of page hashes, in a log set of commits, in the order of their numbers; empty in a differential.
     pub hashes: Vec<Entry>,
     /// Pages that could not be read; the set has zeros instead.
     pub missing: Vec<u32>,

@@ -5,7 +5,9 @@
 //! A set with several families (stripes) has its chunks spread over them. Does no I/O; the crate
 //! `pellucid-backup` writes and reads media.
 
+mod block;
 mod chunk;
+mod commits;
 mod compress;
 mod header;
 mod index;
@@ -17,10 +19,12 @@ mod signature;
 mod tails;
 mod version;
 
+pub use block::{ChainPlace, LogFacts, Version2, BLOCK_BYTES};
 pub use chunk::{
     ChunkKind, ChunkPrefix, Stored, CHUNK_BYTES, MOST_CHUNK_BYTES, PREFIX_BYTES,
     RESERVED_KINDS as RESERVED_CHUNK_KINDS,
 };
+pub use commits::{check_commits, LogCommit, MOST_MARK_BYTES, MOST_MARK_CHARACTERS};
 pub use compress::{decompress, Compressor};
 pub use header::{MediaHeader, MEDIA_HEADER_BYTES};
 pub use index::{page_hash, Entry, Index, ENTRY_BYTES, PAGE_HASH_BYTES};
@@ -28,11 +32,11 @@ pub use keys::SetKeys;
 pub use manifest::{FamilyEnd, Manifest, Root, END_BYTES as MANIFEST_END_BYTES};
 pub use padding::padding_of;
 pub use set_header::{
-    Compression, Description, Kind, ServerFacts, SetHeader, Version2, BLOCK_BYTES,
-    MAGIC as SET_MAGIC, MOST_SET_HEADER_BYTES, RESERVED_KIND,
+    Compression, Description, Kind, ServerFacts, SetHeader, MAGIC as SET_MAGIC,
+    MOST_SET_HEADER_BYTES,
 };
 pub use signature::{Signature, Signing, MOST_SIGNATURE_BYTES, RESERVED_SIGNATURE};
-pub use tails::{cut as cut_tails, lay as lay_tails};
+pub use tails::{cut as cut_tails, lay as lay_tails, VERSION_BYTES};
 pub use version::MediaVersion;
 
 /// The most media families (stripes) of a media set.

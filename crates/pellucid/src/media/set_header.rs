@@ -7,6 +7,7 @@
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
+use super::block::{Version2, BLOCK_BYTES};
 use super::header::{check_known, check_readable, made_readable};
 use super::keys::SetKeys;
 use super::{MediaVersion, MOST_FAMILIES};
@@ -26,8 +27,6 @@ pub const MOST_SET_HEADER_BYTES: usize = 65536;
 
 /// Bytes before the protectors, in version 2 before the block that stands before them.
 pub const FIXED_BYTES: usize = 256;
-/// Bytes of the block of version 2.
-pub const BLOCK_BYTES: usize = 128;
 const SUMS_BYTES: usize = 64;
 const ALIGNMENT: usize = 512;
 const FLAG_COPY_ONLY: u8 = 1;
@@ -36,15 +35,7 @@ const FLAG_SEALED_SOURCE: u8 = 2;
 const FLAGS_AT: usize = 236;
 /// Ranges before the protectors that are zero in version 1.
 const ZEROS: [std::ops::Range<usize>; 3] = [80..84, 230..232, FLAGS_AT + FLAGS_BYTES..FIXED_BYTES];
-/// In the block of version 2: the hash of a differential's full set, what only sets of logs have, the hash of the set before,
-/// and whether there is padding.
-const BASE_MANIFEST: std::ops::Range<usize> = FIXED_BYTES..FIXED_BYTES + 32;
-const BEFORE: std::ops::Range<usize> = FIXED_BYTES + 72..FIXED_BYTES + 104;
-const PADDED_AT: usize = FIXED_BYTES + 104;
-const BLOCK_ZEROS: [std::ops::Range<usize>; 2] =
-    [BASE_MANIFEST.end..BEFORE.start, PADDED_AT + 1..FIXED_BYTES + BLOCK_BYTES];
-const PADDED_CLASSES: u8 = 1;
-/// What is zero in a full set, as the hash above is, in one that is not sealed, and in one that is.
+/// What is zero in any set but a differential, in one that is not sealed, and in one that is or has no page hashes.
 const BASE: std::ops::Range<usize> = 116..132;
 const COMMITMENT: std::ops::Range<usize> = 132..164;
 const PAGE_HASH_KEY: std::ops::Range<usize> = 196..228;
@@ -55,12 +46,11 @@ const PAGE_HASH_KEY: std::ops::Range<usize> = 196..228;
 pub enum Kind {
     /// All pages.
     Full = 1,
+    /// The commits of a stretch of the log, with all versions of the pages that they wrote. Only version 2 has it.
+    Log = 2,
     /// The pages that differ from a full set.
     Differential = 5,
 }
-
-/// A type that no version uses yet. It is refused by name.
-pub const RESERVED_KIND: u8 = 2;
 
 /// How the chunks of a set are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,17 +165,6 @@ impl Description {
         check_readable(name, "name")?;
         check_readable(description, "description")
     }
-}
-
-/// What a set of version 2 says besides.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Version2 {
-    /// SHA-256 of the manifest of the set before in the database's chain; zeros if none was known.
-    pub before: [u8; 32],
-    /// SHA-256 of the manifest of the full set that a differential is based on; zeros if it is not known, and in a full set.
-    pub base: [u8; 32],
-    /// Whether it is padded to a size class.
-    pub padded: bool,
 }
 
 /// The fields of a set header.
@@ -399,11 +378,7 @@ impl SetHeader {
         out.extend_from_slice(&self.flags.encode());
         out.resize(FIXED_BYTES, 0);
         if let Some(own) = &self.version2 {
-            out.extend_from_slice(&own.base);
-            out.resize(BEFORE.start, 0);
-            out.extend_from_slice(&own.before);
-            out.push(if own.padded { PADDED_CLASSES } else { 0 });
-            out.resize(FIXED_BYTES + BLOCK_BYTES, 0);
+            own.encode(self.kind, &mut out);
         }
         self.protectors.iter().for_each(|protector| out.extend_from_slice(protector));
         out.extend_from_slice(&self.description);
@@ -454,33 +429,27 @@ impl SetHeader {
         let mut flags = [0; FLAGS_BYTES];
         flags.copy_from_slice(&bytes[FLAGS_AT..FLAGS_AT + FLAGS_BYTES]);
         let flags = Flags::parse(flags, subject())?;
-        Kind::from_id(bytes[64])?;
+        let kind = Kind::from_id(bytes[64], version)?;
         check_known(subject(), bytes[67], FLAG_COPY_ONLY | FLAG_SEALED_SOURCE)?;
         check_zeros(bytes, ZEROS, subject)?;
         let version2 = match version {
             MediaVersion::One => None,
             MediaVersion::Two => {
-                check_zeros(bytes, BLOCK_ZEROS, subject)?;
-                check_known(subject(), bytes[PADDED_AT], PADDED_CLASSES)?;
-                let (mut before, mut base) = ([0; 32], [0; 32]);
-                before.copy_from_slice(&bytes[BEFORE]);
-                base.copy_from_slice(&bytes[BASE_MANIFEST]);
-                Some(Version2 { before, base, padded: bytes[PADDED_AT] == PADDED_CLASSES })
+                let own = Version2::parse(bytes, kind, position)?;
+                Some(own.ok_or_else(|| corrupt("the fields of its header are malformed"))?)
             }
         };
         let mut fields = Fields::new(fields);
-        let parsed = Self::parse_fields(&mut fields, version2)?;
+        let parsed = Self::parse_fields(&mut fields, version2, kind)?;
         let header = parsed.ok_or_else(|| corrupt("the fields of its header are malformed"))?;
         let mac = bytes.len() - SUMS_BYTES;
         check_zeros(bytes, std::iter::once(mac - fields.rest().len()..mac), subject)?;
         let sealed = header.algorithm.is_some();
-        let full = header.kind == Kind::Full;
         let of = |is: bool, range: std::ops::Range<usize>| if is { range } else { 0..0 };
         let unused = [
-            of(full, BASE),
-            of(full && version2.is_some(), BASE_MANIFEST),
+            of(kind != Kind::Differential, BASE),
             of(!sealed, COMMITMENT),
-            of(sealed, PAGE_HASH_KEY),
+            of(sealed || kind == Kind::Log, PAGE_HASH_KEY),
             of(!sealed, mac..mac + 32),
         ];
         check_zeros(bytes, unused, subject)?;
@@ -491,7 +460,11 @@ impl SetHeader {
         Ok(header)
     }
 
-    fn parse_fields(fields: &mut Fields<'_>, version2: Option<Version2>) -> Result<Option<Self>> {
+    fn parse_fields(
+        fields: &mut Fields<'_>,
+        version2: Option<Version2>,
+        kind: Kind,
+    ) -> Result<Option<Self>> {
         let mut read = || {
             let ids = (fields.array()?, fields.array()?);
             let place = (fields.u16()?, fields.u16()?, fields.u32()?);
@@ -513,7 +486,7 @@ impl SetHeader {
         else {
             return Ok(None);
         };
-        let [kind, algorithm, compression, flags] = kinds;
+        let [_, algorithm, compression, flags] = kinds;
         let (page_size, pages, chunk_pages) = sizes;
         let fits = (1..=MOST_FAMILIES).contains(&place.1)
             && (1..=place.1).contains(&place.0)
@@ -542,7 +515,7 @@ impl SetHeader {
             family: place.0,
             families: place.1,
             position: place.2,
-            kind: Kind::from_id(kind)?,
+            kind,
             algorithm: if algorithm == 0 { None } else { Some(Algorithm::of_set(algorithm)?) },
             compression: Compression::from_id(compression)?,
             copy_only: flags & FLAG_COPY_ONLY != 0,
@@ -607,17 +580,21 @@ pub(super) fn authenticate(bytes: &[u8], keys: &SetKeys) -> Option<()> {
 }
 
 impl Kind {
-    fn from_id(id: u8) -> Result<Self> {
-        [Kind::Full, Kind::Differential]
-            .into_iter()
-            .find(|kind| *kind as u8 == id)
-            .ok_or_else(|| unknown("backup type", id, &[RESERVED_KIND]))
+    /// Version 1 has no log sets, and refuses their number as reserved.
+    fn from_id(id: u8, version: MediaVersion) -> Result<Self> {
+        let (kinds, reserved): (&[Self], &[u8]) = match version {
+            MediaVersion::One => (&[Kind::Full, Kind::Differential], &[Kind::Log as u8]),
+            MediaVersion::Two => (&[Kind::Full, Kind::Log, Kind::Differential], &[]),
+        };
+        let known = kinds.iter().find(|kind| **kind as u8 == id);
+        known.copied().ok_or_else(|| unknown("backup type", id, reserved))
     }
 
     /// Lower-case word for people.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Full => "full",
+            Kind::Log => "log",
             Kind::Differential => "differential",
         }
     }
@@ -714,7 +691,7 @@ mod tests {
     #[test]
     fn version_2_reads_back() {
         let keys = keys();
-        let full = Version2 { before: [8; 32], base: [0; 32], padded: true };
+        let full = Version2 { before: [8; 32], padded: true, ..Version2::default() };
         let differential = Version2 { base: [9; 32], ..full };
         for (kind, own) in [(Kind::Full, full), (Kind::Differential, differential)] {
             let header = SetHeader { version2: Some(own), kind, ..header() };
@@ -726,7 +703,8 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_seen_and_a_mended_checksum_does_not_authenticate() {
-        for version2 in [None, Some(Version2 { before: [8; 32], base: [0; 32], padded: true })] {
+        let own = Version2 { before: [8; 32], padded: true, ..Version2::default() };
+        for version2 in [None, Some(own)] {
             flipped(&SetHeader { version2, ..header() });
         }
     }

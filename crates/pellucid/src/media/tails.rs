@@ -8,6 +8,8 @@ use crate::unit::TAIL_BYTES;
 
 /// Bytes of a number in the list before listed pages.
 const NUMBER_BYTES: usize = 4;
+/// Bytes of a page's number and its commit's in the list before the pages of a log.
+pub const VERSION_BYTES: usize = 8;
 
 /// Leaves the tails of `pages` pages out of `content`, if all of them are zeros. Returns whether it
 /// did.
@@ -51,7 +53,12 @@ pub fn lay(kind: ChunkKind, content: &mut Vec<u8>, pages: usize) -> bool {
 fn list_bytes(kind: ChunkKind, pages: usize) -> usize {
     match kind {
         ChunkKind::ListedPages => pages.saturating_mul(NUMBER_BYTES),
-        ChunkKind::Pages | ChunkKind::Index | ChunkKind::PageHashes | ChunkKind::Padding => 0,
+        ChunkKind::LogPages => pages.saturating_mul(VERSION_BYTES),
+        ChunkKind::Pages
+        | ChunkKind::Index
+        | ChunkKind::PageHashes
+        | ChunkKind::Commits
+        | ChunkKind::Padding => 0,
     }
 }
 
@@ -72,7 +79,7 @@ mod tests {
 
     #[test]
     fn tails_that_are_zeros_are_left_out_and_come_back() {
-        for kind in [ChunkKind::Pages, ChunkKind::ListedPages] {
+        for kind in [ChunkKind::Pages, ChunkKind::ListedPages, ChunkKind::LogPages] {
             for pages in 1..5 {
                 let whole = content(kind, pages, 0);
                 let mut cutting = whole.clone();
@@ -86,7 +93,7 @@ mod tests {
 
     #[test]
     fn anything_else_in_a_tail_stays() {
-        for kind in [ChunkKind::Pages, ChunkKind::ListedPages] {
+        for kind in [ChunkKind::Pages, ChunkKind::ListedPages, ChunkKind::LogPages] {
             let whole = content(kind, 3, 7);
             let mut cutting = whole.clone();
             assert!(!cut(kind, &mut cutting, 3, 512));

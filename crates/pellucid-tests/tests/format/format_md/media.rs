@@ -5,11 +5,12 @@ use aws_lc_rs::{digest, hmac};
 use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::cipher::Cipher;
 use pellucid::derive::commitment;
+use pellucid::lsn::Lsn;
 use pellucid::media::{
     page_hash, ChunkKind, ChunkPrefix, Compression, Compressor, Description, Entry, FamilyEnd,
-    Index, Kind, Manifest, MediaHeader, Root, SetHeader, SetKeys, Signing, Stored, CHUNK_BYTES,
-    ENTRY_BYTES, MEDIA_HEADER_BYTES, MOST_CHUNK_BYTES, MOST_FAMILIES, MOST_MIRRORS,
-    MOST_SET_HEADER_BYTES, PAGE_HASH_BYTES, PREFIX_BYTES,
+    Index, Kind, LogCommit, Manifest, MediaHeader, Root, SetHeader, SetKeys, Signing, Stored,
+    CHUNK_BYTES, ENTRY_BYTES, MEDIA_HEADER_BYTES, MOST_CHUNK_BYTES, MOST_FAMILIES, MOST_MARK_BYTES,
+    MOST_MARK_CHARACTERS, MOST_MIRRORS, MOST_SET_HEADER_BYTES, PAGE_HASH_BYTES, PREFIX_BYTES,
 };
 use pellucid::secret::Secret32;
 use pellucid::{header, Algorithm, Dek};
@@ -193,7 +194,8 @@ fn a_set_header() {
     let kinds = numbered(fixed.field("type: ").strip_prefix("type: ").unwrap());
     assert_eq!(
         kinds,
-        [(1, Kind::Full.name().to_owned()), (5, Kind::Differential.name().to_owned())]
+        [Kind::Full, Kind::Log, Kind::Differential]
+            .map(|kind| (kind as u8, kind.name().to_owned()))
     );
     let known = numbered(fixed.field("compression: ").strip_prefix("compression: ").unwrap());
     let all = [Compression::None, Compression::Zstd, Compression::Lz4];
@@ -278,10 +280,7 @@ fn a_chunk() {
             nonce[0] = kind as u8;
             nonce[4..].copy_from_slice(&prefix.number.to_be_bytes());
             let aad = [&SET[..], &bytes[..32]].concat();
-            let what = match kind {
-                ChunkKind::Pages | ChunkKind::ListedPages => "key of pages",
-                _ => "key of the index",
-            };
+            let what = if kind.has_pages() { "key of pages" } else { "key of the index" };
             let info = chapter().section("### Set header").info(what);
             let length = Cipher::key_bytes(algorithm);
             let key = hkdf_sha256(&SET_KEY, &SET, &[info.as_bytes(), &[algorithm.id()]], length);
@@ -298,6 +297,30 @@ fn a_chunk() {
     assert_eq!(keys(Algorithm::Aes256).page_hash()[..], key);
     let hash = blake3::keyed_hash(key.as_slice().try_into().unwrap(), b"a page");
     assert_eq!(page_hash(key.as_slice().try_into().unwrap(), b"a page"), hash.as_bytes()[..16]);
+}
+
+#[test]
+fn the_commits_of_a_log_set() {
+    let section = chapter().section("### Chunk").from("A commit:");
+    let mark = "before the import";
+    let layout = section.table(0).with(&[("m", mark.len())]);
+    let commit = LogCommit {
+        lsn: Lsn::new(0x0102_0304, 0x0506_0708),
+        time: 0x1112_1314_1516_1718,
+        pages: 0x2122_2324,
+        stepped_back: true,
+        mark: Some(mark.into()),
+    };
+    let (bytes, _) = LogCommit::encode_chunk(std::slice::from_ref(&commit)).unwrap();
+    assert_eq!(layout.is_without_gaps(), bytes.len());
+    assert_eq!(layout.of("LSN", &bytes), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(layout.of("time", &bytes), commit.time.to_be_bytes());
+    assert_eq!(layout.of("pages of the database", &bytes), commit.pages.to_be_bytes());
+    assert_eq!(layout.of("1 if the clock", &bytes), [1]);
+    assert_eq!(layout.of("m, bytes", &bytes), (mark.len() as u16).to_be_bytes());
+    assert_eq!(layout.of("name of its mark", &bytes), mark.as_bytes());
+    section.says(&format!("at most {MOST_MARK_BYTES}; 0 if it has none"));
+    section.says(&format!("at most {MOST_MARK_CHARACTERS} characters"));
 }
 
 #[test]
