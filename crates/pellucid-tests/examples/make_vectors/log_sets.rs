@@ -107,7 +107,7 @@ fn header(shape: &Shape, log: &Log, before: [u8; 32]) -> SetHeader {
 
 fn case(kind: &str, shape: &Shape, mut log: Log, stop: Option<usize>) -> Result<Case> {
     let full = if shape.sealed_source { without_tails(0) } else { database(0) };
-    let families = media(shape, &[full.clone()])?;
+    let families = media(shape, std::slice::from_ref(&full))?;
     let before = Manifest::hash(&families[0][manifest_at(&families[0])..]);
     let sinks: Vec<_> =
         families.into_iter().map(|family| Memory(Arc::new(Mutex::new(family)))).collect();
