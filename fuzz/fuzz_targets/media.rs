@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use libfuzzer_sys::fuzz_target;
 use pellucid::media::{Index, Manifest, MediaHeader, SetHeader, MEDIA_HEADER_BYTES, PREFIX_BYTES};
-use pellucid_backup::restore::{restore_pages, verify_checksums, Family, Media, MediaSource, OpenSet, PageTarget};
+use pellucid_backup::restore::{
+    restore_pages, verify_checksums, Family, LogSet, Media, MediaSource, OpenSet, PageTarget,
+};
 use pellucid::Result;
 use pellucid_fuzz::{checksum, OneKeyFile};
 
@@ -46,6 +48,7 @@ fn open(bytes: Vec<u8>) -> Result<()> {
         }
         let set = OpenSet::open(&media, position, &OneKeyFile::default())?;
         let _ = restore_pages(&set, &Nowhere, 1, &mut |_| ());
+        let _ = LogSet::open(&set).and_then(|log| log.verify());
     }
     Ok(())
 }

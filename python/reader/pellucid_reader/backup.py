@@ -57,7 +57,7 @@ def opened(found: Sequence[Family], options: argparse.Namespace) -> list[OpenSet
     last = OpenSet(found, options.position or last_position(found) or 1, keys, *allow)
     if not last.is_signed:
         note("the backup is not signed, or its certificate is not at hand: whoever has its key can have made it")
-    if last.header.kind == Kind.FULL:
+    if last.header.kind != Kind.DIFFERENTIAL:
         return [last]
     base = families(options.base) if options.base else found
     for own in base[0].sets:

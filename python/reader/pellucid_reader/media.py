@@ -34,6 +34,7 @@ PURPOSE_BACKUP = b"\2"
 
 class Kind(IntEnum):
     FULL = 1
+    LOG = 2
     DIFFERENTIAL = 5
 
 
@@ -42,7 +43,13 @@ class ChunkKind(IntEnum):
     LISTED_PAGES = 2
     INDEX = 3
     PAGE_HASHES = 4
+    LOG_PAGES = 5
+    COMMITS = 6
     PADDING = 7
+
+
+OF_PAGES = (ChunkKind.PAGES, ChunkKind.LISTED_PAGES, ChunkKind.LOG_PAGES)
+OF_LOGS = (ChunkKind.LOG_PAGES, ChunkKind.COMMITS)
 
 
 def number(raw: bytes, at: int, length: int) -> int:
@@ -104,6 +111,28 @@ def parse_media_header(raw: bytes) -> MediaHeader:
 
 
 @dataclass(frozen=True)
+class ChainPlace:
+    """The place of a set in the chain of log backups."""
+
+    fork: bytes
+    first: int
+    last: int
+    times: tuple[int, int] = (0, 0)
+    """Of the first and the last commit of a log set."""
+    commits: int = 0
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of a log set."""
+
+    lsn: int
+    time: int
+    pages: int
+    mark: str
+
+
+@dataclass(frozen=True)
 class SetHeader:
     raw: bytes = field(repr=False)
     version: int
@@ -125,6 +154,7 @@ class SetHeader:
     base_manifest: bytes = bytes(32)
     """SHA-256 of the manifest of a differential's full set; zeros if it is not known."""
     padded: bool = False
+    place: ChainPlace | None = None
 
 
 def parse_set_header(raw: bytes, position: int) -> SetHeader:
@@ -136,13 +166,13 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
     if raw[67] & ~3:
         raise Unsupported(f"{thing}: flags {raw[67]} are not known")
     check_zeros(raw, [(80, 84), (230, 232), (242, 256)], thing)
-    if raw[64] not in (1, 5) or raw[66] > 2:
+    if raw[64] not in ((1, 5) if version == 1 else (1, 2, 5)) or raw[66] > 2:
         raise Unsupported(f"{thing}: backup type {raw[64]}, compression {raw[66]}")
     if raw[65] not in (0, 1, 2, 3, 4):
         raise Unsupported(f"{thing}: algorithm {raw[65]}")
-    protectors, at = [], 256
+    protectors, at, place = [], 256, None
     if version == 2:
-        check_zeros(raw, [(256 if raw[64] == Kind.FULL else 288, 328), (361, 384)], thing)
+        place = _parse_place(raw, Kind(raw[64]), thing)
         if raw[360] > 1:
             raise Unsupported(f"{thing}: padding {raw[360]} is not known")
         at += BLOCK_BYTES
@@ -156,8 +186,9 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
     mac = len(raw) - 64
     check_zeros(raw, [(at + described, mac)], thing)
     # What another set has there: the full set's id, the commitment and HMAC of a sealed one, the key of one that is not.
-    check_zeros(raw, [(116, 132)] if raw[64] == Kind.FULL else [], thing)
-    check_zeros(raw, [(196, 228)] if raw[65] else [(132, 164), (mac, mac + 32)], thing)
+    check_zeros(raw, [(116, 132)] if raw[64] != Kind.DIFFERENTIAL else [], thing)
+    check_zeros(raw, [(196, 228)] if raw[65] or raw[64] == Kind.LOG else [], thing)
+    check_zeros(raw, [] if raw[65] else [(132, 164), (mac, mac + 32)], thing)
     return SetHeader(
         raw=raw,
         version=version,
@@ -175,9 +206,33 @@ def parse_set_header(raw: bytes, position: int) -> SetHeader:
         protectors=protectors,
         description=raw[at : at + described],
         before=raw[328:360] if version == 2 else bytes(32),
-        base_manifest=raw[256:288] if version == 2 else bytes(32),
+        base_manifest=raw[256:288] if version == 2 and raw[64] == Kind.DIFFERENTIAL else bytes(32),
         padded=version == 2 and raw[360] == 1,
+        place=place,
     )
+
+
+def _parse_place(raw: bytes, kind: Kind, thing: str) -> ChainPlace | None:
+    """The place in the chain of log backups; none outside of one."""
+    at = 288 if kind == Kind.DIFFERENTIAL else 256
+    check_zeros(raw, [(at + 32, 296 if kind == Kind.LOG else 328), (361, 384)], thing)
+    place = ChainPlace(raw[at : at + 16], number(raw, at + 16, 8), number(raw, at + 24, 8))
+    malformed = Corrupt(f"{thing}: the fields of its header are malformed")
+    if place.last == 0:
+        check_zeros(raw, [(at, at + 24)], thing)
+        if kind == Kind.LOG:
+            raise malformed
+        return None
+    if not any(place.fork) or place.first > place.last:
+        raise malformed
+    if kind != Kind.LOG:
+        return place
+    if number(raw, 324, 4) & ~7:
+        raise Unsupported(f"{thing}: log flags {number(raw, 324, 4)} are not known")
+    times, commits = (number(raw, 304, 8), number(raw, 312, 8)), number(raw, 320, 4)
+    if times[0] > times[1] or (place.first == place.last) != (commits == 0) or (commits == 0 and times != (0, 0)):
+        raise malformed
+    return ChainPlace(place.fork, place.first, place.last, times, commits)
 
 
 @dataclass(frozen=True)
@@ -186,6 +241,7 @@ class Manifest:
     set: bytes
     chunks: int
     index_chunks: int
+    pages: int
     index_offset: int
     ends: Sequence[tuple[int, bytes]]
     """Length and root of each family."""
@@ -225,7 +281,7 @@ def parse_manifest(raw: bytes) -> Manifest:
         raise Corrupt("manifest: its fields are malformed")
     rows = [raw[at : at + 40] for at in range(96, 96 + 40 * families, 40)]
     ends = [(number(row, 0, 8), row[8:]) for row in rows]
-    counts = number(raw, 72, 4), number(raw, 76, 4), number(raw, 88, 8)
+    counts = number(raw, 72, 4), number(raw, 76, 4), number(raw, 80, 4), number(raw, 88, 8)
     signed = b"pellucid/2 set" + hashlib.sha256(raw[: at + 35]).digest()
     return Manifest(raw, raw[24:40], *counts, ends, version, signer, signature, signed)
 
@@ -361,7 +417,7 @@ def _walk(file: bytes, at: int, position: int, version: int) -> FamilySet:
         prefix = file[place : place + PREFIX_BYTES]
         if len(prefix) < PREFIX_BYTES:
             raise interrupted
-        if not _is_chunk(prefix):
+        if not _is_chunk(prefix) or (version == 1 and prefix[4] in OF_LOGS):
             _refuse_newer_chunk(file, place, prefix)
             raise Corrupt(f"backup set {position}: neither a chunk nor its end is at byte {place}")
         padding = padding or prefix[4] == ChunkKind.PADDING
@@ -390,7 +446,7 @@ def _walk(file: bytes, at: int, position: int, version: int) -> FamilySet:
 
 
 def _is_chunk(prefix: bytes) -> bool:
-    known = prefix[4] in (1, 2, 3, 4, 7) and prefix[5] in (0, 1, 2) and prefix[6] <= (prefix[4] in (1, 2)) and prefix[7] == 0
+    known = 1 <= prefix[4] <= 7 and prefix[5] in (0, 1, 2) and prefix[6] <= (prefix[4] in OF_PAGES) and prefix[7] == 0
     return prefix[:4] == b"PCHK" and known and max(number(prefix, 24, 4), number(prefix, 28, 4)) <= CHUNK_BYTES_MAX
 
 
@@ -539,14 +595,14 @@ class OpenSet:
         if len(prefix) < PREFIX_BYTES or prefix[:4] != b"PCHK":
             raise Corrupt("index: it names a place where there is no chunk")
         kind, form, count = prefix[4], prefix[5], number(prefix, 8, 8)
-        thing = f"chunk {count}" if kind in (1, 2) else "index"
+        thing = f"chunk {count}" if kind in OF_PAGES else "index"
         stored = file[at + PREFIX_BYTES : at + PREFIX_BYTES + number(prefix, 28, 4)]
         if blake3([prefix[:32], stored])[:16] != prefix[32:] or not _is_chunk(prefix):
             raise Corrupt(f"{thing}: damaged: its checksum does not match")
         if expected not in (None, prefix[32:]):
             raise Corrupt(f"{thing}: it is not the one that the index names")
         if self.keys is not None:
-            key = self.keys.pages if kind in (1, 2) else self.keys.index
+            key = self.keys.pages if kind in OF_PAGES else self.keys.index
             nonce = bytes([kind, 0, 0, 0]) + count.to_bytes(8, "big")
             stored = self._open(key, nonce, self.header.set + prefix[:32], stored, thing)
         content = decompress(form, stored, number(prefix, 24, 4), thing)
@@ -556,6 +612,13 @@ class OpenSet:
 
     def index(self) -> Iterator[tuple[int, int, bytes]]:
         """Family, offset and checksum of each chunk of pages; those of page hashes are read, too."""
+        chunks, others = self._entries()
+        yield from chunks
+        for where in others:
+            self.chunk(*where)
+
+    def _entries(self) -> tuple[list[tuple[int, int, bytes]], list[tuple[int, int, bytes]]]:
+        """Family, offset and checksum of each chunk of pages; then of page hashes, in a log set of commits."""
         raw, offset = b"", self.manifest.index_offset
         for place in range(self.manifest.index_chunks):
             prefix, content = self.chunk(1, offset)
@@ -571,11 +634,54 @@ class OpenSet:
         self._check_padding(end, entries)
         for place, entry in enumerate(entries):
             check_zeros(entry, [(2, 8)], f"index, entry {place}")
-            where = number(entry, 0, 2), number(entry, 8, 8), entry[28:44]
-            if place < chunks:
-                yield where
-            else:
-                self.chunk(*where)
+        if self.header.kind == Kind.LOG and missing:
+            raise Corrupt("index: a log set with pages that could not be read")
+        places = [(number(entry, 0, 2), number(entry, 8, 8), entry[28:44]) for entry in entries]
+        return places[:chunks], places[chunks:]
+
+    def commits(self) -> list[Commit]:
+        """The commits of a log set."""
+        place, found = self.header.place, list[Commit]()
+        assert place is not None
+        for count, where in enumerate(self._entries()[1]):
+            prefix, content = self.chunk(*where)
+            rows = _parse_commits(content)
+            if prefix[4] != ChunkKind.COMMITS or number(prefix, 8, 8) != count or number(prefix, 16, 4) or prefix[5]:
+                raise Corrupt("index: it does not name the list of commits")
+            if len(rows) != number(prefix, 20, 4):
+                raise Corrupt("commits: a row is malformed")
+            found += rows
+        lsns = [place.first, *(commit.lsn for commit in found)]
+        if any(before >= after for before, after in zip(lsns, lsns[1:])):
+            raise Corrupt("commits: their numbers do not grow")
+        times = [commit.time for commit in found] or [0]
+        if len(found) != place.commits or lsns[-1] != place.last or (times[0], times[-1]) != place.times:
+            raise Corrupt("commits: they are not those that the set header says")
+        if any(not times[0] <= time <= times[-1] for time in times):
+            raise Corrupt("commits: one has a time that is not between those of the set header")
+        return found
+
+    def versions(self, commits: Sequence[Commit]) -> Iterator[tuple[int, int, bytes]]:
+        """Page number, place of its commit and page, for each version in a log set."""
+        size, before, count = self.header.page_size, (0, 0), 0
+        for chunk, where in enumerate(self._entries()[0]):
+            prefix, content = self.chunk(*where)
+            pages = number(prefix, 20, 4)
+            thing = f"chunk {chunk}"
+            if prefix[4] != ChunkKind.LOG_PAGES or number(prefix, 8, 8) != chunk or len(content) != pages * (8 + size) or not pages:
+                raise Corrupt(f"{thing}: it has no pages of a log, or they do not fit")
+            if content[:4] != prefix[16:20]:
+                raise Corrupt(f"{thing}: its first page is another one")
+            for row in range(pages):
+                version = number(content, 8 * row, 4), number(content, 8 * row + 4, 4)
+                if version <= before or version[1] >= len(commits) or not 1 <= version[0] <= commits[version[1]].pages:
+                    raise Corrupt(f"{thing}: its list of pages is out of order or names no page")
+                at = 8 * pages + size * row
+                before = version
+                yield *version, content[at : at + size]
+            count += pages
+        if count != self.manifest.pages:
+            raise Corrupt("index: it does not name all pages of the log")
 
     def _check_padding(self, index_end: int, entries: Sequence[bytes]) -> None:
         """What lies behind the chunks that the index names: padding, in a set that has it, and nothing else."""
@@ -615,9 +721,9 @@ class OpenSet:
 
 def with_tails(kind: int, count: int, content: bytes, thing: str) -> bytes:
     """The content with zeros where each page of a sealed database has its tail."""
-    listed = 4 * count if kind == ChunkKind.LISTED_PAGES else 0
+    listed = {ChunkKind.LISTED_PAGES: 4, ChunkKind.LOG_PAGES: 8}.get(ChunkKind(kind), 0) * count
     stored = len(content) - listed
-    if kind not in (ChunkKind.PAGES, ChunkKind.LISTED_PAGES) or count == 0 or stored < 0 or stored % count != 0:
+    if kind not in OF_PAGES or count == 0 or stored < 0 or stored % count != 0:
         raise Corrupt(f"{thing}: its pages do not fit")
     if len(content) + TAIL_BYTES * count > CHUNK_BYTES_MAX:
         raise Corrupt(f"{thing}: too long")
@@ -626,9 +732,52 @@ def with_tails(kind: int, count: int, content: bytes, thing: str) -> bytes:
     return content[:listed] + b"".join(pages)
 
 
+def _parse_commits(content: bytes) -> list[Commit]:
+    found, at = list[Commit](), 0
+    while at < len(content):
+        row = content[at : at + 23]
+        name = content[at + 23 : at + 23 + number(row, 21, 2)]
+        at += 23 + number(row, 21, 2)
+        if len(row) < 23 or at > len(content) or len(name) > 512 or not number(row, 16, 4):
+            raise Corrupt("commits: a row is malformed")
+        if row[20] > 1:
+            raise Unsupported(f"commits: flags {row[20]} are not known")
+        try:
+            mark = name.decode()
+        except UnicodeDecodeError:
+            raise Corrupt("commits: a row is malformed") from None
+        if len(mark) > 128 or mark != readable(mark):
+            raise Corrupt("commits: a row is malformed")
+        found.append(Commit(number(row, 0, 8), number(row, 8, 8), number(row, 16, 4), mark))
+    return found
+
+
+def restore_log(sets: Sequence[OpenSet], log: OpenSet, stop: int | None = None, allow_clear: bool = False) -> bytes:
+    """The database of the sets before, behind the first `stop` commits of a log set; behind all without that."""
+    raw, size, header = restore(sets, allow_clear), log.header.page_size, log.header
+    if header.kind != Kind.LOG or size != sets[-1].header.page_size:
+        raise Corrupt(f"backup set {header.position}: it is no log set of this database")
+    if not allow_clear and (header.algorithm is None) != (sets[-1].header.algorithm is None):
+        raise NotSealed("of the full set and its log set one is NOT sealed: --allow-clear believes it")
+    place, before = header.place, sets[-1].header.place
+    assert place is not None
+    if before is None or before.fork != place.fork or not place.first <= before.last <= place.last:
+        raise Corrupt(f"backup set {header.position}: it does not go on behind the set before")
+    pages = {page: raw[(page - 1) * size : page * size] for page in range(1, len(raw) // size + 1)}
+    commits = log.commits()
+    stop = len(commits) if stop is None else stop
+    for page, commit, content in log.versions(commits):
+        if commit < stop:
+            pages[page] = content
+    count = commits[stop - 1].pages if stop else len(raw) // size
+    return b"".join(pages.get(page, bytes(size)) for page in range(1, count + 1))
+
+
 def restore(sets: Sequence[OpenSet], allow_clear: bool = False) -> bytes:
     """The database: of a full set, and of a differential based on it. A sealed one's tails are zeros."""
     last = sets[-1].header
+    if last.kind == Kind.LOG:
+        raise Unsupported(f"backup set {last.position}: it is a log set, which has no database")
     if not allow_clear and len({one.header.algorithm is None for one in sets}) > 1:
         raise NotSealed("of the full set and its differential one is NOT sealed: --allow-clear believes it")
     if sets[0].header.kind != Kind.FULL:

@@ -173,6 +173,19 @@ class Reserved(unittest.TestCase):
                 with self.assertRaises(errors.Corrupt):
                     self.restored(raw[: end + 4] + bytes([kind]) + raw[end + 5 :], key_file)
 
+    def test_log_sets(self) -> None:
+        case = vector("media_log-set")
+        dek, keys = vector("header_key-file").bytes("dek"), KeysAtHand(key_file=case.bytes("key-file"))
+        begin = case.body.rindex(b"Pellucid backup\0")
+        header = case.body[begin : begin + int.from_bytes(case.body[begin + 20 : begin + 24], "big")]
+        key = hkdf(dek, header[40:56], b"pellucid/1 backup header")
+
+        def parsed(part: bytes) -> object:
+            return media.parse_set_header(summed(part[:-64] + hmac.digest(key, part[:-64], "sha256") + bytes(32)), 2)
+
+        self.assertEqual(parsed(header), media.OpenSet([media.open_family(case.body)], 2, keys).header)
+        self.each(header, [*range(288, 296), *range(361, 384), *range(116, 132), *range(196, 228)], parsed)
+
     def test_index(self) -> None:
         case = vector("media_in-clear")
         raw = case.body

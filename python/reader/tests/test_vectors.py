@@ -326,7 +326,12 @@ class Vectors(unittest.TestCase):
         positions = sorted({1, case.number("position")})
         sets = [media.OpenSet(families, position, keys) for position in positions]
         self.assertEqual([own.description["database"] for own in sets], ["vectors"] * len(sets))
-        self.assertEqual(media.restore(sets), case.bytes("database"))
+        if sets[-1].header.kind == media.Kind.LOG:
+            stop = case.number("stop") if "stop" in case.lines else None
+            restored = media.restore_log(sets[:1], sets[-1], stop)
+        else:
+            restored = media.restore(sets)
+        self.assertEqual(restored, case.bytes("database"))
 
     def open_keyring(self, case: Case) -> None:
         folder, _, name = case["path"].rpartition("/")

@@ -284,3 +284,32 @@ fn nothing_is_appended_to_media_that_only_a_newer_version_may_write() {
         assert!(!place.path("new.db").exists(), "{vector}");
     }
 }
+
+#[test]
+fn a_log_set_is_listed_and_verified_and_no_database_is_made_of_it() {
+    let place = Place::new();
+    media_of(&place, "media_log-set");
+    let header = place.pellucid(&["header", "a.bak", "--json"]);
+    assert_eq!(header.code, 0, "{header:?}");
+    assert!(header.stdout.contains("\"type\":\"log\""), "{header:?}");
+    let verify = ["verify", "a.bak", "--position", "2", "--key-file", "a.key"];
+    let told = place.pellucid(&[&verify[..], &["--open"]].concat());
+    assert_eq!(told.code, 0, "{told:?}");
+    let restore = [
+        "restore",
+        "a.bak",
+        "--to",
+        "new.db",
+        "--decrypted",
+        "--position",
+        "2",
+        "--key-file",
+        "a.key",
+    ];
+    for command in [[&verify[..], &["--check"]].concat(), restore.to_vec()] {
+        let told = place.pellucid(&command);
+        assert_eq!(told.code, 1, "{told:?}");
+        assert!(told.stderr.contains("backup set 2: it is a log set"), "{told:?}");
+    }
+    assert!(!place.path("new.db").exists());
+}

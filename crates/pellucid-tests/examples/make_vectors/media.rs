@@ -7,8 +7,8 @@ use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
 use pellucid::hash::Sha256;
 use pellucid::media::{
-    page_hash, Compression, Description, Kind, Manifest, MediaHeader, MediaVersion, Root,
-    SetHeader, SetKeys, Version2, MEDIA_HEADER_BYTES,
+    page_hash, ChainPlace, Compression, Description, Kind, Manifest, MediaHeader, MediaVersion,
+    Root, SetHeader, SetKeys, Version2, MEDIA_HEADER_BYTES,
 };
 use pellucid::protector::{wrap, KeyFile, Wrapping};
 use pellucid::unit::TAIL_BYTES;
@@ -19,7 +19,7 @@ use crate::case::Case;
 use crate::{dek, key_bytes};
 
 const SET: [u8; 16] = *b"a backup set's 1";
-const PAGE_BYTES: usize = 512;
+pub const PAGE_BYTES: usize = 512;
 
 struct Pages(Vec<u8>);
 
@@ -32,7 +32,7 @@ impl PageSource for Pages {
 }
 
 #[derive(Clone, Default)]
-struct Memory(Arc<Mutex<Vec<u8>>>);
+pub struct Memory(pub Arc<Mutex<Vec<u8>>>);
 
 impl MediaSink for Memory {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
@@ -50,7 +50,7 @@ impl MediaSink for Memory {
 }
 
 /// Three pages; the second compresses.
-fn database(more: u8) -> Vec<u8> {
+pub fn database(more: u8) -> Vec<u8> {
     let mut state = 1u64;
     let mut bytes: Vec<u8> = (0..3 * PAGE_BYTES)
         .map(|at| {
@@ -67,7 +67,7 @@ fn database(more: u8) -> Vec<u8> {
 }
 
 /// As SQLite reads a sealed one: zeros where pages have their tails.
-fn without_tails(more: u8) -> Vec<u8> {
+pub fn without_tails(more: u8) -> Vec<u8> {
     let mut bytes = database(more);
     for page in bytes.chunks_exact_mut(PAGE_BYTES) {
         page[PAGE_BYTES - TAIL_BYTES..].fill(0);
@@ -76,33 +76,36 @@ fn without_tails(more: u8) -> Vec<u8> {
 }
 
 #[derive(Clone, Default)]
-struct Two {
+pub struct Two {
     /// Protects each set beside the key file, and signs the first ones.
-    certificate: Option<Certificate>,
+    pub certificate: Option<Certificate>,
     /// How many sets it signs.
-    signs: usize,
-    padded: bool,
+    pub signs: usize,
+    pub padded: bool,
     /// Whether a differential names the manifest of its full set.
-    names_base: bool,
+    pub names_base: bool,
+    /// The place of each set in the chain of log backups.
+    pub chain: Option<ChainPlace>,
 }
 
 #[derive(Clone)]
-struct Shape {
-    two: Option<Two>,
-    algorithm: Option<Algorithm>,
-    compression: Compression,
-    families: u16,
-    sealed_source: bool,
+pub struct Shape {
+    pub two: Option<Two>,
+    pub algorithm: Option<Algorithm>,
+    pub compression: Compression,
+    pub families: u16,
+    pub sealed_source: bool,
 }
 
-fn set_header(shape: &Shape, position: u32, kind: Kind) -> SetHeader {
+pub fn set_header(shape: &Shape, position: u32, kind: Kind) -> SetHeader {
     let mut set = SET;
     set[15] = b'0' + position as u8;
     SetHeader {
-        version2: shape
-            .two
-            .as_ref()
-            .map(|two| Version2 { padded: two.padded, ..Version2::default() }),
+        version2: shape.two.as_ref().map(|two| Version2 {
+            padded: two.padded,
+            chain: two.chain,
+            ..Version2::default()
+        }),
         media_set: *b"a media set's id",
         set,
         family: 1,
@@ -120,7 +123,7 @@ fn set_header(shape: &Shape, position: u32, kind: Kind) -> SetHeader {
         begun: 1_700_000_000_000_000,
         expires: 1_800_000_000,
         source: if shape.sealed_source { *b"a database's id!" } else { [0; 16] },
-        base: if kind == Kind::Full { [0; 16] } else { SET },
+        base: if kind == Kind::Differential { SET } else { [0; 16] },
         commitment: [0; 32],
         source_thumbprint: [0; 32],
         page_hash_key: [0; 32],
@@ -130,8 +133,22 @@ fn set_header(shape: &Shape, position: u32, kind: Kind) -> SetHeader {
     }
 }
 
+/// Gives the header of a sealed set its protectors.
+pub fn protect(header: &mut SetHeader, shape: &Shape) -> Result<Option<SetKeys>> {
+    let Some(algorithm) = shape.algorithm else { return Ok(None) };
+    header.commitment = commitment(&dek(), &header.set)?;
+    let key = KeyFile::parse(&key_bytes(64)).unwrap();
+    let protector = wrap(&dek(), &header.binding()?, &Wrapping::KeyFile(&key))?;
+    header.protectors.push(protector.encoded());
+    if let Some(own) = shape.two.as_ref().and_then(|two| two.certificate.as_ref()) {
+        let protector = wrap(&dek(), &header.binding()?, &Wrapping::Certificate(own))?;
+        header.protectors.push(protector.encoded());
+    }
+    SetKeys::derive(&dek(), &header.set, algorithm).map(Some)
+}
+
 /// Sets of these databases, the first one full, the others differentials of it.
-fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+pub fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let sinks: Vec<Memory> = (0..shape.families).map(|_| Memory::default()).collect();
     for (family, sink) in (1..).zip(&sinks) {
         let header = MediaHeader {
@@ -154,23 +171,10 @@ fn media(shape: &Shape, databases: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     for (position, database) in (1..).zip(databases) {
         let kind = if position == 1 { Kind::Full } else { Kind::Differential };
         let mut header = set_header(shape, position as u32, kind);
-        let keys = match shape.algorithm {
-            None => {
-                header.page_hash_key = key_bytes(32);
-                None
-            }
-            Some(algorithm) => {
-                header.commitment = commitment(&dek(), &header.set)?;
-                let key = KeyFile::parse(&key_bytes(64)).unwrap();
-                let protector = wrap(&dek(), &header.binding()?, &Wrapping::KeyFile(&key))?;
-                header.protectors.push(protector.encoded());
-                if let Some(own) = shape.two.as_ref().and_then(|two| two.certificate.as_ref()) {
-                    let protector = wrap(&dek(), &header.binding()?, &Wrapping::Certificate(own))?;
-                    header.protectors.push(protector.encoded());
-                }
-                Some(SetKeys::derive(&dek(), &header.set, algorithm)?)
-            }
-        };
+        let keys = protect(&mut header, shape)?;
+        if keys.is_none() {
+            header.page_hash_key = key_bytes(32);
+        }
         let hash_key = keys.as_ref().map_or(header.page_hash_key, |keys| *keys.page_hash());
         let description = Description {
             database: "vectors".into(),
@@ -231,21 +235,21 @@ fn chunk_at(body: &[u8], number: u8) -> usize {
 }
 
 /// The checksum of the chunk at `at`, made right.
-fn mend_chunk(body: &mut [u8], at: usize) {
+pub fn mend_chunk(body: &mut [u8], at: usize) {
     let stored = u32::from_be_bytes(body[at + 28..at + 32].try_into().unwrap()) as usize;
     let sum = blake3::hash(&[&body[at..at + 32], &body[at + 48..at + 48 + stored]].concat());
     body[at + 32..at + 48].copy_from_slice(&sum.as_bytes()[..16]);
 }
 
 /// The SHA-256 in the last 32 bytes of `part`, made right.
-fn mend_sum(part: &mut [u8]) {
+pub fn mend_sum(part: &mut [u8]) {
     let end = part.len() - 32;
     let mut hash = Sha256::new();
     hash.update(&part[..end]);
     part[end..].copy_from_slice(&hash.finish());
 }
 
-fn changed(case: &Case, change: impl FnOnce(&mut Vec<u8>)) -> Case {
+pub fn changed(case: &Case, change: impl FnOnce(&mut Vec<u8>)) -> Case {
     let mut body = case.body.clone();
     change(&mut body);
     case.clone().with_body(&body)
@@ -463,19 +467,19 @@ fn clear(sealed: &Case, in_clear: &Case) -> Result<Vec<Case>> {
 }
 
 /// Where the manifest of version 2 begins that ends the first family of `body`.
-fn manifest_at(body: &[u8]) -> usize {
+pub fn manifest_at(body: &[u8]) -> usize {
     body.len() - Manifest::length_by_end(body.last_chunk().unwrap()).unwrap()
 }
 
 /// Of the set at `position`: its keys, which are the same in each case.
-fn keys_of(position: u8) -> Result<SetKeys> {
+pub fn keys_of(position: u8) -> Result<SetKeys> {
     let mut set = SET;
     set[15] = b'0' + position;
     SetKeys::derive(&dek(), &set, Algorithm::Aes256)
 }
 
 /// HMAC and SHA-256 of a set header or manifest, made right by somebody who has the set's key.
-fn resigned(part: &mut [u8], keys: &SetKeys) {
+pub fn resigned(part: &mut [u8], keys: &SetKeys) {
     let mac_at = part.len() - 64;
     let mac = keys.header().sign(&[&part[..mac_at]]);
     part[mac_at..mac_at + 32].copy_from_slice(&mac);
@@ -492,6 +496,7 @@ fn version_2() -> Result<Vec<Case>> {
         signs,
         padded,
         names_base: false,
+        chain: None,
     };
     let shape = |two| Shape {
         two: Some(two),

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use pellucid::certificate::{Certificate, CertificateRequest};
 use pellucid::derive::commitment;
 use pellucid::lsn::Lsn;
 use pellucid::media::{
@@ -12,7 +13,7 @@ use pellucid::media::{
     MediaHeader, MediaVersion, SetHeader, SetKeys, Stored, Version2, MEDIA_HEADER_BYTES,
     PREFIX_BYTES,
 };
-use pellucid::protector::{wrap, KeyFile, Wrapping};
+use pellucid::protector::{wrap, KeyFile, KeySource, Wrapping};
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Algorithm, Dek, Error, Result};
 
@@ -153,6 +154,7 @@ struct Shape {
     algorithm: Option<Algorithm>,
     compression: Compression,
     padded: bool,
+    signed: bool,
 }
 
 const SEALED: Shape = Shape {
@@ -161,12 +163,34 @@ const SEALED: Shape = Shape {
     algorithm: Some(Algorithm::Aes256),
     compression: Compression::None,
     padded: false,
+    signed: false,
 };
 const CLEAR: Shape = Shape { algorithm: None, ..SEALED };
 const OPTIONS: Options = Options { workers: 2, level: 1, continue_after_error: false };
 
 fn keys() -> Vec<KeyFile> {
     vec![KeyFile::parse(&[7; 32]).unwrap()]
+}
+
+fn signer() -> &'static Certificate {
+    static SIGNER: OnceLock<Certificate> = OnceLock::new();
+    SIGNER.get_or_init(|| {
+        let request = CertificateRequest { rsa_bits: 2048, ..CertificateRequest::new("App", 10) };
+        Certificate::generate("signer", &request).unwrap()
+    })
+}
+
+/// The key file and the certificate.
+struct Both(Vec<KeyFile>);
+
+impl KeySource for Both {
+    fn key_files(&self) -> &[KeyFile] {
+        &self.0
+    }
+
+    fn certificate(&self, thumbprint: &[u8; 32]) -> Result<Option<Certificate>> {
+        Ok((thumbprint == signer().public().thumbprint()).then(|| signer().clone()))
+    }
 }
 
 fn header(log: &Log, shape: Shape) -> SetHeader {
@@ -210,6 +234,10 @@ fn written(
         header.commitment = commitment(&key, &header.set)?;
         let wrapping = Wrapping::KeyFile(&keys()[0]);
         header.protectors = vec![wrap(&key, &header.binding()?, &wrapping)?.encoded()];
+        if shape.signed {
+            let by = wrap(&key, &header.binding()?, &Wrapping::Certificate(signer()))?;
+            header.protectors.push(by.encoded());
+        }
         set_keys = Some(SetKeys::derive(&key, &header.set, algorithm)?);
     }
     let mut files = Vec::new();
@@ -238,7 +266,8 @@ fn written(
         targets.push(FamilyTarget::new(copies));
     }
     let description = Description { database: "marked-name".into(), ..Description::default() };
-    let set = NewSet { header, description, keys: set_keys.as_ref(), signer: None };
+    let set =
+        NewSet { header, description, keys: set_keys.as_ref(), signer: shape.signed.then(signer) };
     write(&set, &mut targets)?;
     Ok(files)
 }
@@ -308,7 +337,8 @@ fn each_commit_can_be_gone_back_to_whatever_the_shape() {
                 let mut log = log(seed, page_size, commits);
                 let padded = algorithm.is_some();
                 round_trip(&mut log, Shape { algorithm, compression, ..SEALED });
-                let striped = Shape { families: 3, mirrors: 2, algorithm, compression, padded };
+                let striped =
+                    Shape { families: 3, mirrors: 2, algorithm, compression, padded, ..SEALED };
                 round_trip(&mut log, striped);
             }
         }
@@ -406,6 +436,39 @@ fn chunks_that_were_exchanged_are_refused() {
         let told = read(&files).unwrap_err();
         assert!(matches!(told, Error::Corrupt { .. }), "{told}");
     }
+}
+
+#[test]
+fn a_signed_one_is_proven_before_a_page_is_given_out() {
+    let shape = Shape { signed: true, families: 2, padded: true, ..SEALED };
+    let mut log = log(5, 4096, 20);
+    round_trip(&mut log, shape);
+    let files = back_up(&mut log, shape).unwrap();
+    {
+        let media = media(&files).unwrap();
+        let set = OpenSet::open(&media, 1, &Both(keys())).unwrap();
+        assert!(set.signer().is_known());
+        LogSet::open(&set).unwrap().verify().unwrap();
+    }
+    // A page of it is exchanged with another one, and all checksums without the key are made right.
+    let media = media(&files).unwrap();
+    let set = OpenSet::open(&media, 1, &Both(keys())).unwrap();
+    let entry = set.index().chunks[0];
+    let file = &files[usize::from(entry.family) - 1];
+    let at = MEDIA_HEADER_BYTES + entry.offset as usize;
+    let opened = LogSet::open(&set).unwrap();
+    {
+        let mut bytes = file.0.lock().unwrap();
+        let end = at + PREFIX_BYTES + entry.stored_bytes as usize;
+        bytes[at + PREFIX_BYTES] ^= 1;
+        let mut prefix = ChunkPrefix::parse(bytes[at..].first_chunk().unwrap()).unwrap();
+        let mended = prefix.seal(None, &mut bytes[at + PREFIX_BYTES..end].to_vec()).unwrap();
+        bytes[at..at + PREFIX_BYTES].copy_from_slice(&mended);
+    }
+    let told = opened.apply(20, &mut |_, _| panic!("a page of a chunk that was exchanged"));
+    assert!(told.is_err());
+    let told = OpenSet::open(&media, 1, &Both(keys())).map(|_| ()).unwrap_err();
+    assert!(matches!(told, Error::Unauthentic { .. }), "{told}");
 }
 
 fn chunk(kind: ChunkKind, number: u64, first_page: u32, pages: usize) -> ChunkPrefix {

@@ -1,4 +1,4 @@
-//! Backup media of the vectors: the set at `position` restored, with the full set at 1 before a differential.
+//! Backup media of the vectors: the set at `position` restored, with the full set at 1 before a differential or a log set.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use pellucid::media::Kind;
 use pellucid::Result;
 use pellucid_backup::job::{refuse_looked_at, Chain};
 use pellucid_backup::restore::{
-    restore_pages, verify_checksums, Family, Media, MediaSource, OpenSet, PageTarget,
+    restore_pages, verify_checksums, Family, LogSet, Media, MediaSource, OpenSet, PageTarget,
 };
 use pellucid_host::DatabaseError;
 
@@ -77,10 +77,26 @@ pub fn media(case: &Case) -> Result<()> {
         let chain = Chain::open(&media, &media, position, &keys)?;
         restore_pages(chain.base().unwrap(), &database, 1, &mut |_| ())?;
     }
-    restore_pages(&set, &database, 1, &mut |_| ())?;
+    match set.header().kind {
+        Kind::Log => apply(case, &set, &OpenSet::open(&media, 1, &keys)?, &database)?,
+        _ => restore_pages(&set, &database, 1, &mut |_| ())?,
+    }
     for (family, set) in media.set(position)?.into_iter().flatten() {
         verify_checksums(family, set, &mut |_| ())?;
     }
     assert_eq!(database.0.into_inner().unwrap(), case.bytes("database"));
+    Ok(())
+}
+
+/// Restores the full set, then the commits of the log set up to where the case stops.
+fn apply(case: &Case, set: &OpenSet<'_>, full: &OpenSet<'_>, database: &Database) -> Result<()> {
+    restore_pages(full, database, 1, &mut |_| ())?;
+    let log = LogSet::open(set)?;
+    let stop = case.get("stop").map_or(log.commits().len(), |_| case.number("stop") as usize);
+    log.apply(stop, &mut |page, content| database.write(page, content))?;
+    if let Some(commit) = stop.checked_sub(1) {
+        let bytes = log.commits()[commit].pages as usize * database.1;
+        database.0.lock().unwrap().resize(bytes, 0);
+    }
     Ok(())
 }
