@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pellucid::header::{Header, REGION_BYTES};
+use pellucid::lsn::Lsn;
 use pellucid::shown::Shown;
 use pellucid::unit::{generation, TAIL_BYTES};
 use pellucid::{Error, Result, Subject};
 use pellucid_engine::header_change::in_use;
+use pellucid_engine::log_chain;
 use pellucid_engine::look::look;
 use pellucid_host::code::Code;
 use pellucid_host::connection::{uri, Handle};
@@ -113,6 +115,15 @@ impl Snapshot {
         };
         container.refresh().map_err(failed)?;
         Ok(Some(container.header().ok_or(failed(Code(ffi::IOERR)))?))
+    }
+
+    /// The last commit of its chain of log backups, which is not before this snapshot, once it is on disk. None where there is no
+    /// chain.
+    ///
+    /// # Errors
+    /// [`DatabaseError`].
+    pub fn moment(&self) -> std::result::Result<Option<Lsn>, DatabaseError> {
+        log_chain::hand_out(&self.path, &self.handle)
     }
 
     /// Whether the file still is the one that the snapshot is of. Locks keep SQLite from changing it under a reader; what

@@ -4,6 +4,7 @@ mod image;
 mod look;
 mod make;
 mod names;
+mod point;
 mod restore;
 mod verify;
 

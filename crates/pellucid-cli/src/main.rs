@@ -34,6 +34,7 @@ mod owner;
 mod pinned;
 mod policy;
 mod protector;
+mod recovery;
 mod rekey;
 mod run;
 mod salvage;
@@ -147,6 +148,8 @@ enum Command {
     Upgrade(upgrade::UpgradeArgs),
     /// Have the index of the write-ahead log in memory, or in its file
     Index(index::IndexArgs),
+    /// Show or set the recovery model: whether commits go into a chain of log backups
+    Recovery(recovery::RecoveryArgs),
     /// The scan that rewrites pages after a rekey: suspend, resume, verify
     Scan(scan::ScanArgs),
     /// Take a file as it is, although the keyring expects another one
@@ -187,6 +190,7 @@ impl Command {
                 | Rewrap(_)
                 | Upgrade(_)
                 | Index(_)
+                | Recovery(_)
                 | Header(_)
                 | Files(_)
                 | Label(_)
@@ -262,6 +266,7 @@ fn main() -> ExitCode {
         Command::Rewrap(args) => rekey::rewrap(args, &output),
         Command::Upgrade(args) => upgrade::run(args, &output),
         Command::Index(args) => index::run(args, &output),
+        Command::Recovery(args) => recovery::run(args, &output),
         Command::Scan(args) => scan::run(args, &output),
         Command::Accept(args) => accept::run(args, &output),
         Command::Policy(args) => policy::run(args, &output),

@@ -35,6 +35,40 @@ pub fn chain_of(header: &Header) -> Option<[u8; 16]> {
     header.second.as_ref().filter(|second| second.keeps_log()).map(|second| second.fork)
 }
 
+/// Whether the recovery model asks for a chain of log backups.
+pub fn wants_chain(header: &Header) -> bool {
+    model_of(header) != RecoveryModel::Simple
+}
+
+/// The fork of the chain of log backups of the database at `path`; none where none has begun.
+///
+/// # Errors
+/// [`DatabaseError`].
+pub fn fork_at(path: &Path) -> Result<Option<[u8; 16]>, DatabaseError> {
+    let handle = look(path)?;
+    let found = opened::sealed(&handle)?.and_then(|(_, container)| container.chain());
+    Ok(found)
+}
+
+/// The last commit of the chain, once it is on disk. None where there is no chain.
+///
+/// # Errors
+/// [`DatabaseError`].
+pub fn moment(path: &Path) -> Result<Option<Lsn>, DatabaseError> {
+    hand_out(path, &look(path)?)
+}
+
+/// A connection that has read, so that the log is recovered and open.
+fn look(path: &Path) -> Result<Handle<'static>, DatabaseError> {
+    let uri = uri(path, "vfs=pellucid&require=container");
+    let handle = Handle::open(path, &uri, ffi::OPEN_READWRITE)?;
+    handle.busy_timeout(PATIENCE.as_millis() as std::ffi::c_int);
+    handle
+        .run("BEGIN")
+        .and_then(|()| handle.number("SELECT count(*) FROM sqlite_schema").map(drop))?;
+    Ok(handle)
+}
+
 /// Gives the database another recovery model. SIMPLE ends its chain. Returns whether that was a change.
 ///
 /// # Errors

@@ -53,6 +53,17 @@ pub const OPTION_CONFLICTS: Message = Message::error(
     3031,
     "Option '%s' conflicts with option(s) '%s'. Remove the conflicting option and reissue the statement.",
 );
+/// A log backup is asked for under the recovery model SIMPLE. Argument: the statement.
+pub const NO_LOG_UNDER_SIMPLE: Message = Message::error(
+    4208,
+    "The statement %s is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change \
+     the recovery model using ALTER DATABASE.",
+);
+/// A log backup is asked for before a full backup has begun the chain.
+pub const NO_CURRENT_BACKUP: Message = Message::error(
+    4214,
+    "BACKUP LOG cannot be performed because there is no current database backup.",
+);
 /// The database of a differential backup has no full backup. Argument: the database.
 pub const NO_DATABASE_BACKUP: Message = Message::error(
     3035,

@@ -1,40 +1,42 @@
 //! A backup from its first look at the media to its entry in the history.
 
+mod conclude;
+mod facts;
+mod log;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pellucid::clock::now_micros;
 use pellucid::header::Header;
-use pellucid::media::{
-    Compression, Description, Kind, Manifest, MediaHeader, MediaVersion, SetHeader, Version2,
-    CHUNK_BYTES,
-};
-use pellucid::secret::fill_random;
+use pellucid::lsn::Lsn;
+use pellucid::media::{ChainPlace, Description, Kind, Manifest, MediaVersion, SetHeader};
 use pellucid::shown::Shown;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::{Error, Subject};
 use pellucid_engine::convert::switch::check_space;
 use pellucid_engine::inspect::{inspect, not_a_database, Kind as Found};
-use pellucid_files::paths::{beside, directory_of, full_name};
+use pellucid_engine::log_chain;
+use pellucid_files::paths::{beside, full_name};
 use pellucid_host::DatabaseError;
 use pellucid_keyring::{Action, Event};
 use pellucid_vfs::pins::{Expectation, Lesser};
-use pellucid_vfs::seal_request::{Credentials, Protection, Request};
+use pellucid_vfs::seal_request::{Credentials, Request};
 
 use super::chain::{check_base, page_of};
 use super::clear::Believe;
 use super::error::JobError;
-use super::leftovers::leftovers;
 use super::media::open_media;
 use super::plan::Job;
-use super::seal::{seal, signer, thumbprint};
+use super::seal::{seal, signer};
 use super::standing::{standing_to_build_on, Looked};
-use super::targets::{is_file, new_name, Targets};
-use crate::history;
-use crate::history::{chain_at, chain_of, Begun, FamilyFile, History, Link, Origin, SetRecord};
+use super::targets::Targets;
+use crate::history::Begun;
 use crate::restore::OpenSet;
 use crate::set::{write_set_telling, Base, NewSet, Options, PageSource, Spool, Written};
 use crate::snapshot::Snapshot;
+use conclude::{settle_chain, BegunSet, Concluding};
+use facts::{database_name, description, join, new_media, set_header, wants_version2};
 
 /// The step of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,8 @@ pub struct Done {
     pub header: SetHeader,
     /// The manifest, which commits the set.
     pub manifest: Manifest,
+    /// Its hash.
+    pub hash: [u8; 32],
     /// Mirrors that failed.
     pub fenced: Vec<(PathBuf, std::io::Error)>,
     /// Working files of stopped backups that were removed.
@@ -94,11 +98,16 @@ pub struct Done {
 /// [`JobError`]. The media have no new set then, and are as before.
 pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, JobError> {
     Description::check_given(&job.name, &job.description)?;
+    if let Some(log) = &job.log {
+        return log::back_up_log(job, log, progress);
+    }
     let before = sealed_header(&job.database)?;
     let was_sealed = before.is_some();
     let encrypted = was_sealed || !job.protections.is_empty();
     let credentials = Credentials::gather(&Request::default())?;
-    let version = match wants_version2(job, before.as_ref(), encrypted, &credentials)? {
+    let has_chain = before.as_ref().is_some_and(log_chain::wants_chain);
+    let version = match wants_version2(job, before.as_ref(), encrypted, &credentials)? || has_chain
+    {
         true => MediaVersion::Two,
         false => MediaVersion::One,
     };
@@ -117,6 +126,7 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         Targets::prepare(&job.files, &job.rules, media_header, expected_bytes(&database))?;
 
     let begun = now_micros();
+    let first = if has_chain { moment_before(job, &database)? } else { None };
     let snapshot = Snapshot::begin(&job.database, job.timeout)?;
     let started = Instant::now();
     // Another process may have encrypted the database since the first look, or changed its
@@ -132,7 +142,9 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     if snapshot.pages() == 0 {
         return Err(empty(&job.database).into());
     }
-    let mut header = set_header(job, &snapshot, &targets, sealed.as_ref(), begun)?;
+    let kind = if job.differential.is_some() { Kind::Differential } else { Kind::Full };
+    let size = (kind, snapshot.page_size(), snapshot.pages());
+    let mut header = set_header(job, size, &targets, sealed.as_ref(), begun)?;
     if let Some(full) = &base {
         header.base = full.header.set;
     }
@@ -156,6 +168,13 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
     join(job, &mut header, &description, signer.is_some(), &targets)?;
     if let (Some(full), Some(own)) = (&base, &mut header.version2) {
         own.base = full.hash;
+    }
+    if let Some((fork, first)) = first {
+        let last = snapshot.moment()?.unwrap_or(first);
+        match &mut header.version2 {
+            Some(own) => own.chain = Some(ChainPlace { fork, first, last }),
+            None => return Err(no_place(&targets, header.position).into()),
+        }
     }
     let thumbprint = signer.as_ref().map(|own| *own.public().thumbprint());
     let files = job.files.present(&[]);
@@ -194,53 +213,41 @@ pub fn back_up(job: &Job, progress: &mut dyn FnMut(&Progress)) -> Result<Done, J
         held = Some(started.elapsed());
         write(&mut spool, &mut tell)?
     };
-    let fenced: Vec<_> = written.fenced.iter().map(|(path, _)| path.clone()).collect();
-    let (header, description) = (set.header, set.description);
-    let media = targets.header.clone();
-    let can_be_read = targets.can_be_read();
-    let mut replaced = targets.replaced().to_vec();
-    replaced.retain(|path| !fenced.contains(path) && !fenced.contains(&new_name(path)));
-    targets.finish(&fenced)?;
-    known.keep();
-    let manifest = &written.manifest;
-    let files = job.files.present(&fenced);
-    if can_be_read {
-        assert_written(&files, &header)?;
+    let moment =
+        set.header.version2.and_then(|own| own.chain).filter(|_| !job.copy_only && base.is_none());
+    let told = base.map(|full| full.told).unwrap_or_default();
+    let done = Concluding {
+        job,
+        targets,
+        known,
+        set: (set.header, set.description),
+        signer,
+        wanted: version,
     }
-    let record = SetRecord {
-        media: &media,
-        set: &header,
-        manifest,
-        description: &description,
-        files: &files,
-        replaced: &replaced,
-        link: Link { manifest: written.hash, signer: thumbprint, origin: Origin::Own },
-    };
-    let unrecorded = history::told(record_set(&record));
-    let cleared = clear_away(job);
-    Ok(Done {
-        header,
-        manifest: written.manifest,
-        fenced: job.files.as_named(written.fenced),
-        cleared,
-        missing: written.missing,
-        signer: signer.as_ref().map(|own| own.public().name().to_owned()),
-        could_be_signed: version == MediaVersion::Two
-            && media.version == MediaVersion::One
-            && !job.unsigned,
-        told: base.map(|full| full.told).unwrap_or_default(),
-        held,
-        unrecorded,
-    })
+    .conclude(written)?;
+    if let Some(place) = moment {
+        log_chain::has_base(&database, place.last, done.hash)?;
+    }
+    Ok(Done { told, held, ..done })
 }
 
-/// Removes the working files of stopped backups beside the files of this one. One that cannot be removed is for `doctor`.
-fn clear_away(job: &Job) -> Vec<PathBuf> {
-    let files = job.files.all();
-    let on_disk = files.iter().filter(|path| is_file(path));
-    let dead =
-        leftovers(on_disk.map(|path| directory_of(path))).into_iter().filter(|one| one.is_dead);
-    dead.filter(|one| one.remove().is_ok()).map(|one| one.path).collect()
+/// Begins a chain of log backups if the recovery model asks for one and none has begun. Returns its fork, and a moment that is not
+/// behind the snapshot which comes next.
+fn moment_before(job: &Job, database: &Path) -> Result<Option<([u8; 16], Lsn)>, JobError> {
+    let fork = match job.copy_only || job.differential.is_some() {
+        true => log_chain::fork_at(database)?,
+        false => log_chain::begin(database)?,
+    };
+    let Some(fork) = fork else { return Ok(None) };
+    Ok(log_chain::moment(database)?.map(|first| (fork, first)))
+}
+
+fn no_place(targets: &Targets, position: u32) -> Error {
+    debug_assert!(targets.header.version == MediaVersion::One);
+    Error::misuse(
+        Subject::BackupSet(position),
+        "the database has a chain of log backups, and media of version 1 have no place for it: make new ones (`--format`)",
+    )
 }
 
 /// Checks that the database is still the file that was opened. The read of the last page checks
@@ -264,13 +271,6 @@ fn expected_bytes(database: &Path) -> u64 {
 fn empty(database: &Path) -> DatabaseError {
     let what = "it is empty: there is nothing to back up";
     Error::misuse(Subject::File(database.to_owned()), what).into()
-}
-
-fn record_set(record: &SetRecord<'_>) -> Result<(), DatabaseError> {
-    match History::open_or_begin()? {
-        Some(history) => history.record_set(record).map(drop),
-        None => Ok(()),
-    }
 }
 
 /// Returns the header of a sealed database, `None` for a plain one. Only used before the database
@@ -364,188 +364,6 @@ fn has_room(set: &OpenSet<'_>) -> Result<bool, Error> {
     Ok(first.is_some_and(|page| page.get(20).copied() == Some(TAIL_BYTES as u8)))
 }
 
-/// Whether something asks for media of version 2: a certificate that can sign, or padding.
-fn wants_version2(
-    job: &Job,
-    sealed: Option<&Header>,
-    encrypted: bool,
-    credentials: &Credentials,
-) -> Result<bool, DatabaseError> {
-    if job.padded && !encrypted {
-        let what =
-            "only an encrypted backup is padded: its length shows in a backup in clear as well";
-        return Err(Error::misuse(Subject::Option("padding".into()), what).into());
-    }
-    let is_certificate = |one: &Protection| matches!(one, Protection::Certificate(_));
-    let signs = match job.protections.is_empty() {
-        true => sealed.is_some_and(|header| signer(&header.protectors, credentials).is_some()),
-        false => job.protections.iter().any(is_certificate),
-    };
-    Ok(job.padded || (signs && !job.unsigned))
-}
-
-/// Joins a set of version 2 to the set before it in the chain of its database: the last one that the history knows or, where
-/// it knows none, the last one on the media.
-fn join(
-    job: &Job,
-    header: &mut SetHeader,
-    said: &Description,
-    is_signed: bool,
-    targets: &Targets,
-) -> Result<(), DatabaseError> {
-    if targets.header.version == MediaVersion::One {
-        if job.padded {
-            let what =
-                "these media are of version 1, which has no padding: make new ones (`--format`)";
-            return Err(Error::misuse(Subject::Option("padding".into()), what).into());
-        }
-        return Ok(());
-    }
-    if targets.has_signed && !is_signed {
-        let or = match job.unsigned {
-            true => "leave `--unsigned` away",
-            false => "protect it by a certificate whose private key is at hand",
-        };
-        return Err(Error::misuse(
-            Subject::BackupSet(header.position),
-            format!(
-                "the backup sets before it on these media are signed, and it would not be: take other media, or {or}"
-            ),
-        )
-        .into());
-    }
-    let known = chain_of(header, said).and_then(|chain| {
-        let history = History::open().ok().flatten()?;
-        history.last_of_chain(&chain).ok().flatten()
-    });
-    let on_media = || {
-        let mut sets = targets.before.iter().rev();
-        let source = header.source;
-        sets.find(|(of, _)| *of == source && source != [0; 16]).map(|(_, hash)| *hash)
-    };
-    let before = known.or_else(on_media).unwrap_or_default();
-    header.version2 = Some(Version2 { before, padded: job.padded, ..Version2::default() });
-    Ok(())
-}
-
-fn new_media(
-    job: &Job,
-    encrypted: bool,
-    version: MediaVersion,
-) -> Result<MediaHeader, DatabaseError> {
-    let mut media_set = [0; 16];
-    fill_random(&mut media_set)?;
-    Ok(MediaHeader {
-        version,
-        media_set,
-        families: job.files.families.len() as u16,
-        family: 1,
-        mirrors: job.files.mirrors.len() as u8 + 1,
-        mirror: 0,
-        compressed: job.compression != Compression::None,
-        encrypted,
-        made: now_micros(),
-        name: job.media_name.clone(),
-        description: job.media_description.clone(),
-    })
-}
-
-fn set_header(
-    job: &Job,
-    snapshot: &Snapshot,
-    targets: &Targets,
-    sealed: Option<&Header>,
-    begun: u64,
-) -> Result<SetHeader, DatabaseError> {
-    let (mut set, mut page_hash_key) = ([0; 16], [0; 32]);
-    fill_random(&mut set)?;
-    fill_random(&mut page_hash_key)?;
-    let page_size = snapshot.page_size();
-    Ok(SetHeader {
-        version2: None,
-        media_set: targets.header.media_set,
-        set,
-        family: 1,
-        families: targets.header.families,
-        position: targets.position,
-        kind: if job.differential.is_some() { Kind::Differential } else { Kind::Full },
-        algorithm: None,
-        compression: job.compression,
-        copy_only: job.copy_only && job.differential.is_none(),
-        sealed_source: sealed.is_some(),
-        page_size,
-        pages: snapshot.pages(),
-        chunk_pages: (CHUNK_BYTES as u32 / page_size.max(512)).max(1),
-        begun,
-        expires: job.expires,
-        source: sealed.map_or([0; 16], |header| header.file_id),
-        base: [0; 16],
-        commitment: [0; 32],
-        source_thumbprint: sealed.map_or([0; 32], thumbprint),
-        page_hash_key,
-        flags: pellucid::flags::Flags::default(),
-        protectors: Vec::new(),
-        description: Vec::new(),
-    })
-}
-
-fn description(job: &Job) -> Description {
-    let from_environment = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).ok();
-    let user = job.user.clone().or_else(from_environment).unwrap_or_default();
-    Description {
-        database: job.database_name.clone().unwrap_or_else(|| database_name(&job.database)),
-        path: full_name(&job.database),
-        name: job.name.clone(),
-        description: job.description.clone(),
-        user,
-        machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-        server: job.server.clone(),
-    }
-    // A name from the system may have control characters; a name from the caller was checked.
-    .readable()
-}
-
-/// Looks whether backups of the database that were stopped before the history knew of them were finished.
-fn settle_chain(job: &Job, sealed: Option<&Header>) {
-    let chain =
-        chain_at(sealed.map_or([0; 16], |header| header.file_id), &full_name(&job.database));
-    // A history that cannot be read or written counts as none.
-    if let (Some(chain), Ok(Some(history))) = (chain, History::open()) {
-        let _ = history.settle_begun(&chain);
-    }
-}
-
-/// The set that is being written, which the history knows as begun. A drop before [`BegunSet::keep`] takes that back if the
-/// set is not there.
-#[derive(Debug, Default)]
-struct BegunSet(Option<[u8; 16]>);
-
-impl BegunSet {
-    /// Without a history, or with one that cannot be written, it is known when it is finished.
-    fn write_down(&mut self, begun: &Begun<'_>, manifest: [u8; 32]) {
-        if let Ok(Some(history)) = History::open_or_begin() {
-            self.0 = history.begin_set(begun, manifest).is_ok().then_some(begun.set);
-        }
-    }
-
-    fn keep(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for BegunSet {
-    fn drop(&mut self) {
-        if let (Some(set), Ok(Some(history))) = (self.0, History::open()) {
-            let _ = history.forget_begun(&set);
-        }
-    }
-}
-
-/// Makes a database's name: that of its file without the last extension.
-fn database_name(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// Makes the spool of pages in the directory of the first file, which needs room anyway.
 fn spool(
     job: &Job,
@@ -561,20 +379,4 @@ fn spool(
     let (page_size, pages) = (snapshot.page_size(), snapshot.pages());
     let go_on = job.continue_after_error;
     Ok(Spool::fill(&mut source, page_size, pages, directory, go_on, progress)?)
-}
-
-/// Reads the set's header again from the media, and checks that it is sealed if it should be.
-fn assert_written(files: &[FamilyFile], header: &SetHeader) -> Result<(), DatabaseError> {
-    let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
-    let media = open_media(&paths)?;
-    let sets = media.set(header.position)?;
-    let same = |set: &SetHeader| set.set == header.set && set.algorithm == header.algorithm;
-    if sets.iter().flatten().all(|(_, found)| same(&found.header)) {
-        return Ok(());
-    }
-    Err(Error::corrupt(
-        Subject::BackupSet(header.position),
-        "what is on the media is not what was written",
-    )
-    .into())
 }

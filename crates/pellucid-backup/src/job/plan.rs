@@ -40,7 +40,9 @@ pub struct Job {
     pub workers: usize,
     /// The media of the full set that a differential is compared with; `None` for a full backup.
     pub differential: Option<Vec<PathBuf>>,
-    /// No differential will be based on it.
+    /// Backs up the log; `None` for the database.
+    pub log: Option<LogJob>,
+    /// No differential will be based on it. Of a log: the next log backup has the same commits once more.
     pub copy_only: bool,
     /// Does not sign the set, so that new media of it are of version 1, which 0.1.0 reads.
     pub unsigned: bool,
@@ -63,6 +65,10 @@ pub struct Job {
     /// How long to wait for a lock.
     pub timeout: Duration,
 }
+
+/// What only a backup of the log is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LogJob {}
 
 /// The time for which the files may not be overwritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +114,7 @@ impl Job {
             level: 1,
             workers: processors(),
             differential: None,
+            log: None,
             copy_only: false,
             unsigned: false,
             padded: false,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pellucid::clock::now_micros;
 use pellucid::keys::ContainerKeys;
+use pellucid::lsn::Lsn;
 use pellucid::media::Kind;
 use pellucid::{Algorithm, Error, Result, Subject};
 use pellucid_engine::convert::original::Original;
@@ -22,12 +23,15 @@ use super::aside::{logs, set_logs_aside};
 use super::chain::Chain;
 use super::clear::{is_doubtful, refuse_chain, Believe};
 use super::media::{about, open_media};
+use super::point::{Library, Plan, Point};
 use super::replace::{self, Incoming, Whole};
 use super::standing::standings;
 use super::targets::new_name;
 use crate::history;
 use crate::history::{files_of, History, Link, RestoreRecord, SetRecord};
-use crate::restore::{Media, OpenSet, PlainTarget, SealedTarget, Signer, UNFINISHED_MODE};
+use crate::restore::{
+    LogSet, Media, OpenSet, PageTarget, PlainTarget, SealedTarget, Signer, UNFINISHED_MODE,
+};
 
 /// A restore to be made: from which set, to which file, and how.
 #[derive(Debug, Clone)]
@@ -38,6 +42,8 @@ pub struct Restoring {
     pub base: Option<Vec<PathBuf>>,
     /// The position of the set; `None` for the last one.
     pub position: Option<u32>,
+    /// The point to restore to; the media are then several media sets: a full one, perhaps a differential, and logs.
+    pub point: Option<Point>,
     /// The database to make.
     pub to: PathBuf,
     /// The protectors of the database. If empty, those of the set.
@@ -74,6 +80,8 @@ pub struct Restored {
     pub replaced: bool,
     /// The positions and kinds of the sets that were needed.
     pub sets: Vec<(u32, Kind)>,
+    /// The last commit that it has, of those in log sets: number and time, in microseconds since 1970.
+    pub reached: Option<(Lsn, u64)>,
     /// Pages that were unreadable at the backup. They are zeros.
     pub missing: Vec<u32>,
     /// Whether a set in clear was believed although sealed databases are known here, or although it
@@ -101,35 +109,32 @@ pub fn restore(
     let begun = now_micros();
     refuse_beside(&job.to)?;
     let credentials = Credentials::gather(&Request::default())?.for_many();
-    let media = open_media(&job.media)?;
-    let base_media = job.base.as_ref().map(|base| open_media(base)).transpose()?;
-    let position = match job.position {
-        Some(position) => position,
-        None => media.last().map_err(|error| about(&job.media[0], error))?,
-    };
-    let base = base_media.as_ref().unwrap_or(&media);
     let believe = Believe {
         clear: job.allow_clear,
         unsigned: job.allow_unsigned,
         differential: job.plain_differential,
     };
-    let chain = Chain::open_with(&media, base, position, &credentials, believe)
+    let from = From::find(job, &credentials)?;
+    let (media, base, position) = (from.media(), from.base(), from.position);
+    let chain = Chain::open_with(media, base, position, &credentials, believe)
         .map_err(|error| about(&job.media[0], error))?;
+    let logs = from.logs(&credentials, chain.header().page_size)?;
     let (last, header) = (chain.last(), chain.header());
     let sealed = header.sealed_source && !job.decrypted;
-    let files = [&job.media[..], job.base.as_ref().unwrap_or(&job.media)];
+    let files = from.files(job);
+    let pages = from.plan.as_ref().map_or(header.pages, |plan| plan.pages);
     refuse_chain(&chain, files, None, believe)?;
     let expected = Expectation::at_all_names(&job.to)?;
     let place = Place::find(job, last, sealed)?;
     // Permission to make a plain database does not say that the set can be believed.
     refuse_chain(&chain, files, Some(&job.to), believe)?;
     let doubtful = is_doubtful(&chain, &job.media)?;
-    let told = standings(&chain, [&media, base], files, Some(&job.to), believe)?;
+    let told = standings(&chain, [media, base], files, Some(&job.to), believe)?;
     if !sealed {
         // Before a page is there in clear, it is what was signed.
         chain.sets().try_for_each(OpenSet::prove)?;
     }
-    let bytes = u64::from(header.pages) * u64::from(header.page_size);
+    let bytes = u64::from(pages.max(header.pages)) * u64::from(header.page_size);
     check_space(&place.to, bytes + bytes / 64)?;
     let beside = new_name(&place.to);
     remove_stale(&place.folder, &beside)?;
@@ -157,7 +162,8 @@ pub fn restore(
             )?;
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
-            target.finish(header.pages)?;
+            apply(&logs, &target, (header.page_size, header.pages, pages))?;
+            target.finish(pages)?;
             place.record(false)?;
             place.install(file, header.page_size, Some(&keys), &expected, job.timeout)?;
             remember(&container, &place.to);
@@ -169,15 +175,20 @@ pub fn restore(
             let target = PlainTarget::create_unfinished(&place.folder, &beside, header.page_size)?;
             let file = whole(target.file())?;
             chain.fill(&target, job.workers, progress)?;
-            assert_database(target.file(), header.pages)?;
-            target.finish(header.pages)?;
+            apply(&logs, &target, (header.page_size, header.pages, pages))?;
+            assert_database(target.file(), pages)?;
+            target.finish(pages)?;
             place.install(file, header.page_size, None, &expected, job.timeout)?;
             expected.release()?;
         }
     }
     let mut record = RestoreRecord {
         at: begun,
-        sets: chain.sets().map(|set| set.header().set).collect(),
+        sets: chain
+            .sets()
+            .chain(logs.iter().map(|(set, _)| set))
+            .map(|set| set.header().set)
+            .collect(),
         differential: chain.base().is_some(),
         to: place.to.clone(),
         replaced: place.is_taken,
@@ -186,21 +197,109 @@ pub fn restore(
         bytes,
     };
     record.seconds = now_micros().saturating_sub(begun) as f64 / 1e6;
-    let from = [(base, chain.base()), (&media, Some(last))];
-    let unrecorded = history::told(write_down(&from, &record));
+    let sets = [(base, chain.base()), (media, Some(last))];
+    let unrecorded = history::told(write_down(&sets, &record));
+    let kind = |set: &OpenSet<'_>| (set.header().position, set.header().kind);
     Ok(Restored {
-        pages: header.pages,
+        pages,
         page_size: header.page_size,
         sealed,
         replaced: place.is_taken,
-        sets: chain.sets().map(|set| (set.header().position, set.header().kind)).collect(),
+        sets: chain.sets().chain(logs.iter().map(|(set, _)| set)).map(kind).collect(),
+        reached: from.plan.as_ref().and_then(|plan| plan.reached),
         missing: chain.missing(),
         doubtful,
         told,
         signer: chain.signer().clone(),
-        stale: media.stale(),
+        stale: from.library.stale(),
         unrecorded,
     })
+}
+
+/// Where a restore comes from.
+struct From {
+    /// All media: those of one set and perhaps of its full set, or any number for a point in time.
+    library: Library,
+    /// Which of them have the set, and its full set.
+    of: (usize, usize),
+    position: u32,
+    plan: Option<Plan>,
+}
+
+impl From {
+    fn find(job: &Restoring, credentials: &Credentials) -> Result<Self> {
+        if let Some(point) = &job.point {
+            let library = Library::open(&job.media)?;
+            let plan = library.plan(point, credentials)?;
+            let of = (plan.base.media, plan.full);
+            return Ok(Self { library, of, position: plan.base.position, plan: Some(plan) });
+        }
+        let media = open_media(&job.media)?;
+        let position = match job.position {
+            Some(position) => position,
+            None => media.last().map_err(|error| about(&job.media[0], error))?,
+        };
+        let mut library = Library::of(media, job.media.clone());
+        let mut of = (0, 0);
+        if let Some(base) = &job.base {
+            of.1 = library.add(open_media(base)?, base.clone());
+        }
+        Ok(Self { library, of, position, plan: None })
+    }
+
+    fn media(&self) -> &Media {
+        self.library.media(self.of.0)
+    }
+
+    fn base(&self) -> &Media {
+        self.library.media(self.of.1)
+    }
+
+    fn files<'a>(&'a self, job: &'a Restoring) -> [&'a [PathBuf]; 2] {
+        match self.plan {
+            Some(_) => [self.of.0, self.of.1].map(|number| self.library.files(number)),
+            None => [&job.media[..], job.base.as_ref().unwrap_or(&job.media)],
+        }
+    }
+
+    /// Opens the log sets, with how many of their commits are applied.
+    fn logs(&self, credentials: &Credentials, page_size: u32) -> Result<Vec<(OpenSet<'_>, usize)>> {
+        let Some(plan) = &self.plan else { return Ok(Vec::new()) };
+        let mut found = Vec::with_capacity(plan.logs.len());
+        for (spot, commits) in &plan.logs {
+            let set = OpenSet::open(self.library.media(spot.media), spot.position, credentials)?;
+            if set.header().page_size != page_size {
+                let what = "its pages have another size than those of the full backup";
+                return Err(Error::misuse(Subject::BackupSet(spot.position), what));
+            }
+            found.push((set, *commits));
+        }
+        Ok(found)
+    }
+}
+
+/// Writes what log sets made of pages over what the full set had. Pages that no commit wrote behind the end that the database had get
+/// zeros: SQLite leaves such gaps (`sqlite3PagerDontWrite`).
+fn apply(
+    logs: &[(OpenSet<'_>, usize)],
+    target: &dyn PageTarget,
+    (page_size, had, pages): (u32, u32, u32),
+) -> Result<()> {
+    let mut new = vec![false; pages.saturating_sub(had) as usize];
+    for (set, commits) in logs {
+        LogSet::open(set)?.apply(*commits, &mut |number, page| {
+            if number > pages {
+                return Ok(());
+            }
+            if let Some(new) = number.checked_sub(had + 1).and_then(|at| new.get_mut(at as usize)) {
+                *new = true;
+            }
+            target.write(number, page)
+        })?;
+    }
+    let zeros = vec![0; page_size as usize];
+    let gaps = (had + 1..=pages).zip(new).filter(|(_, is_there)| !is_there);
+    gaps.map(|(number, _)| number).try_for_each(|number| target.write(number, &zeros))
 }
 
 /// Writes the restore and its sets into the history.

@@ -11,7 +11,7 @@ use pellucid::media::{Compression, Kind};
 use pellucid::shown::Shown;
 use pellucid::{message, Algorithm};
 use pellucid_backup::job::{
-    back_up, Done, Existing, Files, Job, JobError, Phase, Retention, Rules,
+    back_up, Done, Existing, Files, Job, JobError, LogJob, Phase, Retention, Rules,
 };
 use pellucid_engine::inspect::{inspect, Kind as Found};
 use pellucid_host::DatabaseError;
@@ -30,7 +30,8 @@ use crate::output::{bytes, seconds, Failure, Id, Output, Unit};
 #[command(
     after_help = "Example:\n  pellucid backup app.db --to /backup/{db}-{utc}.bak\n  pellucid \
                   backup app.db --to one.bak two.bak --mirror /far/one.bak /far/two.bak\n  \
-                  pellucid backup app.db --to monday.bak --differential --base sunday.bak"
+                  pellucid backup app.db --to monday.bak --differential --base sunday.bak\n  \
+                  pellucid backup app.db --log --to app-{utc}.log.bak"
 )]
 pub struct BackupArgs {
     /// Database to back up; programs go on using it
@@ -82,7 +83,11 @@ pub struct BackupArgs {
     /// Files of the full backup for --differential [default: those of `--to`]
     #[arg(long, num_args = 1.., value_name = "FILE", requires = "differential")]
     base: Vec<PathBuf>,
-    /// Make a full backup that no differential is based on
+    /// Back up the log: the commits since the last log backup, for databases of the recovery models FULL and BULK_LOGGED
+    #[arg(long, conflicts_with_all = ["differential", "no_spool", "continue_after_error", "no_encryption"])]
+    log: bool,
+    /// Make a full backup that no differential is based on; with --log, one after which the next log backup has the same
+    /// commits
     #[arg(long)]
     copy_only: bool,
     /// Do not sign the backup with the certificate that protects it, so that 0.1.0 restores it
@@ -228,6 +233,7 @@ fn job(args: &BackupArgs, output: &Output) -> Result<Job, Failure> {
         compression,
         level,
         differential,
+        log: args.log.then(LogJob::default),
         copy_only: args.copy_only,
         unsigned: args.unsigned,
         padded: args.padding,

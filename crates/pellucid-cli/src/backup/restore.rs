@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pellucid::shown::Shown;
 use pellucid::{message, Algorithm};
-use pellucid_backup::job::{mend, processors, restore, Mending, Restoring};
+use pellucid_backup::job::{mend, processors, restore, shown_moment, Mending, Point, Restoring};
 use pellucid_host::DatabaseError;
 
-use super::{about_media, rate, signed_by};
+use super::{about_media, point, rate, signed_by};
 use crate::exit;
 use crate::keys::{certificate, OpenWith};
 use crate::named;
@@ -20,7 +20,8 @@ use crate::output::{bytes, seconds, Failure, Id, Output, Unit};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  pellucid restore app.bak --to app.db\n  pellucid restore monday.bak \
-                  --base sunday.bak --to app.db\n  pellucid restore app.bak --to app.db --replace"
+                  --base sunday.bak --to app.db\n  pellucid restore app.bak --to app.db --replace\n  \
+                  pellucid restore full.bak logs/*.bak --at '2026-11-25 14:02:59.9' --to new.db"
 )]
 pub struct RestoreArgs {
     /// Files of the backup, one for each stripe; `-` is standard input
@@ -32,6 +33,10 @@ pub struct RestoreArgs {
     /// Number of the backup set on the media, from 1 [default: the last]
     #[arg(long, value_name = "N")]
     position: Option<u32>,
+    /// Point to restore to: a time (`2026-11-25 03:12:07.5`, UTC, or with an offset), `lsn:N` or `last`. The media are then
+    /// those of a full backup, of differentials and of log backups, in any order; what is not needed is left out
+    #[arg(long, value_name = "POINT", value_parser = point::parse, conflicts_with_all = ["position", "base", "page"])]
+    at: Option<Point>,
     /// Files of the full backup that a differential is based on, if it is not on the same media
     #[arg(long, num_args = 1.., value_name = "FILE")]
     base: Vec<PathBuf>,
@@ -95,6 +100,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         media: args.media.clone(),
         base: (!args.base.is_empty()).then(|| args.base.clone()),
         position: args.position,
+        point: args.at.clone(),
         to: args.to.clone(),
         protections,
         algorithm,
@@ -118,6 +124,7 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let size = u64::from(done.pages) * u64::from(done.page_size);
     let sets: Vec<_> =
         done.sets.iter().map(|(position, kind)| format!("{} {position}", kind.name())).collect();
+    let sets = in_words(&sets);
     let state = match done.sealed {
         true => format!("encrypted, {algorithm}"),
         false => "plain".to_owned(),
@@ -125,12 +132,15 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     output.line(format!(
         "{}: restored from {}: {} pages, {} in {}, {}; {state}",
         args.to.shown(),
-        sets.join(" and "),
+        sets,
         done.pages,
         bytes(size),
         seconds(took),
         rate(size, took.as_secs_f64()),
     ));
+    if let Some((lsn, time)) = done.reached {
+        output.line(format!("Its last commit is LSN {lsn} of {}.", shown_moment(time)));
+    }
     if done.doubtful {
         output.warning("the backup is NOT sealed: anybody can have made it");
     }
@@ -150,6 +160,8 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         "state": if done.sealed { "encrypted" } else { "plain" },
         "sets": done.sets.iter().map(|(position, kind)| serde_json::json!({
             "position": position, "type": kind.name() })).collect::<Vec<_>>(),
+        "last_lsn": done.reached.map(|(lsn, _)| lsn.to_string()),
+        "last_commit": done.reached.map(|(_, time)| super::moment(time)),
         "signed_by": signed_by(&done.signer), "chain": done.told,
         "damaged_pages": done.missing, "seconds": took.as_secs_f64(),
     }));
@@ -157,6 +169,17 @@ pub fn run(args: &RestoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(exit::DAMAGE),
     })
+}
+
+/// The sets, of which there may be hundreds.
+fn in_words(sets: &[String]) -> String {
+    match sets {
+        [first, .., last] if sets.len() > 4 => {
+            format!("{first}, {} others and {last}", sets.len() - 2)
+        }
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        sets => sets.join(""),
+    }
 }
 
 /// Page restore.

@@ -262,6 +262,7 @@ fn a_database_that_a_program_makes_during_a_restore_keeps_its_logs() {
         let job = Restoring {
             media: vec![place.path("a.bak")],
             base: None,
+            point: None,
             position: None,
             to: place.path("new.db"),
             protections: Vec::new(),

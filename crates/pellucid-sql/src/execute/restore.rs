@@ -218,6 +218,7 @@ impl Session {
         let job = Restoring {
             media: devices.clone(),
             base,
+            point: None,
             position: Some(position),
             to: to.clone(),
             protections: Vec::new(),

@@ -186,6 +186,7 @@ pub fn restoring(media: Vec<std::path::PathBuf>, to: &Path) -> Restoring {
     Restoring {
         media,
         base: None,
+        point: None,
         position: None,
         to: to.to_owned(),
         protections: Vec::new(),

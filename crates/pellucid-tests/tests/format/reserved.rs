@@ -378,8 +378,8 @@ fn set_headers_of_version_2() {
         }
         if kind == Kind::Log {
             assert_eq!(table.of("LSN of the full set", &bytes), facts.full.encode());
-            assert_eq!(table.of("first commit", &bytes), facts.first_time.to_be_bytes());
-            assert_eq!(table.of("last commit", &bytes), facts.last_time.to_be_bytes());
+            assert_eq!(table.of("earliest time", &bytes), facts.first_time.to_be_bytes());
+            assert_eq!(table.of("latest time", &bytes), facts.last_time.to_be_bytes());
             assert_eq!(table.of("number of commits", &bytes), facts.commits.to_be_bytes());
             assert_eq!(table.of("1 if nothing can stop inside", &bytes), [0, 0, 0, 7]);
         }

@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod chain;
+mod points;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -75,6 +76,10 @@ impl Bench {
         let connection = pellucid_tests::content::open(&uri).unwrap();
         connection.busy_timeout(Duration::from_secs(60)).unwrap();
         connection
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
     /// Begins a chain, and returns the state that it begins with.

@@ -1,0 +1,169 @@
+//! A backup of the log: the commits that no log backup has yet.
+
+use std::path::Path;
+
+use pellucid::clock::now_micros;
+use pellucid::header::RecoveryModel;
+use pellucid::media::{ChainPlace, Kind, LogCommit, LogFacts, MediaVersion, Version2};
+use pellucid::{message, Error, Result as Outcome, Subject};
+use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog};
+use pellucid_files::paths::full_name;
+use pellucid_keyring::{Action, Event};
+use pellucid_vfs::seal_request::{Credentials, Request};
+
+use super::conclude::{settle_chain, BegunSet, Concluding};
+use super::facts::{description, join, new_media, set_header};
+use super::{no_place, sealed_header, Done, Phase, Progress};
+use crate::history::Begun;
+use crate::job::error::JobError;
+use crate::job::plan::{Job, LogJob};
+use crate::job::seal::{seal, signer};
+use crate::job::targets::Targets;
+use crate::set::{write_log_set, LogSource, NewSet, Options};
+
+/// Makes a backup of the log.
+///
+/// # Errors
+/// [`JobError`]. The media have no new set then, and the next log backup has the same commits.
+pub(super) fn back_up_log(
+    job: &Job,
+    _log: &LogJob,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Done, JobError> {
+    let database = job.database.canonicalize();
+    let database = database.map_err(|e| Error::io(Subject::File(job.database.clone()), e))?;
+    refuse_without_chain(job, &database)?;
+    let credentials = Credentials::gather(&Request::default())?;
+    let media_header = new_media(job, true, MediaVersion::Two)?;
+    media_header.encode()?;
+    job.files.spare(&database, job.rules.existing, None)?;
+    let begun = now_micros();
+    let mut kept = KeptLog::open(&database, job.timeout)?;
+    if !kept.state().has_base {
+        return Err(Error::message(message::NO_CURRENT_BACKUP, "").into());
+    }
+    if !kept.state().broken_at.is_none() {
+        return Err(broken(&database, &kept).into());
+    }
+    let source = kept.header().clone();
+    settle_chain(job, Some(&source));
+    let mut known = BegunSet::default();
+    let bytes = kept.versions().len() as u64 * u64::from(source.page_size);
+    let mut targets = Targets::prepare(&job.files, &job.rules, media_header, bytes)?;
+    let pages = kept.commits().last().map_or(1, |commit| commit.pages);
+    let mut header =
+        set_header(job, (Kind::Log, source.page_size, pages), &targets, Some(&source), begun)?;
+    if targets.header.version == MediaVersion::One {
+        return Err(no_place(&targets, header.position).into());
+    }
+    // Before the protectors are made: the header's bytes are bound to nothing of it.
+    let (place, facts) = place_of(&kept);
+    let keys = seal(&mut header, job.algorithm, &job.protections, Some(&source), &credentials)?;
+    Event::new(Action::BackedUp, "log").of(full_name(&database)).record_here()?;
+    let description = description(job);
+    let signer = if job.unsigned { None } else { signer(&header.protectors, &credentials) };
+    join(job, &mut header, &description, signer.is_some(), &targets)?;
+    let own = header.version2.get_or_insert_with(Version2::default);
+    (own.chain, own.log) = (Some(place), Some(facts));
+    let thumbprint = signer.as_ref().map(|own| *own.public().thumbprint());
+    let files = job.files.present(&[]);
+    let to_begin = Begun::new(&header, &description, thumbprint, &files);
+    let set = NewSet { header, description, keys: Some(&keys), signer: signer.as_ref() };
+    let all = u32::try_from(kept.versions().len()).unwrap_or(u32::MAX);
+    let page_size = source.page_size;
+    let mut tell = |pages, stored| {
+        progress(&Progress { phase: Phase::Writing, pages, all, page_size, stored });
+    };
+    let options = Options { workers: job.workers, level: job.level, continue_after_error: false };
+    let mut commits = |hash| known.write_down(&to_begin, hash);
+    let mut source = Source::of(&mut kept);
+    let families = targets.families();
+    let written = write_log_set(&mut source, &set, families, &options, &mut tell, &mut commits)?;
+    let set = (set.header, set.description);
+    let wanted = MediaVersion::Two;
+    let done = Concluding { job, targets, known, set, signer, wanted }.conclude(written)?;
+    if !job.copy_only {
+        kept.is_backed_up(done.hash)?;
+    }
+    Ok(done)
+}
+
+/// The statements of SQL Server's for a log that has no chain.
+fn refuse_without_chain(job: &Job, database: &Path) -> Result<(), JobError> {
+    let header = sealed_header(&job.database)?.ok_or_else(|| {
+        Error::misuse(
+            Subject::File(database.to_owned()),
+            "a plain database has no log backups, because any SQLite may begin its log anew: encrypt it, in format version 2",
+        )
+    })?;
+    let Some(second) = &header.second else { return Err(of_version_1(database).into()) };
+    if model_of(&header) == RecoveryModel::Simple {
+        return Err(Error::message(message::NO_LOG_UNDER_SIMPLE, "BACKUP LOG").into());
+    }
+    match second.has_chain {
+        true => Ok(()),
+        false => Err(Error::message(message::NO_CURRENT_BACKUP, "").into()),
+    }
+}
+
+fn broken(database: &Path, kept: &KeptLog) -> Error {
+    Error::corrupt(
+        Subject::File(database.to_owned()),
+        format!(
+            "commits behind LSN {} are missing from its chain of log backups; a full backup lets it go on",
+            kept.state().broken_at
+        ),
+    )
+}
+
+/// What the set says of its place.
+fn place_of(kept: &KeptLog) -> (ChainPlace, LogFacts) {
+    let times = kept.commits().iter().map(|commit| commit.time);
+    let place = ChainPlace { fork: kept.state().fork, first: kept.behind(), last: kept.last() };
+    let facts = LogFacts {
+        full: kept.state().base,
+        first_time: times.clone().min().unwrap_or(0),
+        last_time: times.max().unwrap_or(0),
+        commits: kept.commits().len() as u32,
+        ..LogFacts::default()
+    };
+    (place, facts)
+}
+
+/// The commits as a set has them.
+struct Source<'a> {
+    kept: &'a mut KeptLog,
+    commits: Vec<LogCommit>,
+    versions: Vec<(u32, u32)>,
+}
+
+impl<'a> Source<'a> {
+    fn of(kept: &'a mut KeptLog) -> Self {
+        let commit = |commit: &pellucid_engine::log_chain::Commit| LogCommit {
+            lsn: commit.lsn,
+            time: commit.time,
+            pages: commit.pages,
+            stepped_back: commit.stepped_back,
+            mark: None,
+        };
+        let commits = kept.commits().iter().map(commit).collect();
+        let versions = kept.versions().iter().map(|one| (one.page, one.commit)).collect();
+        Self { kept, commits, versions }
+    }
+}
+
+impl LogSource for Source<'_> {
+    fn commits(&self) -> &[LogCommit] {
+        &self.commits
+    }
+
+    fn versions(&self) -> &[(u32, u32)] {
+        &self.versions
+    }
+
+    fn read(&mut self, at: usize, into: &mut [u8]) -> Outcome<()> {
+        let gone = || Error::misuse(Subject::LogArchive, "a version that it does not have");
+        let version = *self.kept.versions().get(at).ok_or_else(gone)?;
+        self.kept.read(version, into)
+    }
+}

@@ -1,0 +1,401 @@
+//! Which backup sets lead to a point in time: a full set, perhaps a differential of it, and logs.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use pellucid::lsn::Lsn;
+use pellucid::media::{ChainPlace, Kind, LogCommit};
+use pellucid::protector::KeySource;
+use pellucid::shown::Shown;
+use pellucid::{Error, Result, Subject};
+
+use super::media::open_family;
+use crate::restore::{Family, LogSet, Media, OpenSet};
+
+/// The point that a database is restored to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Point {
+    /// Behind the last commit that the media have.
+    Last,
+    /// Behind the last commit at that moment or before it, in microseconds since 1970.
+    Time(u64),
+    /// Behind the commit of that number, or the last one before it.
+    Lsn(Lsn),
+    /// Behind the commit with that mark.
+    Mark(String),
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Last => f.write_str("the last commit"),
+            Self::Time(micros) => f.write_str(&shown(*micros)),
+            Self::Lsn(lsn) => write!(f, "LSN {lsn}"),
+            Self::Mark(name) => write!(f, "mark `{}`", name.shown()),
+        }
+    }
+}
+
+/// Media sets, of which each has its files.
+#[derive(Debug)]
+pub struct Library {
+    media: Vec<(Media, Vec<PathBuf>)>,
+}
+
+/// A set on its media.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    /// Which media of the library.
+    pub media: usize,
+    /// Its position.
+    pub position: u32,
+}
+
+/// What leads to a point.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The full set or the differential, and the media of the full set.
+    pub base: Spot,
+    /// The media of the full set.
+    pub full: usize,
+    /// The log sets in their order, with how many of their commits are applied.
+    pub logs: Vec<(Spot, usize)>,
+    /// The last commit that is applied: its number and its time. None where the database is as the full set or the
+    /// differential has it.
+    pub reached: Option<(Lsn, u64)>,
+    /// Pages of the database there.
+    pub pages: u32,
+}
+
+/// A full set or a differential.
+struct Base {
+    spot: Spot,
+    full: usize,
+    place: ChainPlace,
+    begun: u64,
+    pages: u32,
+}
+
+/// A log set, and its commits.
+struct Log {
+    spot: Spot,
+    place: ChainPlace,
+    /// When it was begun: later commits are not in it.
+    begun: u64,
+    commits: Vec<LogCommit>,
+}
+
+/// A stretch of the way: a log set up to one of its commits.
+struct Stretch<'a> {
+    log: &'a Log,
+    commits: usize,
+}
+
+impl Library {
+    /// Opens files in any order: the stripes and mirrors of several media sets.
+    ///
+    /// # Errors
+    /// [`Error::Io`], or what [`Media::assemble`] and [`Family::open`] say, about the file.
+    pub fn open(paths: &[PathBuf]) -> Result<Self> {
+        let mut groups: Vec<(Vec<Family>, Vec<PathBuf>)> = Vec::new();
+        for path in paths {
+            let family = open_family(path)?;
+            let id = family.header.media_set;
+            let is_of = |(of, _): &&mut (Vec<Family>, Vec<PathBuf>)| {
+                of.first().is_some_and(|first| first.header.media_set == id)
+            };
+            match groups.iter_mut().find(is_of) {
+                Some((families, files)) => {
+                    families.push(family);
+                    files.push(path.clone());
+                }
+                None => groups.push((vec![family], vec![path.clone()])),
+            }
+        }
+        let assembled =
+            groups.into_iter().map(|(families, files)| Ok((Media::assemble(families)?, files)));
+        Ok(Self { media: assembled.collect::<Result<_>>()? })
+    }
+
+    /// The media of one set.
+    pub(super) fn of(media: Media, files: Vec<PathBuf>) -> Self {
+        Self { media: vec![(media, files)] }
+    }
+
+    /// Adds media, and returns their number.
+    pub(super) fn add(&mut self, media: Media, files: Vec<PathBuf>) -> usize {
+        self.media.push((media, files));
+        self.media.len() - 1
+    }
+
+    /// Media that were left out, because they hold another set than their mirrors.
+    pub fn stale(&self) -> Vec<PathBuf> {
+        self.media.iter().flat_map(|(media, _)| media.stale()).collect()
+    }
+
+    /// Media by their number.
+    pub fn media(&self, number: usize) -> &Media {
+        &self.media[number].0
+    }
+
+    /// Their files.
+    pub fn files(&self, number: usize) -> &[PathBuf] {
+        &self.media[number].1
+    }
+
+    /// Finds the way to `point`. `allow_clear` believes sets in clear.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if no set leads there: it names the nearest points that can be had; what [`OpenSet::open`] says.
+    pub fn plan(&self, point: &Point, keys: &dyn KeySource) -> Result<Plan> {
+        let (bases, logs) = self.sets(keys)?;
+        let Some(fork) = bases.iter().max_by_key(|base| base.begun).map(|base| base.place.fork)
+        else {
+            return Err(misuse(
+                "no full backup of a database with a chain of log backups is among these media",
+            ));
+        };
+        if let Some(other) = logs.iter().find(|log| log.place.fork != fork) {
+            let what =
+                "a log set of another recovery fork is among these media: name those of one fork";
+            return Err(Error::misuse(Subject::BackupSet(other.spot.position), what));
+        }
+        let way = way(&logs, point)?;
+        let wanted = aim(&way, point)?;
+        let mut bases: Vec<&Base> = bases.iter().filter(|base| base.place.fork == fork).collect();
+        bases.sort_by_key(|base| std::cmp::Reverse(base.place.last));
+        let mut missing = None;
+        for base in bases {
+            let (stops, reached) = match &wanted {
+                Aim::Commit(lsn) if base.place.last <= *lsn => (*lsn, true),
+                Aim::Before(time) if base.begun <= *time => (base.place.last, false),
+                _ => continue,
+            };
+            match stretches(&way, base, stops, reached) {
+                Ok(logs) => return Ok(plan(base, &logs)),
+                Err(lsn) => missing = missing.or(Some(lsn)),
+            }
+        }
+        Err(unreachable(point, &way, missing, &bases_of(self, keys)?))
+    }
+
+    /// All sets of chains, without those that a later copy of the same commits replaces.
+    fn sets(&self, keys: &dyn KeySource) -> Result<(Vec<Base>, Vec<Log>)> {
+        let (mut bases, mut logs) = (Vec::new(), Vec::new());
+        for (number, (media, _)) in self.media.iter().enumerate() {
+            for position in 1..=media.sets() {
+                let spot = Spot { media: number, position };
+                let set = OpenSet::open(media, position, keys)?;
+                let header = set.header();
+                let Some(place) = header.version2.and_then(|own| own.chain) else { continue };
+                match header.kind {
+                    Kind::Log => logs.push(Log {
+                        spot,
+                        place,
+                        begun: header.begun,
+                        commits: LogSet::open(&set)?.commits().to_vec(),
+                    }),
+                    Kind::Full => bases.push(Base {
+                        spot,
+                        full: number,
+                        place,
+                        begun: header.begun,
+                        pages: header.pages,
+                    }),
+                    Kind::Differential => {
+                        let full = self.full_of(header.base);
+                        bases.extend(full.map(|full| Base {
+                            spot,
+                            full,
+                            place,
+                            begun: header.begun,
+                            pages: header.pages,
+                        }));
+                    }
+                }
+            }
+        }
+        Ok((bases, logs))
+    }
+
+    /// The media that have the full set of a differential.
+    fn full_of(&self, id: [u8; 16]) -> Option<usize> {
+        self.media.iter().position(|(media, _)| {
+            (1..=media.sets()).any(|position| {
+                let found = media.set(position).ok();
+                let first = found.and_then(|set| Some(set.first()?.first()?.1.header.set));
+                first == Some(id)
+            })
+        })
+    }
+}
+
+fn bases_of(library: &Library, keys: &dyn KeySource) -> Result<Vec<Base>> {
+    Ok(library.sets(keys)?.0)
+}
+
+/// Where a plan stops.
+enum Aim {
+    /// Behind a commit.
+    Commit(Lsn),
+    /// Before every commit of the logs: as a full set or a differential that is not younger than this has it.
+    Before(u64),
+}
+
+/// The commits that lead to the last one, or to `point` if that is on a branch that was left: from the end backwards each log set goes
+/// on behind another.
+fn way<'a>(logs: &'a [Log], point: &Point) -> Result<Vec<Stretch<'a>>> {
+    let ends_at = |log: &&Log| match point {
+        Point::Lsn(lsn) => log.place.first < *lsn && *lsn <= log.place.last,
+        _ => false,
+    };
+    let by_end = |log: &&Log| (log.place.last, log.begun);
+    let end = logs.iter().filter(ends_at).max_by_key(by_end).or(logs.iter().max_by_key(by_end));
+    let Some(end) = end else { return Ok(Vec::new()) };
+    let mut way = vec![Stretch { log: end, commits: end.commits.len() }];
+    let mut wanted = end.place.first;
+    loop {
+        let leads = |log: &&Log| log.place.first < wanted && wanted <= log.place.last;
+        // Of two that have the same commits the one that reaches further back.
+        let Some(log) = logs.iter().filter(leads).min_by_key(|log| log.place.first) else { break };
+        let commits = log.commits.iter().take_while(|commit| commit.lsn <= wanted).count();
+        way.push(Stretch { log, commits });
+        wanted = log.place.first;
+    }
+    way.reverse();
+    Ok(way)
+}
+
+/// Each commit of the way.
+fn commits<'a>(way: &'a [Stretch<'a>]) -> impl Iterator<Item = &'a LogCommit> {
+    way.iter().flat_map(|stretch| &stretch.log.commits[..stretch.commits])
+}
+
+/// The commit that `point` names.
+fn aim(way: &[Stretch<'_>], point: &Point) -> Result<Aim> {
+    match point {
+        Point::Last => match commits(way).last() {
+            Some(commit) => Ok(Aim::Commit(commit.lsn)),
+            None => Ok(Aim::Before(u64::MAX)),
+        },
+        Point::Lsn(lsn) => Ok(Aim::Commit(*lsn)),
+        Point::Mark(name) => {
+            let has = |commit: &&LogCommit| commit.mark.as_deref() == Some(name);
+            let commit = commits(way).find(has);
+            let none = || misuse(&format!("no commit has the mark `{}`", name.shown()));
+            commit.map(|commit| Aim::Commit(commit.lsn)).ok_or_else(none)
+        }
+        Point::Time(time) => at_time(way, *time),
+    }
+}
+
+fn at_time(way: &[Stretch<'_>], time: u64) -> Result<Aim> {
+    if let Some(end) = way.last().filter(|end| end.log.begun < time) {
+        let last =
+            commits(way).last().map_or("before them".to_owned(), |commit| shown(commit.time));
+        return Err(misuse(&format!(
+            "what was committed up to {} is not in these media: the last log backup was begun at {}, and the last commit was \
+             {}; a log backup of now has the rest",
+            shown(time),
+            shown(end.log.begun),
+            last
+        )));
+    }
+    let before = commits(way).take_while(|commit| commit.time <= time).last();
+    // A clock that was set back has two stretches of the same time.
+    let later =
+        commits(way).skip_while(|commit| commit.time <= time).find(|commit| commit.time <= time);
+    if let Some(later) = later {
+        let first = before.map_or(Lsn::NONE, |commit| commit.lsn);
+        return Err(misuse(&format!(
+            "the clock was set back: {} was between LSN {first} and the next commit, and again at LSN {}; name the LSN",
+            shown(time),
+            later.lsn
+        )));
+    }
+    Ok(before.map_or(Aim::Before(time), |commit| Aim::Commit(commit.lsn)))
+}
+
+/// The stretches that are applied to `base` up to `stops`. The number from which on they are missing, if they are.
+fn stretches<'a>(
+    way: &[Stretch<'a>],
+    base: &Base,
+    stops: Lsn,
+    is_commit: bool,
+) -> std::result::Result<Vec<(&'a Log, usize)>, Lsn> {
+    let begins = base.place.first;
+    if stops <= begins || (!is_commit && begins == base.place.last) {
+        return Ok(Vec::new());
+    }
+    let mut reached = begins;
+    let mut found = Vec::new();
+    for stretch in way {
+        let log = stretch.log;
+        let end = match stretch.commits == log.commits.len() {
+            true => log.place.last,
+            false => log
+                .commits
+                .get(stretch.commits.wrapping_sub(1))
+                .map_or(log.place.first, |last| last.lsn),
+        };
+        if end <= reached {
+            continue;
+        }
+        if log.place.first > reached {
+            return Err(reached);
+        }
+        let within = &log.commits[..stretch.commits];
+        let count = within.iter().take_while(|commit| commit.lsn <= stops).count();
+        found.push((log, count));
+        reached = end;
+        if stops <= end {
+            return Ok(found);
+        }
+    }
+    Err(reached)
+}
+
+fn plan(base: &Base, logs: &[(&Log, usize)]) -> Plan {
+    let last = logs.iter().rev().find_map(|(log, count)| log.commits.get(count.checked_sub(1)?));
+    let last = last.filter(|commit| commit.lsn > base.place.first);
+    Plan {
+        base: base.spot,
+        full: base.full,
+        logs: logs.iter().map(|(log, count)| (log.spot, *count)).collect(),
+        reached: last.map(|commit| (commit.lsn, commit.time)),
+        pages: last.map_or(base.pages, |commit| commit.pages),
+    }
+}
+
+/// What can be had instead.
+fn unreachable(point: &Point, way: &[Stretch<'_>], missing: Option<Lsn>, bases: &[Base]) -> Error {
+    let gap = missing.map_or(String::new(), |lsn| {
+        format!("; the log backups behind LSN {lsn} are missing among these media")
+    });
+    let first = bases.iter().map(|base| base.begun).min();
+    let first = first.map_or(String::new(), |begun| {
+        format!("; the earliest point is that of the full backup of {}", shown(begun))
+    });
+    let last = commits(way).last().map_or(String::new(), |commit| {
+        format!("; the last commit is LSN {} of {}", commit.lsn, shown(commit.time))
+    });
+    misuse(&format!("these media do not lead to {point}{gap}{first}{last}"))
+}
+
+/// A moment in microseconds since 1970, as people read it.
+pub fn shown(micros: u64) -> String {
+    let at = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000);
+    let Ok(at) = at else { return "the end of time".to_owned() };
+    let (date, clock) = (at.date(), at.time());
+    format!(
+        "{date} {:02}:{:02}:{:02}.{:06} UTC",
+        clock.hour(),
+        clock.minute(),
+        clock.second(),
+        clock.microsecond()
+    )
+}
+
+fn misuse(what: &str) -> Error {
+    Error::misuse(Subject::Option("at".into()), what.to_owned())
+}

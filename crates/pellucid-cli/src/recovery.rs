@@ -1,0 +1,77 @@
+//! `recovery`: the recovery model of a database, which decides whether its commits go into a chain of log backups.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use pellucid::header::{Header, RecoveryModel};
+use pellucid::shown::Shown;
+use pellucid_engine::log_chain::{model_of, of_version_1, set_model};
+
+use crate::container::{begin, sealed};
+use crate::key_change::writable;
+use crate::keys::OpenWith;
+use crate::output::{name, Failure, Id, Output};
+
+/// What `recovery` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pellucid recovery app.db full\n  pellucid recovery app.db")]
+pub struct RecoveryArgs {
+    /// Encrypted database of format version 2; programs go on using it
+    database: PathBuf,
+    /// Its recovery model from now on [default: shows the one that it has]
+    model: Option<Model>,
+    #[command(flatten)]
+    with: OpenWith,
+}
+
+/// The recovery models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Model {
+    /// Each commit is kept until a log backup has it
+    Full,
+    /// The same; pellucid makes no difference
+    BulkLogged,
+    /// The log is used anew; there are no log backups, and a chain of them ends
+    Simple,
+}
+
+/// Shows or sets the recovery model.
+pub fn run(args: &RecoveryArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let database = &args.database;
+    let failed = |failure: Failure| failure.about(database);
+    let found = sealed(database)?.header;
+    let Some(asked) = args.model else {
+        tell(args, &found, None, output);
+        return Ok(ExitCode::SUCCESS);
+    };
+    if found.second.is_none() {
+        return Err(failed(Failure::from(of_version_1(database)).called(Id::NeedsVersion2)));
+    }
+    writable(database)?;
+    args.with.offer()?;
+    begin()?;
+    let model = match asked {
+        Model::Full => RecoveryModel::Full,
+        Model::BulkLogged => RecoveryModel::BulkLogged,
+        Model::Simple => RecoveryModel::Simple,
+    };
+    let changed = set_model(database, model).map_err(|error| failed(Failure::from(error)))?;
+    let header = sealed(database)?.header;
+    tell(args, &header, Some(changed), output);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(args: &RecoveryArgs, header: &Header, changed: Option<bool>, output: &Output) {
+    let (database, model) = (args.database.shown(), model_of(header));
+    let has_chain = header.second.as_ref().is_some_and(|second| second.has_chain);
+    let already = if changed == Some(false) { " already" } else { "" };
+    output.line(format!("{database}: recovery model {}{already}", model.name()));
+    if model != RecoveryModel::Simple && !has_chain {
+        output.line("A full backup begins its chain of log backups.");
+    }
+    output.facts(&serde_json::json!({
+        "database": name(&args.database), "recovery_model": model.name(), "chain": has_chain,
+        "changed": changed.unwrap_or(false),
+    }));
+}
