@@ -18,7 +18,9 @@ use pellucid::keys::ContainerKeys;
 use pellucid::log_archive::{
     ArchiveState, Segment, ARCHIVE_SECTORS, ARCHIVE_SECTOR_BYTES, SEGMENT_HEAD_BYTES,
 };
+use pellucid::nonce::SystemNonces;
 use pellucid::secret::fill_random;
+use pellucid::wal::{open_frame, seal_frame, Run, Stamp, Version};
 use pellucid::{Error, Result, Subject};
 use pellucid_files::paths::{beside, names_in};
 use pellucid_host::byte_lock;
@@ -46,6 +48,23 @@ pub struct Archive {
 /// The folder of the archive of the database at `database`.
 pub fn path_of(database: &Path) -> PathBuf {
     beside(database, SUFFIX)
+}
+
+/// Removes the archive beside a database that has no chain any more.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn remove(database: &Path) -> Result<()> {
+    let path = path_of(database);
+    let io = |error| Error::io(Subject::File(path.clone()), error);
+    let names = match names_in(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        names => names.map_err(io)?,
+    };
+    let folder = Folder::of(&path.join(STATE)).map_err(io)?;
+    names.iter().try_for_each(|name| folder.remove_name(name)).map_err(io)?;
+    let beside = Folder::of(&path).map_err(io)?;
+    beside.remove_folder(&name_of(&path)).and_then(|()| beside.sync()).map_err(io)
 }
 
 impl Archive {
@@ -91,7 +110,14 @@ impl Archive {
         }
         let archive = Self::open(database)?;
         let locked = archive.lock(timeout)?;
-        locked.write(state, keys)?;
+        // What is there is of a chain that has ended.
+        archive.remove_unfinished();
+        archive.segments()?.into_iter().try_for_each(|one| archive.remove_segment(one))?;
+        let known = [0, 1].map(|sequence| ArchiveState { sequence, ..*state });
+        // Over both sectors, so that none of that chain is the newer one.
+        for state in &known {
+            locked.write(state, keys)?;
+        }
         drop(locked);
         archive.folder.sync().map_err(io)?;
         Ok(archive)
@@ -269,7 +295,8 @@ impl Locked<'_> {
         let io = |error| Error::io(Subject::File(name.clone()), error);
         let mut write = || {
             let mut file = folder.create(OsStr::new(&unfinished)).map_err(io)?;
-            let owner = self.archive.state.metadata().map_err(io)?;
+            let state = &self.archive.state;
+            let owner = File::metadata(state).map_err(io)?;
             if owner.uid() != file.metadata().map_err(io)?.uid() {
                 fchown(&file, Some(owner.uid()), Some(owner.gid())).map_err(io)?;
             }
@@ -292,6 +319,35 @@ impl Locked<'_> {
             let _ = folder.remove_name(OsStr::new(&unfinished));
         }
         written
+    }
+}
+
+impl Locked<'_> {
+    /// Seals kept frames anew that are under an older key than the present one. Each keeps its stamp and its place.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`] if a frame does not open; [`Error::Io`].
+    pub fn renew(&self, name: (u32, u32), keys: &ContainerKeys, frame_bytes: usize) -> Result<()> {
+        let (segment, file, count) = self.archive.open_segment(name, keys, frame_bytes)?;
+        let run = Run::of(&segment.header, Version::Second);
+        let (mut unit, mut frame) = (vec![0; frame_bytes], vec![0; frame_bytes]);
+        let (mut next, mut waiting, mut sent) = (0, Vec::new(), 0);
+        self.keep(&segment, keys, |piece| {
+            while sent == waiting.len() && next < count {
+                let at = SEGMENT_HEAD_BYTES as u64 + u64::from(next) * frame_bytes as u64;
+                file.read_exact_at(&mut unit, at).map_err(|error| self.archive.io(error))?;
+                let number = segment.first + next;
+                open_frame(keys, &run, number, &unit, &mut frame)?;
+                waiting.resize(frame_bytes, 0);
+                let stamp = Stamp::of(&unit);
+                seal_frame(keys, &mut SystemNonces, (&run, stamp), number, &frame, &mut waiting)?;
+                (next, sent) = (next + 1, 0);
+            }
+            let bytes = piece.len().min(waiting.len() - sent);
+            piece[..bytes].copy_from_slice(&waiting[sent..sent + bytes]);
+            sent += bytes;
+            Ok(bytes)
+        })
     }
 }
 

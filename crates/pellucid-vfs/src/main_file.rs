@@ -146,6 +146,7 @@ impl MainFile {
         let container =
             Container::new(path.to_owned(), lower, credentials, phase, expected, plain_copies);
         let container = Rc::new(container?);
+        container.ends_chain.set(request.ends_chain);
         if sealed {
             container.begin(size)?;
         }

@@ -123,7 +123,7 @@ pub fn take_place(
     timeout: Duration,
 ) -> std::result::Result<(), DatabaseError> {
     let options = Options::new(timeout, Vec::new());
-    let how = uri(to, "vfs=pellucid&plain_copies=1");
+    let how = uri(to, "vfs=pellucid&plain_copies=1&pellucid_chain=0");
     match Source::reserve_held(original.clone(), to, &how, &options) {
         Ok(source) => {
             let counter = next_counter(&source.handle)?;

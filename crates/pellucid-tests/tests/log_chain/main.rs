@@ -314,6 +314,54 @@ fn a_chain_needs_wal_and_ends_with_the_model_simple() {
     assert_eq!(mode, "delete");
 }
 
+/// One transaction that is counted.
+fn write(connection: &Connection, count: usize) {
+    for _ in 0..count {
+        connection
+            .execute_batch("BEGIN IMMEDIATE; UPDATE counter SET n = n + 1; UPDATE t SET v = v + 1 WHERE id % 5 = 0; COMMIT")
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_new_key_and_encryption_switched_off_and_on_leave_the_chain_whole() {
+    use pellucid_engine::scan::{self, Options, Target};
+    let bench = Bench::new(4096);
+    let mut chain = bench.begin();
+    let (connection, path) = (bench.open(), bench.database());
+    let all = |path: &Path| {
+        assert_eq!(
+            scan::run(path, &Options::default(), &mut |_, _, _| ()).unwrap(),
+            scan::Ended::Complete
+        );
+    };
+    write(&connection, 30);
+    // Frames under the key of before are in the archive, and in the log.
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    write(&connection, 30);
+    scan::rekey(&path, None).unwrap();
+    all(&path);
+    write(&connection, 10);
+    let changes: [fn(&Path) -> Result<pellucid::header::Header, pellucid_host::DatabaseError>; 3] = [
+        |path| scan::set(path, Target::Off),
+        |path| scan::set(path, Target::On(pellucid::Algorithm::Aes256)),
+        |path| scan::rekey(path, None),
+    ];
+    for change in changes {
+        change(&path).unwrap();
+        write(&connection, 5);
+        all(&path);
+        write(&connection, 5);
+    }
+    chain.take(&path);
+    // What only seals pages anew is no commit of the chain.
+    assert_eq!(chain.commits(), 100);
+    chain.assert_states(&BTreeMap::new(), 100);
+    let told = scan::rekey_as_new(&path, None).unwrap_err().to_string();
+    assert!(told.contains("chain of log backups"), "{told}");
+    connection.query_row("PRAGMA integrity_check", [], |_| Ok(())).unwrap();
+}
+
 #[test]
 fn an_archive_that_cannot_be_written_fails_no_commit_and_everything_is_kept_later() {
     let bench = Bench::new(4096);

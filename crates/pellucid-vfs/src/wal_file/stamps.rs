@@ -134,6 +134,7 @@ impl WalFile {
             count,
             first,
             synced_before: first && stamps.synced_before,
+            reseals_only: self.container.reseals.get(),
             ..Stamp::default()
         };
         if page_and_commit(&self.frame).1 != 0 {

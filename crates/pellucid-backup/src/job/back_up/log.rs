@@ -30,8 +30,7 @@ pub(super) fn back_up_log(
     _log: &LogJob,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Done, JobError> {
-    let database = job.database.canonicalize();
-    let database = database.map_err(|e| Error::io(Subject::File(job.database.clone()), e))?;
+    let database = pellucid_files::paths::resolved(&job.database)?;
     refuse_without_chain(job, &database)?;
     let credentials = Credentials::gather(&Request::default())?;
     let media_header = new_media(job, true, MediaVersion::Two)?;
