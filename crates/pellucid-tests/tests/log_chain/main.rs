@@ -7,12 +7,17 @@
 //! at the beginning. The number of commits in the chain is the counter's; each one that was acknowledged is there with its sum; what
 //! is built last equals the database.
 //!
+//! `faults`: the same with each call of the archive failing, or being the last one of the program.
+//! `points`: the same with backups and restores. `busy`: nobody waits for an answer that does not change.
+//!
 //! It can fail: without the question at the restart lock (`PELLUCID_SABOTAGE=log-kept`) it does.
 //!
 //! PELLUCID_SOAK_SECONDS, PELLUCID_SOAK_SEED and PELLUCID_SOAK_MODE choose other runs.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod busy;
 mod chain;
+mod faults;
 mod points;
 mod writer;
 
@@ -36,8 +41,10 @@ const LEAST_COMMITS: usize = 300;
 
 #[test]
 fn child_entry() {
-    if role().is_some() {
-        writer::run();
+    match role().as_deref() {
+        Some("writer") => writer::run(),
+        Some("script") => faults::script(),
+        _ => {}
     }
 }
 
