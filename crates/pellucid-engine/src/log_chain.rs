@@ -159,11 +159,16 @@ pub fn hand_out(path: &Path, handle: &Handle<'_>) -> Result<Option<Lsn>, Databas
     Ok(Some(standing.state.live.lsn(standing.counted)))
 }
 
-/// Notes that a full backup begins the chain, or lets differentials go on from it: `base` is its snapshot.
+/// Notes that a full backup begins the chain: logs behind `first` are applied to it, and its snapshot is `last`. One that was begun
+/// behind a break of the chain lets it go on.
 ///
 /// # Errors
 /// [`DatabaseError`].
-pub fn has_base(path: &Path, base: Lsn, set: [u8; 32]) -> Result<(), DatabaseError> {
+pub fn has_base(
+    path: &Path,
+    (first, last): (Lsn, Lsn),
+    set: [u8; 32],
+) -> Result<(), DatabaseError> {
     let handle =
         Handle::open(path, &uri(path, "vfs=pellucid&require=container"), ffi::OPEN_READWRITE)?;
     handle.run("SELECT 1 FROM sqlite_schema")?;
@@ -175,12 +180,11 @@ pub fn has_base(path: &Path, base: Lsn, set: [u8; 32]) -> Result<(), DatabaseErr
     let archive = Archive::open(container.path())?;
     let locked = archive.lock(PATIENCE)?;
     let mut state = archive.state(&keys)?;
-    // A chain that was broken goes on from here.
-    if !state.broken_at.is_none() {
-        state.backed_up = state.backed_up.max(base);
-        state.broken_at = Lsn::NONE;
+    if !state.broken_at.is_none() && first.epoch >= state.broken_epoch {
+        state.backed_up = state.backed_up.max(first);
+        (state.broken_at, state.broken_epoch) = (Lsn::NONE, 0);
     }
-    (state.has_base, state.base, state.last_set) = (true, base, set);
+    (state.has_base, state.base, state.last_set) = (true, last, set);
     locked.write(&state, &keys)?;
     Ok(())
 }
@@ -200,11 +204,10 @@ pub fn renew(path: &Path, container: &Container) -> Result<(), DatabaseError> {
         let what = "a log backup of it is being made";
         return Err(Error::limit(Subject::File(path.to_owned()), what).into());
     }
-    let locked = archive.lock(PATIENCE)?;
     for segment in archive.segments()? {
-        locked.renew(segment, &keys, page_bytes + FRAME_HEADER_BYTES)?;
+        archive.lock(PATIENCE)?.renew(segment, &keys, page_bytes + FRAME_HEADER_BYTES)?;
     }
-    locked.write(&archive.state(&keys)?, &keys)?;
+    archive.lock(PATIENCE)?.write(&archive.state(&keys)?, &keys)?;
     Ok(())
 }
 

@@ -115,8 +115,9 @@ pub struct Container {
     pub index: WalIndex,
     /// Whether this connection only seals pages anew: a scan's.
     pub reseals: Cell<bool>,
-    /// Whether this connection ends the chain of log backups, because another database takes the place of this one.
-    pub ends_chain: Cell<bool>,
+    /// Whether this connection leaves the journal mode WAL although there is a chain of log backups, because another database takes
+    /// the place of this one.
+    pub leaves_wal: Cell<bool>,
     /// What the chain of log backups has refused to this connection.
     pub log_chain: LogChain,
     /// Whether this connection reads a state of which every page is in the file. A missing page was
@@ -170,7 +171,7 @@ impl Container {
             transaction: Transaction::new()?,
             index: WalIndex::default(),
             reseals: Cell::new(false),
-            ends_chain: Cell::new(false),
+            leaves_wal: Cell::new(false),
             log_chain: LogChain::default(),
             is_whole: Cell::new(false),
             was_cut: Cell::new(false),
@@ -253,7 +254,7 @@ impl Container {
     pub fn chain(&self) -> Option<[u8; 16]> {
         let state = self.state.borrow();
         let second = state.header.as_ref().and_then(|header| header.second.as_ref())?;
-        (second.keeps_log() && !self.ends_chain.get()).then_some(second.fork)
+        second.keeps_log().then_some(second.fork)
     }
 
     /// Refuses to write if the header has a flag that forbids it to this version, which newer versions

@@ -85,8 +85,6 @@ pub struct Request {
     /// `plain_copies=1`, or `PELLUCID_PLAIN_COPIES=1`: a new database may be plain beside a sealed
     /// one, and so may copies of this one.
     pub plain_copies: bool,
-    /// `pellucid_chain=0`: another database takes the place of this one, whose chain of log backups ends.
-    pub ends_chain: bool,
     /// `pellucid_mmap=0`, or `PELLUCID_MMAP=0`: pages are not read through a mapping.
     pub unmapped: bool,
 }

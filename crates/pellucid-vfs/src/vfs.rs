@@ -195,7 +195,6 @@ unsafe fn request_of(name: *const c_char) -> Request {
         seal_new: string(c"encrypt_new").is_some_and(|value| value == "1"),
         plain_copies: string(c"plain_copies").is_some_and(|value| value == "1")
             || flag("PELLUCID_PLAIN_COPIES"),
-        ends_chain: string(c"pellucid_chain").is_some_and(|value| value == "0"),
         unmapped: string(c"pellucid_mmap").is_some_and(|value| value == "0")
             || std::env::var_os("PELLUCID_MMAP").is_some_and(|value| value == "0"),
     }
