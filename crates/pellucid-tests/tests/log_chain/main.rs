@@ -17,6 +17,7 @@
 
 mod busy;
 mod chain;
+mod escapes;
 mod faults;
 mod points;
 mod writer;
@@ -44,6 +45,7 @@ fn child_entry() {
     match role().as_deref() {
         Some("writer") => writer::run(),
         Some("script") => faults::script(),
+        Some("commits") => escapes::commits(),
         _ => {}
     }
 }
