@@ -224,5 +224,5 @@ fn no_archive(path: &Path, error: Error) -> DatabaseError {
         "its chain of log backups is broken: its archive cannot be read ({error}); `{}` has it",
         path_of(path).shown()
     );
-    Error::corrupt(Subject::File(path.to_owned()), what).into()
+    Error::corrupt(Subject::LogArchive, format!("`{}`: {what}", path.shown())).into()
 }

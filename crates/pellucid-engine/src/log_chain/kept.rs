@@ -12,6 +12,7 @@ use pellucid::header::Header;
 use pellucid::keys::ContainerKeys;
 use pellucid::log_archive::{ArchiveState, Segment, SEGMENT_HEAD_BYTES};
 use pellucid::lsn::Lsn;
+use pellucid::shown::Shown;
 use pellucid::unit::TAIL_BYTES;
 use pellucid::wal::{
     open_frame, page_and_commit, Run, Stamp, Version as LogVersion, FRAME_HEADER_BYTES,
@@ -245,11 +246,11 @@ impl KeptLog {
 
     fn broken(&self, at: Lsn) -> Error {
         Error::corrupt(
-            Subject::File(self.database.clone()),
+            Subject::LogArchive,
             format!(
-                "its chain of log backups is broken: the frames up to LSN {at} are not in `{}`; a full or differential backup \
-                 lets it go on",
-                pellucid::shown::Shown::shown(self.archive.path())
+                "`{}`: its chain of log backups is broken: the frames up to LSN {at} are not in `{}`, or not as they were kept",
+                self.database.shown(),
+                self.archive.path().shown()
             ),
         )
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use pellucid::clock::now_micros;
 use pellucid::header::RecoveryModel;
 use pellucid::media::{ChainPlace, Kind, LogCommit, LogFacts, MediaVersion, Version2};
+use pellucid::shown::Shown;
 use pellucid::{message, Error, Result as Outcome, Subject};
 use pellucid_engine::log_chain::{model_of, of_version_1, KeptLog};
 use pellucid_files::paths::full_name;
@@ -107,9 +108,10 @@ fn refuse_without_chain(job: &Job, database: &Path) -> Result<(), JobError> {
 
 fn broken(database: &Path, kept: &KeptLog) -> Error {
     Error::corrupt(
-        Subject::File(database.to_owned()),
+        Subject::LogArchive,
         format!(
-            "commits behind LSN {} are missing from its chain of log backups; a full backup lets it go on",
+            "`{}`: commits behind LSN {} are missing from its chain of log backups; a full backup lets it go on",
+            database.shown(),
             kept.state().broken_at
         ),
     )
