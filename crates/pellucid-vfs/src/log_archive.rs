@@ -8,7 +8,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{fchown, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -275,8 +275,8 @@ impl Locked<'_> {
         Ok(written)
     }
 
-    /// Keeps frames of `frame_bytes`: `read` fills the buffer with one after the other, until it says false. Their number and their
-    /// tails come into the head. They are on disk with their name when this returns, and count when the state says so.
+    /// Keeps frames of `frame_bytes`: `read` fills the buffer with some of them, one after the other, until it leaves it empty. Their
+    /// number and their tails come into the head. They are on disk with their name when this returns, and count when the state says so.
     ///
     /// # Errors
     /// [`Error::Io`]; those of `read`.
@@ -285,7 +285,7 @@ impl Locked<'_> {
         segment: &Segment,
         keys: &ContainerKeys,
         frame_bytes: usize,
-        mut read: impl FnMut(&mut [u8]) -> Result<bool>,
+        mut read: impl FnMut(&mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
         let mut random = [0; 8];
         fill_random(&mut random)?;
@@ -301,16 +301,19 @@ impl Locked<'_> {
                 fchown(&file, Some(owner.uid()), Some(owner.gid())).map_err(io)?;
             }
             (&file).write_all(&[0; SEGMENT_HEAD_BYTES]).map_err(io)?;
-            let mut out = BufWriter::with_capacity(PIECE_BYTES, &file);
-            let mut frame = vec![0; frame_bytes];
-            let (mut count, mut tails) = (0, Sha256::new());
-            while read(&mut frame)? {
-                tails.update(&frame[frame_bytes - TAIL_BYTES..]);
-                out.write_all(&frame).map_err(io)?;
-                count += 1;
+            let (mut frames, mut count, mut tails) = (Vec::new(), 0, Sha256::new());
+            loop {
+                frames.clear();
+                read(&mut frames)?;
+                if frames.is_empty() {
+                    break;
+                }
+                for frame in frames.chunks_exact(frame_bytes) {
+                    tails.update(&frame[frame_bytes - TAIL_BYTES..]);
+                    count += 1;
+                }
+                (&file).write_all(&frames).map_err(io)?;
             }
-            out.flush().map_err(io)?;
-            drop(out);
             let head = Segment { count, tails: tails.finish(), ..*segment };
             file.write_all_at(&head.encode(keys.header_key()), 0).map_err(io)?;
             file.sync_data().map_err(io)?;
@@ -341,7 +344,7 @@ impl Locked<'_> {
             if next == segment.count {
                 let found = tails.take().map(Sha256::finish);
                 return if found == Some(segment.tails) {
-                    Ok(false)
+                    Ok(())
                 } else {
                     Err(other_frames(&segment))
                 };
@@ -354,9 +357,10 @@ impl Locked<'_> {
             let number = segment.first + next;
             open_frame(keys, &run, number, &unit, &mut frame)?;
             let stamp = Stamp::of(&unit);
+            sealed.resize(frame_bytes, 0);
             seal_frame(keys, &mut SystemNonces, (&run, stamp), number, &frame, sealed)?;
             next += 1;
-            Ok(true)
+            Ok(())
         })
     }
 }
@@ -366,9 +370,6 @@ pub fn other_frames(segment: &Segment) -> Error {
     let cause = format!("`{}` has other frames than were kept in it", segment.file_name());
     Error::unauthentic(Subject::LogArchive, cause)
 }
-
-/// Bytes that are written with one call.
-const PIECE_BYTES: usize = 1 << 20;
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {

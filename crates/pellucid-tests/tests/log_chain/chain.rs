@@ -1,4 +1,4 @@
-//! The chain as a reader of it has it: the state at the beginning, and what each commit made of pages.
+//! The chain as a reader of it has it: the state at the beginning, then behind each commit.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,16 +10,37 @@ use rusqlite::Connection;
 
 pub struct Chain {
     page_bytes: usize,
-    base: Vec<Vec<u8>>,
-    commits: Vec<(Lsn, u32, Vec<(u32, Vec<u8>)>)>,
+    /// The pages behind the last commit.
+    state: Vec<Vec<u8>>,
+    commits: usize,
     last: Option<Lsn>,
     pieces: usize,
+    /// One of so many states is looked at.
+    every: usize,
+    /// The sums behind the commits that were looked at.
+    sums: BTreeMap<i64, i64>,
+    directory: tempfile::TempDir,
 }
 
 impl Chain {
     pub fn begin(connection: &Connection) -> Self {
-        let base = pages(connection);
-        Self { page_bytes: base[0].len(), base, commits: Vec::new(), last: None, pieces: 0 }
+        let state = pages(connection);
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        Self {
+            page_bytes: state[0].len(),
+            state,
+            commits: 0,
+            last: None,
+            pieces: 0,
+            every: 1,
+            sums: BTreeMap::new(),
+            directory,
+        }
+    }
+
+    /// Looks at one of so many states.
+    pub fn look_at_each(&mut self, every: usize) {
+        self.every = every;
     }
 
     /// Takes what no log backup has.
@@ -31,85 +52,75 @@ impl Chain {
             self.last,
             kept.behind()
         );
-        // What only seals pages anew changes no state.
-        let mut places = Vec::new();
-        for commit in kept.commits() {
-            assert!(self.commits.last().is_none_or(|(lsn, _, _)| *lsn < commit.lsn));
-            places.push(self.commits.len());
-            if !commit.reseals_only {
-                self.commits.push((commit.lsn, commit.pages, Vec::new()));
+        let mut versions = kept.versions().to_vec();
+        versions.sort_by_key(|version| version.commit);
+        let mut versions = versions.into_iter().peekable();
+        let mut before = self.last.unwrap_or(Lsn::NONE);
+        for (number, commit) in (0..).zip(kept.commits().to_vec()) {
+            assert!(before < commit.lsn);
+            before = commit.lsn;
+            self.state.resize(commit.pages as usize, vec![0; self.page_bytes]);
+            while let Some(version) = versions.next_if(|version| version.commit == number) {
+                assert!(!commit.reseals_only, "what only seals pages anew changes no state");
+                kept.read(version, &mut self.state[version.page as usize - 1]).unwrap();
             }
-        }
-        for version in kept.versions().to_vec() {
-            let mut page = vec![0; self.page_bytes];
-            kept.read(version, &mut page).unwrap();
-            self.commits[places[version.commit as usize]].2.push((version.page, page));
+            if !commit.reseals_only {
+                self.commits += 1;
+                if self.commits % self.every == 0 {
+                    self.look();
+                }
+            }
         }
         self.last = Some(kept.last());
         self.pieces += 1;
         kept.is_backed_up([1; 32]).unwrap();
     }
 
+    /// Builds the database behind the last commit, and looks at it.
+    fn look(&mut self) {
+        let number = self.commits as i64;
+        let path = self.directory.path().join("state.db");
+        std::fs::write(&path, as_rollback(&self.state)).unwrap();
+        let built =
+            pellucid_tests::content::open(&format!("file:{}?vfs=unix", path.display())).unwrap();
+        let one = |sql: &str| built.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(one("SELECT n FROM counter"), number, "a commit is missing in the chain");
+        self.sums.insert(number, one("SELECT coalesce(sum(v), 0) FROM t"));
+        let whole: String =
+            built.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(whole, "ok", "commit {number}");
+    }
+
     pub fn commits(&self) -> usize {
-        self.commits.len()
+        self.commits
     }
 
     pub fn pieces(&self) -> usize {
         self.pieces
     }
 
-    /// Compares states behind commits, about `sampled` of them, with what was acknowledged there.
-    pub fn assert_states(&self, acknowledged: &BTreeMap<i64, i64>, sampled: usize) {
-        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        let mut state = self.base.clone();
-        let step = (self.commits.len() / sampled).max(1);
-        for (number, commit) in (1i64..).zip(&self.commits) {
-            apply(&mut state, commit, self.page_bytes);
-            let known = acknowledged.get(&number);
-            if number as usize % step != 0 && number as usize != self.commits.len() {
-                continue;
-            }
-            let path = directory.path().join("state.db");
-            std::fs::write(&path, as_rollback(&state)).unwrap();
-            let built = pellucid_tests::content::open(&format!("file:{}?vfs=unix", path.display()))
-                .unwrap();
-            let one = |sql: &str| built.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-            assert_eq!(one("SELECT n FROM counter"), number);
-            let sum = one("SELECT coalesce(sum(v), 0) FROM t");
-            assert!(
-                known.is_none_or(|known| *known == sum),
-                "commit {number}: {sum} for {known:?}"
-            );
-            let whole: String =
-                built.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-            assert_eq!(whole, "ok", "commit {number}");
+    /// How many states were looked at.
+    pub fn looked_at(&self) -> usize {
+        self.sums.len()
+    }
+
+    /// Compares the states that were looked at with what was acknowledged there.
+    pub fn assert_states(&self, acknowledged: &BTreeMap<i64, i64>) {
+        for (number, sum) in &self.sums {
+            let known = acknowledged.get(number);
+            assert!(known.is_none_or(|known| known == sum), "commit {number}: {sum} for {known:?}");
         }
         let last = acknowledged.keys().next_back().copied().unwrap_or(0);
-        assert!(last <= self.commits.len() as i64, "commit {last} was acknowledged and is missing");
+        assert!(last <= self.commits as i64, "commit {last} was acknowledged and is missing");
     }
 
     /// Compares what the chain leads to with the database.
     pub fn assert_last(&self, connection: &Connection) {
-        let mut state = self.base.clone();
-        for commit in &self.commits {
-            apply(&mut state, commit, self.page_bytes);
-        }
         let found = pages(connection);
-        assert_eq!(state.len(), found.len(), "pages");
-        for (number, (built, found)) in (1..).zip(state.iter().zip(&found)) {
+        assert_eq!(self.state.len(), found.len(), "pages");
+        for (number, (built, found)) in (1..).zip(self.state.iter().zip(&found)) {
             assert!(built == found, "page {number} is another one");
         }
-    }
-}
-
-fn apply(
-    state: &mut Vec<Vec<u8>>,
-    (_, pages, versions): &(Lsn, u32, Vec<(u32, Vec<u8>)>),
-    bytes: usize,
-) {
-    state.resize(*pages as usize, vec![0; bytes]);
-    for (page, content) in versions {
-        state[*page as usize - 1].clone_from(content);
     }
 }
 

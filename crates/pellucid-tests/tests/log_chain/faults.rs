@@ -96,6 +96,7 @@ fn calls(count: &Path) -> usize {
 fn tried(what: &str, change: impl FnOnce(&mut Command)) -> (Acknowledged, usize) {
     let bench = Bench::new(4096);
     let mut chain = bench.begin();
+    chain.look_at_each(3);
     let count = bench.path("count");
     let said = run(&bench.database(), &count, change);
     let mut acknowledged = Acknowledged::new();
@@ -110,7 +111,7 @@ fn tried(what: &str, change: impl FnOnce(&mut Command)) -> (Acknowledged, usize)
         "{what}: commits in the chain, and in the database; {said}"
     );
     assert!(acknowledged.len() as i64 <= counter, "{what}: a commit is gone");
-    chain.assert_states(&acknowledged, 20);
+    chain.assert_states(&acknowledged);
     chain.assert_last(&connection);
     (acknowledged, refused)
 }

@@ -25,10 +25,11 @@ use crate::lower::ReadEnd;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a checkpoint that must end with an empty log does: writers wait for it.
 const PATIENCE_OF_CHECKPOINT: Duration = Duration::from_millis(40);
-/// Bytes of the log that are read with one call.
-const PIECE_BYTES: usize = 1 << 20;
-/// How large the log may grow before its frames are copied into the archive: 64 MiB.
-const LIMIT_BYTES: u64 = 64 << 20;
+/// Bytes of the log that are copied with one call: they stay in the processor's cache meanwhile.
+const PIECE_BYTES: usize = 256 << 10;
+/// How large the log may grow before its frames are copied into the archive: 16 MiB. A larger one falls out of the processor's cache, a
+/// smaller one has more syncs (docs/design/speed.md).
+const LIMIT_BYTES: u64 = 16 << 20;
 const LIMIT: &str = "PELLUCID_LOG_LIMIT";
 
 /// What is answered to whoever is about to begin the log anew.
@@ -389,25 +390,20 @@ impl WalFile {
             count: 0,
             tails: [0; 32],
         };
-        let (mut number, frame_bytes) = (run.kept, self.frame_bytes());
-        let mut ahead = Vec::new();
-        let mut taken = 0;
-        locked.keep(&segment, &*self.keys_to_keep()?, frame_bytes, |frame| {
-            if number == last {
-                return Ok(false);
+        let (mut kept, frame_bytes) = (run.kept, self.frame_bytes());
+        let most = (PIECE_BYTES / frame_bytes).max(1);
+        locked.keep(&segment, &*self.keys_to_keep()?, frame_bytes, |frames| {
+            let count = most.min((last - kept) as usize);
+            if count == 0 {
+                return Ok(());
             }
-            if taken == ahead.len() {
-                let most = (PIECE_BYTES / frame_bytes).max(1).min((last - number) as usize);
-                ahead.resize(most * frame_bytes, 0);
-                let at = self.offset(number + 1);
-                if self.lower.read(&mut ahead, at).map_err(io_error)? == ReadEnd::Short {
-                    return Err(Error::corrupt(Subject::Frame(last), "the log ends before it"));
-                }
-                taken = 0;
+            frames.resize(count * frame_bytes, 0);
+            let read = self.lower.read(frames, self.offset(kept + 1)).map_err(io_error)?;
+            if read == ReadEnd::Short {
+                return Err(Error::corrupt(Subject::Frame(last), "the log ends before it"));
             }
-            frame.copy_from_slice(&ahead[taken..taken + frame_bytes]);
-            (number, taken) = (number + 1, taken + frame_bytes);
-            Ok(true)
+            kept += count as u32;
+            Ok(())
         })
     }
 
