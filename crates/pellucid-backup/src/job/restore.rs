@@ -44,6 +44,8 @@ pub struct Restoring {
     pub position: Option<u32>,
     /// The point to restore to; the media are then several media sets: a full one, perhaps a differential, and logs.
     pub point: Option<Point>,
+    /// With a point, the only sets that count: a file of their media, and their position. If empty, all that are there.
+    pub only: Vec<(PathBuf, u32)>,
     /// The database to make.
     pub to: PathBuf,
     /// The protectors of the database. If empty, those of the set.
@@ -189,7 +191,11 @@ pub fn restore(
             .chain(logs.iter().map(|(set, _)| set))
             .map(|set| set.header().set)
             .collect(),
-        differential: chain.base().is_some(),
+        kind: match (logs.is_empty(), chain.base()) {
+            (false, _) => Kind::Log,
+            (true, Some(_)) => Kind::Differential,
+            (true, None) => Kind::Full,
+        },
         to: place.to.clone(),
         replaced: place.is_taken,
         devices: header.families,
@@ -229,7 +235,8 @@ struct From {
 impl From {
     fn find(job: &Restoring, credentials: &Credentials) -> Result<Self> {
         if let Some(point) = &job.point {
-            let library = Library::open(&job.media)?;
+            let mut library = Library::open(&job.media)?;
+            library.keep_only(&job.only);
             let plan = library.plan(point, credentials)?;
             let of = (plan.base.media, plan.full);
             return Ok(Self { library, of, position: plan.base.position, plan: Some(plan) });
