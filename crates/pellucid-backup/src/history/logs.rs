@@ -114,17 +114,22 @@ pub(super) fn base_of<'a>(log: &KnownSet, sets: &'a [KnownSet]) -> Option<&'a Kn
 }
 
 /// Of sets that are going those that stay because of others that do, and why: a log set behind a full set that stays, which the
-/// way to every later point leads through; and the full set that a log set goes on from.
+/// way to every later point leads through; and the full set that a log set goes on from, where no other one leads to it.
 pub(super) fn held(sets: &[KnownSet], going: &BTreeSet<String>) -> Vec<(String, String)> {
     let goes = |set: &&KnownSet| going.contains(&set.set);
     let mut held = Vec::new();
     for log in sets.iter().filter(|set| set.kind == "L") {
-        if goes(&log) {
-            if sets.iter().any(|full| is_behind(log, full) && !goes(&full)) {
+        let has_way = sets.iter().any(|full| is_behind(log, full) && !goes(&full));
+        match (goes(&log), has_way) {
+            (true, true) => {
                 held.push((log.set.clone(), "a full backup before it stays".to_owned()));
             }
-        } else if let Some(full) = base_of(log, sets).filter(goes) {
-            held.push((full.set.clone(), "log backups behind it stay".to_owned()));
+            (false, false) => {
+                let why =
+                    |full: &KnownSet| (full.set.clone(), "log backups behind it stay".to_owned());
+                held.extend(base_of(log, sets).map(why));
+            }
+            _ => {}
         }
     }
     held

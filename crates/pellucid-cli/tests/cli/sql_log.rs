@@ -450,3 +450,57 @@ fn a_restore_stops_where_it_is_told() {
     );
     assert_eq!(ids(&server, "Copy"), "1 2 3 4 5 6");
 }
+
+/// The files that are left when everything is old.
+#[track_caller]
+fn left_by_prune(server: &Server, more: &[&str]) -> Vec<String> {
+    let prune = ["--yes", "history", "prune", "--older-than", "0", "--files", "--apply"];
+    let mut command = server.0.command(PELLUCID);
+    crate::support::said_with(command.args(prune).args(more), "").succeeded();
+    let folder = std::fs::read_dir(server.drive("D")).unwrap();
+    let names = folder.flatten().map(|file| file.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<_> =
+        names.filter(|name| name.ends_with(".bak") || name.ends_with(".trn")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_a_chain_needs_is_not_pruned() {
+    let script = |expires: &str| {
+        let two = rows(2, 2);
+        format!(
+            "BACKUP DATABASE Sales TO DISK = 'D:\\a.bak' {expires}\nGO\n{two}BACKUP LOG Sales TO DISK = 'D:\\a.trn'
+             GO\n{}BACKUP DATABASE Sales TO DISK = 'D:\\b.bak'
+             BACKUP LOG Sales TO DISK = 'D:\\b.trn'\nGO\n{}BACKUP LOG Sales TO DISK = 'D:\\c.trn'",
+            rows(3, 3),
+            rows(4, 4)
+        )
+    };
+    // The last full backup stays, and the log behind it. What b.trn has was committed before.
+    let server = with_chain();
+    done(&server, &script(""));
+    let kept = left_by_prune(&server, &[]);
+    assert_eq!(kept, ["b.bak", "c.trn"], "{kept:?}");
+    done(
+        &server,
+        "RESTORE DATABASE Copy FROM DISK = 'D:\\b.bak' WITH MOVE 'Sales' TO 'D:\\Copy.db', NORECOVERY
+         RESTORE LOG Copy FROM DISK = 'D:\\c.trn'",
+    );
+    assert_eq!(ids(&server, "Copy"), "1 2 3 4");
+    assert_eq!(left_by_prune(&server, &["--last", "Sales"]), [""; 0]);
+    // The older full backup stays, and so does the way from it.
+    let server = with_chain();
+    done(&server, &script("WITH EXPIREDATE = '20990101'"));
+    assert_eq!(left_by_prune(&server, &[]), ["a.bak", "a.trn", "b.bak", "b.trn", "c.trn"]);
+    done(
+        &server,
+        "RESTORE DATABASE Copy FROM DISK = 'D:\\a.bak' WITH MOVE 'Sales' TO 'D:\\Copy.db', NORECOVERY
+         RESTORE LOG Copy FROM DISK = 'D:\\a.trn' WITH NORECOVERY
+         RESTORE LOG Copy FROM DISK = 'D:\\b.trn' WITH NORECOVERY
+         RESTORE LOG Copy FROM DISK = 'D:\\c.trn'",
+    );
+    assert_eq!(ids(&server, "Copy"), "1 2 3 4");
+    // One that the older one leads past may go.
+    assert_eq!(left_by_prune(&server, &["--last", "Sales"]), ["a.bak", "a.trn", "b.trn", "c.trn"]);
+}
