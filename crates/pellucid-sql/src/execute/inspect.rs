@@ -9,7 +9,9 @@ use pellucid::protector::Protector;
 use pellucid::Algorithm;
 use pellucid_backup::history::{files_of, look_at, History, SetRecord};
 use pellucid_backup::job::{open_media, refuse_looked_at, standing, Believe, Chain, Looked};
-use pellucid_backup::restore::{same_manifest, verify_checksums, FamilySet, Media, Signer};
+use pellucid_backup::restore::{
+    same_manifest, verify_checksums, FamilySet, LogSet, Media, OpenSet, Signer,
+};
 use pellucid_tsql::ast::{Inspect, InspectKind, RestoreFlag};
 use pellucid_vfs::seal_request::{Credentials, Request};
 
@@ -215,7 +217,16 @@ impl Session {
         // With the key, that nobody has replaced it, too; without it, that nothing was damaged.
         let header = super::restore::first_header(media, position).map_err(failed)?;
         let credentials = Credentials::gather(&Request::default())?.for_many();
-        if header.algorithm.is_some() && header.kind == Kind::Full {
+        if header.kind == Kind::Log {
+            let proven = OpenSet::open(media, position, &credentials)
+                .and_then(|set| LogSet::open(&set)?.verify());
+            match proven {
+                // Without the key its checksums have to do.
+                Ok(()) | Err(pellucid::Error::MissingKey { .. }) => {}
+                Err(error) if error.number() == Some(33111) => return Err(error.into()),
+                Err(error) => return Err(failed(error)),
+            }
+        } else if header.algorithm.is_some() && header.kind == Kind::Full {
             match Chain::open(media, media, position, &credentials) {
                 Ok(_) => {}
                 Err(error) if error.number() == Some(33111) => return Err(error.into()),
@@ -236,7 +247,7 @@ impl Session {
     }
 
     /// Who can have made a sealed set, and what speaks against its place in the chain of its database.
-    fn standing(
+    pub(super) fn standing(
         &self,
         media: &Media,
         position: u32,

@@ -40,6 +40,8 @@ struct Log {
     commits: Vec<LogCommit>,
     pages: u32,
     facts: Description,
+    /// What speaks against its place in the chain of its database.
+    told: Vec<String>,
 }
 
 /// Where a log leads to.
@@ -64,7 +66,7 @@ impl Session {
             return Err(not_ready().into());
         };
         let steps = Steps::parse(from);
-        let log = read(&devices, options)?;
+        let log = self.read(&devices, options)?;
         goes_on(&log, &steps, options)?;
         let end = end(&log, &steps, options.stop.as_ref())?;
         let steps = steps.with_log(Step {
@@ -96,6 +98,7 @@ impl Session {
             percents.into_iter().for_each(|message| self.inform(message));
             self.inform(percent_processed(100));
         }
+        log.told.iter().for_each(|what| self.inform(Message::of(table::REMARK_OF, [what])));
         let (pages, position) = (u64::from(log.pages), log.position);
         for (at, end, pages) in [(0, "", 0), (1, "_log", pages)] {
             let named = log.facts.server.files.get(at).map(|(name, _)| name.clone());
@@ -108,6 +111,39 @@ impl Session {
         let page_bytes = u64::from(log.page_size);
         self.inform(successfully_processed("RESTORE LOG", pages, page_bytes, started.elapsed()));
         Ok(())
+    }
+
+    /// Opens a log, and asks who can have made it.
+    fn read(&self, devices: &[PathBuf], options: &Options) -> Done<Log> {
+        let failed = |error: Error| told(error.into(), devices, Doing::Reading);
+        let media = open(devices)?;
+        let position = position(options)?;
+        check_media_name(&media, options)?;
+        let credentials = Credentials::gather(&Request::default())?.for_many();
+        let set = OpenSet::open(&media, position, &credentials).map_err(failed)?;
+        let header = set.header();
+        let place = header.version2.and_then(|own| own.chain);
+        let (Kind::Log, Some(place)) = (header.kind, place) else {
+            let what = "it is no log set: RESTORE DATABASE restores it";
+            return Err(failed(Error::misuse(Subject::BackupSet(position), what)));
+        };
+        let commits = LogSet::open(&set).map_err(failed)?.commits().to_vec();
+        let told = self.standing(&media, position, devices, &credentials)?;
+        let (pages, facts) = (set.manifest().pages, set.description().clone());
+        Ok(Log {
+            set: header.set,
+            families: header.families,
+            position,
+            begun: header.begun,
+            page_size: header.page_size,
+            fork: place.fork,
+            first: place.first,
+            last: place.last,
+            commits,
+            pages,
+            facts,
+            told,
+        })
     }
 
     /// Makes the database of all sets that it had, and opens it to everybody.
@@ -185,36 +221,6 @@ impl Session {
         )?;
         self.note_history(known, &known.path, options, true)
     }
-}
-
-fn read(devices: &[PathBuf], options: &Options) -> Done<Log> {
-    let failed = |error: Error| told(error.into(), devices, Doing::Reading);
-    let media = open(devices)?;
-    let position = position(options)?;
-    check_media_name(&media, options)?;
-    let credentials = Credentials::gather(&Request::default())?.for_many();
-    let set = OpenSet::open(&media, position, &credentials).map_err(failed)?;
-    let header = set.header();
-    let place = header.version2.and_then(|own| own.chain);
-    let (Kind::Log, Some(place)) = (header.kind, place) else {
-        let what = "it is no log set: RESTORE DATABASE restores it";
-        return Err(failed(Error::misuse(Subject::BackupSet(position), what)));
-    };
-    let commits = LogSet::open(&set).map_err(failed)?.commits().to_vec();
-    let (pages, facts) = (set.manifest().pages, set.description().clone());
-    Ok(Log {
-        set: header.set,
-        families: header.families,
-        position,
-        begun: header.begun,
-        page_size: header.page_size,
-        fork: place.fork,
-        first: place.first,
-        last: place.last,
-        commits,
-        pages,
-        facts,
-    })
 }
 
 /// 4330, 4305 and 4326: whether the log goes on from where the database is.

@@ -1,7 +1,9 @@
 //! sys.database_recovery_status, sys.dm_db_log_stats
 
+use std::path::Path;
+
 use pellucid::lsn::Lsn;
-use pellucid_files::paths::beside;
+use pellucid_files::paths::{beside, look, names_in};
 
 use super::{text, Column, Row};
 use crate::execute::recovery_model;
@@ -111,10 +113,11 @@ fn log_bytes(known: &Known) -> u64 {
     if known.is_system() {
         return 0;
     }
-    let bytes = |path: std::path::PathBuf| std::fs::metadata(path).map_or(0, |found| found.len());
-    let archive = std::fs::read_dir(pellucid_vfs::log_archive::path_of(&known.path));
-    let kept = archive.map_or(0, |files| files.flatten().map(|file| bytes(file.path())).sum());
-    bytes(beside(&known.path, "-wal")) + kept
+    let bytes = |path: &Path| look(path).map_or(0, |found| found.len());
+    let archive = pellucid_vfs::log_archive::path_of(&known.path);
+    let kept = names_in(&archive).unwrap_or_default();
+    let kept: u64 = kept.iter().map(|name| bytes(&archive.join(name))).sum();
+    bytes(&beside(&known.path, "-wal")) + kept
 }
 
 /// As the functions of SQL Server's that show a log write a number: its parts in hexadecimal.
